@@ -1,0 +1,73 @@
+//! What a radio or link can do, told to a protocol when it is made.
+
+use core::fmt;
+
+use crate::Duration;
+
+/// The abilities of the radio or link below a node. A protocol that cannot work on it refuses with [`Missing`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Largest frame (radio: PSDU without FCS; link: SDU) in octets.
+    pub frame_max: usize,
+    /// Whether a frame can be sent at an exact future instant.
+    pub schedules: bool,
+    /// How far a scheduled start may be off; meaningless without `schedules`.
+    pub start_error: Duration,
+    /// Whether received frames carry their power.
+    pub reports_power: bool,
+    /// Whether frames to other nodes are handed up too.
+    pub overhears: bool,
+    /// Whether the end of each own broadcast is reported, so that the sender can pace itself on the air.
+    pub confirms_broadcast: bool,
+}
+
+/// An ability that a protocol needs and the medium lacks: a configuration error, said in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Frames of at least this many octets.
+    FrameSize {
+        /// Octets the protocol needs.
+        needed: usize,
+        /// Octets the medium can carry.
+        available: usize,
+    },
+    /// Sending at exact instants.
+    Scheduling,
+    /// Power of received frames.
+    Power,
+    /// Overhearing of frames to others.
+    Overhearing,
+    /// Confirmation that a broadcast has left the antenna.
+    BroadcastConfirmation,
+}
+
+impl Caps {
+    /// Checks that frames of `needed` octets fit.
+    pub fn need_frame(&self, needed: usize) -> Result<(), Missing> {
+        if self.frame_max >= needed {
+            Ok(())
+        } else {
+            Err(Missing::FrameSize {
+                needed,
+                available: self.frame_max,
+            })
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::FrameSize { needed, available } => write!(
+                f,
+                "the protocol needs frames of {needed} octets, but this link carries at most {available}"
+            ),
+            Missing::Scheduling => f.write_str("the protocol must send at exact instants, and this radio cannot"),
+            Missing::Power => f.write_str("the protocol needs the power of each received frame, and this radio does not report it"),
+            Missing::Overhearing => f.write_str("the protocol needs to overhear frames to others, and this link filters them out"),
+            Missing::BroadcastConfirmation => f.write_str("the protocol needs to know when a broadcast has been sent, and this link does not say"),
+        }
+    }
+}
+
+impl core::error::Error for Missing {}

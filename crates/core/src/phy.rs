@@ -1,0 +1,123 @@
+//! Modulations and how long a frame occupies the air. Both MACs and media must agree on this to the
+//! nanosecond, so it stands here once.
+
+use core::fmt;
+
+use crate::{Bitrate, Duration};
+
+/// A modulation and its payload rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rate {
+    /// 802.11b, DBPSK with Barker spreading, 1 Mbit/s.
+    Dsss1,
+    /// 802.11b, DQPSK with Barker spreading, 2 Mbit/s.
+    Dsss2,
+    /// 802.11b, CCK, 5.5 Mbit/s.
+    Cck5,
+    /// 802.11b, CCK, 11 Mbit/s.
+    Cck11,
+    /// 802.15.4 at 2.4 GHz, O-QPSK with 32 chips to a symbol of 4 bits, 250 kbit/s.
+    Oqpsk250,
+}
+
+/// The 802.11b synchronisation preamble; other rates have one only and use `Long`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Preamble {
+    /// 144 us of preamble and 48 us of header at 1 Mbit/s.
+    Long,
+    /// 72 us of preamble and 24 us of header at 2 Mbit/s; not for the 1 Mbit/s rate.
+    Short,
+}
+
+/// How a frame is put on the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mode {
+    /// The rate of the PSDU.
+    pub rate: Rate,
+    /// What stands before it.
+    pub preamble: Preamble,
+}
+
+impl Rate {
+    /// The four rates of 802.11b, slowest first.
+    pub const DOT11B: [Rate; 4] = [Rate::Dsss1, Rate::Dsss2, Rate::Cck5, Rate::Cck11];
+
+    /// Bits per second of the PSDU.
+    pub const fn bitrate(self) -> Bitrate {
+        match self {
+            Rate::Dsss1 => Bitrate(1_000_000),
+            Rate::Dsss2 => Bitrate(2_000_000),
+            Rate::Cck5 => Bitrate(5_500_000),
+            Rate::Cck11 => Bitrate(11_000_000),
+            Rate::Oqpsk250 => Bitrate(250_000),
+        }
+    }
+}
+
+impl Mode {
+    /// A mode with the long preamble.
+    pub const fn long(rate: Rate) -> Mode {
+        Mode {
+            rate,
+            preamble: Preamble::Long,
+        }
+    }
+
+    /// A mode with the short preamble; 1 Mbit/s has none (IEEE 802.11-2020, 16.2.2.3) and keeps the long one.
+    pub const fn short(rate: Rate) -> Mode {
+        let preamble = match rate {
+            Rate::Cck5 | Rate::Cck11 | Rate::Dsss2 => Preamble::Short,
+            Rate::Dsss1 | Rate::Oqpsk250 => Preamble::Long,
+        };
+        Mode { rate, preamble }
+    }
+
+    /// What stands on the air before the first bit of the PSDU: preamble and PHY header.
+    ///
+    /// 802.11b: IEEE 802.11-2020, 16.2.2 (144 + 48 us long, 72 + 24 us short). 802.15.4: 8 preamble symbols,
+    /// 2 of SFD, 2 of PHR, of 16 us each (IEEE 802.15.4-2006, 6.3 and 6.5).
+    pub const fn header_time(self) -> Duration {
+        match (self.rate, self.preamble) {
+            (Rate::Oqpsk250, _) => Duration::from_micros(12 * 16),
+            (_, Preamble::Long) => Duration::from_micros(192),
+            (_, Preamble::Short) => Duration::from_micros(96),
+        }
+    }
+
+    /// The time a frame of `bytes` octets (FCS included) is on the air.
+    ///
+    /// 802.11b counts whole microseconds (TXTIME, IEEE 802.11-2020, 16.3.4).
+    pub const fn airtime(self, bytes: usize) -> Duration {
+        let bits = bytes as u64 * 8;
+        let header = self.header_time().nanos();
+        let payload = match self.rate {
+            Rate::Oqpsk250 => self.rate.bitrate().time_of(bits).nanos(),
+            _ => (bits * 1_000_000).div_ceil(self.rate.bitrate().0) * 1_000,
+        };
+        Duration::from_nanos(header + payload)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bitrate().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// specs: ACK of 14 octets 304 us at 1 Mbit/s, 248 us at 2; DATA of 1500 + 28 at 11 Mbit/s 1304 us by TXTIME.
+    #[test]
+    fn airtime_is_the_standards() {
+        let us = Duration::from_micros;
+        assert_eq!(Mode::long(Rate::Dsss1).airtime(14), us(304));
+        assert_eq!(Mode::long(Rate::Dsss2).airtime(14), us(248));
+        assert_eq!(Mode::long(Rate::Dsss2).airtime(1536), us(6336));
+        assert_eq!(Mode::long(Rate::Cck11).airtime(1528), us(192 + 1112));
+        assert_eq!(Mode::short(Rate::Cck11).airtime(1528), us(96 + 1112));
+        assert_eq!(Mode::short(Rate::Dsss1).header_time(), us(192));
+        assert_eq!(Mode::long(Rate::Oqpsk250).airtime(127), us(4256));
+    }
+}

@@ -1,0 +1,144 @@
+//! The contract of a node that owns its radio: every MAC, and every protocol that is its own MAC.
+
+use core::fmt;
+
+use crate::{Dbm, Duration, Instant, Mode, TraceEvent};
+
+/// Owns its radio. Frames start at exact instants on a channel.
+///
+/// The driver's rule: after each `handle_*`, drain [`poll_radio`](Self::poll_radio) until `None`, then read
+/// [`poll_timeout`](Self::poll_timeout). Half-duplex: a transmission ends any reception in progress.
+///
+/// A radio starts listening, with carrier sensing off. The frame check sequence belongs to the radio: it is
+/// counted in the airtime, but neither written nor seen by the node.
+pub trait RadioNode {
+    /// Something happened on the air.
+    fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>);
+
+    /// What the node wants of its radio next. A frame to send is written to the front of `psdu`, which holds at
+    /// least [`Caps::frame_max`](crate::Caps::frame_max) octets.
+    fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest>;
+
+    /// The deadline of [`poll_timeout`](Self::poll_timeout) has come, or not: calling early changes nothing.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// When the node must be woken next, and why. Never before `now` once the node is drained.
+    fn poll_timeout(&self) -> Option<Wake>;
+
+    /// What the node recorded about itself since the last call; `None` when there is no more.
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        None
+    }
+}
+
+/// The next deadline and the reason for it, which turns a trace of wake-ups into an explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// When, on the node's own clock.
+    pub at: Instant,
+    /// Why, in a few words: `"back-off"`, `"child not overheard"`.
+    pub why: &'static str,
+}
+
+impl Wake {
+    /// The earlier of two optional deadlines.
+    pub fn earlier(a: Option<Wake>, b: Option<Wake>) -> Option<Wake> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(if b.at < a.at { b } else { a }),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Whether a deadline has come at `now`.
+    pub fn due(wake: Option<Wake>, now: Instant) -> bool {
+        wake.is_some_and(|wake| wake.at <= now)
+    }
+}
+
+/// What a radio tells its node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RadioEvent<'a> {
+    /// The state of the channel: at once after [`RadioRequest::Sense`] was turned on, then at each change.
+    /// The channel is busy while energy is above the carrier-sense threshold, while a frame is being received,
+    /// and while this radio transmits.
+    Carrier {
+        /// Whether the channel is busy now.
+        busy: bool,
+        /// Since when; not later than now.
+        since: Instant,
+    },
+    /// A frame arrived whole. Its end is now.
+    Received(Reception<'a>),
+    /// A frame whose preamble was found ended without a good check sequence, or was given up. It ends now.
+    Failed(Failure),
+    /// The last bit of the own transmission left the antenna now.
+    Sent,
+}
+
+/// A frame with a good check sequence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reception<'a> {
+    /// The frame without its check sequence. Outside data: parse it, never trust it.
+    pub psdu: &'a [u8],
+    /// When its first preamble bit arrived.
+    pub started: Instant,
+    /// How it was sent.
+    pub mode: Mode,
+    /// Received power, where the radio reports it.
+    pub power: Option<Dbm>,
+}
+
+/// A frame that was lost after its preamble had been found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Failure {
+    /// When its first preamble bit arrived.
+    pub started: Instant,
+    /// How it was sent, if its header was understood.
+    pub mode: Option<Mode>,
+}
+
+/// What a node asks of its radio.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RadioRequest {
+    /// Send the frame that was written to the buffer. One transmission can be waiting; a second one replaces it.
+    Transmit(Transmit),
+    /// Forget a transmission that has not started yet.
+    Cancel,
+    /// Report the carrier, or stop reporting it. A node that contends for the channel turns it on; leaving it
+    /// off costs nothing on each frame of the neighbourhood.
+    Sense(bool),
+    /// Send and receive on another channel from now on. A reception in progress is lost.
+    Tune(Channel),
+    /// Receiver on or off, to save energy. Off ends a reception in progress; transmitting works in both states.
+    Listen(bool),
+}
+
+/// A frame to put on the air.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transmit {
+    /// When its first preamble bit leaves; now or in the past means at once.
+    pub at: Instant,
+    /// How many octets of the buffer are the PSDU, without the check sequence.
+    pub len: usize,
+    /// How to send it.
+    pub mode: Mode,
+    /// At which power; `None` is the radio's usual one.
+    pub power: Option<Dbm>,
+}
+
+/// A channel number in the numbering of the radio's standard: 1 to 14 for 802.11b, 11 to 26 for 802.15.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Channel(pub u8);
+
+impl Transmit {
+    /// How long the frame is on the air, `fcs` octets of check sequence included.
+    pub fn airtime(&self, fcs: usize) -> Duration {
+        self.mode.airtime(self.len + fcs)
+    }
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "channel {}", self.0)
+    }
+}

@@ -1,0 +1,249 @@
+//! What a node tells about itself: one closed set of events, and counters of what it dropped and why.
+
+use core::fmt;
+
+use crate::Address;
+
+/// One thing a node did or noticed. Small and `Copy`: recording it costs a few stores, and nothing when off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceEvent {
+    /// A frame or packet was handed to the layer below.
+    Sent {
+        /// The layer that sent it.
+        layer: Layer,
+        /// To whom.
+        to: Address,
+        /// Its size in octets.
+        bytes: u32,
+    },
+    /// A frame or packet was accepted from the layer below.
+    Received {
+        /// The layer that accepted it.
+        layer: Layer,
+        /// From whom.
+        from: Address,
+        /// Its size in octets.
+        bytes: u32,
+    },
+    /// Something was not used.
+    Dropped {
+        /// The layer that dropped it.
+        layer: Layer,
+        /// Why.
+        why: Drop,
+    },
+    /// A deadline came.
+    Timer {
+        /// Which.
+        why: &'static str,
+    },
+    /// Data reached the application for good.
+    Delivered {
+        /// Which flow, batch or object.
+        flow: u32,
+        /// How much of it, in octets.
+        bytes: u32,
+    },
+    /// A state machine moved.
+    State {
+        /// The machine's name.
+        machine: &'static str,
+        /// The state it left.
+        from: &'static str,
+        /// The state it entered.
+        to: &'static str,
+    },
+}
+
+/// Which part of a node speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// Channel access.
+    Mac,
+    /// The protocol on the link.
+    Link,
+    /// Transport.
+    Transport,
+    /// Application.
+    Application,
+}
+
+/// Why a frame was not used. Outside data never causes more than one of these and a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Drop {
+    /// Not a frame of this protocol or broken: too short, unknown version, fields out of range.
+    Malformed,
+    /// For somebody else.
+    NotForUs,
+    /// Seen before.
+    Duplicate,
+    /// Belongs to a past or an unknown batch, round, session or window.
+    Stale,
+    /// Adds nothing to what is known: a linear combination of packets already held.
+    NotInnovative,
+    /// No room.
+    QueueFull,
+    /// Given up after the last allowed attempt.
+    RetryLimit,
+    /// Its authentication failed.
+    Unauthentic,
+}
+
+impl Drop {
+    const COUNT: usize = 8;
+
+    /// All reasons, in the order of [`Drops::iter`].
+    pub const ALL: [Drop; Drop::COUNT] = [
+        Drop::Malformed,
+        Drop::NotForUs,
+        Drop::Duplicate,
+        Drop::Stale,
+        Drop::NotInnovative,
+        Drop::QueueFull,
+        Drop::RetryLimit,
+        Drop::Unauthentic,
+    ];
+
+    /// The reason in `snake_case`, as it stands in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Drop::Malformed => "malformed",
+            Drop::NotForUs => "not_for_us",
+            Drop::Duplicate => "duplicate",
+            Drop::Stale => "stale",
+            Drop::NotInnovative => "not_innovative",
+            Drop::QueueFull => "queue_full",
+            Drop::RetryLimit => "retry_limit",
+            Drop::Unauthentic => "unauthentic",
+        }
+    }
+}
+
+impl fmt::Display for Drop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How many frames were dropped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops([u64; Drop::COUNT]);
+
+impl Drops {
+    /// Counts one more.
+    pub fn count(&mut self, why: Drop) {
+        if let Some(counter) = self.0.get_mut(why as usize) {
+            *counter = counter.saturating_add(1);
+        }
+    }
+
+    /// How many were dropped for this reason.
+    pub fn of(&self, why: Drop) -> u64 {
+        self.0.get(why as usize).copied().unwrap_or(0)
+    }
+
+    /// All reasons with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (Drop, u64)> + '_ {
+        Drop::ALL.into_iter().map(|why| (why, self.of(why)))
+    }
+}
+
+/// A node's outbox of trace events. Off until [`TraceRing::on`]; a full ring counts what it loses.
+///
+/// The driver drains it after every input, so a few places suffice.
+#[derive(Clone, Debug)]
+pub struct TraceRing<const N: usize = 8> {
+    events: [Option<TraceEvent>; N],
+    first: usize,
+    len: usize,
+    lost: u64,
+    on: bool,
+}
+
+impl<const N: usize> Default for TraceRing<N> {
+    fn default() -> Self {
+        TraceRing {
+            events: [None; N],
+            first: 0,
+            len: 0,
+            lost: 0,
+            on: false,
+        }
+    }
+}
+
+impl<const N: usize> TraceRing<N> {
+    /// Turns recording on or off.
+    pub fn on(&mut self, on: bool) {
+        self.on = on;
+    }
+
+    /// Records an event, if recording is on.
+    #[inline]
+    pub fn push(&mut self, event: TraceEvent) {
+        if !self.on {
+            return;
+        }
+        if self.len == N {
+            self.lost = self.lost.saturating_add(1);
+            return;
+        }
+        let place = (self.first + self.len) % N.max(1);
+        if let Some(slot) = self.events.get_mut(place) {
+            *slot = Some(event);
+            self.len += 1;
+        }
+    }
+
+    /// Takes out the oldest event.
+    pub fn pop(&mut self) -> Option<TraceEvent> {
+        if self.len == 0 {
+            return None;
+        }
+        let event = self.events.get_mut(self.first).and_then(Option::take);
+        self.first = (self.first + 1) % N.max(1);
+        self.len -= 1;
+        event
+    }
+
+    /// How many events did not fit since the node was made.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_ring_counts_what_it_loses() {
+        let mut ring = TraceRing::<2>::default();
+        ring.push(TraceEvent::Timer { why: "off" });
+        assert_eq!(ring.pop(), None);
+        ring.on(true);
+        for why in ["a", "b", "c"] {
+            ring.push(TraceEvent::Timer { why });
+        }
+        assert_eq!(ring.lost(), 1);
+        assert_eq!(ring.pop(), Some(TraceEvent::Timer { why: "a" }));
+        ring.push(TraceEvent::Timer { why: "d" });
+        assert_eq!(ring.pop(), Some(TraceEvent::Timer { why: "b" }));
+        assert_eq!(ring.pop(), Some(TraceEvent::Timer { why: "d" }));
+        assert_eq!(ring.pop(), None);
+    }
+
+    #[test]
+    fn every_reason_has_its_counter() {
+        let mut drops = Drops::default();
+        for (times, why) in Drop::ALL.into_iter().enumerate() {
+            (0..=times).for_each(|_| drops.count(why));
+        }
+        assert!(
+            drops
+                .iter()
+                .enumerate()
+                .all(|(times, (_, count))| count == times as u64 + 1)
+        );
+    }
+}
