@@ -1,0 +1,218 @@
+//! A proof that nothing can carry more: dual values that anyone can check without a solver.
+
+use crate::hyperarc::{Share, expected_best};
+use crate::network::Network;
+
+/// Room for rounding in a bound: every number below is a sum or product of far fewer than a million
+/// non-negative terms, each with a relative error of 2^-53, so 1e-9 is generous.
+const ROUNDING: f64 = 1e-9;
+
+/// Dual values of the multicast program. *Any* values prove an upper bound, good ones a tight one.
+///
+/// The proof, for potentials h (zero at the receiver itself), flows x and rate R: summing
+/// h_i - h_j over all flow of receiver t gives R h_s, so
+///
+/// R * sum over t of h_s(t)  =  sum x_ij(t) (h_i(t) - h_j(t))  <=  sum over i of z_i G_i,
+///
+/// where G_i = sum over t of E\[max over the j that receive a frame of i of (h_i - h_j)+\]: the
+/// polymatroid of a broadcast lets one transmission buy no more ([`expected_best`]). All sets of
+/// neighbours and all links of the network are in that expectation, also those that the linear
+/// program never saw. What remains is to bound sum z_i G_i over what the medium can carry, and
+/// [`Prices`] does that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Certificate {
+    /// The source.
+    pub source: usize,
+    /// The receivers, in the order of `potentials`.
+    pub receivers: Vec<usize>,
+    /// For each receiver one potential per node: what one packet at this node is still missing.
+    /// Negative ones count as 0, and none counts for more than the source's own.
+    pub potentials: Vec<Vec<f64>>,
+    /// What the medium charges.
+    pub prices: Prices,
+}
+
+/// Prices of the medium, in frames/s.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Prices {
+    /// Price of each clique of nodes that sense each other: `sum over i in Q of z_i a_i <= 1`.
+    Cliques(Vec<(Vec<usize>, f64)>),
+    /// None: the bound is the heaviest independent set of the sensing graph.
+    IndependentSets,
+    /// One radio per node, one frame at a time.
+    Radios {
+        /// Price of each node's time.
+        busy: Vec<f64>,
+        /// For each receiver (from, to, how much of the potential difference the reception rather
+        /// than the transmission pays for).
+        reception: Vec<Vec<(usize, usize, f64)>>,
+    },
+}
+
+impl Certificate {
+    /// The rate in frames/s that `network` cannot exceed, by this proof. Infinite if the values
+    /// prove nothing (a price missing, a clique that is none, a potential that is not a number).
+    ///
+    /// O(receivers * links * log degree), in doubles with a slack for rounding.
+    pub fn bound_fps(&self, network: &Network) -> f64 {
+        if self.potentials.iter().flatten().any(|value| !value.is_finite()) {
+            return f64::INFINITY;
+        }
+        let gained: f64 =
+            self.clamped().iter().map(|potential| potential[self.source]).sum();
+        let weight = self.weights(network);
+        let cost = match &self.prices {
+            Prices::Cliques(cliques) => {
+                if !cliques.iter().all(|(set, price)| {
+                    *price >= 0.0 && network.senses().is_clique(set)
+                }) {
+                    return f64::INFINITY;
+                }
+                let mut paid = vec![0.0; network.nodes()];
+                for (set, price) in cliques {
+                    set.iter().for_each(|&node| paid[node] += price * network.airtime_s(node));
+                }
+                cliques.iter().map(|(_, price)| price).sum::<f64>() * overload(&weight, &paid)
+            }
+            Prices::IndependentSets => {
+                let weights: Vec<f64> = (weight.iter().enumerate())
+                    .map(|(node, weight)| weight / network.airtime_s(node))
+                    .collect();
+                network.senses().heaviest_independent_set(&weights).1
+            }
+            Prices::Radios { busy, .. } => {
+                if !busy.iter().all(|&price| price >= 0.0) {
+                    return f64::INFINITY;
+                }
+                let paid: Vec<f64> = (busy.iter().enumerate())
+                    .map(|(node, price)| price * network.airtime_s(node))
+                    .collect();
+                busy.iter().sum::<f64>() * overload(&weight, &paid)
+            }
+        };
+        let bound = cost / gained * (1.0 + ROUNDING);
+        if bound >= 0.0 { bound } else { f64::INFINITY }
+    }
+
+    /// Raises prices until they cover every weight, where they fall short; what a solver leaves out
+    /// within its tolerance costs next to nothing here.
+    pub(crate) fn repair(&mut self, network: &Network, cliques: &[Vec<usize>], paid: &[f64]) {
+        let weights = self.weights(network);
+        // Seconds-free: the price each node still lacks.
+        let mut lack: Vec<f64> = (0..network.nodes())
+            .map(|node| ((weights[node] - paid[node]) / network.airtime_s(node)).max(0.0))
+            .collect();
+        match &mut self.prices {
+            Prices::IndependentSets => {}
+            Prices::Radios { busy, .. } => {
+                busy.iter_mut().zip(&lack).for_each(|(price, lack)| *price += lack);
+            }
+            Prices::Cliques(priced) => {
+                let largest = |lack: &[f64]| {
+                    (0..lack.len()).max_by(|&a, &b| lack[a].total_cmp(&lack[b]))
+                };
+                while let Some(worst) = largest(&lack).filter(|&node| lack[node] > 0.0) {
+                    let extra = lack[worst];
+                    let help = |set: &&Vec<usize>| -> f64 { set.iter().map(|&i| lack[i]).sum() };
+                    let home = (cliques.iter())
+                        .filter(|set| set.contains(&worst))
+                        .max_by(|a, b| help(a).total_cmp(&help(b)));
+                    let set = home.cloned().unwrap_or_else(|| vec![worst]);
+                    set.iter().for_each(|&node| lack[node] = (lack[node] - extra).max(0.0));
+                    priced.push((set, extra));
+                }
+                priced.retain(|&(_, price)| price > 0.0);
+            }
+        }
+    }
+
+    /// Lets receptions take over what a receiver's price pays for and no known flow uses: links
+    /// that the program left out may be used up to there for nothing.
+    pub(crate) fn spread_reception(&mut self, network: &Network) {
+        let nodes = network.nodes();
+        let potentials = self.clamped();
+        let Prices::Radios { busy, reception } = &mut self.prices else { return };
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| network.delivery(from, to) > 0.0) {
+                let used: f64 = (reception.iter().flatten())
+                    .filter(|&&(i, j, _)| (i, j) == (from, to))
+                    .map(|&(_, _, price)| price)
+                    .sum();
+                let mut spare = busy[to] * network.airtime_s(from) - used;
+                for (list, potential) in reception.iter_mut().zip(&potentials) {
+                    let drop = potential[from] - potential[to];
+                    let known = list.iter_mut().find(|entry| (entry.0, entry.1) == (from, to));
+                    let price = known.as_ref().map_or(0.0, |entry| entry.2);
+                    let more = (drop - price).min(spare);
+                    if more > 0.0 {
+                        spare -= more;
+                        match known {
+                            Some(entry) => entry.2 += more,
+                            None => list.push((from, to, more)),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Potentials within 0 and the source's own. Clamping shrinks differences, so it never hurts.
+    pub(crate) fn clamped(&self) -> Vec<Vec<f64>> {
+        let mut potentials = self.potentials.clone();
+        for (potential, &receiver) in potentials.iter_mut().zip(&self.receivers) {
+            let most = potential[self.source].max(0.0);
+            potential.iter_mut().for_each(|value| *value = value.clamp(0.0, most));
+            potential[receiver] = 0.0;
+        }
+        potentials
+    }
+
+    /// G_i: the most that one transmission of each node can buy.
+    pub(crate) fn weights(&self, network: &Network) -> Vec<f64> {
+        let nodes = network.nodes();
+        let potentials = self.clamped();
+        let mut weight = vec![0.0; nodes];
+        let mut paid = vec![0.0; nodes * nodes];
+        let mut handed = vec![0.0; nodes * nodes];
+        for (index, potential) in potentials.iter().enumerate() {
+            if let Prices::Radios { reception, .. } = &self.prices {
+                paid.fill(0.0);
+                for &(from, to, price) in &reception[index] {
+                    paid[from * nodes + to] = price.max(0.0);
+                    handed[from * nodes + to] += price.max(0.0);
+                }
+            }
+            for from in 0..nodes {
+                let levels: Vec<Share> = (0..nodes)
+                    .map(|to| Share {
+                        p: network.delivery(from, to),
+                        value: potential[from] - potential[to] - paid[from * nodes + to],
+                    })
+                    .filter(|share| share.p > 0.0 && share.value > 0.0)
+                    .collect();
+                weight[from] += expected_best(&levels);
+            }
+        }
+        if let Prices::Radios { busy, .. } = &self.prices {
+            // What the receiver's time does not pay for, the transmission pays, for each frame heard.
+            for from in 0..nodes {
+                for to in (0..nodes).filter(|&to| handed[from * nodes + to] > 0.0) {
+                    let covered = busy[to] * network.airtime_s(from) * (1.0 - ROUNDING);
+                    let rest = (handed[from * nodes + to] - covered).max(0.0);
+                    weight[from] += rest * network.delivery(from, to);
+                }
+            }
+        }
+        weight
+    }
+}
+
+/// The least factor that makes what is paid cover every weight.
+fn overload(weight: &[f64], paid: &[f64]) -> f64 {
+    weight
+        .iter()
+        .zip(paid)
+        .filter(|(weight, _)| !(**weight <= 0.0))
+        .map(|(weight, paid)| weight / paid)
+        .fold(1.0, |most, ratio| if ratio > most || ratio.is_nan() { ratio } else { most })
+}

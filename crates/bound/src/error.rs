@@ -1,0 +1,104 @@
+//! Why a question about a network could not be answered.
+
+use std::fmt;
+
+/// A description of a network, or a question about it, that makes no sense; or a solver that gave up.
+///
+/// The numbers needed to repair the input are in the value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// A network needs at least one node.
+    NoNodes,
+    /// A table has the wrong number of entries.
+    Shape {
+        /// Which table.
+        table: &'static str,
+        /// Entries it must have.
+        expected: usize,
+        /// Entries it has.
+        got: usize,
+    },
+    /// A delivery probability is not a number in 0..=1.
+    Probability {
+        /// Transmitting node.
+        from: usize,
+        /// Receiving node.
+        to: usize,
+        /// What was given.
+        value: f64,
+    },
+    /// A time, a rate or a number of transmissions is negative, infinite or not a number (an
+    /// airtime must also be above zero).
+    Quantity {
+        /// What it describes.
+        what: &'static str,
+        /// The node it belongs to.
+        node: usize,
+        /// What was given.
+        value: f64,
+    },
+    /// `a` senses `b` but `b` does not sense `a`.
+    Asymmetric {
+        /// One node.
+        a: usize,
+        /// The other node.
+        b: usize,
+    },
+    /// A node number that the network does not have.
+    NoSuchNode {
+        /// The number given.
+        node: usize,
+        /// The network's nodes are `0..nodes`.
+        nodes: usize,
+    },
+    /// A multicast needs at least one receiver.
+    NoReceivers,
+    /// A receiver is named twice, or is the source.
+    BadReceiver {
+        /// The receiver.
+        node: usize,
+    },
+    /// More receivers than the computation over all subsets can take.
+    TooManyReceivers {
+        /// Receivers asked for.
+        got: usize,
+        /// Largest number supported.
+        limit: usize,
+    },
+    /// The linear-programming solver stopped without a solution; its own word for it.
+    Solver(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NoNodes => write!(f, "a network needs at least one node"),
+            Error::Shape { table, expected, got } => {
+                write!(f, "table `{table}` has {got} entries, expected {expected}")
+            }
+            Error::Probability { from, to, value } => write!(
+                f,
+                "delivery probability from {from} to {to} is {value}, expected 0 to 1"
+            ),
+            Error::Quantity { what, node, value } => {
+                write!(f, "{what} of node {node} is {value}")
+            }
+            Error::Asymmetric { a, b } => {
+                write!(f, "node {a} senses node {b}, but not the other way round")
+            }
+            Error::NoSuchNode { node, nodes } => {
+                write!(f, "node {node} does not exist, the network has {nodes} nodes")
+            }
+            Error::NoReceivers => write!(f, "a multicast needs at least one receiver"),
+            Error::BadReceiver { node } => {
+                write!(f, "receiver {node} is the source or is named twice")
+            }
+            Error::TooManyReceivers { got, limit } => {
+                write!(f, "{got} receivers, at most {limit} are supported here")
+            }
+            Error::Solver(word) => write!(f, "the linear-programming solver stopped: {word}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

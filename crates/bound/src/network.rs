@@ -1,0 +1,197 @@
+//! The network that a bound is about: plain tables of numbers.
+
+use crate::error::Error;
+use crate::graph::Graph;
+
+/// A network of half-duplex radios on one channel, as long-run averages.
+///
+/// Losses are independent between the receivers of one frame. Only averages matter (Lun, Médard,
+/// Koetter, Effros, "On coding for reliable communication over packet networks", 2008), so fading
+/// that is fast compared with a transfer is covered by its mean.
+#[derive(Clone, Debug)]
+pub struct Network {
+    delivery: Vec<f64>,
+    airtime_s: Vec<f64>,
+    payload_bytes: u32,
+    senses: Graph,
+}
+
+impl Network {
+    /// A checked network of `airtime_s.len()` nodes.
+    ///
+    /// * `delivery`: row-major matrix, entry `i * nodes + j` is the probability that node j receives
+    ///   a frame of node i when nothing else is on the air. The diagonal is ignored.
+    /// * `airtime_s`: seconds that one frame of node i occupies the channel. For a bound that no MAC
+    ///   can beat, give the *minimum*: preamble + bits / rate + DIFS, without backoff.
+    /// * `payload_bytes`: useful bytes in a frame, without any header.
+    /// * `senses`: symmetric row-major matrix, true where two nodes (practically) always hear each
+    ///   other's transmissions, so that a carrier-sense MAC keeps them apart. Marking a pair that
+    ///   sometimes does not sense each other can make a carrier-sense bound too low; leaving one out
+    ///   only makes it looser. With fading, mark pairs above 99 %.
+    pub fn new(
+        delivery: Vec<f64>,
+        airtime_s: Vec<f64>,
+        payload_bytes: u32,
+        senses: &[bool],
+    ) -> Result<Network, Error> {
+        let nodes = airtime_s.len();
+        if nodes == 0 {
+            return Err(Error::NoNodes);
+        }
+        check_shape("delivery", delivery.len(), nodes)?;
+        check_shape("senses", senses.len(), nodes)?;
+        for (node, &value) in airtime_s.iter().enumerate() {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::Quantity { what: "airtime", node, value });
+            }
+        }
+        let mut graph = Graph::new(nodes);
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| to != from) {
+                let value = delivery[from * nodes + to];
+                if !(0.0..=1.0).contains(&value) {
+                    return Err(Error::Probability { from, to, value });
+                }
+                if senses[from * nodes + to] {
+                    if !senses[to * nodes + from] {
+                        return Err(Error::Asymmetric { a: from, b: to });
+                    }
+                    graph.connect(from, to);
+                }
+            }
+        }
+        Ok(Network { delivery, airtime_s, payload_bytes, senses: graph })
+    }
+
+    /// Number of nodes; they are called `0..nodes`.
+    pub fn nodes(&self) -> usize {
+        self.airtime_s.len()
+    }
+
+    /// Probability that `to` receives a frame of `from`; 0 for a node and itself.
+    pub fn delivery(&self, from: usize, to: usize) -> f64 {
+        if from == to { 0.0 } else { self.delivery[from * self.nodes() + to] }
+    }
+
+    /// Seconds that one frame of `node` occupies the channel.
+    pub fn airtime_s(&self, node: usize) -> f64 {
+        self.airtime_s[node]
+    }
+
+    /// Useful bits in one frame.
+    pub fn payload_bits(&self) -> f64 {
+        f64::from(self.payload_bytes) * 8.0
+    }
+
+    /// Which pairs of nodes sense each other.
+    pub fn senses(&self) -> &Graph {
+        &self.senses
+    }
+
+    /// The same network with links below `p` taken away.
+    ///
+    /// A bound computed on the result holds only for protocols that make no use of such links:
+    /// without them a bound can be lower than what the full network carries.
+    pub fn without_links_below(mut self, p: f64) -> Network {
+        for entry in &mut self.delivery {
+            if *entry < p {
+                *entry = 0.0;
+            }
+        }
+        self
+    }
+
+    /// Probability that at least one node of `set` receives a frame of `from`: b_i(K) in the model.
+    pub fn reach(&self, from: usize, set: impl IntoIterator<Item = usize>) -> f64 {
+        let missed: f64 = set.into_iter().map(|to| 1.0 - self.delivery(from, to)).product();
+        1.0 - missed
+    }
+
+    pub(crate) fn check_node(&self, node: usize) -> Result<(), Error> {
+        let nodes = self.nodes();
+        if node < nodes { Ok(()) } else { Err(Error::NoSuchNode { node, nodes }) }
+    }
+
+    pub(crate) fn check_multicast(&self, source: usize, receivers: &[usize]) -> Result<(), Error> {
+        self.check_node(source)?;
+        if receivers.is_empty() {
+            return Err(Error::NoReceivers);
+        }
+        for (index, &node) in receivers.iter().enumerate() {
+            self.check_node(node)?;
+            if node == source || receivers[..index].contains(&node) {
+                return Err(Error::BadReceiver { node });
+            }
+        }
+        Ok(())
+    }
+
+    /// True where some chain of links with p > 0 leads from `source`.
+    pub(crate) fn reachable_from(&self, source: usize) -> Vec<bool> {
+        let mut seen = vec![false; self.nodes()];
+        let mut open = vec![source];
+        seen[source] = true;
+        while let Some(from) = open.pop() {
+            for to in 0..self.nodes() {
+                if !seen[to] && self.delivery(from, to) > 0.0 {
+                    seen[to] = true;
+                    open.push(to);
+                }
+            }
+        }
+        seen
+    }
+}
+
+fn check_shape(table: &'static str, got: usize, nodes: usize) -> Result<(), Error> {
+    let expected = nodes * nodes;
+    if got == expected { Ok(()) } else { Err(Error::Shape { table, expected, got }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(p: f64) -> Result<Network, Error> {
+        Network::new(vec![0.0, p, p, 0.0], vec![0.001; 2], 1000, &[false; 4])
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_numbers() {
+        assert_eq!(pair(1.5).unwrap_err(), Error::Probability { from: 0, to: 1, value: 1.5 });
+        assert!(pair(f64::NAN).is_err());
+        let asymmetric = [false, true, false, false];
+        let refused = Network::new(vec![0.0; 4], vec![0.001; 2], 1000, &asymmetric);
+        assert_eq!(refused.unwrap_err(), Error::Asymmetric { a: 0, b: 1 });
+        let still = Network::new(vec![0.0; 4], vec![0.001, 0.0], 1000, &[false; 4]);
+        assert_eq!(
+            still.unwrap_err(),
+            Error::Quantity { what: "airtime", node: 1, value: 0.0 }
+        );
+        let short = Network::new(vec![0.0; 3], vec![0.001; 2], 1000, &[false; 4]);
+        assert_eq!(
+            short.unwrap_err().to_string(),
+            "table `delivery` has 3 entries, expected 4"
+        );
+    }
+
+    #[test]
+    fn the_diagonal_is_ignored() {
+        let network =
+            Network::new(vec![7.0, 0.5, 0.5, f64::NAN], vec![0.001; 2], 1000, &[true; 4]).unwrap();
+        assert_eq!(network.delivery(0, 0), 0.0);
+        assert!(!network.senses().adjacent(0, 0));
+    }
+
+    #[test]
+    fn receivers_are_checked() {
+        let network = pair(0.5).unwrap();
+        assert_eq!(network.check_multicast(0, &[]), Err(Error::NoReceivers));
+        assert_eq!(network.check_multicast(0, &[0]), Err(Error::BadReceiver { node: 0 }));
+        assert_eq!(network.check_multicast(0, &[1, 1]), Err(Error::BadReceiver { node: 1 }));
+        assert_eq!(
+            network.check_multicast(0, &[2]),
+            Err(Error::NoSuchNode { node: 2, nodes: 2 })
+        );
+    }
+}
