@@ -1,0 +1,91 @@
+//! Frame formats of the standards, in two layers each.
+//!
+//! The *view* wraps bytes from outside: it judges nothing beyond their length, reads a field when asked, and
+//! after its one length check no accessor can panic. The *repr* is a small plain struct of what is legal: if it
+//! can be built it can be sent. Every format prints itself in one line, as tcpdump would.
+//!
+//! | module | format | standard |
+//! |---|---|---|
+//! | [`dot11`] | Data, ACK, RTS, CTS | IEEE 802.11-2020, 9.2 and 9.3 |
+//! | [`llc`] | LLC/SNAP encapsulation | IEEE 802-2014, 9 |
+//! | [`fcs`] | the 32-bit frame check sequence | IEEE 802.11-2020, 9.2.4.8 |
+//! | [`radiotap`] | what a radio knew about a captured frame | radiotap.org |
+//!
+//! ```
+//! use chappe_core::{Address, Duration};
+//! use chappe_wire::dot11::{Frame, NavTime, Repr};
+//!
+//! let ack = Repr::Ack { receiver: Address::node(1), duration: NavTime::covering(Duration::ZERO) };
+//! let mut psdu = [0; 64];
+//! let len = ack.emit(&mut psdu).unwrap();
+//!
+//! let frame = Frame::new(&psdu[..len]).unwrap();
+//! assert_eq!(Repr::parse(&frame), Ok(ack));
+//! assert_eq!(frame.to_string(), "ACK > n1 nav=0us len=0");
+//! ```
+//!
+//! **Architecture invariant:** nothing here keeps state, knows the time or decides what a frame means.
+
+#![no_std]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic
+    )
+)]
+
+use core::fmt;
+
+pub mod dot11;
+pub mod fcs;
+pub mod llc;
+pub mod radiotap;
+
+/// Why bytes are not a frame of the format, or a buffer cannot hold one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Fewer octets than the format needs.
+    Truncated {
+        /// Octets needed, as far as was understood.
+        needed: usize,
+        /// Octets there were.
+        found: usize,
+    },
+    /// A version of the format that nobody has assigned.
+    Version(u8),
+    /// A well-formed frame of a kind that is not supported here.
+    Unsupported,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Malformed::Truncated { needed, found } => {
+                write!(f, "{found} octets where at least {needed} are needed")
+            }
+            Malformed::Version(version) => write!(f, "unknown version {version}"),
+            Malformed::Unsupported => f.write_str("a kind of frame that is not supported"),
+        }
+    }
+}
+
+impl core::error::Error for Malformed {}
+
+/// The first `N` octets, or how many are missing.
+fn head<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Malformed> {
+    bytes.first_chunk().ok_or(Malformed::Truncated {
+        needed: N,
+        found: bytes.len(),
+    })
+}
+
+/// The first `N` octets for writing, or how many are missing.
+fn head_mut<const N: usize>(bytes: &mut [u8]) -> Result<&mut [u8; N], Malformed> {
+    let found = bytes.len();
+    bytes
+        .first_chunk_mut()
+        .ok_or(Malformed::Truncated { needed: N, found })
+}
