@@ -1,0 +1,243 @@
+//! What a node knows about a batch: the span of the coefficient vectors that it has heard.
+
+use crate::field;
+use crate::kernel::Kernel;
+use crate::rows::ShapeError;
+
+/// Most packets in a batch: a coefficient vector is counted in one byte.
+pub const MAX_BATCH: usize = 255;
+
+/// The answer to a coefficient vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
+pub enum Insertion {
+    /// It raised the rank by one.
+    Innovative,
+    /// It lies in the span of those before; the all-zero vector always does.
+    NotInnovative,
+    /// It, or the payload, has not the length that this batch has.
+    Malformed,
+}
+
+impl Insertion {
+    /// Whether the rank went up.
+    #[must_use]
+    pub fn is_innovative(self) -> bool {
+        self == Self::Innovative
+    }
+}
+
+/// The span of the coefficient vectors inserted so far, in reduced row echelon form, for a batch
+/// of up to `K` packets (at most [`MAX_BATCH`]). It holds 2 K² bytes and no payload.
+///
+/// Row r has a pivot: a column where it is 1 and every other row is 0. So a new vector is reduced
+/// by multipliers that stand in it from the start, one per row, and the products do not depend on
+/// each other. Beside each row stand its weights over the packets as they arrived; at full rank
+/// the rows are the unit vectors and the weights are the inverse matrix.
+///
+/// Any vectors are allowed, in any order: unit vectors, copies, leading zeros, zero itself.
+#[derive(Clone)]
+#[repr(align(64))]
+pub struct Basis<const K: usize> {
+    rows: [[[u8; K]; 2]; K],
+    /// The pivot column of each row.
+    pivots: [u8; K],
+    rank: usize,
+    packets: usize,
+    kernel: Kernel,
+}
+
+impl<const K: usize> Basis<K> {
+    /// An empty basis for a batch of `packets` packets, 1 to `K`.
+    pub fn new(packets: usize) -> Result<Self, ShapeError> {
+        const { assert!(K >= 1 && K <= MAX_BATCH, "a batch has 1 to 255 packets") };
+        if packets == 0 || packets > K {
+            return Err(ShapeError::Count {
+                given: packets,
+                most: K,
+            });
+        }
+        let rows = [[[0; K]; 2]; K];
+        Ok(Self {
+            rows,
+            pivots: [0; K],
+            rank: 0,
+            packets,
+            kernel: Kernel::best(),
+        })
+    }
+
+    /// The same basis, computed by the given kernel.
+    #[must_use]
+    pub fn with_kernel(self, kernel: Kernel) -> Self {
+        Self { kernel, ..self }
+    }
+
+    /// The kernel in use.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// The number of packets in the batch.
+    #[must_use]
+    pub fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// The number of linearly independent vectors inserted, 0 to [`packets`](Self::packets).
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// How many innovative vectors are still needed.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        self.packets - self.rank
+    }
+
+    /// Whether the vectors span everything.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.rank == self.packets
+    }
+
+    /// Forgets everything; the next batch may have another number of packets.
+    pub fn reset(&mut self, packets: usize) -> Result<(), ShapeError> {
+        *self = Self::new(packets)?.with_kernel(self.kernel);
+        Ok(())
+    }
+
+    /// Whether inserting this vector would raise the rank. `false` also for a wrong length.
+    #[must_use]
+    pub fn is_innovative(&self, coefficients: &[u8]) -> bool {
+        !self.is_full()
+            && self
+                .reduced(coefficients)
+                .is_some_and(|row| leading(&row[0]).is_some())
+    }
+
+    /// Inserts a vector of [`packets`](Self::packets) coefficients. The caller that stores
+    /// payloads puts that of the n-th innovative vector at index n.
+    pub fn insert(&mut self, coefficients: &[u8]) -> Insertion {
+        if coefficients.len() != self.packets {
+            return Insertion::Malformed;
+        }
+        if self.is_full() {
+            return Insertion::NotInnovative;
+        }
+        let Some(mut new) = self.reduced(coefficients) else {
+            return Insertion::Malformed;
+        };
+        let Some((pivot, value)) = leading(&new[0]) else {
+            return Insertion::NotInnovative;
+        };
+        let Some(inverse) = field::inv(value) else {
+            return Insertion::NotInnovative;
+        };
+        self.kernel.scale(inverse, new.as_flattened_mut());
+        let (known, free) = self.rows.split_at_mut(self.rank);
+        let known = known.as_flattened_mut().as_flattened_mut();
+        self.kernel.eliminate(known, pivot, new.as_flattened());
+        if let (Some(row), Some(column)) = (free.first_mut(), self.pivots.get_mut(self.rank)) {
+            *row = new;
+            *column = pivot as u8;
+            self.rank += 1;
+        }
+        Insertion::Innovative
+    }
+
+    /// The sum of the rows, each times its factor: a vector of the span and its weights.
+    pub(crate) fn combination(&self, factors: &[u8]) -> [[u8; K]; 2] {
+        let mut sum = [[0; K]; 2];
+        self.kernel
+            .reduce(factors, self.known(), sum.as_flattened_mut());
+        sum
+    }
+
+    /// The weights that make source packet `index` out of the stored packets, if the span holds
+    /// that packet alone.
+    pub(crate) fn weights_of(&self, index: usize) -> Option<&[u8; K]> {
+        let pivots = self.pivots.get(..self.rank)?;
+        let row = pivots
+            .iter()
+            .position(|&pivot| usize::from(pivot) == index)?;
+        let [coefficients, weights] = self.rows.get(row)?;
+        let alone = coefficients.iter().filter(|&&c| c != 0).count() == 1;
+        alone.then_some(weights)
+    }
+
+    /// Declares that the stored packets are now the source packets themselves, in order.
+    pub(crate) fn become_identity(&mut self) {
+        for (index, (row, pivot)) in self.rows.iter_mut().zip(&mut self.pivots).enumerate() {
+            *row = [[0; K]; 2];
+            for half in row.iter_mut() {
+                if let Some(one) = half.get_mut(index).filter(|_| index < self.packets) {
+                    *one = 1;
+                }
+            }
+            *pivot = index as u8;
+        }
+        self.rank = self.packets;
+    }
+
+    /// The rows so far, one after the other.
+    fn known(&self) -> &[u8] {
+        self.rows
+            .get(..self.rank)
+            .unwrap_or_default()
+            .as_flattened()
+            .as_flattened()
+    }
+
+    /// The vector minus its part in the span, with its weights if it were stored next. `None` for
+    /// a wrong length.
+    fn reduced(&self, coefficients: &[u8]) -> Option<[[u8; K]; 2]> {
+        if coefficients.len() != self.packets {
+            return None;
+        }
+        let mut row = [[0; K]; 2];
+        row[0]
+            .get_mut(..self.packets)?
+            .copy_from_slice(coefficients);
+        *row[1].get_mut(self.rank)? = 1;
+        // The multiplier of each row is the vector's own coefficient at the row's pivot.
+        let mut factors = [0; K];
+        for (factor, &pivot) in factors.iter_mut().zip(self.pivots.get(..self.rank)?) {
+            *factor = *coefficients.get(usize::from(pivot))?;
+        }
+        self.kernel.reduce(
+            factors.get(..self.rank)?,
+            self.known(),
+            row.as_flattened_mut(),
+        );
+        Some(row)
+    }
+}
+
+impl<const K: usize> core::fmt::Debug for Basis<K> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "Basis(rank {}/{}, {})",
+            self.rank, self.packets, self.kernel
+        )
+    }
+}
+
+/// The first non-zero entry and its index.
+fn leading<const K: usize>(vector: &[u8; K]) -> Option<(usize, u8)> {
+    let (words, rest) = vector.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let bits = u64::from_le_bytes(*word);
+        if bits != 0 {
+            let byte = (bits.trailing_zeros() / 8) as usize;
+            return Some((8 * index + byte, (bits >> (8 * byte)) as u8));
+        }
+    }
+    let start = 8 * words.len();
+    rest.iter()
+        .position(|&c| c != 0)
+        .map(|index| (start + index, rest[index]))
+}

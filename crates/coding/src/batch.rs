@@ -1,0 +1,342 @@
+//! A batch at a relay or receiver.
+
+use crate::basis::{Basis, Insertion};
+use crate::draw;
+use crate::kernel::Kernel;
+use crate::rows::{Rows, RowsMut, Shape, ShapeError};
+
+/// Packets that [`Batch::recode_many`] makes per pass over the payloads.
+const RECODED_AT_ONCE: usize = 32;
+
+/// Why a batch could not do what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchError {
+    /// No packet is stored, so there is nothing to recode.
+    Empty,
+    /// More innovative packets are needed.
+    Incomplete {
+        /// How many.
+        missing: usize,
+    },
+    /// A buffer does not fit.
+    Shape(ShapeError),
+}
+
+impl From<ShapeError> for BatchError {
+    fn from(error: ShapeError) -> Self {
+        Self::Shape(error)
+    }
+}
+
+impl core::fmt::Display for BatchError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Empty => f.write_str("no packet of the batch is stored"),
+            Self::Incomplete { missing } => write!(f, "{missing} innovative packets missing"),
+            Self::Shape(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for BatchError {}
+
+/// The innovative packets of a batch of up to `K`, stored as they came, with what is needed to
+/// recode and to decode them.
+///
+/// One type serves relays and receivers, and nodes that are both: a relay that has decoded goes on
+/// recoding. `B` is the memory for payloads and belongs to the caller: a `Vec<u8>`, an array, a
+/// `&mut [u8]` of [`Shape::bytes`] bytes.
+#[derive(Debug, Clone)]
+pub struct Batch<const K: usize, B> {
+    basis: Basis<K>,
+    shape: Shape,
+    payloads: B,
+    decoded: bool,
+}
+
+impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
+    /// An empty batch of `shape.count()` packets (1 to `K`) of `shape.len()` bytes, whose payloads
+    /// will lie in `payloads`.
+    pub fn new(shape: Shape, payloads: B) -> Result<Self, ShapeError> {
+        let basis = Basis::new(shape.count())?;
+        Rows::new(shape, payloads.as_ref())?;
+        Ok(Self {
+            basis,
+            shape,
+            payloads,
+            decoded: false,
+        })
+    }
+
+    /// The same batch, computed by the given kernel.
+    #[must_use]
+    pub fn with_kernel(self, kernel: Kernel) -> Self {
+        Self {
+            basis: self.basis.with_kernel(kernel),
+            ..self
+        }
+    }
+
+    /// Forgets everything and starts a batch of another shape in the same memory. On an error
+    /// nothing changes.
+    pub fn reset(&mut self, shape: Shape) -> Result<(), ShapeError> {
+        Rows::new(shape, self.payloads.as_ref())?;
+        self.basis.reset(shape.count())?;
+        self.shape = shape;
+        self.decoded = false;
+        Ok(())
+    }
+
+    /// Gives the memory back; after [`decode`](Self::decode) it holds the source packets.
+    pub fn into_payloads(self) -> B {
+        self.payloads
+    }
+
+    /// The packets of the batch: number, length, stride.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What is known, without the payloads.
+    #[must_use]
+    pub fn basis(&self) -> &Basis<K> {
+        &self.basis
+    }
+
+    /// The number of linearly independent packets stored.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.basis.rank()
+    }
+
+    /// How many innovative packets are still needed to decode.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        self.basis.missing()
+    }
+
+    /// Whether [`decode`](Self::decode) can succeed.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.basis.is_full()
+    }
+
+    /// Whether a packet with these coefficients would raise the rank. Its payload is not needed.
+    #[must_use]
+    pub fn is_innovative(&self, coefficients: &[u8]) -> bool {
+        self.basis.is_innovative(coefficients)
+    }
+
+    /// Takes in a packet. The payload is copied if the coefficients are innovative and is not
+    /// touched otherwise.
+    pub fn insert(&mut self, coefficients: &[u8], payload: &[u8]) -> Insertion {
+        if payload.len() != self.shape.len() {
+            return Insertion::Malformed;
+        }
+        let index = self.basis.rank();
+        let insertion = self.basis.insert(coefficients);
+        if insertion.is_innovative()
+            && let Ok(mut rows) = RowsMut::new(self.shape, self.payloads.as_mut())
+            && let Some(row) = rows.row_mut(index)
+        {
+            row.copy_from_slice(payload);
+        }
+        insertion
+    }
+
+    /// Makes a fresh random combination of everything stored: its coefficients over the source
+    /// packets, never all zero, and its payload. `random` fills a slice with independent uniform
+    /// bytes.
+    ///
+    /// The combination is uniform over the non-zero vectors of the span, whatever packets it was
+    /// built from: the factors are drawn over the rows of the reduced basis.
+    pub fn recode(
+        &self,
+        mut random: impl FnMut(&mut [u8]),
+        coefficients: &mut [u8],
+        payload: &mut [u8],
+    ) -> Result<(), BatchError> {
+        self.check_coefficients(coefficients.len(), 1)?;
+        let from = self.stored()?;
+        let mut factors = [0; K];
+        let [vector, weights] = self.draw(&mut factors, &mut random);
+        coefficients.copy_from_slice(vector.get(..self.basis.packets()).unwrap_or_default());
+        let weights = weights.get(..self.rank()).unwrap_or_default();
+        self.kernel()
+            .combine(weights, from, RowsMut::single(payload))?;
+        Ok(())
+    }
+
+    /// As [`recode`](Self::recode) for as many packets as `payloads` has; `coefficients` takes one
+    /// vector for each, one after the other. Two to three times as fast per packet.
+    pub fn recode_many(
+        &self,
+        mut random: impl FnMut(&mut [u8]),
+        coefficients: &mut [u8],
+        shape: Shape,
+        payloads: &mut [u8],
+    ) -> Result<(), BatchError> {
+        self.check_coefficients(coefficients.len(), shape.count())?;
+        RowsMut::new(shape, payloads)?;
+        let from = self.stored()?;
+        let (packets, rank) = (self.basis.packets(), self.rank());
+        let mut factors = [0; K];
+        let mut weights = [[0; K]; RECODED_AT_ONCE];
+        let vectors = coefficients.chunks_mut(packets * RECODED_AT_ONCE);
+        for (chunk, vectors) in vectors.enumerate() {
+            let flat = weights.as_flattened_mut();
+            for (vector, row) in vectors.chunks_mut(packets).zip(flat.chunks_mut(rank)) {
+                let drawn = self.draw(&mut factors, &mut random);
+                vector.copy_from_slice(drawn[0].get(..packets).unwrap_or_default());
+                row.copy_from_slice(drawn[1].get(..rank).unwrap_or_default());
+            }
+            let count = vectors.len() / packets;
+            let start = chunk * RECODED_AT_ONCE * shape.stride();
+            let Some(shape) = shape.first(count) else {
+                break;
+            };
+            let to = RowsMut::new(shape, payloads.get_mut(start..).unwrap_or_default())?;
+            self.kernel()
+                .combine(flat.get(..count * rank).unwrap_or_default(), from, to)?;
+        }
+        Ok(())
+    }
+
+    /// Computes the source packets where the stored packets lie. Afterwards [`source`](Self::source)
+    /// gives all of them, and recoding goes on as before. Costs nothing the second time.
+    pub fn decode(&mut self) -> Result<(), BatchError> {
+        if self.decoded {
+            return Ok(());
+        }
+        let (inverse, count) = self.inverse()?;
+        let inverse = inverse
+            .as_flattened()
+            .get(..count * count)
+            .unwrap_or_default();
+        let rows = RowsMut::new(self.shape, self.payloads.as_mut())?;
+        self.basis.kernel().combine_in_place(inverse, rows)?;
+        self.basis.become_identity();
+        self.decoded = true;
+        Ok(())
+    }
+
+    /// Computes the source packets into another place and leaves the batch as it is.
+    pub fn decode_into(&self, sources: RowsMut<'_>) -> Result<(), BatchError> {
+        let (inverse, count) = self.inverse()?;
+        let inverse = inverse
+            .as_flattened()
+            .get(..count * count)
+            .unwrap_or_default();
+        Ok(self.kernel().combine(inverse, self.stored()?, sources)?)
+    }
+
+    /// Source packet `index`, once the batch is [decoded](Self::decode).
+    #[must_use]
+    pub fn source(&self, index: usize) -> Option<&[u8]> {
+        let rows = Rows::new(self.shape, self.payloads.as_ref()).ok()?;
+        rows.row(index).filter(|_| self.decoded)
+    }
+
+    /// Whether source packet `index` can be read already: it came as it was, or the packets so far
+    /// happen to give it.
+    #[must_use]
+    pub fn can_read(&self, index: usize) -> bool {
+        self.basis.weights_of(index).is_some()
+    }
+
+    /// Computes source packet `index` alone, before the batch is full if
+    /// [`can_read`](Self::can_read) says so.
+    pub fn read(&self, index: usize, payload: &mut [u8]) -> Result<(), BatchError> {
+        let missing = BatchError::Incomplete {
+            missing: self.missing().max(1),
+        };
+        let weights = self.basis.weights_of(index).ok_or(missing)?;
+        let weights = weights.get(..self.rank()).unwrap_or_default();
+        Ok(self
+            .kernel()
+            .combine(weights, self.stored()?, RowsMut::single(payload))?)
+    }
+
+    fn kernel(&self) -> Kernel {
+        self.basis.kernel()
+    }
+
+    /// The payloads stored so far.
+    fn stored(&self) -> Result<Rows<'_>, BatchError> {
+        let shape = self.shape.first(self.rank()).ok_or(BatchError::Empty)?;
+        Ok(Rows::new(shape, self.payloads.as_ref())?)
+    }
+
+    fn check_coefficients(&self, given: usize, vectors: usize) -> Result<(), ShapeError> {
+        let needed = self.basis.packets() * vectors;
+        if given == needed {
+            Ok(())
+        } else {
+            Err(ShapeError::Buffer { given, needed })
+        }
+    }
+
+    /// A random vector of the span and its weights over the stored packets.
+    fn draw(&self, factors: &mut [u8; K], random: &mut impl FnMut(&mut [u8])) -> [[u8; K]; 2] {
+        let factors = factors.get_mut(..self.rank()).unwrap_or_default();
+        draw::non_zero(factors, random);
+        self.basis.combination(factors)
+    }
+
+    /// The inverse matrix in rows of `count` bytes, packed to the front, and `count`.
+    fn inverse(&self) -> Result<([[u8; K]; K], usize), BatchError> {
+        if !self.is_full() {
+            return Err(BatchError::Incomplete {
+                missing: self.missing(),
+            });
+        }
+        let count = self.basis.packets();
+        let mut inverse = [[0; K]; K];
+        for (index, row) in inverse
+            .as_flattened_mut()
+            .chunks_mut(count)
+            .take(count)
+            .enumerate()
+        {
+            let weights = self
+                .basis
+                .weights_of(index)
+                .and_then(|weights| weights.get(..count));
+            row.copy_from_slice(weights.ok_or(BatchError::Incomplete { missing: 1 })?);
+        }
+        Ok((inverse, count))
+    }
+}
+
+/// A coded packet kept ready for the next chance to send, in the caller's memory.
+///
+/// Making a combination takes longer than a short frame on the air. MORE therefore makes it
+/// beforehand, and mixes in each packet that arrives in the meantime, so that it is as fresh as
+/// one made at the last moment (Chachulski et al., SIGCOMM 2007, "pre-coding").
+#[derive(Debug)]
+pub struct Precoded<'a> {
+    /// Coefficients over the source packets.
+    pub coefficients: &'a mut [u8],
+    /// The combination of the payloads.
+    pub payload: &'a mut [u8],
+}
+
+impl Precoded<'_> {
+    /// Adds `factor` times a packet that has just come in. For a uniform combination the factor is
+    /// a random byte, 0 included, and the packet innovative.
+    pub fn update(
+        &mut self,
+        kernel: Kernel,
+        factor: u8,
+        coefficients: &[u8],
+        payload: &[u8],
+    ) -> Result<(), ShapeError> {
+        if payload.len() != self.payload.len() {
+            let (given, needed) = (payload.len(), self.payload.len());
+            return Err(ShapeError::Buffer { given, needed });
+        }
+        kernel.axpy(factor, coefficients, self.coefficients)?;
+        kernel.axpy(factor, payload, self.payload)
+    }
+}

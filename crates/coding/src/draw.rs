@@ -1,0 +1,21 @@
+//! Random factors from the caller's generator.
+
+/// Tries before a source of randomness that gives only zeros is overruled.
+const TRIES: usize = 4;
+
+/// Fills `factors` with random bytes that are not all zero.
+///
+/// Uniform bytes are all zero once in 256^n draws, and are then drawn again, so the result is
+/// uniform over the other vectors. A generator that gives nothing but zeros is broken; the first
+/// factor is then 1, so that a frame is never empty of information and no caller hangs.
+pub(crate) fn non_zero(factors: &mut [u8], random: &mut impl FnMut(&mut [u8])) {
+    for _ in 0..TRIES {
+        random(factors);
+        if factors.iter().any(|&factor| factor != 0) {
+            return;
+        }
+    }
+    if let Some(first) = factors.first_mut() {
+        *first = 1;
+    }
+}

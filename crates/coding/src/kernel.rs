@@ -1,0 +1,202 @@
+//! Which instructions do the arithmetic: one small value that the caller may choose.
+
+use core::fmt;
+
+use crate::rows::{Rows, RowsMut, ShapeError};
+use crate::{portable, simd};
+
+/// A way to compute on packets with the instructions that this processor has.
+///
+/// All kernels give the same bytes for the same input. A `Kernel` can only be had for
+/// instructions that the processor and the operating system support, so using one is always safe.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Kernel(Path);
+
+/// The paths, worst first. Not every path exists on every processor family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Path {
+    Portable,
+    Ssse3,
+    Avx2,
+    Gfni256,
+    Gfni512,
+    Neon,
+}
+
+impl Path {
+    const ALL: [Self; 6] = [
+        Self::Portable,
+        Self::Ssse3,
+        Self::Avx2,
+        Self::Gfni256,
+        Self::Gfni512,
+        Self::Neon,
+    ];
+}
+
+/// What becomes of the old content of the destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Old {
+    Replaced,
+    Added,
+}
+
+impl Kernel {
+    /// Plain Rust on 64-bit words; works on every processor.
+    pub const PORTABLE: Self = Self(Path::Portable);
+
+    /// The fastest kernel of this processor. The processor is asked once; later calls read a byte.
+    #[inline]
+    #[must_use]
+    pub fn best() -> Self {
+        Self(simd::best())
+    }
+
+    /// All kernels that work on this processor, slowest first.
+    pub fn available() -> impl Iterator<Item = Self> {
+        Path::ALL
+            .into_iter()
+            .filter(|&path| simd::supports(path))
+            .map(Self)
+    }
+
+    /// The kernel of that [`name`](Self::name), if it works on this processor.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::available().find(|kernel| kernel.name() == name)
+    }
+
+    /// `portable`, `ssse3`, `avx2`, `gfni256`, `gfni512` or `neon`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Path::Portable => "portable",
+            Path::Ssse3 => "ssse3",
+            Path::Avx2 => "avx2",
+            Path::Gfni256 => "gfni256",
+            Path::Gfni512 => "gfni512",
+            Path::Neon => "neon",
+        }
+    }
+
+    /// `to[j] = sum over i of coefficients[j][i] * from[i]`.
+    ///
+    /// `coefficients` is a matrix stored row by row: one row of `from.count()` bytes for each
+    /// packet of `to`. Many outputs in one call cost less than one call each. If `to` selects a
+    /// packet twice, the later row of coefficients decides.
+    pub fn combine(
+        self,
+        coefficients: &[u8],
+        from: Rows<'_>,
+        mut to: RowsMut<'_>,
+    ) -> Result<(), ShapeError> {
+        self.multiply(coefficients, from, &mut to, Old::Replaced)
+    }
+
+    /// `to[j] += sum over i of coefficients[j][i] * from[i]`: as [`combine`](Self::combine), but
+    /// added to what is there.
+    pub fn combine_onto(
+        self,
+        coefficients: &[u8],
+        from: Rows<'_>,
+        mut to: RowsMut<'_>,
+    ) -> Result<(), ShapeError> {
+        self.multiply(coefficients, from, &mut to, Old::Added)
+    }
+
+    /// `rows[j] = sum over i of coefficients[j][i] * rows[i]`, all from the old content: a square
+    /// matrix applied where the packets lie.
+    pub fn combine_in_place(
+        self,
+        coefficients: &[u8],
+        mut rows: RowsMut<'_>,
+    ) -> Result<(), ShapeError> {
+        let count = rows.count();
+        exact(coefficients.len(), count * count)?;
+        match self.0 {
+            Path::Portable => portable::combine_in_place(coefficients, &mut rows),
+            path => simd::combine_in_place(path, coefficients, &mut rows),
+        }
+        Ok(())
+    }
+
+    /// `to += factor * from`, both of the same length.
+    pub fn axpy(self, factor: u8, from: &[u8], to: &mut [u8]) -> Result<(), ShapeError> {
+        exact(from.len(), to.len())?;
+        match self.0 {
+            Path::Portable => portable::reduce(&[factor], from, to),
+            path => simd::reduce(path, &[factor], from, to),
+        }
+        Ok(())
+    }
+
+    /// `data = factor * data`.
+    pub fn scale(self, factor: u8, data: &mut [u8]) {
+        match self.0 {
+            Path::Portable => portable::scale(factor, data),
+            path => simd::scale(path, factor, data),
+        }
+    }
+
+    /// `to += sum over i of factors[i] * rows[i]`, where the rows lie one after the other, each as
+    /// long as `to`. Rows and factors are counted by the shorter list.
+    #[inline]
+    pub(crate) fn reduce(self, factors: &[u8], rows: &[u8], to: &mut [u8]) {
+        match self.0 {
+            Path::Portable => portable::reduce(factors, rows, to),
+            path => simd::reduce(path, factors, rows, to),
+        }
+    }
+
+    /// `rows[i] += rows[i][column] * pivot` for all the rows, each as long as `pivot`.
+    #[inline]
+    pub(crate) fn eliminate(self, rows: &mut [u8], column: usize, pivot: &[u8]) {
+        match self.0 {
+            Path::Portable => portable::eliminate(rows, column, pivot),
+            path => simd::eliminate(path, rows, column, pivot),
+        }
+    }
+
+    fn multiply(
+        self,
+        coefficients: &[u8],
+        from: Rows<'_>,
+        to: &mut RowsMut<'_>,
+        old: Old,
+    ) -> Result<(), ShapeError> {
+        exact(coefficients.len(), from.count() * to.count())?;
+        exact(from.row_len(), to.row_len())?;
+        let add = old == Old::Added;
+        match self.0 {
+            Path::Portable => portable::combine(coefficients, &from, to, add),
+            path => simd::combine(path, coefficients, &from, to, add),
+        }
+        Ok(())
+    }
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Self::best()
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kernel({})", self.name())
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn exact(given: usize, needed: usize) -> Result<(), ShapeError> {
+    if given == needed {
+        Ok(())
+    } else {
+        Err(ShapeError::Buffer { given, needed })
+    }
+}

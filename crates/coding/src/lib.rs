@@ -1,0 +1,108 @@
+//! Arithmetic in GF(2^8), random linear network coding and a systematic erasure code, for packets.
+//! No allocator, no clock, no generator of its own: memory and random bytes come from the caller.
+//!
+//! A batch goes from a source over a relay to a receiver; half of the first packets are lost.
+//!
+//! ```
+//! use chappe_coding::{Batch, Encoder, Rows, Shape};
+//! # let mut state = 1u64;
+//! # let mut random = |bytes: &mut [u8]| for byte in bytes {
+//! #     state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+//! #     *byte = (state >> 56) as u8;
+//! # };
+//! let shape = Shape::new(4, 6)?; // four packets of six bytes
+//! let file = b"Chappe's towers, 1794...";
+//! let source = Encoder::new(Rows::new(shape, file)?)?;
+//! let mut relay = Batch::<4, _>::new(shape, [0; 24])?;
+//! let mut receiver = Batch::<4, _>::new(shape, [0; 24])?;
+//!
+//! let (mut coefficients, mut payload) = ([0; 4], [0; 6]);
+//! while !receiver.is_full() {
+//!     source.encode_random(&mut random, &mut coefficients, &mut payload)?;
+//!     let _ = relay.insert(&coefficients, &payload);
+//!     relay.recode(&mut random, &mut coefficients, &mut payload)?;
+//!     let _ = receiver.insert(&coefficients, &payload);
+//! }
+//! receiver.decode()?;
+//! assert_eq!(receiver.into_payloads(), *file);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The types
+//!
+//! | type | what it does |
+//! |---|---|
+//! | [`Encoder`] | source: coded packets out of borrowed source packets |
+//! | [`Batch`] | relay and receiver: takes packets in, recodes from any rank, decodes |
+//! | [`Basis`] | the coefficient side of a batch alone: rank and innovation, no payload |
+//! | [`Precoded`] | a packet made early and updated by late arrivals |
+//! | [`Erasure`] | n data + m parity packets, any n of them suffice |
+//! | [`Kernel`] | which instructions compute, and the raw operations |
+//! | [`Shape`], [`Rows`], [`RowsMut`] | packets in a flat buffer |
+//! | [`field`] | single elements |
+//!
+//! # Network coding in one paragraph
+//!
+//! A coded packet is a sum of source packets, each multiplied by a field element; it carries those
+//! *coefficients*. Sums of sums are again such sums, so a relay can *recode* without decoding. A
+//! packet is *innovative* for a node if its coefficients are linearly independent of those that
+//! the node has; the number of independent ones is the *rank*. At rank k, the number of packets in
+//! the batch, the node can solve for the sources. Innovation is decided from the coefficients
+//! alone, so a useless packet costs nanoseconds, and the payload of a useful one is stored as it
+//! came: elimination touches only rows of 2k bytes, which end up as the inverse matrix, and one
+//! pass over the payloads then gives all sources.
+//!
+//! # Wire format
+//!
+//! Three things are fixed for ever, because nodes of different versions must agree on them.
+//!
+//! 1. **The field** is GF(2) modulo x^8 + x^4 + x^3 + x^2 + 1 ([`field::POLYNOMIAL`], 0x11d). A byte
+//!    is an element, its bit i the coefficient of x^i. This polynomial, and not that of AES
+//!    (0x11b), because it is the one of the field's erasure codes: RFC 5510 (Reed-Solomon FEC) and
+//!    RFC 8681 (random linear codes) prescribe it and ISA-L computes in it, so an independent
+//!    implementation can check ours byte for byte; and x generates its multiplicative group. What
+//!    AES's polynomial has in its favour, an instruction of its own (`GF2P8MULB`), is no gain: the
+//!    affine instruction multiplies in any polynomial as fast and takes the coefficient from memory
+//!    without a shuffle.
+//! 2. **A coefficient vector** is one byte per source packet, in order; the systematic packet i has
+//!    1 at i and 0 elsewhere ([`unit`]). The all-zero vector is never sent.
+//! 3. **The erasure code's matrix**: parity row i has (n + j) / (n + i + j) for data packet j, where
+//!    n, n + i and j are field elements and + is exclusive or.
+//!
+//! # Supported
+//!
+//! - Batches of 1 to 255 packets, a coefficient vector of any content, packets of any length;
+//! - systematic packets and reading of source packets before the batch is full;
+//! - erasure codes with n + m <= 256;
+//! - GFNI with 512-bit and 256-bit registers, AVX2, SSSE3, NEON and plain Rust, chosen at run time,
+//!   all giving the same bytes.
+//!
+//! # Not supported
+//!
+//! - Other fields, sparse or banded coefficients, sliding windows;
+//! - packets of different lengths in one batch (pad them);
+//! - correction of errors: a corrupted packet spoils its batch, so check frames before they get
+//!   here;
+//! - constant time: the plain path skips zero coefficients. Coefficients are not secrets.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+mod basis;
+mod batch;
+mod draw;
+mod encoder;
+mod erasure;
+pub mod field;
+mod kernel;
+mod portable;
+mod rows;
+mod simd;
+
+pub use basis::{Basis, Insertion, MAX_BATCH};
+pub use batch::{Batch, BatchError, Precoded};
+pub use encoder::{Encoder, unit};
+pub use erasure::{Erasure, ReconstructError};
+pub use kernel::Kernel;
+pub use rows::{MAX_ROWS, Rows, RowsMut, Shape, ShapeError};

@@ -1,0 +1,233 @@
+//! The kernel in plain Rust: exclusive or of machine words, no multiplication at all.
+//!
+//! Write each coefficient in bits. Then `sum of c_i * s_i` is `sum over b of x^b * P_b`, where the
+//! plane P_b is the plain sum of those sources whose coefficient has bit b set. The planes need
+//! only exclusive or; the powers of x come from Horner's rule, seven steps whatever the number of
+//! sources. For four sources at a time all 16 possible sums are tabulated once, and every plane of
+//! every output takes its sum from the table with one look-up (the "method of the four Russians").
+
+use crate::rows::{Rows, RowsMut};
+
+/// Words of 8 bytes in a column.
+const WORDS: usize = 2;
+/// Bytes that are computed at a time.
+const BYTES: usize = WORDS * 8;
+/// Sources whose sums are tabulated together.
+const GROUP: usize = 4;
+/// Groups of sources per pass.
+const GROUPS: usize = 8;
+/// Sources per pass.
+const SOURCES: usize = GROUP * GROUPS;
+/// Outputs for which one set of tables is used.
+const OUTPUTS: usize = 16;
+
+type Column = [u64; WORDS];
+/// The sums of each subset of the sources of each group.
+type Tables = [[Column; 1 << GROUP]; GROUPS];
+/// For each group of sources: bits 4b..4b+4 say which of the four are in plane b.
+type Subsets = [u32; GROUPS];
+
+/// `to[j] (+)= sum over i of coefficients[j][i] * from[i]`; sizes are checked by the caller.
+pub(crate) fn combine(coefficients: &[u8], from: &Rows<'_>, to: &mut RowsMut<'_>, add: bool) {
+    let count = from.count();
+    for source in (0..count).step_by(SOURCES) {
+        let add = add || source > 0;
+        for output in (0..to.count()).step_by(OUTPUTS) {
+            let outputs = OUTPUTS.min(to.count() - output);
+            let subsets = subsets_of(coefficients, count, source, output, outputs);
+            for at in (0..from.row_len()).step_by(BYTES) {
+                let tables = tabulate(|i| column_at(from.row(source + i), at));
+                for (offset, subsets) in subsets.iter().enumerate().take(outputs) {
+                    let sum = evaluate(&tables, subsets);
+                    write(to.row_mut(output + offset), at, sum, add);
+                }
+            }
+        }
+    }
+}
+
+/// `rows[j] = sum over i of coefficients[j][i] * rows[i]`; sizes are checked by the caller.
+pub(crate) fn combine_in_place(coefficients: &[u8], rows: &mut RowsMut<'_>) {
+    let count = rows.count();
+    let mut old = [[0u64; WORDS]; crate::rows::MAX_ROWS];
+    for at in (0..rows.row_len()).step_by(BYTES) {
+        for (row, old) in old.iter_mut().enumerate().take(count) {
+            *old = column_at(rows.as_rows().row(row), at);
+        }
+        for source in (0..count).step_by(SOURCES) {
+            let tables = tabulate(|i| old.get(source + i).copied().unwrap_or_default());
+            for output in 0..count {
+                let subsets = subsets_of(coefficients, count, source, output, 1);
+                write(
+                    rows.row_mut(output),
+                    at,
+                    evaluate(&tables, &subsets[0]),
+                    source > 0,
+                );
+            }
+        }
+    }
+}
+
+/// `to += sum over i of factors[i] * rows[i]`.
+pub(crate) fn reduce(factors: &[u8], rows: &[u8], to: &mut [u8]) {
+    let len = to.len();
+    if len == 0 {
+        return;
+    }
+    for (factors, rows) in factors.chunks(SOURCES).zip(rows.chunks(len * SOURCES)) {
+        let subsets = subsets_of(factors, factors.len(), 0, 0, 1);
+        for at in (0..len).step_by(BYTES) {
+            let tables = tabulate(|i| column_at(rows.chunks_exact(len).nth(i), at));
+            write(Some(to), at, evaluate(&tables, &subsets[0]), true);
+        }
+    }
+}
+
+/// `data = factor * data`.
+pub(crate) fn scale(factor: u8, data: &mut [u8]) {
+    for column in data.chunks_mut(BYTES) {
+        let product = multiply(factor, column_at(Some(column), 0));
+        write(Some(column), 0, product, false);
+    }
+}
+
+/// `rows[i] += rows[i][column] * pivot`.
+pub(crate) fn eliminate(rows: &mut [u8], column: usize, pivot: &[u8]) {
+    if pivot.is_empty() {
+        return;
+    }
+    for row in rows.chunks_exact_mut(pivot.len()) {
+        let factor = row.get(column).copied().unwrap_or_default();
+        if factor == 0 {
+            continue;
+        }
+        for (row, pivot) in row.chunks_mut(BYTES).zip(pivot.chunks(BYTES)) {
+            let product = multiply(factor, column_at(Some(pivot), 0));
+            write(Some(row), 0, product, true);
+        }
+    }
+}
+
+fn multiply(factor: u8, column: Column) -> Column {
+    let mut product = [0; WORDS];
+    for bit in (0..8).rev() {
+        let mask = 0u64.wrapping_sub(u64::from(factor >> bit & 1));
+        for (product, word) in product.iter_mut().zip(column) {
+            *product = times_x(*product) ^ (word & mask);
+        }
+    }
+    product
+}
+
+/// The bytes from `at` on, with zeros beyond the end of the row.
+#[inline(always)]
+fn column_at(row: Option<&[u8]>, at: usize) -> Column {
+    let mut bytes = [0; BYTES];
+    let rest = row.and_then(|row| row.get(at..)).unwrap_or_default();
+    if let Some(full) = rest.first_chunk::<BYTES>() {
+        bytes = *full;
+    } else if let Some(part) = bytes.get_mut(..rest.len()) {
+        part.copy_from_slice(rest);
+    }
+    // Every operation treats the bytes of a word alike, so the byte order does not matter.
+    let (words, _) = bytes.as_chunks::<8>();
+    core::array::from_fn(|i| words.get(i).map_or(0, |word| u64::from_ne_bytes(*word)))
+}
+
+#[inline(always)]
+fn write(row: Option<&mut [u8]>, at: usize, sum: Column, add: bool) {
+    let rest = row.and_then(|row| row.get_mut(at..)).unwrap_or_default();
+    if let Some(full) = rest.first_chunk_mut::<BYTES>() {
+        for (bytes, word) in full.as_chunks_mut::<8>().0.iter_mut().zip(sum) {
+            let old = if add { u64::from_ne_bytes(*bytes) } else { 0 };
+            *bytes = (word ^ old).to_ne_bytes();
+        }
+        return;
+    }
+    for (byte, new) in rest
+        .iter_mut()
+        .zip(sum.iter().flat_map(|word| word.to_ne_bytes()))
+    {
+        *byte = if add { *byte ^ new } else { new };
+    }
+}
+
+/// The subsets that the given outputs need of the sources from `source` on.
+fn subsets_of(
+    coefficients: &[u8],
+    count: usize,
+    source: usize,
+    output: usize,
+    outputs: usize,
+) -> [Subsets; OUTPUTS] {
+    let mut all = [[0; GROUPS]; OUTPUTS];
+    for (offset, subsets) in all.iter_mut().enumerate().take(outputs) {
+        let row = coefficients
+            .get((output + offset) * count..)
+            .unwrap_or_default();
+        let row = row.get(source..count).unwrap_or_default();
+        for (subset, group) in subsets.iter_mut().zip(row.chunks(GROUP)) {
+            *subset = group
+                .iter()
+                .rev()
+                .fold(0, |subset, &c| subset << 1 | spread(c));
+        }
+    }
+    all
+}
+
+/// Moves bit b to bit 4b.
+fn spread(byte: u8) -> u32 {
+    let bits = u32::from(byte);
+    let bits = (bits | bits << 12) & 0x000f_000f;
+    let bits = (bits | bits << 6) & 0x0303_0303;
+    (bits | bits << 3) & 0x1111_1111
+}
+
+/// All sums of the sources of each group.
+#[inline(always)]
+fn tabulate(source: impl Fn(usize) -> Column) -> Tables {
+    let mut tables = [[[0; WORDS]; 1 << GROUP]; GROUPS];
+    for (group, table) in tables.iter_mut().enumerate() {
+        for member in 0..GROUP {
+            let column = source(group * GROUP + member);
+            let (known, new) = table.split_at_mut(1 << member);
+            for (sum, known) in new.iter_mut().zip(known) {
+                *sum = plus(*known, column);
+            }
+        }
+    }
+    tables
+}
+
+/// The combination that `subsets` describes.
+#[inline(always)]
+fn evaluate(tables: &Tables, subsets: &Subsets) -> Column {
+    let mut planes = [[0; WORDS]; 8];
+    for (table, subset) in tables.iter().zip(subsets) {
+        for (bit, plane) in planes.iter_mut().enumerate() {
+            *plane = plus(*plane, table[(subset >> (4 * bit) & 15) as usize]);
+        }
+    }
+    let [low @ .., top] = planes;
+    low.iter()
+        .rev()
+        .fold(top, |sum, plane| plus(sum.map(times_x), *plane))
+}
+
+#[inline(always)]
+fn plus(a: Column, b: Column) -> Column {
+    core::array::from_fn(|i| a[i] ^ b[i])
+}
+
+/// Each of the eight bytes times x.
+#[inline(always)]
+fn times_x(word: u64) -> u64 {
+    let tops = word & 0x8080_8080_8080_8080;
+    // All ones in each byte whose top bit is set; a borrow out of the highest byte is lost, as is
+    // the bit that `<< 1` pushes out there.
+    let overflowing = (tops << 1).wrapping_sub(tops >> 7);
+    const REDUCTION: u64 = 0x0101_0101_0101_0101 * (crate::field::POLYNOMIAL & 0xff) as u64;
+    ((word ^ tops) << 1) ^ (overflowing & REDUCTION)
+}
