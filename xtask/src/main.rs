@@ -1,0 +1,59 @@
+//! Developer commands: `cargo xtask test`, `check`, `bench`, `readme`, `help`.
+//!
+//! `cargo xtask test` is everything that CI runs, in one order, on any machine: what the machine lacks is
+//! skipped and said. `cargo xtask check` is the fast part of it. The rules of the house (who may depend on
+//! whom, where `unsafe` may stand, which licences are allowed) are functions in [`rules`] that both commands
+//! and this package's own tests call.
+
+mod bench;
+mod debian;
+mod demo;
+mod no_std;
+mod process;
+mod report;
+mod rules;
+mod source;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask test [--install]   everything CI runs; a summary at the end. With CI=true or --install, and as
+                               root on Debian, it installs the packages that it lacks
+cargo xtask check              the fast part: formatting, lints, the rules of the house
+cargo xtask bench [PACKAGE...] runs the benchmarks and keeps the figures, with machine, compiler, date and
+                               commit, under docs/benchmarks
+cargo xtask readme             writes the demo's real output into README.md
+cargo xtask help               this text
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let done = match (command, rest) {
+        ("test", []) => test::everything(false),
+        ("test", [flag]) if flag == "--install" => test::everything(true),
+        ("check", []) => test::fast(),
+        ("bench", packages) => bench::run(packages),
+        ("readme", []) => demo::write_readme(),
+        ("help" | "--help" | "-h", []) => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => {
+            eprint!("not a command: {}\n\n{HELP}", args.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

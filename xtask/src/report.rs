@@ -1,0 +1,123 @@
+//! What ran, what was skipped and why, and how long each step took.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It held; a few words on what was seen may be empty.
+    Passed(String),
+    /// It did not hold, and why.
+    Failed(String),
+    /// It could not be run here, and what is missing.
+    Skipped(String),
+}
+
+/// The steps so far.
+#[derive(Debug)]
+pub struct Report {
+    steps: Vec<(&'static str, Outcome, Duration)>,
+    started: Instant,
+}
+
+impl From<Result<String, String>> for Outcome {
+    fn from(result: Result<String, String>) -> Outcome {
+        match result {
+            Ok(seen) => Outcome::Passed(seen),
+            Err(why) => Outcome::Failed(why),
+        }
+    }
+}
+
+impl From<Result<(), String>> for Outcome {
+    fn from(result: Result<(), String>) -> Outcome {
+        result.map(|()| String::new()).into()
+    }
+}
+
+impl Report {
+    pub fn new() -> Report {
+        Report {
+            steps: Vec::new(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Runs one step; true unless it failed.
+    pub fn step(&mut self, name: &'static str, work: impl FnOnce() -> Outcome) -> bool {
+        println!("\n== {name}");
+        let started = Instant::now();
+        let outcome = work();
+        match &outcome {
+            Outcome::Passed(seen) if !seen.is_empty() => println!("{seen}"),
+            Outcome::Passed(_) => {}
+            Outcome::Failed(why) => println!("FAILED: {why}"),
+            Outcome::Skipped(why) => println!("skipped: {why}"),
+        }
+        let passed = !matches!(outcome, Outcome::Failed(_));
+        self.steps.push((name, outcome, started.elapsed()));
+        passed
+    }
+
+    /// Prints the summary; an error if a step failed.
+    pub fn close(&self) -> Result<(), String> {
+        print!("\n{}", self.summary());
+        let failed = self.count(|o| matches!(o, Outcome::Failed(_)));
+        match failed {
+            0 => Ok(()),
+            1 => Err("one step failed".to_owned()),
+            n => Err(format!("{n} steps failed")),
+        }
+    }
+
+    fn count(&self, which: impl Fn(&Outcome) -> bool) -> usize {
+        self.steps.iter().filter(|(_, o, _)| which(o)).count()
+    }
+
+    fn summary(&self) -> String {
+        let mut text = String::new();
+        for (name, outcome, took) in &self.steps {
+            let (word, note) = match outcome {
+                Outcome::Passed(seen) => ("passed", seen),
+                Outcome::Failed(why) => ("FAILED", why),
+                Outcome::Skipped(why) => ("skipped", why),
+            };
+            let note = note.lines().next().unwrap_or_default();
+            let took = format!("{:.1} s", took.as_secs_f64());
+            let line = format!("{word:<8} {name:<16} {took:>9}  {note}");
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        let passed = self.count(|o| matches!(o, Outcome::Passed(_)));
+        let failed = self.count(|o| matches!(o, Outcome::Failed(_)));
+        let skipped = self.count(|o| matches!(o, Outcome::Skipped(_)));
+        let seconds = self.started.elapsed().as_secs();
+        let _ = writeln!(
+            text,
+            "{passed} passed, {failed} failed, {skipped} skipped in {} min {} s",
+            seconds / 60,
+            seconds % 60
+        );
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_step_fails_the_whole_and_a_skipped_one_does_not() {
+        let mut report = Report::new();
+        assert!(report.step("a", || Outcome::Passed("7 seen".to_owned())));
+        assert!(report.step("b", || Outcome::Skipped("no tool".to_owned())));
+        assert_eq!(report.close(), Ok(()));
+        assert!(!report.step("c", || Outcome::Failed("broken\nin detail".to_owned())));
+        assert!(report.close().is_err());
+        let summary = report.summary();
+        assert!(summary.contains("passed   a") && summary.contains("7 seen"));
+        assert!(summary.contains("FAILED   c") && !summary.contains("in detail"));
+        assert!(summary.contains("1 passed, 1 failed, 1 skipped"));
+    }
+}

@@ -1,0 +1,108 @@
+//! The rules of the house, each a function over the workspace that gives what breaks it.
+//!
+//! Every rule is tested twice: on this workspace, where it must find nothing, and on a planted breach, which it
+//! must find.
+
+mod bans;
+mod direction;
+mod licence;
+mod rooms;
+mod text;
+
+use std::fmt;
+
+use crate::report::Outcome;
+use crate::workspace::Workspace;
+
+/// One breach of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The package or `file:line`.
+    pub place: String,
+    /// What is wrong and what to do.
+    pub what: String,
+}
+
+/// A rule: its name, and the function that gives what breaks it.
+type Rule = (&'static str, fn(&Workspace) -> Vec<Finding>);
+
+/// All rules.
+const RULES: &[Rule] = &[
+    ("dependencies point down", direction::rule),
+    ("only sys talks to the system", direction::system_rule),
+    ("rooms have one shape", rooms::shape),
+    ("protocols and below are no_std", rooms::no_std),
+    ("clocks and hash order are banned", bans::rule),
+    ("unsafe stays in its files", text::unsafe_code),
+    ("nothing is left unfinished", text::unfinished),
+    ("files stay short", text::length),
+    ("no path of one machine", text::machine_paths),
+    ("licences are free ones", licence::rule),
+];
+
+/// Checks every rule and prints what breaks it; duplicate versions are printed too, as a remark.
+pub fn check(workspace: &Workspace) -> Outcome {
+    let mut broken = 0;
+    for (name, rule) in RULES {
+        let findings = rule(workspace);
+        println!(
+            "{} {name}",
+            if findings.is_empty() { "ok  " } else { "BAD " }
+        );
+        findings
+            .iter()
+            .for_each(|finding| println!("       {finding}"));
+        broken += findings.len();
+    }
+    let twice = licence::duplicates(workspace);
+    if !twice.is_empty() {
+        println!(
+            "note  more than one version in the lock file: {}",
+            twice.join(", ")
+        );
+    }
+    match broken {
+        0 => Outcome::Passed(format!("{} rules hold", RULES.len())),
+        n => Outcome::Failed(format!("{n} findings")),
+    }
+}
+
+impl Finding {
+    fn new(place: impl Into<String>, what: impl Into<String>) -> Finding {
+        Finding {
+            place: place.into(),
+            what: what.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// What the rules' own tests share.
+#[cfg(test)]
+mod planted {
+    use super::*;
+    use crate::workspace::TextFile;
+
+    /// Fails with every finding that `rule` has in this workspace.
+    pub fn holds_here(rule: fn(&Workspace) -> Vec<Finding>) {
+        let findings = rule(&Workspace::load().unwrap());
+        let findings: Vec<String> = findings.iter().map(Finding::to_string).collect();
+        assert!(findings.is_empty(), "\n{}", findings.join("\n"));
+    }
+
+    /// A workspace of one file.
+    pub fn file(path: &str, text: &str) -> Workspace {
+        Workspace {
+            files: vec![TextFile {
+                path: path.to_owned(),
+                text: text.to_owned(),
+            }],
+            ..Workspace::default()
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `cargo xtask test` and `cargo xtask check`: the steps, in order.
+
+use std::path::Path;
+
+use crate::report::{Outcome, Report};
+use crate::workspace::{self, Workspace};
+use crate::{debian, demo, no_std, process, rules};
+
+/// Everything that CI runs. What cannot run here is skipped with its reason; all steps run even if one fails.
+pub fn everything(install: bool) -> Result<(), String> {
+    let root = workspace::root()?;
+    let may_install = install || std::env::var("CI").is_ok_and(|value| value == "true");
+    let mut report = Report::new();
+    report.step("packages", || debian::install(&root, may_install));
+    report.step("lock file", || lock_file(&root));
+    let workspace = Workspace::load()?;
+    static_checks(&workspace, &mut report);
+    report.step("documentation", || documentation(&root));
+    report.step("no_std", || no_std::without_allocator(&workspace));
+    report.step("no_std + alloc", || no_std::with_allocator(&workspace));
+    report.step("no_std cortex-m", || no_std::on_microcontroller(&workspace));
+    if report.step("build", || build(&root)) {
+        report.step("demo", || demo::demo(&workspace));
+        report.step("example", || demo::example(&workspace));
+        report.step("capture", || demo::capture(&workspace));
+    }
+    report.step("cargo test", || cargo_test(&root));
+    report.close()
+}
+
+/// The fast part: no test is run.
+pub fn fast() -> Result<(), String> {
+    let workspace = Workspace::load()?;
+    let mut report = Report::new();
+    static_checks(&workspace, &mut report);
+    report.close()
+}
+
+fn static_checks(workspace: &Workspace, report: &mut Report) {
+    report.step("rules", || rules::check(workspace));
+    report.step("rustfmt", || {
+        cargo(&workspace.root, &["fmt", "--all", "--check"])
+    });
+    report.step("clippy", || {
+        let mut args = vec!["clippy", "--workspace", "--all-targets", "--release"];
+        args.extend(["--quiet", "--", "-Dwarnings"]);
+        cargo(&workspace.root, &args)
+    });
+}
+
+/// A lock file that lags behind the manifests would let two machines build two programs.
+fn lock_file(root: &Path) -> Outcome {
+    workspace::metadata(root, &["--locked"]).map(|_| ()).into()
+}
+
+fn documentation(root: &Path) -> Outcome {
+    let mut doc = process::cargo(root, ["doc", "--workspace", "--no-deps", "--release"]);
+    doc.arg("--quiet").env("RUSTDOCFLAGS", "-Dwarnings");
+    process::show(&mut doc).into()
+}
+
+fn build(root: &Path) -> Outcome {
+    cargo(root, &["build", "--workspace", "--release", "--quiet"])
+}
+
+/// Unit, integration and documentation tests of all members, with the total in the summary.
+fn cargo_test(root: &Path) -> Outcome {
+    let mut test = process::cargo(root, ["test", "--workspace", "--release", "--no-fail-fast"]);
+    let mut total = Tally::default();
+    let result = process::show_and_see(&mut test, |line| total.add(line));
+    let Tally {
+        passed,
+        failed,
+        ignored,
+    } = total;
+    let seen = format!("{passed} tests passed, {failed} failed, {ignored} ignored");
+    match result {
+        Ok(()) if passed == 0 => Outcome::Failed("no test ran".to_owned()),
+        Ok(()) => Outcome::Passed(seen),
+        Err(why) => Outcome::Failed(format!("{why}; {seen}")),
+    }
+}
+
+fn cargo(root: &Path, args: &[&str]) -> Outcome {
+    process::show(&mut process::cargo(root, args)).into()
+}
+
+/// Totals over the closing lines of the test binaries.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Tally {
+    /// Adds a line such as `test result: ok. 7 passed; 0 failed; 1 ignored; 0 measured; ...`.
+    fn add(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else {
+            return;
+        };
+        let words: Vec<&str> = result.split([' ', ';']).filter(|w| !w.is_empty()).collect();
+        for pair in words.windows(2) {
+            let count: u64 = pair[0].parse().unwrap_or(0);
+            match pair[1] {
+                "passed" => self.passed += count,
+                "failed" => self.failed += count,
+                "ignored" => self.ignored += count,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_add_up() {
+        let mut total = Tally::default();
+        total.add("test result: ok. 7 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
+        total.add("test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured");
+        total.add("test tests::seven_passed ... ok");
+        let expected = Tally {
+            passed: 9,
+            failed: 3,
+            ignored: 1,
+        };
+        assert_eq!(total, expected);
+    }
+}

@@ -1,0 +1,208 @@
+//! The workspace as cargo and git see it: packages, who depends on whom, and the files that are kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::process;
+
+/// All that the rules look at.
+#[derive(Clone, Debug, Default)]
+pub struct Workspace {
+    pub root: PathBuf,
+    /// Where cargo builds.
+    pub target: PathBuf,
+    pub members: Vec<Package>,
+    /// Packages from elsewhere that members need, directly or not, on any platform.
+    pub foreign: Vec<Package>,
+    /// Files that git keeps or would keep.
+    pub files: Vec<TextFile>,
+}
+
+/// One package.
+#[derive(Clone, Debug, Default)]
+pub struct Package {
+    pub name: String,
+    pub version: String,
+    /// Its folder, relative to the root for members.
+    pub folder: String,
+    pub edition: String,
+    pub rust_version: String,
+    /// SPDX expression.
+    pub licence: Option<String>,
+    pub dependencies: Vec<Dependency>,
+    /// Kind (`lib`, `bin`, `bench`, ...) and name.
+    pub targets: Vec<(String, String)>,
+}
+
+/// An edge of the dependency graph.
+#[derive(Clone, Debug)]
+pub struct Dependency {
+    pub name: String,
+    pub kind: Kind,
+}
+
+/// What a dependency is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The package itself, or its build script.
+    Normal,
+    /// Its tests, examples and benchmarks.
+    Dev,
+}
+
+/// A file of the repository that is text.
+#[derive(Clone, Debug)]
+pub struct TextFile {
+    /// Relative to the root, with `/`.
+    pub path: String,
+    pub text: String,
+}
+
+impl Workspace {
+    /// The workspace that this program belongs to.
+    pub fn load() -> Result<Workspace, String> {
+        let root = root()?;
+        let mut workspace = Workspace::from_metadata(&metadata(&root, &[])?)?;
+        workspace.files = kept_files(&root)?;
+        Ok(workspace)
+    }
+
+    /// The member of this name.
+    pub fn member(&self, name: &str) -> Option<&Package> {
+        self.members.iter().find(|p| p.name == name)
+    }
+
+    /// The text of a kept file.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        let file = self.files.iter().find(|f| f.path == path)?;
+        Some(&file.text)
+    }
+
+    fn from_metadata(metadata: &Value) -> Result<Workspace, String> {
+        let root = PathBuf::from(string(metadata, "workspace_root")?);
+        let mut workspace = Workspace {
+            target: PathBuf::from(string(metadata, "target_directory")?),
+            root: root.clone(),
+            ..Workspace::default()
+        };
+        let members = array(metadata, "workspace_members");
+        for value in array(metadata, "packages") {
+            let package = package(value, &root)?;
+            let is_member = members.contains(&value["id"]);
+            let list = if is_member {
+                &mut workspace.members
+            } else {
+                &mut workspace.foreign
+            };
+            list.push(package);
+        }
+        Ok(workspace)
+    }
+}
+
+/// The root folder: the parent of this package's own.
+pub fn root() -> Result<PathBuf, String> {
+    // Compiled in, so that the program works from any folder; the environment wins where cargo sets it, since a
+    // checkout may have been moved after it was built.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let root = own.parent().ok_or("xtask stands in no workspace")?;
+    Ok(root.to_owned())
+}
+
+/// `cargo metadata` with `more` arguments.
+pub fn metadata(root: &Path, more: &[&str]) -> Result<Value, String> {
+    let mut command = process::cargo(root, ["metadata", "--format-version", "1"]);
+    command.args(more);
+    let json = process::take(&mut command, Duration::from_secs(300))
+        .map_err(|why| format!("cargo metadata: {why}"))?;
+    serde_json::from_str(&json).map_err(|why| format!("cargo metadata: {why}"))
+}
+
+fn package(value: &Value, root: &Path) -> Result<Package, String> {
+    let manifest = PathBuf::from(string(value, "manifest_path")?);
+    let folder = manifest.parent().unwrap_or(root);
+    let folder = folder.strip_prefix(root).unwrap_or(folder);
+    let dependencies = array(value, "dependencies").iter().map(|d| {
+        Ok(Dependency {
+            name: string(d, "name")?,
+            kind: match d["kind"].as_str() {
+                Some("dev") => Kind::Dev,
+                _ => Kind::Normal,
+            },
+        })
+    });
+    let targets = array(value, "targets").iter().map(|t| {
+        let kind = t["kind"][0].as_str().unwrap_or_default().to_owned();
+        Ok((kind, string(t, "name")?))
+    });
+    Ok(Package {
+        name: string(value, "name")?,
+        version: string(value, "version")?,
+        folder: folder.to_string_lossy().into_owned(),
+        edition: string(value, "edition")?,
+        rust_version: value["rust_version"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        licence: value["license"].as_str().map(str::to_owned),
+        dependencies: dependencies.collect::<Result<_, String>>()?,
+        targets: targets.collect::<Result<_, String>>()?,
+    })
+}
+
+fn kept_files(root: &Path) -> Result<Vec<TextFile>, String> {
+    let mut git = Command::new("git");
+    git.current_dir(root).args([
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]);
+    let names = process::take(&mut git, Duration::from_secs(60))
+        .map_err(|why| format!("git ls-files: {why}"))?;
+    let mut files = Vec::new();
+    for path in names.split('\0').filter(|name| !name.is_empty()) {
+        // A file that was deleted but not yet committed, or that is no text, has no lines to judge.
+        if let Ok(text) = fs::read_to_string(root.join(path)) {
+            let path = path.to_owned();
+            files.push(TextFile { path, text });
+        }
+    }
+    Ok(files)
+}
+
+fn string(value: &Value, key: &str) -> Result<String, String> {
+    match value[key].as_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(format!("cargo metadata has no `{key}` where one is due")),
+    }
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_workspace_can_be_read() {
+        let workspace = Workspace::load().unwrap();
+        let own = workspace.member("xtask").unwrap();
+        assert_eq!(own.folder, "xtask");
+        assert!(
+            own.targets
+                .contains(&("bin".to_owned(), "xtask".to_owned()))
+        );
+        assert!(own.dependencies.iter().any(|d| d.name == "serde_json"));
+        assert!(workspace.foreign.iter().any(|p| p.name == "serde_json"));
+        assert!(workspace.text("xtask/src/workspace.rs").is_some());
+    }
+}
