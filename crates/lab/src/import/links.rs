@@ -1,0 +1,176 @@
+//! CSV link lists: a header line, then one directed link a line.
+//!
+//! Columns, by the first name found: sender `src`, `tx`, `from`; receiver `dst`, `rx`, `to`; quality `pdr`, `prr`,
+//! `delivery` (0 to 1), `pdr_pct` (per cent), `n_received_of_N` (of N frames), or `tq_fwd` and `tq_rev`
+//! (batman-adv's transmit quality in both directions; an empty `tq_rev` counts as equal). A column for each
+//! channel (`pdr11` to `pdr26`) is chosen by `channel`. A first line in JSON, as K7 files have, is skipped.
+
+use std::ops::Range;
+
+use super::text::FileText;
+use super::{Collector, Map, Select};
+use crate::input::InputError;
+use crate::nearest::nearest;
+
+const SENDER: [&str; 4] = ["src", "tx", "from", "source"];
+const RECEIVER: [&str; 4] = ["dst", "rx", "to", "target"];
+const SHARE: [&str; 3] = ["pdr", "prr", "delivery"];
+const RECEIVED_OF: &str = "n_received_of_";
+
+/// How a line says how good its link is.
+enum Quality {
+    /// A column and what its value is multiplied by.
+    Share(usize, f64),
+    /// Both directions in one line.
+    BothWays(usize, usize),
+}
+
+struct Columns<'a> {
+    names: Vec<&'a str>,
+    from: usize,
+    to: usize,
+    quality: Quality,
+    wanted: Vec<(usize, &'a str)>,
+}
+
+pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
+    let mut lines = Lines { text: &file.text, at: 0 };
+    let mut header = lines.next();
+    if header.as_ref().is_some_and(|(line, _)| line.starts_with('{')) {
+        header = lines.next();
+    }
+    let (header, span) = header.ok_or_else(|| file.error("it is empty"))?;
+    let columns = Columns::new(file, header, span, select)?;
+    let mut collector = Collector::default();
+    for (line, span) in lines.filter(|(line, _)| !line.trim().is_empty()) {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        if fields.len() != columns.names.len() {
+            let message =
+                format!("{} fields, but the header has {}", fields.len(), columns.names.len());
+            return Err(file.error_at(span, "this line", message));
+        }
+        if columns.wanted.iter().all(|&(column, value)| fields[column] == value) {
+            columns.take(file, &fields, span, &mut collector)?;
+        }
+    }
+    collector.finish(file).map_err(|error| {
+        if select.is_empty() { error } else { error.help(format!("with only the rows where {}", said(select))) }
+    })
+}
+
+fn said(select: &Select) -> String {
+    let parts: Vec<String> = select.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    parts.join(" and ")
+}
+
+impl<'a> Columns<'a> {
+    fn new(
+        file: &FileText,
+        header: &'a str,
+        span: Range<usize>,
+        select: &'a Select,
+    ) -> Result<Columns<'a>, InputError> {
+        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
+        let missing = |what: &str, known: &str| {
+            file.error_at(span.clone(), "the columns", format!("no column says {what}"))
+                .help(format!("name one of the columns {known}"))
+        };
+        let from = find(&SENDER).ok_or_else(|| missing("who sends", "src, tx, from"))?;
+        let to = find(&RECEIVER).ok_or_else(|| missing("who receives", "dst, rx, to"))?;
+        let mut wanted = Vec::new();
+        let mut wide = None;
+        for (key, value) in select {
+            let of_channel = format!("pdr{value}");
+            match find(&[key]) {
+                Some(column) => wanted.push((column, value.as_str())),
+                None if key == "channel" && find(&[&of_channel]).is_some() => wide = find(&[&of_channel]),
+                None => {
+                    let error = missing(&format!("`{key}`"), &names.join(", "));
+                    let near = nearest(key, names.iter().copied());
+                    return Err(match near {
+                        Some(name) => error.help(format!("did you mean `{name}`?")),
+                        None => error,
+                    });
+                }
+            }
+        }
+        let quality = quality(&names, wide)
+            .ok_or_else(|| missing("how good a link is", "pdr, prr, pdr_pct, n_received_of_N, tq_fwd"))?;
+        Ok(Columns { names, from, to, quality, wanted })
+    }
+
+    fn take(
+        &self,
+        file: &FileText,
+        fields: &[&str],
+        span: Range<usize>,
+        collector: &mut Collector,
+    ) -> Result<(), InputError> {
+        let number = |column: usize| -> Result<Option<f64>, InputError> {
+            let text = fields[column];
+            match text.parse::<f64>() {
+                _ if text.is_empty() => Ok(None),
+                Ok(value) if value >= 0.0 && value.is_finite() => Ok(Some(value)),
+                _ => {
+                    let start = span.start + fields[..column].iter().map(|f| f.len() + 1).sum::<usize>();
+                    let message = format!("`{text}` is not a link quality");
+                    Err(file.error_at(start..start + text.len(), self.names[column], message))
+                }
+            }
+        };
+        let (from, to) = (fields[self.from], fields[self.to]);
+        match self.quality {
+            Quality::Share(column, factor) => {
+                if let Some(value) = number(column)? {
+                    collector.link(from, to, value * factor, 1.0);
+                }
+            }
+            Quality::BothWays(forward, reverse) => {
+                if let Some(value) = number(forward)? {
+                    collector.link(from, to, value, 1.0);
+                    collector.link(to, from, number(reverse)?.unwrap_or(value), 1.0);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn quality(names: &[&str], wide: Option<usize>) -> Option<Quality> {
+    let find = |wanted: &str| names.iter().position(|name| *name == wanted);
+    if let Some(column) = wide {
+        return Some(Quality::Share(column, 0.01));
+    }
+    if let Some(column) = SHARE.iter().find_map(|name| find(name)) {
+        return Some(Quality::Share(column, 1.0));
+    }
+    if let Some(column) = find("pdr_pct") {
+        return Some(Quality::Share(column, 0.01));
+    }
+    if let (Some(forward), Some(reverse)) = (find("tq_fwd"), find("tq_rev")) {
+        return Some(Quality::BothWays(forward, reverse));
+    }
+    let counted = |name: &&str| name.strip_prefix(RECEIVED_OF)?.parse::<f64>().ok();
+    let column = names.iter().position(|name| counted(&name).is_some())?;
+    let frames = counted(&names[column]).filter(|&frames| frames > 0.0)?;
+    Some(Quality::Share(column, 1.0 / frames))
+}
+
+/// Lines with their places.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = (&'a str, Range<usize>);
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let line = rest.split('\n').next().unwrap_or("");
+        let start = self.at;
+        self.at += line.len() + 1;
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        Some((line, start..start + line.len()))
+    }
+}

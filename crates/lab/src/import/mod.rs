@@ -1,0 +1,122 @@
+//! Networks from elsewhere: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios.
+//!
+//! The format is told from the contents. What a format does not say is not invented: a link without a quality
+//! is left out, and a file in which no link has one is refused.
+
+mod links;
+mod matrix;
+mod meshviewer;
+mod netjson;
+mod text;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub use matrix::read_matrix;
+
+use crate::input::InputError;
+use text::FileText;
+
+/// The most nodes that an imported network may have: the matrix of delivery ratios grows with their square.
+pub const NODES_MAX: usize = 4096;
+
+/// A network as delivery ratios between named nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// The nodes' names in the file; a scenario calls them by their places in this list.
+    pub names: Vec<String>,
+    /// Row-major: entry `i * n + j` is the share of i's frames that j receives.
+    pub delivery: Vec<f64>,
+}
+
+/// Which rows of a link list to use: column name and wanted value.
+pub type Select = BTreeMap<String, String>;
+
+/// Reads a file of any of the formats.
+pub fn read(path: &Path, select: &Select) -> Result<Map, InputError> {
+    let file = FileText::read(path)?;
+    parse(&file, select)
+}
+
+fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
+    let first_line = file.text.trim_start().lines().next().unwrap_or("");
+    let is_json = first_line.starts_with('{') && serde_json::from_str::<serde_json::Value>(&file.text).is_ok();
+    let looks_json = first_line.starts_with('{') && !first_line.ends_with('}');
+    if !is_json && !looks_json {
+        return links::parse(file, select);
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&file.text).map_err(|error| file.json_error(&error))?;
+    if json["type"] == "NetworkGraph" {
+        netjson::parse(file, &json)
+    } else if json["links"].is_array() || json["batadv"]["links"].is_array() {
+        meshviewer::parse(file, &json, select)
+    } else {
+        Err(file.error("this JSON is neither a NetJSON NetworkGraph nor a meshviewer map").help(
+            "a NetworkGraph has \"type\": \"NetworkGraph\"; a meshviewer map has \"nodes\" and \"links\"",
+        ))
+    }
+}
+
+/// Collects links by name; several measurements of one link count by their mean.
+#[derive(Default)]
+struct Collector {
+    sums: BTreeMap<(Name, Name), (f64, f64)>,
+    names: std::collections::BTreeSet<Name>,
+}
+
+/// Names that are numbers stand in the order of numbers, before those that are not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Name {
+    Number(u64),
+    Word(String),
+}
+
+impl Name {
+    fn new(text: &str) -> Name {
+        text.parse().map_or_else(|_| Name::Word(text.to_string()), Name::Number)
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Name::Number(number) => number.to_string(),
+            Name::Word(word) => word.clone(),
+        }
+    }
+}
+
+impl Collector {
+    fn node(&mut self, name: &str) {
+        self.names.insert(Name::new(name));
+    }
+
+    fn link(&mut self, from: &str, to: &str, delivery: f64, weight: f64) {
+        let (from, to) = (Name::new(from), Name::new(to));
+        self.names.insert(from.clone());
+        self.names.insert(to.clone());
+        if from != to {
+            let entry = self.sums.entry((from, to)).or_insert((0.0, 0.0));
+            entry.0 += delivery.clamp(0.0, 1.0) * weight;
+            entry.1 += weight;
+        }
+    }
+
+    fn finish(self, file: &FileText) -> Result<Map, InputError> {
+        let nodes = self.names.len();
+        if self.sums.is_empty() {
+            return Err(file.error("no link with a quality was found in it"));
+        }
+        if nodes > NODES_MAX {
+            return Err(file.error(format!("it has {nodes} nodes; at most {NODES_MAX} can be imported")));
+        }
+        let mut delivery = vec![0.0; nodes * nodes];
+        let place: BTreeMap<&Name, usize> = self.names.iter().zip(0..).collect();
+        for ((from, to), (sum, weight)) in &self.sums {
+            delivery[place[from] * nodes + place[to]] = sum / weight;
+        }
+        Ok(Map { names: self.names.iter().map(Name::text).collect(), delivery })
+    }
+}
+
+#[cfg(test)]
+mod tests;

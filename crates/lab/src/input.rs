@@ -1,0 +1,119 @@
+//! What is wrong with a file or an option that somebody wrote, told so that it can be put right: where it
+//! stands, what was expected, and the nearest right name.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Splits a sentence from the help that follows it inside one error string: serde carries strings only.
+const HELP: char = '\u{1f}';
+
+/// A sentence with its help, as one string that [`telling`] takes apart again.
+pub(crate) fn told(sentence: impl fmt::Display, help: impl fmt::Display) -> String {
+    format!("{sentence}{HELP}{help}")
+}
+
+/// Takes apart what [`told`] put together.
+pub(crate) fn telling(message: &str) -> (&str, Option<&str>) {
+    match message.split_once(HELP) {
+        Some((sentence, help)) => (sentence, Some(help)),
+        None => (message, None),
+    }
+}
+
+/// A place in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The whole text.
+    pub text: Arc<str>,
+    /// The octets meant.
+    pub span: Range<usize>,
+    /// One or two words about them.
+    pub label: String,
+}
+
+/// A mistake in a scenario, an imported file or an option. Exit code 3.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct InputError {
+    /// Where the text comes from: a path, or an option.
+    pub from: String,
+    /// What is wrong, in a sentence without a full stop.
+    pub message: String,
+    /// Where, if it has a place.
+    pub place: Option<Place>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl InputError {
+    /// A mistake without a place in a text, such as a file that cannot be read.
+    pub fn new(from: impl Into<String>, message: impl Into<String>) -> InputError {
+        InputError { from: from.into(), message: message.into(), place: None, help: None }
+    }
+
+    /// A file that could not be read.
+    pub fn unreadable(path: &Path, error: &std::io::Error) -> InputError {
+        let what = match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+            std::io::ErrorKind::PermissionDenied => "reading it is not permitted".to_string(),
+            std::io::ErrorKind::IsADirectory => "it is a folder, not a file".to_string(),
+            std::io::ErrorKind::InvalidData => "it is not a text in UTF-8".to_string(),
+            _ => error.to_string(),
+        };
+        let path = path.display().to_string();
+        InputError::new(path.clone(), format!("cannot read {path}: {what}"))
+    }
+
+    /// With the place that is meant.
+    pub fn at(mut self, text: &Arc<str>, span: Range<usize>, label: impl Into<String>) -> InputError {
+        self.place = Some(Place { text: text.clone(), span, label: label.into() });
+        self
+    }
+
+    /// With what to do about it.
+    pub fn help(mut self, help: impl Into<String>) -> InputError {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Line and column of the place, both from one; columns count characters.
+    pub fn line_column(&self) -> Option<(usize, usize)> {
+        let place = self.place.as_ref()?;
+        let mut start = place.span.start.min(place.text.len());
+        while !place.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let before = &place.text[..start];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Some((line, column))
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line_column() {
+            Some((line, column)) => write!(f, "{}:{line}:{column}: {}", self.from, self.message)?,
+            None => f.write_str(&self.message)?,
+        }
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_counted_from_one_in_characters() {
+        let text: Arc<str> = "a = \"µ\"\nb = \"µµ\" # c\n".into();
+        let start = text.find('#').unwrap();
+        let error = InputError::new("f.toml", "odd").at(&text, start..start + 1, "here");
+        assert_eq!(error.line_column(), Some((2, 10)));
+        assert_eq!(error.help("do").to_string(), "f.toml:2:10: odd (do)");
+    }
+}

@@ -1,0 +1,9 @@
+//! scratch
+pub mod import;
+pub mod input;
+pub mod nearest;
+pub mod provenance;
+pub mod quantity;
+pub mod results;
+pub mod scenario;
+pub mod statistics;

@@ -1,0 +1,257 @@
+//! Numbers with their units, as people write them: `"20 ms"`, `"11 Mbit/s"`, `"65 km"`, `"-91 dBm"`.
+//!
+//! A bare number is refused, because nobody can tell later what it meant. Inside, every quantity is an
+//! `f64` in the unit that its kind names first.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use crate::input::told;
+
+/// What is measured, and in which units it may be written.
+pub trait Kind {
+    /// What it is, with its article: `a length`.
+    const NAME: &'static str;
+    /// A value as an example: `150 m`.
+    const EXAMPLE: &'static str;
+    /// Units and how much of the first one each of them is.
+    const UNITS: &'static [(&'static str, f64)];
+}
+
+/// Units that are understood, but not written by Chappe itself.
+const READ_ONLY: [&str; 5] = ["cm", "h", "KiB", "MiB", "µs"];
+
+/// A number of a certain kind, kept in the first of its units.
+pub struct Quantity<K>(f64, PhantomData<K>);
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $alias:ident = $kind:ident, $name:literal, $example:literal, $units:expr;)*) => {$(
+        $(#[$doc])*
+        pub type $alias = Quantity<$kind>;
+
+        #[doc = concat!("The kind of `", stringify!($alias), "`.")]
+        pub enum $kind {}
+
+        impl Kind for $kind {
+            const NAME: &'static str = $name;
+            const EXAMPLE: &'static str = $example;
+            const UNITS: &'static [(&'static str, f64)] = &$units;
+        }
+    )*};
+}
+
+kinds! {
+    /// Metres.
+    Length = LengthKind, "a length", "150 m", [("m", 1.0), ("km", 1e3), ("cm", 1e-2), ("mm", 1e-3)];
+    /// Seconds.
+    Time = TimeKind, "a time", "20 ms",
+        [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("min", 60.0), ("h", 3600.0)];
+    /// A power relative to one milliwatt.
+    Power = PowerKind, "a power", "-91 dBm", [("dBm", 1.0)];
+    /// A ratio of powers in decibels.
+    Ratio = RatioKind, "a ratio", "10 dB", [("dB", 1.0)];
+    /// Bits per second.
+    Rate = RateKind, "a bit rate", "2 Mbit/s",
+        [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
+    /// Octets.
+    Size = SizeKind, "a size", "12 MB",
+        [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("KiB", 1024.0), ("MiB", 1048576.0)];
+    /// Hertz.
+    Frequency = FrequencyKind, "a frequency", "2.4 GHz",
+        [("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
+    /// A relative error of a clock.
+    Drift = DriftKind, "a clock error", "40 ppm", [("ppm", 1.0)];
+    /// Degrees above absolute zero.
+    Temperature = TemperatureKind, "a temperature", "290 K", [("K", 1.0)];
+}
+
+impl<K: Kind> Quantity<K> {
+    /// A quantity of `value` in the first unit of its kind.
+    pub const fn new(value: f64) -> Self {
+        Quantity(value, PhantomData)
+    }
+
+    /// The value in the first unit of its kind.
+    pub const fn value(self) -> f64 {
+        self.0
+    }
+
+    /// Reads `"11 Mbit/s"`; the error is a sentence and the help that goes with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let end = text
+            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_' | 'e' | 'E')))
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let unit = unit.trim();
+        let Ok(value) = number.replace('_', "").parse::<f64>() else {
+            return Err(told(
+                format!("expected {}, found `{text}`", K::NAME),
+                format!("write a number and its unit, such as \"{}\"", K::EXAMPLE),
+            ));
+        };
+        if unit.is_empty() {
+            return Err(Self::bare(number));
+        }
+        match K::UNITS.iter().find(|(name, _)| *name == unit) {
+            Some((_, scale)) => Ok(Quantity::new(value * scale)),
+            None => Err(told(
+                format!("`{unit}` is not a unit of {}", K::NAME),
+                format!("one of {}: \"{number} {}\"", units::<K>(), K::nearest(unit)),
+            )),
+        }
+    }
+
+    fn bare(number: impl fmt::Display) -> String {
+        let (first, _) = K::UNITS[0];
+        told(
+            format!("expected {} with its unit, found the bare number {number}", K::NAME),
+            format!("write \"{number} {first}\", or another of the units {}", units::<K>()),
+        )
+    }
+}
+
+/// The nearest unit of a kind, for the help of an error.
+trait Nearest: Kind {
+    fn nearest(unit: &str) -> &'static str {
+        let same = Self::UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
+        let names = Self::UNITS.iter().map(|(name, _)| *name);
+        same.map(|(name, _)| *name)
+            .or_else(|| crate::nearest::nearest(unit, names))
+            .unwrap_or(Self::UNITS[0].0)
+    }
+}
+
+impl<K: Kind> Nearest for K {}
+
+fn units<K: Kind>() -> String {
+    let names: Vec<&str> = K::UNITS.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
+}
+
+impl<K> Clone for Quantity<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Quantity<K> {}
+
+impl<K> PartialEq for Quantity<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<K: Kind> fmt::Debug for Quantity<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<K: Kind> fmt::Display for Quantity<K> {
+    /// In the unit that makes it shortest: `6.3 ms`, `1.2 km`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let written = K::UNITS
+            .iter()
+            .filter(|(name, _)| !READ_ONLY.contains(name))
+            .map(|&(name, scale)| (format!("{} {name}", round(self.0 / scale)), scale))
+            .min_by(|a, b| (a.0.len(), b.1).partial_cmp(&(b.0.len(), a.1)).unwrap_or(Ordering::Equal));
+        f.write_str(&written.map_or_else(String::new, |(text, _)| text))
+    }
+}
+
+/// Twelve significant digits: enough for every quantity, few enough to hide binary fractions.
+fn round(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
+}
+
+impl<K: Kind> Serialize for Quantity<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de, K: Kind> Deserialize<'de> for Quantity<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<K>(PhantomData<K>);
+        impl<K: Kind> Visitor<'_> for Reader<K> {
+            type Value = Quantity<K>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{} such as \"{}\"", K::NAME, K::EXAMPLE)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Quantity::parse(text).map_err(E::custom)
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+                Err(E::custom(Quantity::<K>::bare(number)))
+            }
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                Err(E::custom(Quantity::<K>::bare(number)))
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+                Err(E::custom(Quantity::<K>::bare(number)))
+            }
+        }
+        deserializer.deserialize_any(Reader(PhantomData))
+    }
+}
+
+impl<K: Kind> JsonSchema for Quantity<K> {
+    fn schema_name() -> Cow<'static, str> {
+        let name = K::NAME.split_once(' ').map_or(K::NAME, |(_, name)| name);
+        name.replace(' ', "_").into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<String> = K::UNITS.iter().map(|(name, _)| name.replace('/', "\\/")).collect();
+        json_schema!({
+            "type": "string",
+            "description": format!("{} with its unit: {}", K::NAME, units::<K>()),
+            "pattern": format!("^[-+]?[0-9][0-9._eE+-]* *({})$", names.join("|")),
+            "examples": [K::EXAMPLE],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::telling;
+
+    #[test]
+    fn units_are_read_and_written() {
+        for (text, value) in [("150 m", 150.0), ("65km", 65_000.0), ("1.5 cm", 0.015)] {
+            assert_eq!(Length::parse(text).unwrap().value(), value, "{text}");
+        }
+        assert_eq!(Power::parse("-91 dBm").unwrap().value(), -91.0);
+        assert_eq!(Rate::parse("5.5 Mbit/s").unwrap().to_string(), "5.5 Mbit/s");
+        assert_eq!(Time::parse("20 us").unwrap().to_string(), "20 us");
+        assert_eq!(Time::new(600.0).to_string(), "600 s");
+        assert_eq!(Size::new(1500.0).to_string(), "1.5 kB");
+        assert_eq!(Size::new(0.0).to_string(), "0 B");
+        assert_eq!(Length::new(1000.0).to_string(), "1 km");
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_again() {
+        for seconds in [0.0, 1e-9, 20e-6, 0.05, 1.0, 59.0, 61.0, 7200.0] {
+            let time = Time::new(seconds);
+            let again = Time::parse(&time.to_string()).unwrap().value();
+            assert!((again - seconds).abs() <= 1e-11 * seconds, "{time}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_unit_that_was_meant() {
+        let help = |error: String| telling(&error).1.unwrap().to_string();
+        assert!(help(Rate::parse("11 mbit/s").unwrap_err()).contains("\"11 Mbit/s\""));
+        assert!(help(Length::parse("150").unwrap_err()).contains("\"150 m\""));
+        assert!(telling(&Length::parse("far").unwrap_err()).0.contains("found `far`"));
+    }
+}

@@ -1,0 +1,55 @@
+//! `[[fault]]`: what goes wrong, and when.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Located;
+use crate::quantity::{Drift, Power, Time};
+
+/// Something that goes wrong at a moment of the transfer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// When, counted from the start of the transfer.
+    pub at: Located<Time>,
+    /// What.
+    pub kind: Located<FaultKind>,
+    /// Which node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<Located<usize>>,
+    /// Which link, by its two ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Located<[usize; 2]>>,
+    /// How wrong the clock is, for `drift`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Located<Drift>>,
+    /// Probability that a received frame has a wrong bit that the check sequence misses, for `corrupt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance: Option<Located<f64>>,
+    /// Transmit power, for `jammer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Located<Power>>,
+    /// How long it lasts, for `jammer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Located<Time>>,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// `node` stops and forgets everything that was not finished.
+    Crash,
+    /// `node` starts again, empty.
+    Restart,
+    /// `link` carries nothing from now on.
+    CutLink,
+    /// `link` is as before.
+    RestoreLink,
+    /// `node`'s clock runs wrong by `drift`.
+    Drift,
+    /// Frames that `node` receives may be `corrupt`: wrong bits that no check sequence noticed.
+    Corrupt,
+    /// Noise of `power` from where `node` stands.
+    Jammer,
+}

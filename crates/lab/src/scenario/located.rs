@@ -1,0 +1,73 @@
+//! Values that know where in the file they stand.
+
+use std::borrow::Cow;
+use std::ops::{Deref, Range};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, Serializer};
+use toml::Spanned;
+
+/// A value and its place in the scenario file, so that a mistake found later still points at it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+pub struct Located<T>(Spanned<T>);
+
+impl<T> Located<T> {
+    /// A value that stands in no file.
+    pub fn nowhere(value: T) -> Located<T> {
+        Located(Spanned::new(0..0, value))
+    }
+
+    /// The octets of the file that hold the value.
+    pub fn span(&self) -> Range<usize> {
+        self.0.span()
+    }
+}
+
+impl<T> Deref for Located<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.0.get_ref()
+    }
+}
+
+impl<T: PartialEq> PartialEq for Located<T> {
+    /// Values are compared, places are not.
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Default> Default for Located<T> {
+    fn default() -> Self {
+        Located::nowhere(T::default())
+    }
+}
+
+impl<T> From<T> for Located<T> {
+    fn from(value: T) -> Self {
+        Located::nowhere(value)
+    }
+}
+
+impl<T: Serialize> Serialize for Located<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Located<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}

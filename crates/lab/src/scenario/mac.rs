@@ -1,0 +1,43 @@
+//! `[mac]`: the options of the 802.11 distributed coordination function.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Located;
+use crate::quantity::{Length, Rate, Size, Time};
+
+/// Channel access. What is left out is as in 802.11b (IEEE 802.11-2020, clause 16) with the long preamble.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mac {
+    /// Length of a back-off slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Time>,
+    /// Short interframe space.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sifs: Option<Time>,
+    /// Smallest contention window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cw_min: Option<Located<u16>>,
+    /// Largest contention window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cw_max: Option<Located<u16>>,
+    /// Attempts for frames without RTS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_short: Option<u8>,
+    /// Attempts for frames with RTS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_long: Option<u8>,
+    /// Unicast frames of at least this size are announced by RTS/CTS; never, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rts_threshold: Option<Size>,
+    /// Whether a broken frame delays by EIFS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eifs: Option<bool>,
+    /// Rate of ACK, RTS and CTS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_rate: Option<Located<Rate>>,
+    /// Longest link; slots and timeouts grow by its propagation delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance_max: Option<Length>,
+}

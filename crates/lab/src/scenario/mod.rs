@@ -1,0 +1,69 @@
+//! What a scenario file says: a network, its radios, a protocol, what it must carry, and what goes wrong.
+//!
+//! The types here are the file, word for word: the JSON Schema of `chappe sim --schema` is made from them.
+//! They say nothing about whether the scenario makes sense; [`crate::plan`] does, and makes of it what a run
+//! needs. Every quantity is written with its unit, and every value that can be wrong in a way that only
+//! shows later is [`Located`], so that the message can point at it.
+
+mod fault;
+mod located;
+mod mac;
+mod network;
+mod protocol;
+mod radio;
+mod run;
+mod source;
+mod template;
+mod transfer;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use fault::{Fault, FaultKind};
+pub use located::Located;
+pub use mac::Mac;
+pub use network::{Generator, Links, Network};
+pub use protocol::{LinkKnowledge, Protocol, ProtocolName, Prune, Variant};
+pub use radio::Radio;
+pub use run::Run;
+pub use source::Source;
+pub use template::TEMPLATE;
+pub use transfer::{Receivers, Transfer};
+
+/// A scenario file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What it shows, in a few words; stands over the results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Where the nodes stand, or which links they have.
+    pub network: Network,
+    /// The radios and the air between them.
+    #[serde(default)]
+    pub radio: Radio,
+    /// Channel access.
+    #[serde(default)]
+    pub mac: Mac,
+    /// What carries the data.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// What must be carried; at least one.
+    #[serde(default)]
+    pub transfer: Vec<Transfer>,
+    /// What goes wrong, and when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fault: Vec<Fault>,
+    /// Seeds and limits.
+    #[serde(default)]
+    pub run: Run,
+}
+
+/// The JSON Schema of a scenario file, for editors and for checking.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Scenario).to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("title".into(), "Chappe scenario".into());
+    }
+    schema
+}
