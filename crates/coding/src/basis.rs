@@ -1,8 +1,9 @@
 //! What a node knows about a batch: the span of the coefficient vectors that it has heard.
 
+use crate::batch::BatchError;
 use crate::field;
 use crate::kernel::Kernel;
-use crate::rows::ShapeError;
+use crate::rows::{Rows, RowsMut, ShapeError};
 
 /// Most packets in a batch: a coefficient vector is counted in one byte.
 pub const MAX_BATCH: usize = 255;
@@ -146,6 +147,36 @@ impl<const K: usize> Basis<K> {
             self.rank += 1;
         }
         Insertion::Innovative
+    }
+
+    /// Computes the source packets from the packets whose vectors were innovative, in their order
+    /// of arrival. For callers that keep the payloads themselves; [`Batch`](crate::Batch) does both.
+    pub fn solve(&self, stored: Rows<'_>, sources: RowsMut<'_>) -> Result<(), BatchError> {
+        let (inverse, count) = self.inverse()?;
+        let inverse = inverse
+            .as_flattened()
+            .get(..count * count)
+            .unwrap_or_default();
+        Ok(self.kernel.combine(inverse, stored, sources)?)
+    }
+
+    /// The inverse matrix in rows of [`packets`](Self::packets) bytes, packed to the front, and
+    /// that number.
+    pub(crate) fn inverse(&self) -> Result<([[u8; K]; K], usize), BatchError> {
+        if !self.is_full() {
+            return Err(BatchError::Incomplete {
+                missing: self.missing(),
+            });
+        }
+        let count = self.packets;
+        let mut inverse = [[0; K]; K];
+        let flat = inverse.as_flattened_mut();
+        for (&pivot, [_, weights]) in self.pivots.iter().zip(&self.rows).take(count) {
+            let start = usize::from(pivot) * count;
+            let row = flat.get_mut(start..start + count).unwrap_or_default();
+            row.copy_from_slice(weights.get(..count).unwrap_or_default());
+        }
+        Ok((inverse, count))
     }
 
     /// The sum of the rows, each times its factor: a vector of the span and its weights.

@@ -209,7 +209,7 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         if self.decoded {
             return Ok(());
         }
-        let (inverse, count) = self.inverse()?;
+        let (inverse, count) = self.basis.inverse()?;
         let inverse = inverse
             .as_flattened()
             .get(..count * count)
@@ -223,12 +223,11 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
 
     /// Computes the source packets into another place and leaves the batch as it is.
     pub fn decode_into(&self, sources: RowsMut<'_>) -> Result<(), BatchError> {
-        let (inverse, count) = self.inverse()?;
-        let inverse = inverse
-            .as_flattened()
-            .get(..count * count)
-            .unwrap_or_default();
-        Ok(self.kernel().combine(inverse, self.stored()?, sources)?)
+        let missing = BatchError::Incomplete {
+            missing: self.missing(),
+        };
+        self.basis
+            .solve(self.stored().map_err(|_| missing)?, sources)
     }
 
     /// Source packet `index`, once the batch is [decoded](Self::decode).
@@ -282,30 +281,6 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         let factors = factors.get_mut(..self.rank()).unwrap_or_default();
         draw::non_zero(factors, random);
         self.basis.combination(factors)
-    }
-
-    /// The inverse matrix in rows of `count` bytes, packed to the front, and `count`.
-    fn inverse(&self) -> Result<([[u8; K]; K], usize), BatchError> {
-        if !self.is_full() {
-            return Err(BatchError::Incomplete {
-                missing: self.missing(),
-            });
-        }
-        let count = self.basis.packets();
-        let mut inverse = [[0; K]; K];
-        for (index, row) in inverse
-            .as_flattened_mut()
-            .chunks_mut(count)
-            .take(count)
-            .enumerate()
-        {
-            let weights = self
-                .basis
-                .weights_of(index)
-                .and_then(|weights| weights.get(..count));
-            row.copy_from_slice(weights.ok_or(BatchError::Incomplete { missing: 1 })?);
-        }
-        Ok((inverse, count))
     }
 }
 

@@ -12,7 +12,7 @@
 
 use core::mem::MaybeUninit;
 
-use crate::field::{AFFINE, NIBBLES};
+use crate::field::{AFFINE, AFFINE_BYTES, NIBBLES};
 use crate::kernel::Path;
 use crate::rows::{MAX_ROWS, Rows, RowsMut};
 
@@ -187,7 +187,7 @@ pub(crate) fn best() -> Path {
 ///
 /// All functions need the instructions of the implementing type. Loads and stores need pointers
 /// valid for [`BYTES`](Self::BYTES), or for the stated number of bytes.
-trait Lanes {
+trait Lanes: Sized {
     /// Bytes in a register.
     const BYTES: usize;
     /// Outputs in a group: two accumulators for each must fit the register file.
@@ -273,13 +273,25 @@ trait Lanes {
         outputs: usize,
         into: *mut Self::Prepared,
     ) {
-        for output in 0..outputs {
-            for source in 0..sources {
-                // SAFETY: both offsets are inside the matrix that the caller describes.
-                unsafe {
-                    let coefficient = *coefficients.add(output * sources + source);
-                    *into.add(source * outputs + output) = Self::prepared(coefficient);
-                }
+        // SAFETY: passed on to the caller.
+        unsafe { prepare_by_table::<Self>(coefficients, sources, outputs, into) }
+    }
+}
+
+/// One coefficient after the other.
+#[inline(always)]
+unsafe fn prepare_by_table<V: Lanes>(
+    coefficients: *const u8,
+    sources: usize,
+    outputs: usize,
+    into: *mut V::Prepared,
+) {
+    for output in 0..outputs {
+        for source in 0..sources {
+            // SAFETY: both offsets are inside the matrix that the caller describes.
+            unsafe {
+                let coefficient = *coefficients.add(output * sources + source);
+                *into.add(source * outputs + output) = V::prepared(coefficient);
             }
         }
     }
@@ -821,7 +833,7 @@ mod x86 {
     use core::arch::x86_64::*;
     use core::sync::atomic::{AtomicU8, Ordering};
 
-    use super::{AFFINE, Lanes, NIBBLES, Path};
+    use super::{AFFINE, AFFINE_BYTES, Lanes, NIBBLES, Path, prepare_by_table};
 
     /// Set in the answer of [`supported`] once the processor has been asked.
     const ASKED: u8 = 1 << 7;
@@ -1099,6 +1111,45 @@ mod x86 {
             // SAFETY: see `zero`.
             unsafe { _mm512_gf2p8affine_epi64_epi8::<0>(x, f) }
         }
+        /// Eight sources and eight outputs at a time, by the affine instruction itself.
+        #[inline(always)]
+        unsafe fn prepare(coefficients: *const u8, sources: usize, outputs: usize, into: *mut u64) {
+            // SAFETY: rows of `sources` coefficients are read, and `into` has room for a multiple
+            // of 8 sources.
+            unsafe {
+                if outputs != 8 {
+                    return prepare_by_table::<Self>(coefficients, sources, outputs, into);
+                }
+                let by_bytes = _mm512_loadu_si512(AFFINE_BYTES.as_ptr().cast());
+                let transpose = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
+                for source in (0..sources).step_by(8) {
+                    let mut block = [0u64; 8];
+                    for (output, row) in block.iter_mut().enumerate() {
+                        let from = coefficients.add(output * sources + source);
+                        *row = if source + 8 <= sources {
+                            from.cast::<u64>().read_unaligned()
+                        } else {
+                            let part = core::slice::from_raw_parts(from, sources - source);
+                            part.iter().rev().fold(0, |row, &c| row << 8 | u64::from(c))
+                        };
+                    }
+                    // Lane s of `columns` holds the eight outputs' coefficients of source s.
+                    let rows = _mm512_loadu_si512(block.as_ptr().cast());
+                    let columns = _mm512_permutexvar_epi8(transpose, rows);
+                    let mut lanes = [0u64; 8];
+                    _mm512_storeu_si512(lanes.as_mut_ptr().cast(), columns);
+                    for (index, &lane) in lanes.iter().enumerate() {
+                        // Lane p: byte p of each output's matrix. Transposed: the matrices.
+                        let lane = _mm512_set1_epi64(lane.cast_signed());
+                        let bytes = _mm512_gf2p8affine_epi64_epi8::<0>(lane, by_bytes);
+                        let matrices = _mm512_permutexvar_epi8(transpose, bytes);
+                        let into = into.add((source + index) * 8);
+                        _mm512_storeu_si512(into.cast(), matrices);
+                    }
+                }
+            }
+        }
+
         #[inline(always)]
         unsafe fn mul_add_pair(
             sum: __m512i,
@@ -1109,6 +1160,17 @@ mod x86 {
             unsafe { _mm512_ternarylogic_epi64::<0x96>(sum, Self::mul(x, f), Self::mul(y, g)) }
         }
     }
+    /// Takes byte j of lane i to byte i of lane j.
+    static TRANSPOSE: [u8; 64] = {
+        let mut table = [0; 64];
+        let mut index = 0;
+        while index < 64 {
+            table[index] = (index % 8 * 8 + index / 8) as u8;
+            index += 1;
+        }
+        table
+    };
+
     compile!(
         gfni512,
         Gfni512,

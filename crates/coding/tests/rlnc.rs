@@ -183,21 +183,18 @@ fn relay_line<const N: usize>(seed: u64, packets: usize, len: usize, hops: usize
                 .unwrap();
         }
         sent += 1;
-        for hop in 0..hops {
+        for node in &mut nodes {
             if random.below(10) >= 3 {
-                receive(&mut nodes[hop], &coefficients, &payload);
+                receive(node, &coefficients, &payload);
             }
             let fill = |bytes: &mut [u8]| random.fill(bytes);
-            if nodes[hop]
-                .recode(fill, &mut coefficients, &mut payload)
-                .is_err()
-            {
-                assert_eq!(nodes[hop].rank(), 0);
+            if node.recode(fill, &mut coefficients, &mut payload).is_err() {
+                assert_eq!(node.rank(), 0);
                 break;
             }
             assert!(coefficients.iter().any(|&c| c != 0));
             assert!(
-                !nodes[hop].is_innovative(&coefficients),
+                !node.is_innovative(&coefficients),
                 "recoded outside the span"
             );
         }
