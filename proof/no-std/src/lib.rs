@@ -1,18 +1,110 @@
 //! Builds only if the rooms below the protocols need neither an operating system nor an allocator.
+//!
+//! One packet goes through them: drawn, coded, framed, parsed, decoded. Nothing of it is optimised away, since
+//! the seed comes from outside and the sum of all results goes back.
 
 #![no_std]
 
+use core::fmt::{self, Write};
 use core::panic::PanicInfo;
-use chappe_core::{Mode, Purpose, Rate, Seed};
+
+use chappe_coding::{Batch, Encoder, Erasure, Rows, RowsMut, Shape};
+use chappe_core::{Address, Db, Dbm, Duration, Mode, Purpose, Rate, Seed};
+use chappe_wire::dot11::{Frame, NavTime, Repr};
+
+/// Packets in the batch.
+const K: usize = 8;
+/// Octets of a packet.
+const LEN: usize = 32;
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
+/// Runs through every room and returns a number that depends on all of them; zero if one of them failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn chappe_proof(seed: u64) -> u64 {
+    let parts = [
+        numbers(seed),
+        frames(seed),
+        network_code(seed),
+        erasure_code(seed),
+    ];
+    parts
+        .into_iter()
+        .try_fold(0u64, |sum, part| Some(sum.wrapping_add(part?)))
+        .unwrap_or(0)
+}
+
+fn numbers(seed: u64) -> Option<u64> {
     let mut random = Seed(seed).stream(Purpose::Node(1));
-    let octets = random.below(1500) as usize;
-    Mode::long(Rate::Dsss2).airtime(octets).nanos() + (random.exponential() * 10.0) as u64
+    let airtime = Mode::long(Rate::Dsss2).airtime(random.below(1500) as usize);
+    let noise = (Dbm(-94.0) + Db(random.normal())).to_milliwatt().to_dbm();
+    Some(airtime.nanos().wrapping_add(noise.0.to_bits()))
+}
+
+fn frames(seed: u64) -> Option<u64> {
+    let receiver = Address::node(seed as u16);
+    let duration = NavTime::covering(Duration::from_micros(seed % 1000));
+    let mut psdu = [0; 64];
+    let len = Repr::Ack { receiver, duration }.emit(&mut psdu).ok()?;
+    let frame = Frame::new(psdu.get(..len)?).ok()?;
+    let mut text = Sum(0);
+    write!(text, "{frame} {:?}", Repr::parse(&frame)).ok()?;
+    let check = chappe_wire::fcs::of(psdu.get(..len)?);
+    Some(text.0.wrapping_add(u64::from(u32::from_le_bytes(check))))
+}
+
+fn network_code(seed: u64) -> Option<u64> {
+    let mut random = Seed(seed).stream(Purpose::Node(2));
+    let shape = Shape::new(K, LEN).ok()?;
+    let mut object = [0; K * LEN];
+    random.fill(&mut object);
+    let source = Encoder::new(Rows::new(shape, &object).ok()?).ok()?;
+    let mut relay = Batch::<K, _>::new(shape, [0; K * LEN]).ok()?;
+    let mut receiver = Batch::<K, _>::new(shape, [0; K * LEN]).ok()?;
+    let (mut coefficients, mut payload) = ([0; K], [0; LEN]);
+    while !receiver.is_full() {
+        source
+            .encode_random(|bytes| random.fill(bytes), &mut coefficients, &mut payload)
+            .ok()?;
+        let _ = relay.insert(&coefficients, &payload);
+        relay
+            .recode(|bytes| random.fill(bytes), &mut coefficients, &mut payload)
+            .ok()?;
+        let _ = receiver.insert(&coefficients, &payload);
+    }
+    receiver.decode().ok()?;
+    (receiver.into_payloads() == object).then(|| sum(&object))
+}
+
+fn erasure_code(seed: u64) -> Option<u64> {
+    let mut data = [0; K * LEN];
+    Seed(seed).stream(Purpose::Trial(3)).fill(&mut data);
+    let mut parity = [0; 2 * LEN];
+    let code = Erasure::new(K, 2).ok()?;
+    let data = Rows::new(Shape::new(K, LEN).ok()?, &data).ok()?;
+    code.encode(
+        data,
+        RowsMut::new(Shape::new(2, LEN).ok()?, &mut parity).ok()?,
+    )
+    .ok()?;
+    Some(sum(&parity))
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum, &byte| {
+        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+    })
+}
+
+/// Adds up what is written to it.
+struct Sum(u64);
+
+impl Write for Sum {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.wrapping_add(sum(text.as_bytes()));
+        Ok(())
+    }
 }
