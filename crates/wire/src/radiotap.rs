@@ -73,7 +73,7 @@ impl Flags {
 }
 
 impl Tuned {
-    /// 802.11b channel 1 to 14 (IEEE 802.11-2020, 15.4.4.3: 2412 MHz and up by 5, the last at 2484).
+    /// 802.11b channel 1 to 14 (IEEE 802.11-2020, clause 15: 2412 MHz and up by 5, the last at 2484).
     pub const fn dot11b(channel: u8) -> Option<Tuned> {
         let mhz = match channel {
             1..=13 => 2407 + 5 * channel as u16,

@@ -1,0 +1,185 @@
+//! What decides how a station contends, each value with its source.
+
+use chappe_core::{Address, Caps, Duration, Mode, Rate};
+use chappe_wire::dot11::{ACK_LEN, CTS_LEN, DATA_HEADER_LEN, FCS_LEN};
+use chappe_wire::llc::{self, EtherType};
+
+/// Largest PSDU without its check sequence, in octets: what a station keeps for retransmission.
+///
+/// The standard's largest MSDU, which leaves 2,272 octets to an SDU behind the headers.
+pub const PSDU_MAX: usize = 2304;
+
+/// How a station contends for the medium. Clauses are those of IEEE 802.11-2020.
+///
+/// The published starvation figures hang on `eifs`, `nav`, `nav_reset`, `difs_after_timeout`, `rts_threshold`,
+/// the retry limits and `cca_time` (and on the radio's capture): print them beside every result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How unicast data is sent, unless the link node chooses.
+    pub data: Mode,
+    /// How ACK, CTS and RTS are sent.
+    pub control: Mode,
+    /// How broadcasts are sent, unless the link node chooses; `None`: like `data`.
+    pub broadcast: Option<Mode>,
+    /// Slot time without propagation: 20 us for DSSS (16.3.3).
+    pub slot: Duration,
+    /// Short interframe space: 10 us for DSSS (16.3.3).
+    pub sifs: Duration,
+    /// How long energy must last before the station can detect it: at most 15 us for DSSS (16.3.3, aCCATime). Energy that
+    /// begins less than this before a slot boundary comes too late to be noticed there: the slot counts as
+    /// idle, and if it was the last one the station transmits. Zero makes an ideal observer.
+    pub cca_time: Duration,
+    /// First contention window: 31 for DSSS (16.3.3). A back-off is drawn from 0 to the window, inclusive.
+    pub cw_min: u16,
+    /// Largest contention window: 1023 (16.3.3).
+    pub cw_max: u16,
+    /// Failed attempts after which a frame sent without RTS, or an RTS, is given up: 7 (dot11ShortRetryLimit).
+    /// Zero counts as one.
+    pub retry_short: u8,
+    /// Failed attempts after which a frame sent after an RTS is given up: 4 (dot11LongRetryLimit). Zero counts
+    /// as one.
+    pub retry_long: u8,
+    /// Unicast frames of more octets (FCS included) are announced by an RTS (dot11RTSThreshold). `usize::MAX`:
+    /// never; 0: always.
+    pub rts_threshold: usize,
+    /// Whether a frame that could not be decoded is followed by EIFS instead of DIFS (10.3.2.3.7).
+    pub eifs: bool,
+    /// Whether reservations in overheard frames are honoured (10.3.2.4).
+    pub nav: bool,
+    /// Whether a reservation by an RTS is dropped when nothing follows it (10.3.2.4, last paragraphs; a "may").
+    /// Known only while the station contends, since it senses the carrier only then.
+    pub nav_reset: bool,
+    /// Whether DIFS is waited out anew after a missing ACK or CTS, as EDCA demands (10.23.2.4) and the DCF clause
+    /// leaves open. If not, slots count from the timeout on, as the medium was idle for DIFS by then.
+    pub difs_after_timeout: bool,
+    /// Longest propagation delay to any neighbour: added to the slot once and to the ACK and CTS timeouts twice,
+    /// for long links (aAirPropagationTime and coverage classes, 10.3.7 and 10.21.5).
+    pub propagation_max: Duration,
+    /// Whether data frames for others are handed up too.
+    pub overhear: bool,
+    /// The type in the LLC/SNAP header before each SDU; `None` leaves the header away, which no real network
+    /// does, but analytic models do.
+    pub llc: Option<EtherType>,
+    /// The ad hoc network's identifier.
+    pub bssid: Address,
+}
+
+/// "CHAPPE" in ASCII, the first octet lowered by one: a locally administered individual address.
+const BSSID: [u8; 6] = [0x42, 0x48, 0x41, 0x50, 0x50, 0x45];
+
+impl Config {
+    /// 802.11b with long preambles, control frames at 1 Mbit/s, RTS off, EIFS and NAV on, LLC/SNAP with the
+    /// experimental EtherType.
+    pub fn dot11b(data: Rate) -> Config {
+        Config {
+            data: Mode::long(data),
+            control: Mode::long(Rate::Dsss1),
+            broadcast: None,
+            slot: Duration::from_micros(20),
+            sifs: Duration::from_micros(10),
+            cca_time: Duration::from_micros(15),
+            cw_min: 31,
+            cw_max: 1023,
+            retry_short: 7,
+            retry_long: 4,
+            rts_threshold: usize::MAX,
+            eifs: true,
+            nav: true,
+            nav_reset: false,
+            difs_after_timeout: true,
+            propagation_max: Duration::ZERO,
+            overhear: false,
+            llc: Some(EtherType::EXPERIMENTAL),
+            bssid: Address::from_eui48(BSSID),
+        }
+    }
+
+    /// What a link node on this MAC can rely on. Power is reported if the radio does.
+    pub fn caps(&self) -> Caps {
+        Caps {
+            frame_max: PSDU_MAX - DATA_HEADER_LEN - self.llc_len(),
+            schedules: false,
+            start_error: Duration::ZERO,
+            reports_power: true,
+            overhears: self.overhear,
+            confirms_broadcast: true,
+        }
+    }
+
+    /// Octets between the data header and the SDU.
+    pub(super) fn llc_len(&self) -> usize {
+        if self.llc.is_some() { llc::LEN } else { 0 }
+    }
+}
+
+/// Spans that follow from the configuration, computed once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub slot: Duration,
+    pub sifs: Duration,
+    pub difs: Duration,
+    /// From the end of an undecodable frame to slot zero.
+    pub eifs: Duration,
+    pub cca: Duration,
+    pub ack: Duration,
+    pub cts: Duration,
+    /// From the end of the own data frame until an ACK can no longer end.
+    pub ack_wait: Duration,
+    pub cts_wait: Duration,
+}
+
+impl Timing {
+    pub fn new(config: &Config) -> Timing {
+        let sifs = config.sifs;
+        let slot = config.slot + config.propagation_max;
+        // 10.3.7: DIFS = SIFS + 2 slots.
+        let difs = sifs + slot * 2;
+        let ack = config.control.airtime(ACK_LEN + FCS_LEN);
+        let cts = config.control.airtime(CTS_LEN + FCS_LEN);
+        // 10.3.7: EIFS = SIFS + DIFS + an ACK at the lowest mandatory rate, which is 1 Mbit/s, long preamble.
+        let slowest_ack = Mode::long(Rate::Dsss1).airtime(ACK_LEN + FCS_LEN);
+        // 10.3.2.11: a response must begin within SIFS + slot (+ the receiver's delay); it has ended an
+        // airtime later. The round trip comes on top.
+        let patience = sifs + config.slot + config.propagation_max * 2;
+        Timing {
+            slot,
+            sifs,
+            difs,
+            eifs: sifs + slowest_ack + difs,
+            cca: config.cca_time,
+            ack,
+            cts,
+            ack_wait: patience + ack,
+            cts_wait: patience + cts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The values of 802.11b as its users know them: DIFS 50 us, EIFS 364 us.
+    #[test]
+    fn interframe_spaces_of_dot11b() {
+        let timing = Timing::new(&Config::dot11b(Rate::Cck11));
+        let us = Duration::from_micros;
+        assert_eq!(
+            (timing.difs, timing.eifs, timing.ack),
+            (us(50), us(364), us(304))
+        );
+        assert_eq!(timing.ack_wait, us(10 + 20 + 304));
+    }
+
+    /// 10 km: 33.4 us one way. The slot takes it once, the wait for an ACK twice.
+    #[test]
+    fn long_links_wait_longer() {
+        let config = Config {
+            propagation_max: Duration::from_nanos(33_360),
+            ..Config::dot11b(Rate::Cck11)
+        };
+        let timing = Timing::new(&config);
+        assert_eq!(timing.slot, Duration::from_nanos(53_360));
+        assert_eq!(timing.ack_wait, Duration::from_nanos(334_000 + 66_720));
+    }
+}

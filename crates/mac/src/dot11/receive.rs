@@ -1,0 +1,271 @@
+//! The frames of others: answered, handed up, or honoured as reservations.
+
+use chappe_core::{
+    Address, Arrival, Drop, Instant, Layer, LinkEvent, LinkNode, Reception, TraceEvent, Transmit,
+};
+use chappe_wire::dot11::{CTS_LEN, Data, FCS_LEN, Frame, Kind, NavTime, Repr};
+use chappe_wire::llc;
+
+use super::{Counters, Dot11, State};
+
+/// An ACK or CTS: at first to be sent at an instant, then on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer {
+    Due { at: Instant, frame: Repr },
+    OnAir,
+}
+
+impl Dot11 {
+    /// A frame ended that the radio could not decode.
+    pub(super) fn on_failed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        Counters::add(&mut self.counters.undecodable);
+        if self.config.eifs {
+            self.medium.on_undecodable(now, self.timing.eifs);
+        }
+        self.miss_answer(now, link);
+        self.reconsider(now);
+    }
+
+    /// A good frame ended.
+    pub(super) fn on_received<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        reception: Reception<'_>,
+        link: &mut L,
+    ) {
+        let mut changed = self.medium.on_good_frame(now);
+        match Frame::new(reception.psdu) {
+            Ok(frame) if frame.receiver_octets() == self.address.to_eui48() => {
+                self.on_own(now, &frame, &reception, link);
+            }
+            Ok(frame) => {
+                self.miss_answer(now, link);
+                changed |= self.reserve(now, &frame, &reception);
+                if frame.kind() == Kind::Data {
+                    self.on_others_data(now, &frame, &reception, link);
+                }
+            }
+            Err(_) => {
+                self.miss_answer(now, link);
+                self.drop(Drop::Malformed);
+            }
+        }
+        if changed {
+            self.reconsider(now);
+        }
+    }
+
+    /// A frame for this station.
+    fn on_own<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        reception: &Reception<'_>,
+        link: &mut L,
+    ) {
+        match (Repr::parse(frame), self.state) {
+            (Ok(Repr::Ack { .. }), State::AwaitingAck) => self.on_ack(now, link),
+            (Ok(Repr::Cts { .. }), State::AwaitingCts) => self.on_cts(now),
+            (Ok(Repr::Ack { .. } | Repr::Cts { .. }), _) => {
+                self.miss_answer(now, link);
+                self.drop(Drop::Stale);
+            }
+            (
+                Ok(Repr::Rts {
+                    transmitter,
+                    duration,
+                    ..
+                }),
+                _,
+            ) => {
+                self.miss_answer(now, link);
+                self.answer_rts(now, transmitter, duration);
+            }
+            (Ok(Repr::Data(data)), _) => {
+                self.miss_answer(now, link);
+                self.on_own_data(now, data, frame.body(), reception, link);
+            }
+            (Err(_), _) => {
+                self.miss_answer(now, link);
+                self.drop(Drop::Malformed);
+            }
+        }
+    }
+
+    /// 10.3.2.11: anything but the expected answer, while it is awaited, means that the attempt failed.
+    fn miss_answer<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        match self.state {
+            State::AwaitingCts => self.on_no_cts(now, link),
+            State::AwaitingAck => self.on_no_ack(now, link),
+            _ => {}
+        }
+    }
+
+    /// 10.3.2.9: a CTS after SIFS, unless the medium is reserved by somebody else.
+    fn answer_rts(&mut self, now: Instant, receiver: Address, duration: NavTime) {
+        if self.config.nav && self.medium.is_reserved(now) {
+            Counters::add(&mut self.counters.cts_withheld);
+            return;
+        }
+        let left = duration
+            .span()
+            .saturating_sub(self.timing.sifs + self.timing.cts);
+        let duration = NavTime::covering(left);
+        self.answer(now, Repr::Cts { receiver, duration });
+    }
+
+    fn on_own_data<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        data: Data,
+        body: &[u8],
+        reception: &Reception<'_>,
+        link: &mut L,
+    ) {
+        // 10.3.2.11: the ACK leaves after SIFS whatever the state of the medium, duplicates included.
+        let receiver = data.transmitter;
+        let duration = NavTime::ZERO;
+        self.answer(now, Repr::Ack { receiver, duration });
+        if self
+            .duplicates
+            .is_duplicate(data.transmitter, data.sequence, data.retry)
+        {
+            Counters::add(&mut self.counters.duplicates);
+            self.drop(Drop::Duplicate);
+            return;
+        }
+        if self.hand_up(now, data, body, reception, link) {
+            Counters::add(&mut self.counters.received);
+        }
+    }
+
+    /// Data for a group or for somebody else.
+    fn on_others_data<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        reception: &Reception<'_>,
+        link: &mut L,
+    ) {
+        let group = frame.to_group();
+        if !group && !self.config.overhear {
+            return;
+        }
+        let Ok(Repr::Data(data)) = Repr::parse(frame) else {
+            self.drop(Drop::Malformed);
+            return;
+        };
+        if self.hand_up(now, data, frame.body(), reception, link) {
+            let counters = &mut self.counters;
+            Counters::add(if group {
+                &mut counters.received
+            } else {
+                &mut counters.overheard
+            });
+        }
+    }
+
+    /// Hands a payload to the node above if it is of our network and type.
+    fn hand_up<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        data: Data,
+        body: &[u8],
+        reception: &Reception<'_>,
+        link: &mut L,
+    ) -> bool {
+        let sdu = match (self.config.llc, llc::parse(body)) {
+            (None, _) => body,
+            (Some(wanted), Ok((found, sdu))) if found == wanted => sdu,
+            (Some(_), Ok(_)) => return self.drop(Drop::NotForUs),
+            (Some(_), Err(_)) => return self.drop(Drop::Malformed),
+        };
+        if data.bssid != self.config.bssid {
+            return self.drop(Drop::NotForUs);
+        }
+        self.trace.push(TraceEvent::Received {
+            layer: Layer::Mac,
+            from: data.transmitter,
+            bytes: reception.psdu.len() as u32,
+        });
+        let arrival = Arrival {
+            from: data.transmitter,
+            to: data.receiver,
+            sdu,
+            power: reception.power,
+        };
+        link.handle_link(now, LinkEvent::Received(arrival));
+        true
+    }
+
+    /// 10.3.2.4: frames for others reserve the medium. True if the reservation grew.
+    fn reserve(&mut self, now: Instant, frame: &Frame<'_>, reception: &Reception<'_>) -> bool {
+        let (true, Some(duration)) = (self.config.nav, frame.duration()) else {
+            return false;
+        };
+        let void = (self.config.nav_reset && frame.kind() == Kind::Rts).then(|| {
+            // Two SIFS, a CTS at the rate of the RTS, the receiver's delay to the first bit, two slots.
+            let mode = reception.mode;
+            let cts = mode.airtime(CTS_LEN + FCS_LEN);
+            self.timing.sifs * 2 + cts + mode.header_time() + self.timing.slot * 2
+        });
+        self.medium.reserve(now, duration.span(), void)
+    }
+
+    /// Schedules an answer and stops the contention meanwhile. A station that is sending cannot answer.
+    fn answer(&mut self, now: Instant, frame: Repr) {
+        let free = matches!(self.state, State::Idle | State::Contending | State::Granted);
+        if !free || self.answer.is_some() {
+            return;
+        }
+        let at = now + self.timing.sifs;
+        self.answer = Some(Answer::Due { at, frame });
+        if self.state == State::Granted {
+            self.state = State::Contending;
+        }
+        self.reconsider(now);
+    }
+
+    /// The answer that is due, once.
+    pub(super) fn poll_answer(&mut self, psdu: &mut [u8]) -> Option<Transmit> {
+        let Some(Answer::Due { at, frame }) = self.answer else {
+            return None;
+        };
+        let Ok(len) = frame.emit(psdu) else {
+            self.answer = None;
+            return None;
+        };
+        self.answer = Some(Answer::OnAir);
+        let sent = match frame {
+            Repr::Cts { .. } => &mut self.counters.cts_sent,
+            _ => &mut self.counters.acks_sent,
+        };
+        Counters::add(sent);
+        Some(Transmit {
+            at,
+            len,
+            mode: self.config.control,
+            power: None,
+        })
+    }
+
+    /// Whether it was an answer whose transmission ended.
+    pub(super) fn end_answer(&mut self, now: Instant) -> bool {
+        if !matches!(self.answer, Some(Answer::OnAir)) {
+            return false;
+        }
+        self.answer = None;
+        self.reconsider(now);
+        true
+    }
+
+    /// Counts a frame that is not used. Always false, for "handed up".
+    fn drop(&mut self, why: Drop) -> bool {
+        self.counters.drops.count(why);
+        self.trace.push(TraceEvent::Dropped {
+            layer: Layer::Mac,
+            why,
+        });
+        false
+    }
+}

@@ -1,0 +1,381 @@
+//! The own frames: from the link node to the air, again if need be, and back with what became of them.
+
+use core::fmt;
+
+use chappe_core::{
+    Address, Classes, Drop, Duration, Instant, Layer, LinkEvent, LinkNode, LinkSend, Mode, Outcome,
+    TraceEvent, Transmit, Wake,
+};
+use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
+use chappe_wire::llc;
+
+use super::{ACK_TIMEOUT, CTS_TIMEOUT, Counters, Dot11, PSDU_MAX, State};
+
+/// What the radio is sending for us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnAir {
+    Rts,
+    Data,
+    Broadcast { token: u32 },
+}
+
+/// The unicast frame that waits for its ACK, with what it has been through.
+#[derive(Clone)]
+pub(super) struct Kept {
+    psdu: [u8; PSDU_MAX],
+    frame: Option<Frame>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    len: usize,
+    to: Address,
+    mode: Mode,
+    token: u32,
+    sequence: Sequence,
+    /// Announced by RTS.
+    announced: bool,
+    /// The data frame itself has been on the air before.
+    sent: bool,
+    /// Failed attempts that count against the short and the long limit.
+    short: u8,
+    long: u8,
+}
+
+impl Kept {
+    pub fn is_held(&self) -> bool {
+        self.frame.is_some()
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept {
+            psdu: [0; PSDU_MAX],
+            frame: None,
+        }
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.frame.fmt(f)
+    }
+}
+
+impl Dot11 {
+    /// The boundary is reached: puts the kept frame on the air again, or takes a new one from the link node.
+    pub(super) fn launch<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        psdu: &mut [u8],
+        link: &mut L,
+    ) -> Option<Transmit> {
+        if !self.kept.is_held() {
+            let Some(send) = self.take(now, psdu, link) else {
+                self.decline(now, link);
+                return None;
+            };
+            if is_group(send.to) {
+                return self.send_broadcast(now, psdu, send);
+            }
+            self.keep(psdu, send);
+            if !self.kept.frame?.announced {
+                return self.send_data(now, psdu, true);
+            }
+        }
+        match self.kept.frame?.announced {
+            true => self.send_rts(now, psdu),
+            false => self.send_data(now, psdu, false),
+        }
+    }
+
+    /// Asks the link node for a frame behind the headers, which are still to be written.
+    fn take<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        psdu: &mut [u8],
+        link: &mut L,
+    ) -> Option<LinkSend> {
+        let room = psdu.len().min(PSDU_MAX);
+        let sdu = psdu.get_mut(self.sdu_at()..room)?;
+        let send = link.poll_link(now, Classes::ALL, sdu)?;
+        if send.len <= sdu.len() {
+            return Some(send);
+        }
+        // A defect of the node above: it claims more than there is room for.
+        self.counters.drops.count(Drop::Malformed);
+        let token = send.token;
+        let outcome = Outcome::Failed { attempts: 0 };
+        link.handle_link(now, LinkEvent::Sent { token, outcome });
+        None
+    }
+
+    /// The link node did not use its turn. If it still has something waiting, it gets another one.
+    fn decline<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        Counters::add(&mut self.counters.declined);
+        self.pending = !link.pending().is_empty();
+        if self.pending {
+            self.contend_again(now, Duration::ZERO);
+        } else {
+            self.rest();
+        }
+    }
+
+    fn sdu_at(&self) -> usize {
+        DATA_HEADER_LEN + self.config.llc_len()
+    }
+
+    fn send_broadcast(
+        &mut self,
+        now: Instant,
+        psdu: &mut [u8],
+        send: LinkSend,
+    ) -> Option<Transmit> {
+        let usual = self.config.broadcast.unwrap_or(self.config.data);
+        let sequence = self.next_sequence();
+        self.write_headers(psdu, send.to, sequence, false, NavTime::ZERO);
+        self.state = State::Sending(OnAir::Broadcast { token: send.token });
+        Counters::add(&mut self.counters.broadcast_sent);
+        let len = self.sdu_at() + send.len;
+        self.note_sent(send.to, len);
+        Some(Transmit {
+            at: now,
+            len,
+            mode: send.mode.unwrap_or(usual),
+            power: None,
+        })
+    }
+
+    /// Copies a new unicast frame aside, for its retransmissions.
+    fn keep(&mut self, psdu: &mut [u8], send: LinkSend) {
+        let len = self.sdu_at() + send.len;
+        let sequence = self.next_sequence();
+        self.write_headers(psdu, send.to, sequence, false, self.ack_nav());
+        if let (Some(kept), Some(frame)) = (self.kept.psdu.get_mut(..len), psdu.get(..len)) {
+            kept.copy_from_slice(frame);
+        }
+        self.kept.frame = Some(Frame {
+            len,
+            to: send.to,
+            mode: send.mode.unwrap_or(self.config.data),
+            token: send.token,
+            sequence,
+            announced: len + FCS_LEN > self.config.rts_threshold,
+            sent: false,
+            short: 0,
+            long: 0,
+        });
+    }
+
+    /// The kept data frame at `at`; `fresh` if it still stands in `psdu`.
+    pub(super) fn send_data(
+        &mut self,
+        at: Instant,
+        psdu: &mut [u8],
+        fresh: bool,
+    ) -> Option<Transmit> {
+        let frame = self.kept.frame.as_mut()?;
+        let (len, retry) = (frame.len, frame.sent);
+        let (to, mode, sequence) = (frame.to, frame.mode, frame.sequence);
+        frame.sent = true;
+        if !fresh && let (Some(from), Some(to)) = (self.kept.psdu.get(..len), psdu.get_mut(..len)) {
+            to.copy_from_slice(from);
+        }
+        if retry {
+            self.write_headers(psdu, to, sequence, true, self.ack_nav());
+            Counters::add(&mut self.counters.retries);
+        }
+        Counters::add(&mut self.counters.data_sent);
+        self.state = State::Sending(OnAir::Data);
+        self.note_sent(to, len);
+        Some(Transmit {
+            at,
+            len,
+            mode,
+            power: None,
+        })
+    }
+
+    fn send_rts(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
+        let frame = self.kept.frame?;
+        let data = frame.mode.airtime(frame.len + FCS_LEN);
+        let timing = self.timing;
+        // 9.3.1.2: the time for CTS, data and ACK with a SIFS before each.
+        let rest = timing.sifs * 3 + timing.cts + data + timing.ack;
+        let rts = Repr::Rts {
+            receiver: frame.to,
+            transmitter: self.address,
+            duration: NavTime::covering(rest),
+        };
+        let len = rts.emit(psdu).ok()?;
+        self.state = State::Sending(OnAir::Rts);
+        Counters::add(&mut self.counters.rts_sent);
+        self.note_sent(frame.to, len);
+        Some(Transmit {
+            at: now,
+            len,
+            mode: self.config.control,
+            power: None,
+        })
+    }
+
+    /// Data header and LLC/SNAP. A buffer too small for them was refused before a frame was taken.
+    fn write_headers(
+        &self,
+        psdu: &mut [u8],
+        to: Address,
+        sequence: Sequence,
+        retry: bool,
+        duration: NavTime,
+    ) {
+        let header = Repr::Data(Data {
+            receiver: to,
+            transmitter: self.address,
+            bssid: self.config.bssid,
+            sequence,
+            retry,
+            duration,
+        });
+        let (Ok(len), Some(ether_type)) = (header.emit(psdu), self.config.llc) else {
+            return;
+        };
+        if let Some(body) = psdu.get_mut(len..) {
+            let _fits = llc::emit(ether_type, body);
+        }
+    }
+
+    /// What a data frame reserves: SIFS and ACK (9.3.2.1).
+    fn ack_nav(&self) -> NavTime {
+        NavTime::covering(self.timing.sifs + self.timing.ack)
+    }
+
+    fn next_sequence(&mut self) -> Sequence {
+        let sequence = self.sequence;
+        self.sequence = sequence.next();
+        sequence
+    }
+
+    fn note_sent(&mut self, to: Address, len: usize) {
+        self.trace.push(TraceEvent::Sent {
+            layer: Layer::Mac,
+            to,
+            bytes: len as u32,
+        });
+    }
+
+    /// The own transmission ended.
+    pub(super) fn on_sent<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        if self.end_answer(now) {
+            return;
+        }
+        match self.state {
+            State::Sending(OnAir::Rts) => {
+                self.state = State::AwaitingCts;
+                self.wait(now, self.timing.cts_wait, CTS_TIMEOUT);
+            }
+            State::Sending(OnAir::Data) => {
+                self.state = State::AwaitingAck;
+                self.wait(now, self.timing.ack_wait, ACK_TIMEOUT);
+            }
+            State::Sending(OnAir::Broadcast { token }) => {
+                self.finish(now, token, Outcome::Unconfirmed, link);
+            }
+            _ => {}
+        }
+    }
+
+    fn wait(&mut self, now: Instant, span: Duration, why: &'static str) {
+        let at = now + span;
+        self.deadline = Some(Wake { at, why });
+    }
+
+    /// The CTS to our RTS: the data follows after SIFS (10.3.2.9).
+    pub(super) fn on_cts(&mut self, now: Instant) {
+        self.deadline = None;
+        self.state = State::Cleared(now + self.timing.sifs);
+    }
+
+    /// The ACK to our data.
+    pub(super) fn on_ack<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        let Some(frame) = self.kept.frame.take() else {
+            return;
+        };
+        Counters::add(&mut self.counters.acknowledged);
+        let attempts = frame.short.saturating_add(frame.long).saturating_add(1);
+        self.finish(now, frame.token, Outcome::Acknowledged { attempts }, link);
+    }
+
+    /// No CTS came: counts against the short limit (10.3.4.4).
+    pub(super) fn on_no_cts<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        Counters::add(&mut self.counters.cts_timeouts);
+        if let Some(frame) = &mut self.kept.frame {
+            frame.short = frame.short.saturating_add(1);
+        }
+        self.fail(now, link);
+    }
+
+    /// No ACK came: counts against the long limit if the frame was announced by an RTS (10.3.4.4).
+    pub(super) fn on_no_ack<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        Counters::add(&mut self.counters.ack_timeouts);
+        if let Some(frame) = &mut self.kept.frame {
+            let count = if frame.announced {
+                &mut frame.long
+            } else {
+                &mut frame.short
+            };
+            *count = count.saturating_add(1);
+        }
+        self.fail(now, link);
+    }
+
+    /// An attempt failed: try again with a wider window, or give up.
+    fn fail<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        let Some(frame) = self.kept.frame else {
+            return self.rest();
+        };
+        let (short, long) = (self.config.retry_short, self.config.retry_long);
+        if frame.short < short.max(1) && frame.long < long.max(1) {
+            self.backoff.widen(self.config.cw_max);
+            self.contend_again(now, self.timeout_pause());
+            return;
+        }
+        self.kept.frame = None;
+        Counters::add(&mut self.counters.failed);
+        self.counters.drops.count(Drop::RetryLimit);
+        self.trace.push(TraceEvent::Dropped {
+            layer: Layer::Mac,
+            why: Drop::RetryLimit,
+        });
+        let attempts = frame.short.saturating_add(frame.long);
+        self.report(now, frame.token, Outcome::Failed { attempts }, link);
+        self.backoff.reset(self.config.cw_min);
+        self.contend_again(now, self.timeout_pause());
+    }
+
+    fn timeout_pause(&self) -> Duration {
+        if self.config.difs_after_timeout {
+            self.timing.difs
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// The frame is done with: the window is the smallest again, and a back-off follows (10.3.4.3).
+    fn finish<L: LinkNode>(&mut self, now: Instant, token: u32, outcome: Outcome, link: &mut L) {
+        self.backoff.reset(self.config.cw_min);
+        self.report(now, token, outcome, link);
+        self.contend_again(now, Duration::ZERO);
+    }
+
+    fn report<L: LinkNode>(&mut self, now: Instant, token: u32, outcome: Outcome, link: &mut L) {
+        link.handle_link(now, LinkEvent::Sent { token, outcome });
+        self.pending = !link.pending().is_empty();
+    }
+}
+
+/// Whether nobody in particular is to confirm: bit 0 of the first octet marks a group.
+fn is_group(to: Address) -> bool {
+    let [first, ..] = to.to_eui48();
+    first & 1 != 0
+}

@@ -1,0 +1,115 @@
+//! The promises of every radio node, kept by the DCF under a node that talks all the time.
+
+use chappe_core::{
+    Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, OverMac, Purpose, Rate,
+    Seed, Stream, Wake, contract,
+};
+use chappe_mac::dot11::{Config, Dot11};
+
+/// Sends unicast and broadcast frames of all sizes, sometimes declines its turn, repeats what it hears, and
+/// has deadlines of its own.
+struct Chatty {
+    random: Stream,
+    waiting: u32,
+    wake: Instant,
+}
+
+impl LinkNode for Chatty {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        if let LinkEvent::Received(arrival) = event {
+            self.waiting += 1 + arrival.sdu.len() as u32 % 3;
+        }
+        self.wake = now + chappe_core::Duration::from_micros(700);
+    }
+    fn pending(&self) -> Classes {
+        Classes::NONE.with_if(Class::Data, self.waiting > 0)
+    }
+    fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        assert!(allowed.contains(Class::Data));
+        self.waiting = self.waiting.checked_sub(1)?;
+        if self.random.chance(0.1) {
+            return None;
+        }
+        let len = self.random.below(sdu.len() as u64 + 1) as usize;
+        self.random.fill(&mut sdu[..len]);
+        let to = match self.random.below(3) {
+            0 => Address::BROADCAST,
+            n => Address::node(n as u16),
+        };
+        let mode = self.random.chance(0.3).then_some(Mode::short(Rate::Cck5));
+        Some(LinkSend {
+            to,
+            len,
+            class: Class::Data,
+            mode,
+            token: self.random.next_u64() as u32,
+        })
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.wake <= now {
+            self.wake = now + chappe_core::Duration::from_millis(3);
+            self.waiting += 1;
+        }
+    }
+    fn poll_timeout(&self) -> Option<Wake> {
+        Some(Wake {
+            at: self.wake,
+            why: "chat",
+        })
+    }
+}
+
+fn check(config: Config) {
+    contract::check_radio(300, |seed| {
+        let mut mac = Dot11::new(
+            config,
+            Address::node(1),
+            Seed(seed).stream(Purpose::Node(1)),
+        );
+        mac.trace(true);
+        let link = Chatty {
+            random: Seed(seed).stream(Purpose::Traffic(1)),
+            waiting: 0,
+            wake: Instant::from_millis(2),
+        };
+        OverMac::new(mac, link)
+    });
+}
+
+#[test]
+fn dcf_keeps_its_promises() {
+    check(Config {
+        overhear: true,
+        ..Config::dot11b(Rate::Dsss2)
+    });
+}
+
+#[test]
+fn dcf_with_rts_and_every_option_keeps_its_promises() {
+    check(Config {
+        rts_threshold: 300,
+        nav_reset: true,
+        difs_after_timeout: false,
+        llc: None,
+        broadcast: Some(Mode::long(Rate::Dsss1)),
+        propagation_max: chappe_core::Duration::from_nanos(33_360),
+        ..Config::dot11b(Rate::Cck11)
+    });
+}
+
+/// Configurations that make no sense must still not panic.
+#[test]
+fn absurd_configurations_keep_the_promises() {
+    let zero = chappe_core::Duration::ZERO;
+    check(Config {
+        slot: zero,
+        sifs: zero,
+        cca_time: chappe_core::Duration::MAX,
+        cw_min: u16::MAX,
+        cw_max: 0,
+        retry_short: 0,
+        retry_long: 0,
+        rts_threshold: 0,
+        ..Config::dot11b(Rate::Cck11)
+    });
+}
