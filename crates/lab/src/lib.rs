@@ -1,4 +1,5 @@
 //! scratch
+pub mod compare;
 pub mod import;
 pub mod input;
 pub mod nearest;
@@ -7,3 +8,5 @@ pub mod quantity;
 pub mod results;
 pub mod scenario;
 pub mod statistics;
+pub mod store;
+pub mod table;

@@ -24,7 +24,9 @@ pub use located::Located;
 pub use mac::Mac;
 pub use network::{Generator, Links, Network};
 pub use protocol::{LinkKnowledge, Protocol, ProtocolName, Prune, Variant};
-pub use radio::Radio;
+pub use radio::{
+    CaptureName, FadingName, PathLossName, PreambleName, ProfileName, Radio, ReceptionName,
+};
 pub use run::Run;
 pub use source::Source;
 pub use template::TEMPLATE;
