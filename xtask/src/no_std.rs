@@ -3,7 +3,7 @@
 //! `proof/no-std` uses `core`, `wire`, `coding` and `mac` and has no allocator; `proof/no-std-alloc` adds the
 //! protocol crates over an allocator of its own. Each is a static library with its own panic handler. It builds
 //! only if nothing below asks for `std`; then it is linked into a program without a C library, which fails if
-//! anything is left that an operating system would have to give.
+//! anything is left that an operating system would have to give; then it is called from C, and must not give zero.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,23 @@ fn proof(workspace: &Workspace, name: &str) -> Result<String, String> {
     let program = archive.with_extension("linked");
     link(&archive, &program)?;
     let size = fs::metadata(&program).map_err(|why| why.to_string())?.len();
-    Ok(format!("links without a system, {} kB", size / 1000))
+    call(&archive)?;
+    Ok(format!(
+        "links without a system ({} kB) and works",
+        size / 1000
+    ))
+}
+
+/// Calls `chappe_proof` in a program of the host's.
+fn call(archive: &Path) -> Result<(), String> {
+    let caller = archive.with_extension("c");
+    let code = "unsigned long long chappe_proof(unsigned long long);\n\
+                int main(void) { return chappe_proof(1) == 0; }\n";
+    fs::write(&caller, code).map_err(|why| why.to_string())?;
+    let program = archive.with_extension("called");
+    let mut cc = Command::new("cc");
+    process::show(cc.arg("-o").arg(&program).arg(&caller).arg(archive))?;
+    process::show(&mut Command::new(&program)).map_err(|why| format!("chappe_proof fails: {why}"))
 }
 
 /// Makes a program of `chappe_proof` and what it calls, with no library but the archive.

@@ -42,7 +42,13 @@ fn static_checks(workspace: &Workspace, report: &mut Report) {
         cargo(&workspace.root, &["fmt", "--all", "--check"])
     });
     report.step("clippy", || {
-        let mut args = vec!["clippy", "--workspace", "--all-targets", "--release"];
+        let mut args = vec![
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--release",
+            "--keep-going",
+        ];
         args.extend(["--quiet", "--", "-Dwarnings"]);
         cargo(&workspace.root, &args)
     });
@@ -54,7 +60,16 @@ fn lock_file(root: &Path) -> Outcome {
 }
 
 fn documentation(root: &Path) -> Outcome {
-    let mut doc = process::cargo(root, ["doc", "--workspace", "--no-deps", "--release"]);
+    let mut doc = process::cargo(
+        root,
+        [
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--release",
+            "--keep-going",
+        ],
+    );
     doc.arg("--quiet").env("RUSTDOCFLAGS", "-Dwarnings");
     process::show(&mut doc).into()
 }

@@ -9,7 +9,11 @@ use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 
 use chappe_coding::{Batch, Encoder, Erasure, Rows, RowsMut, Shape};
-use chappe_core::{Address, Db, Dbm, Duration, Mode, Purpose, Rate, Seed};
+use chappe_core::{
+    Address, Class, Classes, Db, Dbm, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
+    OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Seed, Wake,
+};
+use chappe_mac::dot11::{Config, Dot11};
 use chappe_wire::dot11::{Frame, NavTime, Repr};
 
 /// Packets in the batch.
@@ -30,6 +34,7 @@ pub extern "C" fn chappe_proof(seed: u64) -> u64 {
         frames(seed),
         network_code(seed),
         erasure_code(seed),
+        channel_access(seed),
     ];
     parts
         .into_iter()
@@ -91,6 +96,69 @@ fn erasure_code(seed: u64) -> Option<u64> {
     )
     .ok()?;
     Some(sum(&parity))
+}
+
+/// A station with one broadcast to send, on an idle channel: it ends when the frame has gone out.
+fn channel_access(seed: u64) -> Option<u64> {
+    let random = Seed(seed).stream(Purpose::Node(4));
+    let mac = Dot11::new(Config::dot11b(Rate::Dsss2), Address::node(4), random);
+    let mut node = OverMac::new(mac, OneFrame { sent: false });
+    let mut psdu = [0; 2304];
+    let mut now = Instant::from_millis(1);
+    node.handle_timeout(now);
+    for _ in 0..100 {
+        while let Some(request) = node.poll_radio(now, &mut psdu) {
+            match request {
+                RadioRequest::Sense(true) => {
+                    let busy = RadioEvent::Carrier {
+                        busy: false,
+                        since: Instant::ZERO,
+                    };
+                    node.handle_radio(now, busy);
+                }
+                RadioRequest::Transmit(frame) => {
+                    let octets = psdu.get(..frame.len)?;
+                    return Some(sum(octets).wrapping_add(frame.airtime(4).nanos()));
+                }
+                _ => {}
+            }
+        }
+        now = node.poll_timeout()?.at;
+        node.handle_timeout(now);
+    }
+    None
+}
+
+/// Has one frame to send, once.
+struct OneFrame {
+    sent: bool,
+}
+
+impl LinkNode for OneFrame {
+    fn handle_link(&mut self, _: Instant, _: LinkEvent<'_>) {}
+
+    fn pending(&self) -> Classes {
+        Classes::NONE.with_if(Class::Data, !self.sent)
+    }
+
+    fn poll_link(&mut self, _: Instant, _: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        sdu.first_chunk_mut::<5>()?.copy_from_slice(b"tower");
+        let to = Address::BROADCAST;
+        let send = LinkSend {
+            to,
+            len: 5,
+            class: Class::Data,
+            mode: None,
+            token: 0,
+        };
+        (!core::mem::replace(&mut self.sent, true)).then_some(send)
+    }
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        None
+    }
 }
 
 fn sum(bytes: &[u8]) -> u64 {
