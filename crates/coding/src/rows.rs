@@ -225,6 +225,21 @@ impl<'a> Rows<'a> {
         self.shape.len
     }
 
+    /// The whole buffer.
+    pub(crate) fn data(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// The distance of the packets in the buffer.
+    pub(crate) fn stride(&self) -> usize {
+        self.shape.stride
+    }
+
+    /// The packets of the buffer that are in the view, if not all.
+    pub(crate) fn selection(&self) -> Option<&'a [u8]> {
+        self.selection
+    }
+
     /// The packet at `index` of the view, or `None` beyond its end.
     #[inline]
     #[must_use]

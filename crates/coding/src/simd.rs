@@ -65,27 +65,16 @@ pub(crate) fn combine(
     if len == 0 {
         return;
     }
-    let mut sources = [core::ptr::null(); MAX_ROWS];
-    for (index, source) in sources.iter_mut().enumerate().take(from.count()) {
-        *source = from.row(index).map_or(core::ptr::null(), <[u8]>::as_ptr);
-    }
-    let from = &sources[..from.count()];
+    let mut sources = Pointers::new();
+    let from = sources.fill_from(from);
     if to.count() == 1 {
         let start = to.start(0).unwrap_or_default();
         let to = to.data_mut()[start..].as_mut_ptr();
-        let job = Job {
-            coefficients,
-            from,
-            to: &[to],
-            len,
-            add,
-            in_place: false,
-        };
-        dispatch!(path, combine(&job));
+        dispatch!(path, combine_one(coefficients, from, (to, len, add)));
         return;
     }
-    let mut targets = [core::ptr::null_mut(); MAX_ROWS];
-    let to = pointers(to, &mut targets);
+    let mut targets = Pointers::new();
+    let to = targets.fill_mut(to);
     let job = Job {
         coefficients,
         from,
@@ -100,13 +89,9 @@ pub(crate) fn combine(
 /// As [`crate::portable::combine_in_place`].
 pub(crate) fn combine_in_place(path: Path, coefficients: &[u8], rows: &mut RowsMut<'_>) {
     let len = rows.row_len();
-    let mut targets = [core::ptr::null_mut(); MAX_ROWS];
-    let to = pointers(rows, &mut targets);
-    let mut sources = [core::ptr::null(); MAX_ROWS];
-    for (source, target) in sources.iter_mut().zip(to) {
-        *source = target.cast_const();
-    }
-    let from = &sources[..to.len()];
+    let (mut sources, mut targets) = (Pointers::new(), Pointers::new());
+    let to = targets.fill_mut(rows);
+    let from = sources.fill(to.len(), |index| to[index].cast_const());
     let job = Job {
         coefficients,
         from,
@@ -144,13 +129,45 @@ pub(crate) fn eliminate(path: Path, rows: &mut [u8], column: usize, pivot: &[u8]
     dispatch!(path, eliminate(rows, count, len, column, pivot));
 }
 
-/// The starts of all packets, derived from one pointer to the buffer.
-fn pointers<'a>(rows: &mut RowsMut<'_>, into: &'a mut [*mut u8; MAX_ROWS]) -> &'a [*mut u8] {
-    let data = rows.data_mut().as_mut_ptr();
-    for (index, target) in into.iter_mut().enumerate().take(rows.count()) {
-        *target = data.wrapping_add(rows.start(index).unwrap_or_default());
+/// The starts of up to [`MAX_ROWS`] packets. Only what is used is ever written: clearing the rest
+/// would push packets out of the first-level cache.
+struct Pointers<T>([MaybeUninit<T>; MAX_ROWS]);
+
+impl<T> Pointers<T> {
+    fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; MAX_ROWS])
     }
-    &into[..rows.count()]
+
+    fn fill(&mut self, count: usize, pointer: impl Fn(usize) -> T) -> &[T] {
+        for (index, slot) in self.0.iter_mut().enumerate().take(count) {
+            slot.write(pointer(index));
+        }
+        let filled = &self.0[..count];
+        // SAFETY: the loop has written the first `count` slots, or the line above has panicked.
+        unsafe { &*(core::ptr::from_ref(filled) as *const [T]) }
+    }
+}
+
+impl Pointers<*const u8> {
+    fn fill_from(&mut self, rows: &Rows<'_>) -> &[*const u8] {
+        let (data, stride) = (rows.data().as_ptr(), rows.stride());
+        match rows.selection() {
+            None => self.fill(rows.count(), |index| data.wrapping_add(index * stride)),
+            Some(list) => self.fill(list.len(), |index| {
+                data.wrapping_add(usize::from(list[index]) * stride)
+            }),
+        }
+    }
+}
+
+impl Pointers<*mut u8> {
+    /// All are derived from one pointer to the buffer.
+    fn fill_mut(&mut self, rows: &mut RowsMut<'_>) -> &[*mut u8] {
+        let data = rows.data_mut().as_mut_ptr();
+        self.fill(rows.count(), |index| {
+            data.wrapping_add(rows.start(index).unwrap_or_default())
+        })
+    }
 }
 
 /// Whether this processor and operating system can run the path.
@@ -321,25 +338,20 @@ mod engine {
         width: usize,
     }
 
+    /// One output.
     #[inline(always)]
-    pub(super) unsafe fn combine<V: Lanes>(job: &Job<'_>) {
-        // SAFETY: the job's pointers are valid for its length.
-        unsafe {
-            if job.to.len() == 1 && !job.in_place {
-                single::<V>(
-                    job.coefficients,
-                    |source| *job.from.get_unchecked(source),
-                    (job.to[0], job.len, job.add),
-                );
-            } else {
-                matrix::<V>(job);
-            }
-        }
+    pub(super) unsafe fn combine_one<V: Lanes>(
+        factors: &[u8],
+        from: &[*const u8],
+        to: (*mut u8, usize, bool),
+    ) {
+        // SAFETY: the pointers are valid for the length in `to`, and there is one for each factor.
+        unsafe { single::<V>(factors, |source| *from.get_unchecked(source), to) }
     }
 
     /// Many outputs: column by column, group by group.
     #[inline(always)]
-    unsafe fn matrix<V: Lanes>(job: &Job<'_>) {
+    pub(super) unsafe fn combine<V: Lanes>(job: &Job<'_>) {
         let mut prepared = MaybeUninit::<Aligned<[u64; PREPARED]>>::uninit();
         let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
         let sources = job.from.len();
@@ -608,18 +620,22 @@ mod engine {
         (to, len, add): (*mut u8, usize, bool),
     ) {
         let mut at = 0;
+        let mut prepared = MaybeUninit::<Aligned<[u64; MAX_ROWS]>>::uninit();
+        let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
         // SAFETY: source and destination are valid for `len` bytes, and strips end within them.
         unsafe {
+            V::prepare(factors.as_ptr(), factors.len(), 1, prepared);
+            let factors = core::slice::from_raw_parts(prepared, factors.len());
             macro_rules! strip {
                 ($width:literal, $bytes:expr) => {
                     strip::<V, $width>(factors, |i| from(i).add(at), to.add(at), $bytes, add)
                 };
             }
-            while len - at >= 8 * V::BYTES {
-                strip!(8, 8 * V::BYTES);
-                at += 8 * V::BYTES;
-            }
             if V::MASKED {
+                while len - at >= 12 * V::BYTES {
+                    strip!(12, 12 * V::BYTES);
+                    at += 12 * V::BYTES;
+                }
                 let rest = len - at;
                 match rest.div_ceil(V::BYTES) {
                     0 => {}
@@ -630,9 +646,17 @@ mod engine {
                     5 => strip!(5, rest),
                     6 => strip!(6, rest),
                     7 => strip!(7, rest),
-                    _ => strip!(8, rest),
+                    8 => strip!(8, rest),
+                    9 => strip!(9, rest),
+                    10 => strip!(10, rest),
+                    11 => strip!(11, rest),
+                    _ => strip!(12, rest),
                 }
                 return;
+            }
+            while len - at >= 8 * V::BYTES {
+                strip!(8, 8 * V::BYTES);
+                at += 8 * V::BYTES;
             }
             if len - at >= 4 * V::BYTES {
                 strip!(4, 4 * V::BYTES);
@@ -666,7 +690,7 @@ mod engine {
     /// `W` registers of one output, of which the last may be partial: `bytes` in all.
     #[inline(always)]
     unsafe fn strip<V: Lanes, const W: usize>(
-        factors: &[u8],
+        factors: &[V::Prepared],
         from: impl Fn(usize) -> *const u8,
         to: *mut u8,
         bytes: usize,
@@ -691,15 +715,15 @@ mod engine {
             } else {
                 (&[][..], factors)
             };
-            for (pair, &[f, g]) in pairs.iter().enumerate() {
-                let (f, g) = (V::factor_of(f), V::factor_of(g));
+            for (pair, [f, g]) in pairs.iter().enumerate() {
+                let (f, g) = (V::factor(f), V::factor(g));
                 let (x, y) = (from(2 * pair), from(2 * pair + 1));
                 for (index, sum) in sums.iter_mut().enumerate() {
                     *sum = V::mul_add_pair(*sum, (load(x, index), f), (load(y, index), g));
                 }
             }
-            for (source, &f) in odd.iter().enumerate() {
-                let f = V::factor_of(f);
+            for (source, f) in odd.iter().enumerate() {
+                let f = V::factor(f);
                 let x = from(2 * pairs.len() + source);
                 for (index, sum) in sums.iter_mut().enumerate() {
                     *sum = V::mul_add(*sum, load(x, index), f);
@@ -728,12 +752,30 @@ mod engine {
         unsafe {
             let row = |index| rows.add(index * len);
             if len == V::BYTES {
-                strip::<V, 1>(factors, row, to, len, true);
+                short::<V, 1>(factors, row, to, len);
             } else if len == 2 * V::BYTES {
-                strip::<V, 2>(factors, row, to, len, true);
+                short::<V, 2>(factors, row, to, len);
             } else {
                 single::<V>(factors, row, (to, len, true));
             }
+        }
+    }
+
+    /// Rows of `W` registers, added up.
+    #[inline(always)]
+    unsafe fn short<V: Lanes, const W: usize>(
+        factors: &[u8],
+        from: impl Fn(usize) -> *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) {
+        let mut prepared = MaybeUninit::<Aligned<[u64; MAX_ROWS]>>::uninit();
+        let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
+        // SAFETY: `bytes` bytes can be read from each source and written.
+        unsafe {
+            V::prepare(factors.as_ptr(), factors.len(), 1, prepared);
+            let factors = core::slice::from_raw_parts(prepared, factors.len());
+            strip::<V, W>(factors, from, to, bytes, true);
         }
     }
 
@@ -799,6 +841,16 @@ macro_rules! compile {
             pub(crate) unsafe fn combine(job: &Job<'_>) {
                 // SAFETY: passed on to the caller.
                 unsafe { engine::combine::<$lanes>(job) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn combine_one(
+                factors: &[u8],
+                from: &[*const u8],
+                to: (*mut u8, usize, bool),
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { engine::combine_one::<$lanes>(factors, from, to) }
             }
 
             #[target_feature(enable = $features)]
@@ -1117,21 +1169,30 @@ mod x86 {
             // SAFETY: rows of `sources` coefficients are read, and `into` has room for a multiple
             // of 8 sources.
             unsafe {
+                let by_bytes = _mm512_loadu_si512(AFFINE_BYTES.as_ptr().cast());
+                let transpose = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
+                // The matrices of eight coefficients. Lane p of the product is byte p of each.
+                let matrices = |eight: u64| {
+                    let eight = _mm512_set1_epi64(eight.cast_signed());
+                    let bytes = _mm512_gf2p8affine_epi64_epi8::<0>(eight, by_bytes);
+                    _mm512_permutexvar_epi8(transpose, bytes)
+                };
+                if outputs == 1 {
+                    for source in (0..sources).step_by(8) {
+                        let from = coefficients.add(source);
+                        let eight = matrices(up_to_eight(from, sources - source));
+                        _mm512_storeu_si512(into.add(source).cast(), eight);
+                    }
+                    return;
+                }
                 if outputs != 8 {
                     return prepare_by_table::<Self>(coefficients, sources, outputs, into);
                 }
-                let by_bytes = _mm512_loadu_si512(AFFINE_BYTES.as_ptr().cast());
-                let transpose = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
                 for source in (0..sources).step_by(8) {
                     let mut block = [0u64; 8];
                     for (output, row) in block.iter_mut().enumerate() {
                         let from = coefficients.add(output * sources + source);
-                        *row = if source + 8 <= sources {
-                            from.cast::<u64>().read_unaligned()
-                        } else {
-                            let part = core::slice::from_raw_parts(from, sources - source);
-                            part.iter().rev().fold(0, |row, &c| row << 8 | u64::from(c))
-                        };
+                        *row = up_to_eight(from, sources - source);
                     }
                     // Lane s of `columns` holds the eight outputs' coefficients of source s.
                     let rows = _mm512_loadu_si512(block.as_ptr().cast());
@@ -1139,12 +1200,8 @@ mod x86 {
                     let mut lanes = [0u64; 8];
                     _mm512_storeu_si512(lanes.as_mut_ptr().cast(), columns);
                     for (index, &lane) in lanes.iter().enumerate() {
-                        // Lane p: byte p of each output's matrix. Transposed: the matrices.
-                        let lane = _mm512_set1_epi64(lane.cast_signed());
-                        let bytes = _mm512_gf2p8affine_epi64_epi8::<0>(lane, by_bytes);
-                        let matrices = _mm512_permutexvar_epi8(transpose, bytes);
                         let into = into.add((source + index) * 8);
-                        _mm512_storeu_si512(into.cast(), matrices);
+                        _mm512_storeu_si512(into.cast(), matrices(lane));
                     }
                 }
             }
@@ -1160,6 +1217,21 @@ mod x86 {
             unsafe { _mm512_ternarylogic_epi64::<0x96>(sum, Self::mul(x, f), Self::mul(y, g)) }
         }
     }
+    /// The bytes at `from`, of which there are `count`, as a little-endian word.
+    #[inline(always)]
+    unsafe fn up_to_eight(from: *const u8, count: usize) -> u64 {
+        // SAFETY: only `count` bytes are read.
+        unsafe {
+            if count >= 8 {
+                return from.cast::<u64>().read_unaligned();
+            }
+            let part = core::slice::from_raw_parts(from, count);
+            part.iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte))
+        }
+    }
+
     /// Takes byte j of lane i to byte i of lane j.
     static TRANSPOSE: [u8; 64] = {
         let mut table = [0; 64];
