@@ -6,7 +6,7 @@
 mod bans;
 mod direction;
 mod licence;
-mod rooms;
+pub mod rooms;
 mod text;
 
 use std::fmt;

@@ -5,7 +5,7 @@ use crate::source;
 use crate::workspace::Workspace;
 
 /// The rooms from `core` to the protocols: no operating system below them.
-pub const NO_STD: &[&str] = &[
+pub const NO_STD: [&str; 9] = [
     "core", "wire", "coding", "mac", "p3", "pacifier", "tcplp", "wildnet", "dpclo",
 ];
 
