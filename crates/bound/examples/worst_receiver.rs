@@ -17,7 +17,9 @@ fn main() {
     let first = arguments.first().copied().unwrap_or(0);
     let networks = arguments.get(1).copied().unwrap_or(10);
     let receivers: Vec<usize> = (1..10).collect();
-    for medium in [Medium::CarrierSense, Medium::OneRadio, Medium::IndependentSets] {
+    let which = std::env::var("M").map_or(7, |v| v.parse().unwrap());
+    for (k, medium) in [Medium::CarrierSense, Medium::OneRadio, Medium::IndependentSets].into_iter().enumerate() {
+        if which >> k & 1 == 0 { continue; }
         println!("{medium:?}");
         for seed in first..first + networks {
             let network = random_network(seed);

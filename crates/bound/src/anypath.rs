@@ -24,37 +24,64 @@ pub struct Anypath {
 /// If all nodes share one collision domain, 1 / D_s frames/s is exactly the largest rate from s to
 /// the receiver with any routing and any coding: D is the optimal dual of the flow problem.
 pub fn anypath(network: &Network, receiver: usize) -> Anypath {
+    let airtimes: Vec<f64> = (0..network.nodes()).map(|node| network.airtime_s(node)).collect();
+    let (airtime_s, order) = priced(network, receiver, &airtimes, |_, _| 0.0);
+    Anypath { airtime_s, order }
+}
+
+/// Shortest anypaths when a transmission of node i costs `cost[i]` and handing a packet from i to j
+/// another `toll(i, j)`; the distances, and the nodes by rising distance.
+///
+/// A distance is the largest h with E\[max over the j that hear of (h - h_j - toll)+\] <= cost: the
+/// best potential that these prices pay for.
+pub(crate) fn priced(
+    network: &Network,
+    receiver: usize,
+    cost: &[f64],
+    toll: impl Fn(usize, usize) -> f64,
+) -> (Vec<f64>, Vec<usize>) {
     let nodes = network.nodes();
-    // Per node: what reaching the settled neighbours costs so far, and the chance to miss them all.
-    let mut weighted = vec![0.0; nodes];
-    let mut missed = vec![1.0; nodes];
-    let mut airtime_s = vec![f64::INFINITY; nodes];
+    let mut distance = vec![f64::INFINITY; nodes];
     let mut open = vec![true; nodes];
     let mut order = Vec::with_capacity(nodes);
-    airtime_s[receiver] = 0.0;
-    let closest = |airtime_s: &[f64], open: &[bool]| {
+    // Per node the (level, probability) of every settled neighbour, by rising level.
+    let mut offers: Vec<Vec<(f64, f64)>> = vec![Vec::new(); nodes];
+    distance[receiver] = 0.0;
+    let closest = |distance: &[f64], open: &[bool]| {
         (0..nodes)
-            .filter(|&node| open[node] && airtime_s[node].is_finite())
-            .min_by(|&a, &b| airtime_s[a].total_cmp(&airtime_s[b]))
+            .filter(|&node| open[node] && distance[node].is_finite())
+            .min_by(|&a, &b| distance[a].total_cmp(&distance[b]))
     };
-    while let Some(settled) = closest(&airtime_s, &open) {
+    while let Some(settled) = closest(&distance, &open) {
         open[settled] = false;
         order.push(settled);
         for node in (0..nodes).filter(|&node| open[node]) {
             let p = network.delivery(node, settled);
-            if p > 0.0 {
-                weighted[node] += missed[node] * p * airtime_s[settled];
-                missed[node] *= 1.0 - p;
-                let heard = 1.0 - missed[node];
-                let offer = (network.airtime_s(node) + weighted[node]) / heard;
-                // A link of 1e-17 rounds to "never heard".
-                if heard > 0.0 {
-                    airtime_s[node] = offer;
-                }
+            let level = distance[settled] + toll(node, settled);
+            if p > 0.0 && level < distance[node] {
+                let list = &mut offers[node];
+                list.insert(list.partition_point(|offer| offer.0 <= level), (level, p));
+                distance[node] = cheapest(cost[node], list).max(distance[settled]);
             }
         }
     }
-    Anypath { airtime_s, order }
+    (distance, order)
+}
+
+/// Least expected cost to hand a packet to one of the offers, of which the lowest that hears takes it.
+fn cheapest(cost: f64, offers: &[(f64, f64)]) -> f64 {
+    let (mut spent, mut missed, mut heard) = (cost, 1.0, 0.0);
+    let mut least = f64::INFINITY;
+    for &(level, p) in offers {
+        if level >= least {
+            break;
+        }
+        spent += missed * p * level;
+        heard += missed * p;
+        missed *= 1.0 - p;
+        least = spent / heard;
+    }
+    least
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A proof that nothing can carry more: dual values that anyone can check without a solver.
 
+use crate::anypath::priced;
 use crate::hyperarc::{Share, expected_best};
 use crate::network::Network;
 
@@ -87,7 +88,9 @@ impl Certificate {
                 let paid: Vec<f64> = (busy.iter().enumerate())
                     .map(|(node, price)| price * network.airtime_s(node))
                     .collect();
-                busy.iter().sum::<f64>() * overload(&weight, &paid)
+                let (handed, covered) = self.receptions(network);
+                let overload = overload(&weight, &paid).max(overload(&handed, &covered));
+                busy.iter().sum::<f64>() * overload
             }
         };
         let bound = cost / gained * (1.0 + ROUNDING);
@@ -96,16 +99,20 @@ impl Certificate {
 
     /// Raises prices until they cover every weight, where they fall short; what a solver leaves out
     /// within its tolerance costs next to nothing here.
-    pub(crate) fn repair(&mut self, network: &Network, cliques: &[Vec<usize>], paid: &[f64]) {
+    pub(crate) fn repair(&mut self, network: &Network, cliques: &[Vec<usize>], paid: &mut [f64]) {
+        self.spread_reception(network);
         let weights = self.weights(network);
         // Seconds-free: the price each node still lacks.
         let mut lack: Vec<f64> = (0..network.nodes())
             .map(|node| ((weights[node] - paid[node]) / network.airtime_s(node)).max(0.0))
             .collect();
         match &mut self.prices {
-            Prices::IndependentSets => {}
+            Prices::IndependentSets => paid.copy_from_slice(&weights),
             Prices::Radios { busy, .. } => {
-                busy.iter_mut().zip(&lack).for_each(|(price, lack)| *price += lack);
+                for (node, price) in busy.iter_mut().enumerate() {
+                    *price += lack[node];
+                    paid[node] = *price * network.airtime_s(node);
+                }
             }
             Prices::Cliques(priced) => {
                 let largest = |lack: &[f64]| {
@@ -119,6 +126,7 @@ impl Certificate {
                         .max_by(|a, b| help(a).total_cmp(&help(b)));
                     let set = home.cloned().unwrap_or_else(|| vec![worst]);
                     set.iter().for_each(|&node| lack[node] = (lack[node] - extra).max(0.0));
+                    set.iter().for_each(|&i| paid[i] += extra * network.airtime_s(i));
                     priced.push((set, extra));
                 }
                 priced.retain(|&(_, price)| price > 0.0);
@@ -126,34 +134,85 @@ impl Certificate {
         }
     }
 
-    /// Lets receptions take over what a receiver's price pays for and no known flow uses: links
-    /// that the program left out may be used up to there for nothing.
-    pub(crate) fn spread_reception(&mut self, network: &Network) {
+    /// The best potentials that the prices pay for, in place of the solver's.
+    ///
+    /// `paid[i]` is what the prices pay for a transmission of node i. Each receiver's part of it is
+    /// what its potentials cost now; what is left over is shared evenly. Given the parts, the best
+    /// potentials are shortest anypaths, exact over all links.
+    pub(crate) fn improve(&mut self, network: &Network, paid: &[f64]) {
         let nodes = network.nodes();
-        let potentials = self.clamped();
-        let Prices::Radios { busy, reception } = &mut self.prices else { return };
-        for from in 0..nodes {
-            for to in (0..nodes).filter(|&to| network.delivery(from, to) > 0.0) {
-                let used: f64 = (reception.iter().flatten())
-                    .filter(|&&(i, j, _)| (i, j) == (from, to))
-                    .map(|&(_, _, price)| price)
-                    .sum();
-                let mut spare = busy[to] * network.airtime_s(from) - used;
-                for (list, potential) in reception.iter_mut().zip(&potentials) {
-                    let drop = potential[from] - potential[to];
-                    let known = list.iter_mut().find(|entry| (entry.0, entry.1) == (from, to));
-                    let price = known.as_ref().map_or(0.0, |entry| entry.2);
-                    let more = (drop - price).min(spare);
-                    if more > 0.0 {
-                        spare -= more;
-                        match known {
-                            Some(entry) => entry.2 += more,
-                            None => list.push((from, to, more)),
-                        }
-                    }
-                }
+        let tolls = self.spread_reception(network);
+        let mut parts = self.parts(network, &tolls);
+        for node in 0..nodes {
+            let wanted: f64 = parts.iter().map(|part| part[node]).sum();
+            let shrink = if wanted > paid[node] { paid[node] / wanted } else { 1.0 };
+            let spare = (paid[node] - wanted).max(0.0) / parts.len() as f64;
+            parts.iter_mut().for_each(|part| part[node] = part[node] * shrink + spare);
+        }
+        for (index, part) in parts.iter().enumerate() {
+            let toll = |from, to| tolls.get(index).map_or(0.0, |toll| toll[from * nodes + to]);
+            let (potential, _) = priced(network, self.receivers[index], part, toll);
+            let most = potential[self.source];
+            self.potentials[index] = potential.iter().map(|value| value.min(most)).collect();
+        }
+    }
+
+    /// What each receiver's potentials cost a transmission of each node.
+    fn parts(&self, network: &Network, tolls: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let nodes = network.nodes();
+        let mut parts = vec![vec![0.0; nodes]; self.receivers.len()];
+        for (index, potential) in self.clamped().iter().enumerate() {
+            let toll = |from, to| tolls.get(index).map_or(0.0, |toll| toll[from * nodes + to]);
+            for from in 0..nodes {
+                let levels: Vec<Share> = (0..nodes)
+                    .map(|to| Share {
+                        p: network.delivery(from, to),
+                        value: potential[from] - potential[to] - toll(from, to),
+                    })
+                    .filter(|share| share.p > 0.0 && share.value > 0.0)
+                    .collect();
+                parts[index][from] = expected_best(&levels);
             }
         }
+        parts
+    }
+
+    /// Makes the receptions of each link cost what the receiver's time pays for, all of it: no more,
+    /// and where a potential difference can use it, no less. Returns them as dense tables.
+    fn spread_reception(&mut self, network: &Network) -> Vec<Vec<f64>> {
+        let nodes = network.nodes();
+        let potentials = self.clamped();
+        let Prices::Radios { busy, reception } = &mut self.prices else { return Vec::new() };
+        let mut tolls = vec![vec![0.0; nodes * nodes]; reception.len()];
+        for (toll, list) in tolls.iter_mut().zip(reception.iter()) {
+            list.iter().for_each(|&(from, to, price)| toll[from * nodes + to] = price);
+        }
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| network.delivery(from, to) > 0.0) {
+                let link = from * nodes + to;
+                let limit = busy[to] * network.airtime_s(from);
+                let used: f64 = tolls.iter().map(|toll| toll[link]).sum();
+                if used > limit {
+                    tolls.iter_mut().for_each(|toll| toll[link] *= limit / used);
+                }
+                let mut spare = (limit - used).max(0.0);
+                for (toll, potential) in tolls.iter_mut().zip(&potentials) {
+                    let drop = potential[from] - potential[to] - toll[link];
+                    let more = drop.min(spare).max(0.0);
+                    toll[link] += more;
+                    spare -= more;
+                }
+                let even = spare / tolls.len() as f64;
+                tolls.iter_mut().for_each(|toll| toll[link] += even);
+            }
+        }
+        for (list, toll) in reception.iter_mut().zip(&tolls) {
+            list.clear();
+            list.extend((0..nodes * nodes).filter(|&link| toll[link] > 0.0).map(|link| {
+                (link / nodes, link % nodes, toll[link])
+            }));
+        }
+        tolls
     }
 
     /// Potentials within 0 and the source's own. Clamping shrinks differences, so it never hurts.
@@ -167,19 +226,31 @@ impl Certificate {
         potentials
     }
 
+    /// What the receptions of each link cost all receivers together, and what the time of the
+    /// receiving node pays for.
+    fn receptions(&self, network: &Network) -> (Vec<f64>, Vec<f64>) {
+        let nodes = network.nodes();
+        let (mut handed, mut covered) = (vec![0.0; nodes * nodes], vec![0.0; nodes * nodes]);
+        if let Prices::Radios { busy, reception } = &self.prices {
+            for &(from, to, price) in reception.iter().flatten() {
+                handed[from * nodes + to] += price.max(0.0);
+                covered[from * nodes + to] = busy[to] * network.airtime_s(from);
+            }
+        }
+        (handed, covered)
+    }
+
     /// G_i: the most that one transmission of each node can buy.
     pub(crate) fn weights(&self, network: &Network) -> Vec<f64> {
         let nodes = network.nodes();
         let potentials = self.clamped();
         let mut weight = vec![0.0; nodes];
         let mut paid = vec![0.0; nodes * nodes];
-        let mut handed = vec![0.0; nodes * nodes];
         for (index, potential) in potentials.iter().enumerate() {
             if let Prices::Radios { reception, .. } = &self.prices {
                 paid.fill(0.0);
                 for &(from, to, price) in &reception[index] {
                     paid[from * nodes + to] = price.max(0.0);
-                    handed[from * nodes + to] += price.max(0.0);
                 }
             }
             for from in 0..nodes {
@@ -191,16 +262,6 @@ impl Certificate {
                     .filter(|share| share.p > 0.0 && share.value > 0.0)
                     .collect();
                 weight[from] += expected_best(&levels);
-            }
-        }
-        if let Prices::Radios { busy, .. } = &self.prices {
-            // What the receiver's time does not pay for, the transmission pays, for each frame heard.
-            for from in 0..nodes {
-                for to in (0..nodes).filter(|&to| handed[from * nodes + to] > 0.0) {
-                    let covered = busy[to] * network.airtime_s(from) * (1.0 - ROUNDING);
-                    let rest = (handed[from * nodes + to] - covered).max(0.0);
-                    weight[from] += rest * network.delivery(from, to);
-                }
             }
         }
         weight

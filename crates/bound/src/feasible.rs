@@ -1,53 +1,71 @@
-//! From a solver's answer to a flow that breaks no constraint.
+//! From a solver's answer to flows and transmissions that break no constraint.
 
 use crate::hyperarc::{Share, transmissions_needed};
 use crate::master::by_sender;
 use crate::maxflow::Arcs;
 use crate::network::Network;
 
-/// A rate in frames/s that `transmissions` carry to every receiver along the links of `flows`.
+/// Flows of all receivers, (from, to, frames/s) sorted by sender.
+pub(crate) type Flows = Vec<Vec<(usize, usize, f64)>>;
+
+/// Transmissions (frames/s) that carry `flows` almost whole: each node's are raised by as much as its
+/// flows need, but at most by the part `raise` (and a bit of the mean, for nodes that should rest).
 ///
-/// A solver's flows break constraints a little, and early in the computation a lot. Here each is cut
-/// to what its link delivers, all flows of a node are shrunk until no set of neighbours gets more
-/// than z b(K), and the largest flow through what is left is found exactly. So the result is a
-/// lower bound of the true capacity whatever the solver did, up to rounding of doubles.
-pub(crate) fn feasible_fps(
+/// An answer whose program lacks many rows promises more flow than its transmissions carry. To send
+/// more costs airtime evenly; to cut the flows can close a whole path. Which is better is tried.
+pub(crate) fn raised(
     network: &Network,
-    source: usize,
-    receivers: &[usize],
     transmissions: &[f64],
-    flows: &[Vec<(usize, usize, f64)>],
-) -> f64 {
-    (receivers.iter().zip(flows))
-        .map(|(&receiver, flows)| {
-            carried_fps(network, source, receiver, transmissions, flows)
-        })
-        .fold(f64::INFINITY, f64::min)
+    flows: &Flows,
+    raise: f64,
+) -> Vec<f64> {
+    let mean = transmissions.iter().sum::<f64>() / transmissions.len() as f64;
+    let mut needed = vec![0.0f64; transmissions.len()];
+    for flows in flows {
+        for (from, range) in by_sender(flows) {
+            let shares: Vec<Share> = (flows[range].iter())
+                .map(|&(_, to, value)| Share { p: network.delivery(from, to), value })
+                .collect();
+            needed[from] = needed[from].max(transmissions_needed(&shares));
+        }
+    }
+    (transmissions.iter().zip(needed))
+        .map(|(&z, needed)| needed.clamp(z, z * (1.0 + raise) + mean * raise * 0.1))
+        .collect()
 }
 
-fn carried_fps(
+/// Flows within what `transmissions` carry: each cut to what its link delivers, then all flows of a
+/// node shrunk until no set of neighbours gets more than z b(K).
+pub(crate) fn cut(network: &Network, transmissions: &[f64], flows: &Flows) -> Flows {
+    let mut flows = flows.clone();
+    for flows in &mut flows {
+        for (from, range) in by_sender(flows) {
+            let z = transmissions[from];
+            for entry in &mut flows[range.clone()] {
+                entry.2 = entry.2.min(z * network.delivery(from, entry.1));
+            }
+            let shares: Vec<Share> = (flows[range.clone()].iter())
+                .map(|&(_, to, value)| Share { p: network.delivery(from, to), value })
+                .collect();
+            let needed = transmissions_needed(&shares);
+            if needed > z {
+                flows[range].iter_mut().for_each(|entry| entry.2 *= z / needed);
+            }
+        }
+    }
+    flows
+}
+
+/// The largest rate that reaches the receiver within `flows`, found exactly: so after [`cut`] it
+/// is a lower bound of the true capacity whatever the solver did, up to rounding of doubles.
+pub(crate) fn carried_fps(
     network: &Network,
     source: usize,
     receiver: usize,
-    transmissions: &[f64],
     flows: &[(usize, usize, f64)],
 ) -> f64 {
     let mut arcs = Arcs::new(network.nodes());
-    let mut widest: f64 = 0.0;
-    for (from, range) in by_sender(flows) {
-        let z = transmissions[from];
-        let shares: Vec<Share> = (flows[range.clone()].iter())
-            .map(|&(_, to, flow)| {
-                let p = network.delivery(from, to);
-                Share { p, value: flow.min(z * p) }
-            })
-            .collect();
-        let needed = transmissions_needed(&shares);
-        let shrink = if needed > z { z / needed } else { 1.0 };
-        for (share, &(_, to, _)) in shares.iter().zip(&flows[range]) {
-            arcs.add(from, to, share.value * shrink);
-            widest = widest.max(share.value);
-        }
-    }
+    let widest = flows.iter().map(|flow| flow.2).fold(0.0, f64::max);
+    flows.iter().for_each(|&(from, to, flow)| arcs.add(from, to, flow));
     arcs.max_flow(source, receiver, 1e-13 * widest)
 }

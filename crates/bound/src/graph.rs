@@ -92,6 +92,17 @@ impl Graph {
         best
     }
 
+    /// The largest total weight of a clique; weights of 0 or less are left out.
+    ///
+    /// Exact: the heaviest independent set of the complement.
+    pub fn heaviest_clique(&self, weights: &[f64]) -> f64 {
+        let mut complement = Graph::new(self.vertices);
+        for a in 0..self.vertices {
+            (0..a).filter(|&b| !self.adjacent(a, b)).for_each(|b| complement.connect(a, b));
+        }
+        complement.heaviest_independent_set(weights).1
+    }
+
     fn cover_edges(&self, sets: &mut Vec<Vec<usize>>) {
         let mut covered = Graph::new(self.vertices);
         let mut touched = Bits::empty(self.vertices);
@@ -322,6 +333,19 @@ mod tests {
                 }
             }
             assert!(found.sets.iter().all(|set| graph.is_clique(set)));
+        }
+    }
+
+    #[test]
+    fn the_heaviest_clique_is_one_of_the_maximal() {
+        let mut random = Seeded::new(5);
+        for _ in 0..100 {
+            let graph = random_graph(&mut random, 14, 0.5);
+            let weights: Vec<f64> = (0..14).map(|_| random.unit()).collect();
+            let expected = (graph.maximal_cliques(10_000).sets.iter())
+                .map(|set| set.iter().map(|&v| weights[v]).sum())
+                .fold(0.0, f64::max);
+            assert!((graph.heaviest_clique(&weights) - expected).abs() < 1e-12);
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::certificate::{Certificate, Prices};
 use crate::error::Error;
-use crate::feasible::feasible_fps;
-use crate::master::Master;
+use crate::feasible::{carried_fps, cut, raised};
+use crate::master::{Answer, Master};
 use crate::network::Network;
 
 /// What transmissions must not overlap: three outer regions of what a medium can carry.
@@ -37,9 +37,9 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Carrier sense, to 1e-6.
+    /// Carrier sense, to 5e-5.
     fn default() -> Options {
-        Options { medium: Medium::CarrierSense, gap: 1e-6, rounds_max: 60, cliques_max: 20_000 }
+        Options { medium: Medium::CarrierSense, gap: 5e-5, rounds_max: 60, cliques_max: 20_000 }
     }
 }
 
@@ -66,6 +66,46 @@ impl Bound {
     /// The proven bound in bit/s of payload.
     pub fn goodput_bps(&self) -> f64 {
         self.certified_fps * self.payload_bits
+    }
+
+    /// Keeps the proof in the answer if it is the best so far.
+    fn take_proof(&mut self, network: &Network, cliques: &[Vec<usize>], answer: &Answer) {
+        let mut certificate = answer.certificate.clone();
+        let mut paid = answer.paid.clone();
+        certificate.repair(network, cliques, &mut paid);
+        let mut improved = certificate.clone();
+        improved.improve(network, &paid);
+        for proof in [certificate, improved] {
+            let certified = proof.bound_fps(network);
+            if certified < self.certified_fps {
+                self.certified_fps = certified;
+                self.certificate = proof;
+            }
+        }
+    }
+
+    /// Keeps the best rate that can be made feasible of the answer, if it is the best so far.
+    fn take_rate(
+        &mut self,
+        network: &Network,
+        source: usize,
+        receivers: &[usize],
+        master: &Master<'_>,
+        answer: &Answer,
+    ) {
+        for raise in [0.0, 0.001, 0.01, 0.1, 1.0] {
+            let sent = raised(network, &answer.transmissions, &answer.flows, raise);
+            let flows = cut(network, &sent, &answer.flows);
+            let carried = (receivers.iter().zip(&flows))
+                .map(|(&receiver, flows)| carried_fps(network, source, receiver, flows))
+                .fold(f64::INFINITY, f64::min);
+            let overload = master.overload(&sent, &flows, &answer.values);
+            if carried > self.rate_fps * overload {
+                self.rate_fps = carried / overload;
+                self.transmissions = sent.iter().map(|z| z / overload).collect();
+            }
+        }
+        self.rate_fps = self.rate_fps.min(self.certified_fps);
     }
 
     /// How far the proven bound lies above the reached rate, relatively.
@@ -97,54 +137,33 @@ pub fn multicast(
     if let Some(lost) = receivers.iter().position(|&receiver| !reachable[receiver]) {
         return Ok(nothing(network, source, receivers, lost, &reachable));
     }
-    let cliques = match options.medium {
-        Medium::CarrierSense => network.senses().maximal_cliques(options.cliques_max).sets,
-        Medium::OneRadio | Medium::IndependentSets => Vec::new(),
-    };
+    let cliques = network.senses().maximal_cliques(options.cliques_max).sets;
     let mut master = Master::new(network, source, receivers, options.medium, &cliques);
-    let mut best: Option<Bound> = None;
+    let mut bound = unknown(network, source, receivers);
+    // A loose answer lies in the middle of the optimal ones: it meets deeper rows, sooner.
+    let mut tolerance = 1e-6;
     for round in 1..=options.rounds_max.max(1) {
-        let answer = match (master.solve(1e-8), &best) {
-            (Ok(answer), _) => answer,
-            (Err(_), Some(_)) => break,
-            (Err(error), None) => return Err(error),
+        let answer = match master.solve(tolerance) {
+            Ok(answer) => answer,
+            Err(_) if bound.certified_fps.is_finite() => break,
+            Err(error) => return Err(error),
         };
-        let mut certificate = answer.certificate.clone();
-        certificate.repair(network, &cliques, &answer.paid);
-        let certified = certificate.bound_fps(network);
-        let reached = feasible_fps(network, source, receivers, &answer.transmissions, &answer.flows)
-            / answer.overload;
-        let bound = best.get_or_insert_with(|| Bound {
-            rate_fps: 0.0,
-            certified_fps: f64::INFINITY,
-            transmissions: vec![0.0; network.nodes()],
-            rounds: 0,
-            certificate: certificate.clone(),
-            payload_bits: network.payload_bits(),
-        });
         bound.rounds = round;
-        if certified < bound.certified_fps {
-            bound.certified_fps = certified;
-            bound.certificate = certificate;
-        }
-        if reached > bound.rate_fps {
-            bound.rate_fps = reached;
-            bound.transmissions =
-                answer.transmissions.iter().map(|z| z / answer.overload).collect();
-        }
-        if std::env::var("BOUND_TRACE").is_ok() {
-            eprintln!("{round} {reached} {certified} {}", master.size());
-        }
-        bound.rate_fps = bound.rate_fps.min(bound.certified_fps);
+        bound.take_proof(network, &cliques, &answer);
+        bound.take_rate(network, source, receivers, &master, &answer);
         if bound.gap() <= options.gap {
             break;
         }
-        let rows = master.add_violated_rows(&answer, 1e-3 * options.gap * certified);
+        let excess = 1e-2 * options.gap * bound.certified_fps;
+        let rows = master.add_violated_rows(&answer, excess);
         if rows + master.add_missing_columns(&answer) == 0 {
-            break;
+            if tolerance < 1e-9 {
+                break;
+            }
+            tolerance *= 1e-2;
         }
     }
-    best.ok_or_else(|| Error::Solver("no round".to_string()))
+    Ok(bound)
 }
 
 /// One bound for each receiver alone, in the order of `receivers`.
@@ -156,6 +175,22 @@ pub fn single_receivers(
 ) -> Result<Vec<Bound>, Error> {
     network.check_multicast(source, receivers)?;
     receivers.iter().map(|&receiver| multicast(network, source, &[receiver], options)).collect()
+}
+
+fn unknown(network: &Network, source: usize, receivers: &[usize]) -> Bound {
+    Bound {
+        rate_fps: 0.0,
+        certified_fps: f64::INFINITY,
+        transmissions: vec![0.0; network.nodes()],
+        rounds: 0,
+        certificate: Certificate {
+            source,
+            receivers: receivers.to_vec(),
+            potentials: vec![vec![0.0; network.nodes()]; receivers.len()],
+            prices: Prices::Cliques(Vec::new()),
+        },
+        payload_bits: network.payload_bits(),
+    }
 }
 
 /// Zero, and the cut without a link that proves it.
@@ -170,17 +205,6 @@ fn nothing(
     for (value, &inside) in potentials[lost].iter_mut().zip(reachable) {
         *value = if inside { 1.0 } else { 0.0 };
     }
-    Bound {
-        rate_fps: 0.0,
-        certified_fps: 0.0,
-        transmissions: vec![0.0; network.nodes()],
-        rounds: 0,
-        certificate: Certificate {
-            source,
-            receivers: receivers.to_vec(),
-            potentials,
-            prices: Prices::Cliques(Vec::new()),
-        },
-        payload_bits: network.payload_bits(),
-    }
+    let certificate = Certificate { potentials, ..unknown(network, source, receivers).certificate };
+    Bound { certified_fps: 0.0, certificate, ..unknown(network, source, receivers) }
 }

@@ -1,9 +1,37 @@
 //! The medium's share of the program: rows, their prices, and what an answer makes of them.
 
-use super::{FIRST_CLIQUES, Master, MediumRows, Transmissions};
+use super::{Master, Transmissions};
 use crate::certificate::Prices;
 use crate::multicast::Medium;
 use crate::program::Row;
+
+/// Cliques the first program holds; more are added when the answer violates them.
+const FIRST_CLIQUES: usize = 300;
+
+/// Where the medium's constraints are in the program.
+pub(super) enum Rows {
+    None,
+    Cliques {
+        all: Vec<Vec<usize>>,
+        /// (index into `all`, row)
+        rows: Vec<(usize, usize)>,
+    },
+    IndependentSets {
+        /// Row of each node: `a_i z_i - sum of its sets <= 0`.
+        nodes: Vec<usize>,
+        total: usize,
+        /// (members, column)
+        sets: Vec<(Vec<usize>, usize)>,
+    },
+    Radios {
+        /// Row of each node's time.
+        nodes: Vec<usize>,
+        /// Column of the receptions over each link, row-major.
+        receptions: Vec<Option<usize>>,
+        /// Per receiver (from, to, row of `x <= y`).
+        handovers: Vec<Vec<(usize, usize, usize)>>,
+    },
+}
 
 impl Master<'_> {
     pub(super) fn add_medium(&mut self, medium: Medium, cliques: &[Vec<usize>]) {
@@ -19,8 +47,8 @@ impl Master<'_> {
         let price = |row: usize| (at_most_dual[row] / self.unit_s).max(0.0);
         let mut paid = vec![0.0; self.network.nodes()];
         let prices = match &self.medium {
-            MediumRows::None => Prices::Cliques(Vec::new()),
-            MediumRows::Cliques { all, rows } => {
+            Rows::None => Prices::Cliques(Vec::new()),
+            Rows::Cliques { all, rows } => {
                 let priced: Vec<(Vec<usize>, f64)> =
                     rows.iter().map(|&(index, row)| (all[index].clone(), price(row))).collect();
                 for (set, price) in &priced {
@@ -28,13 +56,13 @@ impl Master<'_> {
                 }
                 Prices::Cliques(priced)
             }
-            MediumRows::IndependentSets { nodes, .. } => {
+            Rows::IndependentSets { nodes, .. } => {
                 for (node, &row) in nodes.iter().enumerate() {
                     paid[node] = price(row) * self.network.airtime_s(node);
                 }
                 Prices::IndependentSets
             }
-            MediumRows::Radios { nodes, handovers, .. } => {
+            Rows::Radios { nodes, handovers, .. } => {
                 let busy: Vec<f64> = nodes.iter().map(|&row| price(row)).collect();
                 for (node, price) in busy.iter().enumerate() {
                     paid[node] = price * self.network.airtime_s(node);
@@ -52,7 +80,7 @@ impl Master<'_> {
 
     /// The factor by which the answer must shrink to fit the medium (all of it, not only the rows
     /// that the program has).
-    pub(super) fn overload(
+    pub fn overload(
         &self,
         transmissions: &[f64],
         flows: &[Vec<(usize, usize, f64)>],
@@ -60,11 +88,11 @@ impl Master<'_> {
     ) -> f64 {
         let airtime = |node: usize| transmissions[node] * self.network.airtime_s(node);
         match &self.medium {
-            MediumRows::None => 1.0,
-            MediumRows::Cliques { all, .. } => (all.iter())
+            Rows::None => 1.0,
+            Rows::Cliques { all, .. } => (all.iter())
                 .map(|set| set.iter().map(|&node| airtime(node)).sum())
                 .fold(0.0, f64::max),
-            MediumRows::IndependentSets { sets, .. } => {
+            Rows::IndependentSets { sets, .. } => {
                 let mut room = vec![0.0; transmissions.len()];
                 let mut total = 0.0;
                 for (set, column) in sets {
@@ -76,7 +104,7 @@ impl Master<'_> {
                 let uncovered = room.iter().enumerate().map(|(i, room)| (airtime(i) - room).max(0.0));
                 total + uncovered.sum::<f64>()
             }
-            MediumRows::Radios { .. } => {
+            Rows::Radios { .. } => {
                 let nodes = transmissions.len();
                 let mut received = vec![0.0f64; nodes * nodes];
                 for &(from, to, flow) in flows.iter().flatten() {
@@ -96,7 +124,7 @@ impl Master<'_> {
     }
 
     pub(super) fn add_violated_cliques(&mut self, transmissions: &[f64]) {
-        let MediumRows::Cliques { all, rows } = &self.medium else { return };
+        let Rows::Cliques { all, rows } = &self.medium else { return };
         let mut known = vec![false; all.len()];
         rows.iter().for_each(|&(index, _)| known[index] = true);
         let load = |set: &[usize]| -> f64 {
@@ -117,7 +145,7 @@ impl Master<'_> {
     /// Adds the independent sets that are heaviest at the program's own prices and at the weights
     /// of the proof.
     pub(super) fn add_worthy_sets(&mut self, weights: &[f64], paid: &[f64]) {
-        if !matches!(self.medium, MediumRows::IndependentSets { .. }) {
+        if !matches!(self.medium, Rows::IndependentSets { .. }) {
             return;
         }
         for values in [paid, weights] {
@@ -129,20 +157,17 @@ impl Master<'_> {
         }
     }
 
-    /// The receiving side of a flow, if receptions count: x <= y <= p z, and y fills the receiver.
+    /// The receiving side of a flow, if receptions count: x <= y, and y fills the receiver
+    /// (y <= p z follows from the rows of single neighbours).
     pub(super) fn add_reception(&mut self, index: usize, from: usize, to: usize, flow: usize) {
         let nodes = self.network.nodes();
-        let MediumRows::Radios { nodes: rows, receptions, handovers } = &mut self.medium else {
+        let Rows::Radios { nodes: rows, receptions, handovers } = &mut self.medium else {
             return;
         };
         let heard = *receptions[from * nodes + to].get_or_insert_with(|| {
             let column = self.program.column(0.0);
             let airtime = self.network.airtime_s(from) / self.unit_s;
             self.program.at_most[rows[to]].terms.push((column, airtime));
-            if let Transmissions::Column(z) = self.transmissions[from] {
-                let terms = vec![(column, 1.0), (z, -self.network.delivery(from, to))];
-                self.program.at_most.push(Row { terms, limit: 0.0 });
-            }
             column
         });
         self.program.at_most.push(Row { terms: vec![(flow, 1.0), (heard, -1.0)], limit: 0.0 });
@@ -150,7 +175,7 @@ impl Master<'_> {
     }
 
     fn add_cliques(&mut self, cliques: &[Vec<usize>]) {
-        self.medium = MediumRows::Cliques { all: cliques.to_vec(), rows: Vec::new() };
+        self.medium = Rows::Cliques { all: cliques.to_vec(), rows: Vec::new() };
         let mut chosen: Vec<usize> = (0..cliques.len()).collect();
         if chosen.len() > FIRST_CLIQUES {
             // The largest first, and then whatever is needed to charge every node.
@@ -168,7 +193,7 @@ impl Master<'_> {
     }
 
     fn add_clique_row(&mut self, index: usize) {
-        let MediumRows::Cliques { all, rows } = &mut self.medium else { return };
+        let Rows::Cliques { all, rows } = &mut self.medium else { return };
         rows.push((index, self.program.at_most.len()));
         let set = all[index].clone();
         let terms = set.iter().filter_map(|&node| self.airtime_term(node)).collect();
@@ -194,7 +219,7 @@ impl Master<'_> {
             .collect();
         self.program.at_most.push(Row { terms: Vec::new(), limit: 1.0 });
         let total = self.program.at_most.len() - 1;
-        self.medium = MediumRows::IndependentSets { nodes, total, sets: Vec::new() };
+        self.medium = Rows::IndependentSets { nodes, total, sets: Vec::new() };
         // One set around every node, so that each can transmit.
         for node in 0..self.network.nodes() {
             let mut set = vec![node];
@@ -212,7 +237,7 @@ impl Master<'_> {
     }
 
     fn add_set(&mut self, set: Vec<usize>) {
-        let MediumRows::IndependentSets { nodes, total, sets } = &mut self.medium else { return };
+        let Rows::IndependentSets { nodes, total, sets } = &mut self.medium else { return };
         if set.is_empty() || sets.iter().any(|(known, _)| *known == set) {
             return;
         }
@@ -232,7 +257,7 @@ impl Master<'_> {
                 self.program.at_most.len() - 1
             })
             .collect();
-        self.medium = MediumRows::Radios {
+        self.medium = Rows::Radios {
             nodes,
             receptions: vec![None; self.network.nodes() * self.network.nodes()],
             handovers: vec![Vec::new(); self.receivers.len()],
