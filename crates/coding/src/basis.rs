@@ -3,7 +3,7 @@
 use crate::batch::BatchError;
 use crate::field;
 use crate::kernel::Kernel;
-use crate::rows::{Rows, RowsMut, ShapeError};
+use crate::rows::{Rows, RowsMut, Shape, ShapeError};
 
 /// Most packets in a batch: a coefficient vector is counted in one byte.
 pub const MAX_BATCH: usize = 255;
@@ -40,6 +40,8 @@ impl Insertion {
 #[derive(Clone)]
 #[repr(align(64))]
 pub struct Basis<const K: usize> {
+    /// Each row: coefficients over the source packets, then weights over the stored packets in order
+    /// of arrival. A row not in use yet is zero but for weight 1 of the packet to be stored next.
     rows: [[[u8; K]; 2]; K],
     /// The pivot column of each row.
     pivots: [u8; K],
@@ -58,7 +60,12 @@ impl<const K: usize> Basis<K> {
                 most: K,
             });
         }
-        let rows = [[[0; K]; 2]; K];
+        let mut rows = [[[0; K]; 2]; K];
+        for (index, [_, weights]) in rows.iter_mut().enumerate() {
+            if let Some(own) = weights.get_mut(index) {
+                *own = 1;
+            }
+        }
         Ok(Self {
             rows,
             pivots: [0; K],
@@ -113,10 +120,19 @@ impl<const K: usize> Basis<K> {
     /// Whether inserting this vector would raise the rank. `false` also for a wrong length.
     #[must_use]
     pub fn is_innovative(&self, coefficients: &[u8]) -> bool {
-        !self.is_full()
-            && self
+        if self.is_full() || coefficients.len() != self.packets {
+            return false;
+        }
+        let pivots = self.pivots.get(..self.rank).unwrap_or_default();
+        match self
+            .kernel
+            .probe(coefficients, pivots, self.flat(self.rank + 1))
+        {
+            Some(pivot) => pivot.is_some(),
+            None => self
                 .reduced(coefficients)
-                .is_some_and(|row| leading(&row[0]).is_some())
+                .is_some_and(|row| leading(&row[0]).is_some()),
+        }
     }
 
     /// Inserts a vector of [`packets`](Self::packets) coefficients. The caller that stores
@@ -128,25 +144,38 @@ impl<const K: usize> Basis<K> {
         if self.is_full() {
             return Insertion::NotInnovative;
         }
-        let Some(mut new) = self.reduced(coefficients) else {
-            return Insertion::Malformed;
-        };
-        let Some((pivot, value)) = leading(&new[0]) else {
+        let (Some(pivots), Some(rows)) = (
+            self.pivots.get(..self.rank),
+            self.rows.get_mut(..self.rank + 1),
+        ) else {
             return Insertion::NotInnovative;
         };
-        let Some(inverse) = field::inv(value) else {
+        let rows = rows.as_flattened_mut().as_flattened_mut();
+        let pivot = match self.kernel.insert(coefficients, pivots, rows) {
+            Some(pivot) => pivot,
+            None => self.insert_by_steps(coefficients),
+        };
+        let (Some(pivot), Some(column)) = (pivot, self.pivots.get_mut(self.rank)) else {
             return Insertion::NotInnovative;
         };
-        self.kernel.scale(inverse, new.as_flattened_mut());
-        let (known, free) = self.rows.split_at_mut(self.rank);
-        let known = known.as_flattened_mut().as_flattened_mut();
-        self.kernel.eliminate(known, pivot, new.as_flattened());
-        if let (Some(row), Some(column)) = (free.first_mut(), self.pivots.get_mut(self.rank)) {
-            *row = new;
-            *column = pivot as u8;
-            self.rank += 1;
-        }
+        *column = pivot;
+        self.rank += 1;
         Insertion::Innovative
+    }
+
+    /// The insertion for kernels and lengths that have no way of doing it in one go: the rows
+    /// change, the pivot is given.
+    fn insert_by_steps(&mut self, coefficients: &[u8]) -> Option<u8> {
+        let mut new = self.reduced(coefficients)?;
+        let (pivot, value) = leading(&new[0])?;
+        self.kernel
+            .scale(field::inv(value)?, new.as_flattened_mut());
+        let (known, free) = self.rows.split_at_mut_checked(self.rank)?;
+        let known = known.as_flattened_mut().as_flattened_mut();
+        self.kernel
+            .eliminate(known, pivot.into(), new.as_flattened());
+        *free.first_mut()? = new;
+        Some(pivot)
     }
 
     /// Computes the source packets from the packets whose vectors were innovative, in their order
@@ -183,8 +212,21 @@ impl<const K: usize> Basis<K> {
     pub(crate) fn combination(&self, factors: &[u8]) -> [[u8; K]; 2] {
         let mut sum = [[0; K]; 2];
         self.kernel
-            .reduce(factors, self.known(), sum.as_flattened_mut());
+            .reduce(factors, self.flat(self.rank), sum.as_flattened_mut());
         sum
+    }
+
+    /// As [`combination`](Self::combination) for many at once: `factors` holds a row of
+    /// [`rank`](Self::rank) bytes for each.
+    pub(crate) fn combinations(
+        &self,
+        factors: &[u8],
+        sums: &mut [[[u8; K]; 2]],
+    ) -> Result<(), ShapeError> {
+        let known = Rows::new(Shape::new(self.rank, 2 * K)?, self.flat(self.rank))?;
+        let shape = Shape::new(sums.len(), 2 * K)?;
+        let sums = RowsMut::new(shape, sums.as_flattened_mut().as_flattened_mut())?;
+        self.kernel.combine(factors, known, sums)
     }
 
     /// The weights that make source packet `index` out of the stored packets, if the span holds
@@ -213,10 +255,10 @@ impl<const K: usize> Basis<K> {
         self.rank = self.packets;
     }
 
-    /// The rows so far, one after the other.
-    fn known(&self) -> &[u8] {
+    /// The first `count` rows, one after the other.
+    fn flat(&self, count: usize) -> &[u8] {
         self.rows
-            .get(..self.rank)
+            .get(..count)
             .unwrap_or_default()
             .as_flattened()
             .as_flattened()
@@ -225,24 +267,18 @@ impl<const K: usize> Basis<K> {
     /// The vector minus its part in the span, with its weights if it were stored next. `None` for
     /// a wrong length.
     fn reduced(&self, coefficients: &[u8]) -> Option<[[u8; K]; 2]> {
-        if coefficients.len() != self.packets {
-            return None;
-        }
-        let mut row = [[0; K]; 2];
+        let mut row = *self.rows.get(self.rank)?;
         row[0]
             .get_mut(..self.packets)?
-            .copy_from_slice(coefficients);
-        *row[1].get_mut(self.rank)? = 1;
+            .copy_from_slice(coefficients.get(..self.packets)?);
         // The multiplier of each row is the vector's own coefficient at the row's pivot.
         let mut factors = [0; K];
         for (factor, &pivot) in factors.iter_mut().zip(self.pivots.get(..self.rank)?) {
             *factor = *coefficients.get(usize::from(pivot))?;
         }
-        self.kernel.reduce(
-            factors.get(..self.rank)?,
-            self.known(),
-            row.as_flattened_mut(),
-        );
+        let factors = factors.get(..self.rank)?;
+        self.kernel
+            .reduce(factors, self.flat(self.rank), row.as_flattened_mut());
         Some(row)
     }
 }
@@ -257,18 +293,17 @@ impl<const K: usize> core::fmt::Debug for Basis<K> {
     }
 }
 
-/// The first non-zero entry and its index.
-fn leading<const K: usize>(vector: &[u8; K]) -> Option<(usize, u8)> {
+/// The index of the first non-zero entry, and the entry.
+#[inline(always)]
+pub(crate) fn leading(vector: &[u8]) -> Option<(u8, u8)> {
     let (words, rest) = vector.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let bits = u64::from_le_bytes(*word);
         if bits != 0 {
-            let byte = (bits.trailing_zeros() / 8) as usize;
-            return Some((8 * index + byte, (bits >> (8 * byte)) as u8));
+            let byte = bits.trailing_zeros() / 8;
+            return Some((8 * index as u8 + byte as u8, (bits >> (8 * byte)) as u8));
         }
     }
-    let start = 8 * words.len();
-    rest.iter()
-        .position(|&c| c != 0)
-        .map(|index| (start + index, rest[index]))
+    let index = rest.iter().position(|&c| c != 0)?;
+    Some(((8 * words.len() + index) as u8, *rest.get(index)?))
 }

@@ -181,24 +181,31 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         RowsMut::new(shape, payloads)?;
         let from = self.stored()?;
         let (packets, rank) = (self.basis.packets(), self.rank());
-        let mut factors = [0; K];
-        let mut weights = [[0; K]; RECODED_AT_ONCE];
+        let mut factors = [[0; K]; RECODED_AT_ONCE];
+        let mut drawn = [[[0; K]; 2]; RECODED_AT_ONCE];
         let vectors = coefficients.chunks_mut(packets * RECODED_AT_ONCE);
         for (chunk, vectors) in vectors.enumerate() {
-            let flat = weights.as_flattened_mut();
-            for (vector, row) in vectors.chunks_mut(packets).zip(flat.chunks_mut(rank)) {
-                let drawn = self.draw(&mut factors, &mut random);
-                vector.copy_from_slice(drawn[0].get(..packets).unwrap_or_default());
-                row.copy_from_slice(drawn[1].get(..rank).unwrap_or_default());
-            }
             let count = vectors.len() / packets;
+            let factors = factors
+                .as_flattened_mut()
+                .get_mut(..count * rank)
+                .unwrap_or_default();
+            for factors in factors.chunks_mut(rank) {
+                draw::non_zero(factors, &mut random);
+            }
+            let drawn = drawn.get_mut(..count).unwrap_or_default();
+            self.basis.combinations(factors, drawn)?;
+            let rows = vectors.chunks_mut(packets).zip(factors.chunks_mut(rank));
+            for ((vector, weights), drawn) in rows.zip(drawn) {
+                vector.copy_from_slice(drawn[0].get(..packets).unwrap_or_default());
+                weights.copy_from_slice(drawn[1].get(..rank).unwrap_or_default());
+            }
             let start = chunk * RECODED_AT_ONCE * shape.stride();
             let Some(shape) = shape.first(count) else {
                 break;
             };
             let to = RowsMut::new(shape, payloads.get_mut(start..).unwrap_or_default())?;
-            self.kernel()
-                .combine(flat.get(..count * rank).unwrap_or_default(), from, to)?;
+            self.kernel().combine(factors, from, to)?;
         }
         Ok(())
     }

@@ -148,6 +148,30 @@ impl Kernel {
         }
     }
 
+    /// All steps of an insertion into a basis at once: see [`simd::insert`]. `None`: not for this
+    /// length or kernel.
+    #[inline]
+    pub(crate) fn insert(
+        self,
+        vector: &[u8],
+        pivots: &[u8],
+        rows: &mut [u8],
+    ) -> Option<Option<u8>> {
+        match self.0 {
+            Path::Portable => None,
+            path => simd::insert(path, vector, pivots, rows),
+        }
+    }
+
+    /// The answer that [`insert`](Self::insert) would give.
+    #[inline]
+    pub(crate) fn probe(self, vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<Option<u8>> {
+        match self.0 {
+            Path::Portable => None,
+            path => simd::probe(path, vector, pivots, rows),
+        }
+    }
+
     /// `rows[i] += rows[i][column] * pivot` for all the rows, each as long as `pivot`.
     #[inline]
     pub(crate) fn eliminate(self, rows: &mut [u8], column: usize, pivot: &[u8]) {

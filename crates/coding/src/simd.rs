@@ -47,7 +47,7 @@ macro_rules! dispatch {
                 Path::Gfni512 => x86::gfni512::$function($($argument),*),
                 #[cfg(target_arch = "aarch64")]
                 Path::Neon => arm::neon::$function($($argument),*),
-                _ => {}
+                _ => Default::default(),
             }
         }
     };
@@ -111,6 +111,39 @@ pub(crate) fn reduce(path: Path, factors: &[u8], rows: &[u8], to: &mut [u8]) {
     let factors = &factors[..factors.len().min(rows.len() / to.len())];
     let (from, len, to) = (rows.as_ptr(), to.len(), to.as_mut_ptr());
     dispatch!(path, reduce(factors, from, len, to));
+}
+
+/// Inserts a vector into a basis in one go, if its rows have a length that registers fit well;
+/// otherwise gives `None` and does nothing.
+///
+/// `rows` holds a row for each of `pivots`, at least twice as long as `vector`, and one more, to
+/// which the vector is added before it is reduced. The answer is the new pivot, if the vector is
+/// innovative; only then do the rows change.
+pub(crate) fn insert(
+    path: Path,
+    vector: &[u8],
+    pivots: &[u8],
+    rows: &mut [u8],
+) -> Option<Option<u8>> {
+    let len = basis_row(vector, pivots, rows)?;
+    let rows = rows.as_mut_ptr();
+    dispatch!(path, insert(vector, pivots, rows, len))
+}
+
+/// The answer that [`insert`] would give.
+pub(crate) fn probe(path: Path, vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<Option<u8>> {
+    let len = basis_row(vector, pivots, rows)?;
+    let rows = rows.as_ptr();
+    dispatch!(path, probe(vector, pivots, rows, len))
+}
+
+/// The length of a basis row, after a check that a vector and the pivots fit it.
+fn basis_row(vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<usize> {
+    let len = rows.len() / (pivots.len() + 1);
+    let last = pivots
+        .iter()
+        .fold(0, |last, &pivot| last.max(usize::from(pivot)));
+    (last < vector.len() && vector.len() <= len / 2).then_some(len)
 }
 
 /// As [`crate::portable::scale`].
@@ -317,6 +350,7 @@ unsafe fn prepare_by_table<V: Lanes>(
 /// The engine. Every function is inlined into one that has the instructions of its `Lanes`.
 mod engine {
     use super::{Job, Lanes, MAX_ROWS, MaybeUninit};
+    use crate::basis::leading;
 
     /// Coefficients prepared at a time; at least 8 outputs of [`MAX_ROWS`] sources.
     const PREPARED: usize = 8 * MAX_ROWS;
@@ -421,6 +455,12 @@ mod engine {
         unsafe {
             for (index, (from, source)) in from.iter_mut().zip(job.from).enumerate() {
                 let row = pack.add(index * 2 * V::BYTES);
+                if width == 2 * V::BYTES {
+                    V::store(row, V::load(source.add(at)));
+                    V::store(row.add(V::BYTES), V::load(source.add(at + V::BYTES)));
+                    *from = row;
+                    continue;
+                }
                 let second = width.saturating_sub(V::BYTES);
                 V::store(row, V::load_part(source.add(at), width.min(V::BYTES)));
                 let rest = V::load_part(source.add(at + width - second), second);
@@ -749,33 +789,84 @@ mod engine {
         to: *mut u8,
     ) {
         // SAFETY: there is a row of `len` bytes for each factor.
+        unsafe { single::<V>(factors, |index| rows.add(index * len), (to, len, true)) }
+    }
+
+    /// Inserts a vector into a basis whose rows are `W` registers long: see [`super::insert`].
+    #[inline(always)]
+    pub(super) unsafe fn insert<V: Lanes, const W: usize>(
+        vector: &[u8],
+        pivots: &[u8],
+        rows: *mut u8,
+    ) -> Option<u8> {
+        let len = W * V::BYTES;
+        // SAFETY: there is one row more than pivots, of `len` bytes, which is more than any pivot.
         unsafe {
-            let row = |index| rows.add(index * len);
-            if len == V::BYTES {
-                short::<V, 1>(factors, row, to, len);
-            } else if len == 2 * V::BYTES {
-                short::<V, 2>(factors, row, to, len);
-            } else {
-                single::<V>(factors, row, (to, len, true));
+            let (sums, (pivot, value)) = residue::<V, W>(vector, pivots, rows)?;
+            let inverse = V::factor_of(crate::field::inv(value)?);
+            let sums = sums.map(|sum| V::mul(V::source(sum), inverse));
+            let new = rows.add(pivots.len() * len);
+            for (at, sum) in sums.into_iter().enumerate() {
+                V::store(new.add(at * V::BYTES), sum);
             }
+            for index in 0..pivots.len() {
+                let row = rows.add(index * len);
+                let factor = V::factor_of(*row.add(usize::from(pivot)));
+                for (at, &sum) in sums.iter().enumerate() {
+                    let to = row.add(at * V::BYTES);
+                    V::store(to, V::mul_add(V::load(to), V::source(sum), factor));
+                }
+            }
+            Some(pivot)
         }
     }
 
-    /// Rows of `W` registers, added up.
+    /// A vector less its part in the span of a basis, with its first entry that is not zero.
     #[inline(always)]
-    unsafe fn short<V: Lanes, const W: usize>(
-        factors: &[u8],
-        from: impl Fn(usize) -> *const u8,
-        to: *mut u8,
-        bytes: usize,
-    ) {
-        let mut prepared = MaybeUninit::<Aligned<[u64; MAX_ROWS]>>::uninit();
-        let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
-        // SAFETY: `bytes` bytes can be read from each source and written.
+    pub(super) unsafe fn residue<V: Lanes, const W: usize>(
+        vector: &[u8],
+        pivots: &[u8],
+        rows: *const u8,
+    ) -> Option<([V::Vector; W], (u8, u8))> {
+        let len = W * V::BYTES;
+        // SAFETY: there is one row more than pivots, of `len` bytes, and the pivots are indices
+        // of the vector, which is at most half as long as a row.
         unsafe {
-            V::prepare(factors.as_ptr(), factors.len(), 1, prepared);
-            let factors = core::slice::from_raw_parts(prepared, factors.len());
-            strip::<V, W>(factors, from, to, bytes, true);
+            let new = rows.add(pivots.len() * len);
+            let mut sums = [V::zero(); W];
+            for (index, sum) in sums.iter_mut().enumerate() {
+                let rest = vector.len().saturating_sub(index * V::BYTES).min(V::BYTES);
+                let from = vector.as_ptr().wrapping_add(index * V::BYTES);
+                let part = if rest == V::BYTES {
+                    V::load(from)
+                } else {
+                    V::load_part(from, rest)
+                };
+                *sum = V::xor(V::load(new.add(index * V::BYTES)), part);
+            }
+            let row =
+                |index: usize, at: usize| V::source(V::load(rows.add(index * len + at * V::BYTES)));
+            let factor = |pivot: u8| V::factor_of(*vector.get_unchecked(usize::from(pivot)));
+            let (pairs, last) = pivots.as_chunks::<2>();
+            for (index, &[p, q]) in pairs.iter().enumerate() {
+                let (f, g) = (factor(p), factor(q));
+                for (at, sum) in sums.iter_mut().enumerate() {
+                    let (x, y) = (row(2 * index, at), row(2 * index + 1, at));
+                    *sum = V::mul_add_pair(*sum, (x, f), (y, g));
+                }
+            }
+            for &pivot in last {
+                let f = factor(pivot);
+                for (at, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::mul_add(*sum, row(pivots.len() - 1, at), f);
+                }
+            }
+            let mut reduced = Aligned([0u8; 64 * 4]);
+            for (at, &sum) in sums.iter().enumerate() {
+                V::store(reduced.0.as_mut_ptr().add(at * V::BYTES), sum);
+            }
+            let first = leading(reduced.0.get_unchecked(..vector.len()))?;
+            Some((sums, first))
         }
     }
 
@@ -857,6 +948,45 @@ macro_rules! compile {
             pub(crate) unsafe fn reduce(factors: &[u8], rows: *const u8, len: usize, to: *mut u8) {
                 // SAFETY: passed on to the caller.
                 unsafe { engine::reduce::<$lanes>(factors, rows, len, to) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn insert(
+                vector: &[u8],
+                pivots: &[u8],
+                rows: *mut u8,
+                len: usize,
+            ) -> Option<Option<u8>> {
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    Some(
+                        match len / <$lanes>::BYTES * usize::from(len % <$lanes>::BYTES == 0) {
+                            1 => engine::insert::<$lanes, 1>(vector, pivots, rows),
+                            2 => engine::insert::<$lanes, 2>(vector, pivots, rows),
+                            4 => engine::insert::<$lanes, 4>(vector, pivots, rows),
+                            _ => return None,
+                        },
+                    )
+                }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn probe(
+                vector: &[u8],
+                pivots: &[u8],
+                rows: *const u8,
+                len: usize,
+            ) -> Option<Option<u8>> {
+                // SAFETY: passed on to the caller.
+                let first = unsafe {
+                    match len / <$lanes>::BYTES * usize::from(len % <$lanes>::BYTES == 0) {
+                        1 => engine::residue::<$lanes, 1>(vector, pivots, rows).map(|r| r.1),
+                        2 => engine::residue::<$lanes, 2>(vector, pivots, rows).map(|r| r.1),
+                        4 => engine::residue::<$lanes, 4>(vector, pivots, rows).map(|r| r.1),
+                        _ => return None,
+                    }
+                };
+                Some(first.map(|(pivot, _)| pivot))
             }
 
             #[target_feature(enable = $features)]
