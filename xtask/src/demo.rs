@@ -52,8 +52,7 @@ pub fn write_readme() -> Result<(), String> {
     let workspace = Workspace::load()?;
     let output = run(&workspace, &DEMO)?;
     let readme = workspace.text("README.md").ok_or("there is no README.md")?;
-    let old = transcript(readme).ok_or("README.md has no marks for the demo's output")?;
-    let new = readme.replacen(old, output.trim_end(), 1);
+    let new = with_transcript(readme, &output).ok_or("README.md has no marks for the demo")?;
     fs::write(workspace.root.join("README.md"), new).map_err(|why| why.to_string())
 }
 
@@ -168,6 +167,16 @@ fn transcript(readme: &str) -> Option<&str> {
     Some(block.strip_suffix("```")?.trim_end())
 }
 
+/// The README with this output between its marks.
+fn with_transcript(readme: &str, output: &str) -> Option<String> {
+    let (before, rest) = readme.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    let output = output.trim_end();
+    Some(format!(
+        "{before}{BEGIN}\n```text\n{output}\n```\n{END}{after}"
+    ))
+}
+
 /// Compares two outputs. A number before `s` or `ms` may be a time on the clock and counts as equal to any other,
 /// and so does white space, since a column may be wider for a longer time.
 fn same_but_for_times(a: &str, b: &str) -> bool {
@@ -190,10 +199,16 @@ mod tests {
     use crate::workspace;
 
     #[test]
-    fn this_readme_has_its_marks() {
+    fn this_readme_has_its_marks_and_takes_a_transcript() {
         let root = workspace::root().unwrap();
         let readme = fs::read_to_string(root.join("README.md")).unwrap();
         assert!(transcript(&readme).is_some());
+        let new = with_transcript(&readme, "one\ntwo\n").unwrap();
+        assert_eq!(transcript(&new), Some("one\ntwo"));
+        assert_eq!(
+            with_transcript(&new, transcript(&readme).unwrap()),
+            Some(readme)
+        );
     }
 
     #[test]

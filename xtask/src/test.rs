@@ -39,7 +39,10 @@ pub fn fast() -> Result<(), String> {
 fn static_checks(workspace: &Workspace, report: &mut Report) {
     report.step("rules", || rules::check(workspace));
     report.step("rustfmt", || {
-        cargo(&workspace.root, &["fmt", "--all", "--check"])
+        cargo(
+            &workspace.root,
+            &["fmt", "--all", "--check", "--", "--color=never"],
+        )
     });
     report.step("clippy", || {
         let mut args = vec![
