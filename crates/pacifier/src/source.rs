@@ -1,0 +1,321 @@
+//! The source's part: which batch, how many packets of it, and when the next one may go.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use chappe_coding::{Encoder, Rows};
+use chappe_core::{Duration, Instant, Mode, Stream};
+
+use crate::NodeSet;
+use crate::config::Config;
+use crate::header::{AckId, DataRepr};
+use crate::layout::Layout;
+use crate::plan::{Plan, Planner};
+
+/// Sends one object to a set of receivers.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    me: u16,
+    serial: u8,
+    object: Arc<[u8]>,
+    layout: Layout,
+    batches: u32,
+    /// The last batch, filled up with zeros to whole packets.
+    tail: Vec<u8>,
+    receivers: NodeSet,
+    /// For each batch, who has acknowledged it.
+    acked: Vec<NodeSet>,
+    /// Pairs of batch and receiver that are still open.
+    open: u64,
+    planner: Planner,
+    plan: Plan,
+    /// Whom `plan` serves.
+    serves: NodeSet,
+    turn: u16,
+    batch: u32,
+    /// C_s: packets of this batch that are still to be sent in this round.
+    left: u64,
+    pace: Pace,
+    /// The children that heard of the last frame's plan: any of them ends the wait.
+    awaited: NodeSet,
+    round_robin: bool,
+    paced: bool,
+    pace_factor: u32,
+    mode: Mode,
+    link_overhead: usize,
+}
+
+/// Whether the source may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// Now.
+    Ready,
+    /// The last frame is with the link, which has not said yet that it has left.
+    InFlight {
+        token: u32,
+        limit: Duration,
+        give_up: Instant,
+    },
+    /// The last frame is out; a child's turn.
+    Waiting { until: Instant },
+}
+
+/// What an ACK did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Acked {
+    /// It names a receiver or batch that this transfer does not have.
+    Foreign,
+    /// Known already.
+    Known,
+    /// New, for a batch that is not on the air.
+    Noted,
+    /// New, for the batch on the air: a new plan or another batch follows.
+    Moved,
+}
+
+impl Source {
+    /// Sends `object` to `receivers`, all of which paths reach. The turn goes on from the node's former
+    /// transfer, so that relays take it as new. `None` if a frame cannot count the batches.
+    pub fn new(
+        config: &Config,
+        me: u16,
+        (serial, turn): (u8, u16),
+        object: Arc<[u8]>,
+        receivers: NodeSet,
+        planner: Planner,
+    ) -> Option<Source> {
+        let layout = Layout {
+            len: object.len(),
+            k: config.k,
+            payload: config.payload,
+        };
+        let batches = layout.batches()?;
+        let last = layout.range(batches.saturating_sub(1));
+        let mut tail = vec![0; last.len()];
+        for (to, from) in tail
+            .iter_mut()
+            .zip(object.get(last.start..).unwrap_or_default())
+        {
+            *to = *from;
+        }
+        let mut source = Source {
+            me,
+            serial,
+            layout,
+            batches,
+            tail,
+            receivers,
+            acked: vec![NodeSet::EMPTY; batches as usize],
+            open: u64::from(batches) * receivers.len() as u64,
+            planner,
+            plan: Plan::default(),
+            serves: NodeSet::EMPTY,
+            turn,
+            batch: 0,
+            left: 0,
+            pace: Pace::Ready,
+            awaited: NodeSet::EMPTY,
+            round_robin: config.round_robin(),
+            paced: config.paced(),
+            pace_factor: config.pace_factor,
+            mode: config.mode,
+            link_overhead: config.link_overhead,
+            object,
+        };
+        if !source.is_done() {
+            source.begin(0);
+        }
+        Some(source)
+    }
+
+    /// Whether every receiver has acknowledged every batch.
+    pub fn is_done(&self) -> bool {
+        self.open == 0
+    }
+
+    /// The transfer's number and the turn that it is at.
+    pub fn position(&self) -> (u8, u16) {
+        (self.serial, self.turn)
+    }
+
+    /// Forwarding nodes of the present plan, the source not counted.
+    pub fn forwarder_count(&self) -> usize {
+        self.plan.forwarder_count()
+    }
+
+    /// Whether a frame may go now.
+    pub fn ready(&self) -> bool {
+        !self.is_done() && self.pace == Pace::Ready
+    }
+
+    //= pacifier III-A.1: random linear combinations of the packets of the current batch
+    /// Writes the next coded packet.
+    pub fn write(
+        &mut self,
+        now: Instant,
+        token: u32,
+        sdu: &mut [u8],
+        random: &mut Stream,
+        last_ack: Option<AckId>,
+    ) -> Option<usize> {
+        let shape = self.layout.shape(self.batch)?;
+        let data = if self.batch.saturating_add(1) == self.batches {
+            &self.tail
+        } else {
+            self.object.get(self.layout.range(self.batch))?
+        };
+        let encoder = Encoder::new(Rows::new(shape, data).ok()?).ok()?;
+        let repr = DataRepr {
+            source: self.me,
+            object: self.serial,
+            turn: self.turn,
+            batch: self.batch,
+            packets: shape.count() as u8,
+            forwarders: &self.plan.forwarders,
+            destinations: &self.plan.destinations,
+            last_ack,
+        };
+        let len = repr.frame_len(self.layout.payload);
+        let (vector, payload) = repr.emit(sdu, self.layout.payload)?;
+        encoder
+            .encode_random(|bytes| random.fill(bytes), vector, payload)
+            .ok()?;
+        self.wait(now, token, len);
+        self.count_down();
+        Some(len)
+    }
+
+    //= pacifier III-C: send from batch i until its counter is spent (or, see on_ack, a receiver has it)
+    fn count_down(&mut self) {
+        self.left = self.left.saturating_sub(1);
+        if self.round_robin && self.left == 0 {
+            self.next_batch();
+        }
+    }
+
+    /// An ACK arrived at the source.
+    pub fn on_ack(&mut self, object: u8, id: AckId) -> Acked {
+        let ours = object == self.serial && self.receivers.contains(id.receiver);
+        let (Some(acked), true) = (self.acked.get_mut(id.batch as usize), ours) else {
+            return Acked::Foreign;
+        };
+        if !acked.insert(id.receiver) {
+            return Acked::Known;
+        }
+        self.open = self.open.saturating_sub(1);
+        if self.is_done() {
+            return Acked::Moved;
+        }
+        // A late ACK for an earlier batch only shortens that batch's next round.
+        if id.batch != self.batch {
+            return Acked::Noted;
+        }
+        if self.round_robin || self.missing(self.batch).is_empty() {
+            //= pacifier III-C: one receiver's ACK for the batch on the air ends its round
+            //= pacifier II-A: MORE, TREE and TREE+RL leave a batch when all receivers have it
+            self.next_batch();
+        } else {
+            //= pacifier III-A: the tree is rebuilt whenever the number of active receivers changes
+            self.begin(self.batch);
+        }
+        Acked::Moved
+    }
+
+    /// The next batch, round and round, that somebody lacks.
+    fn next_batch(&mut self) {
+        let after = (1..=self.batches).map(|step| {
+            let sum = u64::from(self.batch) + u64::from(step);
+            (sum % u64::from(self.batches)) as u32
+        });
+        let next = after
+            .into_iter()
+            .find(|&batch| !self.missing(batch).is_empty());
+        if let Some(batch) = next {
+            self.begin(batch);
+        }
+    }
+
+    //= pacifier III-C: for each batch recalculate the tree and the credits for those who lack it, and reset
+    //= the counter to z_s * k
+    fn begin(&mut self, batch: u32) {
+        let missing = self.missing(batch);
+        if missing != self.serves {
+            self.plan = self.planner.plan(&missing);
+            self.serves = missing;
+        }
+        self.batch = batch;
+        self.turn = self.turn.wrapping_add(1);
+        // z_s * k is not whole: the packet that brings the counter to zero or below is the last one.
+        let packets = self.layout.packets(batch) as f64;
+        self.left = (libm::ceil(self.plan.transmissions * packets) as u64).max(1);
+    }
+
+    fn missing(&self, batch: u32) -> NodeSet {
+        let acked = self.acked.get(batch as usize).copied().unwrap_or_default();
+        self.receivers.without(&acked)
+    }
+
+    //= pacifier III-B: wait for a child's transmission, but at most for the sum of the children's credits
+    //= times 8 T_p
+    fn wait(&mut self, now: Instant, token: u32, len: usize) {
+        if !self.paced || self.plan.children.is_empty() {
+            // Children that only receive never transmit: nothing to wait for.
+            self.pace = Pace::Ready;
+            return;
+        }
+        let airtime = self.mode.airtime(len.saturating_add(self.link_overhead));
+        let factor = f64::from(self.pace_factor);
+        let limit = airtime.mul_f64(self.plan.children_credit * factor);
+        // A link that never reports the end of a broadcast must not stop the source.
+        let give_up = now + limit + airtime.mul_f64(factor);
+        self.awaited = self.plan.children;
+        self.pace = Pace::InFlight {
+            token,
+            limit,
+            give_up,
+        };
+    }
+
+    /// The link has sent the frame with this token.
+    pub fn sent(&mut self, now: Instant, token: u32) {
+        match self.pace {
+            Pace::InFlight {
+                token: flying,
+                limit,
+                ..
+            } if flying == token => {
+                self.pace = Pace::Waiting { until: now + limit };
+            }
+            _ => {}
+        }
+    }
+
+    /// A data frame of this group was overheard. Returns whether it ended a wait.
+    pub fn overheard(&mut self, from: u16) -> bool {
+        let ends = matches!(self.pace, Pace::Waiting { .. }) && self.awaited.contains(from);
+        if ends {
+            self.pace = Pace::Ready;
+        }
+        ends
+    }
+
+    /// When the wait ends without a child.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.pace {
+            _ if self.is_done() => None,
+            Pace::Ready => None,
+            Pace::InFlight { give_up, .. } => Some(give_up),
+            Pace::Waiting { until } => Some(until),
+        }
+    }
+
+    /// Ends a wait that is over; whether there was one.
+    pub fn handle_timeout(&mut self, now: Instant) -> bool {
+        let over = self.deadline().is_some_and(|deadline| deadline <= now);
+        if over {
+            self.pace = Pace::Ready;
+        }
+        over
+    }
+}
