@@ -44,7 +44,7 @@ pub fn run(packages: &[String]) -> Result<(), String> {
     let mut report = Report::new();
     for package in workspace.members.iter().filter(wanted) {
         for (_, bench) in package.targets.iter().filter(|(kind, _)| kind == "bench") {
-            report.step("benchmark", || {
+            report.step(&format!("{} {bench}", package.name), || {
                 one(&workspace.root, &package.name, bench, &folder).into()
             });
         }
@@ -53,15 +53,14 @@ pub fn run(packages: &[String]) -> Result<(), String> {
     report.close()
 }
 
-fn one(root: &Path, package: &str, bench: &str, folder: &Path) -> Result<String, String> {
+fn one(root: &Path, package: &str, bench: &str, folder: &Path) -> Result<(), String> {
     let mut text = String::new();
     let mut command = process::cargo(root, ["bench", "--quiet", "-p", package, "--bench", bench]);
     process::show_and_see(&mut command, |line| {
         text.push_str(line);
         text.push('\n');
     })?;
-    write(&folder.join(format!("{package}-{bench}.txt")), &text)?;
-    Ok(format!("{package} {bench}"))
+    write(&folder.join(format!("{package}-{bench}.txt")), &text)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

@@ -17,7 +17,7 @@ pub enum Outcome {
 /// The steps so far.
 #[derive(Debug)]
 pub struct Report {
-    steps: Vec<(&'static str, Outcome, Duration)>,
+    steps: Vec<(String, Outcome, Duration)>,
     started: Instant,
 }
 
@@ -45,7 +45,7 @@ impl Report {
     }
 
     /// Runs one step; true unless it failed.
-    pub fn step(&mut self, name: &'static str, work: impl FnOnce() -> Outcome) -> bool {
+    pub fn step(&mut self, name: &str, work: impl FnOnce() -> Outcome) -> bool {
         println!("\n== {name}");
         let started = Instant::now();
         let outcome = work();
@@ -56,7 +56,8 @@ impl Report {
             Outcome::Skipped(why) => println!("skipped: {why}"),
         }
         let passed = !matches!(outcome, Outcome::Failed(_));
-        self.steps.push((name, outcome, started.elapsed()));
+        self.steps
+            .push((name.to_owned(), outcome, started.elapsed()));
         passed
     }
 
@@ -85,7 +86,7 @@ impl Report {
             };
             let note = note.lines().next().unwrap_or_default();
             let took = format!("{:.1} s", took.as_secs_f64());
-            let line = format!("{word:<8} {name:<16} {took:>9}  {note}");
+            let line = format!("{word:<8} {name:<20} {took:>9}  {note}");
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}", line.trim_end());
         }
