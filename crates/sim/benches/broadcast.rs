@@ -1,0 +1,226 @@
+//! How fast the simulator is, on the scenario that ns-3 was measured with.
+//!
+//! Scenario (a): 50 nodes in 1000 x 1000 m, two-ray ground and true Rayleigh fading at 2.4 GHz, 15 dBm, reception
+//! threshold -73.9 dBm, carrier sense -84.5 dBm; nodes 0 to 9 broadcast 1500 octets at 2 Mbit/s whenever the 802.11
+//! DCF lets them, 60 s. The MAC is complete (`chappe_mac::dot11`); nothing is recorded. 1000 nodes: the same
+//! density, one node in five saturated.
+//!
+//! ```text
+//! cargo bench -p chappe-sim --bench broadcast [-- quick]
+//! ```
+//!
+//! CPU time is read from `/proc/self/stat`-free sources only: the wall clock of an otherwise idle process, and
+//! the thread's own CPU time where Linux gives it (`/proc/thread-self/schedstat`).
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant as Wall;
+
+use chappe_core::{
+    Address, Class, Classes, Db, Dbm, Duration, Instant, LinkEvent, LinkNode, LinkSend, OverMac,
+    Purpose, Rate, Seed, Wake,
+};
+use chappe_mac::dot11::{Config, Dot11};
+use chappe_sim::{AirTime, Lock, Loss, Medium, PathLoss, Profile, Simulator, World, topology};
+
+/// Counts every allocation of the process.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+#[allow(unsafe_code)]
+// SAFETY: every call goes to the system's allocator unchanged; only a counter is added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Always has a broadcast of 1500 octets to send, or never has anything.
+struct Saturated {
+    on: bool,
+    received: u64,
+}
+
+impl LinkNode for Saturated {
+    fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
+        if let LinkEvent::Received(_) = event {
+            self.received += 1;
+        }
+    }
+    fn pending(&self) -> Classes {
+        Classes::NONE.with_if(Class::Data, self.on)
+    }
+    fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        if !self.on || !allowed.contains(Class::Data) {
+            return None;
+        }
+        sdu.get_mut(..1500)?.fill(0xa5);
+        Some(LinkSend {
+            to: Address::BROADCAST,
+            len: 1500,
+            class: Class::Data,
+            mode: None,
+            token: 0,
+        })
+    }
+    fn handle_timeout(&mut self, _: Instant) {}
+    fn poll_timeout(&self) -> Option<Wake> {
+        None
+    }
+}
+
+/// ns-3's physics as scenario (a) sets it.
+fn profile() -> Profile {
+    Profile {
+        power: Dbm(15.0),
+        power_max: Dbm(15.0),
+        path_loss: PathLoss::TwoRayGround {
+            hertz: 2.4e9,
+            height: 1.5,
+        },
+        fading: chappe_sim::Fading::Rayleigh,
+        // One draw for each frame and receiver, as ns-3: frames are longer than this.
+        coherence: Duration::from_micros(100),
+        lock: Lock {
+            sinr: Db(4.0),
+            power: Dbm(-73.9),
+        },
+        carrier_sense: Dbm(-84.5),
+        // ns-3's frame capture model is off unless asked for.
+        capture: None,
+        ..Profile::ns3_yans()
+    }
+}
+
+struct Scenario {
+    nodes: usize,
+    side: f64,
+    senders: usize,
+    seconds: u64,
+}
+
+fn run(scenario: &Scenario, seed: u64) {
+    let seed = Seed(seed);
+    let positions = topology::random(scenario.nodes, scenario.side, scenario.side, seed);
+    let begun = Wall::now();
+    let medium = Medium::geometric(&positions, &profile(), seed).unwrap();
+    let (links, setup) = (medium.links(), begun.elapsed());
+    let node = |i: usize| {
+        let link = Saturated {
+            on: i < scenario.senders,
+            received: 0,
+        };
+        let mac = Dot11::new(
+            Config::dot11b(Rate::Dsss2),
+            Address::node(i as u16),
+            seed.stream(Purpose::Node(i as u32)),
+        );
+        Box::new(OverMac::new(mac, link))
+    };
+    let nodes = (0..scenario.nodes).map(node).collect();
+    let mut simulator = Simulator::new(World::new(medium), nodes, seed, ()).unwrap();
+    // The first seconds fill the pools.
+    let warm = AirTime::from_nanos(scenario.seconds * 100_000_000);
+    simulator.run_until(warm);
+    let (before, counted) = (
+        ALLOCATIONS.load(Ordering::Relaxed),
+        simulator.counters().clone(),
+    );
+    let (wall, cpu) = (Wall::now(), thread_cpu());
+    let simulated = scenario.seconds;
+    simulator.run_until(warm + Duration::from_secs(simulated));
+    let (wall, cpu) = (
+        wall.elapsed().as_secs_f64(),
+        thread_cpu().zip(cpu).map(|(now, then)| now - then),
+    );
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let counters = simulator.counters();
+    let frames = counters.frames - counted.frames;
+    let receptions = counters.receptions - counted.receptions;
+    let pairs = counters.arrivals - counted.arrivals;
+    let spent = cpu.unwrap_or(wall);
+    let memory = simulator.memory();
+    println!(
+        "{:>5} nodes seed {} | {:>7.0} sim s/CPU s ({:>6.0} wall) | {:>8} frames {:>9.0} frames/s | {:.2} rx/frame | {:>5.1} ns/pair | {} allocations | {} links {:.0} B/link {} B/node {} B in {} slots | setup {:.1} ms | {:016x}",
+        scenario.nodes,
+        seed.0,
+        simulated as f64 / spent,
+        simulated as f64 / wall,
+        frames,
+        frames as f64 / spent,
+        receptions as f64 / frames as f64,
+        spent * 1e9 / pairs as f64,
+        allocations,
+        links,
+        memory.links as f64 / links as f64,
+        memory.per_node,
+        memory.frames,
+        memory.slots,
+        setup.as_secs_f64() * 1e3,
+        simulator.digest(),
+    );
+    let lost = |why: Loss| counters.lost.of(why) as f64 / counters.frames as f64;
+    println!(
+        "      per frame: too weak {:.2}, noise {:.3}, collision {:.2}, preamble missed {:.2}, transmitting {:.2}; arrivals {:.2}; events {:.2}, node calls {:.2}",
+        lost(Loss::TooWeak),
+        lost(Loss::Noise),
+        lost(Loss::Collision),
+        lost(Loss::PreambleMissed),
+        lost(Loss::Transmitting),
+        counters.arrivals as f64 / counters.frames as f64,
+        counters.events as f64 / counters.frames as f64,
+        counters.calls as f64 / counters.frames as f64,
+    );
+}
+
+/// Seconds of CPU this thread has used; `None` where the system does not say.
+fn thread_cpu() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanos * 1e-9)
+}
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "quick");
+    let small = Scenario {
+        nodes: 50,
+        side: 1000.0,
+        senders: 10,
+        seconds: 60,
+    };
+    let large = Scenario {
+        nodes: 1000,
+        side: 4472.0,
+        senders: 200,
+        seconds: if quick { 1 } else { 10 },
+    };
+    for seed in 1..=if quick { 2 } else { 6 } {
+        run(&small, seed);
+    }
+    for seed in 1..=if quick { 1 } else { 3 } {
+        run(&large, seed);
+    }
+    if !quick {
+        run(
+            &Scenario {
+                nodes: 10_000,
+                side: 14_142.0,
+                senders: 2000,
+                seconds: 1,
+            },
+            1,
+        );
+    }
+}

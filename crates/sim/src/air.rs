@@ -1,0 +1,361 @@
+//! The physics of a run: frames that pass receivers, and what the receivers make of them.
+//!
+//! A frame is two cursors in the event queue. Each walks the frame's receivers in the order in which the signal
+//! reaches them, the first one where it begins, the second where it ends, and goes on without touching the queue
+//! while no other event comes earlier. It stops when a node must be told something.
+//!
+//! Three files carry on from here: [`reception`](crate::reception) decides what a beginning, an overlap and an
+//! end mean for a receiver; this one moves the cursors and starts frames.
+
+use chappe_core::{Purpose, Seed, Stream};
+
+use crate::digest::Digest;
+use crate::frame::{Bits, EVERY_CHANNEL, Frame, Frames};
+use crate::medium::Departure;
+use crate::queue::Key;
+use crate::radio::{NONE, Radio, flag::*};
+use crate::rules::{Rules, rejection};
+use crate::{AirTime, Counters, Heard, Loss, Medium, NodeCounters, Recorder, Sent};
+
+/// The air with all radios in it.
+#[derive(Debug)]
+pub(crate) struct Air {
+    pub(crate) medium: Medium,
+    pub(crate) rules: Rules,
+    /// How much of a signal is left one, two... channels away.
+    pub(crate) rejection: Vec<f64>,
+    pub(crate) frames: Frames,
+    pub(crate) radios: Vec<Radio>,
+    pub(crate) counters: Counters,
+    pub(crate) digest: Digest,
+    pub(crate) reception: Stream,
+    pub(crate) faults: Stream,
+    /// Pairs between which nothing passes, both directions, sorted.
+    pub(crate) cuts: Vec<(u32, u32)>,
+    /// Bit error rate at each receiver and whether it is detected; empty until a fault asks for it.
+    pub(crate) corruption: Vec<(f64, bool)>,
+}
+
+/// Why a cursor stopped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Walk {
+    /// The receiver must be told its carrier.
+    Carrier { at: u64, node: u32 },
+    /// The receiver has the frame whole. `falsified` is a position in the stream of faults if bits must be flipped.
+    Received {
+        at: u64,
+        node: u32,
+        started: u64,
+        power: u64,
+        falsified: Option<u64>,
+    },
+    /// The receiver began to receive the frame and lost it.
+    Failed { at: u64, node: u32, started: u64 },
+    /// Another event comes first: go on at this key.
+    Pause(Key),
+    /// The frame is past everybody.
+    Done,
+}
+
+impl Air {
+    pub(crate) fn new(medium: Medium, frame_max: usize, seed: Seed) -> Air {
+        let profile = medium.profile();
+        let (rules, nodes) = (Rules::new(profile), medium.nodes());
+        Air {
+            rejection: rejection(profile),
+            radios: vec![Radio::new(profile.channel.0); nodes],
+            medium,
+            rules,
+            frames: Frames::new(frame_max),
+            counters: Counters {
+                nodes: vec![NodeCounters::default(); nodes],
+                ..Counters::default()
+            },
+            digest: Digest::default(),
+            reception: seed.stream(Purpose::Reception),
+            faults: seed.stream(Purpose::Fault),
+            cuts: Vec::new(),
+            corruption: Vec::new(),
+        }
+    }
+
+    /// Puts the frame in `slot` on the air: it leaves the antenna at `at`. A reception in progress is lost.
+    pub(crate) fn transmit<R: Recorder>(&mut self, recorder: &mut R, slot: u32, at: u64) {
+        let frame = self.frames.get_mut(slot);
+        frame.begin = at;
+        frame.flying = true;
+        frame.bits = Bits::new(frame.mode, frame.octets, self.rules.curves);
+        let departure = Departure {
+            source: frame.source,
+            channel: frame.channel,
+            begin: at,
+            scale: frame.scale,
+            number: frame.number,
+            octets: frame.octets,
+        };
+        let (arrivals, ratios) = (&mut frame.arrivals, &mut frame.ratios);
+        let vanished = self
+            .medium
+            .spread(departure, self.rules.vanish, arrivals, ratios);
+        let (source, noise, octets, airtime) =
+            (frame.source, frame.noise, frame.octets, frame.airtime);
+        self.digest.mix(at);
+        self.digest
+            .mix(u64::from(source) << 40 ^ frame.number << 16 ^ octets as u64);
+        if !self.cuts.is_empty() {
+            self.cut(slot);
+        }
+        if noise {
+            return;
+        }
+        self.digest.bytes(self.frames.get(slot).psdu());
+        self.counters.lost.add(Loss::TooWeak, vanished);
+        self.counters.frames += 1;
+        let own = &mut self.counters.nodes[source as usize];
+        own.frames += 1;
+        own.octets += octets as u64;
+        own.airtime += chappe_core::Duration::from_nanos(airtime);
+        self.give_up(recorder, source, at, Loss::Transmitting);
+        self.radios[source as usize].set(TRANSMITTING, true);
+        if R::FRAMES {
+            let frame = self.frames.get(slot);
+            recorder.sent(&Sent {
+                at: AirTime(at),
+                node: source as usize,
+                number: frame.number,
+                psdu: frame.psdu(),
+                mode: frame.mode,
+                channel: frame.channel,
+            });
+        }
+    }
+
+    /// Takes the receivers behind cut links out of a frame.
+    fn cut(&mut self, slot: u32) {
+        let (frame, cuts) = (self.frames.get_mut(slot), &self.cuts);
+        let source = frame.source;
+        let open = |receiver: u32| {
+            let pair = (source.min(receiver), source.max(receiver));
+            cuts.binary_search(&pair).is_err()
+        };
+        let before = frame.arrivals.len();
+        if !frame.ratios.is_empty() {
+            let mut receivers = frame.arrivals.iter();
+            frame.ratios.retain(|_| {
+                receivers
+                    .next()
+                    .is_some_and(|arrival| open(arrival.receiver))
+            });
+        }
+        frame.arrivals.retain(|arrival| open(arrival.receiver));
+        let cut = before - frame.arrivals.len();
+        self.counters.lost.add(Loss::LinkCut, cut as u64);
+    }
+
+    /// Moves a frame's first cursor from `key` on; `bound` is the next other event.
+    pub(crate) fn walk_starts<R: Recorder>(
+        &mut self,
+        recorder: &mut R,
+        slot: u32,
+        key: Key,
+        bound: Key,
+    ) -> Walk {
+        let frame = self.frames.get(slot);
+        let (begin, count) = (frame.begin, frame.arrivals.len() as u32);
+        let mut place = frame.started;
+        while place < count {
+            let arrival = self.frames.get(slot).arrivals[place as usize];
+            let at = begin + u64::from(arrival.delay);
+            let next = key.at_time(at);
+            if next >= bound {
+                self.frames.get_mut(slot).started = place;
+                return Walk::Pause(next);
+            }
+            self.arrive(recorder, slot, place, arrival.power, arrival.receiver, at);
+            place += 1;
+            let radio = &mut self.radios[arrival.receiver as usize];
+            if radio.refresh(at, self.rules.carrier_sense) {
+                self.frames.get_mut(slot).started = place;
+                let node = arrival.receiver;
+                return Walk::Carrier { at, node };
+            }
+        }
+        self.counters.arrivals += u64::from(count);
+        self.frames.get_mut(slot).started = count;
+        Walk::Done
+    }
+
+    /// Moves a frame's second cursor, after the transmitter's own end.
+    pub(crate) fn walk_ends<R: Recorder>(
+        &mut self,
+        recorder: &mut R,
+        slot: u32,
+        key: Key,
+        bound: Key,
+    ) -> Walk {
+        let frame = self.frames.get(slot);
+        let (end, count) = (frame.begin + frame.airtime, frame.arrivals.len() as u32);
+        let mut place = frame.ended;
+        while place < count {
+            let arrival = self.frames.get(slot).arrivals[place as usize];
+            let at = end + u64::from(arrival.delay);
+            let next = key.at_time(at);
+            if next >= bound {
+                self.frames.get_mut(slot).ended = place;
+                return Walk::Pause(next);
+            }
+            let told = self.leave(recorder, slot, place, arrival.power, arrival.receiver, at);
+            place += 1;
+            let radio = &mut self.radios[arrival.receiver as usize];
+            let carrier = radio.refresh(at, self.rules.carrier_sense);
+            if told != Walk::Done || carrier {
+                self.frames.get_mut(slot).ended = place;
+                let node = arrival.receiver;
+                return if told == Walk::Done {
+                    Walk::Carrier { at, node }
+                } else {
+                    told
+                };
+            }
+        }
+        Walk::Done
+    }
+
+    /// The transmitter's own end of a frame: it may listen again after its turnaround.
+    pub(crate) fn finish(&mut self, slot: u32, at: u64) -> Option<u32> {
+        let frame = self.frames.get(slot);
+        if frame.noise || frame.truncated {
+            return None;
+        }
+        let node = frame.source;
+        let radio = &mut self.radios[node as usize];
+        radio.set(TRANSMITTING, false);
+        radio.deaf_until = at.saturating_add(self.rules.turnaround);
+        Some(node)
+    }
+
+    /// Ends a reception in progress, if there is one, for a reason of the node's own.
+    pub(crate) fn give_up<R: Recorder>(&mut self, recorder: &mut R, node: u32, at: u64, why: Loss) {
+        let radio = &mut self.radios[node as usize];
+        let (slot, started, power) = (radio.lock, radio.lock_started, radio.lock_power);
+        if slot != NONE {
+            radio.lock = NONE;
+            self.counters.nodes[node as usize].failures += 1;
+            self.lose(recorder, slot, node, at, started, power, why);
+        }
+    }
+
+    /// Counts and tells a loss.
+    #[inline]
+    #[allow(clippy::too_many_arguments)] // The facts of a loss; a struct would be built for nothing when off.
+    pub(crate) fn lose<R: Recorder>(
+        &mut self,
+        recorder: &mut R,
+        slot: u32,
+        node: u32,
+        at: u64,
+        started: u64,
+        power: u64,
+        why: Loss,
+    ) {
+        self.counters.lost.count(why);
+        // Most signals are too weak and say nothing that the survivors do not.
+        if why != Loss::TooWeak {
+            let source = self.frames.get(slot).source;
+            self.digest
+                .mix(at ^ u64::from(source) << 40 ^ u64::from(node) << 24 ^ (why as u64 + 2) << 58);
+        }
+        if R::FRAMES {
+            recorder.heard(&heard(
+                self.frames.get(slot),
+                node,
+                at,
+                started,
+                power,
+                Err(why),
+            ));
+        }
+    }
+
+    /// Counts and tells a reception.
+    pub(crate) fn keep<R: Recorder>(
+        &mut self,
+        recorder: &mut R,
+        slot: u32,
+        node: u32,
+        at: u64,
+        started: u64,
+        power: u64,
+    ) {
+        self.counters.receptions += 1;
+        self.counters.nodes[node as usize].receptions += 1;
+        let source = self.frames.get(slot).source;
+        self.digest
+            .mix(at ^ u64::from(source) << 40 ^ u64::from(node) << 24 ^ 1 << 58);
+        if R::FRAMES {
+            recorder.heard(&heard(
+                self.frames.get(slot),
+                node,
+                at,
+                started,
+                power,
+                Ok(()),
+            ));
+        }
+    }
+
+    /// What a signal on one channel is worth to a radio on another.
+    pub(crate) fn across(&self, power: u64, from: u8, to: u8) -> u64 {
+        if from == to || from == EVERY_CHANNEL {
+            return power;
+        }
+        let apart = usize::from(from.abs_diff(to));
+        match self.rejection.get(apart - 1) {
+            Some(factor) => crate::power::whole(power as f64 * factor),
+            None => 0,
+        }
+    }
+
+    /// Moves a radio to another channel: its reception is lost, and it hears what is on the air there.
+    pub(crate) fn tune<R: Recorder>(&mut self, recorder: &mut R, node: u32, at: u64, channel: u8) {
+        if self.radios[node as usize].channel == channel {
+            return;
+        }
+        self.give_up(recorder, node, at, Loss::OtherChannel);
+        self.medium.open(channel);
+        let present = |frame: &Frame| -> u64 {
+            let passing = frame.ended as usize..frame.started as usize;
+            let here = frame.arrivals[passing]
+                .iter()
+                .filter(|arrival| arrival.receiver == node);
+            here.map(|arrival| self.across(arrival.power, frame.channel, channel))
+                .sum()
+        };
+        let energy = self.frames.flying().map(present).sum();
+        let radio = &mut self.radios[node as usize];
+        radio.channel = channel;
+        radio.energy = energy;
+    }
+}
+
+fn heard(
+    frame: &Frame,
+    node: u32,
+    at: u64,
+    started: u64,
+    power: u64,
+    outcome: Result<(), Loss>,
+) -> Heard<'_> {
+    Heard {
+        at: AirTime(at),
+        node: node as usize,
+        from: frame.source as usize,
+        number: frame.number,
+        psdu: frame.psdu(),
+        mode: frame.mode,
+        channel: frame.channel,
+        started: AirTime(started),
+        power: crate::Power(power),
+        outcome,
+    }
+}

@@ -1,0 +1,60 @@
+//! What can be wrong with a world before anything runs.
+
+use std::fmt;
+
+/// A configuration that cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The medium has places for another number of nodes than were given.
+    NodeCount {
+        /// Places in the medium.
+        medium: usize,
+        /// Nodes given.
+        nodes: usize,
+    },
+    /// More nodes than fit into an event's key: at most 65,535.
+    TooManyNodes(usize),
+    /// A position is not a number, or a profile's power is.
+    NotFinite(&'static str),
+    /// The matrix or a trace is malformed.
+    Matrix(&'static str),
+    /// There are clocks for some nodes, but not for all.
+    ClockCount {
+        /// Clocks given.
+        clocks: usize,
+        /// Nodes given.
+        nodes: usize,
+    },
+    /// A fault names a node that does not exist.
+    FaultNode(usize),
+    /// A fault makes no sense in this medium or has impossible numbers.
+    Fault(&'static str),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NodeCount { medium, nodes } => {
+                write!(
+                    f,
+                    "the medium has places for {medium} nodes, but {nodes} were given"
+                )
+            }
+            Error::TooManyNodes(nodes) => {
+                write!(f, "{nodes} nodes: at most 65535 can be simulated")
+            }
+            Error::NotFinite(what) => write!(f, "{what} is not a finite number"),
+            Error::Matrix(what) => write!(f, "matrix: {what}"),
+            Error::ClockCount { clocks, nodes } => {
+                write!(
+                    f,
+                    "{clocks} clocks for {nodes} nodes: give one for each, or none for ideal ones"
+                )
+            }
+            Error::FaultNode(node) => write!(f, "a fault names node {node}, which does not exist"),
+            Error::Fault(what) => write!(f, "fault: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

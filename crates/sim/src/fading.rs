@@ -1,0 +1,201 @@
+//! Fast fading: the gain of a link in one coherence block.
+//!
+//! The gain is a power gain with a law below, constant on an unordered pair of nodes and a channel while
+//! `floor(t / coherence)` stays the same. It is read from `Purpose::Fading` at a position made of the two nodes,
+//! the channel and the block, never drawn in sequence: two protocols on one seed meet the same air.
+
+use chappe_core::{Duration, Purpose, Seed, Stream};
+
+use crate::logarithm::Logarithm;
+
+/// A law of fast fading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fading {
+    /// Gain 1.
+    None,
+    /// No direct path: an exponential power gain with mean 1.
+    Rayleigh,
+    /// A direct path `k` times as strong as all scattered ones together: mean 1 too. `k = 0` is Rayleigh.
+    Rician {
+        /// Power of the direct path over that of the scattered ones, as a plain ratio.
+        k: f64,
+    },
+    /// What GloMoSim calls Rayleigh: `5 log10(-2 * 0.63662 * ln U)` dB, that is, a Rayleigh *amplitude* of mean
+    /// 1 used as a power gain. Milder than Rayleigh: `P(gain < x) = 1 - exp(-pi x^2 / 4)`. Source: physics
+    /// report 4.4 (`glomosim/radio/propagation.pc`).
+    GlomosimRayleigh,
+}
+
+/// GloMoSim's constant: twice its 0.63662, which is 2 / pi to five digits.
+const GLOMOSIM: f64 = 1.27324;
+
+impl Fading {
+    /// The power gain made of 64 random bits.
+    #[inline]
+    fn gain(self, log: &Logarithm, bits: u64) -> f64 {
+        match self {
+            Fading::None => 1.0,
+            Fading::Rayleigh => log.exponential(bits),
+            Fading::GlomosimRayleigh => libm::sqrt(GLOMOSIM * log.exponential(bits)),
+            Fading::Rician { k } => rician(log, k, bits),
+        }
+    }
+
+    /// The mean of `value` over the gain, by the midpoint rule in the probability: for checks and expectations.
+    /// The error of a step function is at most 1/8192.
+    pub fn average(self, mut value: impl FnMut(f64) -> f64) -> f64 {
+        const STEPS: u64 = 8192;
+        const SIDE: u64 = 256;
+        let log = Logarithm::get();
+        match self {
+            Fading::None => value(1.0),
+            Fading::Rician { .. } => {
+                // Two variates: radius by the high half of the bits, angle by the low half.
+                let middle = |i: u64| (2 * i + 1) << (32 - 9);
+                let grid = (0..SIDE * SIDE).map(|i| middle(i / SIDE) << 32 | middle(i % SIDE));
+                grid.map(|bits| value(self.gain(log, bits))).sum::<f64>() / (SIDE * SIDE) as f64
+            }
+            Fading::Rayleigh | Fading::GlomosimRayleigh => {
+                let middle = |i: u64| (2 * i + 1) << (64 - 14);
+                let sum: f64 = (0..STEPS).map(|i| value(self.gain(log, middle(i)))).sum();
+                sum / STEPS as f64
+            }
+        }
+    }
+}
+
+/// A direct path of amplitude `sqrt(2k)` plus two normal components of variance 1, over the mean `2 (k + 1)`.
+/// The normals come from 32 + 32 bits by Box and Muller.
+fn rician(log: &Logarithm, k: f64, bits: u64) -> f64 {
+    const HALF: f64 = 1.0 / (1u64 << 32) as f64;
+    let (radius, angle) = ((bits >> 32) as f64 + 0.5, (bits as u32) as f64 + 0.5);
+    let radius = libm::sqrt(-2.0 * log.ln(radius * HALF));
+    let (sin, cos) = libm::sincos(angle * HALF * 2.0 * std::f64::consts::PI);
+    let (x, y) = (libm::sqrt(2.0 * k) + radius * cos, radius * sin);
+    (x * x + y * y) / (2.0 * (k + 1.0))
+}
+
+/// Bits of a position in the stream: 16 for each node, 5 for the channel, 27 for the block.
+const CHANNEL_SHIFT: u32 = 27;
+const BLOCK_MASK: u64 = (1 << CHANNEL_SHIFT) - 1;
+
+/// The fading of all links of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fader {
+    pub(crate) law: Fading,
+    coherence: u64,
+    stream: Stream,
+    log: &'static Logarithm,
+}
+
+/// The part of a position that all links of one frame share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block(u64);
+
+impl Fader {
+    pub(crate) fn new(law: Fading, coherence: Duration, seed: Seed) -> Fader {
+        Fader {
+            law,
+            coherence: coherence.nanos().max(1),
+            stream: seed.stream(Purpose::Fading),
+            log: Logarithm::get(),
+        }
+    }
+
+    /// The block at `nanos` of air time on a channel. Blocks repeat after 2^27: 37 hours at 1 ms.
+    pub(crate) fn block(&self, nanos: u64, channel: u8) -> Block {
+        Block(u64::from(channel & 31) << CHANNEL_SHIFT | (nanos / self.coherence) & BLOCK_MASK)
+    }
+
+    #[inline]
+    fn bits(&self, a: u32, b: u32, block: Block) -> u64 {
+        let (low, high) = (a.min(b), a.max(b));
+        let pair = u64::from(low & 0xffff) << 16 | u64::from(high & 0xffff);
+        self.stream.at(pair << 32 | block.0)
+    }
+
+    /// The gain of the link between `a` and `b`, with the law known to the compiler.
+    #[inline]
+    pub(crate) fn rayleigh(&self, a: u32, b: u32, block: Block) -> f64 {
+        self.log.exponential(self.bits(a, b, block))
+    }
+
+    /// The gain of the link between `a` and `b`.
+    pub(crate) fn gain(&self, a: u32, b: u32, block: Block) -> f64 {
+        self.law.gain(self.log, self.bits(a, b, block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(law: Fading) -> (f64, f64) {
+        let fader = Fader::new(law, Duration::from_millis(1), Seed(4));
+        let n = 200_000u64;
+        let gains = (0..n).map(|i| fader.gain(3, 9, fader.block(i * 1_000_000, 1)));
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for gain in gains {
+            sum += gain;
+            squares += gain * gain;
+        }
+        let mean = sum / n as f64;
+        (mean, squares / n as f64 - mean * mean)
+    }
+
+    /// Mean and variance of 200,000 blocks against the laws' own: Rayleigh 1 and 1; Rician 1 and
+    /// (1 + 2k)/(1 + k)^2; GloMoSim's amplitude 1 and 4/pi - 1 (its constant is 2/pi to five digits).
+    #[test]
+    fn gains_have_the_moments_of_their_law() {
+        let cases = [
+            (Fading::Rayleigh, 1.0),
+            (Fading::Rician { k: 0.0 }, 1.0),
+            (Fading::Rician { k: 4.0 }, 9.0 / 25.0),
+            (Fading::GlomosimRayleigh, 4.0 / std::f64::consts::PI - 1.0),
+        ];
+        for (law, variance) in cases {
+            let (mean, found) = moments(law);
+            assert!(
+                (mean - 1.0).abs() < 5.0 * (variance / 200_000.0).sqrt(),
+                "{law:?} {mean}"
+            );
+            assert!((found / variance - 1.0).abs() < 0.04, "{law:?} {found}");
+        }
+    }
+
+    /// The same within a block and in both directions; independent between blocks, links and channels.
+    #[test]
+    fn a_gain_lasts_one_block_and_belongs_to_the_pair() {
+        let fader = Fader::new(Fading::Rayleigh, Duration::from_millis(1), Seed(1));
+        let gain = |a, b, nanos, channel| fader.gain(a, b, fader.block(nanos, channel));
+        let first = gain(1, 2, 5_000_000, 1);
+        assert_eq!(first, gain(2, 1, 5_999_999, 1));
+        assert_ne!(first, gain(1, 2, 6_000_000, 1));
+        assert_ne!(first, gain(1, 3, 5_000_000, 1));
+        assert_ne!(first, gain(1, 2, 5_000_000, 2));
+        let pairs = (0..50_000u64).map(|i| {
+            (
+                gain(1, 2, i * 1_000_000, 1),
+                gain(1, 2, (i + 1) * 1_000_000, 1),
+            )
+        });
+        let covariance = pairs.map(|(a, b)| (a - 1.0) * (b - 1.0)).sum::<f64>() / 50_000.0;
+        assert!(covariance.abs() < 5.0 / 50_000f64.sqrt(), "{covariance}");
+    }
+
+    /// `average` against closed forms of P(gain > x).
+    #[test]
+    fn averages_are_the_closed_forms() {
+        for x in [0.05, 0.3, 1.0, 2.5] {
+            let above = |gain: f64| f64::from(gain > x);
+            let rayleigh = Fading::Rayleigh.average(above);
+            assert!((rayleigh - (-x).exp()).abs() < 2e-4, "{x} {rayleigh}");
+            let glomosim = Fading::GlomosimRayleigh.average(above);
+            let closed = (-x * x / GLOMOSIM).exp();
+            assert!((glomosim - closed).abs() < 2e-4, "{x} {glomosim}");
+            let rician = Fading::Rician { k: 0.0 }.average(above);
+            assert!((rician - (-x).exp()).abs() < 4e-3, "{x} {rician}");
+        }
+        assert!((Fading::Rician { k: 10.0 }.average(|g| g) - 1.0).abs() < 1e-2);
+    }
+}

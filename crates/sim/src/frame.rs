@@ -1,0 +1,168 @@
+//! Frames in flight, kept in a slab whose buffers are used again: nothing is allocated per frame.
+
+use chappe_core::{Mode, Rate};
+
+use crate::error_curve::{ErrorCurves, header, header_nanos};
+use crate::medium::Arrival;
+
+/// Channel of an interferer that reaches every channel.
+pub(crate) const EVERY_CHANNEL: u8 = u8::MAX;
+
+/// One transmission: waiting for its start, or on its way past the receivers.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Row of the transmitter in the medium.
+    pub(crate) source: u32,
+    /// The transmitter's own count of frames.
+    pub(crate) number: u64,
+    /// Air time in nanoseconds at the transmitter's antenna.
+    pub(crate) begin: u64,
+    pub(crate) airtime: u64,
+    pub(crate) mode: Mode,
+    pub(crate) channel: u8,
+    /// Transmit power over the usual one.
+    pub(crate) scale: f64,
+    /// Check sequence included.
+    pub(crate) octets: usize,
+    /// Octets of `buffer` that are the PSDU.
+    pub(crate) len: usize,
+    pub(crate) buffer: Vec<u8>,
+    /// Who it reaches, in the order in which it does.
+    pub(crate) arrivals: Vec<Arrival>,
+    /// Delivery ratios beside the arrivals, in a measured medium.
+    pub(crate) ratios: Vec<f32>,
+    /// How many arrivals have begun and ended.
+    pub(crate) started: u32,
+    pub(crate) ended: u32,
+    pub(crate) flying: bool,
+    /// Pure noise: an interferer's burst.
+    pub(crate) noise: bool,
+    /// The transmitter crashed on the way.
+    pub(crate) truncated: bool,
+    pub(crate) bits: Bits,
+}
+
+/// Where a frame's bits lie in time, relative to its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bits {
+    /// Nanoseconds from the start to header and PSDU.
+    pub(crate) header: u64,
+    pub(crate) payload: u64,
+    pub(crate) header_rate: Rate,
+    /// Bits in a nanosecond, such that the sum over the frame is exact.
+    pub(crate) header_density: f64,
+    pub(crate) payload_density: f64,
+    /// From this ratio up nothing is lost in either part.
+    pub(crate) perfect: f64,
+}
+
+impl Bits {
+    pub(crate) fn new(mode: Mode, octets: usize, curves: &ErrorCurves) -> Bits {
+        let (header_bits, header_rate) = header(mode);
+        let (payload, lasts) = (mode.header_time().nanos(), mode.airtime(octets).nanos());
+        let span = lasts.saturating_sub(payload).max(1);
+        Bits {
+            header: payload.saturating_sub(header_nanos(mode)),
+            payload,
+            header_rate,
+            header_density: header_bits / header_nanos(mode) as f64,
+            payload_density: octets as f64 * 8.0 / span as f64,
+            perfect: curves
+                .of(mode.rate)
+                .perfect
+                .max(curves.of(header_rate).perfect),
+        }
+    }
+}
+
+impl Frame {
+    fn new(buffer: usize) -> Frame {
+        let mode = Mode::long(Rate::Dsss1);
+        Frame {
+            source: 0,
+            number: 0,
+            begin: 0,
+            airtime: 0,
+            mode,
+            channel: 0,
+            scale: 1.0,
+            octets: 0,
+            len: 0,
+            buffer: vec![0; buffer],
+            arrivals: Vec::new(),
+            ratios: Vec::new(),
+            started: 0,
+            ended: 0,
+            flying: false,
+            noise: false,
+            truncated: false,
+            bits: Bits::new(mode, 0, ErrorCurves::get()),
+        }
+    }
+
+    pub(crate) fn psdu(&self) -> &[u8] {
+        self.buffer.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// All frames, in slots that are used again.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    slots: Vec<Frame>,
+    free: Vec<u32>,
+    buffer: usize,
+}
+
+impl Frames {
+    /// Frames whose buffers hold `buffer` octets.
+    pub(crate) fn new(buffer: usize) -> Frames {
+        Frames {
+            slots: Vec::new(),
+            free: Vec::new(),
+            buffer,
+        }
+    }
+
+    /// A slot for a new frame. Which one is decided by the run alone, so it may stand in an event's key.
+    pub(crate) fn take(&mut self) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Frame::new(self.buffer));
+            self.free.reserve(self.slots.len());
+            self.slots.len() as u32 - 1
+        });
+        let frame = self.get_mut(slot);
+        (frame.started, frame.ended) = (0, 0);
+        (frame.flying, frame.noise, frame.truncated) = (false, false, false);
+        slot
+    }
+
+    pub(crate) fn release(&mut self, slot: u32) {
+        self.get_mut(slot).flying = false;
+        self.free.push(slot);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: u32) -> &Frame {
+        &self.slots[slot as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Frame {
+        &mut self.slots[slot as usize]
+    }
+
+    pub(crate) fn flying(&self) -> impl Iterator<Item = &Frame> {
+        self.slots.iter().filter(|frame| frame.flying)
+    }
+
+    /// Octets of memory in slots and their buffers, and the number of slots.
+    pub(crate) fn octets(&self) -> (usize, usize) {
+        let of = |frame: &Frame| {
+            size_of::<Frame>()
+                + frame.buffer.capacity()
+                + frame.arrivals.capacity() * size_of::<Arrival>()
+                + frame.ratios.capacity() * 4
+        };
+        (self.slots.iter().map(of).sum(), self.slots.len())
+    }
+}

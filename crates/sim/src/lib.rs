@@ -1,0 +1,98 @@
+//! Medium 1: a deterministic discrete-event radio simulator.
+//!
+//! It runs [`RadioNode`](chappe_core::RadioNode)s, which know nothing of it, in a [`World`] of a [`Medium`],
+//! clocks and faults. The same world, nodes and [`Seed`](chappe_core::Seed) give the same bytes of trace and
+//! capture and the same [digest](Simulator::digest) on any machine.
+//!
+//! ```
+//! use chappe_core::{Instant, Mode, RadioEvent, RadioNode, RadioRequest, Rate, Seed, Transmit, Wake};
+//! use chappe_sim::{AirTime, Medium, Profile, Simulator, World, topology};
+//!
+//! /// Sends one frame at the start and counts what it hears.
+//! struct Beacon { sent: bool, heard: u32 }
+//!
+//! impl RadioNode for Beacon {
+//!     fn handle_radio(&mut self, _: Instant, event: RadioEvent<'_>) {
+//!         self.heard += u32::from(matches!(event, RadioEvent::Received(_)));
+//!     }
+//!     fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
+//!         if std::mem::replace(&mut self.sent, true) { return None; }
+//!         psdu[..5].copy_from_slice(b"hello");
+//!         let mode = Mode::long(Rate::Dsss2);
+//!         Some(RadioRequest::Transmit(Transmit { at: now, len: 5, mode, power: None }))
+//!     }
+//!     fn handle_timeout(&mut self, _: Instant) {}
+//!     fn poll_timeout(&self) -> Option<Wake> { None }
+//! }
+//!
+//! let medium = Medium::geometric(&topology::line(2, 20.0), &Profile::chappe_physical(), Seed(1))?;
+//! let nodes = vec![Box::new(Beacon { sent: false, heard: 0 }), Box::new(Beacon { sent: true, heard: 0 })];
+//! let mut simulator = Simulator::new(World::new(medium), nodes, Seed(1), ())?;
+//! simulator.run_until(AirTime::from_millis(1));
+//! assert_eq!((simulator.node(0).heard, simulator.node(1).heard), (0, 1));
+//! # Ok::<(), chappe_sim::Error>(())
+//! ```
+//!
+//! # The physics, in five sentences
+//!
+//! Powers are whole zeptowatts, so that what was added to a receiver's sum goes away again exactly, in any order.
+//! A link exists if its mean power is not further under the noise than a stated floor, by definition, which makes
+//! leaving out the others exact. A receiver locks on to a preamble, collects the probability that bits survive in
+//! each stretch of constant interference, and throws one die at the end. Fades, receptions and faults are read
+//! from seeded streams *by position* (which link, which block, which frame), so that they do not depend on
+//! what else happens. Every loss has one reason ([`Loss`]).
+//!
+//! # Order of events
+//!
+//! Events are ordered by (time, kind, node, count); at one instant frames end, then nodes act, then frames begin,
+//! then the scenario strikes.
+//!
+//! **Architecture invariant:** this crate knows no protocol and no MAC.
+
+#![forbid(unsafe_code)]
+
+mod air;
+mod air_time;
+mod clock;
+mod counters;
+mod digest;
+mod error;
+mod error_curve;
+mod fading;
+mod fault;
+mod frame;
+mod jamming;
+mod links;
+mod logarithm;
+mod loss;
+mod matrix;
+mod medium;
+mod path_loss;
+mod power;
+mod profile;
+mod queue;
+mod radio;
+mod reception;
+mod recorder;
+mod rules;
+mod simulator;
+pub mod topology;
+mod world;
+
+pub use air_time::AirTime;
+pub use clock::Clock;
+pub use counters::{Counters, NodeCounters};
+pub use error::Error;
+pub use fading::Fading;
+pub use fault::{Bursts, Fault, Jammer, Place};
+pub use links::Search;
+pub use loss::{Loss, Losses};
+pub use matrix::{LinkTrace, Matrix};
+pub use medium::Medium;
+pub use path_loss::{PathLoss, crossover};
+pub use power::Power;
+pub use profile::{Capture, Lock, Profile, Rule, Window};
+pub use recorder::{Heard, Recorder, Sent};
+pub use simulator::{Memory, Simulator};
+pub use topology::Position;
+pub use world::World;

@@ -1,0 +1,325 @@
+//! Who hears whom: for each transmitter its receivers in the order in which its signal reaches them.
+
+use chappe_core::{Dbm, Purpose, Seed, Stream};
+
+use crate::path_loss::{LIGHT, distance};
+use crate::power::MILLIWATT;
+use crate::{Position, Profile};
+
+/// Compressed rows, one for each transmitter; within a row ordered by (delay, receiver).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Links {
+    /// Where each row begins; one more at the end.
+    first: Vec<u32>,
+    /// Receiver of each link.
+    pub(crate) receiver: Vec<u32>,
+    /// Propagation delay of each link in nanoseconds.
+    pub(crate) delay: Vec<u32>,
+    /// Mean power at the receiver in zeptowatts, at the transmitter's usual power.
+    pub(crate) mean: Vec<f64>,
+}
+
+/// A transmitter: a node, or an external interferer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Source {
+    pub(crate) position: Position,
+    pub(crate) power: Dbm,
+    /// The power at which the floor is judged.
+    pub(crate) power_max: Dbm,
+}
+
+/// How receivers in reach are found. Both ways give the same links; a test compares whole runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Search {
+    /// Through a grid of cells as wide as the longest link.
+    #[default]
+    Grid,
+    /// Every pair is looked at.
+    Brute,
+}
+
+/// Draws beyond this many deviations of shadowing are cut, so that no link is longer than the grid knows.
+const SHADOWING_MAX: f64 = 4.0;
+
+impl Links {
+    /// The links between `row..row + 1` as a range into the columns.
+    #[inline]
+    pub(crate) fn row(&self, transmitter: u32) -> std::ops::Range<usize> {
+        let at = transmitter as usize;
+        self.first[at] as usize..self.first[at + 1] as usize
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.receiver.len()
+    }
+
+    pub(crate) fn rows(&self) -> u32 {
+        self.first.len().saturating_sub(1) as u32
+    }
+
+    /// The place of the link from `transmitter` to `receiver`, if there is one.
+    pub(crate) fn find(&self, transmitter: u32, receiver: u32) -> Option<usize> {
+        self.row(transmitter)
+            .find(|&link| self.receiver[link] == receiver)
+    }
+
+    /// Starts a table whose rows are added in order by [`Links::push_row`].
+    pub(crate) fn with_rows(rows: usize) -> Links {
+        let mut first = Vec::with_capacity(rows + 1);
+        first.push(0);
+        Links {
+            first,
+            ..Links::default()
+        }
+    }
+
+    /// Appends the next transmitter's row; `row` holds (delay, receiver, mean power) and is sorted here.
+    pub(crate) fn push_row(&mut self, row: &mut [(u32, u32, f64)]) {
+        row.sort_unstable_by_key(|&(delay, receiver, _)| (delay, receiver));
+        for &(delay, receiver, mean) in row.iter() {
+            self.receiver.push(receiver);
+            self.delay.push(delay);
+            self.mean.push(mean);
+        }
+        self.first.push(self.receiver.len() as u32);
+    }
+
+    /// All links from `sources` to nodes at `receivers` on one channel.
+    ///
+    /// The first sources are the receivers themselves. A link exists if its mean power at `power_max` is not
+    /// more than [`Profile::floor`] under the noise.
+    pub(crate) fn geometric(
+        profile: &Profile,
+        receivers: &[Position],
+        sources: &[Source],
+        channel: u8,
+        seed: Seed,
+        search: Search,
+    ) -> Links {
+        let shadowing = Shadowing::new(profile, channel, seed);
+        let floor = profile.noise - profile.floor;
+        let strongest = sources
+            .iter()
+            .map(|source| source.power_max.0)
+            .fold(f64::MIN, f64::max);
+        let gain_max = profile.antennas.0 + SHADOWING_MAX * profile.shadowing.0;
+        let reach = profile.path_loss.reach(Dbm(strongest + gain_max) - floor);
+        let grid = match search {
+            Search::Grid => Grid::new(receivers, reach),
+            Search::Brute => Grid::single(receivers.len()),
+        };
+        let mut links = Links::with_rows(sources.len());
+        let mut row = Vec::new();
+        for (number, source) in sources.iter().enumerate() {
+            row.clear();
+            grid.around(source.position, |receiver| {
+                let Some(&position) = receivers
+                    .get(receiver as usize)
+                    .filter(|_| receiver as usize != number)
+                else {
+                    return;
+                };
+                let metres = distance(source.position, position);
+                let gain = profile.antennas.0 - profile.path_loss.loss(metres).0
+                    + shadowing.gain(number as u32, receiver);
+                if source.power_max.0 + gain >= floor.0 {
+                    let delay = libm::round(metres / LIGHT * 1e9) as u32;
+                    let mean = Dbm(source.power.0 + gain).to_milliwatt().0 * MILLIWATT;
+                    row.push((delay, receiver, mean));
+                }
+            });
+            links.push_row(&mut row);
+        }
+        links
+    }
+
+    /// Octets that the table takes.
+    pub(crate) fn octets(&self) -> usize {
+        self.first.capacity() * 4
+            + self.receiver.capacity() * 4
+            + self.delay.capacity() * 4
+            + self.mean.capacity() * 8
+    }
+}
+
+/// Log-normal shadowing in dB: a normal number for each unordered pair and channel, read by position.
+struct Shadowing {
+    deviation: f64,
+    channel: u8,
+    stream: Stream,
+}
+
+impl Shadowing {
+    fn new(profile: &Profile, channel: u8, seed: Seed) -> Shadowing {
+        Shadowing {
+            deviation: profile.shadowing.0,
+            channel,
+            stream: seed.stream(Purpose::Shadowing),
+        }
+    }
+
+    fn gain(&self, a: u32, b: u32) -> f64 {
+        if self.deviation == 0.0 {
+            return 0.0;
+        }
+        let (low, high) = (u64::from(a.min(b)), u64::from(a.max(b)));
+        let position = low << 40 | high << 16 | u64::from(self.channel) << 1;
+        let radius = libm::sqrt(-2.0 * libm::log(self.stream.fraction_at(position)));
+        let angle = 2.0 * std::f64::consts::PI * self.stream.fraction_at(position | 1);
+        let normal = radius * libm::cos(angle);
+        self.deviation * normal.clamp(-SHADOWING_MAX, SHADOWING_MAX)
+    }
+}
+
+/// Nodes sorted into square cells (positions are taken in the plane: height only shortens no distance).
+struct Grid {
+    cell: f64,
+    west: f64,
+    south: f64,
+    columns: usize,
+    rows: usize,
+    /// Where each cell's nodes begin in `nodes`; one more at the end.
+    first: Vec<u32>,
+    nodes: Vec<u32>,
+}
+
+/// More cells than this gain nothing.
+const CELLS_MAX: f64 = 1024.0;
+
+impl Grid {
+    fn single(nodes: usize) -> Grid {
+        Grid {
+            cell: f64::INFINITY,
+            west: 0.0,
+            south: 0.0,
+            columns: 1,
+            rows: 1,
+            first: vec![0, nodes as u32],
+            nodes: (0..nodes as u32).collect(),
+        }
+    }
+
+    fn new(positions: &[Position], reach: f64) -> Grid {
+        let bounds = |axis: fn(&Position) -> f64| {
+            let low = positions.iter().map(axis).fold(f64::INFINITY, f64::min);
+            let high = positions.iter().map(axis).fold(f64::NEG_INFINITY, f64::max);
+            (low, high - low)
+        };
+        let ((west, width), (south, depth)) = (bounds(|p| p.x), bounds(|p| p.y));
+        if positions.is_empty() || !(width + depth).is_finite() {
+            return Grid::single(positions.len());
+        }
+        let cell = reach.max(width / CELLS_MAX).max(depth / CELLS_MAX);
+        let columns = (width / cell) as usize + 1;
+        let rows = (depth / cell) as usize + 1;
+        let mut grid = Grid {
+            cell,
+            west,
+            south,
+            columns,
+            rows,
+            first: vec![0; columns * rows + 1],
+            nodes: vec![0; positions.len()],
+        };
+        let cells: Vec<usize> = positions.iter().map(|&p| grid.cell_of(p)).collect();
+        for &cell in &cells {
+            grid.first[cell + 1] += 1;
+        }
+        for cell in 0..columns * rows {
+            grid.first[cell + 1] += grid.first[cell];
+        }
+        let mut next = grid.first.clone();
+        for (node, &cell) in cells.iter().enumerate() {
+            grid.nodes[next[cell] as usize] = node as u32;
+            next[cell] += 1;
+        }
+        grid
+    }
+
+    fn axis(offset: f64, cell: f64, cells: usize) -> usize {
+        ((offset / cell).max(0.0) as usize).min(cells - 1)
+    }
+
+    fn cell_of(&self, position: Position) -> usize {
+        let column = Grid::axis(position.x - self.west, self.cell, self.columns);
+        let row = Grid::axis(position.y - self.south, self.cell, self.rows);
+        row * self.columns + column
+    }
+
+    /// Calls `each` with every node that may be within one cell's width of `position`.
+    fn around(&self, position: Position, mut each: impl FnMut(u32)) {
+        let range = |offset: f64, cells| {
+            let near = Grid::axis(offset - self.cell, self.cell, cells);
+            near..=Grid::axis(offset + self.cell, self.cell, cells)
+        };
+        if self.cell.is_infinite() {
+            self.nodes.iter().copied().for_each(each);
+            return;
+        }
+        for row in range(position.y - self.south, self.rows) {
+            for column in range(position.x - self.west, self.columns) {
+                let cell = row * self.columns + column;
+                let nodes = self.first[cell] as usize..self.first[cell + 1] as usize;
+                self.nodes[nodes].iter().copied().for_each(&mut each);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology;
+    use chappe_core::Db;
+
+    fn links(profile: &Profile, search: Search, channel: u8) -> Links {
+        let positions = topology::random(300, 3000.0, 3000.0, Seed(8));
+        let sources: Vec<Source> = positions
+            .iter()
+            .map(|&position| Source {
+                position,
+                power: profile.power,
+                power_max: profile.power_max,
+            })
+            .collect();
+        Links::geometric(profile, &positions, &sources, channel, Seed(8), search)
+    }
+
+    /// Culled and brute-force search find the same links, with and without shadowing.
+    #[test]
+    fn the_grid_leaves_nothing_out() {
+        for shadowing in [0.0, 6.0] {
+            let profile = Profile {
+                shadowing: Db(shadowing),
+                floor: Db(5.0),
+                ..Profile::chappe_physical()
+            };
+            let (grid, brute) = (
+                links(&profile, Search::Grid, 1),
+                links(&profile, Search::Brute, 1),
+            );
+            assert!(grid.len() > 1000 && grid.len() < 300 * 299);
+            assert_eq!(grid.first, brute.first);
+            assert_eq!(grid.receiver, brute.receiver);
+            assert_eq!(grid.mean, brute.mean);
+        }
+    }
+
+    /// Shadowing is the same in both directions, differs between channels, and has its deviation.
+    #[test]
+    fn shadowing_belongs_to_pair_and_channel() {
+        let profile = Profile {
+            shadowing: Db(6.0),
+            ..Profile::chappe_physical()
+        };
+        let shadowing = Shadowing::new(&profile, 3, Seed(1));
+        assert_eq!(shadowing.gain(4, 9), shadowing.gain(9, 4));
+        assert_ne!(
+            shadowing.gain(4, 9),
+            Shadowing::new(&profile, 4, Seed(1)).gain(4, 9)
+        );
+        let n = 40_000;
+        let squares: f64 = (0..n).map(|i| shadowing.gain(i, i + 70_000).powi(2)).sum();
+        assert!((squares / f64::from(n) / 36.0 - 1.0).abs() < 0.04);
+    }
+}

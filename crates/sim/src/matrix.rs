@@ -1,0 +1,107 @@
+//! Networks given by what was measured instead of by where nodes stand: delivery ratios, who senses whom, and
+//! traces of both.
+
+use crate::{AirTime, Error};
+
+/// Delivery ratios and carrier sensing between `n` nodes.
+///
+/// A frame is delivered with the link's ratio if nothing audible overlaps it at the receiver; any overlap kills
+/// it. Audible is who is sensed or delivers anything. There is no propagation delay.
+#[derive(Clone, Debug, Default)]
+pub struct Matrix {
+    /// `prr[i][j]`: the probability that `j` receives a frame of `i`, in `0..=1`. The diagonal is ignored.
+    pub prr: Vec<Vec<f64>>,
+    /// `senses[i][j]`: whether `j` finds the channel busy while `i` transmits. Receiving a frame makes it busy too.
+    pub senses: Vec<Vec<bool>>,
+    /// For frames of how many octets (check sequence included) the ratios were measured. Others then get
+    /// `prr^(octets / these)`; without it the ratio holds for every frame.
+    pub measured_octets: Option<usize>,
+    /// What replaces the ratio on single links, from `i` to `j`.
+    pub traces: Vec<((usize, usize), LinkTrace)>,
+}
+
+/// What was recorded on one link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkTrace {
+    /// The delivery ratio from each moment on, in order of time. Before the first one it is the matrix's.
+    Steps(Vec<(AirTime, f64)>),
+    /// Whether the n-th frame of the transmitter got through; starts again at its end.
+    Packets(Vec<bool>),
+}
+
+impl Matrix {
+    /// A matrix in which nobody hears anybody.
+    pub fn silent(nodes: usize) -> Matrix {
+        Matrix {
+            prr: vec![vec![0.0; nodes]; nodes],
+            senses: vec![vec![false; nodes]; nodes],
+            ..Matrix::default()
+        }
+    }
+
+    /// The same with a link in both directions, sensed in both.
+    pub fn with_link(mut self, a: usize, b: usize, prr: f64) -> Matrix {
+        for (from, to) in [(a, b), (b, a)] {
+            self.prr[from][to] = prr;
+            self.senses[from][to] = true;
+        }
+        self
+    }
+
+    /// Checks shapes, ranges and the order of traces.
+    pub(crate) fn check(&self) -> Result<usize, Error> {
+        let nodes = self.prr.len();
+        let square = self.prr.iter().all(|row| row.len() == nodes)
+            && self.senses.len() == nodes
+            && self.senses.iter().all(|row| row.len() == nodes);
+        if !square {
+            return Err(Error::Matrix(
+                "prr and senses must be square and of one size",
+            ));
+        }
+        if self
+            .prr
+            .iter()
+            .flatten()
+            .any(|ratio| !(0.0..=1.0).contains(ratio))
+        {
+            return Err(Error::Matrix("a delivery ratio lies outside 0 to 1"));
+        }
+        for ((from, to), trace) in &self.traces {
+            if *from >= nodes || *to >= nodes || from == to {
+                return Err(Error::Matrix("a trace is for a link that does not exist"));
+            }
+            match trace {
+                LinkTrace::Steps(steps) => {
+                    if !steps.is_sorted_by_key(|&(at, _)| at) {
+                        return Err(Error::Matrix("the steps of a trace are out of order"));
+                    }
+                    if steps.iter().any(|(_, ratio)| !(0.0..=1.0).contains(ratio)) {
+                        return Err(Error::Matrix("a traced delivery ratio lies outside 0 to 1"));
+                    }
+                }
+                LinkTrace::Packets(packets) if packets.is_empty() => {
+                    return Err(Error::Matrix("a packet trace is empty"));
+                }
+                LinkTrace::Packets(_) => {}
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+impl LinkTrace {
+    /// The delivery ratio of the transmitter's frame `number` that starts at `at`; `None` leaves it to the matrix.
+    pub(crate) fn ratio(&self, at: AirTime, number: u64) -> Option<f64> {
+        match self {
+            LinkTrace::Steps(steps) => {
+                let next = steps.partition_point(|&(from, _)| from <= at);
+                steps.get(next.checked_sub(1)?).map(|&(_, ratio)| ratio)
+            }
+            LinkTrace::Packets(packets) => {
+                let place = number.checked_rem(packets.len() as u64)? as usize;
+                packets.get(place).map(|&through| f64::from(through))
+            }
+        }
+    }
+}

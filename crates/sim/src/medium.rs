@@ -1,0 +1,484 @@
+//! What lies between the antennas: who hears whom, how strongly, how late.
+
+use chappe_core::{Db, Dbm, Duration, Mode, Seed};
+
+use crate::fading::{Block, Fader};
+use crate::links::{Links, Source};
+use crate::power::{MILLIWATT, whole};
+use crate::rules::Rules;
+use crate::{
+    AirTime, Capture, Error, Fading, LinkTrace, Lock, Matrix, PathLoss, Position, Profile, Rule,
+    Search,
+};
+
+/// Most nodes of a run, set by the bits of an event's key and of a fading position.
+pub(crate) const NODES_MAX: usize = 65_535;
+
+/// The medium of one network: geometry and a profile, or a measured matrix.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    nodes: usize,
+    profile: Profile,
+    seed: Seed,
+    fader: Fader,
+    space: Space,
+    tables: Vec<Links>,
+    /// Which table each channel uses, plus one; zero where none has been made yet.
+    table_of: Box<[u8; 256]>,
+}
+
+#[derive(Clone, Debug)]
+enum Space {
+    Geometric {
+        positions: Vec<Position>,
+        sources: Vec<Source>,
+        search: Search,
+    },
+    Measured {
+        /// Of each link: its delivery ratio, or `NEVER` where it only makes the channel busy.
+        ratio: Vec<f32>,
+        /// Of each link: its trace plus one, or zero.
+        trace: Vec<u32>,
+        traces: Vec<LinkTrace>,
+        octets: Option<usize>,
+    },
+}
+
+/// The ratio of a link that is sensed and never delivers.
+pub(crate) const NEVER: f32 = -1.0;
+/// Powers that stand for "sensed" and "not sensed, but delivers" in a matrix; the threshold lies between.
+const SENSED: f64 = 1e12;
+const UNSENSED: f64 = 1e6;
+
+/// One receiver of a frame in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) receiver: u32,
+    /// Nanoseconds after the start.
+    pub(crate) delay: u32,
+    /// Zeptowatts on the frame's channel.
+    pub(crate) power: u64,
+}
+
+/// What a transmission needs to know to spread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) source: u32,
+    pub(crate) channel: u8,
+    pub(crate) begin: u64,
+    /// Power over the source's usual power.
+    pub(crate) scale: f64,
+    /// The source's own count of frames.
+    pub(crate) number: u64,
+    pub(crate) octets: usize,
+}
+
+impl Medium {
+    /// Nodes at `positions` under a profile's physics. `seed` decides the static shadowing; fading belongs to
+    /// the run's seed.
+    pub fn geometric(
+        positions: &[Position],
+        profile: &Profile,
+        seed: Seed,
+    ) -> Result<Medium, Error> {
+        Medium::geometric_by(positions, profile, seed, Search::Grid)
+    }
+
+    /// The same with a choice of how links are found, for tests: the result is the same.
+    pub fn geometric_by(
+        positions: &[Position],
+        profile: &Profile,
+        seed: Seed,
+        search: Search,
+    ) -> Result<Medium, Error> {
+        if positions.iter().any(|p| !(p.x + p.y + p.z).is_finite()) {
+            return Err(Error::NotFinite("a position"));
+        }
+        if !(profile.power.0 + profile.power_max.0 + profile.noise.0 + profile.floor.0).is_finite()
+        {
+            return Err(Error::NotFinite("power, noise or floor of the profile"));
+        }
+        let power_max = Dbm(profile.power_max.0.max(profile.power.0));
+        let sources = positions.iter().map(|&position| Source {
+            position,
+            power: profile.power,
+            power_max,
+        });
+        let space = Space::Geometric {
+            positions: positions.to_vec(),
+            sources: sources.collect(),
+            search,
+        };
+        let mut medium = Medium::over(space, positions.len(), profile.clone(), seed)?;
+        medium.profile.power_max = power_max;
+        medium.open(profile.channel.0);
+        Ok(medium)
+    }
+
+    /// Nodes between which delivery was measured.
+    pub fn matrix(matrix: &Matrix) -> Result<Medium, Error> {
+        let nodes = matrix.check()?;
+        let mut links = Links::with_rows(nodes);
+        let (mut ratio, mut trace) = (Vec::new(), Vec::new());
+        for from in 0..nodes {
+            let mut row = Vec::new();
+            for to in 0..nodes {
+                let traced = matrix
+                    .traces
+                    .iter()
+                    .position(|&(link, _)| link == (from, to));
+                let (prr, sensed) = (matrix.prr[from][to], matrix.senses[from][to]);
+                let delivers = prr > 0.0 || traced.is_some();
+                if from == to || !(delivers || sensed) {
+                    continue;
+                }
+                row.push((0, to as u32, if sensed { SENSED } else { UNSENSED }));
+                ratio.push(if delivers { prr as f32 } else { NEVER });
+                trace.push(traced.map_or(0, |place| place as u32 + 1));
+            }
+            links.push_row(&mut row);
+        }
+        let space = Space::Measured {
+            ratio,
+            trace,
+            traces: matrix
+                .traces
+                .iter()
+                .map(|(_, trace)| trace.clone())
+                .collect(),
+            octets: matrix.measured_octets,
+        };
+        let mut medium = Medium::over(space, nodes, measured_profile(), Seed(0))?;
+        medium.tables.push(links);
+        medium.table_of.fill(1);
+        Ok(medium)
+    }
+
+    fn over(space: Space, nodes: usize, profile: Profile, seed: Seed) -> Result<Medium, Error> {
+        if nodes > NODES_MAX {
+            return Err(Error::TooManyNodes(nodes));
+        }
+        Ok(Medium {
+            nodes,
+            fader: Fader::new(profile.fading, profile.coherence, seed),
+            profile,
+            seed,
+            space,
+            tables: Vec::new(),
+            table_of: Box::new([0; 256]),
+        })
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The profile in force.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Where the nodes stand; empty for a matrix.
+    pub fn positions(&self) -> &[Position] {
+        match &self.space {
+            Space::Geometric { positions, .. } => positions,
+            Space::Measured { .. } => &[],
+        }
+    }
+
+    /// How many directed links exist on the profile's channel.
+    pub fn links(&self) -> usize {
+        self.table(self.profile.channel.0).len()
+    }
+
+    /// Octets of memory that the link tables take.
+    pub fn octets(&self) -> usize {
+        let measured = match &self.space {
+            Space::Geometric { .. } => 0,
+            Space::Measured { ratio, .. } => ratio.len() * 8,
+        };
+        self.tables.iter().map(Links::octets).sum::<usize>() + measured
+    }
+
+    /// The nodes that a node's signal reaches above the floor, nearest first.
+    pub fn hearers(&self, tx: usize) -> impl Iterator<Item = usize> + '_ {
+        let table = self.table(self.profile.channel.0);
+        let row = if tx < self.nodes {
+            table.row(tx as u32)
+        } else {
+            0..0
+        };
+        table.receiver[row]
+            .iter()
+            .map(|&receiver| receiver as usize)
+    }
+
+    /// Mean power at `rx` of a frame from `tx`, without fading; minus infinity where no link exists. A matrix
+    /// knows no powers and gives not-a-number for a link.
+    pub fn mean_power(&self, tx: usize, rx: usize) -> Dbm {
+        match (self.link(tx, rx), &self.space) {
+            (None, _) => Dbm(f64::NEG_INFINITY),
+            (Some(_), Space::Measured { .. }) => Dbm(f64::NAN),
+            (Some(link), _) => {
+                Dbm(10.0 * libm::log10(self.table(self.profile.channel.0).mean[link] / MILLIWATT))
+            }
+        }
+    }
+
+    /// The probability that `rx` receives a frame of `octets` (check sequence included) from `tx` if nobody else
+    /// is on the air: the mean over the fading law. A trace's ratio is that of the run's start.
+    pub fn prr(&self, tx: usize, rx: usize, mode: Mode, octets: usize) -> f64 {
+        let Some(link) = self.link(tx, rx) else {
+            return 0.0;
+        };
+        if let Space::Measured { .. } = self.space {
+            return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
+        }
+        let (rules, mean) = (
+            Rules::new(&self.profile),
+            self.table(self.profile.channel.0).mean[link],
+        );
+        let success = |gain: f64| rules.alone(whole(mean * gain), mode, octets);
+        self.profile.fading.average(success)
+    }
+
+    /// The probability that a frame from `tx`, alone on the air, makes the channel busy at `rx`.
+    pub fn sense_probability(&self, tx: usize, rx: usize) -> f64 {
+        let Some(link) = self.link(tx, rx) else {
+            return 0.0;
+        };
+        let mean = self.table(self.profile.channel.0).mean[link];
+        if let Space::Measured { .. } = self.space {
+            return f64::from(mean == SENSED);
+        }
+        let rules = Rules::new(&self.profile);
+        self.profile
+            .fading
+            .average(|gain| f64::from(rules.sensed(whole(mean * gain))))
+    }
+
+    /// Whether powers are those of an antenna, not a matrix's symbols.
+    pub(crate) fn powers_are_real(&self) -> bool {
+        matches!(self.space, Space::Geometric { .. })
+    }
+
+    fn link(&self, tx: usize, rx: usize) -> Option<usize> {
+        let inside = tx < self.nodes && rx < self.nodes;
+        inside.then(|| {
+            self.table(self.profile.channel.0)
+                .find(tx as u32, rx as u32)
+        })?
+    }
+
+    fn table(&self, channel: u8) -> &Links {
+        let index = self.table_of[usize::from(channel)].saturating_sub(1);
+        &self.tables[usize::from(index)]
+    }
+
+    /// Makes the links of a channel if it has none yet. Channels differ by their shadowing only.
+    pub(crate) fn open(&mut self, channel: u8) {
+        if self.table_of[usize::from(channel)] != 0 {
+            return;
+        }
+        if self.profile.shadowing == Db(0.0) && !self.tables.is_empty() {
+            self.table_of[usize::from(channel)] = 1;
+            return;
+        }
+        let links = self.geometric_links(channel);
+        self.tables.push(links);
+        self.table_of[usize::from(channel)] = self.tables.len() as u8;
+    }
+
+    fn geometric_links(&self, channel: u8) -> Links {
+        match &self.space {
+            Space::Geometric {
+                positions,
+                sources,
+                search,
+            } => Links::geometric(
+                &self.profile,
+                positions,
+                sources,
+                channel,
+                self.seed,
+                *search,
+            ),
+            Space::Measured { .. } => Links::default(),
+        }
+    }
+
+    /// Adds an external transmitter and returns its row; `None` in a matrix, which has no places.
+    pub(crate) fn add_source(&mut self, position: Position, power: Dbm) -> Option<u32> {
+        let Space::Geometric { sources, .. } = &mut self.space else {
+            return None;
+        };
+        sources.push(Source {
+            position,
+            power,
+            power_max: power,
+        });
+        let row = sources.len() as u32 - 1;
+        let made: Vec<u8> = (0..=255)
+            .filter(|&channel| self.table_of[usize::from(channel)] != 0)
+            .collect();
+        self.tables.clear();
+        self.table_of.fill(0);
+        made.into_iter().for_each(|channel| self.open(channel));
+        Some(row)
+    }
+
+    /// Adds an external transmitter that `receivers` sense, to a matrix.
+    pub(crate) fn add_measured_source(&mut self, receivers: &[usize]) -> Option<u32> {
+        let Space::Measured { ratio, trace, .. } = &mut self.space else {
+            return None;
+        };
+        let links = self.tables.first_mut()?;
+        let mut row: Vec<_> = receivers
+            .iter()
+            .map(|&receiver| (0, receiver as u32, SENSED))
+            .collect();
+        links.push_row(&mut row);
+        ratio.resize(links.len(), NEVER);
+        trace.resize(links.len(), 0);
+        Some(links.rows() - 1)
+    }
+
+    /// Fading belongs to the run.
+    pub(crate) fn set_run_seed(&mut self, seed: Seed) {
+        self.fader = Fader::new(self.profile.fading, self.profile.coherence, seed);
+    }
+
+    /// Fills in who a transmission arrives at and how strongly, in order of arrival, and how many signals that a
+    /// link exists for vanished. `ratios` is filled for a matrix only.
+    pub(crate) fn spread(
+        &self,
+        departure: Departure,
+        vanish: u64,
+        arrivals: &mut Vec<Arrival>,
+        ratios: &mut Vec<f32>,
+    ) -> u64 {
+        arrivals.clear();
+        ratios.clear();
+        let Departure {
+            source,
+            channel,
+            begin,
+            scale,
+            ..
+        } = departure;
+        let table = self.table(channel);
+        let row = table.row(source);
+        let links = row.len();
+        arrivals.reserve(links);
+        if let Space::Measured { .. } = self.space {
+            self.spread_measured(departure, arrivals, ratios);
+            return 0;
+        }
+        // Interferers are outside the pairs that fade: noise has no phase to add up.
+        let law = if source as usize >= self.nodes {
+            Fading::None
+        } else {
+            self.fader.law
+        };
+        let block: Block = self.fader.block(begin, channel);
+        let fader = &self.fader;
+        match law {
+            Fading::None => fill(table, row, vanish, arrivals, |_, mean| mean * scale),
+            Fading::Rayleigh => fill(table, row, vanish, arrivals, |receiver, mean| {
+                mean * scale * fader.rayleigh(source, receiver, block)
+            }),
+            Fading::GlomosimRayleigh | Fading::Rician { .. } => {
+                fill(table, row, vanish, arrivals, |receiver, mean| {
+                    mean * scale * fader.gain(source, receiver, block)
+                })
+            }
+        }
+        (links - arrivals.len()) as u64
+    }
+
+    fn spread_measured(
+        &self,
+        departure: Departure,
+        arrivals: &mut Vec<Arrival>,
+        ratios: &mut Vec<f32>,
+    ) {
+        let table = self.table(departure.channel);
+        for link in table.row(departure.source) {
+            arrivals.push(Arrival {
+                receiver: table.receiver[link],
+                delay: table.delay[link],
+                power: table.mean[link] as u64,
+            });
+            let at = AirTime(departure.begin);
+            ratios.push(self.ratio(link, at, departure.number, departure.octets));
+        }
+    }
+
+    /// The delivery ratio of a measured link for one frame.
+    fn ratio(&self, link: usize, at: AirTime, number: u64, octets: usize) -> f32 {
+        let Space::Measured {
+            ratio,
+            trace,
+            traces,
+            octets: measured,
+        } = &self.space
+        else {
+            return NEVER;
+        };
+        let traced = trace[link]
+            .checked_sub(1)
+            .and_then(|place| traces.get(place as usize));
+        let ratio = match traced.and_then(|trace| trace.ratio(at, number)) {
+            Some(ratio) => ratio as f32,
+            None => ratio[link],
+        };
+        match measured {
+            Some(measured) if ratio > 0.0 && ratio < 1.0 && octets != *measured => {
+                libm::pow(f64::from(ratio), octets as f64 / (*measured).max(1) as f64) as f32
+            }
+            _ => ratio,
+        }
+    }
+}
+
+#[inline]
+fn fill(
+    table: &Links,
+    row: std::ops::Range<usize>,
+    vanish: u64,
+    arrivals: &mut Vec<Arrival>,
+    power: impl Fn(u32, f64) -> f64,
+) {
+    let columns = table.receiver[row.clone()]
+        .iter()
+        .zip(&table.delay[row.clone()])
+        .zip(&table.mean[row]);
+    let links = columns.map(|((&receiver, &delay), &mean)| Arrival {
+        receiver,
+        delay,
+        power: whole(power(receiver, mean)),
+    });
+    arrivals.extend(links.filter(|arrival| arrival.power >= vanish));
+}
+
+/// The profile behind a matrix: its powers are symbols.
+fn measured_profile() -> Profile {
+    let dbm = |zeptowatts: f64| Dbm(10.0 * libm::log10(zeptowatts / MILLIWATT));
+    Profile {
+        name: "matrix",
+        path_loss: PathLoss::Friis { hertz: 2.4e9 },
+        fading: Fading::None,
+        noise: dbm(1.0),
+        vanish_below: None,
+        lock: Lock {
+            sinr: Db(f64::NEG_INFINITY),
+            power: Dbm(f64::NEG_INFINITY),
+        },
+        capture: None::<Capture>,
+        rule: Rule::Overlap,
+        carrier_sense: dbm(1e9),
+        turnaround: Duration::ZERO,
+        ..Profile::chappe_physical()
+    }
+}

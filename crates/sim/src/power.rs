@@ -1,0 +1,60 @@
+//! Powers as whole numbers, so that sums do not depend on order and come back to exactly what they were.
+
+use chappe_core::Dbm;
+
+/// A power in zeptowatts, 10^-21 W.
+///
+/// Thermal noise in 22 MHz is about 10^8 of them. A single signal is capped at 2^56 (-11 dBm), where a
+/// receiver is overdriven anyway, so that hundreds of them add up without overflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Power(pub(crate) u64);
+
+/// One milliwatt in zeptowatts.
+pub(crate) const MILLIWATT: f64 = 1e18;
+/// The strongest signal there is.
+pub(crate) const SIGNAL_MAX: u64 = 1 << 56;
+
+impl Power {
+    /// No power.
+    pub const ZERO: Power = Power(0);
+
+    /// The nearest whole number of zeptowatts, capped at 2^56.
+    pub fn from_dbm(power: Dbm) -> Power {
+        Power(whole(power.to_milliwatt().0 * MILLIWATT))
+    }
+
+    /// A number of zeptowatts, capped at 2^56.
+    pub fn from_zeptowatts(power: u64) -> Power {
+        Power(power.min(SIGNAL_MAX))
+    }
+
+    /// The power in zeptowatts.
+    pub const fn zeptowatts(self) -> u64 {
+        self.0
+    }
+
+    /// The power in dBm; zero is minus infinity.
+    pub fn to_dbm(self) -> Dbm {
+        Dbm(10.0 * libm::log10(self.0 as f64 / MILLIWATT))
+    }
+}
+
+/// A number of zeptowatts as the integer it is kept as: rounded down, capped.
+#[inline]
+pub(crate) fn whole(zeptowatts: f64) -> u64 {
+    (zeptowatts as u64).min(SIGNAL_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_survive_the_conversion() {
+        for dbm in [-120.0, -113.6, -93.6, -64.4, -12.0] {
+            assert!((Power::from_dbm(Dbm(dbm)).to_dbm().0 - dbm).abs() < 1e-5);
+        }
+        assert_eq!(Power::from_dbm(Dbm(30.0)).0, SIGNAL_MAX);
+        assert_eq!(Power::from_dbm(Dbm(f64::NEG_INFINITY)), Power::ZERO);
+    }
+}

@@ -1,0 +1,289 @@
+//! A radio and its air as plain data: every number of the physics in one struct, and four named sets of them.
+
+use chappe_core::{Channel, Db, Dbm, Duration};
+
+use crate::{Fading, PathLoss};
+
+/// The physics of one network: all nodes have the same radio.
+///
+/// Take a named one and change what your scenario says differently:
+///
+/// ```
+/// use chappe_core::Dbm;
+/// use chappe_sim::Profile;
+/// // Pacifier's 250 m radio: two-ray loss at 250 m is 88.87 dB, and the threshold is -81 dBm.
+/// let pacifier = Profile { power: Dbm(7.87), ..Profile::glomosim() };
+/// assert_eq!(pacifier.carrier_sense, Dbm(-91.0));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// Transmit power unless a frame says otherwise.
+    pub power: Dbm,
+    /// The highest power a frame may ask for; [`Profile::floor`] is judged at it. At least `power`.
+    pub power_max: Dbm,
+    /// Gains of both antennas together.
+    pub antennas: Db,
+    /// Loss over distance.
+    pub path_loss: PathLoss,
+    /// Deviation of log-normal shadowing, static for each pair of nodes and channel, the same in both
+    /// directions. Draws beyond four deviations are cut to four.
+    pub shadowing: Db,
+    /// Law of fast fading.
+    pub fading: Fading,
+    /// How long a fade lasts. A frame keeps the gain of the block in which it starts.
+    pub coherence: Duration,
+    /// Thermal noise with the receiver's noise figure, in the receiver's band.
+    pub noise: Dbm,
+    /// Links whose mean received power (path loss and shadowing, without fading) is more than this under the
+    /// noise do not exist, by definition. That makes leaving them out exact.
+    pub floor: Db,
+    /// Signals that arrive weaker than this, fading included, do not exist: neither interference nor carrier.
+    pub vanish_below: Option<Dbm>,
+    /// What a receiver needs to find a preamble.
+    pub lock: Lock,
+    /// A frame weaker than this is never decoded, although it may keep the receiver busy.
+    pub decode_power: Dbm,
+    /// Whether and when a receiver leaves a frame for a stronger one.
+    pub capture: Option<Capture>,
+    /// What decides whether a frame survives.
+    pub rule: Rule,
+    /// Energy from which the channel is busy.
+    pub carrier_sense: Dbm,
+    /// How long a radio is deaf after it has transmitted. Before transmitting, the node leaves the time itself.
+    pub turnaround: Duration,
+    /// The channel that radios start on.
+    pub channel: Channel,
+    /// How much weaker a signal one, two, three... channels away counts. Further channels are not heard at all;
+    /// with an empty list channels are perfectly apart.
+    pub rejection: Vec<Db>,
+}
+
+/// What a receiver needs to find a preamble and begin to receive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lock {
+    /// Signal over noise and interference.
+    pub sinr: Db,
+    /// The signal itself.
+    pub power: Dbm,
+}
+
+/// When a receiver leaves its frame for a stronger one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Capture {
+    /// How far the newcomer must stand above everything else together, noise and the present frame included.
+    pub margin: Db,
+    /// How late it may come.
+    pub window: Window,
+}
+
+/// The part of a frame in which a stronger one can take its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// Preamble and PHY header.
+    Preamble,
+    /// This long from the frame's start.
+    First(Duration),
+    /// All of it.
+    Frame,
+}
+
+/// What decides whether a frame survives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// Error curves: the ratio of signal to interference and noise in each stretch of constant interference gives
+    /// the probability that the bits in it survive.
+    ErrorCurves,
+    /// GloMoSim's SNR-bounded: dead as soon as the signal stands less than this above all else.
+    SnrThreshold(Db),
+    /// ns-2: of two overlapping frames the first survives if it is this much stronger than the other, each pair
+    /// judged alone; otherwise both die. No noise, no sums.
+    Pairwise(Db),
+    /// Any overlap with an audible frame kills; otherwise the link's delivery ratio decides. For matrices.
+    Overlap,
+}
+
+impl Profile {
+    /// The names that [`Profile::named`] knows.
+    pub const NAMES: [&'static str; 4] =
+        ["chappe-physical", "ns3-yans", "glomosim", "ns2-threshold"];
+
+    /// A profile by its name.
+    pub fn named(name: &str) -> Option<Profile> {
+        match name {
+            "chappe-physical" => Some(Profile::chappe_physical()),
+            "ns3-yans" => Some(Profile::ns3_yans()),
+            "glomosim" => Some(Profile::glomosim()),
+            "ns2-threshold" => Some(Profile::ns2_threshold()),
+            _ => None,
+        }
+    }
+
+    /// 802.11b as physics has it: error curves, true Rayleigh fading, accumulated interference, nothing that
+    /// vanishes above the floor.
+    pub fn chappe_physical() -> Profile {
+        Profile {
+            name: "chappe-physical",
+            // 32 mW, a usual card; also the power of scenario (a) (physics report 3.1).
+            power: Dbm(15.0),
+            power_max: Dbm(15.0),
+            antennas: Db(0.0),
+            // 2.4 GHz, antennas at 1.5 m (4.3, 4.4).
+            path_loss: PathLoss::TwoRayGround {
+                hertz: 2.4e9,
+                height: 1.5,
+            },
+            shadowing: Db(0.0),
+            fading: Fading::Rayleigh,
+            // 1 ms, GloMoSim's FAST_FADING_COHERENCE_TIME (4.3): walking pace at 2.4 GHz gives several.
+            coherence: Duration::from_millis(1),
+            // kTB in 22 MHz, -100.6 dBm, with a noise figure of 7 dB (4.2).
+            noise: Dbm(-93.6),
+            floor: Db(20.0),
+            vanish_below: None,
+            // Where the 48 bits of the PHY header at 1 Mbit/s are lost as often as not, by the curve of 4.2.
+            lock: Lock {
+                sinr: Db(-8.0),
+                power: Dbm(f64::NEG_INFINITY),
+            },
+            decode_power: Dbm(f64::NEG_INFINITY),
+            // The margin is ns-3's default (4.2); restarting on a stronger preamble is what cards do.
+            capture: Some(Capture {
+                margin: Db(5.0),
+                window: Window::Preamble,
+            }),
+            rule: Rule::ErrorCurves,
+            // 10 dB above the noise, as ns-3 sets it for 802.15.4 above the sensitivity (4.1). A judgement.
+            carrier_sense: Dbm(-83.6),
+            // GloMoSim's 5 us (4.4), the standard's aRxTxTurnaroundTime for DSSS.
+            turnaround: Duration::from_micros(5),
+            channel: Channel(1),
+            rejection: Vec::new(),
+        }
+    }
+
+    /// ns-3's `YansWifiChannel` and `YansWifiPhy` with their defaults for 802.11b (physics report 4.2, 4.3).
+    pub fn ns3_yans() -> Profile {
+        Profile {
+            name: "ns3-yans",
+            power: Dbm(16.0206),
+            power_max: Dbm(16.0206),
+            // Exponent 3 and 46.68 dB at one metre, the default of LogDistancePropagationLossModel (4.3).
+            path_loss: PathLoss::LogDistance {
+                exponent: 3.0,
+                reference: Db(46.6777),
+            },
+            fading: Fading::None,
+            // Signals under RxSensitivity are dropped by the channel before they can interfere (4.2, "trap").
+            vanish_below: Some(Dbm(-101.0)),
+            // ThresholdPreambleDetectionModel: 4 dB and -82 dBm.
+            lock: Lock {
+                sinr: Db(4.0),
+                power: Dbm(-82.0),
+            },
+            // SimpleFrameCaptureModel: 5 dB within 16 us.
+            capture: Some(Capture {
+                margin: Db(5.0),
+                window: Window::First(Duration::from_micros(16)),
+            }),
+            // CCA-ED.
+            carrier_sense: Dbm(-62.0),
+            turnaround: Duration::ZERO,
+            ..Profile::chappe_physical()
+        }
+    }
+
+    /// GloMoSim 2's `RADIO-ACCNOISE` as its `config.in` sets it (physics report 4.4), with its own fading law.
+    pub fn glomosim() -> Profile {
+        Profile {
+            name: "glomosim",
+            power: Dbm(15.0),
+            power_max: Dbm(15.0),
+            fading: Fading::GlomosimRayleigh,
+            coherence: Duration::from_millis(1),
+            // 290 K, 2 MHz, noise factor 10.
+            noise: Dbm(-101.0),
+            // PROPAGATION-LIMIT -111 dBm on single signals; mean power 20 dB under the noise lies below it.
+            vanish_below: Some(Dbm(-111.0)),
+            lock: Lock {
+                sinr: Db(10.0),
+                power: Dbm(-81.0),
+            },
+            // A newcomer 10 dB above noise and the present frame takes the receiver at any time.
+            capture: Some(Capture {
+                margin: Db(10.0),
+                window: Window::Frame,
+            }),
+            rule: Rule::SnrThreshold(Db(10.0)),
+            carrier_sense: Dbm(-91.0),
+            turnaround: Duration::from_micros(5),
+            ..Profile::chappe_physical()
+        }
+    }
+
+    /// ns-2's `WirelessPhy` and `Mac/802_11` with their defaults (physics report 4.5): thresholds at 250 m and
+    /// 550 m, collisions judged in pairs.
+    pub fn ns2_threshold() -> Profile {
+        Profile {
+            name: "ns2-threshold",
+            // 0.28183815 W.
+            power: Dbm(24.5),
+            power_max: Dbm(24.5),
+            path_loss: PathLoss::TwoRayGround {
+                hertz: 914e6,
+                height: 1.5,
+            },
+            fading: Fading::None,
+            // CSThresh 1.559e-11 W: weaker signals are not seen by anything.
+            vanish_below: Some(Dbm(-78.07)),
+            // Every visible signal occupies an idle receiver.
+            lock: Lock {
+                sinr: Db(f64::NEG_INFINITY),
+                power: Dbm(-78.07),
+            },
+            // RXThresh 3.652e-10 W.
+            decode_power: Dbm(-64.375),
+            capture: None,
+            // CPThresh 10.
+            rule: Rule::Pairwise(Db(10.0)),
+            carrier_sense: Dbm(-78.07),
+            turnaround: Duration::ZERO,
+            ..Profile::chappe_physical()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ranges that the sources state for their thresholds.
+    #[test]
+    fn ranges_are_the_stated_ones() {
+        let range = |profile: &Profile, threshold: Dbm| {
+            profile
+                .path_loss
+                .reach(profile.power + profile.antennas - threshold)
+        };
+        let ns2 = Profile::ns2_threshold();
+        assert!((range(&ns2, ns2.decode_power) - 250.0).abs() < 0.5);
+        assert!((range(&ns2, ns2.carrier_sense) - 550.0).abs() < 1.0);
+        let glomosim = Profile::glomosim();
+        assert!((range(&glomosim, glomosim.lock.power) - 376.8).abs() < 0.5);
+        let pacifier = Profile {
+            power: Dbm(7.87),
+            ..glomosim
+        };
+        assert!((range(&pacifier, pacifier.lock.power) - 250.0).abs() < 0.1);
+        assert!((range(&pacifier, pacifier.carrier_sense) - 445.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn every_name_has_its_profile() {
+        for name in Profile::NAMES {
+            assert_eq!(Profile::named(name).map(|profile| profile.name), Some(name));
+        }
+        assert_eq!(Profile::named("ns4"), None);
+    }
+}
