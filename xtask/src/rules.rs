@@ -6,6 +6,7 @@
 mod bans;
 mod direction;
 mod licence;
+mod page;
 pub mod rooms;
 mod text;
 
@@ -37,6 +38,7 @@ const RULES: &[Rule] = &[
     ("nothing is left unfinished", text::unfinished),
     ("files stay short", text::length),
     ("no path of one machine", text::machine_paths),
+    ("pages map their papers", page::rule),
     ("licences are free ones", licence::rule),
 ];
 
