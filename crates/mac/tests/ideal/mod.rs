@@ -1,0 +1,448 @@
+//! An exact, ideal channel for a few stations: enough to hold the DCF against analysis.
+//!
+//! Zero propagation; one range for reception, carrier sense and interference; any overlap at a receiver destroys
+//! both frames (no capture); a station that sends hears nothing. Events at one instant are ordered: ends of
+//! frames, then timeouts, then beginnings of frames, so that two stations whose slots coincide collide.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use chappe_core::{
+    Address, Class, Classes, Duration, Failure, Instant, LinkEvent, LinkNode, LinkSend, Mode,
+    Outcome, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Reception, Seed, Transmit,
+    Wake,
+};
+use chappe_mac::dot11::{Config, Counters, Dot11, PSDU_MAX};
+
+const FCS: usize = 4;
+
+/// Which lost frames a radio reports as [`RadioEvent::Failed`], which is what EIFS follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Undecodable {
+    /// Frames whose beginning was heard alone.
+    Locked,
+    /// Frames whose beginning was heard, alone or over others.
+    Begun,
+}
+
+/// How the radios behave where the standard leaves it to them.
+#[derive(Clone, Copy, Debug)]
+pub struct Radios {
+    pub undecodable: Undecodable,
+    /// At the end of a frame, report the frame before the carrier.
+    pub frame_first: bool,
+}
+
+impl Default for Radios {
+    fn default() -> Radios {
+        Radios {
+            undecodable: Undecodable::Begun,
+            frame_first: false,
+        }
+    }
+}
+
+/// A station with infinite backlog for one neighbour, or a mere receiver.
+pub struct Saturated {
+    to: Option<usize>,
+    len: usize,
+    pub acknowledged: u64,
+    pub failed: u64,
+}
+
+impl LinkNode for Saturated {
+    fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
+        match event {
+            LinkEvent::Sent {
+                outcome: Outcome::Acknowledged { .. },
+                ..
+            } => self.acknowledged += 1,
+            LinkEvent::Sent { .. } => self.failed += 1,
+            LinkEvent::Received(_) => {}
+        }
+    }
+    fn pending(&self) -> Classes {
+        Classes::NONE.with_if(Class::Data, self.to.is_some())
+    }
+    fn poll_link(&mut self, _: Instant, _: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        sdu[..self.len].fill(0x55);
+        Some(LinkSend {
+            to: Address::node(self.to? as u16),
+            len: self.len,
+            class: Class::Data,
+            mode: None,
+            token: 0,
+        })
+    }
+    fn handle_timeout(&mut self, _: Instant) {}
+    fn poll_timeout(&self) -> Option<Wake> {
+        None
+    }
+}
+
+/// Who hears whom, and who sends to whom.
+#[derive(Clone, Debug, Default)]
+pub struct Scene {
+    /// `edges`: pairs that hear each other; one-sided hearing is not modelled here.
+    pub edges: Vec<(usize, usize)>,
+    /// Sender and receiver of each saturated flow.
+    pub flows: Vec<(usize, usize)>,
+}
+
+impl Scene {
+    fn stations(&self) -> usize {
+        let all = self.edges.iter().chain(&self.flows);
+        all.map(|&(a, b)| a.max(b) + 1).max().unwrap_or(0)
+    }
+}
+
+/// What came out for one flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Acknowledged payload.
+    pub kbps: f64,
+    pub counters: Counters,
+    /// Longest and mean runs of successes without one of another flow in between.
+    pub run_longest: u64,
+    pub run_mean: f64,
+}
+
+impl Flow {
+    /// Share of attempts that failed.
+    pub fn collisions(&self) -> f64 {
+        let c = &self.counters;
+        let lost = c.ack_timeouts + c.cts_timeouts;
+        lost as f64 / (lost + c.acknowledged) as f64
+    }
+    /// Share of frames given up.
+    pub fn dropped(&self) -> f64 {
+        let c = &self.counters;
+        c.failed as f64 / (c.failed + c.acknowledged) as f64
+    }
+}
+
+/// Runs a scene for `seconds` with SDUs of `len` octets.
+pub fn run(
+    scene: &Scene,
+    config: Config,
+    radios: Radios,
+    len: usize,
+    (seed, seconds): (u64, u64),
+) -> Vec<Flow> {
+    let mut air = Air::new(scene, config, radios, len, Seed(seed));
+    let mut runs = Runs::new(scene.flows.len());
+    let end = Instant::from_millis(seconds * 1000);
+    while air.now <= end {
+        let winner = air.step();
+        if let Some(flow) = winner.and_then(|node| scene.flows.iter().position(|f| f.0 == node)) {
+            runs.won(flow, air.nodes[scene.flows[flow].0].link.acknowledged);
+        }
+    }
+    let flow = |(at, &(from, _)): (usize, &(usize, usize))| {
+        let node = &air.nodes[from];
+        Flow {
+            kbps: node.link.acknowledged as f64 * len as f64 * 8.0 / seconds as f64 / 1e3,
+            counters: *node.mac.counters(),
+            run_longest: runs.longest[at],
+            run_mean: runs.total[at] as f64 / runs.count[at].max(1) as f64,
+        }
+    };
+    scene.flows.iter().enumerate().map(flow).collect()
+}
+
+/// Lengths of runs of successes.
+struct Runs {
+    seen: Vec<u64>,
+    last: usize,
+    length: u64,
+    longest: Vec<u64>,
+    total: Vec<u64>,
+    count: Vec<u64>,
+}
+
+impl Runs {
+    fn new(flows: usize) -> Runs {
+        let zeros = vec![0; flows];
+        Runs {
+            seen: zeros.clone(),
+            last: usize::MAX,
+            length: 0,
+            longest: zeros.clone(),
+            total: zeros.clone(),
+            count: zeros,
+        }
+    }
+
+    fn won(&mut self, flow: usize, acknowledged: u64) {
+        if self.seen[flow] == acknowledged {
+            return;
+        }
+        self.seen[flow] = acknowledged;
+        if self.last != flow {
+            self.last = flow;
+            self.length = 0;
+            self.count[flow] += 1;
+        }
+        self.length += 1;
+        self.total[flow] += 1;
+        self.longest[flow] = self.longest[flow].max(self.length);
+    }
+}
+
+/// Order at one instant, top to bottom.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    End,
+    Timeout,
+    Begin,
+}
+
+struct Air {
+    now: Instant,
+    nodes: Vec<OverMac<Dot11, Saturated>>,
+    radios: Radios,
+    listeners: Vec<Vec<usize>>,
+    ears: Vec<Ear>,
+    flights: Vec<Flight>,
+    events: BinaryHeap<Reverse<(Instant, Kind, u64, usize)>>,
+    count: u64,
+    buffer: Vec<u8>,
+}
+
+/// One station's antenna.
+#[derive(Clone, Default)]
+struct Ear {
+    sensing: bool,
+    sending: bool,
+    /// Frames that arrive now.
+    arriving: Vec<Arriving>,
+    since: Instant,
+    wake: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+struct Arriving {
+    from: usize,
+    clean: bool,
+    begun: bool,
+    alone: bool,
+}
+
+#[derive(Clone)]
+struct Flight {
+    psdu: Vec<u8>,
+    mode: Mode,
+    started: Instant,
+}
+
+impl Air {
+    fn new(scene: &Scene, config: Config, radios: Radios, len: usize, seed: Seed) -> Air {
+        let n = scene.stations();
+        let node = |at: usize| {
+            let random = seed.stream(Purpose::Node(at as u32));
+            let to = scene.flows.iter().find(|flow| flow.0 == at).map(|f| f.1);
+            let link = Saturated {
+                to,
+                len,
+                acknowledged: 0,
+                failed: 0,
+            };
+            OverMac::new(Dot11::new(config, Address::node(at as u16), random), link)
+        };
+        let mut listeners = vec![Vec::new(); n];
+        for &(a, b) in &scene.edges {
+            listeners[a].push(b);
+            listeners[b].push(a);
+        }
+        let flight = Flight {
+            psdu: Vec::new(),
+            mode: config.data,
+            started: Instant::ZERO,
+        };
+        let mut air = Air {
+            now: Instant::ZERO,
+            nodes: (0..n).map(node).collect(),
+            radios,
+            listeners,
+            ears: vec![Ear::default(); n],
+            flights: vec![flight; n],
+            events: BinaryHeap::new(),
+            count: 0,
+            buffer: vec![0; PSDU_MAX],
+        };
+        for at in 0..n {
+            air.nodes[at].handle_timeout(Instant::ZERO);
+            air.drain(at);
+        }
+        air
+    }
+
+    fn push(&mut self, at: Instant, kind: Kind, node: usize) {
+        self.count += 1;
+        self.events.push(Reverse((at, kind, self.count, node)));
+    }
+
+    /// Handles one event. Returns the station whose frame may just have been acknowledged.
+    fn step(&mut self) -> Option<usize> {
+        let Reverse((at, kind, _, node)) = self.events.pop().expect("saturated stations go on");
+        self.now = at;
+        match kind {
+            Kind::End => return self.end(node),
+            Kind::Begin => self.begin(node),
+            Kind::Timeout if self.ears[node].wake == Some(at) => {
+                self.ears[node].wake = None;
+                self.nodes[node].handle_timeout(at);
+                self.drain(node);
+            }
+            Kind::Timeout => {}
+        }
+        None
+    }
+
+    fn begin(&mut self, from: usize) {
+        let flight = &mut self.flights[from];
+        flight.started = self.now;
+        let end = self.now + flight.mode.airtime(flight.psdu.len() + FCS);
+        self.push(end, Kind::End, from);
+        for arriving in &mut self.ears[from].arriving {
+            (arriving.clean, arriving.begun) = (false, false);
+        }
+        let was_busy = self.ears[from].is_busy();
+        self.ears[from].sending = true;
+        self.carrier(from, was_busy);
+        for to in self.listeners[from].clone() {
+            let ear = &mut self.ears[to];
+            let was_busy = ear.is_busy();
+            ear.arriving
+                .iter_mut()
+                .for_each(|other| other.clean = false);
+            ear.arriving.push(Arriving {
+                from,
+                clean: !was_busy,
+                begun: !ear.sending,
+                alone: !was_busy,
+            });
+            self.carrier(to, was_busy);
+        }
+    }
+
+    fn end(&mut self, from: usize) -> Option<usize> {
+        self.ears[from].sending = false;
+        self.ears[from].settle(self.now, true);
+        self.nodes[from].handle_radio(self.now, RadioEvent::Sent);
+        self.drain(from);
+        let flight = self.flights[from].clone();
+        let mut heard = None;
+        for to in self.listeners[from].clone() {
+            let ear = &mut self.ears[to];
+            let place = ear.arriving.iter().position(|a| a.from == from);
+            let arriving = ear.arriving.swap_remove(place.expect("it began"));
+            ear.settle(self.now, true);
+            if arriving.clean && flight.psdu.get(4..10) == Some(&address_of(to)) {
+                heard = Some(to);
+            }
+            if self.radios.frame_first {
+                self.report(to, &flight, arriving);
+                self.carrier(to, true);
+            } else {
+                self.carrier(to, true);
+                self.report(to, &flight, arriving);
+            }
+        }
+        heard
+    }
+
+    fn report(&mut self, to: usize, flight: &Flight, arriving: Arriving) {
+        let failed = match self.radios.undecodable {
+            Undecodable::Locked => arriving.begun && arriving.alone,
+            Undecodable::Begun => arriving.begun,
+        };
+        let started = flight.started;
+        let mode = flight.mode;
+        let event = if arriving.clean && arriving.begun {
+            RadioEvent::Received(Reception {
+                psdu: &flight.psdu,
+                started,
+                mode,
+                power: None,
+            })
+        } else if failed && !self.ears[to].sending {
+            RadioEvent::Failed(Failure {
+                started,
+                mode: None,
+            })
+        } else {
+            return;
+        };
+        self.nodes[to].handle_radio(self.now, event);
+        self.drain(to);
+    }
+
+    fn carrier(&mut self, at: usize, was_busy: bool) {
+        let now = self.now;
+        let ear = &mut self.ears[at];
+        let busy = ear.is_busy();
+        if ear.settle(now, was_busy) && ear.sensing {
+            self.nodes[at].handle_radio(now, RadioEvent::Carrier { busy, since: now });
+            self.drain(at);
+        }
+    }
+
+    fn drain(&mut self, at: usize) {
+        let now = self.now;
+        while let Some(request) = self.nodes[at].poll_radio(now, &mut self.buffer) {
+            match request {
+                RadioRequest::Transmit(transmit) => self.take_off(at, transmit),
+                RadioRequest::Sense(on) => {
+                    let ear = &mut self.ears[at];
+                    ear.sensing = on;
+                    let (busy, since) = (ear.is_busy(), ear.since);
+                    if on {
+                        self.nodes[at].handle_radio(now, RadioEvent::Carrier { busy, since });
+                    }
+                }
+                other => panic!("the DCF does not ask for {other:?}"),
+            }
+        }
+        let wake = self.nodes[at].poll_timeout().map(|wake| wake.at);
+        if wake != self.ears[at].wake {
+            self.ears[at].wake = wake;
+            if let Some(wake) = wake {
+                self.push(wake, Kind::Timeout, at);
+            }
+        }
+    }
+
+    fn take_off(&mut self, at: usize, transmit: Transmit) {
+        assert!(!self.ears[at].sending, "one frame at a time");
+        let flight = &mut self.flights[at];
+        flight.psdu.clear();
+        flight.psdu.extend_from_slice(&self.buffer[..transmit.len]);
+        flight.mode = transmit.mode;
+        self.push(transmit.at.max(self.now), Kind::Begin, at);
+    }
+}
+
+impl Ear {
+    /// Notes since when the antenna is in its present state; true if that state is new.
+    fn settle(&mut self, now: Instant, was_busy: bool) -> bool {
+        let changed = self.is_busy() != was_busy;
+        if changed {
+            self.since = now;
+        }
+        changed
+    }
+
+    fn is_busy(&self) -> bool {
+        self.sending || !self.arriving.is_empty()
+    }
+}
+
+fn address_of(node: usize) -> [u8; 6] {
+    Address::node(node as u16).to_eui48()
+}
+
+/// Microseconds.
+pub fn us(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
