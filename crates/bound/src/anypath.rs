@@ -24,7 +24,9 @@ pub struct Anypath {
 /// If all nodes share one collision domain, 1 / D_s frames/s is exactly the largest rate from s to
 /// the receiver with any routing and any coding: D is the optimal dual of the flow problem.
 pub fn anypath(network: &Network, receiver: usize) -> Anypath {
-    let airtimes: Vec<f64> = (0..network.nodes()).map(|node| network.airtime_s(node)).collect();
+    let airtimes: Vec<f64> = (0..network.nodes())
+        .map(|node| network.airtime_s(node))
+        .collect();
     let (airtime_s, order) = priced(network, receiver, &airtimes, |_, _| 0.0);
     Anypath { airtime_s, order }
 }

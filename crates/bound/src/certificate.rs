@@ -56,22 +56,32 @@ impl Certificate {
     ///
     /// O(receivers * links * log degree), in doubles with a slack for rounding.
     pub fn bound_fps(&self, network: &Network) -> f64 {
-        if self.potentials.iter().flatten().any(|value| !value.is_finite()) {
+        if self
+            .potentials
+            .iter()
+            .flatten()
+            .any(|value| !value.is_finite())
+        {
             return f64::INFINITY;
         }
-        let gained: f64 =
-            self.clamped().iter().map(|potential| potential[self.source]).sum();
+        let gained: f64 = self
+            .potentials
+            .iter()
+            .map(|potential| potential[self.source].max(0.0))
+            .sum();
         let weight = self.weights(network);
         let cost = match &self.prices {
             Prices::Cliques(cliques) => {
-                if !cliques.iter().all(|(set, price)| {
-                    *price >= 0.0 && network.senses().is_clique(set)
-                }) {
+                if !cliques
+                    .iter()
+                    .all(|(set, price)| *price >= 0.0 && network.senses().is_clique(set))
+                {
                     return f64::INFINITY;
                 }
                 let mut paid = vec![0.0; network.nodes()];
                 for (set, price) in cliques {
-                    set.iter().for_each(|&node| paid[node] += price * network.airtime_s(node));
+                    set.iter()
+                        .for_each(|&node| paid[node] += price * network.airtime_s(node));
                 }
                 cliques.iter().map(|(_, price)| price).sum::<f64>() * overload(&weight, &paid)
             }
@@ -115,9 +125,8 @@ impl Certificate {
                 }
             }
             Prices::Cliques(priced) => {
-                let largest = |lack: &[f64]| {
-                    (0..lack.len()).max_by(|&a, &b| lack[a].total_cmp(&lack[b]))
-                };
+                let largest =
+                    |lack: &[f64]| (0..lack.len()).max_by(|&a, &b| lack[a].total_cmp(&lack[b]));
                 while let Some(worst) = largest(&lack).filter(|&node| lack[node] > 0.0) {
                     let extra = lack[worst];
                     let help = |set: &&Vec<usize>| -> f64 { set.iter().map(|&i| lack[i]).sum() };
@@ -125,8 +134,10 @@ impl Certificate {
                         .filter(|set| set.contains(&worst))
                         .max_by(|a, b| help(a).total_cmp(&help(b)));
                     let set = home.cloned().unwrap_or_else(|| vec![worst]);
-                    set.iter().for_each(|&node| lack[node] = (lack[node] - extra).max(0.0));
-                    set.iter().for_each(|&i| paid[i] += extra * network.airtime_s(i));
+                    set.iter()
+                        .for_each(|&node| lack[node] = (lack[node] - extra).max(0.0));
+                    set.iter()
+                        .for_each(|&i| paid[i] += extra * network.airtime_s(i));
                     priced.push((set, extra));
                 }
                 priced.retain(|&(_, price)| price > 0.0);
@@ -145,9 +156,15 @@ impl Certificate {
         let mut parts = self.parts(network, &tolls);
         for node in 0..nodes {
             let wanted: f64 = parts.iter().map(|part| part[node]).sum();
-            let shrink = if wanted > paid[node] { paid[node] / wanted } else { 1.0 };
+            let shrink = if wanted > paid[node] {
+                paid[node] / wanted
+            } else {
+                1.0
+            };
             let spare = (paid[node] - wanted).max(0.0) / parts.len() as f64;
-            parts.iter_mut().for_each(|part| part[node] = part[node] * shrink + spare);
+            parts
+                .iter_mut()
+                .for_each(|part| part[node] = part[node] * shrink + spare);
         }
         for (index, part) in parts.iter().enumerate() {
             let toll = |from, to| tolls.get(index).map_or(0.0, |toll| toll[from * nodes + to]);
@@ -157,46 +174,28 @@ impl Certificate {
         }
     }
 
-    /// What each receiver's potentials cost a transmission of each node.
-    fn parts(&self, network: &Network, tolls: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        let nodes = network.nodes();
-        let mut parts = vec![vec![0.0; nodes]; self.receivers.len()];
-        for (index, potential) in self.clamped().iter().enumerate() {
-            let toll = |from, to| tolls.get(index).map_or(0.0, |toll| toll[from * nodes + to]);
-            for from in 0..nodes {
-                let levels: Vec<Share> = (0..nodes)
-                    .map(|to| Share {
-                        p: network.delivery(from, to),
-                        value: potential[from] - potential[to] - toll(from, to),
-                    })
-                    .filter(|share| share.p > 0.0 && share.value > 0.0)
-                    .collect();
-                parts[index][from] = expected_best(&levels);
-            }
-        }
-        parts
-    }
-
     /// Makes the receptions of each link cost what the receiver's time pays for, all of it: no more,
     /// and where a potential difference can use it, no less. Returns them as dense tables.
-    fn spread_reception(&mut self, network: &Network) -> Vec<Vec<f64>> {
+    pub(crate) fn spread_reception(&mut self, network: &Network) -> Vec<Vec<f64>> {
         let nodes = network.nodes();
-        let potentials = self.clamped();
-        let Prices::Radios { busy, reception } = &mut self.prices else { return Vec::new() };
-        let mut tolls = vec![vec![0.0; nodes * nodes]; reception.len()];
-        for (toll, list) in tolls.iter_mut().zip(reception.iter()) {
-            list.iter().for_each(|&(from, to, price)| toll[from * nodes + to] = price);
-        }
+        let mut tolls = self.tolls(network);
+        let potentials = &self.potentials;
+        let Prices::Radios { busy, reception } = &mut self.prices else {
+            return tolls;
+        };
         for from in 0..nodes {
             for to in (0..nodes).filter(|&to| network.delivery(from, to) > 0.0) {
                 let link = from * nodes + to;
                 let limit = busy[to] * network.airtime_s(from);
+                for (toll, potential) in tolls.iter_mut().zip(potentials) {
+                    toll[link] = toll[link].min(potential[from] - potential[to]).max(0.0);
+                }
                 let used: f64 = tolls.iter().map(|toll| toll[link]).sum();
                 if used > limit {
                     tolls.iter_mut().for_each(|toll| toll[link] *= limit / used);
                 }
                 let mut spare = (limit - used).max(0.0);
-                for (toll, potential) in tolls.iter_mut().zip(&potentials) {
+                for (toll, potential) in tolls.iter_mut().zip(potentials) {
                     let drop = potential[from] - potential[to] - toll[link];
                     let more = drop.min(spare).max(0.0);
                     toll[link] += more;
@@ -208,22 +207,27 @@ impl Certificate {
         }
         for (list, toll) in reception.iter_mut().zip(&tolls) {
             list.clear();
-            list.extend((0..nodes * nodes).filter(|&link| toll[link] > 0.0).map(|link| {
-                (link / nodes, link % nodes, toll[link])
-            }));
+            list.extend(
+                (0..nodes * nodes)
+                    .filter(|&link| toll[link] > 0.0)
+                    .map(|link| (link / nodes, link % nodes, toll[link])),
+            );
         }
         tolls
     }
 
-    /// Potentials within 0 and the source's own. Clamping shrinks differences, so it never hurts.
-    pub(crate) fn clamped(&self) -> Vec<Vec<f64>> {
-        let mut potentials = self.potentials.clone();
-        for (potential, &receiver) in potentials.iter_mut().zip(&self.receivers) {
+    /// The same with potentials within 0 and the source's own. That shrinks differences, so it
+    /// never hurts.
+    fn clamped(&self) -> Certificate {
+        let mut clamped = self.clone();
+        for (potential, &receiver) in clamped.potentials.iter_mut().zip(&self.receivers) {
             let most = potential[self.source].max(0.0);
-            potential.iter_mut().for_each(|value| *value = value.clamp(0.0, most));
+            potential
+                .iter_mut()
+                .for_each(|value| *value = value.clamp(0.0, most));
             potential[receiver] = 0.0;
         }
-        potentials
+        clamped
     }
 
     /// What the receptions of each link cost all receivers together, and what the time of the
@@ -242,29 +246,62 @@ impl Certificate {
 
     /// G_i: the most that one transmission of each node can buy.
     pub(crate) fn weights(&self, network: &Network) -> Vec<f64> {
+        let parts = self.clamped().parts(network, &self.tolls(network));
+        (0..network.nodes())
+            .map(|node| parts.iter().map(|part| part[node]).sum())
+            .collect()
+    }
+
+    /// What one transmission of each node can buy for each receiver.
+    fn parts(&self, network: &Network, tolls: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let cost = |index: usize, from: usize| {
+            let levels = self.levels(network, tolls, index, from);
+            expected_best(&levels.iter().map(|level| level.1).collect::<Vec<Share>>())
+        };
+        (0..self.receivers.len())
+            .map(|index| (0..network.nodes()).map(|from| cost(index, from)).collect())
+            .collect()
+    }
+
+    /// The neighbours that one receiver's packets at `from` gain by, with what they gain.
+    pub(crate) fn levels(
+        &self,
+        network: &Network,
+        tolls: &[Vec<f64>],
+        index: usize,
+        from: usize,
+    ) -> Vec<(usize, Share)> {
         let nodes = network.nodes();
-        let potentials = self.clamped();
-        let mut weight = vec![0.0; nodes];
-        let mut paid = vec![0.0; nodes * nodes];
-        for (index, potential) in potentials.iter().enumerate() {
-            if let Prices::Radios { reception, .. } = &self.prices {
-                paid.fill(0.0);
-                for &(from, to, price) in &reception[index] {
-                    paid[from * nodes + to] = price.max(0.0);
-                }
-            }
-            for from in 0..nodes {
-                let levels: Vec<Share> = (0..nodes)
-                    .map(|to| Share {
+        let potential = &self.potentials[index];
+        let toll = |to: usize| tolls.get(index).map_or(0.0, |toll| toll[from * nodes + to]);
+        (0..nodes)
+            .map(|to| {
+                let value = potential[from] - potential[to] - toll(to);
+                (
+                    to,
+                    Share {
                         p: network.delivery(from, to),
-                        value: potential[from] - potential[to] - paid[from * nodes + to],
-                    })
-                    .filter(|share| share.p > 0.0 && share.value > 0.0)
-                    .collect();
-                weight[from] += expected_best(&levels);
-            }
-        }
-        weight
+                        value,
+                    },
+                )
+            })
+            .filter(|(_, share)| share.p > 0.0 && share.value > 0.0)
+            .collect()
+    }
+
+    /// The reception prices as dense tables, one per receiver; empty for other media.
+    fn tolls(&self, network: &Network) -> Vec<Vec<f64>> {
+        let nodes = network.nodes();
+        let Prices::Radios { reception, .. } = &self.prices else {
+            return Vec::new();
+        };
+        let dense = |list: &Vec<(usize, usize, f64)>| {
+            let mut toll = vec![0.0; nodes * nodes];
+            list.iter()
+                .for_each(|&(from, to, price)| toll[from * nodes + to] = price.max(0.0));
+            toll
+        };
+        reception.iter().map(dense).collect()
     }
 }
 
@@ -275,5 +312,11 @@ fn overload(weight: &[f64], paid: &[f64]) -> f64 {
         .zip(paid)
         .filter(|(weight, _)| !(**weight <= 0.0))
         .map(|(weight, paid)| weight / paid)
-        .fold(1.0, |most, ratio| if ratio > most || ratio.is_nan() { ratio } else { most })
+        .fold(1.0, |most, ratio| {
+            if ratio > most || ratio.is_nan() {
+                ratio
+            } else {
+                most
+            }
+        })
 }

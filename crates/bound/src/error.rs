@@ -73,7 +73,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NoNodes => write!(f, "a network needs at least one node"),
-            Error::Shape { table, expected, got } => {
+            Error::Shape {
+                table,
+                expected,
+                got,
+            } => {
                 write!(f, "table `{table}` has {got} entries, expected {expected}")
             }
             Error::Probability { from, to, value } => write!(
@@ -87,7 +91,10 @@ impl fmt::Display for Error {
                 write!(f, "node {a} senses node {b}, but not the other way round")
             }
             Error::NoSuchNode { node, nodes } => {
-                write!(f, "node {node} does not exist, the network has {nodes} nodes")
+                write!(
+                    f,
+                    "node {node} does not exist, the network has {nodes} nodes"
+                )
             }
             Error::NoReceivers => write!(f, "a multicast needs at least one receiver"),
             Error::BadReceiver { node } => {

@@ -24,7 +24,10 @@ pub(crate) fn raised(
     for flows in flows {
         for (from, range) in by_sender(flows) {
             let shares: Vec<Share> = (flows[range].iter())
-                .map(|&(_, to, value)| Share { p: network.delivery(from, to), value })
+                .map(|&(_, to, value)| Share {
+                    p: network.delivery(from, to),
+                    value,
+                })
                 .collect();
             needed[from] = needed[from].max(transmissions_needed(&shares));
         }
@@ -45,11 +48,16 @@ pub(crate) fn cut(network: &Network, transmissions: &[f64], flows: &Flows) -> Fl
                 entry.2 = entry.2.min(z * network.delivery(from, entry.1));
             }
             let shares: Vec<Share> = (flows[range.clone()].iter())
-                .map(|&(_, to, value)| Share { p: network.delivery(from, to), value })
+                .map(|&(_, to, value)| Share {
+                    p: network.delivery(from, to),
+                    value,
+                })
                 .collect();
             let needed = transmissions_needed(&shares);
             if needed > z {
-                flows[range].iter_mut().for_each(|entry| entry.2 *= z / needed);
+                flows[range]
+                    .iter_mut()
+                    .for_each(|entry| entry.2 *= z / needed);
             }
         }
     }
@@ -66,6 +74,8 @@ pub(crate) fn carried_fps(
 ) -> f64 {
     let mut arcs = Arcs::new(network.nodes());
     let widest = flows.iter().map(|flow| flow.2).fold(0.0, f64::max);
-    flows.iter().for_each(|&(from, to, flow)| arcs.add(from, to, flow));
+    flows
+        .iter()
+        .for_each(|&(from, to, flow)| arcs.add(from, to, flow));
     arcs.max_flow(source, receiver, 1e-13 * widest)
 }

@@ -20,7 +20,10 @@ pub struct Fluid {
 impl Fluid {
     /// Frames/s of the worst receiver.
     pub fn rate_fps(&self) -> f64 {
-        self.receivers_fps.iter().copied().fold(f64::INFINITY, f64::min)
+        self.receivers_fps
+            .iter()
+            .copied()
+            .fold(f64::INFINITY, f64::min)
     }
 
     /// Bit/s of payload at the worst receiver.
@@ -52,7 +55,11 @@ pub fn fluid_rate(
     let receivers_fps = (receivers.iter())
         .map(|&receiver| max_flow(network, &sent, source, receiver))
         .collect::<Result<_, _>>()?;
-    Ok(Fluid { scale, receivers_fps, payload_bits: network.payload_bits() })
+    Ok(Fluid {
+        scale,
+        receivers_fps,
+        payload_bits: network.payload_bits(),
+    })
 }
 
 /// The largest rate (frames/s) from `source` to `receiver` when node i transmits
@@ -72,15 +79,14 @@ pub fn max_flow(
     // The cuts next to the source and the receiver; also the answer where no flow exists.
     let mut least = cut_value(network, transmissions, |node| node == source)
         .min(cut_value(network, transmissions, |node| node != receiver))
-        .min(reach_cut(network, transmissions, source));
+        .min(reach_cut(network, transmissions, source, receiver));
     let mut reached = 0.0;
     let receivers = [receiver];
     let mut tolerance = 1e-8;
     let mut master = None;
     while least - reached > 1e-6 * least {
-        let master = master.get_or_insert_with(|| {
-            Master::fixed(network, source, &receivers, transmissions)
-        });
+        let master =
+            master.get_or_insert_with(|| Master::fixed(network, source, &receivers, transmissions));
         let answer = master.solve(tolerance)?;
         let flows = cut(network, transmissions, &answer.flows);
         reached = carried_fps(network, source, receiver, &flows[0]).max(reached);
@@ -98,11 +104,7 @@ pub fn max_flow(
 }
 
 /// Frames/s that cross from the nodes `inside` to the others: sum z_i b_i(outside).
-pub fn cut_value(
-    network: &Network,
-    transmissions: &[f64],
-    inside: impl Fn(usize) -> bool,
-) -> f64 {
+pub fn cut_value(network: &Network, transmissions: &[f64], inside: impl Fn(usize) -> bool) -> f64 {
     (0..network.nodes())
         .filter(|&from| inside(from) && transmissions[from] > 0.0)
         .map(|from| {
@@ -112,8 +114,9 @@ pub fn cut_value(
         .sum()
 }
 
-/// The cut around what the source reaches at all through nodes that transmit.
-fn reach_cut(network: &Network, transmissions: &[f64], source: usize) -> f64 {
+/// The cut around what the source reaches at all through nodes that transmit: zero, if the receiver
+/// is not among it.
+fn reach_cut(network: &Network, transmissions: &[f64], source: usize, receiver: usize) -> f64 {
     let mut seen = vec![false; network.nodes()];
     let mut open = vec![source];
     seen[source] = true;
@@ -127,7 +130,11 @@ fn reach_cut(network: &Network, transmissions: &[f64], source: usize) -> f64 {
             }
         }
     }
-    cut_value(network, transmissions, |node| seen[node])
+    if seen[receiver] {
+        f64::INFINITY
+    } else {
+        cut_value(network, transmissions, |node| seen[node])
+    }
 }
 
 /// The cuts between neighbouring potentials. The dual objective is their weighted mean, so the
@@ -150,12 +157,21 @@ fn threshold_cuts<'a>(
 fn check_transmissions(network: &Network, transmissions: &[f64]) -> Result<(), Error> {
     let (expected, got) = (network.nodes(), transmissions.len());
     if got != expected {
-        return Err(Error::Shape { table: "transmissions", expected, got });
+        return Err(Error::Shape {
+            table: "transmissions",
+            expected,
+            got,
+        });
     }
-    match transmissions.iter().position(|z| !(*z >= 0.0 && z.is_finite())) {
-        Some(node) => {
-            Err(Error::Quantity { what: "transmissions", node, value: transmissions[node] })
-        }
+    match transmissions
+        .iter()
+        .position(|z| !(*z >= 0.0 && z.is_finite()))
+    {
+        Some(node) => Err(Error::Quantity {
+            what: "transmissions",
+            node,
+            value: transmissions[node],
+        }),
         None => Ok(()),
     }
 }

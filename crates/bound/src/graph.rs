@@ -21,7 +21,10 @@ pub struct Cliques {
 impl Graph {
     /// A graph of `vertices` vertices and no edge.
     pub fn new(vertices: usize) -> Graph {
-        Graph { vertices, rows: vec![Bits::empty(vertices); vertices] }
+        Graph {
+            vertices,
+            rows: vec![Bits::empty(vertices); vertices],
+        }
     }
 
     /// Number of vertices; they are called `0..vertices`.
@@ -98,7 +101,9 @@ impl Graph {
     pub fn heaviest_clique(&self, weights: &[f64]) -> f64 {
         let mut complement = Graph::new(self.vertices);
         for a in 0..self.vertices {
-            (0..a).filter(|&b| !self.adjacent(a, b)).for_each(|b| complement.connect(a, b));
+            (0..a)
+                .filter(|&b| !self.adjacent(a, b))
+                .for_each(|b| complement.connect(a, b));
         }
         complement.heaviest_independent_set(weights).1
     }
@@ -217,8 +222,10 @@ impl Enumeration<'_> {
             self.sets.push(clique.clone());
             return;
         };
-        let branches: Vec<usize> =
-            open.iter().filter(|&v| !self.graph.adjacent(pivot, v)).collect();
+        let branches: Vec<usize> = open
+            .iter()
+            .filter(|&v| !self.graph.adjacent(pivot, v))
+            .collect();
         for vertex in branches {
             let row = &self.graph.rows[vertex];
             clique.push(vertex);
@@ -265,12 +272,18 @@ impl Bits {
     }
 
     fn count_common(&self, other: &Bits) -> u32 {
-        self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones()).sum()
+        self.0
+            .iter()
+            .zip(&other.0)
+            .map(|(a, b)| (a & b).count_ones())
+            .sum()
     }
 
     fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(index, &word)| {
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| index * 64 + bit)
+            (0..64)
+                .filter(move |bit| word >> bit & 1 == 1)
+                .map(move |bit| index * 64 + bit)
         })
     }
 }
@@ -329,7 +342,12 @@ mod tests {
             for a in 0..20 {
                 assert!(found.sets.iter().any(|set| set.contains(&a)));
                 for b in (0..a).filter(|&b| graph.adjacent(a, b)) {
-                    assert!(found.sets.iter().any(|set| set.contains(&a) && set.contains(&b)));
+                    assert!(
+                        found
+                            .sets
+                            .iter()
+                            .any(|set| set.contains(&a) && set.contains(&b))
+                    );
                 }
             }
             assert!(found.sets.iter().all(|set| graph.is_clique(set)));
@@ -359,7 +377,8 @@ mod tests {
             let weights: Vec<f64> = (0..vertices).map(|_| random.unit() - 0.1).collect();
             let heaviest = subsets(vertices)
                 .filter(|set| {
-                    set.iter().all(|&a| set.iter().all(|&b| !graph.adjacent(a, b)))
+                    set.iter()
+                        .all(|&a| set.iter().all(|&b| !graph.adjacent(a, b)))
                 })
                 .map(|set| set.iter().map(|&v| weights[v]).sum::<f64>())
                 .fold(0.0, f64::max);

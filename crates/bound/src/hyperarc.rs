@@ -37,7 +37,9 @@ pub fn most_violated_set(flows: &[Share], z: f64, tolerance: f64) -> Option<(Vec
 /// The fewest transmissions per second that carry the flows: the largest x(K) / b(K) over all sets.
 pub fn transmissions_needed(flows: &[Share]) -> f64 {
     let mut needed: f64 = 0.0;
-    walk(flows, &by_density(flows), |_, flow, reach| needed = needed.max(flow / reach));
+    walk(flows, &by_density(flows), |_, flow, reach| {
+        needed = needed.max(flow / reach)
+    });
     needed
 }
 
@@ -92,7 +94,11 @@ mod tests {
                     2 => 0.5,
                     _ => random.unit().max(1e-3),
                 },
-                value: if random.unit() < 0.15 { 0.0 } else { random.unit() },
+                value: if random.unit() < 0.15 {
+                    0.0
+                } else {
+                    random.unit()
+                },
             })
             .collect()
     }
@@ -113,7 +119,9 @@ mod tests {
         for _ in 0..4000 {
             let flows = instance(&mut random);
             let z = random.unit() * 4.0;
-            let brute = subsets(&flows).map(|(x, b)| x - z * b).fold(f64::MIN, f64::max);
+            let brute = subsets(&flows)
+                .map(|(x, b)| x - z * b)
+                .fold(f64::MIN, f64::max);
             match most_violated_set(&flows, z, 1e-9) {
                 Some((set, excess)) => {
                     violated += 1;
@@ -125,7 +133,10 @@ mod tests {
                 None => assert!(brute <= 2e-9, "missed a violation of {brute}"),
             }
         }
-        assert!((500..3500).contains(&violated), "{violated} violated: instances too one-sided");
+        assert!(
+            (500..3500).contains(&violated),
+            "{violated} violated: instances too one-sided"
+        );
     }
 
     #[test]
@@ -138,7 +149,10 @@ mod tests {
                 .map(|(x, b)| x / b)
                 .fold(0.0, f64::max);
             let needed = transmissions_needed(&flows);
-            assert!((needed - brute).abs() <= 1e-9 * brute.max(1.0), "{needed} against {brute}");
+            assert!(
+                (needed - brute).abs() <= 1e-9 * brute.max(1.0),
+                "{needed} against {brute}"
+            );
         }
     }
 

@@ -81,8 +81,10 @@ impl<'a> Master<'a> {
         let mut master = Master::empty(network, source, receivers);
         let most = transmissions.iter().copied().fold(0.0, f64::max);
         master.unit_s = 1.0 / most;
-        master.transmissions =
-            transmissions.iter().map(|z| Transmissions::Fixed(z / most)).collect();
+        master.transmissions = transmissions
+            .iter()
+            .map(|z| Transmissions::Fixed(z / most))
+            .collect();
         master.add_all_links(transmissions);
         master
     }
@@ -95,7 +97,9 @@ impl<'a> Master<'a> {
             network,
             source,
             receivers,
-            unit_s: (0..nodes).map(|node| network.airtime_s(node)).fold(0.0, f64::max),
+            unit_s: (0..nodes)
+                .map(|node| network.airtime_s(node))
+                .fold(0.0, f64::max),
             program,
             rate,
             transmissions: Vec::new(),
@@ -117,7 +121,12 @@ impl<'a> Master<'a> {
             })
             .collect();
         let flows = (self.flows.iter())
-            .map(|flows| flows.iter().map(|&(i, j, column)| (i, j, rate(column))).collect())
+            .map(|flows| {
+                flows
+                    .iter()
+                    .map(|&(i, j, column)| (i, j, rate(column)))
+                    .collect()
+            })
             .collect();
         let potentials = (0..self.receivers.len())
             .map(|index| self.potentials(index, &solution.equal_dual))
@@ -129,7 +138,13 @@ impl<'a> Master<'a> {
             potentials,
             prices,
         };
-        Ok(Answer { transmissions, flows, values: solution.values, certificate, paid })
+        Ok(Answer {
+            transmissions,
+            flows,
+            values: solution.values,
+            certificate,
+            paid,
+        })
     }
 
     /// Adds rows for sets of neighbours that are promised more than they can hear, by more than
@@ -139,13 +154,18 @@ impl<'a> Master<'a> {
         for index in 0..self.receivers.len() {
             for (from, range) in by_sender(&answer.flows[index]) {
                 let shares: Vec<Share> = (answer.flows[index][range.clone()].iter())
-                    .map(|&(_, to, value)| Share { p: self.network.delivery(from, to), value })
+                    .map(|&(_, to, value)| Share {
+                        p: self.network.delivery(from, to),
+                        value,
+                    })
                     .collect();
                 let z = answer.transmissions[from];
                 if let Some((set, _)) = most_violated_set(&shares, z, tolerance) {
                     let known = &self.flows[index][range.clone()];
-                    let members: Vec<(usize, usize)> =
-                        set.iter().map(|&member| (known[member].1, known[member].2)).collect();
+                    let members: Vec<(usize, usize)> = set
+                        .iter()
+                        .map(|&member| (known[member].1, known[member].2))
+                        .collect();
                     self.add_hyperarc(from, &members);
                     self.add_hyperarcs_by_potential(index, from, range, answer);
                 }
@@ -171,7 +191,9 @@ impl<'a> Master<'a> {
             .collect();
         members.sort_by(|a, b| potential[a.0].total_cmp(&potential[b.0]));
         for length in 1..=members.len() {
-            let next = members.get(length).map_or(potential[from], |&(to, _)| potential[to]);
+            let next = members
+                .get(length)
+                .map_or(potential[from], |&(to, _)| potential[to]);
             // Smaller steps are noise of the solver.
             if next - potential[members[length - 1].0] > 1e-5 * potential[from] {
                 self.add_hyperarc(from, &members[..length]);

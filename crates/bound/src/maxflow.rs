@@ -11,7 +11,12 @@ pub(crate) struct Arcs {
 
 impl Arcs {
     pub fn new(nodes: usize) -> Arcs {
-        Arcs { nodes, heads: Vec::new(), room: Vec::new(), leaving: vec![Vec::new(); nodes] }
+        Arcs {
+            nodes,
+            heads: Vec::new(),
+            room: Vec::new(),
+            leaving: vec![Vec::new(); nodes],
+        }
     }
 
     pub fn add(&mut self, from: usize, to: usize, capacity: f64) {

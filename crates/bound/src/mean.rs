@@ -65,7 +65,10 @@ pub fn mean_bound_exact(
 ) -> Result<MeanBound, Error> {
     let count = receivers.len();
     if count > RECEIVERS_MAX {
-        return Err(Error::TooManyReceivers { got: count, limit: RECEIVERS_MAX });
+        return Err(Error::TooManyReceivers {
+            got: count,
+            limit: RECEIVERS_MAX,
+        });
     }
     let singles = single_receivers(network, source, receivers, options)?;
     // By set of receivers, as a bit mask: solved sets, and limits for all.
@@ -98,5 +101,9 @@ pub fn mean_bound_exact(
         }
         best_of_fps.push(highest(&limit).map_or(0.0, |set| limit[set]));
     }
-    Ok(MeanBound { best_of_fps, programs, payload_bits: network.payload_bits() })
+    Ok(MeanBound {
+        best_of_fps,
+        programs,
+        payload_bits: network.payload_bits(),
+    })
 }

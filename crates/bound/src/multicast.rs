@@ -39,7 +39,12 @@ pub struct Options {
 impl Default for Options {
     /// Carrier sense, to 5e-5.
     fn default() -> Options {
-        Options { medium: Medium::CarrierSense, gap: 5e-5, rounds_max: 60, cliques_max: 20_000 }
+        Options {
+            medium: Medium::CarrierSense,
+            gap: 5e-5,
+            rounds_max: 60,
+            cliques_max: 20_000,
+        }
     }
 }
 
@@ -110,7 +115,11 @@ impl Bound {
 
     /// How far the proven bound lies above the reached rate, relatively.
     pub fn gap(&self) -> f64 {
-        if self.certified_fps > 0.0 { 1.0 - self.rate_fps / self.certified_fps } else { 0.0 }
+        if self.certified_fps > 0.0 {
+            1.0 - self.rate_fps / self.certified_fps
+        } else {
+            0.0
+        }
     }
 }
 
@@ -174,7 +183,10 @@ pub fn single_receivers(
     options: &Options,
 ) -> Result<Vec<Bound>, Error> {
     network.check_multicast(source, receivers)?;
-    receivers.iter().map(|&receiver| multicast(network, source, &[receiver], options)).collect()
+    receivers
+        .iter()
+        .map(|&receiver| multicast(network, source, &[receiver], options))
+        .collect()
 }
 
 fn unknown(network: &Network, source: usize, receivers: &[usize]) -> Bound {
@@ -205,6 +217,13 @@ fn nothing(
     for (value, &inside) in potentials[lost].iter_mut().zip(reachable) {
         *value = if inside { 1.0 } else { 0.0 };
     }
-    let certificate = Certificate { potentials, ..unknown(network, source, receivers).certificate };
-    Bound { certified_fps: 0.0, certificate, ..unknown(network, source, receivers) }
+    let certificate = Certificate {
+        potentials,
+        ..unknown(network, source, receivers).certificate
+    };
+    Bound {
+        certified_fps: 0.0,
+        certificate,
+        ..unknown(network, source, receivers)
+    }
 }

@@ -42,7 +42,11 @@ impl Network {
         check_shape("senses", senses.len(), nodes)?;
         for (node, &value) in airtime_s.iter().enumerate() {
             if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::Quantity { what: "airtime", node, value });
+                return Err(Error::Quantity {
+                    what: "airtime",
+                    node,
+                    value,
+                });
             }
         }
         let mut graph = Graph::new(nodes);
@@ -60,7 +64,12 @@ impl Network {
                 }
             }
         }
-        Ok(Network { delivery, airtime_s, payload_bytes, senses: graph })
+        Ok(Network {
+            delivery,
+            airtime_s,
+            payload_bytes,
+            senses: graph,
+        })
     }
 
     /// Number of nodes; they are called `0..nodes`.
@@ -70,7 +79,11 @@ impl Network {
 
     /// Probability that `to` receives a frame of `from`; 0 for a node and itself.
     pub fn delivery(&self, from: usize, to: usize) -> f64 {
-        if from == to { 0.0 } else { self.delivery[from * self.nodes() + to] }
+        if from == to {
+            0.0
+        } else {
+            self.delivery[from * self.nodes() + to]
+        }
     }
 
     /// Seconds that one frame of `node` occupies the channel.
@@ -103,13 +116,20 @@ impl Network {
 
     /// Probability that at least one node of `set` receives a frame of `from`: b_i(K) in the model.
     pub fn reach(&self, from: usize, set: impl IntoIterator<Item = usize>) -> f64 {
-        let missed: f64 = set.into_iter().map(|to| 1.0 - self.delivery(from, to)).product();
+        let missed: f64 = set
+            .into_iter()
+            .map(|to| 1.0 - self.delivery(from, to))
+            .product();
         1.0 - missed
     }
 
     pub(crate) fn check_node(&self, node: usize) -> Result<(), Error> {
         let nodes = self.nodes();
-        if node < nodes { Ok(()) } else { Err(Error::NoSuchNode { node, nodes }) }
+        if node < nodes {
+            Ok(())
+        } else {
+            Err(Error::NoSuchNode { node, nodes })
+        }
     }
 
     pub(crate) fn check_multicast(&self, source: usize, receivers: &[usize]) -> Result<(), Error> {
@@ -145,7 +165,15 @@ impl Network {
 
 fn check_shape(table: &'static str, got: usize, nodes: usize) -> Result<(), Error> {
     let expected = nodes * nodes;
-    if got == expected { Ok(()) } else { Err(Error::Shape { table, expected, got }) }
+    if got == expected {
+        Ok(())
+    } else {
+        Err(Error::Shape {
+            table,
+            expected,
+            got,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +186,14 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_the_numbers() {
-        assert_eq!(pair(1.5).unwrap_err(), Error::Probability { from: 0, to: 1, value: 1.5 });
+        assert_eq!(
+            pair(1.5).unwrap_err(),
+            Error::Probability {
+                from: 0,
+                to: 1,
+                value: 1.5
+            }
+        );
         assert!(pair(f64::NAN).is_err());
         let asymmetric = [false, true, false, false];
         let refused = Network::new(vec![0.0; 4], vec![0.001; 2], 1000, &asymmetric);
@@ -166,7 +201,11 @@ mod tests {
         let still = Network::new(vec![0.0; 4], vec![0.001, 0.0], 1000, &[false; 4]);
         assert_eq!(
             still.unwrap_err(),
-            Error::Quantity { what: "airtime", node: 1, value: 0.0 }
+            Error::Quantity {
+                what: "airtime",
+                node: 1,
+                value: 0.0
+            }
         );
         let short = Network::new(vec![0.0; 3], vec![0.001; 2], 1000, &[false; 4]);
         assert_eq!(
@@ -177,8 +216,13 @@ mod tests {
 
     #[test]
     fn the_diagonal_is_ignored() {
-        let network =
-            Network::new(vec![7.0, 0.5, 0.5, f64::NAN], vec![0.001; 2], 1000, &[true; 4]).unwrap();
+        let network = Network::new(
+            vec![7.0, 0.5, 0.5, f64::NAN],
+            vec![0.001; 2],
+            1000,
+            &[true; 4],
+        )
+        .unwrap();
         assert_eq!(network.delivery(0, 0), 0.0);
         assert!(!network.senses().adjacent(0, 0));
     }
@@ -187,8 +231,14 @@ mod tests {
     fn receivers_are_checked() {
         let network = pair(0.5).unwrap();
         assert_eq!(network.check_multicast(0, &[]), Err(Error::NoReceivers));
-        assert_eq!(network.check_multicast(0, &[0]), Err(Error::BadReceiver { node: 0 }));
-        assert_eq!(network.check_multicast(0, &[1, 1]), Err(Error::BadReceiver { node: 1 }));
+        assert_eq!(
+            network.check_multicast(0, &[0]),
+            Err(Error::BadReceiver { node: 0 })
+        );
+        assert_eq!(
+            network.check_multicast(0, &[1, 1]),
+            Err(Error::BadReceiver { node: 1 })
+        );
         assert_eq!(
             network.check_multicast(0, &[2]),
             Err(Error::NoSuchNode { node: 2, nodes: 2 })

@@ -99,7 +99,10 @@ mod tests {
     /// max 3a + 2b, a + b <= 4, a + 3b <= 8, a <= 3: optimum 11 at (3, 1), duals 2, 0, 1.
     #[test]
     fn a_textbook_program_and_its_duals() {
-        let row = |terms: &[(usize, f64)], limit| Row { terms: terms.to_vec(), limit };
+        let row = |terms: &[(usize, f64)], limit| Row {
+            terms: terms.to_vec(),
+            limit,
+        };
         let program = Program {
             gain: vec![3.0, 2.0],
             equal: vec![],
@@ -119,7 +122,10 @@ mod tests {
 
     #[test]
     fn an_unbounded_program_is_an_error() {
-        let program = Program { gain: vec![1.0], ..Program::default() };
+        let program = Program {
+            gain: vec![1.0],
+            ..Program::default()
+        };
         assert!(matches!(program.solve(1e-8), Err(Error::Solver(_))));
     }
 }

@@ -35,13 +35,15 @@ pub(crate) fn scout(
     for look in 0..LOOKS {
         let mut paid = vec![0.0; nodes];
         for (set, price) in cliques.iter().zip(&price) {
-            set.iter().for_each(|&node| paid[node] += price * network.airtime_s(node));
+            set.iter()
+                .for_each(|&node| paid[node] += price * network.airtime_s(node));
         }
         let step = 2.0 / (1.0 + look as f64).sqrt();
         let mut sent = vec![vec![0.0; nodes]; receivers.len()];
         for (index, &receiver) in receivers.iter().enumerate() {
-            let cost: Vec<f64> =
-                (0..nodes).map(|node| paid[node] * share[index][node] + 1e-15).collect();
+            let cost: Vec<f64> = (0..nodes)
+                .map(|node| paid[node] * share[index][node] + 1e-15)
+                .collect();
             let (distance, order) = priced(network, receiver, &cost, |_, _| 0.0);
             let mut flow = |from: usize, to: usize, packets: f64| {
                 if look >= LOOKS / 4 {
@@ -57,10 +59,13 @@ pub(crate) fn scout(
         }
         let mut airtime = vec![0.0; nodes];
         for node in 0..nodes {
-            let mean: f64 =
-                (0..receivers.len()).map(|index| share[index][node] * sent[index][node]).sum();
+            let mean: f64 = (0..receivers.len())
+                .map(|index| share[index][node] * sent[index][node])
+                .sum();
             airtime[node] = mean * network.airtime_s(node);
-            let most = (0..receivers.len()).map(|index| sent[index][node]).fold(0.0, f64::max);
+            let most = (0..receivers.len())
+                .map(|index| sent[index][node])
+                .fold(0.0, f64::max);
             if most > 0.0 {
                 let grow = |index: usize| (step * sent[index][node] / most).exp();
                 (0..receivers.len()).for_each(|index| share[index][node] *= grow(index));
@@ -68,10 +73,15 @@ pub(crate) fn scout(
                 share.iter_mut().for_each(|share| share[node] /= total);
             }
         }
-        let load: Vec<f64> =
-            cliques.iter().map(|set| set.iter().map(|&node| airtime[node]).sum()).collect();
+        let load: Vec<f64> = cliques
+            .iter()
+            .map(|set| set.iter().map(|&node| airtime[node]).sum())
+            .collect();
         let most = load.iter().copied().fold(0.0, f64::max);
-        price.iter_mut().zip(&load).for_each(|(price, load)| *price *= (step * load / most).exp());
+        price
+            .iter_mut()
+            .zip(&load)
+            .for_each(|(price, load)| *price *= (step * load / most).exp());
         let total: f64 = price.iter().sum();
         price.iter_mut().for_each(|price| *price /= total);
     }
@@ -101,8 +111,10 @@ fn walk(
     for position in (1..order.len()).rev() {
         let from = order[position];
         if load[from] > 0.0 {
-            let missed: f64 =
-                order[..position].iter().map(|&to| 1.0 - network.delivery(from, to)).product();
+            let missed: f64 = order[..position]
+                .iter()
+                .map(|&to| 1.0 - network.delivery(from, to))
+                .product();
             sent[from] = load[from] / (1.0 - missed).max(f64::MIN_POSITIVE);
             let mut left = sent[from];
             for &to in &order[..position] {

@@ -41,14 +41,17 @@ pub fn multicast_transmissions(losses: &[f64]) -> f64 {
     let mut sum = 0.0;
     loop {
         // 1 - prod(1 - m), without the cancellation that small m would cause.
-        let someone = missing.iter().fold(0.0, |someone, missing| {
-            someone + missing * (1.0 - someone)
-        });
+        let someone = missing
+            .iter()
+            .fold(0.0, |someone, missing| someone + missing * (1.0 - someone));
         if someone <= 1e-17 * sum {
             return sum;
         }
         sum += someone;
-        missing.iter_mut().zip(losses).for_each(|(missing, loss)| *missing *= loss);
+        missing
+            .iter_mut()
+            .zip(losses)
+            .for_each(|(missing, loss)| *missing *= loss);
     }
 }
 

@@ -19,7 +19,9 @@ pub fn shared_domain_fps(hops: &[(f64, f64)]) -> f64 {
 /// hops apart interfere with each other's receivers, so `together` is at least 3 in most radios.
 pub fn with_reuse_fps(hops: &[(f64, f64)], together: usize) -> f64 {
     let window = together.clamp(1, hops.len().max(1));
-    hops.windows(window).map(shared_domain_fps).fold(f64::INFINITY, f64::min)
+    hops.windows(window)
+        .map(shared_domain_fps)
+        .fold(f64::INFINITY, f64::min)
 }
 
 /// Packets/s if only the ends code or repeat and relays forward what they happen to hear, in one

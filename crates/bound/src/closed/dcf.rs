@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn the_window_stops_growing_and_dead_links_deliver_nothing() {
         let dcf = Dcf::dsss_long(2e6);
-        let growth = |retries| dcf.unicast_s(1600.0, 0.999_999, retries)
-            * delivered(0.999_999, retries);
+        let growth =
+            |retries| dcf.unicast_s(1600.0, 0.999_999, retries) * delivered(0.999_999, retries);
         // From the sixth attempt on each costs the same.
         let (a, b, c) = (growth(8), growth(9), growth(10));
         assert!(((c - b) - (b - a)).abs() < 1e-7);

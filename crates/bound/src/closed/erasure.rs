@@ -26,7 +26,11 @@ pub fn batch_transmissions(losses: &[f64], batch: u32) -> f64 {
     // Per receiver: probability of having heard 0, 1, ... batch - 1 packets so far.
     let mut behind: Vec<Vec<f64>> = losses
         .iter()
-        .map(|_| (0..batch).map(|heard| if heard == 0 { 1.0 } else { 0.0 }).collect())
+        .map(|_| {
+            (0..batch)
+                .map(|heard| if heard == 0 { 1.0 } else { 0.0 })
+                .collect()
+        })
         .collect();
     let mut sum = 0.0;
     loop {

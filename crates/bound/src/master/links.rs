@@ -2,6 +2,7 @@
 
 use super::{Answer, Master, Row};
 use crate::anypath::priced;
+use crate::hyperarc::Share;
 use crate::scout::scout;
 
 impl Master<'_> {
@@ -9,18 +10,19 @@ impl Master<'_> {
     /// and independent sets worth more than they cost. Returns how many columns came.
     pub fn add_missing_columns(&mut self, answer: &Answer) -> usize {
         let before = self.program.gain.len();
-        let Answer { certificate, paid, .. } = answer;
+        let mut certificate = answer.certificate.clone();
+        let tolls = certificate.spread_reception(self.network);
         let weights = certificate.weights(self.network);
-        let potentials = certificate.clamped();
         for from in 0..self.network.nodes() {
-            let missing = weights[from] - paid[from];
+            let missing = weights[from] - answer.paid[from];
             if missing > 1e-10 * weights[from] {
-                for (index, potential) in potentials.iter().enumerate() {
-                    self.add_worthy_links(index, from, potential, 0.01 * missing);
+                for index in 0..self.receivers.len() {
+                    let levels = certificate.levels(self.network, &tolls, index, from);
+                    self.add_worthy_links(index, from, levels, 0.01 * missing);
                 }
             }
         }
-        self.add_worthy_sets(&weights, paid);
+        self.add_worthy_sets(&weights, &answer.paid);
         self.program.gain.len() - before
     }
 
@@ -77,17 +79,20 @@ impl Master<'_> {
         }
     }
 
-    fn add_worthy_links(&mut self, index: usize, from: usize, potential: &[f64], worth: f64) {
-        let mut downhill: Vec<(usize, f64)> = (0..self.network.nodes())
-            .map(|to| (to, potential[from] - potential[to]))
-            .filter(|&(to, drop)| drop > 0.0 && self.network.delivery(from, to) > 0.0)
-            .collect();
-        downhill.sort_by(|a, b| b.1.total_cmp(&a.1));
+    fn add_worthy_links(
+        &mut self,
+        index: usize,
+        from: usize,
+        mut levels: Vec<(usize, Share)>,
+        worth: f64,
+    ) {
+        levels.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
         let mut missed = 1.0;
-        for (to, drop) in downhill {
-            let p = self.network.delivery(from, to);
-            let known = self.flows[index].iter().any(|&(i, j, _)| (i, j) == (from, to));
-            if !known && missed * p * drop > worth {
+        for (to, Share { p, value }) in levels {
+            let known = self.flows[index]
+                .iter()
+                .any(|&(i, j, _)| (i, j) == (from, to));
+            if !known && missed * p * value > worth {
                 let column = self.add_flow(index, from, to);
                 self.add_hyperarc(from, &[(to, column)]);
             }
@@ -114,7 +119,11 @@ impl Master<'_> {
         if let Some(row) = self.conserved[index][node] {
             return row;
         }
-        let terms = if node == self.source { vec![(self.rate, -1.0)] } else { Vec::new() };
+        let terms = if node == self.source {
+            vec![(self.rate, -1.0)]
+        } else {
+            Vec::new()
+        };
         self.program.equal.push(Row { terms, limit: 0.0 });
         let row = self.program.equal.len() - 1;
         self.conserved[index][node] = Some(row);

@@ -49,10 +49,13 @@ impl Master<'_> {
         let prices = match &self.medium {
             Rows::None => Prices::Cliques(Vec::new()),
             Rows::Cliques { all, rows } => {
-                let priced: Vec<(Vec<usize>, f64)> =
-                    rows.iter().map(|&(index, row)| (all[index].clone(), price(row))).collect();
+                let priced: Vec<(Vec<usize>, f64)> = rows
+                    .iter()
+                    .map(|&(index, row)| (all[index].clone(), price(row)))
+                    .collect();
                 for (set, price) in &priced {
-                    set.iter().for_each(|&node| paid[node] += price * self.network.airtime_s(node));
+                    set.iter()
+                        .for_each(|&node| paid[node] += price * self.network.airtime_s(node));
                 }
                 Prices::Cliques(priced)
             }
@@ -62,14 +65,18 @@ impl Master<'_> {
                 }
                 Prices::IndependentSets
             }
-            Rows::Radios { nodes, handovers, .. } => {
+            Rows::Radios {
+                nodes, handovers, ..
+            } => {
                 let busy: Vec<f64> = nodes.iter().map(|&row| price(row)).collect();
                 for (node, price) in busy.iter().enumerate() {
                     paid[node] = price * self.network.airtime_s(node);
                 }
                 let reception = (handovers.iter())
                     .map(|rows| {
-                        rows.iter().map(|&(i, j, row)| (i, j, at_most_dual[row].max(0.0))).collect()
+                        rows.iter()
+                            .map(|&(i, j, row)| (i, j, at_most_dual[row].max(0.0)))
+                            .collect()
                     })
                     .collect();
                 Prices::Radios { busy, reception }
@@ -101,7 +108,10 @@ impl Master<'_> {
                     set.iter().for_each(|&node| room[node] += share);
                 }
                 // What the sets leave uncovered gets slots of its own.
-                let uncovered = room.iter().enumerate().map(|(i, room)| (airtime(i) - room).max(0.0));
+                let uncovered = room
+                    .iter()
+                    .enumerate()
+                    .map(|(i, room)| (airtime(i) - room).max(0.0));
                 total + uncovered.sum::<f64>()
             }
             Rows::Radios { .. } => {
@@ -124,11 +134,15 @@ impl Master<'_> {
     }
 
     pub(super) fn add_violated_cliques(&mut self, transmissions: &[f64]) {
-        let Rows::Cliques { all, rows } = &self.medium else { return };
+        let Rows::Cliques { all, rows } = &self.medium else {
+            return;
+        };
         let mut known = vec![false; all.len()];
         rows.iter().for_each(|&(index, _)| known[index] = true);
         let load = |set: &[usize]| -> f64 {
-            set.iter().map(|&node| transmissions[node] * self.network.airtime_s(node)).sum()
+            set.iter()
+                .map(|&node| transmissions[node] * self.network.airtime_s(node))
+                .sum()
         };
         let mut violated: Vec<(f64, usize)> = (0..all.len())
             .filter(|&index| !known[index])
@@ -161,7 +175,12 @@ impl Master<'_> {
     /// (y <= p z follows from the rows of single neighbours).
     pub(super) fn add_reception(&mut self, index: usize, from: usize, to: usize, flow: usize) {
         let nodes = self.network.nodes();
-        let Rows::Radios { nodes: rows, receptions, handovers } = &mut self.medium else {
+        let Rows::Radios {
+            nodes: rows,
+            receptions,
+            handovers,
+        } = &mut self.medium
+        else {
             return;
         };
         let heard = *receptions[from * nodes + to].get_or_insert_with(|| {
@@ -170,12 +189,18 @@ impl Master<'_> {
             self.program.at_most[rows[to]].terms.push((column, airtime));
             column
         });
-        self.program.at_most.push(Row { terms: vec![(flow, 1.0), (heard, -1.0)], limit: 0.0 });
+        self.program.at_most.push(Row {
+            terms: vec![(flow, 1.0), (heard, -1.0)],
+            limit: 0.0,
+        });
         handovers[index].push((from, to, self.program.at_most.len() - 1));
     }
 
     fn add_cliques(&mut self, cliques: &[Vec<usize>]) {
-        self.medium = Rows::Cliques { all: cliques.to_vec(), rows: Vec::new() };
+        self.medium = Rows::Cliques {
+            all: cliques.to_vec(),
+            rows: Vec::new(),
+        };
         let mut chosen: Vec<usize> = (0..cliques.len()).collect();
         if chosen.len() > FIRST_CLIQUES {
             // The largest first, and then whatever is needed to charge every node.
@@ -189,14 +214,21 @@ impl Master<'_> {
                 needed || place <= FIRST_CLIQUES / 2
             });
         }
-        chosen.into_iter().for_each(|index| self.add_clique_row(index));
+        chosen
+            .into_iter()
+            .for_each(|index| self.add_clique_row(index));
     }
 
     fn add_clique_row(&mut self, index: usize) {
-        let Rows::Cliques { all, rows } = &mut self.medium else { return };
+        let Rows::Cliques { all, rows } = &mut self.medium else {
+            return;
+        };
         rows.push((index, self.program.at_most.len()));
         let set = all[index].clone();
-        let terms = set.iter().filter_map(|&node| self.airtime_term(node)).collect();
+        let terms = set
+            .iter()
+            .filter_map(|&node| self.airtime_term(node))
+            .collect();
         self.program.at_most.push(Row { terms, limit: 1.0 });
     }
 
@@ -217,9 +249,16 @@ impl Master<'_> {
                 self.program.at_most.len() - 1
             })
             .collect();
-        self.program.at_most.push(Row { terms: Vec::new(), limit: 1.0 });
+        self.program.at_most.push(Row {
+            terms: Vec::new(),
+            limit: 1.0,
+        });
         let total = self.program.at_most.len() - 1;
-        self.medium = Rows::IndependentSets { nodes, total, sets: Vec::new() };
+        self.medium = Rows::IndependentSets {
+            nodes,
+            total,
+            sets: Vec::new(),
+        };
         // One set around every node, so that each can transmit.
         for node in 0..self.network.nodes() {
             let mut set = vec![node];
@@ -237,7 +276,9 @@ impl Master<'_> {
     }
 
     fn add_set(&mut self, set: Vec<usize>) {
-        let Rows::IndependentSets { nodes, total, sets } = &mut self.medium else { return };
+        let Rows::IndependentSets { nodes, total, sets } = &mut self.medium else {
+            return;
+        };
         if set.is_empty() || sets.iter().any(|(known, _)| *known == set) {
             return;
         }
