@@ -3,6 +3,7 @@
 use crate::batch::BatchError;
 use crate::field;
 use crate::kernel::Kernel;
+use crate::matrix::Matrix;
 use crate::rows::{Rows, RowsMut, Shape, ShapeError};
 
 /// Most packets in a batch: a coefficient vector is counted in one byte.
@@ -181,31 +182,37 @@ impl<const K: usize> Basis<K> {
     /// Computes the source packets from the packets whose vectors were innovative, in their order
     /// of arrival. For callers that keep the payloads themselves; [`Batch`](crate::Batch) does both.
     pub fn solve(&self, stored: Rows<'_>, sources: RowsMut<'_>) -> Result<(), BatchError> {
-        let (inverse, count) = self.inverse()?;
-        let inverse = inverse
-            .as_flattened()
-            .get(..count * count)
-            .unwrap_or_default();
-        Ok(self.kernel.combine(inverse, stored, sources)?)
+        let inverse = self.inverse()?;
+        // Row r of the inverse gives the source packet of its pivot.
+        let mut order = [0; K];
+        let order = order.get_mut(..self.packets).unwrap_or_default();
+        for (place, &pivot) in order.iter_mut().zip(&self.pivots) {
+            *place = sources.index(pivot.into()).unwrap_or(pivot);
+        }
+        Ok(self
+            .kernel
+            .combine_matrix(inverse, stored, sources.select(order)?)?)
     }
 
-    /// The inverse matrix in rows of [`packets`](Self::packets) bytes, packed to the front, and
-    /// that number.
-    pub(crate) fn inverse(&self) -> Result<([[u8; K]; K], usize), BatchError> {
+    /// As [`solve`](Self::solve), where the packets lie.
+    pub(crate) fn solve_in_place(&mut self, rows: &mut RowsMut<'_>) -> Result<(), BatchError> {
+        let inverse = self.inverse()?;
+        let order = self.pivots.get(..self.packets).unwrap_or_default();
+        inverse.check(order.len(), rows.count())?;
+        self.kernel.permuted_in_place(inverse, rows, order);
+        self.become_identity();
+        Ok(())
+    }
+
+    /// The inverse matrix, its rows in the order of the pivots.
+    fn inverse(&self) -> Result<Matrix<'_>, BatchError> {
         if !self.is_full() {
             return Err(BatchError::Incomplete {
                 missing: self.missing(),
             });
         }
-        let count = self.packets;
-        let mut inverse = [[0; K]; K];
-        let flat = inverse.as_flattened_mut();
-        for (&pivot, [_, weights]) in self.pivots.iter().zip(&self.rows).take(count) {
-            let start = usize::from(pivot) * count;
-            let row = flat.get_mut(start..start + count).unwrap_or_default();
-            row.copy_from_slice(weights.get(..count).unwrap_or_default());
-        }
-        Ok((inverse, count))
+        let weights = self.flat(self.packets).get(K..).unwrap_or_default();
+        Ok(Matrix::strided(weights, self.packets, self.packets, 2 * K)?)
     }
 
     /// The sum of the rows, each times its factor: a vector of the span and its weights.
@@ -242,7 +249,7 @@ impl<const K: usize> Basis<K> {
     }
 
     /// Declares that the stored packets are now the source packets themselves, in order.
-    pub(crate) fn become_identity(&mut self) {
+    fn become_identity(&mut self) {
         for (index, (row, pivot)) in self.rows.iter_mut().zip(&mut self.pivots).enumerate() {
             *row = [[0; K]; 2];
             for half in row.iter_mut() {

@@ -3,6 +3,7 @@
 use crate::basis::{Basis, Insertion};
 use crate::draw;
 use crate::kernel::Kernel;
+use crate::matrix::Matrix;
 use crate::rows::{Rows, RowsMut, Shape, ShapeError};
 
 /// Packets that [`Batch::recode_many`] makes per pass over the payloads.
@@ -190,22 +191,28 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
                 .as_flattened_mut()
                 .get_mut(..count * rank)
                 .unwrap_or_default();
-            for factors in factors.chunks_mut(rank) {
-                draw::non_zero(factors, &mut random);
-            }
+            draw::non_zero_rows(factors, rank, &mut random);
             let drawn = drawn.get_mut(..count).unwrap_or_default();
             self.basis.combinations(factors, drawn)?;
-            let rows = vectors.chunks_mut(packets).zip(factors.chunks_mut(rank));
-            for ((vector, weights), drawn) in rows.zip(drawn) {
-                vector.copy_from_slice(drawn[0].get(..packets).unwrap_or_default());
-                weights.copy_from_slice(drawn[1].get(..rank).unwrap_or_default());
+            for (vector, [coefficients, _]) in vectors.chunks_mut(packets).zip(drawn.iter()) {
+                match vector.first_chunk_mut::<K>() {
+                    // The length is known here, which makes the copy a few instructions.
+                    Some(vector) => *vector = *coefficients,
+                    None => vector.copy_from_slice(coefficients.get(..packets).unwrap_or_default()),
+                }
             }
+            let weights = drawn
+                .as_flattened()
+                .as_flattened()
+                .get(K..)
+                .unwrap_or_default();
+            let weights = Matrix::strided(weights, count, rank, 2 * K)?;
             let start = chunk * RECODED_AT_ONCE * shape.stride();
             let Some(shape) = shape.first(count) else {
                 break;
             };
             let to = RowsMut::new(shape, payloads.get_mut(start..).unwrap_or_default())?;
-            self.kernel().combine(factors, from, to)?;
+            self.kernel().combine_matrix(weights, from, to)?;
         }
         Ok(())
     }
@@ -216,14 +223,8 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         if self.decoded {
             return Ok(());
         }
-        let (inverse, count) = self.basis.inverse()?;
-        let inverse = inverse
-            .as_flattened()
-            .get(..count * count)
-            .unwrap_or_default();
-        let rows = RowsMut::new(self.shape, self.payloads.as_mut())?;
-        self.basis.kernel().combine_in_place(inverse, rows)?;
-        self.basis.become_identity();
+        let mut rows = RowsMut::new(self.shape, self.payloads.as_mut())?;
+        self.basis.solve_in_place(&mut rows)?;
         self.decoded = true;
         Ok(())
     }

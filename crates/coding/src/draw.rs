@@ -19,3 +19,13 @@ pub(crate) fn non_zero(factors: &mut [u8], random: &mut impl FnMut(&mut [u8])) {
         *first = 1;
     }
 }
+
+/// As [`non_zero`] for vectors of `len` bytes, one after the other, mostly by one call.
+pub(crate) fn non_zero_rows(factors: &mut [u8], len: usize, random: &mut impl FnMut(&mut [u8])) {
+    random(factors);
+    for row in factors.chunks_mut(len.max(1)) {
+        if row.iter().all(|&factor| factor == 0) {
+            non_zero(row, random);
+        }
+    }
+}

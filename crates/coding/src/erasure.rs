@@ -15,7 +15,7 @@
 
 use crate::field;
 use crate::kernel::Kernel;
-use crate::rows::{MAX_ROWS, Rows, RowsMut, ShapeError};
+use crate::rows::{INDICES, MAX_ROWS, Rows, RowsMut, ShapeError};
 
 /// Rows of coefficients made at a time.
 const BLOCK: usize = 8;
@@ -122,8 +122,7 @@ impl Erasure {
         expect(parity.count(), self.parity)?;
         expect(parity.row_len(), data.row_len())?;
         let mut coefficients = [0; BLOCK * MAX_ROWS];
-        let indices = INDICES;
-        for rows in indices[..self.parity].chunks(BLOCK) {
+        for rows in INDICES[..self.parity].chunks(BLOCK) {
             let matrix = &mut coefficients[..rows.len() * self.data];
             for (matrix, &row) in matrix.chunks_mut(self.data).zip(rows) {
                 for (column, entry) in matrix.iter_mut().enumerate() {
@@ -256,17 +255,6 @@ impl Erasure {
         (self.data + row) as u8
     }
 }
-
-/// 0, 1, 2, ...
-static INDICES: [u8; MAX_ROWS] = {
-    let mut indices = [0; MAX_ROWS];
-    let mut index = 0;
-    while index < MAX_ROWS {
-        indices[index] = index as u8;
-        index += 1;
-    }
-    indices
-};
 
 fn product(elements: impl Iterator<Item = u8>) -> u8 {
     elements.fold(1, field::mul)

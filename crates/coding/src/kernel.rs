@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use crate::rows::{Rows, RowsMut, ShapeError};
+use crate::matrix::Matrix;
+use crate::rows::{INDICES, Rows, RowsMut, ShapeError};
 use crate::{portable, simd};
 
 /// A way to compute on packets with the instructions that this processor has.
@@ -90,7 +91,8 @@ impl Kernel {
         from: Rows<'_>,
         mut to: RowsMut<'_>,
     ) -> Result<(), ShapeError> {
-        self.multiply(coefficients, from, &mut to, Old::Replaced)
+        let matrix = Matrix::dense(coefficients, to.count(), from.count())?;
+        self.multiply(matrix, from, &mut to, Old::Replaced)
     }
 
     /// `to[j] += sum over i of coefficients[j][i] * from[i]`: as [`combine`](Self::combine), but
@@ -101,7 +103,8 @@ impl Kernel {
         from: Rows<'_>,
         mut to: RowsMut<'_>,
     ) -> Result<(), ShapeError> {
-        self.multiply(coefficients, from, &mut to, Old::Added)
+        let matrix = Matrix::dense(coefficients, to.count(), from.count())?;
+        self.multiply(matrix, from, &mut to, Old::Added)
     }
 
     /// `rows[j] = sum over i of coefficients[j][i] * rows[i]`, all from the old content: a square
@@ -112,12 +115,22 @@ impl Kernel {
         mut rows: RowsMut<'_>,
     ) -> Result<(), ShapeError> {
         let count = rows.count();
-        exact(coefficients.len(), count * count)?;
-        match self.0 {
-            Path::Portable => portable::combine_in_place(coefficients, &mut rows),
-            path => simd::combine_in_place(path, coefficients, &mut rows),
-        }
+        let matrix = Matrix::dense(coefficients, count, count)?;
+        self.permuted_in_place(matrix, &mut rows, INDICES.get(..count).unwrap_or_default());
         Ok(())
+    }
+
+    /// `rows[order[j]] = sum over i of coefficients[j][i] * rows[i]`. The order is a permutation.
+    pub(crate) fn permuted_in_place(
+        self,
+        coefficients: Matrix<'_>,
+        rows: &mut RowsMut<'_>,
+        order: &[u8],
+    ) {
+        match self.0 {
+            Path::Portable => portable::combine_in_place(coefficients, rows, order),
+            path => simd::combine_in_place(path, coefficients, rows, order),
+        }
     }
 
     /// `to += factor * from`, both of the same length.
@@ -181,14 +194,24 @@ impl Kernel {
         }
     }
 
+    /// [`combine`](Self::combine) with coefficients that need not lie close together.
+    pub(crate) fn combine_matrix(
+        self,
+        coefficients: Matrix<'_>,
+        from: Rows<'_>,
+        mut to: RowsMut<'_>,
+    ) -> Result<(), ShapeError> {
+        self.multiply(coefficients, from, &mut to, Old::Replaced)
+    }
+
     fn multiply(
         self,
-        coefficients: &[u8],
+        coefficients: Matrix<'_>,
         from: Rows<'_>,
         to: &mut RowsMut<'_>,
         old: Old,
     ) -> Result<(), ShapeError> {
-        exact(coefficients.len(), from.count() * to.count())?;
+        coefficients.check(to.count(), from.count())?;
         exact(from.row_len(), to.row_len())?;
         let add = old == Old::Added;
         match self.0 {

@@ -96,6 +96,7 @@ mod encoder;
 mod erasure;
 pub mod field;
 mod kernel;
+mod matrix;
 mod portable;
 mod rows;
 mod simd;

@@ -6,6 +6,7 @@
 //! sources. For four sources at a time all 16 possible sums are tabulated once, and every plane of
 //! every output takes its sum from the table with one look-up (the "method of the four Russians").
 
+use crate::matrix::Matrix;
 use crate::rows::{Rows, RowsMut};
 
 /// Words of 8 bytes in a column.
@@ -28,13 +29,13 @@ type Tables = [[Column; 1 << GROUP]; GROUPS];
 type Subsets = [u32; GROUPS];
 
 /// `to[j] (+)= sum over i of coefficients[j][i] * from[i]`; sizes are checked by the caller.
-pub(crate) fn combine(coefficients: &[u8], from: &Rows<'_>, to: &mut RowsMut<'_>, add: bool) {
+pub(crate) fn combine(coefficients: Matrix<'_>, from: &Rows<'_>, to: &mut RowsMut<'_>, add: bool) {
     let count = from.count();
     for source in (0..count).step_by(SOURCES) {
         let add = add || source > 0;
         for output in (0..to.count()).step_by(OUTPUTS) {
             let outputs = OUTPUTS.min(to.count() - output);
-            let subsets = subsets_of(coefficients, count, source, output, outputs);
+            let subsets = subsets_of(coefficients, source, output, outputs);
             for at in (0..from.row_len()).step_by(BYTES) {
                 let tables = tabulate(|i| column_at(from.row(source + i), at));
                 for (offset, subsets) in subsets.iter().enumerate().take(outputs) {
@@ -46,8 +47,8 @@ pub(crate) fn combine(coefficients: &[u8], from: &Rows<'_>, to: &mut RowsMut<'_>
     }
 }
 
-/// `rows[j] = sum over i of coefficients[j][i] * rows[i]`; sizes are checked by the caller.
-pub(crate) fn combine_in_place(coefficients: &[u8], rows: &mut RowsMut<'_>) {
+/// `rows[order[j]] = sum over i of coefficients[j][i] * rows[i]`; sizes are checked by the caller.
+pub(crate) fn combine_in_place(coefficients: Matrix<'_>, rows: &mut RowsMut<'_>, order: &[u8]) {
     let count = rows.count();
     let mut old = [[0u64; WORDS]; crate::rows::MAX_ROWS];
     for at in (0..rows.row_len()).step_by(BYTES) {
@@ -56,14 +57,10 @@ pub(crate) fn combine_in_place(coefficients: &[u8], rows: &mut RowsMut<'_>) {
         }
         for source in (0..count).step_by(SOURCES) {
             let tables = tabulate(|i| old.get(source + i).copied().unwrap_or_default());
-            for output in 0..count {
-                let subsets = subsets_of(coefficients, count, source, output, 1);
-                write(
-                    rows.row_mut(output),
-                    at,
-                    evaluate(&tables, &subsets[0]),
-                    source > 0,
-                );
+            for (output, &row) in order.iter().enumerate() {
+                let subsets = subsets_of(coefficients, source, output, 1);
+                let sum = evaluate(&tables, &subsets[0]);
+                write(rows.row_mut(row.into()), at, sum, source > 0);
             }
         }
     }
@@ -76,10 +73,10 @@ pub(crate) fn reduce(factors: &[u8], rows: &[u8], to: &mut [u8]) {
         return;
     }
     for (factors, rows) in factors.chunks(SOURCES).zip(rows.chunks(len * SOURCES)) {
-        let subsets = subsets_of(factors, factors.len(), 0, 0, 1);
+        let subsets = subsets_of_row(factors);
         for at in (0..len).step_by(BYTES) {
             let tables = tabulate(|i| column_at(rows.chunks_exact(len).nth(i), at));
-            write(Some(to), at, evaluate(&tables, &subsets[0]), true);
+            write(Some(to), at, evaluate(&tables, &subsets), true);
         }
     }
 }
@@ -155,26 +152,29 @@ fn write(row: Option<&mut [u8]>, at: usize, sum: Column, add: bool) {
 
 /// The subsets that the given outputs need of the sources from `source` on.
 fn subsets_of(
-    coefficients: &[u8],
-    count: usize,
+    coefficients: Matrix<'_>,
     source: usize,
     output: usize,
     outputs: usize,
 ) -> [Subsets; OUTPUTS] {
     let mut all = [[0; GROUPS]; OUTPUTS];
     for (offset, subsets) in all.iter_mut().enumerate().take(outputs) {
-        let row = coefficients
-            .get((output + offset) * count..)
-            .unwrap_or_default();
-        let row = row.get(source..count).unwrap_or_default();
-        for (subset, group) in subsets.iter_mut().zip(row.chunks(GROUP)) {
-            *subset = group
-                .iter()
-                .rev()
-                .fold(0, |subset, &c| subset << 1 | spread(c));
-        }
+        let row = coefficients.row(output + offset);
+        *subsets = subsets_of_row(row.get(source..).unwrap_or_default());
     }
     all
+}
+
+/// The subsets of up to [`SOURCES`] sources for one output.
+fn subsets_of_row(coefficients: &[u8]) -> Subsets {
+    let mut subsets = [0; GROUPS];
+    for (subset, group) in subsets.iter_mut().zip(coefficients.chunks(GROUP)) {
+        *subset = group
+            .iter()
+            .rev()
+            .fold(0, |subset, &c| subset << 1 | spread(c));
+    }
+    subsets
 }
 
 /// Moves bit b to bit 4b.

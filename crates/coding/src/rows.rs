@@ -5,6 +5,17 @@ use core::fmt;
 /// Most rows that a view, a batch or an erasure code may have: the number of field elements.
 pub const MAX_ROWS: usize = 256;
 
+/// 0, 1, 2, ...
+pub(crate) static INDICES: [u8; MAX_ROWS] = {
+    let mut indices = [0; MAX_ROWS];
+    let mut index = 0;
+    while index < MAX_ROWS {
+        indices[index] = index as u8;
+        index += 1;
+    }
+    indices
+};
+
 /// Why buffers and numbers given by the caller do not fit each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShapeError {
@@ -283,11 +294,15 @@ impl<'a> RowsMut<'a> {
     }
 
     /// Only the packets with the listed indices, in that order.
-    pub fn select(self, selection: &'a [u8]) -> Result<Self, ShapeError> {
+    pub fn select<'b>(self, selection: &'b [u8]) -> Result<RowsMut<'b>, ShapeError>
+    where
+        'a: 'b,
+    {
         self.shape.check_selection(selection)?;
-        Ok(Self {
+        Ok(RowsMut {
+            data: self.data,
+            shape: self.shape,
             selection: Some(selection),
-            ..self
         })
     }
 
@@ -333,6 +348,14 @@ impl<'a> RowsMut<'a> {
     #[inline]
     pub(crate) fn start(&self, index: usize) -> Option<usize> {
         self.shape.start(self.selection, index)
+    }
+
+    /// Which packet of the buffer is at `index` of the view.
+    pub(crate) fn index(&self, index: usize) -> Option<u8> {
+        match self.selection {
+            Some(selection) => selection.get(index).copied(),
+            None => u8::try_from(index).ok(),
+        }
     }
 
     /// The whole buffer.

@@ -4,7 +4,12 @@
 //! bytes per second it multiplies and adds in GF(2^8) if nothing but registers is involved. Then
 //! every operation is timed on every kernel: 51 samples of about half a millisecond each, of which
 //! the best and the median are printed. Short samples keep a busy machine out of the best ones.
-#![allow(unsafe_code)] // the roof is measured with given instructions
+#![allow(unsafe_code, reason = "the roof is measured with given instructions")]
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a benchmark has a clock"
+)]
 
 mod measure;
 mod roof;
@@ -99,7 +104,7 @@ fn batch(report: &mut Report, kernel: Kernel, shape: Shape, note: &str) {
     let to = RowsMut::new(shape, out.bytes_mut()).expect("room");
     encoder.encode_many(&vectors, to).expect("sizes fit");
     let mut decoded = measure::Aligned::random(shape.bytes());
-    report.rate(
+    let ran = report.rate(
         &format!("decode: rank and sources{note}"),
         macs,
         source_bytes,
@@ -114,10 +119,12 @@ fn batch(report: &mut Report, kernel: Kernel, shape: Shape, note: &str) {
             basis.solve(from, to).expect("full rank");
         },
     );
-    assert!(
-        decoded.bytes()[..LEN] == sources.bytes()[..LEN],
-        "decoding is wrong"
-    );
+    if ran {
+        assert!(
+            decoded.bytes()[..LEN] == sources.bytes()[..LEN],
+            "decoding is wrong"
+        );
+    }
     let received = out.bytes().to_vec();
     report.rate(
         &format!("decode: insert and decode_into{note}"),

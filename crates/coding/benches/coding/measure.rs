@@ -101,10 +101,10 @@ impl Report {
     }
 
     /// Times an operation of so many multiply-adds that handles so many bytes of source data. The
-    /// rates are those of the median.
-    pub fn rate(&self, name: &str, macs: usize, bytes: usize, operation: impl FnMut()) {
+    /// rates are those of the median. `false`: filtered out.
+    pub fn rate(&self, name: &str, macs: usize, bytes: usize, operation: impl FnMut()) -> bool {
         let Some((best, median)) = self.measure(name, operation) else {
-            return;
+            return false;
         };
         let share = |roof: f64| format!("{:.0} %", 100.0 * macs as f64 / median / roof);
         println!(
@@ -116,6 +116,7 @@ impl Report {
             macs as f64 / median,
             self.roof.of(&self.section).map_or("-".to_owned(), share),
         );
+        true
     }
 
     /// Times an operation that has no rate.

@@ -1,0 +1,91 @@
+//! Turns the engine into functions for one instruction set.
+
+/// Compiles the engine for one kind of lanes.
+macro_rules! compile {
+    ($name:ident, $lanes:ty, $features:literal) => {
+        pub(in crate::simd) mod $name {
+            use super::super::{Job, many, single, span};
+            use super::*;
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn combine(job: &Job<'_>) {
+                // SAFETY: passed on to the caller.
+                unsafe { many::combine::<$lanes>(job) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn combine_one(
+                factors: &[u8],
+                from: &[*const u8],
+                to: (*mut u8, usize, bool),
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { single::combine_one::<$lanes>(factors, from, to) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn reduce(factors: &[u8], rows: *const u8, len: usize, to: *mut u8) {
+                // SAFETY: passed on to the caller.
+                unsafe { single::reduce::<$lanes>(factors, rows, len, to) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn insert(
+                vector: &[u8],
+                pivots: &[u8],
+                rows: *mut u8,
+                len: usize,
+            ) -> Option<Option<u8>> {
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    Some(
+                        match len / <$lanes>::BYTES * usize::from(len % <$lanes>::BYTES == 0) {
+                            1 => span::insert::<$lanes, 1>(vector, pivots, rows),
+                            2 => span::insert::<$lanes, 2>(vector, pivots, rows),
+                            4 => span::insert::<$lanes, 4>(vector, pivots, rows),
+                            _ => return None,
+                        },
+                    )
+                }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn probe(
+                vector: &[u8],
+                pivots: &[u8],
+                rows: *const u8,
+                len: usize,
+            ) -> Option<Option<u8>> {
+                // SAFETY: passed on to the caller.
+                let first = unsafe {
+                    match len / <$lanes>::BYTES * usize::from(len % <$lanes>::BYTES == 0) {
+                        1 => span::residue::<$lanes, 1>(vector, pivots, rows).map(|r| r.1),
+                        2 => span::residue::<$lanes, 2>(vector, pivots, rows).map(|r| r.1),
+                        4 => span::residue::<$lanes, 4>(vector, pivots, rows).map(|r| r.1),
+                        _ => return None,
+                    }
+                };
+                Some(first.map(|(pivot, _)| pivot))
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn scale(factor: u8, data: *mut u8, len: usize) {
+                // SAFETY: passed on to the caller.
+                unsafe { span::scale::<$lanes>(factor, data, len) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn eliminate(
+                rows: *mut u8,
+                count: usize,
+                len: usize,
+                column: usize,
+                pivot: *const u8,
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { span::eliminate::<$lanes>(rows, count, len, column, pivot) }
+            }
+        }
+    };
+}
+pub(super) use compile;

@@ -1,0 +1,152 @@
+//! What the engine needs of an instruction set.
+
+/// Aligned so that no register straddles a cache line.
+#[repr(align(64))]
+pub(super) struct Aligned<T>(pub T);
+
+/// A register of bytes and how to multiply it.
+///
+/// # Safety
+///
+/// All functions need the instructions of the implementing type. Loads and stores need pointers
+/// valid for [`BYTES`](Self::BYTES), or for the stated number of bytes.
+pub(super) trait Lanes: Sized {
+    /// Bytes in a register.
+    const BYTES: usize;
+    /// Outputs in a group: two accumulators for each must fit the register file.
+    const OUTPUTS: usize;
+    /// Loads and stores of part of a register are cheap.
+    const MASKED: bool;
+    /// Products of two sources are added to a sum in one go.
+    const PAIRED: bool;
+    /// A register.
+    type Vector: Copy;
+    /// A register of source bytes, ready to be multiplied.
+    type Source: Copy;
+    /// A coefficient in registers.
+    type Factor: Copy;
+    /// A coefficient in memory: what [`factor`](Self::factor) loads fastest.
+    type Prepared: Copy;
+
+    unsafe fn zero() -> Self::Vector;
+    unsafe fn load(from: *const u8) -> Self::Vector;
+    unsafe fn store(to: *mut u8, vector: Self::Vector);
+    unsafe fn xor(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    unsafe fn source(vector: Self::Vector) -> Self::Source;
+    unsafe fn factor(prepared: *const Self::Prepared) -> Self::Factor;
+    unsafe fn prepared(coefficient: u8) -> Self::Prepared;
+    unsafe fn mul(source: Self::Source, factor: Self::Factor) -> Self::Vector;
+
+    /// The first `count` bytes (0 to `BYTES`), and zeros.
+    #[inline(always)]
+    unsafe fn load_part(from: *const u8, count: usize) -> Self::Vector {
+        let mut bytes = [0; 64];
+        // SAFETY: `from` is valid for `count` bytes, `bytes` for `BYTES`, at most 64.
+        unsafe {
+            core::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), count.min(Self::BYTES));
+            Self::load(bytes.as_ptr())
+        }
+    }
+
+    /// Stores the first `count` bytes (0 to `BYTES`).
+    #[inline(always)]
+    unsafe fn store_part(to: *mut u8, count: usize, vector: Self::Vector) {
+        let mut bytes = [0; 64];
+        // SAFETY: as above.
+        unsafe {
+            Self::store(bytes.as_mut_ptr(), vector);
+            core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count.min(Self::BYTES));
+        }
+    }
+
+    /// Stores a register, or adds it to what is there.
+    #[inline(always)]
+    unsafe fn put(sum: Self::Vector, to: *mut u8, add: bool) {
+        // SAFETY: one register can be read and written.
+        unsafe {
+            Self::store(
+                to,
+                if add {
+                    Self::xor(sum, Self::load(to))
+                } else {
+                    sum
+                },
+            )
+        }
+    }
+
+    /// As [`put`](Self::put) for the first `count` bytes.
+    #[inline(always)]
+    unsafe fn put_part(sum: Self::Vector, to: *mut u8, count: usize, add: bool) {
+        // SAFETY: `count` bytes can be read and written.
+        unsafe {
+            let sum = if add {
+                Self::xor(sum, Self::load_part(to, count))
+            } else {
+                sum
+            };
+            Self::store_part(to, count, sum);
+        }
+    }
+
+    /// A coefficient that is in no hurry.
+    #[inline(always)]
+    unsafe fn factor_of(coefficient: u8) -> Self::Factor {
+        // SAFETY: the pointer is to a live local.
+        unsafe {
+            let prepared = Self::prepared(coefficient);
+            Self::factor(&raw const prepared)
+        }
+    }
+
+    /// `sum + x * f`.
+    #[inline(always)]
+    unsafe fn mul_add(sum: Self::Vector, x: Self::Source, f: Self::Factor) -> Self::Vector {
+        // SAFETY: the caller has the instructions.
+        unsafe { Self::xor(sum, Self::mul(x, f)) }
+    }
+
+    /// `sum + x * f + y * g`.
+    #[inline(always)]
+    unsafe fn mul_add_pair(
+        sum: Self::Vector,
+        (x, f): (Self::Source, Self::Factor),
+        (y, g): (Self::Source, Self::Factor),
+    ) -> Self::Vector {
+        // SAFETY: the caller has the instructions.
+        unsafe { Self::mul_add(Self::mul_add(sum, x, f), y, g) }
+    }
+
+    /// Prepares the coefficients of a group of outputs: that of source s and output o is read at
+    /// `coefficients + o * stride + s` and written at `into + s * outputs + o`. `into` has room
+    /// for a multiple of 8 sources.
+    #[inline(always)]
+    unsafe fn prepare(
+        coefficients: (*const u8, usize),
+        sources: usize,
+        outputs: usize,
+        into: *mut Self::Prepared,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe { prepare_by_table::<Self>(coefficients, sources, outputs, into) }
+    }
+}
+
+/// One coefficient after the other.
+#[inline(always)]
+pub(super) unsafe fn prepare_by_table<V: Lanes>(
+    (coefficients, stride): (*const u8, usize),
+    sources: usize,
+    outputs: usize,
+    into: *mut V::Prepared,
+) {
+    for output in 0..outputs {
+        for source in 0..sources {
+            // SAFETY: both offsets are inside the matrix that the caller describes.
+            unsafe {
+                let coefficient = *coefficients.add(output * stride + source);
+                *into.add(source * outputs + output) = V::prepared(coefficient);
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Many outputs: a matrix times packets, column by column, group by group.
+
+use core::mem::MaybeUninit;
+use core::ops::Range;
+
+use super::Job;
+use super::lanes::{Aligned, Lanes};
+use crate::rows::MAX_ROWS;
+
+/// Coefficients prepared at a time; enough for 8 outputs of [`MAX_ROWS`] sources.
+const PREPARED: usize = 8 * MAX_ROWS;
+
+/// Part of the packets, one or two registers wide.
+#[derive(Clone, Copy)]
+struct Column {
+    /// Offset of the loads in each source.
+    load: usize,
+    /// Offset of the stores in each destination.
+    store: usize,
+    /// Leading bytes of the result that are not stored: another column has them.
+    skip: usize,
+    /// Bytes to store.
+    width: usize,
+}
+
+/// Carries out a job of any number of outputs.
+#[inline(always)]
+pub(super) unsafe fn combine<V: Lanes>(job: &Job<'_>) {
+    let mut prepared = MaybeUninit::<Aligned<[u64; PREPARED]>>::uninit();
+    let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
+    // Outputs whose coefficients fit the buffer: a multiple of 8, and at least 8.
+    let block = (PREPARED / job.from.len().next_multiple_of(8)) & !7;
+    let short = !V::MASKED && job.len < V::BYTES;
+    // SAFETY: the job's pointers are valid for its length; `prepared` has room for a block.
+    unsafe {
+        if job.in_place || short {
+            for at in (0..job.len).step_by(2 * V::BYTES) {
+                packed_column::<V>(job, at, block, prepared);
+            }
+            return;
+        }
+        for first in (0..job.to.len()).step_by(block) {
+            let outputs = first..job.to.len().min(first + block);
+            prepare_block::<V>(job, outputs.clone(), prepared);
+            columns::<V>(job, outputs, prepared);
+        }
+    }
+}
+
+/// All columns of a block of outputs.
+#[inline(always)]
+unsafe fn columns<V: Lanes>(job: &Job<'_>, outputs: Range<usize>, prepared: *const V::Prepared) {
+    let column = |at, width| Column {
+        load: at,
+        store: at,
+        skip: 0,
+        width,
+    };
+    let outputs = || outputs.clone();
+    let mut at = 0;
+    // SAFETY: as for the job; every column ends within it.
+    unsafe {
+        while job.len - at >= 2 * V::BYTES {
+            let column = column(at, 2 * V::BYTES);
+            groups::<V, 2, true>(job, job.from, outputs(), column, prepared);
+            at += 2 * V::BYTES;
+        }
+        if V::MASKED {
+            let rest = job.len - at;
+            if rest > V::BYTES {
+                groups::<V, 2, false>(job, job.from, outputs(), column(at, rest), prepared);
+            } else if rest > 0 {
+                groups::<V, 1, false>(job, job.from, outputs(), column(at, rest), prepared);
+            }
+            return;
+        }
+        if job.len - at >= V::BYTES {
+            groups::<V, 1, true>(job, job.from, outputs(), column(at, V::BYTES), prepared);
+            at += V::BYTES;
+        }
+        let rest = job.len - at;
+        if rest > 0 {
+            // A full register that ends with the packet.
+            let skip = V::BYTES - rest;
+            let column = Column {
+                load: at - skip,
+                store: at,
+                skip,
+                width: rest,
+            };
+            groups::<V, 1, true>(job, job.from, outputs(), column, prepared);
+        }
+    }
+}
+
+/// One column whose sources are first copied together, for all outputs.
+#[inline(always)]
+unsafe fn packed_column<V: Lanes>(
+    job: &Job<'_>,
+    at: usize,
+    block: usize,
+    prepared: *mut V::Prepared,
+) {
+    let mut pack = MaybeUninit::<Aligned<[u8; 128 * MAX_ROWS]>>::uninit();
+    let pack = pack.as_mut_ptr().cast::<u8>();
+    let mut from = [core::ptr::null::<u8>(); MAX_ROWS];
+    let width = (job.len - at).min(2 * V::BYTES);
+    // SAFETY: `2 * BYTES` is at most 128; each source has `width` bytes at `at`.
+    unsafe {
+        for (index, (from, source)) in from.iter_mut().zip(job.from).enumerate() {
+            let source = source.add(at);
+            *from = pack.add(index * 2 * V::BYTES);
+            let row = from.cast_mut();
+            if width == 2 * V::BYTES {
+                V::store(row, V::load(source));
+                V::store(row.add(V::BYTES), V::load(source.add(V::BYTES)));
+            } else {
+                let first = width.min(V::BYTES);
+                V::store(row, V::load_part(source, first));
+                let second = V::load_part(source.add(first), width - first);
+                V::store(row.add(V::BYTES), second);
+            }
+        }
+        let from = &from[..job.from.len()];
+        let column = Column {
+            load: 0,
+            store: at,
+            skip: 0,
+            width,
+        };
+        for first in (0..job.to.len()).step_by(block) {
+            let outputs = first..job.to.len().min(first + block);
+            if at == 0 || job.to.len() > block {
+                prepare_block::<V>(job, outputs.clone(), prepared);
+            }
+            groups::<V, 2, true>(job, from, outputs, column, prepared);
+        }
+    }
+}
+
+/// The size of the group that starts with `left` outputs still to do.
+#[inline(always)]
+fn group_size<V: Lanes>(left: usize) -> usize {
+    match left {
+        8.. if V::OUTPUTS >= 8 => 8,
+        4.. => 4,
+        2.. => 2,
+        _ => 1,
+    }
+}
+
+#[inline(always)]
+unsafe fn prepare_block<V: Lanes>(
+    job: &Job<'_>,
+    outputs: Range<usize>,
+    prepared: *mut V::Prepared,
+) {
+    let sources = job.from.len();
+    let mut output = outputs.start;
+    let mut into = prepared;
+    while output < outputs.end {
+        let size = group_size::<V>(outputs.end - output);
+        let coefficients = (
+            job.coefficients.row(output).as_ptr(),
+            job.coefficients.stride(),
+        );
+        // SAFETY: the matrix has a row of `sources` coefficients for each output.
+        unsafe {
+            V::prepare(coefficients, sources, size, into);
+            into = into.add(sources.next_multiple_of(8) * size);
+        }
+        output += size;
+    }
+}
+
+/// All outputs of a block in one column.
+#[inline(always)]
+unsafe fn groups<V: Lanes, const W: usize, const FULL: bool>(
+    job: &Job<'_>,
+    from: &[*const u8],
+    outputs: Range<usize>,
+    column: Column,
+    prepared: *const V::Prepared,
+) {
+    let mut to = &job.to[outputs];
+    let mut prepared = prepared;
+    while !to.is_empty() {
+        let size = group_size::<V>(to.len());
+        // SAFETY: as for the job.
+        unsafe {
+            match size {
+                8 => tile::<V, 8, W, FULL>(from, prepared, to, column, job.add),
+                4 => tile::<V, 4, W, FULL>(from, prepared, to, column, job.add),
+                2 => tile::<V, 2, W, FULL>(from, prepared, to, column, job.add),
+                _ => tile::<V, 1, W, FULL>(from, prepared, to, column, job.add),
+            }
+            prepared = prepared.add(from.len().next_multiple_of(8) * size);
+        }
+        to = &to[size..];
+    }
+}
+
+/// `O` outputs of one column of `W` registers: the inner loop. Unless `FULL`, only the column's
+/// width is read.
+#[inline(always)]
+unsafe fn tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
+    from: &[*const u8],
+    prepared: *const V::Prepared,
+    to: &[*mut u8],
+    column: Column,
+    add: bool,
+) {
+    // SAFETY: as for the job; `prepared` holds `O` coefficients for each source.
+    unsafe {
+        let mut sums = [[V::zero(); W]; O];
+        let (pairs, last) = from.as_chunks::<2>();
+        let (pairs, last) = if V::PAIRED {
+            (pairs, last)
+        } else {
+            (&[][..], from)
+        };
+        let mut factors = prepared;
+        for &[x, y] in pairs {
+            let x = load::<V, W, FULL>(x.add(column.load), column.width);
+            let y = load::<V, W, FULL>(y.add(column.load), column.width);
+            for (output, sums) in sums.iter_mut().enumerate() {
+                let f = V::factor(factors.add(output));
+                let g = V::factor(factors.add(O + output));
+                for (index, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::mul_add_pair(*sum, (x[index], f), (y[index], g));
+                }
+            }
+            factors = factors.add(2 * O);
+        }
+        for &x in last {
+            let x = load::<V, W, FULL>(x.add(column.load), column.width);
+            for (output, sums) in sums.iter_mut().enumerate() {
+                let f = V::factor(factors.add(output));
+                for (sum, &x) in sums.iter_mut().zip(&x) {
+                    *sum = V::mul_add(*sum, x, f);
+                }
+            }
+            factors = factors.add(O);
+        }
+        for (sums, to) in sums.into_iter().zip(to) {
+            emit::<V, W>(sums, to.add(column.store), column, add);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn load<V: Lanes, const W: usize, const FULL: bool>(
+    from: *const u8,
+    width: usize,
+) -> [V::Source; W] {
+    // SAFETY: `W` registers, or `width` bytes, can be read.
+    core::array::from_fn(
+        #[inline(always)]
+        |index| unsafe {
+            let at = index * V::BYTES;
+            let from = from.wrapping_add(at);
+            let whole = FULL || index + 1 < W;
+            V::source(if whole {
+                V::load(from)
+            } else {
+                V::load_part(from, width - at)
+            })
+        },
+    )
+}
+
+/// Stores a finished column of one output.
+#[inline(always)]
+unsafe fn emit<V: Lanes, const W: usize>(
+    sums: [V::Vector; W],
+    to: *mut u8,
+    column: Column,
+    add: bool,
+) {
+    let last = (W - 1) * V::BYTES;
+    // SAFETY: `width` bytes can be written.
+    unsafe {
+        if column.width == W * V::BYTES {
+            for (index, sum) in sums.into_iter().enumerate() {
+                V::put(sum, to.add(index * V::BYTES), add);
+            }
+        } else if V::MASKED && column.width > last {
+            for (index, sum) in sums.into_iter().enumerate().take(W - 1) {
+                V::put(sum, to.add(index * V::BYTES), add);
+            }
+            V::put_part(sums[W - 1], to.add(last), column.width - last, add);
+        } else {
+            let mut bytes = [0; 128];
+            for (index, sum) in sums.into_iter().enumerate() {
+                V::store(bytes.as_mut_ptr().add(index * V::BYTES), sum);
+            }
+            for index in 0..column.width {
+                let new = *bytes.as_ptr().add(column.skip + index);
+                *to.add(index) = if add { *to.add(index) ^ new } else { new };
+            }
+        }
+    }
+}

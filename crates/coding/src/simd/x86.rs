@@ -1,0 +1,376 @@
+//! The registers of x86-64.
+
+use core::arch::x86_64::*;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::Path;
+use super::compile::compile;
+use super::lanes::{Lanes, prepare_by_table};
+use crate::field::{AFFINE, AFFINE_BYTES, NIBBLES};
+
+/// Set in the answer of [`supported`] once the processor has been asked.
+const ASKED: u8 = 1 << 7;
+
+pub(super) const fn bit(path: Path) -> u8 {
+    match path {
+        Path::Ssse3 => 1,
+        Path::Avx2 => 2,
+        Path::Gfni256 => 4,
+        Path::Gfni512 => 8,
+        Path::Portable | Path::Neon => 0,
+    }
+}
+
+/// The [`bit`]s of the paths that work here.
+pub(super) fn supported() -> u8 {
+    static SUPPORTED: AtomicU8 = AtomicU8::new(0);
+    let known = SUPPORTED.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    let found = ask() | ASKED;
+    SUPPORTED.store(found, Ordering::Relaxed);
+    found
+}
+
+/// Asks the processor what it can do, and by XCR0 which registers the operating system saves.
+/// Bit numbers: Intel SDM volume 2A, CPUID; volume 1, XCR0.
+#[cold]
+fn ask() -> u8 {
+    let all = |word: u32, bits: &[u32]| bits.iter().all(|bit| word >> bit & 1 == 1);
+    if __cpuid(0).eax < 7 {
+        return 0;
+    }
+    let one = __cpuid(1).ecx;
+    let seven = __cpuid_count(7, 0);
+    let mut found = 0;
+    if all(one, &[9]) {
+        found |= bit(Path::Ssse3);
+    }
+    let osxsave = all(one, &[26, 27, 28]);
+    // SAFETY: OSXSAVE (bit 27) says that XGETBV exists and is enabled.
+    let saved = if osxsave { unsafe { xcr0() } } else { 0 };
+    let gfni = all(seven.ecx, &[8]);
+    if all(saved, &[1, 2]) && all(seven.ebx, &[5]) {
+        found |= bit(Path::Avx2);
+        if gfni {
+            found |= bit(Path::Gfni256);
+        }
+        // F, DQ, BW, VL; VBMI.
+        let avx512 = all(seven.ebx, &[16, 17, 30, 31]) && all(seven.ecx, &[1]);
+        if gfni && avx512 && all(saved, &[5, 6, 7]) {
+            found |= bit(Path::Gfni512);
+        }
+    }
+    found
+}
+
+#[target_feature(enable = "xsave")]
+unsafe fn xcr0() -> u32 {
+    // SAFETY: the caller knows that the instruction is enabled.
+    unsafe { _xgetbv(0) as u32 }
+}
+
+/// Two shuffles look up the products of the low and the high half of each byte.
+macro_rules! shuffle_lanes {
+    ($name:ident, $vector:ty, $bytes:literal, $load:ident, $store:ident, $set1:ident, $zero:ident,
+     $and:ident, $xor:ident, $shift:ident, $shuffle:ident, $table:expr) => {
+        pub(super) struct $name;
+
+        impl Lanes for $name {
+            const BYTES: usize = $bytes;
+            const OUTPUTS: usize = 4;
+            const MASKED: bool = false;
+            const PAIRED: bool = false;
+            type Vector = $vector;
+            type Source = ($vector, $vector);
+            type Factor = ($vector, $vector);
+            type Prepared = u8;
+
+            #[inline(always)]
+            unsafe fn zero() -> $vector {
+                // SAFETY: the caller has the instructions, here and below.
+                unsafe { $zero() }
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const u8) -> $vector {
+                // SAFETY: a whole register can be read.
+                unsafe { $load(from.cast()) }
+            }
+            #[inline(always)]
+            unsafe fn store(to: *mut u8, vector: $vector) {
+                // SAFETY: a whole register can be written.
+                unsafe { $store(to.cast(), vector) }
+            }
+            #[inline(always)]
+            unsafe fn xor(a: $vector, b: $vector) -> $vector {
+                // SAFETY: see `zero`.
+                unsafe { $xor(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn source(vector: $vector) -> Self::Source {
+                // SAFETY: see `zero`.
+                unsafe {
+                    let half = $set1(15);
+                    ($and(vector, half), $and($shift::<4>(vector), half))
+                }
+            }
+            #[inline(always)]
+            unsafe fn prepared(coefficient: u8) -> u8 {
+                coefficient
+            }
+            #[inline(always)]
+            unsafe fn factor(prepared: *const u8) -> Self::Factor {
+                // SAFETY: each entry of the table is two halves of 16 bytes.
+                unsafe {
+                    let halves = NIBBLES.0.as_ptr().add((*prepared).into()).cast::<__m128i>();
+                    ($table(halves), $table(halves.add(1)))
+                }
+            }
+            #[inline(always)]
+            unsafe fn mul(x: Self::Source, f: Self::Factor) -> $vector {
+                // SAFETY: see `zero`.
+                unsafe { $xor($shuffle(f.0, x.0), $shuffle(f.1, x.1)) }
+            }
+        }
+    };
+}
+
+shuffle_lanes!(
+    Ssse3,
+    __m128i,
+    16,
+    _mm_loadu_si128,
+    _mm_storeu_si128,
+    _mm_set1_epi8,
+    _mm_setzero_si128,
+    _mm_and_si128,
+    _mm_xor_si128,
+    _mm_srli_epi64,
+    _mm_shuffle_epi8,
+    |half| _mm_load_si128(half)
+);
+shuffle_lanes!(
+    Avx2,
+    __m256i,
+    32,
+    _mm256_loadu_si256,
+    _mm256_storeu_si256,
+    _mm256_set1_epi8,
+    _mm256_setzero_si256,
+    _mm256_and_si256,
+    _mm256_xor_si256,
+    _mm256_srli_epi64,
+    _mm256_shuffle_epi8,
+    |half| _mm256_broadcastsi128_si256(_mm_load_si128(half))
+);
+compile!(ssse3, Ssse3, "ssse3");
+compile!(avx2, Avx2, "avx2");
+
+/// The affine instruction on 32-byte registers.
+pub(super) struct Gfni256;
+
+impl Lanes for Gfni256 {
+    const BYTES: usize = 32;
+    const OUTPUTS: usize = 4;
+    const MASKED: bool = false;
+    const PAIRED: bool = false;
+    type Vector = __m256i;
+    type Source = __m256i;
+    type Factor = __m256i;
+    type Prepared = u64;
+
+    #[inline(always)]
+    unsafe fn zero() -> __m256i {
+        // SAFETY: the caller has the instructions, here and below.
+        unsafe { _mm256_setzero_si256() }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> __m256i {
+        // SAFETY: a whole register can be read.
+        unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(to: *mut u8, vector: __m256i) {
+        // SAFETY: a whole register can be written.
+        unsafe { _mm256_storeu_si256(to.cast(), vector) }
+    }
+    #[inline(always)]
+    unsafe fn xor(a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: see `zero`.
+        unsafe { _mm256_xor_si256(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn source(vector: __m256i) -> __m256i {
+        vector
+    }
+    #[inline(always)]
+    unsafe fn prepared(coefficient: u8) -> u64 {
+        AFFINE[usize::from(coefficient)]
+    }
+    #[inline(always)]
+    unsafe fn factor(prepared: *const u64) -> __m256i {
+        // SAFETY: the pointer is valid.
+        unsafe { _mm256_set1_epi64x(prepared.read().cast_signed()) }
+    }
+    #[inline(always)]
+    unsafe fn mul(x: __m256i, f: __m256i) -> __m256i {
+        // SAFETY: see `zero`.
+        unsafe { _mm256_gf2p8affine_epi64_epi8::<0>(x, f) }
+    }
+}
+compile!(gfni256, Gfni256, "avx2,gfni");
+
+/// The affine instruction on 64-byte registers.
+pub(super) struct Gfni512;
+
+impl Lanes for Gfni512 {
+    const BYTES: usize = 64;
+    const OUTPUTS: usize = 8;
+    const MASKED: bool = true;
+    const PAIRED: bool = true;
+    type Vector = __m512i;
+    type Source = __m512i;
+    type Factor = __m512i;
+    type Prepared = u64;
+
+    #[inline(always)]
+    unsafe fn zero() -> __m512i {
+        // SAFETY: the caller has the instructions, here and below.
+        unsafe { _mm512_setzero_si512() }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> __m512i {
+        // SAFETY: a whole register can be read.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(to: *mut u8, vector: __m512i) {
+        // SAFETY: a whole register can be written.
+        unsafe { _mm512_storeu_si512(to.cast(), vector) }
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const u8, count: usize) -> __m512i {
+        // SAFETY: bytes that the mask leaves out are not touched.
+        unsafe { _mm512_maskz_loadu_epi8(_bzhi_u64(u64::MAX, count as u32), from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store_part(to: *mut u8, count: usize, vector: __m512i) {
+        // SAFETY: bytes that the mask leaves out are not touched.
+        unsafe {
+            _mm512_mask_storeu_epi8(to.cast(), _bzhi_u64(u64::MAX, count as u32), vector);
+        }
+    }
+    #[inline(always)]
+    unsafe fn xor(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see `zero`.
+        unsafe { _mm512_xor_si512(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn source(vector: __m512i) -> __m512i {
+        vector
+    }
+    #[inline(always)]
+    unsafe fn prepared(coefficient: u8) -> u64 {
+        AFFINE[usize::from(coefficient)]
+    }
+    #[inline(always)]
+    unsafe fn factor(prepared: *const u64) -> __m512i {
+        // SAFETY: the pointer is valid.
+        unsafe { _mm512_set1_epi64(prepared.read().cast_signed()) }
+    }
+    #[inline(always)]
+    unsafe fn mul(x: __m512i, f: __m512i) -> __m512i {
+        // SAFETY: see `zero`.
+        unsafe { _mm512_gf2p8affine_epi64_epi8::<0>(x, f) }
+    }
+    /// Eight sources and eight outputs at a time, by the affine instruction itself.
+    #[inline(always)]
+    unsafe fn prepare(
+        (coefficients, stride): (*const u8, usize),
+        sources: usize,
+        outputs: usize,
+        into: *mut u64,
+    ) {
+        // SAFETY: rows of `sources` coefficients are read, and `into` has room for a multiple
+        // of 8 sources.
+        unsafe {
+            let by_bytes = _mm512_loadu_si512(AFFINE_BYTES.as_ptr().cast());
+            let transpose = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
+            // The matrices of eight coefficients. Lane p of the product is byte p of each.
+            let matrices = |eight: u64| {
+                let eight = _mm512_set1_epi64(eight.cast_signed());
+                let bytes = _mm512_gf2p8affine_epi64_epi8::<0>(eight, by_bytes);
+                _mm512_permutexvar_epi8(transpose, bytes)
+            };
+            if outputs == 1 {
+                for source in (0..sources).step_by(8) {
+                    let from = coefficients.add(source);
+                    let eight = matrices(up_to_eight(from, sources - source));
+                    _mm512_storeu_si512(into.add(source).cast(), eight);
+                }
+                return;
+            }
+            if outputs != 8 {
+                return prepare_by_table::<Self>((coefficients, stride), sources, outputs, into);
+            }
+            for source in (0..sources).step_by(8) {
+                let mut block = [0u64; 8];
+                for (output, row) in block.iter_mut().enumerate() {
+                    let from = coefficients.add(output * stride + source);
+                    *row = up_to_eight(from, sources - source);
+                }
+                // Lane s of `columns` holds the eight outputs' coefficients of source s.
+                let rows = _mm512_loadu_si512(block.as_ptr().cast());
+                let columns = _mm512_permutexvar_epi8(transpose, rows);
+                let mut lanes = [0u64; 8];
+                _mm512_storeu_si512(lanes.as_mut_ptr().cast(), columns);
+                for (index, &lane) in lanes.iter().enumerate() {
+                    let into = into.add((source + index) * 8);
+                    _mm512_storeu_si512(into.cast(), matrices(lane));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add_pair(
+        sum: __m512i,
+        (x, f): (__m512i, __m512i),
+        (y, g): (__m512i, __m512i),
+    ) -> __m512i {
+        // SAFETY: see `zero`. 0x96 is the truth table of a three-way exclusive or.
+        unsafe { _mm512_ternarylogic_epi64::<0x96>(sum, Self::mul(x, f), Self::mul(y, g)) }
+    }
+}
+/// The bytes at `from`, of which there are `count`, as a little-endian word.
+#[inline(always)]
+unsafe fn up_to_eight(from: *const u8, count: usize) -> u64 {
+    // SAFETY: only `count` bytes are read.
+    unsafe {
+        if count >= 8 {
+            return from.cast::<u64>().read_unaligned();
+        }
+        let part = core::slice::from_raw_parts(from, count);
+        part.iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte))
+    }
+}
+
+/// Takes byte j of lane i to byte i of lane j.
+static TRANSPOSE: [u8; 64] = {
+    let mut table = [0; 64];
+    let mut index = 0;
+    while index < 64 {
+        table[index] = (index % 8 * 8 + index / 8) as u8;
+        index += 1;
+    }
+    table
+};
+
+compile!(
+    gfni512,
+    Gfni512,
+    "avx512f,avx512dq,avx512bw,avx512vl,avx512vbmi,gfni,bmi2"
+);
