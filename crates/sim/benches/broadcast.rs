@@ -6,7 +6,7 @@
 //! density, one node in five saturated.
 //!
 //! ```text
-//! cargo bench -p chappe-sim --bench broadcast [-- quick]
+//! cargo bench -p chappe-sim --bench broadcast [-- quick | small]
 //! ```
 //!
 //! CPU time is read from `/proc/self/stat`-free sources only: the wall clock of an otherwise idle process, and
@@ -141,11 +141,11 @@ fn run(scenario: &Scenario, seed: u64) {
     let (wall, cpu) = (Wall::now(), thread_cpu());
     let simulated = scenario.seconds;
     simulator.run_until(warm + Duration::from_secs(simulated));
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     let (wall, cpu) = (
         wall.elapsed().as_secs_f64(),
         thread_cpu().zip(cpu).map(|(now, then)| now - then),
     );
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     let counters = simulator.counters();
     let frames = counters.frames - counted.frames;
     let receptions = counters.receptions - counted.receptions;
@@ -208,6 +208,9 @@ fn main() {
     };
     for seed in 1..=if quick { 2 } else { 6 } {
         run(&small, seed);
+    }
+    if std::env::args().any(|argument| argument == "small") {
+        return;
     }
     for seed in 1..=if quick { 1 } else { 3 } {
         run(&large, seed);

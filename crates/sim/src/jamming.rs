@@ -122,6 +122,8 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         self.air
             .tune(&mut self.recorder, node as u32, self.now.0, channel);
         self.update_carrier(node as u32);
+        let now = self.desks[node].clock.local(self.now);
+        self.nodes[node].handle_timeout(now);
         self.drain(node as u32);
     }
 

@@ -2,6 +2,8 @@
 
 use chappe_core::Dbm;
 
+use crate::logarithm::Logarithm;
+
 /// A power in zeptowatts, 10^-21 W.
 ///
 /// Thermal noise in 22 MHz is about 10^8 of them. A single signal is capped at 2^56 (-11 dBm), where a
@@ -33,9 +35,13 @@ impl Power {
         self.0
     }
 
-    /// The power in dBm; zero is minus infinity.
+    /// The power in dBm; zero is minus infinity. Error below 1e-11 dB.
     pub fn to_dbm(self) -> Dbm {
-        Dbm(10.0 * libm::log10(self.0 as f64 / MILLIWATT))
+        if self.0 == 0 {
+            return Dbm(f64::NEG_INFINITY);
+        }
+        let per_neper = 10.0 * std::f64::consts::LOG10_E;
+        Dbm(per_neper * Logarithm::get().ln(self.0 as f64 / MILLIWATT))
     }
 }
 

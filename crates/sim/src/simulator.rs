@@ -101,6 +101,9 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
                 .push(Key::new(at.0, Kind::Scenario, 0, number as u64));
         }
         for node in 0..simulator.nodes.len() as u32 {
+            // An early timeout changes nothing, but lets layers inside a node look at each other.
+            let now = simulator.local(node);
+            simulator.nodes[node as usize].handle_timeout(now);
             simulator.drain(node);
         }
         Ok(simulator)
