@@ -1,0 +1,124 @@
+//! Parameters of a connection: default, unit, and where each number comes from.
+
+use chappe_core::Duration;
+
+/// What a connection may do and how patient it is. One value may serve many sockets.
+///
+/// [`Config::STANDARD`] has every mechanism on, with the timers of the standards. Turning mechanisms off gives
+/// the poorer stacks that low-power networks are usually given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Largest segment to receive and to send: octets of TCP payload and options together, as in the MSS option
+    /// (RFC 6691). Default 1220: IPv6's minimum MTU of 1280 without 60 octets of headers (RFC 9293 3.7.1).
+    pub mss: u16,
+    /// Lower bound of the retransmission timeout. Default 1 s (RFC 6298 2.4); RFC 8961 allows less where the
+    /// path is known.
+    pub rto_min: Duration,
+    /// Retransmission timeout before the first round-trip sample. Default 1 s (RFC 6298 2.1).
+    pub rto_initial: Duration,
+    /// Upper bound of the retransmission timeout, back-off included. Default 60 s (RFC 6298 2.5).
+    pub rto_max: Duration,
+    /// Timeouts in a row, without progress, before the connection is given up. Default 12 (FreeBSD's
+    /// TCP_MAXRXTSHIFT, which TCPlp keeps); with back-off well above the 100 s of RFC 9293 3.8.3.
+    pub retries_max: u8,
+    /// Retransmissions of a SYN or SYN-ACK before giving up. Default 6: 1 + 2 + .. + 60 s is over 2 minutes; RFC
+    /// 9293 3.8.3 asks for at least 3 minutes for a SYN, which 7 intervals reach.
+    pub syn_retries_max: u8,
+    /// How long an acknowledgement may wait for company; zero sends each at once. Default 100 ms (TCPlp); RFC
+    /// 9293 3.8.6.3 allows less than 500 ms.
+    pub delayed_ack: Duration,
+    /// Full-sized segments after which an acknowledgement leaves at once. Default 2 (RFC 5681 4.2).
+    pub ack_every: u8,
+    /// Bounds of the interval between window probes; the first comes after one retransmission timeout (RFC 9293
+    /// 3.8.6.1). Default 60 s at most.
+    pub persist_max: Duration,
+    /// Keep-alive, off by default (RFC 9293 3.8.4).
+    pub keep_alive: Option<KeepAlive>,
+    /// Time in TIME-WAIT, twice the maximum segment lifetime. Default 60 s: the RFC's 4 minutes are for a slower
+    /// Internet, and Linux and the BSDs have long used 60 s.
+    pub time_wait: Duration,
+    /// How long a closed socket waits in FIN-WAIT-2 for the peer's FIN. Default 60 s.
+    pub fin_wait_2: Duration,
+    /// Initial window in segments; 0 takes RFC 5681 3.1's two to four by segment size. Default 0; TCPlp used 1.
+    pub initial_window: u8,
+    /// The longest delayed acknowledgement to expect of a peer, for tail loss probes (RFC 8985 7.2). Default
+    /// 200 ms.
+    pub probe_ack_delay: Duration,
+    /// Challenge ACKs, and other answers to unacceptable segments without data, that one socket sends in any 5 s
+    /// (RFC 5961 7). Per socket, so that one connection's budget says nothing about another's. Default 10.
+    pub challenge_acks: u8,
+    /// Hold small segments while data is in flight (Nagle; RFC 9293 3.7.4). Default on.
+    pub nagle: bool,
+    /// Selective acknowledgements, sent and used (RFC 2018, 6675, 2883). Default on.
+    pub sack: bool,
+    /// Timestamps, RTTM, PAWS (RFC 7323): 12 octets a segment. Default on.
+    pub timestamps: bool,
+    /// Window scaling (RFC 7323): 4 octets on the SYN, needed for buffers above 64 KiB. Default off.
+    pub window_scale: bool,
+    /// Explicit congestion notification (RFC 3168). Default on.
+    pub ecn: bool,
+    /// New data on the first two duplicate acknowledgements (RFC 3042). Default on.
+    pub limited_transmit: bool,
+    /// Loss detection by time (RFC 8985); needs SACK. Off: by counting duplicates (RFC 6675). Default on.
+    pub rack: bool,
+    /// Tail loss probes (RFC 8985 7); needs SACK. Default on.
+    pub tail_loss_probe: bool,
+    /// Proportional rate reduction in recovery (RFC 6937). Off: the window drops at once. Default on.
+    pub prr: bool,
+    /// Undo of spurious reductions (Eifel, RFC 3522 and 4015; D-SACK, RFC 3708). Default on.
+    pub undo: bool,
+    /// After an idle time of more than one timeout, restart from the initial window (RFC 5681 4.1). Default on.
+    pub idle_restart: bool,
+    /// The short path for the segment that is expected. Changes no behaviour, only cost. Default on.
+    pub header_prediction: bool,
+}
+
+/// When to ask an idle peer whether it is there (RFC 9293 3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Idle time before the first probe. The RFC's default is 2 hours.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Probes without an answer before the connection is given up.
+    pub probes: u8,
+}
+
+impl Config {
+    /// Everything on but keep-alive and window scaling.
+    pub const STANDARD: Config = Config {
+        mss: 1220,
+        rto_min: Duration::from_secs(1),
+        rto_initial: Duration::from_secs(1),
+        rto_max: Duration::from_secs(60),
+        retries_max: 12,
+        syn_retries_max: 6,
+        delayed_ack: Duration::from_millis(100),
+        ack_every: 2,
+        persist_max: Duration::from_secs(60),
+        keep_alive: None,
+        time_wait: Duration::from_secs(60),
+        fin_wait_2: Duration::from_secs(60),
+        initial_window: 0,
+        probe_ack_delay: Duration::from_millis(200),
+        challenge_acks: 10,
+        nagle: true,
+        sack: true,
+        timestamps: true,
+        window_scale: false,
+        ecn: true,
+        limited_transmit: true,
+        rack: true,
+        tail_loss_probe: true,
+        prr: true,
+        undo: true,
+        idle_restart: true,
+        header_prediction: true,
+    };
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config::STANDARD
+    }
+}

@@ -1,0 +1,155 @@
+//! Who talks to whom: the four-tuple, and the checksum's pseudo header made of it.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// An address and a port. An IPv4 address is held as an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    address: Ipv6Addr,
+    /// The TCP port.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// The end point with this address and port.
+    pub const fn new(address: IpAddr, port: u16) -> Endpoint {
+        let address = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        Endpoint { address, port }
+    }
+
+    /// The address: IPv4 if it was given, or mapped, as such.
+    pub const fn address(&self) -> IpAddr {
+        match self.address.to_ipv4_mapped() {
+            Some(address) => IpAddr::V4(address),
+            None => IpAddr::V6(self.address),
+        }
+    }
+
+    /// The octets that feed a hash over the four-tuple: address, then port.
+    pub(super) const fn octets(&self) -> ([u8; 16], [u8; 2]) {
+        (self.address.octets(), self.port.to_be_bytes())
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address() {
+            IpAddr::V4(address) => write!(f, "{address}:{}", self.port),
+            IpAddr::V6(address) => write!(f, "[{address}]:{}", self.port),
+        }
+    }
+}
+
+/// The four-tuple of a connection, seen from this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// This end.
+    pub local: Endpoint,
+    /// The peer.
+    pub remote: Endpoint,
+}
+
+impl Flow {
+    /// The flow between these two end points.
+    pub const fn new(local: Endpoint, remote: Endpoint) -> Flow {
+        Flow { local, remote }
+    }
+
+    /// The flow as the peer sees it.
+    pub const fn reversed(self) -> Flow {
+        Flow {
+            local: self.remote,
+            remote: self.local,
+        }
+    }
+
+    /// The sum over the pseudo header of a segment of `len` octets (RFC 9293 3.1, RFC 8200 8.1). Source and
+    /// destination add up alike, so the sum serves both directions.
+    pub fn pseudo_header(&self, len: u32) -> Sum {
+        let mut sum = Sum::default();
+        for endpoint in [&self.local, &self.remote] {
+            match endpoint.address() {
+                IpAddr::V4(address) => sum.add(&Ipv4Addr::octets(&address)),
+                IpAddr::V6(address) => sum.add(&Ipv6Addr::octets(&address)),
+            }
+        }
+        sum.add(&len.to_be_bytes());
+        sum.add(&[0, PROTOCOL]);
+        sum
+    }
+}
+
+/// TCP's number in the IP header's protocol or next-header field.
+pub const PROTOCOL: u8 = 6;
+
+/// A running Internet checksum (RFC 1071) over parts that need not have even lengths.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    /// At most 2^16 words of 2^16 fit; parts are folded after each call.
+    total: u32,
+    odd: bool,
+}
+
+impl Sum {
+    /// Adds a part that follows the parts before it without a gap.
+    pub fn add(&mut self, part: &[u8]) {
+        let mut part = part;
+        if self.odd
+            && let Some((&low, rest)) = part.split_first()
+        {
+            self.word(u32::from(low));
+            self.odd = false;
+            part = rest;
+        }
+        let mut pairs = part.chunks_exact(2);
+        for pair in &mut pairs {
+            if let [high, low] = *pair {
+                self.word(u32::from(high) << 8 | u32::from(low));
+            }
+        }
+        if let [high] = *pairs.remainder() {
+            self.word(u32::from(high) << 8);
+            self.odd = true;
+        }
+    }
+
+    fn word(&mut self, word: u32) {
+        let total = self.total.wrapping_add(word);
+        self.total = (total & 0xffff).wrapping_add(total >> 16);
+    }
+
+    /// The checksum: the complement of the sum. Over a segment with a right checksum in place it is 0.
+    pub const fn finish(self) -> u16 {
+        !((self.total & 0xffff).wrapping_add(self.total >> 16) as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The worked example of RFC 1071 section 3: 0001 f203 f4f5 f6f7 sums to ddf2.
+    #[test]
+    fn the_example_of_rfc_1071_whole_and_in_odd_parts() {
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        for cut in 0..=bytes.len() {
+            for second in cut..=bytes.len() {
+                let mut sum = Sum::default();
+                sum.add(&bytes[..cut]);
+                sum.add(&bytes[cut..second]);
+                sum.add(&bytes[second..]);
+                assert_eq!(!sum.finish(), 0xddf2, "{cut} {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn mapped_addresses_are_ipv4() {
+        let endpoint = Endpoint::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 80);
+        assert_eq!(endpoint.address(), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+    }
+}

@@ -1,0 +1,104 @@
+//! What can be known about a connection from outside: for tests, tools and adaptive radios.
+
+use chappe_core::Duration;
+
+use super::bits;
+use super::congestion::Congestion;
+use super::flight::{LOST, RETRANSMITTED, SACKED};
+use super::recovery::Phase;
+use super::socket::{Counters, Socket, State};
+
+/// A snapshot of a connection. Octets and spans of time throughout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// The state.
+    pub state: State,
+    /// What the sender does about congestion.
+    pub phase: Phase,
+    /// Congestion window.
+    pub cwnd: u32,
+    /// Slow-start threshold; `u32::MAX` before the first loss.
+    pub ssthresh: u32,
+    /// Sent and not acknowledged, SYN and FIN included: FlightSize.
+    pub in_flight: u32,
+    /// In the network as far as is known: RFC 6675's pipe.
+    pub pipe: u32,
+    /// In flight and SACKed.
+    pub sacked: u32,
+    /// In flight and thought lost.
+    pub lost: u32,
+    /// In flight and sent more than once.
+    pub retransmitted: u32,
+    /// The peer's window.
+    pub send_window: u32,
+    /// The window offered to the peer, as far as it is not used.
+    pub receive_window: u32,
+    /// Written and not acknowledged.
+    pub unacknowledged: u32,
+    /// Payload of a full segment sent.
+    pub send_mss: u32,
+    /// Largest payload received.
+    pub receive_mss: u32,
+    /// Received in order and not read.
+    pub unread: u32,
+    /// Stretches received out of order.
+    pub gaps: u32,
+    /// Retransmission timeout, back-off included.
+    pub rto: Duration,
+    /// Smoothed round-trip time; zero if not measured.
+    pub srtt: Duration,
+    /// Its mean deviation.
+    pub rttvar: Duration,
+    /// Smallest round-trip time.
+    pub min_rtt: Duration,
+    /// Doublings of the timeout in force.
+    pub backoff: u8,
+    /// Whether RACK has seen reordering.
+    pub reordering: bool,
+    /// SACK is in use.
+    pub sack: bool,
+    /// Timestamps are in use.
+    pub timestamps: bool,
+    /// ECN is in use.
+    pub ecn: bool,
+    /// Windows are scaled.
+    pub window_scale: bool,
+    /// What happened so far.
+    pub counters: Counters,
+}
+
+impl<C: Congestion> Socket<'_, C> {
+    /// A snapshot.
+    pub fn info(&self) -> TcpInfo {
+        let span = |micros: u32| Duration::from_micros(u64::from(micros));
+        TcpInfo {
+            state: self.state,
+            phase: self.recovery.phase,
+            cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
+            in_flight: self.snd_nxt.since(self.flight.una()),
+            pipe: self.pipe(),
+            sacked: self.flight.sum(|piece| piece.is(SACKED)),
+            lost: self.flight.sum(|piece| piece.is(LOST)),
+            retransmitted: self.flight.sum(|piece| piece.is(RETRANSMITTED)),
+            send_window: self.snd_wnd,
+            receive_window: self.rcv_adv.saturating_since(self.rcv_nxt),
+            unacknowledged: self.send.len(),
+            send_mss: self.segment_size(),
+            receive_mss: u32::from(self.rcv_mss),
+            unread: self.receive.ready(),
+            gaps: self.receive.ranges().len() as u32,
+            rto: self.timeout(),
+            srtt: span(self.rtt.smoothed()),
+            rttvar: span(self.rtt.deviation()),
+            min_rtt: span(self.rtt.min()),
+            backoff: self.rtt.backoff(),
+            reordering: self.rack.reordering(),
+            sack: self.bits.has(bits::SACK),
+            timestamps: self.bits.has(bits::TIMESTAMPS),
+            ecn: self.bits.has(bits::ECN),
+            window_scale: self.bits.has(bits::WINDOW_SCALE),
+            counters: self.counters,
+        }
+    }
+}

@@ -1,0 +1,597 @@
+//! Segments that leave: which one, when, and what its header says.
+
+use chappe_core::{Duration, Instant};
+
+use super::clock::{Stamp, micros};
+use super::congestion::Congestion;
+use super::flight::{LOST, Piece, SACKED};
+use super::input::Ecn;
+use super::recovery::Phase;
+use super::segment::{Flags, HEADER_MAX, HEADER_MIN, Options, SackBlocks, Segment, Timestamps};
+use super::socket::{Failure, Socket, State};
+use super::timers::Timer;
+use super::{Range, Seq, bits};
+
+/// A segment to send, in a buffer of the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Octets of the segment at the front of the buffer.
+    pub len: usize,
+    /// The ECN bits for its packet.
+    pub ecn: Ecn,
+}
+
+/// A segment to send, its payload still in the send buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'s> {
+    /// Octets of header at the front of the driver's buffer.
+    pub header: usize,
+    /// The payload, in up to two parts where the ring wraps.
+    pub payload: [&'s [u8]; 2],
+    /// The ECN bits for its packet.
+    pub ecn: Ecn,
+}
+
+/// What to send.
+#[derive(Clone, Copy, Debug)]
+enum Plan {
+    Reset,
+    Syn,
+    /// Data or FIN from `range`, new or again.
+    Data {
+        range: Range,
+        again: bool,
+    },
+    /// One octet beyond the window, which SND.NXT does not count.
+    WindowProbe,
+    KeepAlive,
+    Ack,
+}
+
+/// The SEG fields that a plan settles.
+struct Shape {
+    seq: Seq,
+    flags: Flags,
+    offset: u32,
+    len: u32,
+    ecn: Ecn,
+}
+
+impl<C: Congestion> Socket<'_, C> {
+    /// Writes the next segment to send to the front of `buffer`, checksum included.
+    ///
+    /// `buffer` should hold [`Config::mss`](super::Config::mss) + 20 octets; a smaller one makes smaller segments,
+    /// and one of less than 60 octets none at all.
+    pub fn poll_segment(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+        let room = buffer.len();
+        let mut header = [0; HEADER_MAX];
+        let parts = self.poll_parts(now, &mut header, room)?;
+        let [first, second] = parts.payload;
+        let len = parts.header + first.len() + second.len();
+        let whole = header.get(..parts.header).unwrap_or_default();
+        let octets = whole.iter().chain(first).chain(second);
+        for (place, octet) in buffer.iter_mut().zip(octets) {
+            *place = *octet;
+        }
+        Some(Transmit {
+            len,
+            ecn: parts.ecn,
+        })
+    }
+
+    /// The next segment to send, without copying its payload: the header is written to `header`, which has at least
+    /// 60 octets, and header and payload together take at most `room`.
+    pub fn poll_parts(
+        &mut self,
+        now: Instant,
+        header: &mut [u8],
+        room: usize,
+    ) -> Option<Parts<'_>> {
+        if room < HEADER_MAX || header.len() < HEADER_MAX {
+            return None;
+        }
+        let options = self.options(now);
+        let max = (room - HEADER_MIN - options.len()).min(1 << 16) as u32;
+        let full = u32::from(self.mss)
+            .saturating_sub(options.len() as u32)
+            .min(max);
+        let Some(plan) = self.plan(now, full.max(1)) else {
+            self.wait_for_window(now);
+            return None;
+        };
+        let shape = self.shape(now, plan);
+        let options = match plan {
+            Plan::Syn => self.syn_options(now),
+            Plan::Reset => Options::default(),
+            _ => options,
+        };
+        let window = self.advertise(matches!(plan, Plan::Syn));
+        let acks = shape.flags.has(Flags::ACK);
+        if acks {
+            self.ack_sent();
+        }
+        let segment = Segment {
+            source_port: self.flow.local.port,
+            destination_port: self.flow.remote.port,
+            seq: shape.seq,
+            ack: if acks { self.rcv_nxt } else { Seq::default() },
+            flags: shape.flags,
+            window,
+            urgent: 0,
+            options,
+            payload: &[],
+        };
+        let payload = self.send.parts(shape.offset, shape.len);
+        let header = segment.emit_header(&self.flow, payload, header);
+        Some(Parts {
+            header,
+            payload,
+            ecn: shape.ecn,
+        })
+    }
+
+    /// Decides. `full` is the payload of a full segment.
+    fn plan(&mut self, now: Instant, full: u32) -> Option<Plan> {
+        if self.bits.take(bits::RST_NOW) {
+            return Some(Plan::Reset);
+        }
+        match self.state {
+            State::Closed => return None,
+            State::SynSent | State::SynReceived => {
+                return self.bits.take(bits::SYN_NOW).then_some(Plan::Syn);
+            }
+            _ => {}
+        }
+        if self.bits.take(bits::PROBE_NOW)
+            && let Some(plan) = self.plan_probe(full)
+        {
+            return Some(plan);
+        }
+        if let Some(plan) = self.plan_retransmission(full) {
+            return Some(plan);
+        }
+        self.restart_after_idle(now);
+        if let Some(plan) = self.plan_new(full) {
+            return Some(plan);
+        }
+        if self.bits.take(bits::KEEP_ALIVE_NOW) {
+            return Some(Plan::KeepAlive);
+        }
+        self.bits.take(bits::ACK_NOW).then_some(Plan::Ack)
+    }
+
+    /// The first lost segment, if the window has room for it, or must have (RFC 6675 5 step 4.3, RFC 6298 5.4).
+    fn plan_retransmission(&mut self, full: u32) -> Option<Plan> {
+        if !matches!(self.recovery.phase, Phase::Fast | Phase::Loss) {
+            return None;
+        }
+        let piece = self.flight.pieces().find(|piece| piece.is(LOST));
+        let forced = self.bits.take(bits::FORCE);
+        let piece = piece?;
+        let len = piece.range.len().min(full);
+        if !forced && self.congestion_room() < len {
+            return None;
+        }
+        Some(self.again(piece, full))
+    }
+
+    /// A piece of the flight, at most a full segment from its start. If the table has no room to cut the entry, its
+    /// rest counts as sent again too; should it be lost, it is found lost once more.
+    fn again(&mut self, piece: Piece, full: u32) -> Plan {
+        let mut range = piece.range;
+        if range.len() > full {
+            range.end = range.start + full;
+            self.flight.split(range.end);
+        }
+        Plan::Data { range, again: true }
+    }
+
+    /// A tail loss probe: new data if there is some, else the last segment again (RFC 8985 7.3).
+    fn plan_probe(&mut self, full: u32) -> Option<Plan> {
+        if self.flight.is_empty() || self.recovery.phase != Phase::Open {
+            return None;
+        }
+        let usable = self.usable_window();
+        let len = self.unsent().min(full).min(usable);
+        let whole = len == full || len == self.unsent();
+        let new = len > 0 && whole && self.flight.has_room();
+        self.bits.set(bits::PROBED_TAIL);
+        self.bits.put(bits::PROBE_RETRANSMITTED, !new);
+        if new {
+            let range = Range::new(self.snd_nxt, self.snd_nxt + len);
+            self.probe_end = range.end;
+            return Some(Plan::Data {
+                range,
+                again: false,
+            });
+        }
+        self.probe_end = self.snd_nxt;
+        let last = self.flight.last()?;
+        let mut range = last.range;
+        if range.len() > full && self.flight.split(range.end.back(full)) {
+            range.start = range.end.back(full);
+        }
+        range.end = range.end.earlier(range.start + full);
+        Some(Plan::Data { range, again: true })
+    }
+
+    /// New data, or the FIN, as far as the peer, the network, Nagle and good sense allow.
+    fn plan_new(&mut self, full: u32) -> Option<Plan> {
+        let unsent = self.unsent();
+        let usable = self.usable_window();
+        let persist = self.bits.take(bits::PERSIST_NOW);
+        if !self.flight.has_room() {
+            return None;
+        }
+        if unsent == 0 {
+            let fin = self.bits.has(bits::FIN_QUEUED) && !self.bits.has(bits::FIN_SENT);
+            let range = Range::new(self.snd_nxt, self.snd_nxt);
+            return (fin && self.state != State::TimeWait).then_some(Plan::Data {
+                range,
+                again: false,
+            });
+        }
+        if persist && usable == 0 && self.flight.is_empty() {
+            return Some(Plan::WindowProbe);
+        }
+        let len = unsent.min(full).min(usable);
+        if len == 0 || !(persist || self.worth_sending(len, full, unsent)) {
+            return None;
+        }
+        if self.congestion_room() < len {
+            return None;
+        }
+        let range = Range::new(self.snd_nxt, self.snd_nxt + len);
+        Some(Plan::Data {
+            range,
+            again: false,
+        })
+    }
+
+    /// Sender's silly-window avoidance and Nagle's rule (RFC 9293 3.8.6.2.1 and 3.7.4).
+    fn worth_sending(&self, len: u32, full: u32, unsent: u32) -> bool {
+        let last = len == unsent;
+        let closing = last && self.bits.has(bits::FIN_QUEUED);
+        let idle = self.flight.is_empty() || !self.config.nagle;
+        len == full || last && idle || closing || !last && len >= self.snd_wnd_max / 2
+    }
+
+    /// Octets written and never sent.
+    fn unsent(&self) -> u32 {
+        let sent = self.snd_nxt.since(self.flight.una());
+        self.send.len().saturating_sub(sent)
+    }
+
+    /// How much more the peer's window takes.
+    fn usable_window(&self) -> u32 {
+        (self.flight.una() + self.snd_wnd).saturating_since(self.snd_nxt)
+    }
+
+    /// Octets that are in the network, as far as is known.
+    pub(super) fn pipe(&self) -> u32 {
+        let pipe = self.flight.pipe();
+        let duplicates = match self.recovery.phase {
+            Phase::Loss => 0,
+            Phase::Fast => self.recovery.duplicates,
+            // RFC 3042: at most two segments more.
+            Phase::Open | Phase::Reduced => self.recovery.duplicates.min(2),
+        };
+        pipe.saturating_sub(u32::from(duplicates).saturating_mul(self.segment_size()))
+    }
+
+    /// How much more the congestion window takes. Without limited transmit, nothing that is merely suspected to have
+    /// left the network makes room.
+    fn congestion_room(&self) -> u32 {
+        let quiet = matches!(self.recovery.phase, Phase::Open | Phase::Reduced);
+        let outstanding = match quiet && !self.config.limited_transmit {
+            true => self.snd_nxt.since(self.flight.una()),
+            false => self.pipe(),
+        };
+        self.window.cwnd.saturating_sub(outstanding)
+    }
+
+    /// After a pause the window says nothing about the path any more (RFC 5681 4.1).
+    fn restart_after_idle(&mut self, now: Instant) {
+        if !self.config.idle_restart || !self.flight.is_empty() || self.unsent() == 0 {
+            return;
+        }
+        let idle = Stamp::of(now).since(self.sent_at);
+        let restart = self.initial_window();
+        if idle > micros(self.rtt.base_timeout(self.config))
+            && self.congestion.initial_window().is_none()
+        {
+            self.window.cwnd = self.window.cwnd.min(restart);
+        }
+    }
+
+    /// Turns a plan into header fields, and notes what leaves.
+    fn shape(&mut self, now: Instant, plan: Plan) -> Shape {
+        let mut shape = Shape {
+            seq: self.snd_nxt,
+            flags: Flags::ACK,
+            offset: 0,
+            len: 0,
+            ecn: Ecn::NotCapable,
+        };
+        match plan {
+            Plan::Reset => shape.flags = Flags::RST | Flags::ACK,
+            Plan::Syn => self.shape_syn(now, &mut shape),
+            Plan::Data { range, again } => self.shape_data(now, range, again, &mut shape),
+            Plan::WindowProbe => {
+                shape.offset = self.snd_nxt.since(self.flight.una());
+                shape.len = 1;
+                self.bits.set(bits::PROBED_WINDOW);
+            }
+            Plan::KeepAlive => shape.seq = self.snd_nxt.back(1),
+            Plan::Ack => {}
+        }
+        let synchronised = !matches!(plan, Plan::Reset | Plan::Syn);
+        if synchronised && self.bits.has(bits::ECHO_MARK) {
+            shape.flags = shape.flags | Flags::ECE;
+        }
+        shape
+    }
+
+    fn shape_syn(&mut self, now: Instant, shape: &mut Shape) {
+        let again = self.bits.has(bits::SYN_RETRANSMITTED);
+        shape.seq = self.flight.una();
+        shape.flags = match self.state {
+            State::SynSent => Flags::SYN,
+            _ => Flags::SYN | Flags::ACK,
+        };
+        if self.state == State::SynSent {
+            // Some networks drop a SYN that asks for ECN: the second one does not (RFC 3168 6.1.1.1).
+            let offer = self.config.ecn && !again;
+            self.bits.put(bits::ECN_OFFERED, offer);
+            if offer {
+                shape.flags = shape.flags | Flags::ECE | Flags::CWR;
+            }
+        } else if self.bits.has(bits::ECN) {
+            shape.flags = shape.flags | Flags::ECE;
+        }
+        if again {
+            self.flight.retransmitted(shape.seq, Stamp::of(now));
+        }
+        if !self.timers.runs(Timer::Retransmit) {
+            self.timers.start(Timer::Retransmit, now + self.timeout());
+        }
+    }
+
+    fn shape_data(&mut self, now: Instant, range: Range, again: bool, shape: &mut Shape) {
+        let una = self.flight.una();
+        let data_end = una + self.send.len();
+        let stamp = Stamp::of(now);
+        let mut end = range.end;
+        shape.seq = range.start;
+        shape.offset = range.start.since(una);
+        shape.len = end.earlier(data_end).saturating_since(range.start);
+        if end.at_or_after(data_end) {
+            if shape.len > 0 {
+                shape.flags = shape.flags | Flags::PSH;
+            }
+            let fin = match again {
+                true => end.after(data_end),
+                false => self.bits.has(bits::FIN_QUEUED),
+            };
+            if fin {
+                shape.flags = shape.flags | Flags::FIN;
+                end = data_end + 1;
+                self.bits.set(bits::FIN_SENT);
+            }
+        }
+        let probe = self.bits.has(bits::PROBED_TAIL) && range.end == self.probe_end;
+        if probe {
+            self.probe_end = end;
+        }
+        if again {
+            self.flight.retransmitted(range.start, stamp);
+            self.note_retransmission(now);
+        } else {
+            self.flight.push(end, stamp);
+            self.snd_nxt = end;
+            self.bits.clear(bits::PROBED_WINDOW);
+            if self.bits.has(bits::ECN) && shape.len > 0 {
+                shape.ecn = Ecn::Capable0;
+                if self.bits.take(bits::SAY_REDUCED) {
+                    shape.flags = shape.flags | Flags::CWR;
+                }
+            }
+        }
+        if self.recovery.phase == Phase::Fast {
+            self.recovery.sent = self.recovery.sent.saturating_add(shape.len);
+        }
+        self.sent_at = stamp;
+        if !self.timers.runs(Timer::Retransmit) || again && range.start == una || probe {
+            self.timers.start(Timer::Retransmit, now + self.timeout());
+        }
+        if !again && !probe {
+            self.schedule_probe(now);
+        }
+    }
+
+    /// The retransmission timeout with back-off; at least 3 s if the SYN was lost and nothing is known of the path
+    /// (RFC 6298 5.7).
+    pub(super) fn timeout(&self) -> Duration {
+        let timeout = self.rtt.timeout(self.config);
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        match self.rtt.smoothed() == 0 && !opening && self.bits.has(bits::SYN_RETRANSMITTED) {
+            true => timeout.max(Duration::from_secs(3)),
+            false => timeout,
+        }
+    }
+
+    /// Starts the timer of the tail loss probe (RFC 8985 7.2), if a probe may be sent at all.
+    pub(super) fn schedule_probe(&mut self, now: Instant) {
+        let may = self.config.tail_loss_probe
+            && self.bits.has(bits::SACK)
+            && self.recovery.phase == Phase::Open
+            && !self.bits.has(bits::PROBED_TAIL)
+            && !self.flight.is_empty()
+            && !self.flight.any(SACKED);
+        if !may {
+            self.timers.stop(Timer::Probe);
+            return;
+        }
+        let wait = self.rtt.probe_timeout(self.config, self.flight.len() == 1);
+        let mut at = now + wait;
+        if let Some(retransmit) = self.timers.deadline(Timer::Retransmit) {
+            at = at.min(retransmit);
+        }
+        self.timers.start(Timer::Probe, at);
+    }
+
+    /// Nothing can leave now. If that is for want of window, and nothing in flight will bring news, asks later.
+    fn wait_for_window(&mut self, now: Instant) {
+        let waiting = self.flight.is_empty() && self.unsent() > 0;
+        if waiting && self.state != State::Closed && !self.timers.runs(Timer::Persist) {
+            let wait = self.timeout().min(self.config.persist_max);
+            self.timers.start(Timer::Persist, now + wait);
+        }
+    }
+
+    /// The options of an ordinary segment sent now.
+    fn options(&self, now: Instant) -> Options {
+        let mut options = Options::default();
+        let mut blocks = SackBlocks::MAX;
+        if self.bits.has(bits::TIMESTAMPS) {
+            options.timestamps = Some(self.timestamps(now));
+            blocks -= 1;
+        }
+        if self.bits.has(bits::SACK) {
+            let duplicate = (!self.duplicate.is_empty()).then_some(&self.duplicate);
+            let ranges = duplicate.into_iter().chain(self.receive.ranges());
+            ranges
+                .take(blocks)
+                .for_each(|range| options.sack.push(*range));
+        }
+        options
+    }
+
+    fn timestamps(&self, now: Instant) -> Timestamps {
+        Timestamps {
+            value: self.timestamp(now),
+            echo: self.ts_recent,
+        }
+    }
+
+    fn syn_options(&self, now: Instant) -> Options {
+        let first = self.state == State::SynSent;
+        let offer = |wanted: bool, agreed: u32| wanted && (first || self.bits.has(agreed));
+        Options {
+            mss: Some(self.config.mss),
+            window_scale: offer(self.config.window_scale, bits::WINDOW_SCALE)
+                .then_some(self.rcv_scale),
+            sack_permitted: offer(self.config.sack, bits::SACK),
+            timestamps: offer(self.config.timestamps, bits::TIMESTAMPS)
+                .then(|| self.timestamps(now)),
+            sack: SackBlocks::default(),
+        }
+    }
+
+    /// An acknowledgement leaves: nothing more is owed.
+    fn ack_sent(&mut self) {
+        self.last_ack = self.rcv_nxt;
+        self.duplicate = Range::default();
+        self.bits.clear(bits::ACK_NOW);
+        self.timers.stop(Timer::Acknowledge);
+    }
+
+    /// The window field, and the promise it makes. The right edge moves only by enough to be worth it (receiver's
+    /// silly-window avoidance, RFC 9293 3.8.6.2.2), and never back.
+    fn advertise(&mut self, syn: bool) -> u16 {
+        let (free, offered) = self.windows();
+        let window = match free.saturating_sub(offered) >= self.window_step() {
+            true => free,
+            false => offered,
+        };
+        let scale = if syn { 0 } else { self.rcv_scale };
+        // A field counts whole units: round up what was promised, down what is new.
+        let rounded = window.saturating_add((1 << scale) - 1) >> scale;
+        let units = if rounded << scale > free {
+            window >> scale
+        } else {
+            rounded
+        };
+        let units = units.min(u32::from(u16::MAX));
+        self.rcv_adv = self.rcv_adv.later(self.rcv_nxt + (units << scale));
+        units as u16
+    }
+
+    /// What is free, and what of it the peer knows of.
+    fn windows(&self) -> (u32, u32) {
+        let offered = self.rcv_adv.saturating_since(self.rcv_nxt);
+        (self.receive.free(), offered)
+    }
+
+    /// The smaller of half the buffer and a segment.
+    fn window_step(&self) -> u32 {
+        let half = self.receive.capacity() / 2;
+        half.min(u32::from(self.config.mss)).max(1)
+    }
+
+    /// The application has read: tells the peer if the window opens by enough. Twice as much is asked for while the
+    /// peer has a segment's worth of window, so that reading does not defeat the delay of acknowledgements.
+    pub(super) fn offer_window(&mut self) {
+        let (free, offered) = self.windows();
+        let step = self.window_step();
+        let enough = match offered < step {
+            true => step,
+            false => (step * 2).min(self.receive.capacity() / 2).max(1),
+        };
+        if self.state.can_receive() && free.saturating_sub(offered) >= enough {
+            self.bits.set(bits::ACK_NOW);
+        }
+    }
+
+    /// Deals with every deadline that has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.expire(now) {
+            match timer {
+                Timer::Retransmit => self.retransmission_timeout(now),
+                Timer::Probe => self.bits.set(bits::PROBE_NOW),
+                Timer::Reorder => {
+                    self.detect_losses(now);
+                    self.enter_recovery();
+                    self.reduce_in_proportion(0);
+                }
+                Timer::Acknowledge => self.bits.set(bits::ACK_NOW),
+                Timer::Persist => self.persist_timeout(now),
+                Timer::KeepAlive => self.keep_alive_timeout(now),
+                Timer::Linger => self.end(None),
+            }
+        }
+    }
+
+    /// Time to probe the window. The interval doubles (RFC 9293 3.8.6.1); a peer that does not even answer with a
+    /// shut window is given up like one that does not acknowledge.
+    fn persist_timeout(&mut self, now: Instant) {
+        if self.retries >= self.config.retries_max {
+            self.abandon();
+            return;
+        }
+        self.retries = self.retries.saturating_add(1);
+        self.rtt.back_off();
+        self.bits.set(bits::PERSIST_NOW);
+        let wait = self.timeout().min(self.config.persist_max);
+        self.timers.start(Timer::Persist, now + wait);
+    }
+
+    fn keep_alive_timeout(&mut self, now: Instant) {
+        let Some(keep_alive) = self.config.keep_alive else {
+            return;
+        };
+        if !self.flight.is_empty() || self.timers.runs(Timer::Persist) {
+            // Those timers find out whether the peer lives.
+            self.timers
+                .start(Timer::KeepAlive, now + keep_alive.interval);
+        } else if self.retries >= keep_alive.probes {
+            self.end(Some(Failure::TimedOut));
+            self.bits.set(bits::RST_NOW);
+        } else {
+            self.retries = self.retries.saturating_add(1);
+            self.bits.set(bits::KEEP_ALIVE_NOW);
+            self.timers
+                .start(Timer::KeepAlive, now + keep_alive.interval);
+        }
+    }
+}

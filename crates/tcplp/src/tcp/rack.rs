@@ -1,0 +1,222 @@
+//! RACK: a segment is lost when one sent sufficiently later has arrived (RFC 8985).
+//!
+//! Times are microseconds. The reordering window starts at a quarter of the smallest round-trip time once
+//! reordering has been seen, is nothing before that when there is other evidence of loss, and grows with each
+//! round in which a D-SACK shows that it was too small.
+
+use super::Seq;
+use super::clock::Stamp;
+use super::flight::{Flight, LOST, Piece, RETRANSMITTED, SACKED};
+use super::sack::DUP_THRESH;
+
+/// Recoveries after which a window grown by D-SACKs shrinks again (RFC 8985 6.2.4).
+const PERSIST: u8 = 16;
+
+/// What RACK remembers of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rack {
+    /// When the segment that was sent last among those delivered was sent.
+    sent_at: Stamp,
+    /// Where it ends.
+    end: Seq,
+    /// Its round-trip time, µs; 0 before the first.
+    rtt: u32,
+    /// SND.NXT when the window last grew: it grows once a round.
+    round: Seq,
+    multiplier: u8,
+    persist: u8,
+    reordering: bool,
+    in_round: bool,
+}
+
+impl Rack {
+    /// Whether reordering has been seen.
+    pub fn reordering(&self) -> bool {
+        self.reordering
+    }
+
+    /// A segment was delivered, by a cumulative or a selective acknowledgement that arrived `now`. `echo_age` is how
+    /// long ago, in µs, the peer's echoed timestamp was made, if it sent one. Returns its round-trip time, unless
+    /// the acknowledgement may belong to an earlier copy.
+    pub(super) fn delivered(
+        &mut self,
+        piece: Piece,
+        now: Stamp,
+        echo_age: Option<u32>,
+        min_rtt: u32,
+    ) -> Option<u32> {
+        let rtt = now.since(piece.at);
+        if piece.is(RETRANSMITTED) {
+            // The timestamp clock ticks in milliseconds, so an echo within one tick proves nothing.
+            let earlier_copy = echo_age.is_some_and(|age| age > rtt.saturating_add(999));
+            if earlier_copy || rtt < min_rtt {
+                return None;
+            }
+        }
+        self.rtt = rtt.max(1);
+        if self.sent_after(piece.at, piece.range.end) {
+            (self.sent_at, self.end) = (piece.at, piece.range.end);
+        }
+        Some(rtt)
+    }
+
+    /// Whether a segment sent at `at`, ending at `end`, was sent after the newest delivered so far.
+    fn sent_after(&self, at: Stamp, end: Seq) -> bool {
+        at.after(self.sent_at) || at == self.sent_at && end.after(self.end)
+    }
+
+    /// A segment that was never sent again was delivered below the highest delivered so far (RFC 8985 6.2.3).
+    pub fn reordering_seen(&mut self) {
+        self.reordering = true;
+    }
+
+    /// Adapts the window at an acknowledgement (RFC 8985 6.2.4): `duplicate` tells of a D-SACK in it.
+    pub fn adapt(&mut self, una: Seq, nxt: Seq, duplicate: bool) {
+        if self.in_round && una.at_or_after(self.round) {
+            self.in_round = false;
+        }
+        if duplicate && !self.in_round {
+            (self.round, self.in_round) = (nxt, true);
+            self.multiplier = self.multiplier.saturating_add(1);
+            self.persist = PERSIST;
+        }
+    }
+
+    /// A recovery ended.
+    pub fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiplier = 0;
+        }
+    }
+
+    /// The reordering window in µs.
+    pub(super) fn window(
+        &self,
+        flight: &Flight<'_>,
+        recovering: bool,
+        min_rtt: u32,
+        srtt: u32,
+    ) -> u32 {
+        let sacked = flight.pieces().filter(|piece| piece.is(SACKED)).count();
+        if !self.reordering && (recovering || sacked >= DUP_THRESH as usize) {
+            return 0;
+        }
+        let steps = u32::from(self.multiplier).saturating_add(1);
+        (min_rtt / 4).saturating_mul(steps).min(srtt)
+    }
+
+    /// Marks as lost every entry sent before the newest delivered one and overdue by `window`. Returns whether
+    /// one was marked, and in how many µs the last of the others will be overdue, if there are any.
+    pub(super) fn mark_lost(
+        &self,
+        flight: &mut Flight<'_>,
+        now: Stamp,
+        window: u32,
+    ) -> (bool, Option<u32>) {
+        let (mut marked, mut wait) = (false, None);
+        if self.rtt == 0 {
+            return (false, None);
+        }
+        let patience = self.rtt.saturating_add(window);
+        flight.each(|piece, marks| {
+            let newer = self.sent_after(piece.at, piece.range.end)
+                || (piece.at == self.sent_at && piece.range.end == self.end);
+            if piece.is(SACKED | LOST) || newer {
+                return;
+            }
+            let waited = now.since(piece.at);
+            if waited >= patience {
+                *marks |= LOST;
+                marked = true;
+            } else {
+                wait = wait.max(Some(patience - waited));
+            }
+        });
+        (marked, wait)
+    }
+
+    /// At a retransmission timeout: the first entry is lost, and every other that is overdue (RFC 8985 6.3).
+    pub(super) fn mark_lost_on_timeout(&self, flight: &mut Flight<'_>, now: Stamp, window: u32) {
+        let patience = self.rtt.saturating_add(window);
+        let una = flight.una();
+        flight.each(|piece, marks| {
+            let first = piece.range.start == una;
+            if !piece.is(SACKED) && (first || now.since(piece.at) >= patience) {
+                *marks |= LOST;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::super::Range;
+    use super::super::flight::Sent;
+    use super::*;
+    use chappe_core::Instant;
+    use std::vec;
+
+    fn at(micros: u64) -> Stamp {
+        Stamp::of(Instant::from_micros(micros))
+    }
+
+    /// Three segments sent 1 ms apart; the third is SACKed at 40 ms: its round trip is 38 ms.
+    #[test]
+    fn earlier_segments_are_lost_a_reordering_window_after_a_later_one_arrives() {
+        let mut table = vec![Sent::default(); 8];
+        let mut flight = Flight::new(&mut table);
+        for n in 1..=3u32 {
+            flight.push(Seq::new(n * 100), at(u64::from(n - 1) * 1000));
+        }
+        let mut rack = Rack::default();
+        flight.sack(Range::new(Seq::new(200), Seq::new(300)), |piece| {
+            assert_eq!(
+                rack.delivered(piece, at(40_000), None, 38_000),
+                Some(38_000)
+            );
+        });
+        let window = rack.window(&flight, false, 38_000, 38_000);
+        assert_eq!(window, 9_500);
+        // The second segment, sent at 1 ms, is due at 1 + 38 + 9.5 ms.
+        let (marked, wait) = rack.mark_lost(&mut flight, at(40_000), window);
+        assert_eq!((marked, wait), (false, Some(8_500)));
+        let (marked, wait) = rack.mark_lost(&mut flight, at(47_500), window);
+        assert_eq!((marked, wait), (true, Some(1_000)));
+        let (marked, wait) = rack.mark_lost(&mut flight, at(48_500), window);
+        assert_eq!((marked, wait), (true, None));
+    }
+
+    #[test]
+    fn an_echo_older_than_the_retransmission_does_not_count() {
+        let mut table = vec![Sent::default(); 2];
+        let mut flight = Flight::new(&mut table);
+        flight.push(Seq::new(100), at(0));
+        flight.retransmitted(Seq::new(0), at(50_000));
+        let piece = flight.first().unwrap();
+        let mut rack = Rack::default();
+        assert_eq!(rack.delivered(piece, at(60_000), Some(60_000), 0), None);
+        assert_eq!(
+            rack.delivered(piece, at(60_000), Some(10_000), 0),
+            Some(10_000)
+        );
+        assert_eq!(rack.delivered(piece, at(60_000), None, 38_000), None);
+    }
+
+    #[test]
+    fn a_d_sack_widens_the_window_once_a_round() {
+        let table: &mut [Sent] = &mut [];
+        let flight = Flight::new(table);
+        let mut rack = Rack::default();
+        rack.reordering_seen();
+        let una = Seq::new;
+        rack.adapt(una(0), una(1000), true);
+        rack.adapt(una(500), una(1500), true);
+        assert_eq!(rack.window(&flight, false, 4_000, 10_000), 2_000);
+        rack.adapt(una(1000), una(2000), true);
+        assert_eq!(rack.window(&flight, false, 4_000, 10_000), 3_000);
+        (0..16).for_each(|_| rack.recovered());
+        assert_eq!(rack.window(&flight, false, 4_000, 10_000), 1_000);
+    }
+}

@@ -1,0 +1,368 @@
+//! The receive buffer: one flat ring, in which data that comes out of order is put where it belongs at once.
+//!
+//! ```text
+//!            head        ready              |<-- out of order -->|
+//!   ..........[ in order, unread ][  hole  ][ kept ][ hole ][kept].........
+//!                                 ^ next sequence number expected
+//! ```
+//! Which octets past the hole are there is told by a short list of sequence ranges, lent by the caller, with the
+//! range that changed last in front: that is the order in which SACK blocks are to be reported (RFC 2018 4).
+//! When the list is full, data that would need a further range is refused, not stored at another's expense, so
+//! that nothing once reported is taken back, and a flood of fragments costs at most one walk over the list a
+//! segment.
+
+use super::{Range, Seq};
+
+/// Data received: in order and unread, or kept until a hole before it is filled.
+#[derive(Debug)]
+pub struct Reassembly<'a> {
+    ring: &'a mut [u8],
+    ranges: &'a mut [Range],
+    head: u32,
+    ready: u32,
+    count: u16,
+}
+
+/// What became of a segment's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inserted {
+    /// By how much the next expected sequence number moves.
+    pub advanced: u32,
+    /// Whether a hole was filled, wholly or in part, or a new one seen: the peer should hear of it at once.
+    pub gap: bool,
+    /// The first stretch of the data that was there already (to be reported as D-SACK); empty if none.
+    pub duplicate: Range,
+}
+
+impl<'a> Reassembly<'a> {
+    pub(super) fn new(ring: &'a mut [u8], ranges: &'a mut [Range]) -> Reassembly<'a> {
+        Reassembly {
+            ring,
+            ranges,
+            head: 0,
+            ready: 0,
+            count: 0,
+        }
+    }
+
+    /// Octets that can be read now.
+    pub fn ready(&self) -> u32 {
+        self.ready
+    }
+
+    /// Octets the ring can hold.
+    pub fn capacity(&self) -> u32 {
+        self.ring.len() as u32
+    }
+
+    /// Octets of sequence space past the next expected number for which there is room.
+    pub fn free(&self) -> u32 {
+        self.capacity().saturating_sub(self.ready)
+    }
+
+    /// The ranges kept out of order, the one that changed last first.
+    pub fn ranges(&self) -> &[Range] {
+        self.ranges
+            .get(..usize::from(self.count))
+            .unwrap_or_default()
+    }
+
+    /// The octets that can be read, in order, in two parts.
+    pub fn readable(&self) -> (&[u8], &[u8]) {
+        let (start, len) = (self.head as usize, self.ready as usize);
+        let until_end = self.ring.len().saturating_sub(start).min(len);
+        (
+            self.ring.get(start..start + until_end).unwrap_or_default(),
+            self.ring.get(..len - until_end).unwrap_or_default(),
+        )
+    }
+
+    /// Copies out as much as fits and returns how much.
+    pub fn read(&mut self, data: &mut [u8]) -> usize {
+        let (first, second) = self.readable();
+        let len = data.len().min(self.ready as usize);
+        for (place, octet) in data.iter_mut().zip(first.iter().chain(second)) {
+            *place = *octet;
+        }
+        self.consume(len as u32);
+        len
+    }
+
+    /// Forgets the oldest `octets`: the application has read them.
+    pub fn consume(&mut self, octets: u32) {
+        let octets = octets.min(self.ready);
+        self.head = self.place(octets) as u32;
+        self.ready -= octets;
+    }
+
+    /// Takes in `data` that starts at `seq`; `next` is the next sequence number expected. The caller has cut the
+    /// data to the window: it starts at or after `next` and ends within [`free`](Self::free).
+    pub(super) fn insert(&mut self, next: Seq, seq: Seq, data: &[u8]) -> Inserted {
+        let new = Range::new(seq, seq + data.len() as u32);
+        let offset = seq.since(next);
+        if new.is_empty() || offset.saturating_add(new.len()) > self.free() {
+            return Inserted::default();
+        }
+        let duplicate = self.overlap(new);
+        if offset > 0 {
+            let stored = self.note(new);
+            if stored {
+                self.store(offset, data);
+            }
+            return Inserted {
+                advanced: 0,
+                gap: true,
+                duplicate,
+            };
+        }
+        self.store(0, data);
+        let gap = self.count > 0;
+        let end = self.absorb(new.end);
+        let advanced = end.since(next);
+        self.ready += advanced;
+        Inserted {
+            advanced,
+            gap,
+            duplicate,
+        }
+    }
+
+    /// The first part of `new` that is held already.
+    fn overlap(&self, new: Range) -> Range {
+        let mut first = Range::new(new.end, new.end);
+        for range in self.ranges() {
+            let both = range.and(new);
+            if !both.is_empty() && both.start.before(first.start) {
+                first = both;
+            }
+        }
+        first
+    }
+
+    /// Enters a range out of order at the front, united with all it joins. False if there is no place for it.
+    fn note(&mut self, new: Range) -> bool {
+        let mut union = new;
+        let mut kept = 0;
+        let count = usize::from(self.count);
+        if !self.ranges().iter().any(|range| range.joins(new)) && count >= self.ranges.len() {
+            return false;
+        }
+        // Ranges in the list never join each other, so one pass finds all that the new one joins.
+        for index in 0..count {
+            let Some(&range) = self.ranges.get(index) else {
+                break;
+            };
+            if range.joins(new) {
+                union.start = union.start.earlier(range.start);
+                union.end = union.end.later(range.end);
+            } else {
+                if let Some(slot) = self.ranges.get_mut(kept) {
+                    *slot = range;
+                }
+                kept += 1;
+            }
+        }
+        if let Some(list) = self.ranges.get_mut(..=kept) {
+            list.rotate_right(1);
+            if let Some(front) = list.first_mut() {
+                *front = union;
+            }
+        }
+        self.count = kept as u16 + 1;
+        true
+    }
+
+    /// Everything up to `end` is in order now: takes out the ranges that this reaches, and returns how far it
+    /// goes with them.
+    fn absorb(&mut self, mut end: Seq) -> Seq {
+        let mut index = 0;
+        while let Some(&range) = self.ranges().get(index) {
+            if range.start.at_or_before(end) {
+                end = end.later(range.end);
+                let count = usize::from(self.count);
+                if let Some(list) = self.ranges.get_mut(index..count) {
+                    list.rotate_left(1);
+                }
+                self.count -= 1;
+                // A range looked at before may be reached now.
+                index = 0;
+            } else {
+                index += 1;
+            }
+        }
+        end
+    }
+
+    fn store(&mut self, offset: u32, data: &[u8]) {
+        let start = self.place(self.ready + offset);
+        let until_end = self.ring.len().saturating_sub(start).min(data.len());
+        let (left, right) = data.split_at(until_end);
+        if let Some(target) = self.ring.get_mut(start..start + left.len()) {
+            target.copy_from_slice(left);
+        }
+        if let Some(target) = self.ring.get_mut(..right.len()) {
+            target.copy_from_slice(right);
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        (self.head, self.ready, self.count) = (0, 0, 0);
+    }
+
+    pub(super) fn release(self) -> (&'a mut [u8], &'a mut [Range]) {
+        (self.ring, self.ranges)
+    }
+
+    fn place(&self, offset: u32) -> usize {
+        let place = self.head as usize + offset as usize;
+        match place.checked_sub(self.ring.len()) {
+            Some(wrapped) => wrapped,
+            None => place,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// What a receive buffer does, said with one `Option` per octet of the stream.
+    struct Model {
+        stream: Vec<Option<u8>>,
+        next: usize,
+    }
+
+    impl Model {
+        fn insert(&mut self, seq: usize, data: &[u8]) -> usize {
+            for (slot, octet) in self.stream[seq..].iter_mut().zip(data) {
+                *slot = Some(*octet);
+            }
+            let before = self.next;
+            while self.stream.get(self.next).is_some_and(Option::is_some) {
+                self.next += 1;
+            }
+            self.next - before
+        }
+    }
+
+    /// T07: every buffer of 1 to 20 octets, every head position, every pair of segments inside it, against the
+    /// model: same advance, same octets, and the ranges say exactly what is held beyond the hole.
+    #[test]
+    fn t07_every_pair_of_segments_in_every_small_buffer() {
+        for size in (1..=12usize).chain([16, 20]) {
+            for head in 0..size {
+                for (seq, len) in spans(size) {
+                    for (seq2, len2) in spans(size) {
+                        play(size, head, &[(seq, len), (seq2, len2)]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// T07, larger: buffers up to 64 octets with eight random segments each.
+    #[test]
+    fn t07_random_segments_in_buffers_up_to_64_octets() {
+        let mut random = chappe_core::Seed(3).stream(chappe_core::Purpose::Trial(0));
+        for _ in 0..40_000 {
+            let size = 1 + random.below(64) as usize;
+            let segments: Vec<(usize, usize)> = (0..8)
+                .map(|_| {
+                    let seq = random.below(size as u64) as usize;
+                    (seq, random.below((size - seq) as u64 + 1) as usize)
+                })
+                .collect();
+            play(size, random.below(size as u64) as usize, &segments);
+        }
+    }
+
+    fn spans(size: usize) -> impl Iterator<Item = (usize, usize)> {
+        (0..size).flat_map(move |seq| (0..=size - seq).map(move |len| (seq, len)))
+    }
+
+    fn play(size: usize, head: usize, segments: &[(usize, usize)]) {
+        let base = Seq::new(u32::MAX - 5);
+        let (mut ring, mut ranges) = (vec![0; size], vec![Range::default(); 16]);
+        let mut buffer = Reassembly::new(&mut ring, &mut ranges);
+        assert_eq!(
+            buffer.insert(base, base, &vec![9; head]).advanced,
+            head as u32
+        );
+        buffer.consume(head as u32);
+        let mut model = Model {
+            stream: vec![None; size],
+            next: 0,
+        };
+        for &(seq, len) in segments {
+            // The socket cuts off what lies before the next expected octet.
+            let cut = model.next.saturating_sub(seq).min(len);
+            let (seq, len) = (seq.max(model.next), len - cut);
+            let data: Vec<u8> = (seq..seq + len).map(|at| at as u8 + 1).collect();
+            if seq + len > size {
+                continue;
+            }
+            let next = base + model.next as u32;
+            let inserted = buffer.insert(next, base + seq as u32, &data);
+            let before: Vec<bool> = model.stream.iter().map(Option::is_some).collect();
+            assert_eq!(inserted.advanced as usize, model.insert(seq, &data));
+            let first = (seq..seq + len).find(|&at| before[at]);
+            let held = first.map_or(0, |at| {
+                (at..seq + len).take_while(|&at| before[at]).count() as u32
+            });
+            assert_eq!(inserted.duplicate.len(), held, "{size} {head} {segments:?}");
+            check(&buffer, &model, base);
+        }
+    }
+
+    fn check(buffer: &Reassembly<'_>, model: &Model, base: Seq) {
+        let (a, b) = buffer.readable();
+        let got: Vec<u8> = a.iter().chain(b).copied().collect();
+        let want: Vec<u8> = (0..model.next).map(|at| at as u8 + 1).collect();
+        assert_eq!(got, want);
+        let held = |at: usize| {
+            let at = base + at as u32;
+            let inside = |range: &&Range| range.contains(Range::new(at, at + 1));
+            buffer.ranges().iter().filter(inside).count()
+        };
+        for at in model.next..model.stream.len() {
+            assert_eq!(held(at), usize::from(model.stream[at].is_some()));
+        }
+        for (index, one) in buffer.ranges().iter().enumerate() {
+            assert!(buffer.ranges()[..index].iter().all(|two| !one.joins(*two)));
+        }
+    }
+
+    /// T06: one octet in every two across a window of 4096: the list fills, the rest is refused, and what was
+    /// taken stays whole.
+    #[test]
+    fn t06_a_flood_of_single_octets_fills_the_list_and_no_more() {
+        let (mut ring, mut ranges) = (vec![0; 4096], vec![Range::default(); 8]);
+        let mut buffer = Reassembly::new(&mut ring, &mut ranges);
+        let next = Seq::new(0);
+        for at in (1..4096).step_by(2) {
+            assert_eq!(buffer.insert(next, next + at, &[at as u8]).advanced, 0);
+        }
+        assert_eq!(buffer.ranges().len(), 8);
+        let all: Vec<u8> = (0..4096u32).map(|at| at as u8).collect();
+        assert_eq!(buffer.insert(next, next, &all).advanced, 4096);
+        assert!(buffer.ranges().is_empty());
+        let (a, b) = buffer.readable();
+        assert!(a.iter().chain(b).eq(&all));
+    }
+
+    #[test]
+    fn the_range_that_changed_last_stands_first() {
+        let (mut ring, mut ranges) = (vec![0; 100], vec![Range::default(); 4]);
+        let mut buffer = Reassembly::new(&mut ring, &mut ranges);
+        let at = Seq::new;
+        for (seq, len) in [(10, 5), (30, 5), (50, 5), (15, 3)] {
+            buffer.insert(at(0), at(seq), &vec![0; len]);
+        }
+        let starts: Vec<u32> = buffer.ranges().iter().map(|r| r.start.bits()).collect();
+        assert_eq!(starts, [10, 50, 30]);
+    }
+}

@@ -1,0 +1,171 @@
+//! Round-trip time and the retransmission timeout (RFC 6298), in microseconds.
+
+use chappe_core::Duration;
+
+use super::Config;
+use super::clock::micros;
+
+/// The estimator. Zero `srtt8` means that nothing has been measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rtt {
+    /// Eight times the smoothed round-trip time, µs.
+    srtt8: u32,
+    /// Four times the mean deviation, µs.
+    var4: u32,
+    /// Smallest sample, µs.
+    min: u32,
+    /// Timeouts since the last progress: each doubles the timeout (RFC 6298 5.5).
+    backoff: u8,
+}
+
+/// Samples above this many µs count as this: eight times the value must fit in 32 bits.
+const SAMPLE_MAX: u32 = u32::MAX / 16;
+
+/// The granularity G of RFC 6298, µs: the tick of the timestamps, from which samples of retransmitted segments
+/// come.
+const GRANULARITY: u32 = 1_000;
+
+impl Rtt {
+    /// Takes a sample in µs (RFC 6298 2.2 and 2.3: gains 1/8 and 1/4).
+    pub fn sample(&mut self, rtt: u32) {
+        let rtt = rtt.clamp(1, SAMPLE_MAX);
+        self.min = if self.min == 0 {
+            rtt
+        } else {
+            self.min.min(rtt)
+        };
+        if self.srtt8 == 0 {
+            self.srtt8 = rtt * 8;
+            self.var4 = rtt * 2;
+            return;
+        }
+        let error = (self.srtt8 / 8).abs_diff(rtt);
+        // var = 3/4 var + 1/4 |error|, kept times four; srtt = 7/8 srtt + 1/8 rtt, kept times eight.
+        self.var4 = self.var4 - self.var4 / 4 + error;
+        self.srtt8 = self.srtt8 - self.srtt8 / 8 + rtt;
+    }
+
+    /// Smoothed round-trip time, µs; 0 if nothing was measured.
+    pub fn smoothed(&self) -> u32 {
+        self.srtt8 / 8
+    }
+
+    /// Mean deviation, µs.
+    pub fn deviation(&self) -> u32 {
+        self.var4 / 4
+    }
+
+    /// Smallest sample, µs; 0 if nothing was measured. Over the whole connection: paths of a mesh change slowly.
+    pub fn min(&self) -> u32 {
+        self.min
+    }
+
+    /// Timeouts since the last progress.
+    pub fn backoff(&self) -> u8 {
+        self.backoff
+    }
+
+    /// A timeout came: the next one takes twice as long.
+    pub fn back_off(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// Something was acknowledged: the back-off is over. (RFC 6298 5.7 would keep it until a new sample; on a lossy
+    /// link that may never come, and the timeout would stay at its maximum.)
+    pub fn progress(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// The retransmission timeout, without and with back-off.
+    pub fn timeout(&self, config: &Config) -> Duration {
+        let base = self.base_timeout(config);
+        base.max_pow2(self.backoff, config.rto_max)
+    }
+
+    /// The retransmission timeout without back-off (RFC 6298 2.3, 2.4).
+    pub fn base_timeout(&self, config: &Config) -> Duration {
+        if self.srtt8 == 0 {
+            return config.rto_initial;
+        }
+        let rto = (self.srtt8 / 8).saturating_add(self.var4.max(GRANULARITY));
+        Duration::from_micros(u64::from(rto))
+            .max(config.rto_min)
+            .min(config.rto_max)
+    }
+
+    /// The probe timeout of a tail loss probe (RFC 8985 7.2): two round trips, and the peer's delay of its
+    /// acknowledgement if only one segment is out.
+    pub fn probe_timeout(&self, config: &Config, single: bool) -> Duration {
+        if self.srtt8 == 0 {
+            return Duration::from_secs(1);
+        }
+        let delay = if single {
+            micros(config.probe_ack_delay)
+        } else {
+            0
+        };
+        Duration::from_micros(u64::from((self.srtt8 / 4).saturating_add(delay)))
+    }
+}
+
+trait Doubled {
+    fn max_pow2(self, doublings: u8, max: Duration) -> Duration;
+}
+
+impl Doubled for Duration {
+    /// The span doubled `doublings` times, at most `max` (and never less than once itself).
+    fn max_pow2(self, doublings: u8, max: Duration) -> Duration {
+        (self * (1u64 << doublings.min(16))).min(max.max(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: Config = Config {
+        rto_min: Duration::from_millis(1),
+        ..Config::STANDARD
+    };
+
+    /// RFC 6298 2.2: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR.
+    #[test]
+    fn the_first_sample_gives_three_times_itself() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.timeout(&CONFIG), Duration::from_secs(1));
+        rtt.sample(100_000);
+        assert_eq!((rtt.smoothed(), rtt.deviation()), (100_000, 50_000));
+        assert_eq!(rtt.timeout(&CONFIG), Duration::from_millis(300));
+    }
+
+    /// RFC 6298 2.3 with exact numbers: 100 ms, then 180 ms: SRTT 110, RTTVAR 57.5, RTO 340 ms.
+    #[test]
+    fn the_second_sample_is_smoothed() {
+        let mut rtt = Rtt::default();
+        rtt.sample(100_000);
+        rtt.sample(180_000);
+        assert_eq!((rtt.smoothed(), rtt.deviation()), (110_000, 57_500));
+        assert_eq!(rtt.timeout(&CONFIG), Duration::from_millis(340));
+    }
+
+    #[test]
+    fn back_off_doubles_to_the_maximum_and_ends_with_progress() {
+        let mut rtt = Rtt::default();
+        rtt.sample(100_000);
+        rtt.back_off();
+        assert_eq!(rtt.timeout(&CONFIG), Duration::from_millis(600));
+        (0..255).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.timeout(&CONFIG), Duration::from_secs(60));
+        rtt.progress();
+        assert_eq!(rtt.timeout(&CONFIG), Duration::from_millis(300));
+    }
+
+    #[test]
+    fn huge_samples_do_not_overflow() {
+        let mut rtt = Rtt::default();
+        (0..100).for_each(|_| rtt.sample(u32::MAX));
+        (0..100).for_each(|_| rtt.sample(0));
+        (0..100).for_each(|n| rtt.sample(u32::MAX * (n % 2)));
+        assert_eq!(rtt.timeout(&CONFIG), Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,485 @@
+//! TCP segments: what a header says, read from octets without judging it, and written back.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-------------------------------+-------------------------------+
+//! |          Source Port          |       Destination Port        |
+//! +-------------------------------+-------------------------------+
+//! |                        Sequence Number                        |
+//! +---------------------------------------------------------------+
+//! |                    Acknowledgment Number                      |
+//! +-------+-------+---------------+-------------------------------+
+//! | Offset| Rsrvd | CEUAPRSF      |            Window             |
+//! +-------+-------+---------------+-------------------------------+
+//! |           Checksum            |         Urgent Pointer        |
+//! +-------------------------------+-------------------------------+
+//! |                    Options (0 to 40 octets)                   |
+//! +---------------------------------------------------------------+
+//! ```
+//! RFC 9293 3.1; CWR and ECE from RFC 3168.
+
+use core::fmt;
+use core::ops::BitOr;
+
+use super::flow::Flow;
+use super::{Range, Seq};
+
+/// Octets of a header without options.
+pub const HEADER_MIN: usize = 20;
+/// Octets of the longest header.
+pub const HEADER_MAX: usize = 60;
+
+mod field {
+    use core::ops::Range;
+    pub const SOURCE_PORT: usize = 0;
+    pub const DESTINATION_PORT: usize = 2;
+    pub const SEQ: usize = 4;
+    pub const ACK: usize = 8;
+    pub const OFFSET: usize = 12;
+    pub const FLAGS: usize = 13;
+    pub const WINDOW: usize = 14;
+    pub const CHECKSUM: Range<usize> = 16..18;
+    pub const URGENT: usize = 18;
+}
+
+mod kind {
+    pub const END: u8 = 0;
+    pub const NOP: u8 = 1;
+    pub const MSS: u8 = 2;
+    pub const WINDOW_SCALE: u8 = 3;
+    pub const SACK_PERMITTED: u8 = 4;
+    pub const SACK: u8 = 5;
+    pub const TIMESTAMPS: u8 = 8;
+}
+
+/// The eight flags of the header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(1);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(1 << 1);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(1 << 2);
+    /// Push: hand the data up at once.
+    pub const PSH: Flags = Flags(1 << 3);
+    /// The acknowledgement number counts.
+    pub const ACK: Flags = Flags(1 << 4);
+    /// The urgent pointer counts.
+    pub const URG: Flags = Flags(1 << 5);
+    /// Congestion was experienced (RFC 3168).
+    pub const ECE: Flags = Flags(1 << 6);
+    /// The congestion window was reduced (RFC 3168).
+    pub const CWR: Flags = Flags(1 << 7);
+
+    /// The flags with these bits, FIN the lowest.
+    pub const fn from_bits(bits: u8) -> Flags {
+        Flags(bits)
+    }
+
+    /// The bits, FIN the lowest.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether all of `flags` are set.
+    pub const fn has(self, flags: Flags) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// These flags without `flags`.
+    pub const fn without(self, flags: Flags) -> Flags {
+        Flags(self.0 & !flags.0)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Flags {
+    /// As tcpdump prints them: `S`, `S.`, `P.`, `F.`, `R`, `.`, with `E` and `W` for ECE and CWR.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (flag, letter) in [
+            (Flags::SYN, "S"),
+            (Flags::FIN, "F"),
+            (Flags::RST, "R"),
+            (Flags::PSH, "P"),
+            (Flags::URG, "U"),
+            (Flags::ECE, "E"),
+            (Flags::CWR, "W"),
+            (Flags::ACK, "."),
+        ] {
+            if self.has(flag) {
+                f.write_str(letter)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The timestamps option (RFC 7323 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the clock value echoed to the receiver; counts only with ACK.
+    pub echo: u32,
+}
+
+/// Up to four SACK blocks in the order of the option (RFC 2018 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [Range; SackBlocks::MAX],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Blocks that fit into 40 octets of options.
+    pub const MAX: usize = 4;
+
+    /// Adds a block at the end; a fifth is left out.
+    pub fn push(&mut self, block: Range) {
+        if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
+            *slot = block;
+            self.count = self.count.wrapping_add(1);
+        }
+    }
+
+    /// The blocks.
+    pub fn as_slice(&self) -> &[Range] {
+        self.blocks
+            .get(..usize::from(self.count))
+            .unwrap_or_default()
+    }
+}
+
+/// What the options of a segment say. Unknown options are skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Maximum segment size in octets (RFC 9293 3.7.1).
+    pub mss: Option<u16>,
+    /// Window scale shift, at most 14 (RFC 7323 2.3: larger values count as 14).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018 2).
+    pub sack_permitted: bool,
+    /// Timestamps.
+    pub timestamps: Option<Timestamps>,
+    /// SACK blocks, the first perhaps a D-SACK (RFC 2883).
+    pub sack: SackBlocks,
+}
+
+impl Options {
+    /// Reads the option area of a header. Stops at the first option whose length makes no sense, and keeps
+    /// what came before it: each option takes at least one octet, so this ends.
+    pub fn parse(mut area: &[u8]) -> Options {
+        let mut options = Options::default();
+        while let [first, rest @ ..] = area {
+            match *first {
+                kind::END => break,
+                kind::NOP => area = rest,
+                kind => {
+                    let Some(len) = rest.first().map(|&len| usize::from(len)) else {
+                        break;
+                    };
+                    let (Some(value), Some(next)) = (area.get(2..len), area.get(len..)) else {
+                        break;
+                    };
+                    options.take(kind, value);
+                    area = next;
+                }
+            }
+        }
+        options
+    }
+
+    fn take(&mut self, kind: u8, value: &[u8]) {
+        match (kind, value) {
+            (kind::MSS, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
+            (kind::WINDOW_SCALE, &[shift]) => self.window_scale = Some(shift.min(14)),
+            (kind::SACK_PERMITTED, []) => self.sack_permitted = true,
+            (kind::TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+                self.timestamps = Some(Timestamps {
+                    value: u32::from_be_bytes([a, b, c, d]),
+                    echo: u32::from_be_bytes([e, f, g, h]),
+                });
+            }
+            (kind::SACK, blocks) if blocks.len() % 8 == 0 => {
+                for block in blocks.chunks_exact(8) {
+                    if let &[a, b, c, d, e, f, g, h] = block {
+                        let start = Seq::new(u32::from_be_bytes([a, b, c, d]));
+                        let end = Seq::new(u32::from_be_bytes([e, f, g, h]));
+                        self.sack.push(Range::new(start, end));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Octets that these options take in a header, padding included: a multiple of 4.
+    pub fn len(&self) -> usize {
+        let mss = if self.mss.is_some() { 4 } else { 0 };
+        let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
+        let permitted = match (self.sack_permitted, self.timestamps) {
+            (true, None) => 4,
+            _ => 0,
+        };
+        let scale = if self.window_scale.is_some() { 4 } else { 0 };
+        let sack = match self.sack.as_slice().len() {
+            0 => 0,
+            count => 4 + 8 * count,
+        };
+        mss + timestamps + permitted + scale + sack
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the options, padded by leading no-operations so that 32-bit fields are aligned, as most hosts do.
+    /// Returns how many octets; options past the end of `area` are left out.
+    fn emit(&self, area: &mut [u8]) -> usize {
+        let mut writer = Writer { area, len: 0 };
+        if let Some(mss) = self.mss {
+            let [high, low] = mss.to_be_bytes();
+            writer.put(&[kind::MSS, 4, high, low]);
+        }
+        if let Some(timestamps) = self.timestamps {
+            match self.sack_permitted {
+                true => writer.put(&[kind::SACK_PERMITTED, 2]),
+                false => writer.put(&[kind::NOP, kind::NOP]),
+            }
+            writer.put(&[kind::TIMESTAMPS, 10]);
+            writer.put(&timestamps.value.to_be_bytes());
+            writer.put(&timestamps.echo.to_be_bytes());
+        } else if self.sack_permitted {
+            writer.put(&[kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2]);
+        }
+        if let Some(shift) = self.window_scale {
+            writer.put(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
+        }
+        let blocks = self.sack.as_slice();
+        if !blocks.is_empty() {
+            let len = 2 + 8 * blocks.len();
+            writer.put(&[kind::NOP, kind::NOP, kind::SACK, len as u8]);
+            for block in blocks {
+                writer.put(&block.start.bits().to_be_bytes());
+                writer.put(&block.end.bits().to_be_bytes());
+            }
+        }
+        writer.len
+    }
+}
+
+struct Writer<'a> {
+    area: &'a mut [u8],
+    len: usize,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.len.saturating_add(bytes.len());
+        if let Some(target) = self.area.get_mut(self.len..end) {
+            target.copy_from_slice(bytes);
+            self.len = end;
+        }
+    }
+}
+
+/// What is wrong with octets that are not a TCP segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Fewer than 20 octets.
+    Truncated,
+    /// The data offset is below 5 words or beyond the end.
+    Offset,
+    /// The checksum does not match.
+    Checksum,
+    /// A port is zero, which no connection can have (RFC 6335 6).
+    Port,
+}
+
+/// A segment: everything its header says, and its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'a> {
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+    /// Sequence number of the first octet, or of the SYN.
+    pub seq: Seq,
+    /// The next sequence number expected; counts only with [`Flags::ACK`].
+    pub ack: Seq,
+    /// The flags.
+    pub flags: Flags,
+    /// The window field as it stands, not scaled.
+    pub window: u16,
+    /// The urgent pointer; parsed and not used (RFC 6093 discourages the mechanism).
+    pub urgent: u16,
+    /// The options.
+    pub options: Options,
+    /// The data.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Segment<'a> {
+    /// Reads a segment without looking at its checksum.
+    pub fn parse(bytes: &'a [u8]) -> Result<Segment<'a>, Malformed> {
+        let (Some(offset), Some(&flags)) = (bytes.get(field::OFFSET), bytes.get(field::FLAGS))
+        else {
+            return Err(Malformed::Truncated);
+        };
+        if bytes.len() < HEADER_MIN {
+            return Err(Malformed::Truncated);
+        }
+        let offset = usize::from(offset >> 4) * 4;
+        let (Some(area), Some(payload)) = (bytes.get(HEADER_MIN..offset), bytes.get(offset..))
+        else {
+            return Err(Malformed::Offset);
+        };
+        let segment = Segment {
+            source_port: u16_at(bytes, field::SOURCE_PORT),
+            destination_port: u16_at(bytes, field::DESTINATION_PORT),
+            seq: Seq::new(u32_at(bytes, field::SEQ)),
+            ack: Seq::new(u32_at(bytes, field::ACK)),
+            flags: Flags::from_bits(flags),
+            window: u16_at(bytes, field::WINDOW),
+            urgent: u16_at(bytes, field::URGENT),
+            options: Options::parse(area),
+            payload,
+        };
+        if segment.source_port == 0 || segment.destination_port == 0 {
+            return Err(Malformed::Port);
+        }
+        Ok(segment)
+    }
+
+    /// Reads a segment that came from `flow.remote` (or to it: the sum is the same) and checks its checksum.
+    pub fn parse_checked(bytes: &'a [u8], flow: &Flow) -> Result<Segment<'a>, Malformed> {
+        let mut sum = flow.pseudo_header(bytes.len() as u32);
+        sum.add(bytes);
+        match (bytes.len() < HEADER_MIN, sum.finish()) {
+            (true, _) => Err(Malformed::Truncated),
+            (false, 0) => Segment::parse(bytes),
+            (false, _) => Err(Malformed::Checksum),
+        }
+    }
+
+    /// How much sequence space it takes: data, and one each for SYN and FIN.
+    pub fn sequence_len(&self) -> u32 {
+        let syn = u32::from(self.flags.has(Flags::SYN));
+        let fin = u32::from(self.flags.has(Flags::FIN));
+        (self.payload.len() as u32).wrapping_add(syn + fin)
+    }
+
+    /// Writes the header of a segment on `flow` with a payload in up to two parts, checksum included, and returns
+    /// its length. `header` must hold [`HEADER_MAX`] octets, or as many as the options need.
+    pub fn emit_header(&self, flow: &Flow, parts: [&[u8]; 2], header: &mut [u8]) -> usize {
+        for (place, value) in [
+            (field::SOURCE_PORT, self.source_port),
+            (field::DESTINATION_PORT, self.destination_port),
+            (field::WINDOW, self.window),
+            (field::CHECKSUM.start, 0),
+            (field::URGENT, self.urgent),
+        ] {
+            put(header, place, &value.to_be_bytes());
+        }
+        put(header, field::SEQ, &self.seq.bits().to_be_bytes());
+        put(header, field::ACK, &self.ack.bits().to_be_bytes());
+        let options = self
+            .options
+            .emit(header.get_mut(HEADER_MIN..).unwrap_or_default());
+        let len = HEADER_MIN + options;
+        put(
+            header,
+            field::OFFSET,
+            &[(len / 4 * 16) as u8, self.flags.bits()],
+        );
+        let payload = parts[0].len() + parts[1].len();
+        let mut sum = flow.pseudo_header((len + payload) as u32);
+        sum.add(header.get(..len).unwrap_or_default());
+        sum.add(parts[0]);
+        sum.add(parts[1]);
+        put(header, field::CHECKSUM.start, &sum.finish().to_be_bytes());
+        len
+    }
+
+    /// Writes header and payload and returns their length, or `None` if `buffer` is too small.
+    pub fn emit(&self, flow: &Flow, buffer: &mut [u8]) -> Option<usize> {
+        let header = HEADER_MIN + self.options.len();
+        let total = header + self.payload.len();
+        buffer.get_mut(header..total)?.copy_from_slice(self.payload);
+        Some(self.emit_header(flow, [self.payload, &[]], buffer) + self.payload.len())
+    }
+
+    /// The reset that answers a segment for which there is no connection (RFC 9293 3.10.7.1), or `None` if it
+    /// is itself a reset.
+    pub fn reset(&self) -> Option<Segment<'static>> {
+        if self.flags.has(Flags::RST) {
+            return None;
+        }
+        let (seq, ack, flags) = match self.flags.has(Flags::ACK) {
+            true => (self.ack, Seq::default(), Flags::RST),
+            false => {
+                let ack = self.seq + self.sequence_len();
+                (Seq::default(), ack, Flags::RST | Flags::ACK)
+            }
+        };
+        Some(Segment {
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+            seq,
+            ack,
+            flags,
+            window: 0,
+            urgent: 0,
+            options: Options::default(),
+            payload: &[],
+        })
+    }
+}
+
+impl fmt::Display for Segment<'_> {
+    /// In one line, like tcpdump: `P. 5:10(5) ack 7 win 512`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.seq + self.payload.len() as u32;
+        write!(
+            f,
+            "{} {}:{end}({})",
+            self.flags,
+            self.seq,
+            self.payload.len()
+        )?;
+        if self.flags.has(Flags::ACK) {
+            write!(f, " ack {}", self.ack)?;
+        }
+        write!(f, " win {}", self.window)
+    }
+}
+
+fn u16_at(bytes: &[u8], place: usize) -> u16 {
+    match bytes.get(place..) {
+        Some(&[high, low, ..]) => u16::from_be_bytes([high, low]),
+        _ => 0,
+    }
+}
+
+fn u32_at(bytes: &[u8], place: usize) -> u32 {
+    u32::from(u16_at(bytes, place)) << 16 | u32::from(u16_at(bytes, place + 2))
+}
+
+fn put(bytes: &mut [u8], place: usize, value: &[u8]) {
+    for (target, octet) in bytes.iter_mut().skip(place).zip(value) {
+        *target = *octet;
+    }
+}

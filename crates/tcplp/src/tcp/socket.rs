@@ -1,0 +1,571 @@
+//! A connection: what it remembers, and what an application does with it.
+
+use chappe_core::{Instant, Wake};
+
+use super::bits::{self, Bits};
+use super::clock::{Stamp, timestamp_clock};
+use super::congestion::{Congestion, NewReno, Window};
+use super::flight::{Flight, Sent};
+use super::isn::Secret;
+use super::rack::Rack;
+use super::reassembly::Reassembly;
+use super::recovery::Recovery;
+use super::rtt::Rtt;
+use super::segment::{Options, Segment};
+use super::send_buffer::SendBuffer;
+use super::timers::{Timer, Timers};
+use super::{Config, Flow, Range, Seq};
+
+/// The states of RFC 9293 3.3.2, but LISTEN, which is a [`Listener`](super::Listener).
+///
+/// ```text
+///                 connect                        accept
+///                    v                              v
+///               SYN-SENT ------ SYN -------> SYN-RECEIVED
+///                    | SYN+ACK                      | ACK
+///                    +--------> ESTABLISHED <-------+
+///              close |               | FIN
+///              FIN-WAIT-1            CLOSE-WAIT
+///         ACK /      | FIN               | close
+///     FIN-WAIT-2   CLOSING           LAST-ACK
+///          FIN \     | ACK               | ACK
+///               TIME-WAIT -- 2 MSL --> CLOSED
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN was received and answered.
+    SynReceived,
+    /// Data flows both ways.
+    Established,
+    /// We closed; our FIN is not acknowledged.
+    FinWait1,
+    /// We closed, and the peer knows; it has not closed.
+    FinWait2,
+    /// The peer closed.
+    CloseWait,
+    /// Both closed at once; our FIN is not acknowledged.
+    Closing,
+    /// The peer closed, then we; our FIN is not acknowledged.
+    LastAck,
+    /// Both closed; old segments die out.
+    TimeWait,
+}
+
+impl State {
+    /// The name in RFC 9293.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Closed => "CLOSED",
+            State::SynSent => "SYN-SENT",
+            State::SynReceived => "SYN-RECEIVED",
+            State::Established => "ESTABLISHED",
+            State::FinWait1 => "FIN-WAIT-1",
+            State::FinWait2 => "FIN-WAIT-2",
+            State::CloseWait => "CLOSE-WAIT",
+            State::Closing => "CLOSING",
+            State::LastAck => "LAST-ACK",
+            State::TimeWait => "TIME-WAIT",
+        }
+    }
+
+    /// Whether the peer may still send data.
+    pub const fn can_receive(self) -> bool {
+        matches!(self, State::Established | State::FinWait1 | State::FinWait2)
+    }
+
+    /// Whether the application may still write.
+    pub const fn can_send(self) -> bool {
+        matches!(
+            self,
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        )
+    }
+}
+
+/// Why a connection ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer answered our SYN with a reset: nobody listens there.
+    Refused,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer did not answer for too long.
+    TimedOut,
+    /// The application aborted it, or closed it with data unread.
+    Aborted,
+}
+
+/// Why memory cannot serve a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// The send buffer, the receive buffer or the flight table has no room at all.
+    Empty,
+    /// A buffer is larger than 2^30 octets, the largest window (RFC 7323 2.3).
+    Huge,
+    /// The socket is in use: close it first.
+    Busy,
+}
+
+/// The memory that a socket works in, lent by its owner.
+#[derive(Debug)]
+pub struct Memory<'a> {
+    /// Ring of data not yet acknowledged. Three to four segments fill a low-power link.
+    pub send: &'a mut [u8],
+    /// Ring of data not yet read, and of data out of order; the window is offered from it.
+    pub receive: &'a mut [u8],
+    /// Out-of-order ranges: one a hole; 8 octets each. With none, only data in order is kept.
+    pub ranges: &'a mut [Range],
+    /// Segments in flight: one for each that the window and the send buffer let out; 12 octets each.
+    pub flight: &'a mut [Sent],
+}
+
+/// One TCP connection, without I/O.
+///
+/// Methods are of four kinds: **getters**; **commands** of the application ([`connect`](Self::connect),
+/// [`write`](Self::write), [`read`](Self::read), [`close`](Self::close) ..); **`handle_*`** for segments and
+/// deadlines; **`poll_*`** for what goes out. After each command and each `handle_*`, call
+/// [`poll_segment`](Self::poll_segment) until it gives `None`, then read [`poll_timeout`](Self::poll_timeout).
+/// Calling [`handle_timeout`](Self::handle_timeout) early changes nothing.
+#[derive(Debug)]
+pub struct Socket<'a, C: Congestion = NewReno> {
+    pub(super) config: &'a Config,
+    pub(super) flow: Flow,
+    pub(super) send: SendBuffer<'a>,
+    pub(super) receive: Reassembly<'a>,
+    /// Knows SND.UNA.
+    pub(super) flight: Flight<'a>,
+    pub(super) timers: Timers,
+    pub(super) bits: Bits,
+
+    /// SND.NXT: the next sequence number to send; never goes back.
+    pub(super) snd_nxt: Seq,
+    /// SND.WND, and the largest ever offered.
+    pub(super) snd_wnd: u32,
+    pub(super) snd_wnd_max: u32,
+    /// SND.WL1: the segment that last set the window. WL2 is not kept: an acknowledgement below SND.UNA never sets
+    /// the window (RFC 9293 3.10.7.4), and WL2 never lies above SND.UNA.
+    pub(super) snd_wl1: Seq,
+    /// RCV.NXT: the next sequence number expected.
+    pub(super) rcv_nxt: Seq,
+    /// The right edge of the window offered.
+    pub(super) rcv_adv: Seq,
+    /// Last.ACK.sent (RFC 7323 4.3).
+    pub(super) last_ack: Seq,
+    /// The peer's FIN, if its place is known.
+    pub(super) fin: Seq,
+    /// What arrived twice and is still to be reported (RFC 2883).
+    pub(super) duplicate: Range,
+
+    pub(super) window: Window,
+    pub(super) congestion: C,
+    pub(super) rtt: Rtt,
+    pub(super) rack: Rack,
+    pub(super) recovery: Recovery,
+    /// TLP.end_seq (RFC 8985 7.1).
+    pub(super) probe_end: Seq,
+    /// When data was last sent.
+    pub(super) sent_at: Stamp,
+
+    /// TS.Recent and this connection's offset to the timestamp clock.
+    pub(super) ts_recent: u32,
+    pub(super) ts_offset: u32,
+    /// When TS.Recent was set, in units of 1024 s.
+    pub(super) ts_recent_at: u16,
+    /// The smaller of the peer's MSS and ours: payload and options.
+    pub(super) mss: u16,
+    /// The largest payload received: what the peer takes for a full segment.
+    pub(super) rcv_mss: u16,
+    /// Since when challenge ACKs are counted, in units of 1.024 s, and how many there were.
+    pub(super) challenge_at: u16,
+    pub(super) challenges: u8,
+    pub(super) snd_scale: u8,
+    pub(super) rcv_scale: u8,
+    /// Timeouts or probes in a row without an answer.
+    pub(super) retries: u8,
+    pub(super) state: State,
+    pub(super) failure: Option<Failure>,
+    pub(super) counters: Counters,
+}
+
+/// What happened on a connection so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Segments sent anew, probes included.
+    pub retransmits: u16,
+    /// Retransmission timeouts.
+    pub timeouts: u16,
+    /// Fast recoveries.
+    pub recoveries: u16,
+    /// Reductions that proved spurious and were undone.
+    pub undone: u16,
+    /// D-SACKs received.
+    pub duplicates: u16,
+    /// Segments dropped as old, out of window or otherwise unacceptable.
+    pub dropped: u16,
+}
+
+impl<'a, C: Congestion> Socket<'a, C> {
+    /// A socket in CLOSED.
+    pub fn new(config: &'a Config, memory: Memory<'a>, congestion: C) -> Result<Self, Unfit> {
+        let lens = [memory.send.len(), memory.receive.len()];
+        if lens.contains(&0) || memory.flight.is_empty() {
+            return Err(Unfit::Empty);
+        }
+        if lens.iter().any(|&len| len > 1 << 30) || memory.flight.len() > usize::from(u16::MAX) {
+            return Err(Unfit::Huge);
+        }
+        let anywhere =
+            super::flow::Endpoint::new(core::net::IpAddr::V6(core::net::Ipv6Addr::UNSPECIFIED), 0);
+        let zero = Seq::default();
+        Ok(Socket {
+            config,
+            flow: Flow::new(anywhere, anywhere),
+            send: SendBuffer::new(memory.send),
+            receive: Reassembly::new(memory.receive, memory.ranges),
+            flight: Flight::new(memory.flight),
+            timers: Timers::default(),
+            bits: Bits::default(),
+            snd_nxt: zero,
+            snd_wnd: 0,
+            snd_wnd_max: 0,
+            snd_wl1: zero,
+            rcv_nxt: zero,
+            rcv_adv: zero,
+            last_ack: zero,
+            fin: zero,
+            duplicate: Range::default(),
+            window: Window {
+                cwnd: 0,
+                ssthresh: u32::MAX,
+                acked: 0,
+            },
+            congestion,
+            rtt: Rtt::default(),
+            rack: Rack::default(),
+            recovery: Recovery::default(),
+            probe_end: zero,
+            sent_at: Stamp::default(),
+            ts_recent: 0,
+            ts_offset: 0,
+            ts_recent_at: 0,
+            mss: 0,
+            rcv_mss: 0,
+            challenge_at: 0,
+            challenges: 0,
+            snd_scale: 0,
+            rcv_scale: 0,
+            retries: 0,
+            state: State::Closed,
+            failure: None,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Gives the memory back; what was in the buffers is lost.
+    pub fn release(self) -> Memory<'a> {
+        let (receive, ranges) = self.receive.release();
+        Memory {
+            send: self.send.release(),
+            receive,
+            ranges,
+            flight: self.flight.release(),
+        }
+    }
+
+    /// Opens a connection: sends a SYN.
+    pub fn connect(&mut self, now: Instant, flow: Flow, secret: &Secret) -> Result<(), Unfit> {
+        self.begin(now, flow, secret)?;
+        self.state = State::SynSent;
+        self.bits.set(bits::SYN_NOW);
+        Ok(())
+    }
+
+    /// Answers a SYN that a [`Listener`](super::Listener) accepted.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        flow: Flow,
+        syn: &Segment<'_>,
+        secret: &Secret,
+    ) -> Result<(), Unfit> {
+        self.begin(now, flow, secret)?;
+        self.state = State::SynReceived;
+        self.bits.set(bits::PASSIVE | bits::SYN_NOW);
+        self.synchronise(now, syn);
+        Ok(())
+    }
+
+    /// Puts everything to the start of a new connection on `flow`.
+    fn begin(&mut self, now: Instant, flow: Flow, secret: &Secret) -> Result<(), Unfit> {
+        if self.state != State::Closed {
+            return Err(Unfit::Busy);
+        }
+        let iss = secret.initial_sequence_number(now, &flow);
+        self.flow = flow;
+        self.send.clear();
+        self.receive.clear();
+        self.flight.restart(iss);
+        self.flight.push(iss + 1, Stamp::of(now));
+        self.timers.stop_all();
+        self.bits = Bits::default();
+        self.snd_nxt = iss + 1;
+        (self.snd_wnd, self.snd_wnd_max) = (0, 0);
+        self.duplicate = Range::default();
+        self.rtt = Rtt::default();
+        self.rack = Rack::default();
+        self.recovery = Recovery::new(iss);
+        self.sent_at = Stamp::of(now);
+        self.ts_recent = 0;
+        self.ts_offset = secret.timestamp_offset(&flow);
+        self.mss = self.config.mss.max(MSS_MIN);
+        self.rcv_mss = 1;
+        (self.challenges, self.retries) = (0, 0);
+        self.snd_scale = 0;
+        self.rcv_scale = self.scale_wanted();
+        self.failure = None;
+        self.counters = Counters::default();
+        self.congestion.started();
+        self.window = Window {
+            cwnd: u32::from(self.mss),
+            ssthresh: u32::MAX,
+            acked: 0,
+        };
+        Ok(())
+    }
+
+    /// The smallest shift with which the whole receive buffer can be offered (RFC 7323 2.3).
+    fn scale_wanted(&self) -> u8 {
+        let fits = |shift: &u8| self.receive.capacity() >> shift <= u32::from(u16::MAX);
+        (0..=14).find(fits).unwrap_or(14)
+    }
+
+    /// Takes in the peer's SYN: its sequence number, and what its options offer.
+    pub(super) fn synchronise(&mut self, now: Instant, syn: &Segment<'_>) {
+        let options: &Options = &syn.options;
+        self.rcv_nxt = syn.seq + 1;
+        self.rcv_adv = self.rcv_nxt;
+        self.last_ack = self.rcv_nxt;
+        self.snd_wl1 = syn.seq;
+        self.snd_wnd = u32::from(syn.window);
+        self.snd_wnd_max = self.snd_wnd;
+        let default = match self.flow.remote.address() {
+            core::net::IpAddr::V4(_) => 536,
+            core::net::IpAddr::V6(_) => 1220,
+        };
+        let peer = options.mss.unwrap_or(default);
+        self.mss = peer.min(self.config.mss).max(MSS_MIN);
+        if self.config.sack && options.sack_permitted {
+            self.bits.set(bits::SACK);
+        }
+        if let (true, Some(timestamps)) = (self.config.timestamps, options.timestamps) {
+            self.bits.set(bits::TIMESTAMPS);
+            self.note_timestamp(now, timestamps.value);
+        }
+        match (self.config.window_scale, options.window_scale) {
+            (true, Some(shift)) => {
+                self.bits.set(bits::WINDOW_SCALE);
+                self.snd_scale = shift;
+            }
+            _ => self.rcv_scale = 0,
+        }
+        self.negotiate_ecn(syn);
+    }
+
+    pub(super) fn note_timestamp(&mut self, now: Instant, value: u32) {
+        self.ts_recent = value;
+        self.ts_recent_at = super::clock::coarse_clock(now);
+    }
+
+    /// The connection stands: the window of RFC 5681 3.1, one segment if the SYN was lost.
+    pub(super) fn establish(&mut self) {
+        self.state = State::Established;
+        if self.bits.has(bits::FIN_QUEUED) {
+            self.state = State::FinWait1;
+        }
+        let lost = self.bits.has(bits::SYN_RETRANSMITTED);
+        let mss = self.segment_size();
+        self.window.cwnd = if lost { mss } else { self.initial_window() };
+        if let Some(window) = self.congestion.initial_window() {
+            self.window.cwnd = window;
+        }
+        self.rtt.progress();
+        self.retries = 0;
+    }
+
+    /// The initial window: what the configuration says, or two to four segments (RFC 5681 3.1).
+    pub(super) fn initial_window(&self) -> u32 {
+        let mss = self.segment_size();
+        match (self.config.initial_window, mss) {
+            (0, 2191..) => mss * 2,
+            (0, 1096..) => mss * 3,
+            (0, _) => mss * 4,
+            (segments, _) => mss * u32::from(segments),
+        }
+    }
+
+    /// SMSS: the payload of a full segment without SACK blocks, octets.
+    pub(super) fn segment_size(&self) -> u32 {
+        let timestamps = if self.bits.has(bits::TIMESTAMPS) {
+            12
+        } else {
+            0
+        };
+        u32::from(self.mss).saturating_sub(timestamps)
+    }
+
+    /// The timestamp to put on a segment sent now.
+    pub(super) fn timestamp(&self, now: Instant) -> u32 {
+        timestamp_clock(now).wrapping_add(self.ts_offset)
+    }
+
+    /// Writes as much of `data` into the send buffer as fits and returns how much: 0 after a close.
+    pub fn write(&mut self, data: &[u8]) -> usize {
+        match self.may_write() {
+            true => self.send.write(data),
+            false => 0,
+        }
+    }
+
+    /// The free part of the send buffer, to be filled in place and then [`commit`](Self::commit)ted.
+    pub fn vacant(&mut self) -> (&mut [u8], &mut [u8]) {
+        match self.may_write() {
+            true => self.send.vacant(),
+            false => (&mut [], &mut []),
+        }
+    }
+
+    /// Hands over the first `octets` of [`vacant`](Self::vacant).
+    pub fn commit(&mut self, octets: usize) {
+        if self.may_write() {
+            self.send.commit(octets.min(1 << 30) as u32);
+        }
+    }
+
+    /// Whether the application may still write: the connection is open, or opening, and was not closed here.
+    pub fn may_write(&self) -> bool {
+        self.state.can_send() && !self.bits.has(bits::FIN_QUEUED)
+    }
+
+    /// Octets that can be written now.
+    pub fn writable(&self) -> usize {
+        match self.may_write() {
+            true => self.send.free() as usize,
+            false => 0,
+        }
+    }
+
+    /// Octets written and not yet acknowledged by the peer.
+    pub fn unacknowledged(&self) -> usize {
+        self.send.len() as usize
+    }
+
+    /// Reads what has arrived in order and returns how much. May cause a window update: poll afterwards.
+    pub fn read(&mut self, data: &mut [u8]) -> usize {
+        let len = self.receive.read(data);
+        self.offer_window();
+        len
+    }
+
+    /// What can be read, in place, in two parts; [`consume`](Self::consume) it when done.
+    pub fn readable(&self) -> (&[u8], &[u8]) {
+        self.receive.readable()
+    }
+
+    /// Gives back the first `octets` of [`readable`](Self::readable).
+    pub fn consume(&mut self, octets: usize) {
+        self.receive.consume(octets.min(1 << 30) as u32);
+        self.offer_window();
+    }
+
+    /// Whether the peer has closed and all its data has been read.
+    pub fn at_end(&self) -> bool {
+        let closed =
+            !matches!(self.state, State::SynSent | State::SynReceived) && !self.state.can_receive();
+        closed && self.receive.ready() == 0
+    }
+
+    /// Closes this end's direction only: what was written is sent, then a FIN. Reading goes on.
+    pub fn shutdown(&mut self) {
+        match self.state {
+            State::SynSent => self.end(None),
+            State::SynReceived => self.bits.set(bits::FIN_QUEUED),
+            State::Established => self.queue_fin(State::FinWait1),
+            State::CloseWait => self.queue_fin(State::LastAck),
+            _ => {}
+        }
+    }
+
+    /// Closes the connection for good: what was written is sent, then a FIN; nothing more is read. With data unread,
+    /// or if more data comes, the peer gets a reset, so that it knows of the loss (RFC 9293 3.6.1).
+    pub fn close(&mut self, now: Instant) {
+        if self.receive.ready() > 0 && self.state != State::Closed {
+            self.abort();
+            return;
+        }
+        self.shutdown();
+        self.bits.set(bits::DEAF);
+        if self.state == State::FinWait2 && !self.timers.runs(Timer::Linger) {
+            self.timers
+                .start(Timer::Linger, now + self.config.fin_wait_2);
+        }
+    }
+
+    fn queue_fin(&mut self, state: State) {
+        self.bits.set(bits::FIN_QUEUED);
+        self.state = state;
+    }
+
+    /// Ends the connection at once; the peer gets a reset.
+    pub fn abort(&mut self) {
+        let silent = matches!(self.state, State::Closed | State::SynSent | State::TimeWait);
+        if self.state != State::Closed {
+            self.end(Some(Failure::Aborted));
+        }
+        if !silent {
+            self.bits.set(bits::RST_NOW);
+        }
+    }
+
+    /// Enters CLOSED. What has arrived can still be read.
+    pub(super) fn end(&mut self, failure: Option<Failure>) {
+        self.state = State::Closed;
+        self.failure = failure;
+        self.timers.stop_all();
+        self.bits.clear(bits::PENDING);
+        self.send.clear();
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the connection ended, if not by both ends closing it.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// The connection's four-tuple.
+    pub fn flow(&self) -> Flow {
+        self.flow
+    }
+
+    /// Whether an answer of the peer is due: a SYN, data or a FIN is not acknowledged, or a window probe is out.
+    /// A radio that sleeps should ask for frames more often while this holds.
+    pub fn awaits_answer(&self) -> bool {
+        self.state != State::Closed && (!self.flight.is_empty() || self.timers.runs(Timer::Persist))
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), and why.
+    pub fn poll_timeout(&self) -> Option<Wake> {
+        self.timers.next()
+    }
+}
+
+/// The smallest segment size that is believed: a peer that asks for less makes us send headers (CVE-2019-11479);
+/// 40 octets of options must leave room for data.
+pub const MSS_MIN: u16 = 64;
