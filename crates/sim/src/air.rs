@@ -11,7 +11,7 @@ use chappe_core::{Purpose, Seed, Stream};
 
 use crate::digest::Digest;
 use crate::frame::{Bits, EVERY_CHANNEL, Frame, Frames};
-use crate::medium::Departure;
+use crate::medium::{Arrival, Departure};
 use crate::queue::Key;
 use crate::radio::{NONE, Radio, flag::*};
 use crate::rules::{Rules, rejection};
@@ -55,6 +55,22 @@ pub(crate) enum Walk {
     Pause(Key),
     /// The frame is past everybody.
     Done,
+}
+
+/// Why a tight loop over receivers stopped.
+enum Glide {
+    /// Past the last receiver.
+    End,
+    /// The next one is later than allowed: at this moment.
+    Late(u64),
+    /// This one needs a closer look; the cursor has passed it.
+    Look {
+        at: u64,
+        arrival: Arrival,
+        place: u32,
+    },
+    /// This one's carrier changed and its node wants to know.
+    Carrier { at: u64, node: u32 },
 }
 
 impl Air {
@@ -160,29 +176,75 @@ impl Air {
         key: Key,
         bound: Key,
     ) -> Walk {
-        let frame = self.frames.get(slot);
-        let (begin, count) = (frame.begin, frame.arrivals.len() as u32);
-        let mut place = frame.started;
-        while place < count {
-            let arrival = self.frames.get(slot).arrivals[place as usize];
-            let at = begin + u64::from(arrival.delay);
-            let next = key.at_time(at);
-            if next >= bound {
-                self.frames.get_mut(slot).started = place;
-                return Walk::Pause(next);
-            }
-            self.arrive(recorder, slot, place, arrival.power, arrival.receiver, at);
-            place += 1;
-            let radio = &mut self.radios[arrival.receiver as usize];
-            if radio.refresh(at, self.rules.carrier_sense) {
-                self.frames.get_mut(slot).started = place;
-                let node = arrival.receiver;
-                return Walk::Carrier { at, node };
+        let Some(last) = key.last_before(bound) else {
+            return Walk::Pause(key);
+        };
+        loop {
+            match self.glide_starts(slot, last, R::FRAMES) {
+                Glide::End => {
+                    self.counters.arrivals += self.frames.get(slot).arrivals.len() as u64;
+                    return Walk::Done;
+                }
+                Glide::Late(at) => return Walk::Pause(key.at_time(at)),
+                Glide::Look { at, arrival, place } => {
+                    let node = arrival.receiver;
+                    self.arrive(recorder, slot, place, arrival.power, node, at);
+                    let radio = &mut self.radios[node as usize];
+                    if radio.refresh(at, self.rules.carrier_sense) {
+                        return Walk::Carrier { at, node };
+                    }
+                }
+                Glide::Carrier { at, node } => return Walk::Carrier { at, node },
             }
         }
-        self.counters.arrivals += u64::from(count);
-        self.frames.get_mut(slot).started = count;
-        Walk::Done
+    }
+
+    /// The common case of a first cursor in a tight loop: signals that are too weak for idle radios only add
+    /// to their energy.
+    fn glide_starts(&mut self, slot: u32, last: u64, told: bool) -> Glide {
+        let Air {
+            frames,
+            radios,
+            rules,
+            counters,
+            ..
+        } = self;
+        let frame = frames.get_mut(slot);
+        let begin = frame.begin;
+        let heard = if told || frame.noise { 0 } else { rules.heard };
+        let first = frame.started as usize;
+        let mut place = first;
+        let mut stop = Glide::End;
+        for arrival in &frame.arrivals[first..] {
+            let at = begin + u64::from(arrival.delay);
+            if at > last {
+                stop = Glide::Late(at);
+                break;
+            }
+            place += 1;
+            let radio = &mut radios[arrival.receiver as usize];
+            if arrival.power >= heard || !radio.is_idle(frame.channel, at) {
+                let arrival = *arrival;
+                counters.lost.add(Loss::TooWeak, (place - 1 - first) as u64);
+                frame.started = place as u32;
+                return Glide::Look {
+                    at,
+                    arrival,
+                    place: place as u32 - 1,
+                };
+            }
+            radio.energy = radio.energy.wrapping_add(arrival.power);
+            if radio.crosses(rules.carrier_sense) && radio.refresh(at, rules.carrier_sense) {
+                stop = Glide::Carrier {
+                    at,
+                    node: arrival.receiver,
+                };
+                break;
+            }
+        }
+        counters.lost.add(Loss::TooWeak, (place - first) as u64);
+        frame.started = place as u32;
+        stop
     }
 
     /// Moves a frame's second cursor, after the transmitter's own end.
@@ -193,32 +255,69 @@ impl Air {
         key: Key,
         bound: Key,
     ) -> Walk {
-        let frame = self.frames.get(slot);
-        let (end, count) = (frame.begin + frame.airtime, frame.arrivals.len() as u32);
-        let mut place = frame.ended;
-        while place < count {
-            let arrival = self.frames.get(slot).arrivals[place as usize];
-            let at = end + u64::from(arrival.delay);
-            let next = key.at_time(at);
-            if next >= bound {
-                self.frames.get_mut(slot).ended = place;
-                return Walk::Pause(next);
-            }
-            let told = self.leave(recorder, slot, place, arrival.power, arrival.receiver, at);
-            place += 1;
-            let radio = &mut self.radios[arrival.receiver as usize];
-            let carrier = radio.refresh(at, self.rules.carrier_sense);
-            if told != Walk::Done || carrier {
-                self.frames.get_mut(slot).ended = place;
-                let node = arrival.receiver;
-                return if told == Walk::Done {
-                    Walk::Carrier { at, node }
-                } else {
-                    told
-                };
+        let Some(last) = key.last_before(bound) else {
+            return Walk::Pause(key);
+        };
+        loop {
+            match self.glide_ends(slot, last) {
+                Glide::End => return Walk::Done,
+                Glide::Late(at) => return Walk::Pause(key.at_time(at)),
+                Glide::Look { at, arrival, place } => {
+                    let node = arrival.receiver;
+                    let told = self.leave(recorder, slot, place, arrival.power, node, at);
+                    let carrier = self.radios[node as usize].refresh(at, self.rules.carrier_sense);
+                    if told != Walk::Done {
+                        return told;
+                    }
+                    if carrier {
+                        return Walk::Carrier { at, node };
+                    }
+                }
+                Glide::Carrier { at, node } => return Walk::Carrier { at, node },
             }
         }
-        Walk::Done
+    }
+
+    /// The common case of a second cursor: signals leave radios that receive nothing.
+    fn glide_ends(&mut self, slot: u32, last: u64) -> Glide {
+        let Air {
+            frames,
+            radios,
+            rules,
+            ..
+        } = self;
+        let frame = frames.get_mut(slot);
+        let end = frame.begin + frame.airtime;
+        let first = frame.ended as usize;
+        let mut place = first;
+        let mut stop = Glide::End;
+        for arrival in &frame.arrivals[first..] {
+            let at = end + u64::from(arrival.delay);
+            if at > last {
+                stop = Glide::Late(at);
+                break;
+            }
+            place += 1;
+            let radio = &mut radios[arrival.receiver as usize];
+            if !radio.is_free(frame.channel) {
+                stop = Glide::Look {
+                    at,
+                    arrival: *arrival,
+                    place: place as u32 - 1,
+                };
+                break;
+            }
+            radio.energy = radio.energy.wrapping_sub(arrival.power);
+            if radio.crosses(rules.carrier_sense) && radio.refresh(at, rules.carrier_sense) {
+                stop = Glide::Carrier {
+                    at,
+                    node: arrival.receiver,
+                };
+                break;
+            }
+        }
+        frame.ended = place as u32;
+        stop
     }
 
     /// The transmitter's own end of a frame: it may listen again after its turnaround.

@@ -88,9 +88,25 @@ pub(crate) struct Fader {
     log: &'static Logarithm,
 }
 
-/// The part of a position that all links of one frame share.
+/// The part of a position that all links share at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block(u64);
+
+/// The part of a position that all links of one frame share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pairs {
+    block: u64,
+    from: u64,
+}
+
+impl Block {
+    pub(crate) fn from(self, node: u32) -> Pairs {
+        Pairs {
+            block: self.0,
+            from: u64::from(node & 0xffff),
+        }
+    }
+}
 
 impl Fader {
     pub(crate) fn new(law: Fading, coherence: Duration, seed: Seed) -> Fader {
@@ -107,22 +123,31 @@ impl Fader {
         Block(u64::from(channel & 31) << CHANNEL_SHIFT | (nanos / self.coherence) & BLOCK_MASK)
     }
 
+    /// The random bits of the pair of a frame's transmitter and one receiver, in either order.
     #[inline]
-    fn bits(&self, a: u32, b: u32, block: Block) -> u64 {
-        let (low, high) = (a.min(b), a.max(b));
-        let pair = u64::from(low & 0xffff) << 16 | u64::from(high & 0xffff);
-        self.stream.at(pair << 32 | block.0)
+    pub(crate) fn bits(&self, pairs: Pairs, to: u32) -> u64 {
+        let to = u64::from(to & 0xffff);
+        let pair = pairs.from.min(to) << 16 | pairs.from.max(to);
+        self.stream.at(pair << 32 | pairs.block)
     }
 
-    /// The gain of the link between `a` and `b`, with the law known to the compiler.
+    /// The Rayleigh gain made of random bits. It grows with them.
     #[inline]
-    pub(crate) fn rayleigh(&self, a: u32, b: u32, block: Block) -> f64 {
-        self.log.exponential(self.bits(a, b, block))
+    pub(crate) fn rayleigh(&self, bits: u64) -> f64 {
+        self.log.exponential(bits)
     }
 
-    /// The gain of the link between `a` and `b`.
-    pub(crate) fn gain(&self, a: u32, b: u32, block: Block) -> f64 {
-        self.law.gain(self.log, self.bits(a, b, block))
+    /// A number of random bits below which the Rayleigh gain is less than `gain`, for certain.
+    pub(crate) fn bits_for(&self, gain: f64) -> u64 {
+        // 1 - exp(-gain), a little less because of all roundings.
+        let share = -libm::expm1(-gain) - 1e-9;
+        (share.max(0.0) * (1u64 << 63) as f64 * 2.0) as u64
+    }
+
+    /// The gain made of random bits, whatever the law.
+    #[inline]
+    pub(crate) fn gain_of(&self, bits: u64) -> f64 {
+        self.law.gain(self.log, bits)
     }
 }
 
@@ -133,7 +158,8 @@ mod tests {
     fn moments(law: Fading) -> (f64, f64) {
         let fader = Fader::new(law, Duration::from_millis(1), Seed(4));
         let n = 200_000u64;
-        let gains = (0..n).map(|i| fader.gain(3, 9, fader.block(i * 1_000_000, 1)));
+        let gains =
+            (0..n).map(|i| fader.gain_of(fader.bits(fader.block(i * 1_000_000, 1).from(3), 9)));
         let (mut sum, mut squares) = (0.0, 0.0);
         for gain in gains {
             sum += gain;
@@ -167,7 +193,9 @@ mod tests {
     #[test]
     fn a_gain_lasts_one_block_and_belongs_to_the_pair() {
         let fader = Fader::new(Fading::Rayleigh, Duration::from_millis(1), Seed(1));
-        let gain = |a, b, nanos, channel| fader.gain(a, b, fader.block(nanos, channel));
+        let gain = |a, b, nanos, channel| {
+            fader.gain_of(fader.bits(fader.block(nanos, channel).from(a), b))
+        };
         let first = gain(1, 2, 5_000_000, 1);
         assert_eq!(first, gain(2, 1, 5_999_999, 1));
         assert_ne!(first, gain(1, 2, 6_000_000, 1));
@@ -181,6 +209,17 @@ mod tests {
         });
         let covariance = pairs.map(|(a, b)| (a - 1.0) * (b - 1.0)).sum::<f64>() / 50_000.0;
         assert!(covariance.abs() < 5.0 / 50_000f64.sqrt(), "{covariance}");
+    }
+
+    /// Bits under the bound give gains under it, and hardly any gain under it needs more.
+    #[test]
+    fn the_bound_of_bits_is_safe_and_tight() {
+        let fader = Fader::new(Fading::Rayleigh, Duration::from_millis(1), Seed(1));
+        for gain in [0.0, 1e-9, 0.3, 1.0, 6.0, 20.0, 35.0, f64::INFINITY] {
+            let least = fader.bits_for(gain);
+            assert!(least == 0 || fader.rayleigh(least - 1) < gain, "{gain}");
+            assert!(gain > 8.0 || fader.rayleigh(least) > gain - 1e-5, "{gain}");
+        }
     }
 
     /// `average` against closed forms of P(gain > x).

@@ -2,7 +2,7 @@
 
 use chappe_core::{Db, Dbm, Duration, Mode, Seed};
 
-use crate::fading::{Block, Fader};
+use crate::fading::{Fader, Pairs};
 use crate::links::{Links, Source};
 use crate::power::{MILLIWATT, whole};
 use crate::rules::Rules;
@@ -51,7 +51,7 @@ const SENSED: f64 = 1e12;
 const UNSENSED: f64 = 1e6;
 
 /// One receiver of a frame in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) receiver: u32,
     /// Nanoseconds after the start.
@@ -136,7 +136,7 @@ impl Medium {
                 ratio.push(if delivers { prr as f32 } else { NEVER });
                 trace.push(traced.map_or(0, |place| place as u32 + 1));
             }
-            links.push_row(&mut row);
+            links.push_row(&mut row, 0.0);
         }
         let space = Space::Measured {
             ratio,
@@ -338,7 +338,7 @@ impl Medium {
             .iter()
             .map(|&receiver| (0, receiver as u32, SENSED))
             .collect();
-        links.push_row(&mut row);
+        links.push_row(&mut row, 0.0);
         ratio.resize(links.len(), NEVER);
         trace.resize(links.len(), 0);
         Some(links.rows() - 1)
@@ -367,34 +367,39 @@ impl Medium {
             scale,
             ..
         } = departure;
-        let table = self.table(channel);
-        let row = table.row(source);
-        let links = row.len();
-        arrivals.reserve(links);
         if let Space::Measured { .. } = self.space {
             self.spread_measured(departure, arrivals, ratios);
             return 0;
         }
+        let (table, fader) = (self.table(channel), &self.fader);
+        let row = Row {
+            links: table.row(source),
+            table,
+            vanish,
+        };
         // Interferers are outside the pairs that fade: noise has no phase to add up.
         let law = if source as usize >= self.nodes {
             Fading::None
         } else {
-            self.fader.law
+            fader.law
         };
-        let block: Block = self.fader.block(begin, channel);
-        let fader = &self.fader;
+        let pairs = fader.block(begin, channel).from(source);
         match law {
-            Fading::None => fill(table, row, vanish, arrivals, |_, mean| mean * scale),
-            Fading::Rayleigh => fill(table, row, vanish, arrivals, |receiver, mean| {
-                mean * scale * fader.rayleigh(source, receiver, block)
-            }),
+            Fading::None => row.fill(row.links.clone(), arrivals, |_, mean| mean * scale),
+            Fading::Rayleigh => {
+                let near = row.links.start + table.near(source);
+                row.fill(row.links.start..near, arrivals, |receiver, mean| {
+                    mean * scale * fader.rayleigh(fader.bits(pairs, receiver))
+                });
+                row.fill_far(near..row.links.end, arrivals, scale, fader, pairs);
+            }
             Fading::GlomosimRayleigh | Fading::Rician { .. } => {
-                fill(table, row, vanish, arrivals, |receiver, mean| {
-                    mean * scale * fader.gain(source, receiver, block)
+                row.fill(row.links.clone(), arrivals, |receiver, mean| {
+                    mean * scale * fader.gain_of(fader.bits(pairs, receiver))
                 })
             }
         }
-        (links - arrivals.len()) as u64
+        (row.links.len() - arrivals.len()) as u64
     }
 
     fn spread_measured(
@@ -442,24 +447,77 @@ impl Medium {
     }
 }
 
-#[inline]
-fn fill(
-    table: &Links,
-    row: std::ops::Range<usize>,
+/// One transmitter's links under one vanishing point.
+struct Row<'a> {
+    table: &'a Links,
+    links: std::ops::Range<usize>,
     vanish: u64,
-    arrivals: &mut Vec<Arrival>,
-    power: impl Fn(u32, f64) -> f64,
-) {
-    let columns = table.receiver[row.clone()]
-        .iter()
-        .zip(&table.delay[row.clone()])
-        .zip(&table.mean[row]);
-    let links = columns.map(|((&receiver, &delay), &mean)| Arrival {
-        receiver,
-        delay,
-        power: whole(power(receiver, mean)),
-    });
-    arrivals.extend(links.filter(|arrival| arrival.power >= vanish));
+}
+
+impl Row<'_> {
+    /// Appends the links whose power does not vanish. No branch depends on the fade: which signals vanish is
+    /// random, and a wrong guess costs more than a store.
+    #[inline]
+    fn fill(
+        &self,
+        links: std::ops::Range<usize>,
+        arrivals: &mut Vec<Arrival>,
+        power: impl Fn(u32, f64) -> f64,
+    ) {
+        let kept = arrivals.len();
+        arrivals.resize(kept + links.len(), Arrival::default());
+        let (room, mut count) = (&mut arrivals[kept..], 0);
+        let table = self.table;
+        let columns = table.receiver[links.clone()]
+            .iter()
+            .zip(&table.delay[links.clone()])
+            .zip(&table.mean[links]);
+        for ((&receiver, &delay), &mean) in columns {
+            let power = whole(power(receiver, mean));
+            room[count] = Arrival {
+                receiver,
+                delay,
+                power,
+            };
+            count += usize::from(power >= self.vanish);
+        }
+        arrivals.truncate(kept + count);
+    }
+
+    /// The same for links that nearly always vanish under Rayleigh fading: whether one may not is seen from the
+    /// random bits, before any logarithm.
+    #[inline]
+    fn fill_far(
+        &self,
+        links: std::ops::Range<usize>,
+        arrivals: &mut Vec<Arrival>,
+        scale: f64,
+        fader: &Fader,
+        pairs: Pairs,
+    ) {
+        let table = self.table;
+        // The strongest far link bounds what all of them need; the gain grows with the bits.
+        let strongest = links
+            .clone()
+            .map(|link| table.mean[link])
+            .fold(0.0, f64::max)
+            * scale;
+        let least = fader.bits_for(self.vanish as f64 / strongest);
+        for link in links {
+            let bits = fader.bits(pairs, table.receiver[link]);
+            if bits < least {
+                continue;
+            }
+            let power = whole(table.mean[link] * scale * fader.rayleigh(bits));
+            if power >= self.vanish {
+                arrivals.push(Arrival {
+                    receiver: table.receiver[link],
+                    delay: table.delay[link],
+                    power,
+                });
+            }
+        }
+    }
 }
 
 /// The profile behind a matrix: its powers are symbols.

@@ -57,6 +57,13 @@ impl Key {
         Key(u128::from(at) << 64 | u128::from(self.0 as u64))
     }
 
+    /// The last moment at which this event still comes before `bound`; `None` if there is none.
+    #[inline]
+    pub(crate) fn last_before(self, bound: Key) -> Option<u64> {
+        let tie = u64::from(self.0 as u64 >= bound.0 as u64);
+        bound.at().checked_sub(tie)
+    }
+
     #[inline]
     pub(crate) fn at(self) -> u64 {
         (self.0 >> 64) as u64
@@ -186,6 +193,14 @@ mod tests {
             key.at_time(3),
             Key::new(3, Kind::FrameStart, 70_000, 1 << 43 | 5)
         );
+        for bound in [
+            Key::new(7, Kind::FrameEnd, 0, 0),
+            Key::new(7, Kind::Scenario, 0, 0),
+        ] {
+            let last = key.last_before(bound).unwrap();
+            assert!(key.at_time(last) < bound && key.at_time(last + 1) >= bound);
+        }
+        assert_eq!(key.last_before(Key::new(0, Kind::FrameEnd, 0, 0)), None);
         let ordered = [
             Key::new(1, Kind::Scenario, 9, 9),
             Key::new(2, Kind::FrameEnd, 9, 9),

@@ -97,6 +97,25 @@ impl Radio {
         self.energy.wrapping_sub(self.lock_power)
     }
 
+    /// Whether the radio could receive a frame on `channel` and is receiving none.
+    #[inline]
+    pub(crate) fn is_idle(&self, channel: u8, at: u64) -> bool {
+        let able = !self.is(TRANSMITTING | ASLEEP | DOWN) && at >= self.deaf_until;
+        able && self.lock == NONE && self.channel == channel
+    }
+
+    /// Whether energy alone makes the channel busy, and a signal on `channel` counts in full.
+    #[inline]
+    pub(crate) fn is_free(&self, channel: u8) -> bool {
+        self.lock == NONE && !self.is(TRANSMITTING) && self.channel == channel
+    }
+
+    /// Whether the energy of a radio that neither receives nor transmits has crossed the threshold.
+    #[inline]
+    pub(crate) fn crosses(&self, carrier_sense: u64) -> bool {
+        (self.energy >= carrier_sense) != self.is(BUSY)
+    }
+
     /// Brings the carrier up to date and says whether the node must be told.
     #[inline]
     pub(crate) fn refresh(&mut self, at: u64, carrier_sense: u64) -> bool {

@@ -39,8 +39,7 @@ impl Air {
         }
         let before = radio.energy;
         radio.energy = before.wrapping_add(power);
-        // Nearly all signals end here.
-        if power < self.rules.lock_power || !self.rules.locks(power, 0) {
+        if power < self.rules.heard {
             return self.lose(recorder, slot, node, at, at, power, Loss::TooWeak);
         }
         let measured = self.rules.judge == Judge::Overlap;
@@ -126,7 +125,7 @@ impl Air {
             old.bits.payload,
         );
         self.disturb(node, power, at);
-        let strong = self.rules.locks(power, 0)
+        let strong = power >= self.rules.heard
             && self
                 .frames
                 .get(slot)

@@ -21,6 +21,8 @@ pub(crate) struct Rules {
     pub(crate) noise: u64,
     pub(crate) lock_power: u64,
     pub(crate) lock_ratio: f64,
+    /// The least power whose preamble is found over noise alone.
+    pub(crate) heard: u64,
     pub(crate) decode_power: u64,
     /// Infinite where nothing captures.
     pub(crate) capture_ratio: f64,
@@ -43,8 +45,9 @@ impl Rules {
             Some(capture) => (capture.margin.to_linear(), capture.window),
             None => (f64::INFINITY, Window::Frame),
         };
-        Rules {
+        let mut rules = Rules {
             judge,
+            heard: 0,
             noise: threshold(profile.noise).max(1),
             lock_power: threshold(profile.lock.power),
             lock_ratio: profile.lock.sinr.to_linear(),
@@ -56,7 +59,23 @@ impl Rules {
             vanish: profile.vanish_below.map_or(0, threshold).max(1),
             turnaround: profile.turnaround.nanos(),
             curves: ErrorCurves::get(),
+        };
+        rules.heard = rules.least_heard();
+        rules
+    }
+
+    /// Whether a preamble is found grows with its power: halve the numbers.
+    fn least_heard(&self) -> u64 {
+        let (mut low, mut high) = (0, u64::MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.locks(middle, 0) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
         }
+        low
     }
 
     /// Whether a signal's preamble is found over `interference`.
