@@ -211,6 +211,10 @@ impl Acks {
     /// A data frame of group `source` was overheard from `from`, carrying the last ACK that `from` received.
     /// Frames of other groups say nothing about an ACK and do not count.
     pub fn overheard(&mut self, source: u16, object: u8, from: u16, last: Option<AckId>) {
+        // Every unconfirmed entry has a deadline: without one there is nothing to count.
+        if self.deadline.is_none() {
+            return;
+        }
         let group = |entry: &&mut Entry| {
             (entry.ack.source, entry.ack.object) == (source, object)
                 && matches!(entry.status, Status::Unconfirmed { .. })

@@ -208,3 +208,220 @@ pub fn tuned_prune_percent(links: &Links, source: u16, receivers: &[u16]) -> u32
 pub fn prune_share(percent: u32) -> f64 {
     f64::from(percent) / 100.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chappe_core::{Purpose, Seed, Stream};
+
+    fn links(nodes: usize, known: &[(u16, u16, f64)]) -> Links {
+        Links::measured(nodes, |from, to| {
+            let found = known.iter().find(|e| (e.0, e.1) == (from, to));
+            found.map_or(0.0, |e| e.2)
+        })
+        .unwrap()
+    }
+
+    fn random_links(nodes: usize, random: &mut Stream) -> Links {
+        Links::measured(nodes, |_, _| {
+            if random.chance(0.6) {
+                random.fraction()
+            } else {
+                0.0
+            }
+        })
+        .unwrap()
+    }
+
+    /// Goal: z and L are what they mean. Method: recompute them by going through every set of nodes that may
+    /// hear one transmission, where the product form of the code stands for all sets at once.
+    #[test]
+    fn transmissions_equal_those_from_every_possible_set_of_hearers() {
+        let mut compared = 0;
+        for seed in 0..100 {
+            let mut random = Seed(seed).stream(Purpose::Trial(0));
+            let links = random_links(6, &mut random);
+            let Some(belt) = Belt::new(&links, 0, 5, 0.0) else {
+                continue;
+            };
+            let mut nodes = vec![5];
+            nodes.extend(belt.members.iter().map(|member| member.node));
+            let (loads, sends) = by_sets(&links, &nodes);
+            for (place, member) in belt.members.iter().enumerate() {
+                assert!((member.load - loads[place + 1]).abs() < 1e-9, "seed {seed}");
+                assert!(
+                    (member.transmissions - sends[place + 1]).abs() < 1e-9,
+                    "seed {seed}"
+                );
+                compared += 1;
+            }
+            assert!((belt.delivered - loads[0]).abs() < 1e-9);
+        }
+        assert!(compared > 200, "{compared} members compared");
+    }
+
+    /// `nodes`: the destination, then by increasing distance, the source last.
+    fn by_sets(links: &Links, nodes: &[u16]) -> (Vec<f64>, Vec<f64>) {
+        let (mut loads, mut sends) = (vec![0.0; nodes.len()], vec![0.0; nodes.len()]);
+        *loads.last_mut().unwrap() = 1.0;
+        for sender in (1..nodes.len()).rev() {
+            let mut taken_by = vec![0.0; sender];
+            for set in 1u32..1 << sender {
+                let chance: f64 = (0..sender)
+                    .map(|node| {
+                        let heard = links.ratio(nodes[sender], nodes[node]);
+                        if set >> node & 1 == 1 {
+                            heard
+                        } else {
+                            1.0 - heard
+                        }
+                    })
+                    .product();
+                taken_by[set.trailing_zeros() as usize] += chance;
+            }
+            let progress: f64 = taken_by.iter().sum();
+            if progress > 0.0 {
+                sends[sender] = loads[sender] / progress;
+                (0..sender).for_each(|node| loads[node] += sends[sender] * taken_by[node]);
+            }
+        }
+        (loads, sends)
+    }
+
+    /// Goal: z is the mean number of transmissions. Method: follow single packets, each handed to the nearest
+    /// node that hears it, and count; within five standard errors.
+    #[test]
+    fn transmissions_equal_a_walk_of_single_packets() {
+        let mut random = Seed(3).stream(Purpose::Trial(1));
+        let links = links(
+            4,
+            &[
+                (0, 1, 0.6),
+                (0, 2, 0.3),
+                (0, 3, 0.1),
+                (1, 2, 0.5),
+                (1, 3, 0.4),
+                (2, 3, 0.8),
+            ],
+        );
+        let belt = Belt::new(&links, 0, 3, 0.0).unwrap();
+        let order: Vec<u16> = belt.members.iter().map(|member| member.node).collect();
+        assert_eq!(order, [2, 1, 0]);
+        let packets = 20_000;
+        let mut counts = [0.0f64; 3];
+        let mut squares = [0.0f64; 3];
+        for _ in 0..packets {
+            let mut sent = [0.0; 3];
+            let mut holder = 2;
+            'walk: loop {
+                sent[holder] += 1.0;
+                let heard =
+                    |to: u16, random: &mut Stream| random.chance(links.ratio(order[holder], to));
+                if heard(3, &mut random) {
+                    break 'walk;
+                }
+                // Each nearer node hears or not; the nearest of them takes over.
+                let hearers: Vec<usize> = (0..holder)
+                    .filter(|&place| heard(order[place], &mut random))
+                    .collect();
+                holder = hearers.first().copied().unwrap_or(holder);
+            }
+            for place in 0..3 {
+                counts[place] += sent[place];
+                squares[place] += sent[place] * sent[place];
+            }
+        }
+        for (place, member) in belt.members.iter().enumerate() {
+            let mean = counts[place] / f64::from(packets);
+            let variance = squares[place] / f64::from(packets) - mean * mean;
+            let error = libm::sqrt(variance / f64::from(packets));
+            assert!(
+                (mean - member.transmissions).abs() < 5.0 * error,
+                "{member:?}: {mean}"
+            );
+        }
+    }
+
+    /// A chain of n nodes that each send once: each makes 1/n of all transmissions. From 11 on, 10 % cuts it.
+    #[test]
+    fn the_published_threshold_breaks_long_chains() {
+        let chain = |senders: u16| {
+            let edges: Vec<_> = (0..senders).map(|n| (n, n + 1, 1.0)).collect();
+            links(usize::from(senders) + 1, &edges)
+        };
+        assert!(Belt::new(&chain(10), 0, 10, PRUNE).unwrap().connected());
+        let broken = Belt::new(&chain(12), 0, 12, PRUNE).unwrap();
+        assert!(!broken.connected());
+        assert_eq!(broken.members.len(), 1, "all but the source are pruned");
+        assert_eq!(tuned_prune_percent(&chain(10), 0, &[10]), 10);
+        assert_eq!(tuned_prune_percent(&chain(12), 0, &[12]), 8, "1/12 = 8.3 %");
+        assert_eq!(tuned_prune_percent(&chain(12), 0, &[3, 12]), 8);
+        assert_eq!(
+            tuned_prune_percent(&links(3, &[]), 0, &[1, 2]),
+            10,
+            "nobody to help"
+        );
+    }
+
+    /// Diamond: from 0 over 1 (good) or 2 (poor) to 3. The packets that 2 alone has are few: pruned, and
+    /// node 1 then carries all.
+    #[test]
+    fn pruning_is_followed_by_a_new_computation() {
+        let links = links(4, &[(0, 1, 0.9), (0, 2, 0.5), (1, 3, 1.0), (2, 3, 0.9)]);
+        let all = Belt::new(&links, 0, 3, 0.0).unwrap();
+        let at = |belt: &Belt, node| belt.transmissions_of(node);
+        // Node 1 is nearest (1), node 2 next (1/0.9). Someone hears with 1 - 0.1 * 0.5 = 0.95.
+        assert!((at(&all, 0) - 1.0 / 0.95).abs() < 1e-12);
+        assert!((at(&all, 2) - 0.05 / 0.95 / 0.9).abs() < 1e-12);
+        let pruned = Belt::new(&links, 0, 3, PRUNE).unwrap();
+        assert_eq!(at(&pruned, 2), 0.0);
+        assert!(
+            (at(&pruned, 0) - 1.0 / 0.9).abs() < 1e-12,
+            "as if node 2 were not there"
+        );
+        assert!((pruned.delivered - 1.0).abs() < 1e-12);
+    }
+
+    /// Two receivers on a line: 0 - 1 - 2(receiver) - 3 - 4(receiver), and node 1 in both belts.
+    #[test]
+    fn merged_belts_take_the_largest_and_all_upstream_nodes() {
+        let links = links(
+            5,
+            &[
+                (0, 1, 0.5),
+                (1, 2, 0.8),
+                (2, 3, 0.5),
+                (3, 4, 0.5),
+                (0, 2, 0.2),
+                (1, 3, 0.1),
+            ],
+        );
+        let near = Belt::new(&links, 0, 2, 0.0).unwrap();
+        let far = Belt::new(&links, 0, 4, 0.0).unwrap();
+        let merged = credits(&links, 0, &[&near, &far]);
+        assert_eq!(
+            merged.iter().map(|c| c.node).collect::<Vec<_>>(),
+            [0, 1, 2, 3]
+        );
+        for credit in &merged {
+            let z = |belt: &Belt| belt.transmissions_of(credit.node);
+            assert_eq!(credit.transmissions, z(&near).max(z(&far)));
+        }
+        // Upstream of 3 in the far belt are 0, 1 and 2; only 1 and 2 reach it.
+        let z = |node: usize| merged[node].transmissions;
+        let heard = z(1) * 0.1 + z(2) * 0.5;
+        assert!((merged[3].credit - z(3) / heard).abs() < 1e-12);
+        assert_eq!(far.upstream_of(3), [0, 1, 2].into_iter().collect());
+        assert_eq!(near.upstream_of(3), NodeSet::EMPTY);
+        // Without the far receiver its belt is gone.
+        let rest = credits(&links, 0, &[&near]);
+        assert_eq!(rest.iter().map(|c| c.node).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn no_path_no_belt() {
+        assert_eq!(Belt::new(&links(3, &[(1, 2, 1.0)]), 0, 2, 0.0), None);
+        assert_eq!(Belt::new(&links(3, &[(0, 2, 1.0)]), 0, 0, 0.0), None);
+        assert_eq!(prune_share(3), 0.03);
+    }
+}
