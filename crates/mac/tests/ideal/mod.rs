@@ -328,9 +328,15 @@ impl Air {
 
     fn end(&mut self, from: usize) -> Option<usize> {
         self.ears[from].sending = false;
+        if !self.radios.frame_first {
+            self.carrier(from, true);
+        }
         self.ears[from].settle(self.now, true);
         self.nodes[from].handle_radio(self.now, RadioEvent::Sent);
         self.drain(from);
+        if self.radios.frame_first {
+            self.carrier(from, true);
+        }
         let flight = self.flights[from].clone();
         let mut heard = None;
         for to in self.listeners[from].clone() {
