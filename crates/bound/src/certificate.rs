@@ -310,7 +310,7 @@ fn overload(weight: &[f64], paid: &[f64]) -> f64 {
     weight
         .iter()
         .zip(paid)
-        .filter(|(weight, _)| !(**weight <= 0.0))
+        .filter(|(weight, _)| **weight > 0.0 || weight.is_nan())
         .map(|(weight, paid)| weight / paid)
         .fold(1.0, |most, ratio| {
             if ratio > most || ratio.is_nan() {

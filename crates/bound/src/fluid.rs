@@ -122,9 +122,9 @@ fn reach_cut(network: &Network, transmissions: &[f64], source: usize, receiver: 
     seen[source] = true;
     while let Some(from) = open.pop() {
         if transmissions[from] > 0.0 {
-            for to in 0..network.nodes() {
-                if !seen[to] && network.delivery(from, to) > 0.0 {
-                    seen[to] = true;
+            for (to, seen) in seen.iter_mut().enumerate() {
+                if !*seen && network.delivery(from, to) > 0.0 {
+                    *seen = true;
                     open.push(to);
                 }
             }

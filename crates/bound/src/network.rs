@@ -152,9 +152,9 @@ impl Network {
         let mut open = vec![source];
         seen[source] = true;
         while let Some(from) = open.pop() {
-            for to in 0..self.nodes() {
-                if !seen[to] && self.delivery(from, to) > 0.0 {
-                    seen[to] = true;
+            for (to, seen) in seen.iter_mut().enumerate() {
+                if !*seen && self.delivery(from, to) > 0.0 {
+                    *seen = true;
                     open.push(to);
                 }
             }

@@ -13,9 +13,9 @@ impl Master<'_> {
         let mut certificate = answer.certificate.clone();
         let tolls = certificate.spread_reception(self.network);
         let weights = certificate.weights(self.network);
-        for from in 0..self.network.nodes() {
-            let missing = weights[from] - answer.paid[from];
-            if missing > 1e-10 * weights[from] {
+        for (from, (weight, paid)) in weights.iter().zip(&answer.paid).enumerate() {
+            let missing = weight - paid;
+            if missing > 1e-10 * weight {
                 for index in 0..self.receivers.len() {
                     let levels = certificate.levels(self.network, &tolls, index, from);
                     self.add_worthy_links(index, from, levels, 0.01 * missing);
