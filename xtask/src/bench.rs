@@ -1,5 +1,8 @@
 //! `cargo xtask bench`: runs the benchmarks and keeps what they print, with all that a reader needs to judge it.
 //!
+//! A crate's own benchmarks are its `benches/`. Those beside other libraries are programs under `bench/`, outside the
+//! workspace, so that nothing else has to build those libraries.
+//!
 //! One folder per day, machine and commit under `docs/benchmarks/`: `about.txt` and one file per benchmark.
 
 use std::fmt::Write;
@@ -8,59 +11,92 @@ use std::path::Path;
 
 use crate::process;
 use crate::report::Report;
-use crate::workspace::{Package, Workspace};
+use crate::workspace::Workspace;
 
 /// Runs every benchmark of the named packages, or of all.
-pub fn run(packages: &[String]) -> Result<(), String> {
+pub fn run(names: &[String]) -> Result<(), String> {
     let workspace = Workspace::load()?;
-    for name in packages {
-        let known = workspace
-            .member(name)
-            .or(workspace.member(&format!("chappe-{name}")));
-        known.ok_or(format!(
-            "no package `{name}` or `chappe-{name}` in the workspace"
-        ))?;
+    let all = benchmarks(&workspace);
+    if let Some(name) = names
+        .iter()
+        .find(|name| !all.iter().any(|bench| bench.is_of(name)))
+    {
+        let known: Vec<&str> = all.iter().map(|bench| bench.package.as_str()).collect();
+        return Err(format!(
+            "no benchmark is called {name}; there are: {}",
+            known.join(" ")
+        ));
     }
-    let wanted = |package: &&Package| {
-        let short = package
-            .name
-            .strip_prefix("chappe-")
-            .unwrap_or(&package.name);
-        packages.is_empty()
-            || packages
-                .iter()
-                .any(|name| *name == package.name || name == short)
-    };
     let folder = workspace
         .root
         .join("docs/benchmarks")
         .join(folder_name(&workspace.root));
     fs::create_dir_all(&folder).map_err(|why| why.to_string())?;
-    let command = format!("cargo xtask bench {}", packages.join(" "));
+    let command = format!("cargo xtask bench {}", names.join(" "));
     write(
         &folder.join("about.txt"),
         &about(&workspace.root, command.trim_end()),
     )?;
     let mut report = Report::new();
-    for package in workspace.members.iter().filter(wanted) {
-        for (_, bench) in package.targets.iter().filter(|(kind, _)| kind == "bench") {
-            report.step(&format!("{} {bench}", package.name), || {
-                one(&workspace.root, &package.name, bench, &folder).into()
-            });
-        }
+    let wanted =
+        |bench: &&Benchmark| names.is_empty() || names.iter().any(|name| bench.is_of(name));
+    for bench in all.iter().filter(wanted) {
+        let name = format!("{}-{}", bench.package, bench.target);
+        let file = folder.join(format!("{name}.txt"));
+        report.step(&name, || bench.run(&workspace.root, &file).into());
     }
     println!("kept in {}", folder.display());
     report.close()
 }
 
-fn one(root: &Path, package: &str, bench: &str, folder: &Path) -> Result<(), String> {
-    let mut text = String::new();
-    let mut command = process::cargo(root, ["bench", "--quiet", "-p", package, "--bench", bench]);
-    process::show_and_see(&mut command, |line| {
-        text.push_str(line);
-        text.push('\n');
-    })?;
-    write(&folder.join(format!("{package}-{bench}.txt")), &text)
+/// A program that measures.
+struct Benchmark {
+    package: String,
+    target: String,
+    args: Vec<String>,
+}
+
+impl Benchmark {
+    fn new(package: &str, target: &str, args: &[&str]) -> Benchmark {
+        Benchmark {
+            package: package.to_owned(),
+            target: target.to_owned(),
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        }
+    }
+
+    /// Whether the package has this name, in full or without `chappe-`.
+    fn is_of(&self, name: &str) -> bool {
+        self.package == name || self.package.strip_prefix("chappe-") == Some(name)
+    }
+
+    /// Runs it, shows what it prints and keeps it in `file`.
+    fn run(&self, root: &Path, file: &Path) -> Result<(), String> {
+        let mut text = String::new();
+        process::show_and_see(&mut process::cargo(root, &self.args), |line| {
+            text.push_str(line);
+            text.push('\n');
+        })?;
+        write(file, &text)
+    }
+}
+
+fn benchmarks(workspace: &Workspace) -> Vec<Benchmark> {
+    let mut all = Vec::new();
+    for package in &workspace.members {
+        let name = package.name.as_str();
+        for (_, bench) in package.targets.iter().filter(|(kind, _)| kind == "bench") {
+            let args = ["bench", "--quiet", "-p", name, "--bench", bench];
+            all.push(Benchmark::new(name, bench, &args));
+        }
+    }
+    let outside = workspace.stand_alone().into_iter();
+    for folder in outside.filter_map(|folder| folder.strip_prefix("bench/")) {
+        let manifest = format!("bench/{folder}/Cargo.toml");
+        let args = ["run", "--release", "--quiet", "--manifest-path", &manifest];
+        all.push(Benchmark::new(folder, "run", &args));
+    }
+    all
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

@@ -13,8 +13,13 @@ use crate::process;
 use crate::report::Outcome;
 use crate::workspace::Workspace;
 
-/// Cortex-M4, the processor of common 802.15.4 radios, with and without its floating-point unit.
-const MICROCONTROLLERS: [&str; 2] = ["thumbv7em-none-eabihf", "thumbv7em-none-eabi"];
+/// Cortex-M4, the processor of common 802.15.4 radios, with and without its floating-point unit; and the 64-bit ARM
+/// of routers, which has vector instructions of its own.
+const OTHERS: [&str; 3] = [
+    "thumbv7em-none-eabihf",
+    "thumbv7em-none-eabi",
+    "aarch64-unknown-none",
+];
 
 /// What a compiler takes for granted even without an operating system: moving and comparing memory.
 const FREESTANDING: [&str; 6] = ["memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen"];
@@ -29,23 +34,31 @@ pub fn with_allocator(workspace: &Workspace) -> Outcome {
     proof(workspace, "no-std-alloc").into()
 }
 
-/// Both proofs for a microcontroller, where the compiler has its core library.
-pub fn on_microcontroller(workspace: &Workspace) -> Outcome {
-    let installed = |target: &&str| {
+/// Both proofs for other processors, as far as the compiler has their core library.
+pub fn on_other_processors(workspace: &Workspace) -> Outcome {
+    let (there, missing) = OTHERS.into_iter().partition::<Vec<&str>, _>(|target| {
         let args = ["--print", "target-libdir", "--target", target];
         let library = process::first_line("rustc", &args, &workspace.root);
         library.is_some_and(|folder| Path::new(&folder).is_dir())
-    };
-    let Some(target) = MICROCONTROLLERS.into_iter().find(installed) else {
-        let [first, _] = MICROCONTROLLERS;
-        return Outcome::Skipped(format!("needs `rustup target add {first}`"));
-    };
-    for name in ["no-std", "no-std-alloc"] {
-        if let Err(why) = build(workspace, name, Some(target)) {
-            return Outcome::Failed(format!("{name}: {why}"));
+    });
+    if there.is_empty() {
+        return Outcome::Skipped(format!("needs `rustup target add {}`", missing.join(" ")));
+    }
+    for target in &there {
+        for name in ["no-std", "no-std-alloc"] {
+            if let Err(why) = build(workspace, name, Some(target)) {
+                return Outcome::Failed(format!("{name} for {target}: {why}"));
+            }
         }
     }
-    Outcome::Passed(format!("both proofs build for {target}"))
+    match missing.is_empty() {
+        true => Outcome::Passed(format!("built for {}", there.join(" "))),
+        false => Outcome::Passed(format!(
+            "built for {}; not installed: {}",
+            there.join(" "),
+            missing.join(" ")
+        )),
+    }
 }
 
 fn proof(workspace: &Workspace, name: &str) -> Result<String, String> {

@@ -66,7 +66,7 @@ impl Workspace {
     /// The workspace that this program belongs to.
     pub fn load() -> Result<Workspace, String> {
         let root = root()?;
-        let mut workspace = Workspace::from_metadata(&metadata(&root, &[])?)?;
+        let mut workspace = Workspace::from_metadata(&metadata(&root)?)?;
         workspace.files = kept_files(&root)?;
         Ok(workspace)
     }
@@ -80,6 +80,16 @@ impl Workspace {
     pub fn text(&self, path: &str) -> Option<&str> {
         let file = self.files.iter().find(|f| f.path == path)?;
         Some(&file.text)
+    }
+
+    /// Folders of the packages that stand outside the workspace: proofs, and benchmarks beside other libraries.
+    pub fn stand_alone(&self) -> Vec<&str> {
+        let manifests = self
+            .files
+            .iter()
+            .filter_map(|f| f.path.strip_suffix("/Cargo.toml"));
+        let outside = |folder: &&str| folder.starts_with("proof/") || folder.starts_with("bench/");
+        manifests.filter(outside).collect()
     }
 
     fn from_metadata(metadata: &Value) -> Result<Workspace, String> {
@@ -114,10 +124,8 @@ pub fn root() -> Result<PathBuf, String> {
     Ok(root.to_owned())
 }
 
-/// `cargo metadata` with `more` arguments.
-pub fn metadata(root: &Path, more: &[&str]) -> Result<Value, String> {
+fn metadata(root: &Path) -> Result<Value, String> {
     let mut command = process::cargo(root, ["metadata", "--format-version", "1"]);
-    command.args(more);
     let json = process::take(&mut command, Duration::from_secs(300))
         .map_err(|why| format!("cargo metadata: {why}"))?;
     serde_json::from_str(&json).map_err(|why| format!("cargo metadata: {why}"))
@@ -204,5 +212,6 @@ mod tests {
         assert!(own.dependencies.iter().any(|d| d.name == "serde_json"));
         assert!(workspace.foreign.iter().any(|p| p.name == "serde_json"));
         assert!(workspace.text("xtask/src/workspace.rs").is_some());
+        assert!(workspace.stand_alone().contains(&"proof/no-std"));
     }
 }

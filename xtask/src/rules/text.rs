@@ -7,11 +7,12 @@ use crate::workspace::{TextFile, Workspace};
 /// Where `unsafe` may stand, and what for.
 const UNSAFE_HOMES: &[(&str, &str)] = &[
     ("crates/sys/src/", "system calls"),
-    ("crates/coding/src/simd", "vector instructions"),
+    ("crates/coding/src/simd/", "vector instructions"),
     (
         "crates/coding/benches/coding/roof.rs",
         "the bare instructions that the kernels are measured against",
     ),
+    ("bench/", "libraries in C that ours are compared with"),
     (
         "proof/",
         "an entry point and an allocator without an operating system",
