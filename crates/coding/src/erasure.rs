@@ -18,7 +18,7 @@ use crate::kernel::Kernel;
 use crate::rows::{INDICES, MAX_ROWS, Rows, RowsMut, ShapeError};
 
 /// Rows of coefficients made at a time.
-const BLOCK: usize = 8;
+const BLOCK: usize = 16;
 
 /// Why packets could not be reconstructed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,18 +121,14 @@ impl Erasure {
         expect(data.count(), self.data)?;
         expect(parity.count(), self.parity)?;
         expect(parity.row_len(), data.row_len())?;
-        let mut coefficients = [0; BLOCK * MAX_ROWS];
-        for rows in INDICES[..self.parity].chunks(BLOCK) {
-            let matrix = &mut coefficients[..rows.len() * self.data];
-            for (matrix, &row) in matrix.chunks_mut(self.data).zip(rows) {
-                for (column, entry) in matrix.iter_mut().enumerate() {
-                    *entry = self.coefficient(row.into(), column);
-                }
-            }
-            self.kernel
-                .combine(matrix, data, parity.reborrow().select(rows)?)?;
-        }
-        Ok(())
+        self.for_blocks(
+            &INDICES[..self.parity],
+            &INDICES[..self.data],
+            |matrix, rows| {
+                self.kernel
+                    .combine(matrix, data, parity.reborrow().select(rows)?)
+            },
+        )
     }
 
     /// Fills in the missing data packets where they belong.
@@ -186,16 +182,35 @@ impl Erasure {
             return Ok(());
         }
         let from = data.as_rows().select(present)?;
+        self.for_blocks(used, present, |matrix, rows| {
+            self.kernel
+                .combine_onto(matrix, from, parity.reborrow().select(rows)?)
+        })
+    }
+
+    /// Calls `action` with the coefficients of the listed columns in [`BLOCK`] of the listed rows
+    /// after the other, and with those rows.
+    fn for_blocks(
+        &self,
+        rows: &[u8],
+        columns: &[u8],
+        mut action: impl FnMut(&[u8], &[u8]) -> Result<(), ShapeError>,
+    ) -> Result<(), ShapeError> {
+        let mut numerators = [0; MAX_ROWS];
+        for (numerator, column) in numerators.iter_mut().zip(columns) {
+            *numerator = field::log(self.point(0) ^ column).unwrap_or_default();
+        }
         let mut coefficients = [0; BLOCK * MAX_ROWS];
-        for rows in used.chunks(BLOCK) {
-            let matrix = &mut coefficients[..rows.len() * present.len()];
-            for (matrix, &row) in matrix.chunks_mut(present.len()).zip(rows) {
-                for (entry, &column) in matrix.iter_mut().zip(present) {
-                    *entry = self.coefficient(row.into(), column.into());
+        for rows in rows.chunks(BLOCK) {
+            let matrix = &mut coefficients[..rows.len() * columns.len()];
+            for (matrix, &row) in matrix.chunks_mut(columns.len()).zip(rows) {
+                let point = self.point(row.into());
+                for ((entry, column), &numerator) in matrix.iter_mut().zip(columns).zip(&numerators)
+                {
+                    *entry = field::exp_over(numerator, point ^ column);
                 }
             }
-            self.kernel
-                .combine_onto(matrix, from, parity.reborrow().select(rows)?)?;
+            action(matrix, rows)?;
         }
         Ok(())
     }
@@ -219,8 +234,10 @@ impl Erasure {
             for (matrix, &column) in matrix.chunks_mut(used.len()).zip(columns) {
                 let right = self.column_factor(column, used, missing);
                 for ((entry, &row), &left) in matrix.iter_mut().zip(used).zip(&left) {
-                    let sum = self.point(row.into()) ^ column;
-                    *entry = field::div(field::mul(left, right), sum).unwrap_or_default();
+                    *entry = field::exp_over(
+                        ((u16::from(left) + u16::from(right)) % 255) as u8,
+                        self.point(row.into()) ^ column,
+                    );
                 }
             }
             self.kernel
@@ -230,24 +247,24 @@ impl Erasure {
     }
 
     /// The part of the inverse's entries that depends on the parity packet i only: the product of
-    /// u_i + v_l over the missing l, divided by that of u_i + u_k over the other used k.
+    /// u_i + v_l over the missing l, divided by that of u_i + u_k over the other used k. All
+    /// factors are given by their logarithms, in which a product is a sum.
     fn row_factor(&self, row: u8, used: &[u8], missing: &[u8]) -> u8 {
         let point = self.point(row.into());
-        let above = product(missing.iter().map(|column| point ^ column));
+        let above = missing.iter().map(|column| point ^ column);
         let others = used.iter().filter(|&&other| other != row);
-        let below = product(others.map(|&other| point ^ self.point(other.into())));
-        field::div(above, below).unwrap_or_default()
+        let below = others.map(|&other| point ^ self.point(other.into()));
+        log_quotient(above, below)
     }
 
     /// The part that depends on the missing data packet j only: the product of u_k + v_j over the
     /// used k, divided by that of v_j + v_l over the other missing l, and by the factor u_0 + v_j
     /// that our matrix has more than Cauchy's.
     fn column_factor(&self, column: u8, used: &[u8], missing: &[u8]) -> u8 {
-        let above = product(used.iter().map(|&row| self.point(row.into()) ^ column));
+        let above = used.iter().map(|&row| self.point(row.into()) ^ column);
         let others = missing.iter().filter(|&&other| other != column);
-        let below = product(others.map(|other| column ^ other));
-        let below = field::mul(below, self.point(0) ^ column);
-        field::div(above, below).unwrap_or_default()
+        let below = others.map(|other| column ^ other);
+        log_quotient(above, below.chain([self.point(0) ^ column]))
     }
 
     /// The field element u of a parity packet.
@@ -256,8 +273,13 @@ impl Erasure {
     }
 }
 
-fn product(elements: impl Iterator<Item = u8>) -> u8 {
-    elements.fold(1, field::mul)
+/// The logarithm of the product of some elements over that of others. None is zero.
+fn log_quotient(above: impl Iterator<Item = u8>, below: impl Iterator<Item = u8>) -> u8 {
+    let log = |element| u32::from(field::log(element).unwrap_or_default());
+    let above: u32 = above.map(log).sum();
+    // The group has 255 elements, so subtracting a logarithm is adding its complement.
+    let below: u32 = below.map(|element| 255 - log(element)).sum();
+    ((above + below) % 255) as u8
 }
 
 /// Which of `count` packets are listed; an error if one does not exist or is listed twice.

@@ -77,6 +77,12 @@ pub fn log(a: u8) -> Option<u8> {
     (a != 0).then(|| LOG[usize::from(a)])
 }
 
+/// The element whose logarithm is given, divided by `divisor`, which is not 0.
+#[inline]
+pub(crate) fn exp_over(logarithm: u8, divisor: u8) -> u8 {
+    EXP[usize::from(logarithm) + 255 - usize::from(LOG[usize::from(divisor)])]
+}
+
 /// The product by shift and add, from the definition. It builds the tables and checks them.
 pub(crate) const fn mul_by_definition(a: u8, b: u8) -> u8 {
     let mut product = 0;
