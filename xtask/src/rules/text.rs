@@ -7,7 +7,10 @@ use crate::workspace::{TextFile, Workspace};
 /// Where `unsafe` may stand, and what for.
 const UNSAFE_HOMES: &[(&str, &str)] = &[
     ("crates/sys/src/", "system calls"),
-    ("crates/coding/src/simd/", "vector instructions"),
+    (
+        "crates/coding/src/simd",
+        "vector instructions: simd.rs and simd/",
+    ),
     (
         "crates/coding/benches/coding/roof.rs",
         "the bare instructions that the kernels are measured against",
@@ -19,7 +22,7 @@ const UNSAFE_HOMES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The longest file. Its lead sentence in CONTRIBUTING.md says 600; this is where it stops.
+/// The longest file that passes. CONTRIBUTING.md says to aim below 600.
 const LINES_MAX: usize = 1000;
 
 /// `unsafe` outside its files. Tests and benchmarks may count allocations, for which Rust has no safe way.
