@@ -53,6 +53,7 @@
 
 mod air;
 mod air_time;
+pub mod capture;
 mod clock;
 mod counters;
 mod digest;
