@@ -1,4 +1,5 @@
 //! A lossy broadcast medium without a MAC: one transmission at a time, losses drawn from a seed.
+#![allow(dead_code, reason = "each test takes of it what it needs")]
 
 use std::sync::Arc;
 

@@ -1,0 +1,100 @@
+//! Goal: nothing is allocated per frame. Method: an allocator that counts, around nodes that have warmed up.
+#![allow(unsafe_code)]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode, Outcome};
+use chappe_pacifier::{Config, Node};
+use common::{graph, nodes, object};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Carries one frame of `from` to all others; ACKs are lost, so that the source goes on for ever.
+fn carry(nodes: &mut [Node], from: usize, sdu: &mut [u8]) {
+    let now = Instant::ZERO;
+    let Some(send) = nodes[from].poll_link(now, Classes::ALL, sdu) else {
+        return;
+    };
+    let outcome = match send.to.is_broadcast() {
+        true => Outcome::Unconfirmed,
+        false => Outcome::Acknowledged { attempts: 1 },
+    };
+    nodes[from].handle_link(
+        now,
+        LinkEvent::Sent {
+            token: send.token,
+            outcome,
+        },
+    );
+    if !send.to.is_broadcast() {
+        return;
+    }
+    for to in (0..nodes.len()).filter(|&to| to != from) {
+        let (from, sdu) = (Address::node(from as u16), &sdu[..send.len]);
+        let arrival = Arrival {
+            from,
+            to: send.to,
+            sdu,
+            power: None,
+        };
+        nodes[to].handle_link(now, LinkEvent::Received(arrival));
+    }
+}
+
+#[test]
+fn frames_cost_no_allocation() {
+    // The receiver is far more often served than it needs: 0 -> 1 -> 2, z = 2 each. Batches in turns.
+    let links = graph(3, &[(0, 1, 0.5), (1, 2, 0.5)]);
+    let config = Config {
+        k: 8,
+        payload: 100,
+        ack_repeat: 1 << 30,
+        ..Config::default()
+    };
+    let mut nodes = nodes(&config, &links, 1);
+    let len = 8 * 100 * 40;
+    nodes[0].offer(object(len, 1), &[2]).unwrap();
+    nodes[2].expect(0, len).unwrap();
+    let mut sdu = vec![0; 2304];
+    let mut allocations = |nodes: &mut [Node], rounds: usize| {
+        let before = COUNT.with(Cell::get);
+        for _ in 0..rounds {
+            (0..3).for_each(|from| carry(nodes, from, &mut sdu));
+        }
+        COUNT.with(Cell::get) - before
+    };
+    let warm_up = allocations(&mut nodes, 40);
+    assert!(warm_up > 0, "the counter counts");
+    let (turns, decoded) = (nodes[0].counters().turns, nodes[2].received().batches_done);
+    assert_eq!(allocations(&mut nodes, 200), 0);
+    let (after, done) = (nodes[0].counters().turns, nodes[2].received().batches_done);
+    assert!(
+        after >= turns + 10,
+        "{turns} to {after}: batches were changed meanwhile"
+    );
+    assert!(done >= decoded + 10, "{decoded} to {done}: and decoded");
+    assert!(nodes[1].counters().relay_sent > 200);
+}
