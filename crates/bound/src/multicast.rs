@@ -142,6 +142,18 @@ pub fn multicast(
     options: &Options,
 ) -> Result<Bound, Error> {
     network.check_multicast(source, receivers)?;
+    multicast_above(network, source, receivers, options, 0.0)
+}
+
+/// The same for checked receivers, but whoever asks has no use for a bound below `enough` frames/s:
+/// the computation may stop as soon as it is.
+pub(crate) fn multicast_above(
+    network: &Network,
+    source: usize,
+    receivers: &[usize],
+    options: &Options,
+    enough: f64,
+) -> Result<Bound, Error> {
     let reachable = network.reachable_from(source);
     if let Some(lost) = receivers.iter().position(|&receiver| !reachable[receiver]) {
         return Ok(nothing(network, source, receivers, lost, &reachable));
@@ -160,7 +172,7 @@ pub fn multicast(
         bound.rounds = round;
         bound.take_proof(network, &cliques, &answer);
         bound.take_rate(network, source, receivers, &master, &answer);
-        if bound.gap() <= options.gap {
+        if bound.gap() <= options.gap || bound.certified_fps <= enough {
             break;
         }
         let excess = 1e-2 * options.gap * bound.certified_fps;
