@@ -68,6 +68,8 @@ pub struct Dot11 {
     /// When the running back-off was drawn: slots before that do not count.
     drawn_at: Instant,
     deadline: Option<Wake>,
+    /// When an answer that is awaited must have ended.
+    patience: Instant,
     kept: Kept,
     sequence: Sequence,
     duplicates: Duplicates,
@@ -114,6 +116,7 @@ impl Dot11 {
             sensing: false,
             drawn_at: Instant::ZERO,
             deadline: None,
+            patience: Instant::ZERO,
             kept: Kept::default(),
             sequence: Sequence::new(random.below(4096) as u16),
             duplicates: Duplicates::new(),
@@ -148,7 +151,7 @@ impl Mac for Dot11 {
     fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L) {
         match event {
             RadioEvent::Carrier { busy, since } => self.on_carrier(now, busy, since),
-            RadioEvent::Received(reception) => self.on_received(now, reception, link),
+            RadioEvent::Received(ref reception) => self.on_received(now, reception, link),
             RadioEvent::Failed(_) => self.on_failed(now, link),
             RadioEvent::Sent => self.on_sent(now, link),
         }
@@ -160,7 +163,9 @@ impl Mac for Dot11 {
         psdu: &mut [u8],
         link: &mut L,
     ) -> Option<RadioRequest> {
-        if let Some(transmit) = self.poll_answer(psdu) {
+        if self.answer.is_some()
+            && let Some(transmit) = self.poll_answer(psdu)
+        {
             return Some(RadioRequest::Transmit(transmit));
         }
         let transmit = match self.state {
@@ -171,7 +176,11 @@ impl Mac for Dot11 {
         if let Some(transmit) = transmit {
             return Some(RadioRequest::Transmit(transmit));
         }
-        let wanted = self.state == State::Contending;
+        let wanted = match self.state {
+            State::Contending => true,
+            State::AwaitingCts | State::AwaitingAck => self.config.early_timeout,
+            _ => false,
+        };
         if wanted == self.sensing {
             return None;
         }
@@ -189,6 +198,10 @@ impl Mac for Dot11 {
             State::Contending => {
                 self.pending = !link.pending().is_empty();
                 self.grant();
+            }
+            State::AwaitingCts | State::AwaitingAck if self.answer_may_come(now) => {
+                let at = self.patience;
+                self.deadline = Some(Wake { at, why: wake.why });
             }
             State::AwaitingCts => self.on_no_cts(now, link),
             State::AwaitingAck => self.on_no_ack(now, link),

@@ -1,10 +1,10 @@
 //! The promises of every radio node, kept by the DCF under a node that talks all the time.
 
 use chappe_core::{
-    Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, OverMac, Purpose, Rate,
-    Seed, Stream, Wake, contract,
+    Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, Outcome, OverMac,
+    Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Seed, Stream, Wake, contract,
 };
-use chappe_mac::dot11::{Config, Dot11};
+use chappe_mac::dot11::{Config, Dot11, PSDU_MAX};
 
 /// Sends unicast and broadcast frames of all sizes, sometimes declines its turn, repeats what it hears, and
 /// has deadlines of its own.
@@ -90,6 +90,7 @@ fn dcf_with_rts_and_every_option_keeps_its_promises() {
         rts_threshold: 300,
         nav_reset: true,
         difs_after_timeout: false,
+        early_timeout: true,
         llc: None,
         broadcast: Some(Mode::long(Rate::Dsss1)),
         propagation_max: chappe_core::Duration::from_nanos(33_360),
@@ -112,4 +113,55 @@ fn absurd_configurations_keep_the_promises() {
         rts_threshold: 0,
         ..Config::dot11b(Rate::Cck11)
     });
+}
+
+/// The largest SDU that the caps promise leaves as the largest PSDU, and one octet more is refused.
+#[test]
+fn the_largest_frame_fits() {
+    struct Largest(usize, Option<Outcome>);
+    impl LinkNode for Largest {
+        fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
+            if let LinkEvent::Sent { outcome, .. } = event {
+                self.1 = Some(outcome);
+            }
+        }
+        fn pending(&self) -> Classes {
+            Classes::NONE.with_if(Class::Data, self.1.is_none())
+        }
+        fn poll_link(&mut self, _: Instant, _: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+            assert!(sdu.len() >= Config::dot11b(Rate::Dsss1).caps().frame_max);
+            Some(LinkSend {
+                to: Address::node(2),
+                len: self.0,
+                class: Class::Data,
+                mode: None,
+                token: 0,
+            })
+        }
+        fn handle_timeout(&mut self, _: Instant) {}
+        fn poll_timeout(&self) -> Option<Wake> {
+            None
+        }
+    }
+    let config = Config::dot11b(Rate::Cck11);
+    let largest = config.caps().frame_max;
+    for (len, sent) in [(largest, Some(PSDU_MAX)), (largest + 1, None)] {
+        let mac = Dot11::new(config, Address::node(1), Seed(1).stream(Purpose::Node(1)));
+        let mut node = OverMac::new(mac, Largest(len, None));
+        let (now, mut psdu, mut found) = (Instant::from_millis(1), [0; PSDU_MAX], None);
+        node.handle_timeout(now);
+        while let Some(request) = node.poll_radio(now, &mut psdu) {
+            match request {
+                RadioRequest::Sense(true) => {
+                    let (busy, since) = (false, Instant::ZERO);
+                    node.handle_radio(now, RadioEvent::Carrier { busy, since });
+                }
+                RadioRequest::Transmit(transmit) => found = Some(transmit.len),
+                _ => {}
+            }
+        }
+        assert_eq!(found, sent);
+        let refused = Some(Outcome::Failed { attempts: 0 });
+        assert_eq!(node.link.1, if sent.is_some() { None } else { refused });
+    }
 }

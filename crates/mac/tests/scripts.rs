@@ -23,6 +23,7 @@ scripts! {
     cca_noticed
     difs_access
     duplicates
+    early_timeout
     eifs
     freeze_and_resume
     late_binding

@@ -11,8 +11,8 @@ pub const PSDU_MAX: usize = 2304;
 
 /// How a station contends for the medium. Clauses are those of IEEE 802.11-2020.
 ///
-/// The published starvation figures hang on `eifs`, `nav`, `nav_reset`, `difs_after_timeout`, `rts_threshold`,
-/// the retry limits and `cca_time` (and on the radio's capture): print them beside every result.
+/// The published starvation figures hang on `eifs`, `nav`, `nav_reset`, `difs_after_timeout`, `early_timeout`,
+/// `rts_threshold`, the retry limits and `cca_time` (and on the radio's capture): print them beside every result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// How unicast data is sent, unless the link node chooses.
@@ -52,6 +52,10 @@ pub struct Config {
     /// Whether DIFS is waited out anew after a missing ACK or CTS, as EDCA demands (10.23.2.4) and the DCF clause
     /// leaves open. If not, slots count from the timeout on, as the medium was idle for DIFS by then.
     pub difs_after_timeout: bool,
+    /// Whether a missing ACK or CTS is noticed as soon as none can have begun any more (10.3.2.11: SIFS, a slot and
+    /// the receiver's delay, which is preamble and header), as the standard says and ns-3 does; the carrier is
+    /// sensed meanwhile. If not, when none can have ended any more, as in ns-2 and GloMoSim.
+    pub early_timeout: bool,
     /// Longest propagation delay to any neighbour: added to the slot once and to the ACK and CTS timeouts twice,
     /// for long links (aAirPropagationTime and coverage classes, 10.3.7 and 10.21.5).
     pub propagation_max: Duration,
@@ -87,6 +91,7 @@ impl Config {
             nav: true,
             nav_reset: false,
             difs_after_timeout: true,
+            early_timeout: false,
             propagation_max: Duration::ZERO,
             overhear: false,
             llc: Some(EtherType::EXPERIMENTAL),
@@ -126,6 +131,8 @@ pub(super) struct Timing {
     /// From the end of the own data frame until an ACK can no longer end.
     pub ack_wait: Duration,
     pub cts_wait: Duration,
+    /// From there until neither can have begun any more.
+    pub start_wait: Duration,
 }
 
 impl Timing {
@@ -151,6 +158,7 @@ impl Timing {
             cts,
             ack_wait: patience + ack,
             cts_wait: patience + cts,
+            start_wait: patience + config.control.header_time(),
         }
     }
 }

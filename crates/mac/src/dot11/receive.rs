@@ -30,19 +30,19 @@ impl Dot11 {
     pub(super) fn on_received<L: LinkNode>(
         &mut self,
         now: Instant,
-        reception: Reception<'_>,
+        reception: &Reception<'_>,
         link: &mut L,
     ) {
         let mut changed = self.medium.on_good_frame(now);
         match Frame::new(reception.psdu) {
             Ok(frame) if frame.receiver_octets() == self.address.to_eui48() => {
-                self.on_own(now, &frame, &reception, link);
+                self.on_own(now, &frame, reception, link);
             }
             Ok(frame) => {
                 self.miss_answer(now, link);
-                changed |= self.reserve(now, &frame, &reception);
+                changed |= self.reserve(now, &frame, reception);
                 if frame.kind() == Kind::Data {
-                    self.on_others_data(now, &frame, &reception, link);
+                    self.on_others_data(now, &frame, reception, link);
                 }
             }
             Err(_) => {
@@ -134,7 +134,7 @@ impl Dot11 {
             self.drop(Drop::Duplicate);
             return;
         }
-        if self.hand_up(now, data, body, reception, link) {
+        if self.hand_up(now, &data, body, reception, link) {
             Counters::add(&mut self.counters.received);
         }
     }
@@ -151,11 +151,11 @@ impl Dot11 {
         if !group && !self.config.overhear {
             return;
         }
-        let Ok(Repr::Data(data)) = Repr::parse(frame) else {
+        let Ok(data) = Data::parse(frame) else {
             self.drop(Drop::Malformed);
             return;
         };
-        if self.hand_up(now, data, frame.body(), reception, link) {
+        if self.hand_up(now, &data, frame.body(), reception, link) {
             let counters = &mut self.counters;
             Counters::add(if group {
                 &mut counters.received
@@ -169,7 +169,7 @@ impl Dot11 {
     fn hand_up<L: LinkNode>(
         &mut self,
         now: Instant,
-        data: Data,
+        data: &Data,
         body: &[u8],
         reception: &Reception<'_>,
         link: &mut L,

@@ -285,9 +285,20 @@ impl Dot11 {
         }
     }
 
+    /// Waits for an answer that takes `span` from now to its end.
     fn wait(&mut self, now: Instant, span: Duration, why: &'static str) {
-        let at = now + span;
+        self.patience = now + span;
+        let at = if self.config.early_timeout {
+            now + self.timing.start_wait
+        } else {
+            self.patience
+        };
         self.deadline = Some(Wake { at, why });
+    }
+
+    /// Whether something began in time that may still become the answer.
+    pub(super) fn answer_may_come(&self, now: Instant) -> bool {
+        self.medium.is_busy() && now < self.patience
     }
 
     /// The CTS to our RTS: the data follows after SIFS (10.3.2.9).

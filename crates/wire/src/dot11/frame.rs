@@ -23,6 +23,7 @@ impl<'a> Frame<'a> {
     /// Looks at `psdu` as a frame.
     ///
     /// Fails if it is shorter than its own kind's header (four-address data included) or of an unknown version.
+    #[inline]
     pub fn new(psdu: &'a [u8]) -> Result<Frame<'a>, Malformed> {
         let start: &[u8; 10] = head(psdu)?;
         let control = start[0];
@@ -51,74 +52,88 @@ impl<'a> Frame<'a> {
     }
 
     /// Type and subtype.
+    #[inline]
     pub fn kind(&self) -> Kind {
         Kind::from_bits(self.start[0] >> 2 & 3, self.start[0] >> 4)
     }
 
     /// The frame goes to a distribution system.
+    #[inline]
     pub fn to_ds(&self) -> bool {
         self.start[1] & 1 != 0
     }
 
     /// The frame comes from a distribution system.
+    #[inline]
     pub fn from_ds(&self) -> bool {
         self.start[1] & 2 != 0
     }
 
     /// More fragments of the same MSDU follow.
+    #[inline]
     pub fn more_fragments(&self) -> bool {
         self.start[1] & 4 != 0
     }
 
     /// The frame has been sent before.
+    #[inline]
     pub fn retry(&self) -> bool {
         self.start[1] & 8 != 0
     }
 
     /// The body is encrypted.
+    #[inline]
     pub fn protected(&self) -> bool {
         self.start[1] & 0x40 != 0
     }
 
     /// How long the medium stays reserved after this frame; `None` if the field means something else.
+    #[inline]
     pub fn duration(&self) -> Option<NavTime> {
         NavTime::from_field(u16::from_le_bytes([self.start[2], self.start[3]]))
     }
 
     /// Address 1: the station or group that is to receive this frame.
+    #[inline]
     pub fn receiver(&self) -> Address {
         Address::from_eui48(self.receiver_octets())
     }
 
     /// Address 1 as it stands; bit 0 of the first octet marks a group.
+    #[inline]
     pub fn receiver_octets(&self) -> [u8; 6] {
         let [.., a, b, c, d, e, f] = *self.start;
         [a, b, c, d, e, f]
     }
 
     /// Whether the frame is for a group: broadcast or multicast.
+    #[inline]
     pub fn to_group(&self) -> bool {
         self.start[4] & 1 != 0
     }
 
     /// Address 2: the station that transmitted this frame. ACK and CTS do not say.
+    #[inline]
     pub fn transmitter(&self) -> Option<Address> {
         self.transmitter.map(|&octets| Address::from_eui48(octets))
     }
 
     /// Address 3: the BSSID where neither [`to_ds`](Self::to_ds) nor [`from_ds`](Self::from_ds) is set.
+    #[inline]
     pub fn bssid(&self) -> Option<Address> {
         let &[a, b, c, d, e, f, _, _] = self.end?;
         Some(Address::from_eui48([a, b, c, d, e, f]))
     }
 
     /// Sequence control.
+    #[inline]
     pub fn sequence(&self) -> Option<Sequence> {
         let &[.., low, high] = self.end?;
         Some(Sequence::from_field(u16::from_le_bytes([low, high])))
     }
 
     /// What follows the header.
+    #[inline]
     pub fn body(&self) -> &'a [u8] {
         self.body
     }

@@ -107,7 +107,9 @@ impl Repr {
 }
 
 impl Data {
-    fn parse(frame: &Frame<'_>) -> Result<Data, Malformed> {
+    /// Reads the header of a data frame. Fails as [`Repr::parse`] does.
+    #[inline]
+    pub fn parse(frame: &Frame<'_>) -> Result<Data, Malformed> {
         let (Some(transmitter), Some(bssid), Some(sequence), Some(duration)) = (
             frame.transmitter(),
             frame.bssid(),

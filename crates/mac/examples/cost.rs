@@ -1,0 +1,157 @@
+//! What a station costs the simulator: nanoseconds per call of its hottest paths.
+//!
+//! `cargo run --release -p chappe-mac --example cost`
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)] // it measures: it needs the clock
+
+use std::hint::black_box;
+use std::time::Instant as Wall;
+
+use chappe_core::{
+    Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode, OverMac,
+    Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed, Wake,
+};
+use chappe_mac::dot11::{Config, Dot11, PSDU_MAX};
+use chappe_wire::dot11::{Data, NavTime, Repr, Sequence};
+use chappe_wire::llc::{self, EtherType};
+
+const ROUNDS: u64 = 5_000_000;
+
+/// Always has a frame, or never.
+struct Source {
+    to: Option<Address>,
+}
+
+impl LinkNode for Source {
+    fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
+        black_box(event);
+    }
+    fn pending(&self) -> Classes {
+        Classes::NONE.with_if(Class::Data, self.to.is_some())
+    }
+    fn poll_link(&mut self, _: Instant, _: Classes, _: &mut [u8]) -> Option<LinkSend> {
+        Some(LinkSend {
+            to: self.to?,
+            len: 1500,
+            class: Class::Data,
+            mode: None,
+            token: 0,
+        })
+    }
+    fn handle_timeout(&mut self, _: Instant) {}
+    fn poll_timeout(&self) -> Option<Wake> {
+        None
+    }
+}
+
+fn station(to: Option<Address>, overhear: bool) -> Box<OverMac<Dot11, Source>> {
+    let config = Config {
+        overhear,
+        ..Config::dot11b(Rate::Dsss2)
+    };
+    let mac = Dot11::new(config, Address::node(1), Seed(1).stream(Purpose::Node(1)));
+    Box::new(OverMac::new(mac, Source { to }))
+}
+
+fn report(what: &str, calls: u64, start: Wall) {
+    let nanos = start.elapsed().as_nanos() as f64 / calls as f64;
+    println!("{nanos:7.1} ns  {what}");
+}
+
+fn main() {
+    println!("{} octets of state", size_of::<Dot11>());
+    carrier();
+    overheard(true);
+    overheard(false);
+    broadcasts();
+}
+
+/// Energy comes and goes while the station contends and never gets its turn.
+fn carrier() {
+    let mut node = station(Some(Address::BROADCAST), true);
+    let mut psdu = vec![0; PSDU_MAX];
+    let (mut now, mut busy) = (Instant::ZERO, true);
+    node.handle_timeout(now);
+    while let Some(request) = node.poll_radio(now, &mut psdu) {
+        if request == RadioRequest::Sense(true) {
+            node.handle_radio(now, RadioEvent::Carrier { busy, since: now });
+        }
+    }
+    let start = Wall::now();
+    for _ in 0..ROUNDS {
+        now += Duration::from_micros(30);
+        busy = !busy;
+        node.handle_radio(now, black_box(RadioEvent::Carrier { busy, since: now }));
+        black_box(node.poll_radio(now, &mut psdu));
+        black_box(node.poll_timeout());
+    }
+    report("carrier event while contending, drained", ROUNDS, start);
+}
+
+/// Frames for others, handed up or not, at a station with nothing to send.
+fn overheard(overhear: bool) {
+    let mut node = station(None, overhear);
+    let mut psdu = vec![0; PSDU_MAX];
+    let data = Data {
+        receiver: Address::node(3),
+        transmitter: Address::node(2),
+        bssid: node.mac.config().bssid,
+        sequence: Sequence::new(7),
+        retry: false,
+        duration: NavTime::covering(Duration::from_micros(314)),
+    };
+    let mut frame = vec![0; 1532];
+    let header = Repr::Data(data).emit(&mut frame).expect("fits");
+    llc::emit(EtherType::EXPERIMENTAL, &mut frame[header..]).expect("fits");
+    let mut now = Instant::ZERO;
+    let start = Wall::now();
+    for _ in 0..ROUNDS {
+        now += Duration::from_micros(7000);
+        let reception = Reception {
+            psdu: &frame,
+            started: now,
+            mode: Mode::long(Rate::Dsss2),
+            power: None,
+        };
+        node.handle_radio(now, black_box(RadioEvent::Received(reception)));
+        black_box(node.poll_radio(now, &mut psdu));
+        black_box(node.poll_timeout());
+    }
+    let what = if overhear {
+        "handed up"
+    } else {
+        "not handed up"
+    };
+    let what = format!("data frame for somebody else, {what}, drained");
+    report(&what, ROUNDS, start);
+}
+
+/// A saturated broadcaster alone: back-off, frame taken, sent.
+fn broadcasts() {
+    let mut node = station(Some(Address::BROADCAST), true);
+    let mut psdu = vec![0; PSDU_MAX];
+    let mut now = Instant::from_millis(1);
+    let start = Wall::now();
+    for _ in 0..ROUNDS / 5 {
+        node.handle_timeout(now);
+        while let Some(request) = node.poll_radio(now, &mut psdu) {
+            match request {
+                RadioRequest::Sense(true) => {
+                    let since = now.saturating_before(Duration::from_micros(1));
+                    node.handle_radio(now, RadioEvent::Carrier { busy: false, since });
+                }
+                RadioRequest::Transmit(_) => {
+                    now += Duration::from_micros(6336);
+                    node.handle_radio(now, RadioEvent::Sent);
+                }
+                _ => {}
+            }
+        }
+        now = node.poll_timeout().map_or(now, |wake| wake.at);
+    }
+    report("whole cycle of a saturated broadcaster", ROUNDS / 5, start);
+    println!(
+        "        ({} frames sent)",
+        node.mac.counters().broadcast_sent
+    );
+}
