@@ -121,11 +121,13 @@ mod relay;
 mod set;
 mod source;
 mod store;
+mod transfer;
 pub mod tree;
 
 pub use config::{AckProof, Config, ConfigError, K_MAX, Variant};
 pub use counters::Counters;
 pub use links::{Links, LinksError, NODES_MAX, Paths};
-pub use node::{ExpectError, Node, OfferError, Offered, Progress};
+pub use node::Node;
 pub use probe::{ProbeConfig, Prober};
 pub use set::NodeSet;
+pub use transfer::{ExpectError, OfferError, Offered, Progress};

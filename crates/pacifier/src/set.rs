@@ -43,6 +43,16 @@ impl NodeSet {
         rest
     }
 
+    /// The members of this set and those of `other`.
+    #[must_use]
+    pub fn union(&self, other: &NodeSet) -> NodeSet {
+        let mut both = *self;
+        for (word, theirs) in both.0.iter_mut().zip(other.0) {
+            *word |= theirs;
+        }
+        both
+    }
+
     /// The number of members.
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
@@ -85,5 +95,9 @@ mod tests {
             [255].into_iter().collect()
         );
         assert!(!set.contains(256) && !set.is_empty());
+        assert_eq!(
+            set.union(&[7].into_iter().collect()),
+            [0, 7, 255].into_iter().collect()
+        );
     }
 }

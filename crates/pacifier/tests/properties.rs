@@ -7,7 +7,10 @@ use std::sync::Arc;
 use chappe_core::{
     Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Purpose, Seed,
 };
+use chappe_pacifier::baseline::more::{self, Belt};
+use chappe_pacifier::credit::credits;
 use chappe_pacifier::header::DataRepr;
+use chappe_pacifier::tree::Tree;
 use chappe_pacifier::{Config, Links, Node, ProbeConfig, Prober, Variant};
 use common::{Network, graph, nodes, object, scatter};
 
@@ -66,6 +69,59 @@ fn a_relay_sends_its_credit_times_what_it_hears() {
         );
         assert_eq!(relay.counters().upstream_heard, heard);
     }
+}
+
+/// Goal: the network sends what eqs. 1 to 4 and MORE's belts say it should. Method: frames flow for long, without
+/// ACKs; each node's transmissions for each transmission of the source are z_j / z_s, within 4 %. Relays go first, so
+/// that no credit piles up.
+#[test]
+fn every_node_sends_its_share() {
+    let mut compared = 0;
+    for seed in 0..5 {
+        let links = scatter(12, 2.2, seed);
+        let paths = links.etx_paths(0);
+        let back = links.ack_paths(0);
+        let reached = |&n: &u16| paths.cost(n) < 12.0 && back.reaches(n);
+        let receivers: Vec<u16> = [3, 5, 7, 9, 11].into_iter().filter(reached).collect();
+        let belts: Vec<Belt> = receivers
+            .iter()
+            .filter_map(|&r| Belt::new(&links, 0, r, 0.02))
+            .collect();
+        let by_belts = more::credits(&links, 0, &belts.iter().collect::<Vec<_>>());
+        let tree = Tree::new(&paths, receivers.iter().copied());
+        let by_tree = credits(&links, &tree, 1.0);
+        for (variant, plan) in [
+            (Variant::Tree, by_tree),
+            (Variant::More { prune: 0.02 }, by_belts),
+        ] {
+            let config = Config {
+                k: 32,
+                payload: 10,
+                ..Config::new(variant)
+            };
+            let mut network = Network::new(links.clone(), seed, nodes(&config, &links, seed));
+            network.relays_first = true;
+            network.nodes[0]
+                .offer(object(320, seed), &receivers)
+                .unwrap();
+            network.run(Duration::from_secs(40), |_| false);
+            let sent = |node: u16| network.nodes[usize::from(node)].counters().data_sent as f64;
+            for credit in plan
+                .iter()
+                .skip(1)
+                .filter(|credit| credit.transmissions > 0.05)
+            {
+                let found = sent(credit.node) / sent(0);
+                let due = credit.transmissions / plan[0].transmissions;
+                assert!(
+                    (found / due - 1.0).abs() < 0.04,
+                    "{variant:?}, {seed}: {found} for {due}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 20, "{compared} nodes compared");
 }
 
 /// When each receiver was complete, in seconds; all are at the end.

@@ -130,11 +130,6 @@ impl Belt {
             None => NodeSet::EMPTY,
         }
     }
-
-    fn transmissions_of(&self, node: u16) -> f64 {
-        let found = self.members.iter().find(|member| member.node == node);
-        found.map_or(0.0, |member| member.transmissions)
-    }
 }
 
 //= pacifier II-A: belts are merged; a node in several takes its largest expected number of transmissions
@@ -143,33 +138,37 @@ impl Belt {
 /// A node earns credit from every node that is upstream of it in any of the belts, each counted with *its*
 /// largest number of transmissions. Nodes that would send nothing are left out.
 pub fn credits(links: &Links, source: u16, belts: &[&Belt]) -> Vec<Credit> {
-    let most = |node: u16| {
-        let each = belts.iter().map(|belt| belt.transmissions_of(node));
-        each.fold(0.0, f64::max)
-    };
-    let members: NodeSet = belts
-        .iter()
-        .flat_map(|belt| belt.members.iter().map(|member| member.node))
-        .collect();
+    let mut most = vec![0.0f64; links.nodes()];
+    let mut upstream = vec![NodeSet::EMPTY; links.nodes()];
+    for belt in belts {
+        let mut farther = NodeSet::EMPTY;
+        for member in belt.members.iter().rev() {
+            let node = usize::from(member.node);
+            if let (Some(most), Some(upstream)) = (most.get_mut(node), upstream.get_mut(node)) {
+                *most = most.max(member.transmissions);
+                *upstream = upstream.union(&farther);
+            }
+            farther.insert(member.node);
+        }
+    }
+    let most = |node: u16| most.get(usize::from(node)).copied().unwrap_or(0.0);
+    let (expected, transmissions) = (1.0, most(source));
     let mut credits = vec![Credit {
         node: source,
-        expected: 1.0,
-        transmissions: most(source),
+        expected,
+        transmissions,
         credit: 0.0,
     }];
-    for node in members
-        .iter()
-        .filter(|&node| node != source && most(node) > 0.0)
-    {
-        let upstream: NodeSet = belts
-            .iter()
-            .flat_map(|belt| belt.upstream_of(node).iter().collect::<Vec<_>>())
-            .collect();
+    for (node, upstream) in upstream.iter().enumerate() {
+        let node = node as u16;
+        let transmissions = most(node);
+        if node == source || transmissions == 0.0 {
+            continue;
+        }
         let expected: f64 = upstream
             .iter()
             .map(|up| most(up) * links.ratio(up, node))
             .sum();
-        let transmissions = most(node);
         let credit = if expected > 0.0 {
             transmissions / expected
         } else {
@@ -220,6 +219,13 @@ mod tests {
             found.map_or(0.0, |e| e.2)
         })
         .unwrap()
+    }
+
+    impl Belt {
+        fn transmissions_of(&self, node: u16) -> f64 {
+            let found = self.members.iter().find(|member| member.node == node);
+            found.map_or(0.0, |member| member.transmissions)
+        }
     }
 
     fn random_links(nodes: usize, random: &mut Stream) -> Links {

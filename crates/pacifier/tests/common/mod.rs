@@ -17,6 +17,8 @@ pub struct Network<N> {
     pub nodes: Vec<N>,
     pub now: Instant,
     pub frames: u64,
+    /// Node 0 sends only when no other node has anything to send.
+    pub relays_first: bool,
     links: Arc<Links>,
     losses: Stream,
     buffer: Vec<u8>,
@@ -30,6 +32,7 @@ impl<N: LinkNode> Network<N> {
             nodes,
             now: Instant::ZERO,
             frames: 0,
+            relays_first: false,
             links,
             losses,
             buffer,
@@ -59,7 +62,9 @@ impl<N: LinkNode> Network<N> {
                 }
                 continue;
             }
-            let sender = waiting[self.losses.below(waiting.len() as u64) as usize];
+            let skip = usize::from(self.relays_first && waiting.len() > 1 && waiting[0] == 0);
+            let choice = self.losses.below((waiting.len() - skip) as u64) as usize;
+            let sender = waiting[skip + choice];
             self.transmit(sender);
         }
         done(&self.nodes)
