@@ -1,2 +1,52 @@
-//! x
-fn main() {}
+//! The command `chappe`.
+//!
+//! Standard output carries results and nothing else; talk, progress and errors go to standard error. Exit codes:
+//!
+//! | code | means |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | a transfer failed, a comparison is worse, or (with `--strict`) a claim does not hold |
+//! | 2 | the command line is wrong |
+//! | 3 | a scenario or another input is wrong |
+//! | 4 | the environment lacks something |
+//! | 70 | a defect of Chappe |
+//! | 130 | interrupted; what was finished is kept |
+
+mod cli;
+mod command;
+mod failure;
+mod terminal;
+
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    failure::explain_panics();
+    let done = std::panic::catch_unwind(AssertUnwindSafe(|| run(&cli)));
+    match done {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(failure)) => {
+            failure.tell();
+            ExitCode::from(failure.code())
+        }
+        // The panic hook has said what happened.
+        Err(_) => ExitCode::from(failure::DEFECT),
+    }
+}
+
+fn run(cli: &Cli) -> Result<u8, Failure> {
+    match &cli.command {
+        Command::Demo(options) => command::demo::run(options),
+        Command::Sim(options) => command::sim::run(options),
+        Command::Lab(options) => command::lab::run(options),
+        Command::New(options) => command::new::run(options),
+        Command::Compare(options) => command::compare::run(options),
+        Command::Doctor(options) => command::doctor::run(options),
+    }
+}

@@ -1,12 +1,16 @@
 //! scratch
 pub mod compare;
+pub mod doctor;
 pub mod import;
 pub mod input;
 pub mod nearest;
+pub mod plan;
 pub mod provenance;
 pub mod quantity;
 pub mod results;
+pub mod run;
 pub mod scenario;
+pub mod session;
 pub mod statistics;
 pub mod store;
 pub mod table;

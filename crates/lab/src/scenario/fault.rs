@@ -23,9 +23,12 @@ pub struct Fault {
     /// How wrong the clock is, for `drift`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<Located<Drift>>,
-    /// Probability that a received frame has a wrong bit that the check sequence misses, for `corrupt`.
+    /// Probability that a received bit is wrong, for `corrupt`; 0 ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chance: Option<Located<f64>>,
+    pub bit_error_rate: Option<Located<f64>>,
+    /// Whether the check sequence shows it, for `corrupt`; false if left out: what arrives is wrong unnoticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected: Option<bool>,
     /// Transmit power, for `jammer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Located<Power>>,
@@ -48,8 +51,8 @@ pub enum FaultKind {
     RestoreLink,
     /// `node`'s clock runs wrong by `drift`.
     Drift,
-    /// Frames that `node` receives may be `corrupt`: wrong bits that no check sequence noticed.
+    /// Bits of what `node` receives are wrong.
     Corrupt,
-    /// Noise of `power` from where `node` stands.
+    /// Constant noise of `power` from where `node` stands; among measured links, noise over `node`.
     Jammer,
 }

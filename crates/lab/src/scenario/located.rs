@@ -19,6 +19,11 @@ impl<T> Located<T> {
         Located(Spanned::new(0..0, value))
     }
 
+    /// Another value at the same place.
+    pub fn replaced<U>(&self, value: U) -> Located<U> {
+        Located(Spanned::new(self.span(), value))
+    }
+
     /// The octets of the file that hold the value.
     pub fn span(&self) -> Range<usize> {
         self.0.span()

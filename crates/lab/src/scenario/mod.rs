@@ -23,7 +23,7 @@ pub use fault::{Fault, FaultKind};
 pub use located::Located;
 pub use mac::Mac;
 pub use network::{Generator, Links, Network};
-pub use protocol::{LinkKnowledge, Protocol, ProtocolName, Prune, Variant};
+pub use protocol::{LinkKnowledge, Protocol, ProtocolName, Prune, PruneRule, Variant};
 pub use radio::{
     CaptureName, FadingName, PathLossName, PreambleName, ProfileName, Radio, ReceptionName,
 };
@@ -40,7 +40,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Where the nodes stand, or which links they have.
-    pub network: Network,
+    pub network: Located<Network>,
     /// The radios and the air between them.
     #[serde(default)]
     pub radio: Radio,
@@ -49,13 +49,13 @@ pub struct Scenario {
     pub mac: Mac,
     /// What carries the data.
     #[serde(default)]
-    pub protocol: Protocol,
+    pub protocol: Located<Protocol>,
     /// What must be carried; at least one.
     #[serde(default)]
-    pub transfer: Vec<Transfer>,
+    pub transfer: Vec<Located<Transfer>>,
     /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fault: Vec<Fault>,
+    pub fault: Vec<Located<Fault>>,
     /// Seeds and limits.
     #[serde(default)]
     pub run: Run,

@@ -12,14 +12,14 @@ use crate::quantity::Time;
 pub struct Run {
     /// The number that decides everything random; with `repeat`, the first of several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
+    pub seed: Option<Located<u64>>,
     /// How many runs, each with the next seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Located<u64>>,
     /// The seeds themselves, instead of the two above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seeds: Option<Located<Vec<u64>>>,
-    /// A run ends here, finished or not; ten minutes and ten times the least possible time if left out.
+    /// A run ends here, finished or not; ten minutes and thirty times the least possible time if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Located<Time>>,
 }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -53,6 +53,12 @@ impl Source {
     /// What the file is called.
     pub fn name(&self) -> &str {
         self.texts.first().map_or("", |text| &text.from)
+    }
+
+    /// A path in the scenario, which counts from the folder of its file.
+    pub fn beside(&self, path: &Path) -> PathBuf {
+        let folder = Path::new(self.name()).parent();
+        folder.map_or_else(|| path.to_path_buf(), |folder| folder.join(path))
     }
 
     fn push(&mut self, from: &str, text: &str) {

@@ -1,0 +1,209 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+const AFTER: &str = "\
+Exit codes: 0 done, 1 a transfer or claim failed, 2 usage, 3 scenario or input, 4 environment,
+70 a defect of chappe, 130 interrupted (finished results are kept).
+
+Start with:  chappe demo";
+
+/// Bulk data, reliably, over lossy multi-hop radio: simulate it, measure it, compare it.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = AFTER, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Move a file over a bad network by each system, beside its baseline and the bound: ten seconds, no setup.
+    Demo(Demo),
+    /// Simulate a scenario file.
+    Sim(Sim),
+    /// Regenerate the papers' figures: the paper, ours with intervals, and the bound.
+    Lab(Lab),
+    /// Write a commented scenario file to start from.
+    New(New),
+    /// Compare two results, paired by seed: better, worse or the same, and by how much.
+    Compare(Compare),
+    /// Say what this machine can run, and what to do about what it cannot.
+    Doctor(Doctor),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:  chappe demo README.md --seed 7")]
+pub struct Demo {
+    /// A file to move; without it, 240 kB made from the seed.
+    pub file: Option<PathBuf>,
+    /// The first seed: it decides the networks, the air and the file.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How many networks.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub networks: u64,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  chappe sim examples/mesh-multicast.toml
+  chappe sim line.toml --seeds 1..20 --json > line.json
+  chappe sim line.toml --set protocol.variant=more --set 'radio.rate=11 Mbit/s'")]
+pub struct Sim {
+    /// The scenario file; `chappe new` writes one.
+    #[arg(required_unless_present = "schema")]
+    pub file: Option<PathBuf>,
+    /// Change any key of the scenario; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Run this seed only.
+    #[arg(long, conflicts_with = "seeds")]
+    pub seed: Option<u64>,
+    /// Run these seeds: `1..20` (both ends) or `1,4,9`.
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
+    pub seeds: Option<Seeds>,
+    /// Carry this file in the first transfer.
+    #[arg(long, value_name = "FILE")]
+    pub object: Option<PathBuf>,
+    /// Keep results (Parquet) and the receivers' copies in this folder. Runs that are there already are not repeated.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write every frame of the first seed to this file, for Wireshark.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Print the JSON Schema of scenario files.
+    #[arg(long)]
+    pub schema: bool,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  chappe lab                       what there is
+  chappe lab pacifier --quick      the paper's figures, small, in under two minutes
+  chappe lab pacifier figure7 --out figures")]
+pub struct Lab {
+    /// A paper (`pacifier`), or some of its figures (`figure2` to `figure9`).
+    pub names: Vec<String>,
+    /// Smaller objects and fewer points: under two minutes on two cores.
+    #[arg(long)]
+    pub quick: bool,
+    /// Exit with 1 if a claim of the paper does not hold here.
+    #[arg(long)]
+    pub strict: bool,
+    /// Write the figures as SVG, and their rows as CSV, into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The first seed.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:  chappe new mesh.toml && chappe sim mesh.toml")]
+pub struct New {
+    /// The file to write; it must not exist.
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A and B are what `chappe sim --json` printed, or folders that `--out` filled. Exit code 0 if B is not worse than A.
+
+Example:
+  chappe sim mesh.toml --seeds 1..10 --json > a.json
+  chappe sim mesh.toml --seeds 1..10 --set protocol.variant=more --json > b.json
+  chappe compare a.json b.json")]
+pub struct Compare {
+    /// The result to compare with.
+    pub a: PathBuf,
+    /// The result to judge.
+    pub b: PathBuf,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of every command that runs something.
+#[derive(Debug, Args)]
+pub struct Shared {
+    /// Print one JSON document on standard output, and nothing else there.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no hints on standard error.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Threads; without it, one for each core. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+impl Shared {
+    /// How many threads to use.
+    pub fn threads(&self) -> usize {
+        self.threads.map_or_else(chappe_lab::run::seeds::cores, usize::from)
+    }
+}
+
+/// Seeds from a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seeds(pub Vec<u64>);
+
+/// The most seeds that one command takes: more is a mistake in typing.
+const SEEDS_MAX: u64 = 100_000;
+
+fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    let number = |part: &str| {
+        part.trim().parse::<u64>().map_err(|_| format!("`{part}` is not a seed; write 1..20 or 1,4,9"))
+    };
+    if let Some((first, last)) = text.split_once("..") {
+        let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
+        if last < first || last - first >= SEEDS_MAX {
+            return Err(format!("from {first} to {last}: 1 to {SEEDS_MAX} seeds, the smaller one first"));
+        }
+        return Ok(Seeds((first..=last).collect()));
+    }
+    let seeds: Vec<u64> = text.split(',').map(number).collect::<Result<_, _>>()?;
+    let mut once = seeds.clone();
+    once.sort_unstable();
+    once.dedup();
+    if once.len() < seeds.len() { Err("a seed stands here twice".into()) } else { Ok(Seeds(seeds)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn seeds_are_ranges_or_lists() {
+        assert_eq!(parse_seeds("3..5").unwrap().0, [3, 4, 5]);
+        assert_eq!(parse_seeds("9").unwrap().0, [9]);
+        assert_eq!(parse_seeds("1,7,2").unwrap().0, [1, 7, 2]);
+        for wrong in ["5..3", "a", "1..", "1,1", "0..99999999"] {
+            assert!(parse_seeds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

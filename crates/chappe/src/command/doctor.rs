@@ -1,0 +1,34 @@
+//! `chappe doctor`: what this machine can run.
+
+use chappe_lab::doctor::{Finding, examine};
+use chappe_lab::table::Table;
+
+use crate::cli::Doctor;
+use crate::failure::Failure;
+use crate::terminal::{self, Stream};
+
+pub fn run(options: &Doctor) -> Result<u8, Failure> {
+    let findings = examine();
+    if options.json {
+        let json = serde_json::to_string_pretty(&findings).unwrap_or_default();
+        terminal::print(&(json + "\n"))?;
+        return Ok(0);
+    }
+    let mut table = Table::new().words("").words("what").words("found");
+    for finding in &findings {
+        let mark = if finding.ok { "yes" } else { "no" };
+        table.row([mark.to_string(), finding.what.to_string(), finding.found.clone()]);
+    }
+    let mut text = table.render(terminal::width(Stream::Output), terminal::colour_on(Stream::Output));
+    let missing: Vec<&Finding> = findings.iter().filter(|finding| !finding.ok).collect();
+    if missing.is_empty() {
+        text += "\nEverything that chappe can use is here.\n";
+    } else {
+        text += "\nNothing of this is needed for `chappe demo`, `sim`, `lab` and `compare`. For the rest:\n";
+        for finding in missing {
+            text += &format!("  {}: {}\n", finding.what, finding.todo);
+        }
+    }
+    terminal::print(&text)?;
+    Ok(0)
+}

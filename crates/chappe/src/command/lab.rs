@@ -1,0 +1,3 @@
+//! Under construction.
+use crate::failure::Failure;
+pub fn run<T>(_: &T) -> Result<u8, Failure> { Ok(0) }

@@ -1,0 +1,8 @@
+//! One file for each command.
+
+pub mod compare;
+pub mod demo;
+pub mod doctor;
+pub mod lab;
+pub mod new;
+pub mod sim;

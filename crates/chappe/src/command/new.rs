@@ -1,0 +1,28 @@
+//! `chappe new`: a commented scenario to start from.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+
+use chappe_lab::input::InputError;
+use chappe_lab::scenario::TEMPLATE;
+
+use crate::cli::New;
+use crate::failure::Failure;
+
+pub fn run(options: &New) -> Result<u8, Failure> {
+    let name = options.file.display();
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(&options.file) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let message = format!("{name} exists and is left as it is");
+            return Err(InputError::new(name.to_string(), message).help("choose another name").into());
+        }
+        Err(error) => {
+            let message = format!("cannot write {name}: {error}");
+            return Err(InputError::new(name.to_string(), message).into());
+        }
+    };
+    file.write_all(TEMPLATE.as_bytes())?;
+    eprintln!("wrote {name}\nnext:  chappe sim {name}");
+    Ok(0)
+}

@@ -1,0 +1,180 @@
+//! `chappe sim`: simulates a scenario.
+
+use chappe_lab::input::InputError;
+use chappe_lab::plan::{Changes, Plan};
+use chappe_lab::results::{DATA_TRANSMISSIONS, Document, Flow, Range, Run};
+use chappe_lab::run::Meter;
+use chappe_lab::session::{self, Session};
+use chappe_lab::table::{Table, count, digits, kbit, with_interval};
+
+use crate::cli::Sim;
+use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::terminal::{self, Stream};
+
+pub fn run(options: &Sim) -> Result<u8, Failure> {
+    if options.schema {
+        let schema = serde_json::to_string_pretty(&chappe_lab::scenario::schema()).unwrap_or_default();
+        terminal::print(&(schema + "\n"))?;
+        return Ok(0);
+    }
+    let Some(file) = &options.file else {
+        return Err(InputError::new("", "no scenario file is given").into());
+    };
+    let seeds = options.seed.map(|seed| vec![seed]).or(options.seeds.as_ref().map(|seeds| seeds.0.clone()));
+    let changes = Changes { object: options.object.as_deref(), seeds };
+    let plan = Plan::read(file, &options.set, &changes)?;
+    let meter = Meter::stopped_by(terminal::interrupt());
+    let how = session::Options {
+        threads: options.shared.threads(),
+        out: options.out.as_deref(),
+        pcap: options.pcap.as_deref(),
+    };
+    let command = terminal::command_line();
+    let quiet = options.shared.quiet;
+    let session = terminal::watched("simulating", quiet, &meter, || session::run(&plan, &command, how, &meter))?;
+    if session.document.runs.is_empty() {
+        return Err(Failure::Interrupted);
+    }
+    if options.shared.json {
+        let json = serde_json::to_string_pretty(&session.document).unwrap_or_default();
+        terminal::print(&(json + "\n"))?;
+    } else {
+        terminal::print(&text(&plan, &session))?;
+    }
+    remarks(options, &session);
+    if session.unfinished > 0 {
+        return Ok(INTERRUPTED);
+    }
+    Ok(if session.document.all_complete() { 0 } else { FAILED })
+}
+
+fn remarks(options: &Sim, session: &Session) {
+    let quiet = options.shared.quiet;
+    for note in &session.notes {
+        terminal::remark(quiet, &format!("note: {note}"));
+    }
+    if session.reused > 0 {
+        terminal::remark(quiet, &format!("{} runs were there already and were not repeated", session.reused));
+    }
+    if session.unfinished > 0 {
+        let done = session.document.runs.len();
+        let kept = if options.out.is_some() { "kept; the same command goes on from here" } else { "shown above" };
+        // Said even when quiet: a partial result must not pass for a whole one.
+        eprintln!("interrupted: {done} of {} runs are finished and {kept}", done + session.unfinished);
+    }
+    if let Some(out) = &options.out {
+        terminal::remark(quiet, &format!("results and copies are in {}", out.display()));
+    }
+    if let Some(pcap) = &options.pcap {
+        terminal::remark(quiet, &format!("frames are in {}; Wireshark opens it", pcap.display()));
+    }
+}
+
+fn text(plan: &Plan, session: &Session) -> String {
+    let document = &session.document;
+    let mut text = format!("{}\n", document.scenario);
+    let nodes = plan.ground.nodes();
+    text += &format!(
+        "{} ({}), {nodes} nodes, {}\n\n",
+        plan.protocol.variant.label(),
+        plan.mode.rate,
+        match document.runs.as_slice() {
+            [run] => format!("seed {}", run.seed),
+            runs => format!("{} seeds", runs.len()),
+        }
+    );
+    let table = match document.runs.as_slice() {
+        [run] => receivers(run),
+        runs => seeds(runs),
+    };
+    text += &table.render(terminal::width(Stream::Output), terminal::colour_on(Stream::Output));
+    text += "\n";
+    text += &summary(document);
+    text += &format!("reproduce: {}\n", document.command);
+    text
+}
+
+/// One seed: a row for each receiver.
+fn receivers(run: &Run) -> Table {
+    let mut table = Table::new()
+        .words("from")
+        .words("to")
+        .numbers("received", 0)
+        .numbers("after", 1)
+        .numbers("kbit/s", 0)
+        .words("digest");
+    for flow in &run.flows {
+        let share = 100.0 * flow.delivered_bytes as f64 / flow.offered_bytes.max(1) as f64;
+        table.row([
+            flow.source.to_string(),
+            flow.sink.to_string(),
+            if flow.complete { "all".into() } else { format!("{share:.0} %") },
+            flow.completion_s.map_or_else(|| "unfinished".into(), |s| format!("{} s", digits(s))),
+            if flow.complete { kbit(flow.goodput_bps) } else { "-".into() },
+            digest(flow).into(),
+        ]);
+    }
+    table
+}
+
+fn digest(flow: &Flow) -> &'static str {
+    match (flow.complete, flow.digest_ok) {
+        (true, true) => "right",
+        (true, false) => "WRONG",
+        (false, _) => "-",
+    }
+}
+
+/// Several seeds: a row for each.
+fn seeds(runs: &[Run]) -> Table {
+    let mut table = Table::new()
+        .numbers("seed", 0)
+        .numbers("mean kbit/s", 0)
+        .numbers("slowest", 0)
+        .numbers("of bound", 1)
+        .numbers("data frames", 1)
+        .numbers("complete", 0)
+        .numbers("air", 2)
+        .words("");
+    for run in runs {
+        let complete = run.flows.iter().filter(|flow| flow.complete && flow.digest_ok).count();
+        table.row([
+            run.seed.to_string(),
+            kbit(run.mean_goodput()),
+            kbit(run.worst_goodput()),
+            run.bound.as_ref().map_or_else(String::new, |bound| format!("{:.0} %", 100.0 * bound.fraction)),
+            count(run.counter(DATA_TRANSMISSIONS) as f64),
+            format!("{complete}/{}", run.flows.len()),
+            format!("{} s", digits(run.simulated_s)),
+            if run.all_complete() { "" } else { "not all finished" }.into(),
+        ]);
+    }
+    table
+}
+
+fn summary(document: &Document) -> String {
+    let totals = &document.summary;
+    let rate = |range: &Range| with_interval(range.mean / 1e3, range.ci95.map(|half| half / 1e3));
+    let n = totals.goodput_bps.n;
+    let interval = if n > 1 { format!(" (n={n} seeds, 95 % intervals)") } else { String::new() };
+    let mut text = format!(
+        "{} of {} receivers have the whole object with the right digest\nmean {} kbit/s, slowest receiver {} kbit/s, {} data frames{interval}\n",
+        totals.complete,
+        totals.receivers,
+        rate(&totals.goodput_bps),
+        rate(&totals.worst_goodput_bps),
+        with_interval(totals.data_transmissions.mean.round(), totals.data_transmissions.ci95),
+    );
+    let bounds: Vec<_> = document.runs.iter().flat_map(|run| &run.bounds).collect();
+    if let Some(first) = bounds.first() {
+        let best = Range::of(bounds.iter().map(|bound| bound.goodput_bps));
+        let share = Range::of(bounds.iter().map(|bound| 100.0 * bound.fraction));
+        text += &format!(
+            "bound {} kbit/s for the slowest receiver ({}): {} % of it reached\n",
+            rate(&best),
+            first.name,
+            with_interval(share.mean, share.ci95),
+        );
+    }
+    text
+}

@@ -1,0 +1,122 @@
+//! The terminal: how wide, which colours, progress, and Ctrl-C.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
+
+use chappe_lab::run::Meter;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::Failure;
+
+/// One of the two output streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    Output,
+    Error,
+}
+
+impl Stream {
+    fn is_terminal(self) -> bool {
+        match self {
+            Stream::Output => io::stdout().is_terminal(),
+            Stream::Error => io::stderr().is_terminal(),
+        }
+    }
+}
+
+/// Columns of the terminal, or of `COLUMNS`, or 100.
+pub fn width(stream: Stream) -> usize {
+    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let size = match stream {
+        Stream::Output => terminal_size::terminal_size_of(io::stdout()),
+        Stream::Error => terminal_size::terminal_size_of(io::stderr()),
+    };
+    size.map(|(columns, _)| usize::from(columns.0)).or(given).unwrap_or(100).max(20)
+}
+
+/// Whether to use colour: on a terminal that is not dumb, unless `NO_COLOR` is set (no-color.org).
+pub fn colour_on(stream: Stream) -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Whether characters beyond ASCII can be shown: yes, unless the terminal is dumb or says otherwise.
+pub fn unicode() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let ascii = locale.is_some_and(|locale| locale == "POSIX" || locale == "C");
+    !dumb && !(ascii && io::stdout().is_terminal())
+}
+
+/// Writes results to standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.flush()?;
+    Ok(())
+}
+
+/// Set by the first Ctrl-C; the second one ends the program at once.
+pub fn interrupt() -> Arc<AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    let make = || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let signal = signal_hook::consts::SIGINT;
+        let code = i32::from(crate::failure::INTERRUPTED);
+        // The order matters: the first signal finds the flag down and only raises it.
+        let second = signal_hook::flag::register_conditional_shutdown(signal, code, flag.clone());
+        let first = second.and_then(|_| signal_hook::flag::register(signal, flag.clone()));
+        if first.is_err() {
+            eprintln!("chappe: Ctrl-C will stop at once, without keeping results");
+        }
+        flag
+    };
+    FLAG.get_or_init(make).clone()
+}
+
+/// Does `work` while a progress bar on standard error follows `meter`, if that is a terminal.
+pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -> T) -> T {
+    if quiet || !Stream::Error.is_terminal() {
+        return work();
+    }
+    let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{msg} {wide_bar:.cyan} {percent:>3} %  {elapsed} of about {duration}");
+    if let Ok(style) = style {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    bar.set_message(label.to_string());
+    let (done, is_done) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let bar = &bar;
+        scope.spawn(move || {
+            while let Err(mpsc::RecvTimeoutError::Timeout) = is_done.recv_timeout(Duration::from_millis(100)) {
+                let (done, total) = meter.read();
+                bar.set_length(total.max(1));
+                bar.set_position(done.min(total));
+            }
+            bar.finish_and_clear();
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+/// A hint or a remark on standard error.
+pub fn remark(quiet: bool, words: &str) {
+    if !quiet {
+        eprintln!("{words}");
+    }
+}
+
+/// The command line as it can be typed again.
+pub fn command_line() -> String {
+    let quote = |word: String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    let words = std::env::args().skip(1).map(quote);
+    std::iter::once("chappe".to_string()).chain(words).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,46 @@
+//! `[mac]` applied to 802.11b.
+
+use chappe_core::{Duration, Mode};
+use chappe_mac::dot11;
+
+use super::{Check, radio};
+use crate::input::InputError;
+use crate::scenario::Mac;
+
+/// Metres per second.
+const LIGHT: f64 = 299_792_458.0;
+
+pub fn config(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config, InputError> {
+    let mut config = dot11::Config::dot11b(mode.rate);
+    config.data = mode;
+    // Pacifier hears its own acknowledgements confirmed in frames to others.
+    config.overhear = true;
+    let time = |target: &mut Duration, given: Option<crate::quantity::Time>| {
+        if let Some(given) = given {
+            *target = Duration::from_secs_f64(given.value());
+        }
+    };
+    time(&mut config.slot, mac.slot);
+    time(&mut config.sifs, mac.sifs);
+    config.cw_min = mac.cw_min.as_ref().map_or(config.cw_min, |given| **given);
+    config.cw_max = mac.cw_max.as_ref().map_or(config.cw_max.max(config.cw_min), |given| **given);
+    if let Some(most) = mac.cw_max.as_ref().filter(|most| ***most < config.cw_min) {
+        let message = format!("the largest contention window {} is below the smallest, {}", **most, config.cw_min);
+        return Err(check.at(most, "too small", message));
+    }
+    config.retry_short = mac.retry_short.unwrap_or(config.retry_short);
+    config.retry_long = mac.retry_long.unwrap_or(config.retry_long);
+    config.rts_threshold = mac.rts_threshold.map_or(config.rts_threshold, |size| size.value() as usize);
+    config.eifs = mac.eifs.unwrap_or(config.eifs);
+    if let Some(rate) = &mac.control_rate {
+        let found = radio::rate_of(rate.value()).ok_or_else(|| {
+            let message = format!("802.11b has no rate of {}", **rate);
+            check.at(rate, "no such rate", message).help("one of 1, 2, 5.5 and 11 Mbit/s")
+        })?;
+        config.control = Mode::long(found);
+    }
+    if let Some(distance) = mac.distance_max {
+        config.propagation_max = Duration::from_secs_f64(distance.value() / LIGHT);
+    }
+    Ok(config)
+}

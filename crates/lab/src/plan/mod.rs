@@ -1,0 +1,224 @@
+//! Makes of a scenario what a run needs, or says where the scenario makes no sense.
+//!
+//! A [`Plan`] holds what is the same for every seed. A [`Stage`] is one seed's network: where the nodes stand, who
+//! sends what to whom, and the true delivery ratios, from which both the bound and the check of reachability
+//! are made.
+
+mod fault;
+mod ground;
+mod mac;
+mod protocol;
+mod radio;
+mod stage;
+
+use std::ops::Range;
+use std::path::Path;
+
+use chappe_core::{Duration, Mode};
+use chappe_mac::dot11;
+use chappe_sim::Profile;
+
+use crate::input::InputError;
+use crate::scenario::{Located, Scenario, Source};
+
+pub use fault::FaultPlan;
+pub use ground::{Ground, Placing};
+pub use protocol::ProtocolPlan;
+pub use stage::{Payload, REACHABLE_PRR, Stage, TransferStage};
+
+/// What is the same for every seed of a scenario.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its title, or the name of its file.
+    pub title: String,
+    /// The scenario with every option applied, as JSON: what results are filed under.
+    pub canonical: String,
+    /// Where the nodes stand, or their links.
+    pub ground: Ground,
+    /// The physics.
+    pub profile: Profile,
+    /// How data frames are sent.
+    pub mode: Mode,
+    /// Channel access.
+    pub mac: dot11::Config,
+    /// What carries the data.
+    pub protocol: ProtocolPlan,
+    /// What must be carried.
+    pub transfers: Vec<TransferPlan>,
+    /// What goes wrong, from the start of the transfer on.
+    pub faults: Vec<(Duration, FaultPlan)>,
+    /// The seeds to run.
+    pub seeds: Vec<u64>,
+    /// When a run ends in any case, if the scenario says so.
+    pub limit: Option<Duration>,
+    source: Source,
+}
+
+/// One object from one source to its receivers, before the seed has its say.
+#[derive(Clone, Debug)]
+pub struct TransferPlan {
+    /// Its name.
+    pub name: String,
+    /// Who has it, if that is given.
+    pub from: Option<usize>,
+    /// Who wants it.
+    pub to: crate::scenario::Receivers,
+    /// What is carried.
+    pub payload: Payload,
+    /// Where the receivers stand in the scenario.
+    span: Range<usize>,
+}
+
+/// What the command line changes about a scenario, beside `--set`.
+#[derive(Clone, Debug, Default)]
+pub struct Changes<'a> {
+    /// A file to carry in the first transfer.
+    pub object: Option<&'a Path>,
+    /// The seeds to run.
+    pub seeds: Option<Vec<u64>>,
+}
+
+impl Plan {
+    /// Reads and checks a scenario file.
+    pub fn read(path: &Path, set: &[String], changes: &Changes<'_>) -> Result<Plan, InputError> {
+        let source = Source::read(path, set)?;
+        Plan::new(source.parse()?, source, changes)
+    }
+
+    /// Checks a scenario that is not in a file.
+    pub fn of(scenario: Scenario) -> Result<Plan, InputError> {
+        Plan::new(scenario, Source::new("scenario", "", &[]), &Changes::default())
+    }
+
+    /// Checks a scenario; `source` is what errors point into.
+    pub fn new(mut scenario: Scenario, source: Source, changes: &Changes<'_>) -> Result<Plan, InputError> {
+        let check = Check { source: &source };
+        change(&mut scenario, changes);
+        let title = scenario.title.clone().unwrap_or_else(|| source.name().to_string());
+        let profile = radio::profile(&scenario.radio, &check)?;
+        let mode = radio::mode(&scenario.radio, &check)?;
+        let mac = mac::config(&scenario.mac, mode, &check)?;
+        let protocol = protocol::plan(&scenario.protocol, mode, &mac, &check)?;
+        let ground = ground::plan(&scenario.network, &check)?;
+        check.node_count(&scenario, ground.nodes())?;
+        let transfers = stage::transfers(&scenario, ground.nodes(), &check)?;
+        let faults = fault::plan(&scenario.fault, &ground, &check)?;
+        let seeds = seeds(&scenario, &check)?;
+        let limit = scenario.run.limit.as_ref().map(|limit| check.time(limit)).transpose()?;
+        let canonical = canonical(&scenario, &ground);
+        Ok(Plan {
+            title,
+            canonical,
+            ground,
+            profile,
+            mode,
+            mac,
+            protocol,
+            transfers,
+            faults,
+            seeds,
+            limit,
+            source,
+        })
+    }
+}
+
+/// Applies what the command line says.
+fn change(scenario: &mut Scenario, changes: &Changes<'_>) {
+    if let (Some(object), Some(first)) = (changes.object, scenario.transfer.first_mut()) {
+        let mut transfer = (**first).clone();
+        transfer.object = Some(Located::nowhere(object.to_path_buf()));
+        transfer.bytes = None;
+        *first = first.replaced(transfer);
+    }
+    if let Some(seeds) = &changes.seeds {
+        scenario.run.seed = None;
+        scenario.run.repeat = None;
+        scenario.run.seeds = Some(seeds.clone().into());
+    }
+}
+
+/// The scenario as JSON without its seeds, with a digest of what it takes from other files.
+fn canonical(scenario: &Scenario, ground: &Ground) -> String {
+    let mut scenario = scenario.clone();
+    scenario.run.seed = None;
+    scenario.run.repeat = None;
+    scenario.run.seeds = None;
+    let mut json = serde_json::to_value(&scenario).unwrap_or_default();
+    if let (Some(digest), Some(object)) = (ground.digest(), json.as_object_mut()) {
+        object.insert("links_blake3".into(), digest.into());
+    }
+    json.to_string()
+}
+
+fn seeds(scenario: &Scenario, check: &Check<'_>) -> Result<Vec<u64>, InputError> {
+    let run = &scenario.run;
+    let first = run.seed.as_ref().map_or(1, |seed| **seed);
+    match (&run.seeds, &run.repeat) {
+        (Some(seeds), repeat) => {
+            if let Some(other) = run.seed.as_ref().map(Located::span).or(repeat.as_ref().map(Located::span)) {
+                return Err(check.error(other, "and this", "`seeds` stands for `seed` and `repeat` together")
+                    .help("leave out one or the other"));
+            }
+            if seeds.is_empty() {
+                return Err(check.at(seeds, "no seed", "there must be at least one seed"));
+            }
+            Ok((**seeds).clone())
+        }
+        (None, Some(repeat)) if **repeat == 0 => {
+            Err(check.at(repeat, "no run", "a scenario must run at least once"))
+        }
+        (None, repeat) => {
+            let last = first.saturating_add(repeat.as_ref().map_or(1, |repeat| **repeat) - 1);
+            Ok((first..=last).collect())
+        }
+    }
+}
+
+/// Makes errors that point into the scenario.
+pub(crate) struct Check<'a> {
+    source: &'a Source,
+}
+
+impl Check<'_> {
+    fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
+        self.source.error(span, label, message)
+    }
+
+    fn at<T>(&self, value: &Located<T>, label: &str, message: impl Into<String>) -> InputError {
+        self.error(value.span(), label, message)
+    }
+
+    fn time(&self, time: &Located<crate::quantity::Time>) -> Result<Duration, InputError> {
+        let seconds = time.value();
+        if !(0.0..=1e9).contains(&seconds) {
+            return Err(self.at(time, "here", format!("{} is not a span of time", **time)));
+        }
+        Ok(Duration::from_secs_f64(seconds))
+    }
+
+    fn node(&self, node: &Located<usize>, nodes: usize) -> Result<usize, InputError> {
+        if **node < nodes {
+            return Ok(**node);
+        }
+        let message = format!("there is no node {}", **node);
+        Err(self.at(node, "no such node", message).help(numbered(nodes)))
+    }
+
+    fn node_count(&self, scenario: &Scenario, nodes: usize) -> Result<(), InputError> {
+        let most = chappe_pacifier::NODES_MAX;
+        if nodes > most {
+            let message = format!("Pacifier names nodes by one octet: {nodes} nodes, at most {most}");
+            return Err(self.at(&scenario.network, "this network", message));
+        }
+        if nodes < 2 {
+            let message = format!("a network of {nodes} node carries nothing");
+            return Err(self.at(&scenario.network, "this network", message));
+        }
+        Ok(())
+    }
+}
+
+fn numbered(nodes: usize) -> String {
+    format!("the {nodes} nodes are numbered from 0 to {}", nodes.saturating_sub(1))
+}

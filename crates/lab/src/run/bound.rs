@@ -1,0 +1,92 @@
+//! What a stage could carry at best.
+
+use chappe_bound::{Medium as Region, Network, Options, mean_bound_cheap, multicast, single_receivers};
+use chappe_core::Duration;
+
+use super::RunError;
+use crate::plan::{Plan, Stage, TransferStage};
+use crate::results::{Bound, Flow};
+
+/// Two nodes keep their transmissions apart, for the bound, if each senses more than this share of the other's:
+/// with fading, a pair that sometimes does not sense each other must not count, or the bound would be too low.
+const SENSES: f64 = 0.99;
+
+/// Its name in results.
+pub(super) const NAME: &str = "multicast LP, carrier sense";
+
+/// The bounds of one transfer, in bits of payload per second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageBound {
+    /// What all receivers can have at once: the bound of the slowest one.
+    pub worst_bps: f64,
+    /// What each receiver could have alone.
+    pub single_bps: Vec<f64>,
+    /// What the mean over the receivers cannot exceed.
+    pub mean_bps: f64,
+}
+
+impl StageBound {
+    /// Computes the bounds of a transfer on its stage.
+    pub fn of(plan: &Plan, stage: &Stage, transfer: &TransferStage) -> Result<StageBound, RunError> {
+        let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
+        let network = network(plan, stage).map_err(failed)?;
+        let options = Options { medium: Region::CarrierSense, gap: 1e-3, ..Options::default() };
+        let (from, to) = (transfer.source, &transfer.receivers);
+        let worst = multicast(&network, from, to, &options).map_err(failed)?;
+        let singles = single_receivers(&network, from, to, &options).map_err(failed)?;
+        Ok(StageBound {
+            worst_bps: worst.goodput_bps(),
+            single_bps: singles.iter().map(|bound| bound.goodput_bps()).collect(),
+            mean_bps: mean_bound_cheap(&singles, Some(&worst)).goodput_bps(),
+        })
+    }
+
+    /// The bound as it stands in results, beside what was reached.
+    pub fn report(&self, flows: &[&Flow]) -> Bound {
+        let worst = flows.iter().map(|flow| flow.goodput_bps).fold(f64::INFINITY, f64::min);
+        let fraction = if self.worst_bps > 0.0 { worst.min(f64::MAX) / self.worst_bps } else { 0.0 };
+        Bound { name: NAME.into(), goodput_bps: self.worst_bps, fraction }
+    }
+
+    /// A sentence if a receiver got more than the network could carry, which no run may.
+    ///
+    /// The bound holds on average over a long transfer. A transfer of n packets may be luckier: the number of
+    /// transmissions that n packets take has a relative deviation of at most 1 / sqrt(n). Four of those are
+    /// allowed.
+    pub fn exceeded(&self, flows: &[&Flow], payload: usize) -> Option<String> {
+        let singles = self.single_bps.iter().zip(flows);
+        let too_fast = singles.filter(|(bound, flow)| {
+            let packets = (flow.offered_bytes as f64 / payload.max(1) as f64).max(1.0);
+            flow.goodput_bps > **bound * (1.0 + 4.0 / packets.sqrt())
+        });
+        let said = |(bound, flow): (&f64, &&Flow)| {
+            format!(
+                "receiver {} got {:.0} bit/s, but this network can carry at most {bound:.0} bit/s to it",
+                flow.sink, flow.goodput_bps
+            )
+        };
+        too_fast.map(said).next()
+    }
+}
+
+/// The stage as plain numbers: true delivery ratios, least airtimes, and who always senses whom.
+fn network(plan: &Plan, stage: &Stage) -> Result<Network, chappe_bound::Error> {
+    let nodes = stage.medium.nodes();
+    let mut senses = vec![false; nodes * nodes];
+    for a in 0..nodes {
+        for b in a + 1..nodes {
+            let both = stage.medium.sense_probability(a, b).min(stage.medium.sense_probability(b, a));
+            senses[a * nodes + b] = both > SENSES;
+            senses[b * nodes + a] = both > SENSES;
+        }
+    }
+    // The least that stands between two frames: preamble, bits, and DIFS without any back-off.
+    let difs = plan.mac.sifs + plan.mac.slot * 2;
+    let airtime: Duration = plan.mode.airtime(plan.protocol.frame_octets()) + difs;
+    Network::new(
+        stage.delivery.clone(),
+        vec![airtime.as_secs_f64(); nodes],
+        plan.protocol.config.payload as u32,
+        &senses,
+    )
+}

@@ -1,0 +1,99 @@
+//! Runs: from a plan and a seed to what every receiver got.
+//!
+//! A run has two phases on one network. First the nodes learn their links, as the paper's do, by probing for ten
+//! minutes ([`prepare`]); then the transfer starts on a fresh clock with the fading of the run's own seed
+//! ([`carry`]). What the first phase finds depends on the seed and the network only, so that protocols compared on
+//! one seed share it, and share the bound.
+//!
+//! **Architecture invariant:** one run is single-threaded and decided by (plan, seed) alone; threads only take
+//! turns at seeds ([`seeds`]).
+
+mod bound;
+mod carry;
+mod prepare;
+pub mod seeds;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::input::InputError;
+use crate::results::Run;
+
+pub use bound::StageBound;
+pub use carry::{Attempt, carry};
+pub use prepare::{Prepared, prepare};
+
+/// A run that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario makes no sense with this seed.
+    #[error("{0}")]
+    Input(Box<InputError>),
+    /// A file could not be written.
+    #[error("{0}")]
+    Write(String),
+    /// Chappe itself is wrong. Exit code 70.
+    #[error("{0}")]
+    Defect(String),
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl From<InputError> for RunError {
+    fn from(error: InputError) -> RunError {
+        RunError::Input(Box::new(error))
+    }
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The result.
+    pub run: Run,
+    /// The receivers' complete copies, in the order of the flows, if they were asked for.
+    pub copies: Vec<Option<Vec<u8>>>,
+    /// What a person should know about it, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// How far the runs are, for whoever watches, and whether to go on.
+#[derive(Debug, Default)]
+pub struct Meter {
+    done: AtomicU64,
+    total: AtomicU64,
+    stop: Arc<AtomicBool>,
+}
+
+impl Meter {
+    /// A meter whose runs stop when `stop` is set, for example by a signal.
+    pub fn stopped_by(stop: Arc<AtomicBool>) -> Meter {
+        Meter { stop, ..Meter::default() }
+    }
+
+    /// More work is known: octets to be delivered, or any other unit.
+    pub fn expect(&self, work: u64) {
+        self.total.fetch_add(work, Ordering::Relaxed);
+    }
+
+    /// Work was done.
+    pub fn advance(&self, work: u64) {
+        self.done.fetch_add(work, Ordering::Relaxed);
+    }
+
+    /// Work done and work known.
+    pub fn read(&self) -> (u64, u64) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+
+    /// Asks all runs to stop soon.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are asked to.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

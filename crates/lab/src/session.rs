@@ -1,0 +1,141 @@
+//! All seeds of a scenario: run, checked against their bounds, and kept on disk as they finish.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use crate::plan::{Payload, Plan};
+use crate::provenance::Provenance;
+use crate::results::{Document, Run};
+use crate::run::{Attempt, Meter, Outcome, RunError, carry, prepare, seeds};
+use crate::store::{self, StoreError};
+
+/// How to run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Threads; results do not depend on it.
+    pub threads: usize,
+    /// Where to keep results and copies.
+    pub out: Option<&'a Path>,
+    /// Where to write the frames of the first seed.
+    pub pcap: Option<&'a Path>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The finished runs.
+    pub document: Document,
+    /// Seeds that were not run because somebody asked to stop.
+    pub unfinished: usize,
+    /// Runs that were found on disk and not repeated.
+    pub reused: usize,
+    /// What a person should know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Runs all seeds of a plan. An error of any seed ends the whole; a request to stop keeps what is finished.
+pub fn run(plan: &Plan, command: &str, options: Options<'_>, meter: &Meter) -> Result<Session, RunError> {
+    let from = Provenance::here(command, &plan.canonical);
+    let notes = Mutex::new(Vec::new());
+    let failed = Mutex::new(false);
+    let has_failed = || failed.lock().map_or(true, |failed| *failed);
+    let one = |&seed: &u64| {
+        let result = one(plan, seed, &from, options, meter);
+        if let (Err(_), Ok(mut failed)) = (&result, failed.lock()) {
+            *failed = true;
+        }
+        let (run, said, reused) = result?;
+        if let Ok(mut notes) = notes.lock() {
+            notes.push((seed, said));
+        }
+        Ok((run, reused))
+    };
+    let go_on = || !meter.stopped() && !has_failed();
+    let results = seeds::parallel(&plan.seeds, options.threads.max(1), go_on, one);
+    let (mut runs, mut reused) = (Vec::new(), 0);
+    for result in results.into_iter().flatten() {
+        match result {
+            Ok((run, again)) => {
+                runs.push(run);
+                reused += usize::from(again);
+            }
+            Err(RunError::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let unfinished = plan.seeds.len() - runs.len();
+    let mut notes = notes.into_inner().unwrap_or_default();
+    notes.sort_by_key(|(seed, _)| *seed);
+    Ok(Session {
+        document: Document::new(&plan.title, &from, runs, unfinished > 0),
+        unfinished,
+        reused,
+        notes: notes.into_iter().flat_map(|(_, said)| said).collect(),
+    })
+}
+
+/// One seed: the run, what to say about it, and whether it was found on disk.
+fn one(
+    plan: &Plan,
+    seed: u64,
+    from: &Provenance,
+    options: Options<'_>,
+    meter: &Meter,
+) -> Result<(Run, Vec<String>, bool), RunError> {
+    let pcap = options.pcap.filter(|_| plan.seeds.first() == Some(&seed));
+    if let (Some(run), None) = (options.out.and_then(|folder| found(folder, from, seed)), pcap) {
+        return Ok((run, Vec::new(), true));
+    }
+    let prepared = prepare(plan, seed, meter)?;
+    let attempt = Attempt { plan, prepared: &prepared, copies: options.out.is_some(), pcap };
+    let outcome = carry(attempt, meter)?;
+    check(plan, &prepared, &outcome.run)?;
+    if let Some(folder) = options.out {
+        let unwritable = |error: StoreError| RunError::Write(format!("cannot write {error}"));
+        keep_copies(folder, plan, &outcome).map_err(unwritable)?;
+        store::write(folder, &plan.title, from, &outcome.run).map_err(unwritable)?;
+    }
+    Ok((outcome.run, outcome.notes, false))
+}
+
+/// No run exceeds its bound, and no complete copy is wrong: otherwise Chappe is.
+pub fn check(plan: &Plan, prepared: &crate::run::Prepared, run: &Run) -> Result<(), RunError> {
+    for (index, bound) in prepared.bounds.iter().enumerate() {
+        let flows: Vec<_> = run.flows.iter().filter(|flow| flow.transfer == index).collect();
+        if let Some(excess) = bound.exceeded(&flows, plan.protocol.config.payload) {
+            return Err(RunError::Defect(format!("seed {}: {excess}", run.seed)));
+        }
+    }
+    Ok(())
+}
+
+/// A run of this scenario, seed and program that is on disk already. Programs with uncommitted changes all have
+/// one name, so their runs are not trusted.
+fn found(folder: &Path, from: &Provenance, seed: u64) -> Option<Run> {
+    if from.dirty || from.commit == "unknown" {
+        return None;
+    }
+    let document = store::read(&folder.join(format!("{}.parquet", from.key(seed)))).ok()?;
+    document.runs.into_iter().next()
+}
+
+/// Each right copy appears whole, under its receiver's name; a wrong or unfinished one does not appear.
+fn keep_copies(folder: &Path, plan: &Plan, outcome: &Outcome) -> Result<(), StoreError> {
+    for (flow, copy) in outcome.run.flows.iter().zip(&outcome.copies) {
+        let (Some(copy), true) = (copy, flow.digest_ok) else { continue };
+        let path = copy_path(folder, plan, outcome.run.seed, flow.transfer, &flow.name);
+        store::write_whole(&path, |file| file.write_all(copy))?;
+    }
+    Ok(())
+}
+
+/// Where a receiver's copy is kept: `DIR/copies/seed-1/r3/README.md`.
+pub fn copy_path(folder: &Path, plan: &Plan, seed: u64, transfer: usize, receiver: &str) -> PathBuf {
+    let name = match plan.transfers.get(transfer).map(|transfer| &transfer.payload) {
+        Some(Payload::File { path, .. }) => path.file_name().map(PathBuf::from),
+        _ => None,
+    };
+    let name = name.unwrap_or_else(|| format!("object-{transfer}.bin").into());
+    folder.join("copies").join(format!("seed-{seed}")).join(receiver).join(name)
+}
