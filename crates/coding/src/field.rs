@@ -28,10 +28,6 @@ pub(crate) static AFFINE_BYTES: [u64; 8] = affine_byte_matrices();
 
 /// `NIBBLES[c]` holds the products of c with 0..=15 and then with 0, 16, 32, ..., 240: the two
 /// look-up tables of the byte-shuffle kernels. A product is the sum of one entry of each.
-#[cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "aarch64")),
-    allow(dead_code)
-)]
 pub(crate) static NIBBLES: NibbleTables = NibbleTables(nibble_products());
 
 /// [`NIBBLES`], aligned so that no entry straddles a cache line.

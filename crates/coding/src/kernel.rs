@@ -3,37 +3,16 @@
 use core::fmt;
 
 use crate::matrix::Matrix;
+use crate::portable;
 use crate::rows::{INDICES, Rows, RowsMut, ShapeError};
-use crate::{portable, simd};
+use crate::simd::{self, Path};
 
 /// A way to compute on packets with the instructions that this processor has.
 ///
 /// All kernels give the same bytes for the same input. A `Kernel` can only be had for
 /// instructions that the processor and the operating system support, so using one is always safe.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Kernel(Path);
-
-/// The paths, worst first. Not every path exists on every processor family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Path {
-    Portable,
-    Ssse3,
-    Avx2,
-    Gfni256,
-    Gfni512,
-    Neon,
-}
-
-impl Path {
-    const ALL: [Self; 6] = [
-        Self::Portable,
-        Self::Ssse3,
-        Self::Avx2,
-        Self::Gfni256,
-        Self::Gfni512,
-        Self::Neon,
-    ];
-}
+pub struct Kernel(Option<Path>);
 
 /// What becomes of the old content of the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,21 +23,19 @@ enum Old {
 
 impl Kernel {
     /// Plain Rust on 64-bit words; works on every processor.
-    pub const PORTABLE: Self = Self(Path::Portable);
+    pub const PORTABLE: Self = Self(None);
 
     /// The fastest kernel of this processor. The processor is asked once; later calls read a byte.
     #[inline]
     #[must_use]
     pub fn best() -> Self {
-        Self(simd::best())
+        Self(Path::ALL.into_iter().rev().find(|path| path.is_supported()))
     }
 
     /// All kernels that work on this processor, slowest first.
     pub fn available() -> impl Iterator<Item = Self> {
-        Path::ALL
-            .into_iter()
-            .filter(|&path| simd::supports(path))
-            .map(Self)
+        let vectors = Path::ALL.into_iter().filter(|path| path.is_supported());
+        core::iter::once(Self::PORTABLE).chain(vectors.map(|path| Self(Some(path))))
     }
 
     /// The kernel of that [`name`](Self::name), if it works on this processor.
@@ -71,12 +48,8 @@ impl Kernel {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.0 {
-            Path::Portable => "portable",
-            Path::Ssse3 => "ssse3",
-            Path::Avx2 => "avx2",
-            Path::Gfni256 => "gfni256",
-            Path::Gfni512 => "gfni512",
-            Path::Neon => "neon",
+            None => "portable",
+            Some(path) => path.name(),
         }
     }
 
@@ -128,8 +101,8 @@ impl Kernel {
         order: &[u8],
     ) {
         match self.0 {
-            Path::Portable => portable::combine_in_place(coefficients, rows, order),
-            path => simd::combine_in_place(path, coefficients, rows, order),
+            None => portable::combine_in_place(coefficients, rows, order),
+            Some(path) => simd::combine_in_place(path, coefficients, rows, order),
         }
     }
 
@@ -137,8 +110,8 @@ impl Kernel {
     pub fn axpy(self, factor: u8, from: &[u8], to: &mut [u8]) -> Result<(), ShapeError> {
         exact(from.len(), to.len())?;
         match self.0 {
-            Path::Portable => portable::reduce(&[factor], from, to),
-            path => simd::reduce(path, &[factor], from, to),
+            None => portable::reduce(&[factor], from, to),
+            Some(path) => simd::reduce(path, &[factor], from, to),
         }
         Ok(())
     }
@@ -146,8 +119,8 @@ impl Kernel {
     /// `data = factor * data`.
     pub fn scale(self, factor: u8, data: &mut [u8]) {
         match self.0 {
-            Path::Portable => portable::scale(factor, data),
-            path => simd::scale(path, factor, data),
+            None => portable::scale(factor, data),
+            Some(path) => simd::scale(path, factor, data),
         }
     }
 
@@ -156,8 +129,8 @@ impl Kernel {
     #[inline]
     pub(crate) fn reduce(self, factors: &[u8], rows: &[u8], to: &mut [u8]) {
         match self.0 {
-            Path::Portable => portable::reduce(factors, rows, to),
-            path => simd::reduce(path, factors, rows, to),
+            None => portable::reduce(factors, rows, to),
+            Some(path) => simd::reduce(path, factors, rows, to),
         }
     }
 
@@ -171,8 +144,8 @@ impl Kernel {
         rows: &mut [u8],
     ) -> Option<Option<u8>> {
         match self.0 {
-            Path::Portable => None,
-            path => simd::insert(path, vector, pivots, rows),
+            None => None,
+            Some(path) => simd::insert(path, vector, pivots, rows),
         }
     }
 
@@ -180,8 +153,8 @@ impl Kernel {
     #[inline]
     pub(crate) fn probe(self, vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<Option<u8>> {
         match self.0 {
-            Path::Portable => None,
-            path => simd::probe(path, vector, pivots, rows),
+            None => None,
+            Some(path) => simd::probe(path, vector, pivots, rows),
         }
     }
 
@@ -189,8 +162,8 @@ impl Kernel {
     #[inline]
     pub(crate) fn eliminate(self, rows: &mut [u8], column: usize, pivot: &[u8]) {
         match self.0 {
-            Path::Portable => portable::eliminate(rows, column, pivot),
-            path => simd::eliminate(path, rows, column, pivot),
+            None => portable::eliminate(rows, column, pivot),
+            Some(path) => simd::eliminate(path, rows, column, pivot),
         }
     }
 
@@ -215,8 +188,8 @@ impl Kernel {
         exact(from.row_len(), to.row_len())?;
         let add = old == Old::Added;
         match self.0 {
-            Path::Portable => portable::combine(coefficients, &from, to, add),
-            path => simd::combine(path, coefficients, &from, to, add),
+            None => portable::combine(coefficients, &from, to, add),
+            Some(path) => simd::combine(path, coefficients, &from, to, add),
         }
         Ok(())
     }

@@ -83,8 +83,15 @@
 //! - packets of different lengths in one batch (pad them);
 //! - correction of errors: a corrupted packet spoils its batch, so check frames before they get
 //!   here;
-//! - constant time: the plain path skips zero coefficients. Coefficients are not secrets.
+//! - constant time: table look-ups depend on the coefficients, which are not secrets.
 #![no_std]
+#![cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(
+        dead_code,
+        reason = "tables and accessors that only the vector kernels use"
+    )
+)]
 
 #[cfg(test)]
 extern crate std;
@@ -99,6 +106,10 @@ mod kernel;
 mod matrix;
 mod portable;
 mod rows;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod simd;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[path = "scalar.rs"]
 mod simd;
 
 pub use basis::{Basis, Insertion, MAX_BATCH};

@@ -68,10 +68,6 @@ impl<'a> Matrix<'a> {
     }
 
     /// The distance between the rows, in bytes.
-    #[cfg_attr(
-        not(any(target_arch = "x86_64", target_arch = "aarch64")),
-        allow(dead_code)
-    )]
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }

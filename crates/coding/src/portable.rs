@@ -9,8 +9,8 @@
 use crate::matrix::Matrix;
 use crate::rows::{Rows, RowsMut};
 
-/// Words of 8 bytes in a column.
-const WORDS: usize = 2;
+/// Words of 8 bytes in a column. Small processors have little stack and no vector registers.
+const WORDS: usize = if usize::BITS == 64 { 4 } else { 2 };
 /// Bytes that are computed at a time.
 const BYTES: usize = WORDS * 8;
 /// Sources whose sums are tabulated together.
@@ -84,37 +84,51 @@ pub(crate) fn reduce(factors: &[u8], rows: &[u8], to: &mut [u8]) {
 /// `data = factor * data`.
 pub(crate) fn scale(factor: u8, data: &mut [u8]) {
     for column in data.chunks_mut(BYTES) {
-        let product = multiply(factor, column_at(Some(column), 0));
-        write(Some(column), 0, product, false);
+        let multiples = multiples_of(column_at(Some(column), 0));
+        write(Some(column), 0, pick(&multiples, factor), false);
     }
 }
 
 /// `rows[i] += rows[i][column] * pivot`.
 pub(crate) fn eliminate(rows: &mut [u8], column: usize, pivot: &[u8]) {
-    if pivot.is_empty() {
+    if column >= pivot.len() {
         return;
     }
-    for row in rows.chunks_exact_mut(pivot.len()) {
-        let factor = row.get(column).copied().unwrap_or_default();
-        if factor == 0 {
-            continue;
-        }
-        for (row, pivot) in row.chunks_mut(BYTES).zip(pivot.chunks(BYTES)) {
-            let product = multiply(factor, column_at(Some(pivot), 0));
-            write(Some(row), 0, product, true);
+    // Read first: the elimination clears the entries that the rows are multiplied by.
+    let mut factors = [0; crate::rows::MAX_ROWS];
+    for (factor, row) in factors.iter_mut().zip(rows.chunks_exact(pivot.len())) {
+        *factor = row.get(column).copied().unwrap_or_default();
+    }
+    for at in (0..pivot.len()).step_by(BYTES) {
+        let multiples = multiples_of(column_at(Some(pivot), at));
+        for (row, &factor) in rows.chunks_exact_mut(pivot.len()).zip(&factors) {
+            write(Some(row), at, pick(&multiples, factor), true);
         }
     }
 }
 
-fn multiply(factor: u8, column: Column) -> Column {
-    let mut product = [0; WORDS];
-    for bit in (0..8).rev() {
-        let mask = 0u64.wrapping_sub(u64::from(factor >> bit & 1));
-        for (product, word) in product.iter_mut().zip(column) {
-            *product = times_x(*product) ^ (word & mask);
+/// The products of a column with 0..=15, and with 0, 16, ..., 240.
+fn multiples_of(column: Column) -> [[Column; 16]; 2] {
+    let mut power = column;
+    let mut table = [[[0; WORDS]; 16]; 2];
+    for half in &mut table {
+        for bit in 0..4 {
+            let (known, new) = half.split_at_mut(1 << bit);
+            for (sum, known) in new.iter_mut().zip(known) {
+                *sum = plus(*known, power);
+            }
+            power = power.map(times_x);
         }
     }
-    product
+    table
+}
+
+/// One of all the products of a column.
+fn pick(multiples: &[[Column; 16]; 2], factor: u8) -> Column {
+    plus(
+        multiples[0][usize::from(factor & 15)],
+        multiples[1][usize::from(factor >> 4)],
+    )
 }
 
 /// The bytes from `at` on, with zeros beyond the end of the row.

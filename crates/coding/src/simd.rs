@@ -1,4 +1,4 @@
-//! The vector kernels, and the only unsafe code of the crate.
+//! The vector kernels: this module and its files are the only unsafe code of the crate.
 //!
 //! One engine, written once over the trait [`Lanes`](lanes::Lanes), is compiled for each instruction set. It
 //! multiplies in one of two ways. With GFNI, a coefficient is an 8 x 8 bit matrix in a 64-bit
@@ -12,22 +12,21 @@
 
 #[cfg(target_arch = "aarch64")]
 mod arm;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod compile;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod lanes;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod many;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod single;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod span;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) use arm::Path;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::Path;
+
 use core::mem::MaybeUninit;
 
-use crate::kernel::Path;
 use crate::matrix::Matrix;
 use crate::rows::{MAX_ROWS, Rows, RowsMut};
 
@@ -44,11 +43,10 @@ struct Job<'a> {
     in_place: bool,
 }
 
-/// Calls the engine compiled for `$path`. On `Path`s of other processor families it does nothing:
-/// [`Kernel`](crate::Kernel) cannot hold them.
+/// Calls the engine compiled for `$path`.
 macro_rules! dispatch {
     ($path:expr, $function:ident($($argument:expr),*)) => {
-        // SAFETY: `Kernel` holds a path only after `supports` found its instructions, and all
+        // SAFETY: `Kernel` holds a path only after `is_supported` found its instructions, and all
         // callers below pass pointers into live slices of the lengths that they state.
         unsafe {
             match $path {
@@ -62,7 +60,6 @@ macro_rules! dispatch {
                 Path::Gfni512 => x86::gfni512::$function($($argument),*),
                 #[cfg(target_arch = "aarch64")]
                 Path::Neon => arm::neon::$function($($argument),*),
-                _ => Default::default(),
             }
         }
     };
@@ -221,32 +218,4 @@ impl Pointers<*mut u8> {
             data.wrapping_add(rows.start(index).unwrap_or_default())
         })
     }
-}
-
-/// Whether this processor and operating system can run the path.
-pub(crate) fn supports(path: Path) -> bool {
-    match path {
-        Path::Portable => true,
-        #[cfg(target_arch = "x86_64")]
-        path => x86::supported() & x86::bit(path) != 0,
-        #[cfg(target_arch = "aarch64")]
-        Path::Neon => cfg!(target_feature = "neon"),
-        #[allow(unreachable_patterns)]
-        _ => false,
-    }
-}
-
-/// The fastest path of this processor.
-pub(crate) fn best() -> Path {
-    const FASTEST_FIRST: [Path; 5] = [
-        Path::Gfni512,
-        Path::Gfni256,
-        Path::Avx2,
-        Path::Ssse3,
-        Path::Neon,
-    ];
-    FASTEST_FIRST
-        .into_iter()
-        .find(|&path| supports(path))
-        .unwrap_or(Path::Portable)
 }

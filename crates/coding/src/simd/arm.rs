@@ -6,6 +6,27 @@ use super::compile::compile;
 use super::lanes::Lanes;
 use crate::field::NIBBLES;
 
+/// The instruction sets, slowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Path {
+    Neon,
+}
+
+impl Path {
+    pub(crate) const ALL: [Self; 1] = [Self::Neon];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Neon => "neon",
+        }
+    }
+
+    /// Every AArch64 target has NEON unless it was built for a kernel without vector registers.
+    pub(crate) fn is_supported(self) -> bool {
+        cfg!(target_feature = "neon")
+    }
+}
+
 /// Two table look-ups of 16 bytes, as in the shuffle kernels of x86.
 pub(super) struct Neon;
 

@@ -3,7 +3,6 @@
 use core::arch::x86_64::*;
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use super::Path;
 use super::compile::compile;
 use super::lanes::{Lanes, prepare_by_table};
 use crate::field::{AFFINE, AFFINE_BYTES, NIBBLES};
@@ -11,18 +10,44 @@ use crate::field::{AFFINE, AFFINE_BYTES, NIBBLES};
 /// Set in the answer of [`supported`] once the processor has been asked.
 const ASKED: u8 = 1 << 7;
 
-pub(super) const fn bit(path: Path) -> u8 {
+/// The instruction sets, slowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Path {
+    Ssse3,
+    Avx2,
+    Gfni256,
+    Gfni512,
+}
+
+impl Path {
+    pub(crate) const ALL: [Self; 4] = [Self::Ssse3, Self::Avx2, Self::Gfni256, Self::Gfni512];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ssse3 => "ssse3",
+            Self::Avx2 => "avx2",
+            Self::Gfni256 => "gfni256",
+            Self::Gfni512 => "gfni512",
+        }
+    }
+
+    /// Whether this processor and operating system can run it.
+    pub(crate) fn is_supported(self) -> bool {
+        supported() & bit(self) != 0
+    }
+}
+
+const fn bit(path: Path) -> u8 {
     match path {
         Path::Ssse3 => 1,
         Path::Avx2 => 2,
         Path::Gfni256 => 4,
         Path::Gfni512 => 8,
-        Path::Portable | Path::Neon => 0,
     }
 }
 
 /// The [`bit`]s of the paths that work here.
-pub(super) fn supported() -> u8 {
+fn supported() -> u8 {
     static SUPPORTED: AtomicU8 = AtomicU8::new(0);
     let known = SUPPORTED.load(Ordering::Relaxed);
     if known != 0 {
