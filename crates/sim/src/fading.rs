@@ -41,6 +41,21 @@ impl Fading {
         }
     }
 
+    /// A bound on the gain: random bits are finite, and so are fades. 2^-52 is the rarest Rayleigh draw, 2^-33 the
+    /// rarest of the half as long ones for Rice's law.
+    pub(crate) fn gain_max(self) -> f64 {
+        let rarest = 37.0;
+        match self {
+            Fading::None => 1.0,
+            Fading::Rayleigh => rarest,
+            Fading::GlomosimRayleigh => libm::sqrt(GLOMOSIM * rarest),
+            Fading::Rician { k } => {
+                let amplitude = libm::sqrt(2.0 * k) + 6.8;
+                amplitude * amplitude / (2.0 * (k + 1.0))
+            }
+        }
+    }
+
     /// The mean of `value` over the gain, by the midpoint rule in the probability: for checks and expectations.
     /// The error of a step function is at most 1/8192.
     pub fn average(self, mut value: impl FnMut(f64) -> f64) -> f64 {
@@ -186,6 +201,35 @@ mod tests {
                 "{law:?} {mean}"
             );
             assert!((found / variance - 1.0).abs() < 0.04, "{law:?} {found}");
+        }
+    }
+
+    /// The rarest bits stay within the bound, and not far from it.
+    #[test]
+    fn gains_are_bounded() {
+        let log = Logarithm::get();
+        let laws = [
+            Fading::None,
+            Fading::Rayleigh,
+            Fading::GlomosimRayleigh,
+            Fading::Rician { k: 2.0 },
+        ];
+        for law in laws {
+            let rarest = [
+                0,
+                u64::MAX,
+                0xffff_ffff,
+                0xffff_ffff << 32,
+                u64::MAX - (1 << 31),
+            ];
+            let most = rarest
+                .map(|bits| law.gain(log, bits))
+                .into_iter()
+                .fold(0.0, f64::max);
+            assert!(
+                most <= law.gain_max() && most > 0.9 * law.gain_max(),
+                "{law:?} {most}"
+            );
         }
     }
 

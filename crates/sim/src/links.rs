@@ -1,6 +1,6 @@
 //! Who hears whom: for each transmitter its receivers in the order in which its signal reaches them.
 
-use chappe_core::{Dbm, Purpose, Seed, Stream};
+use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
 use crate::path_loss::{LIGHT, distance};
 use crate::power::MILLIWATT;
@@ -104,7 +104,8 @@ impl Links {
     /// All links from `sources` to nodes at `receivers` on one channel.
     ///
     /// The first sources are the receivers themselves. A link exists if its mean power at `power_max` is not
-    /// more than [`Profile::floor`] under the noise.
+    /// more than [`Profile::floor`] under the noise; one that no fade can lift over the vanishing point is left out
+    /// too, which changes nothing.
     pub(crate) fn geometric(
         profile: &Profile,
         receivers: &[Position],
@@ -114,7 +115,7 @@ impl Links {
         search: Search,
     ) -> Links {
         let shadowing = Shadowing::new(profile, channel, seed);
-        let floor = profile.noise - profile.floor;
+        let floor = least_mean(profile);
         let strongest = sources
             .iter()
             .map(|source| source.power_max.0)
@@ -161,6 +162,16 @@ impl Links {
             + self.delay.capacity() * 4
             + self.mean.capacity() * 8
     }
+}
+
+/// The least mean power of a link that can matter: the profile's floor, or what no fade lifts over the vanishing
+/// point. The hundredth of a dB covers all roundings.
+fn least_mean(profile: &Profile) -> Dbm {
+    let floor = profile.noise - profile.floor;
+    let hopeless = profile.vanish_below.map_or(f64::NEG_INFINITY, |vanish| {
+        (vanish - Db::from_linear(profile.fading.gain_max())).0 - 0.01
+    });
+    Dbm(floor.0.max(hopeless))
 }
 
 /// Log-normal shadowing in dB: a normal number for each unordered pair and channel, read by position.
@@ -291,7 +302,6 @@ impl Grid {
 mod tests {
     use super::*;
     use crate::topology;
-    use chappe_core::Db;
 
     fn links(profile: &Profile, search: Search, channel: u8) -> Links {
         let positions = topology::random(300, 3000.0, 3000.0, Seed(8));

@@ -141,6 +141,7 @@ impl RadioNode for Probe {
 }
 
 /// `count` nodes that do nothing but listen.
+#[allow(clippy::vec_box)] // What a simulator takes.
 pub fn probes(count: usize) -> Vec<Box<Probe>> {
     (0..count).map(|_| Box::new(Probe::default())).collect()
 }
