@@ -176,7 +176,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.note_timestamp(now, timestamps.value);
         }
         self.touch(now);
-        self.snd_wl1 = segment.seq;
+        self.snd_wl1 = self.snd_wl1.later(segment.seq);
         if only_ack {
             self.digest(now, segment, segment.ack, &Sorted::default(), false);
         } else {

@@ -53,8 +53,9 @@ impl Rack {
                 return None;
             }
         }
+        let first = self.rtt == 0;
         self.rtt = rtt.max(1);
-        if self.sent_after(piece.at, piece.range.end) {
+        if first || self.sent_after(piece.at, piece.range.end) {
             (self.sent_at, self.end) = (piece.at, piece.range.end);
         }
         Some(rtt)

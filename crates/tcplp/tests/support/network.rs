@@ -1,0 +1,172 @@
+//! A bad network between two hosts, in virtual time: it delays, loses, repeats, reorders, bends and marks packets,
+//! as a seed says.
+
+use chappe_core::{Duration, HostNode, Instant, Purpose, Seed, Stream, Wake};
+use chappe_tcplp::tcp::Ecn;
+
+use super::host::Host;
+
+/// What the network does, in probabilities per packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults {
+    pub loss: f64,
+    pub duplicate: f64,
+    pub reorder: f64,
+    pub corrupt: f64,
+    pub mark: f64,
+    /// One-way delay, and by how much a reordered packet is late at most.
+    pub delay: Duration,
+    pub jitter: Duration,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Faults {
+            loss: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            corrupt: 0.0,
+            mark: 0.0,
+            delay: Duration::from_millis(40),
+            jitter: Duration::from_millis(80),
+        }
+    }
+}
+
+struct Flying {
+    at: Instant,
+    order: u64,
+    to: usize,
+    packet: Vec<u8>,
+}
+
+/// Two hosts and what flies between them.
+pub struct Network {
+    pub hosts: [Host; 2],
+    pub now: Instant,
+    pub faults: Faults,
+    pub packets: u64,
+    pub octets: u64,
+    /// A digest of everything that was sent and when.
+    pub digest: u64,
+    random: Stream,
+    air: Vec<Flying>,
+    steps: u64,
+    /// Print every packet: for looking into a failure.
+    pub verbose: bool,
+}
+
+/// A run that takes more steps than this has a loop in it.
+const STEPS_MAX: u64 = 3_000_000;
+
+impl Network {
+    pub fn new(hosts: [Host; 2], faults: Faults, seed: u64) -> Network {
+        Network {
+            hosts,
+            now: Instant::from_millis(1),
+            faults,
+            packets: 0,
+            octets: 0,
+            digest: 0xcbf2_9ce4_8422_2325,
+            random: Seed(seed).stream(Purpose::Fault),
+            air: Vec::new(),
+            steps: 0,
+            verbose: false,
+        }
+    }
+
+    /// Takes what the hosts have to send and puts it into the air.
+    pub fn drain(&mut self) {
+        for from in 0..2 {
+            let mut buffer = [0; 2048];
+            while let Some(len) = self.hosts[from].poll_packet(self.now, &mut buffer) {
+                self.steps += 1;
+                assert!(self.steps < STEPS_MAX, "the run does not end");
+                self.record(from, &buffer[..len]);
+                self.fly(1 - from, buffer[..len].to_vec());
+            }
+        }
+    }
+
+    fn record(&mut self, from: usize, packet: &[u8]) {
+        if self.verbose {
+            let segment = super::ip::parse(packet).map(|packet| packet.segment);
+            if let Some(Ok(segment)) = segment.map(chappe_tcplp::tcp::Segment::parse) {
+                println!("{} {from} {segment} {:?}", self.now, segment.options.sack.as_slice());
+            }
+        }
+        self.packets += 1;
+        self.octets += packet.len() as u64;
+        let time = self.now.nanos().to_le_bytes();
+        for octet in time.iter().chain(&[from as u8]).chain(packet) {
+            self.digest = (self.digest ^ u64::from(*octet)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+
+    fn fly(&mut self, to: usize, mut packet: Vec<u8>) {
+        let faults = self.faults;
+        let lost = self.random.chance(faults.loss);
+        let twice = self.random.chance(faults.duplicate);
+        let late = self.random.chance(faults.reorder);
+        let bent = self.random.chance(faults.corrupt);
+        let marked = self.random.chance(faults.mark);
+        let jitter = faults.jitter.nanos().max(1);
+        if bent {
+            let bit = self.random.below(packet.len() as u64 * 8);
+            packet[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        if marked && packet[1] >> 4 & 3 != Ecn::NotCapable.bits() {
+            packet[1] |= Ecn::Marked.bits() << 4;
+        }
+        if lost {
+            return;
+        }
+        for copy in 0..1 + u64::from(twice) {
+            let mut at = self.now + faults.delay;
+            if late || copy > 0 {
+                at += Duration::from_nanos(self.random.below(jitter));
+            }
+            self.steps += 1;
+            let (order, packet) = (self.steps, packet.clone());
+            self.air.push(Flying {
+                at,
+                order,
+                to,
+                packet,
+            });
+        }
+    }
+
+    /// When something happens next.
+    fn next(&self) -> Option<Instant> {
+        let air = self.air.iter().map(|flying| flying.at).min();
+        let hosts = self.hosts.iter().map(HostNode::poll_timeout);
+        let wake = hosts.fold(None, Wake::earlier).map(|wake| wake.at);
+        [air, wake].into_iter().flatten().min()
+    }
+
+    /// Goes to the next moment, if it is not after `limit`, and lets it happen. False if there is none.
+    pub fn step(&mut self, limit: Instant) -> bool {
+        self.drain();
+        let Some(next) = self.next().filter(|&at| at <= limit) else {
+            return false;
+        };
+        self.steps += 1;
+        assert!(self.steps < STEPS_MAX, "the run does not end");
+        self.now = self.now.max(next);
+        self.air.sort_by_key(|flying| (flying.at, flying.order));
+        while self.air.first().is_some_and(|flying| flying.at <= self.now) {
+            let flying = self.air.remove(0);
+            self.hosts[flying.to].handle_packet(self.now, &flying.packet);
+            self.drain();
+        }
+        for host in &mut self.hosts {
+            host.handle_timeout(self.now);
+        }
+        self.drain();
+        for wake in self.hosts.iter().filter_map(HostNode::poll_timeout) {
+            assert!(wake.at > self.now, "{wake:?} is not after {}", self.now);
+        }
+        true
+    }
+}

@@ -1,0 +1,228 @@
+//! The packets of a script: what is written in a line, what goes into the stack, what came out of it.
+
+use chappe_tcplp::tcp::{Ecn, Flags, Flow, Options, Range, Segment, Seq, Timestamps};
+
+use super::super::host::address;
+use super::super::ip;
+
+/// The stack's port.
+pub const LOCAL_PORT: u16 = 80;
+/// The script's port.
+pub const REMOTE_PORT: u16 = 50_000;
+
+/// A packet as a script says it; numbers are relative to the initial sequence number of whoever they belong to.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    pub ecn: Ecn,
+    pub flags: Flags,
+    pub seq: i64,
+    pub len: usize,
+    pub ack: Option<i64>,
+    pub window: Option<u16>,
+    pub urgent: u16,
+    pub options: SaidOptions,
+}
+
+/// The options of a line. `None`: nothing is said about it.
+#[derive(Clone, Debug, Default)]
+pub struct SaidOptions {
+    /// `<...>`: nothing is checked, not even SACK.
+    pub any: bool,
+    pub mss: Option<Option<u16>>,
+    pub window_scale: Option<Option<u8>>,
+    pub sack_permitted: Option<bool>,
+    /// TSval and TSecr; `None` inside: the option must be absent.
+    pub timestamps: Option<Option<(u32, u32)>>,
+    pub sack: Vec<(i64, i64)>,
+}
+
+/// The two number lines, known from the SYNs, and the stack's timestamp clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bases {
+    /// The stack's initial sequence number, once seen.
+    pub stack: Option<Seq>,
+    /// The script's.
+    pub script: Seq,
+    /// The stack's TSval at the start of the script, once seen.
+    pub clock: Option<u32>,
+}
+
+/// The octet at `place` of a stream; the first data octet of a connection stands at place 1.
+pub fn octet(place: i64) -> u8 {
+    (place.wrapping_mul(31) ^ (place >> 8)) as u8
+}
+
+fn at(base: Seq, relative: i64) -> Seq {
+    base + relative as u32
+}
+
+impl Said {
+    /// The packet to hand to the stack.
+    pub fn build(&self, bases: &Bases) -> Vec<u8> {
+        let payload: Vec<u8> = (0..self.len as i64).map(|n| octet(self.seq + n)).collect();
+        let stack = bases.stack.unwrap_or_default();
+        let mut options = Options {
+            mss: self.options.mss.flatten(),
+            window_scale: self.options.window_scale.flatten(),
+            sack_permitted: self.options.sack_permitted == Some(true),
+            ..Options::default()
+        };
+        options.timestamps = self
+            .options
+            .timestamps
+            .flatten()
+            .map(|(value, echo)| Timestamps {
+                value,
+                echo: bases.clock.unwrap_or(0).wrapping_add(echo),
+            });
+        for &(start, end) in &self.options.sack {
+            options
+                .sack
+                .push(Range::new(at(stack, start), at(stack, end)));
+        }
+        let segment = Segment {
+            source_port: REMOTE_PORT,
+            destination_port: LOCAL_PORT,
+            seq: at(bases.script, self.seq),
+            ack: self.ack.map_or(Seq::default(), |ack| at(stack, ack)),
+            flags: self.flags,
+            window: self.window.unwrap_or(u16::MAX),
+            urgent: self.urgent,
+            options,
+            payload: &payload,
+        };
+        let mut packet = vec![0; ip::HEADER + 60 + payload.len()];
+        let len = segment
+            .emit(&flow(), &mut packet[ip::HEADER..])
+            .expect("it fits");
+        packet.truncate(ip::HEADER + len);
+        ip::emit(&mut packet, address(2), address(1), self.ecn, len);
+        packet
+    }
+
+    /// Compares with what the stack sent; the error names the field.
+    pub fn compare(&self, sent: &[u8], bases: &mut Bases, elapsed_ms: u32) -> Result<(), String> {
+        let packet = ip::parse(sent).ok_or("not an IPv6 packet with TCP")?;
+        let segment =
+            Segment::parse_checked(packet.segment, &flow()).map_err(|e| format!("{e:?}"))?;
+        if segment.flags.has(Flags::SYN) && bases.stack.is_none() {
+            bases.stack = Some(segment.seq);
+        }
+        if let (None, Some(timestamps)) = (bases.clock, segment.options.timestamps) {
+            bases.clock = Some(timestamps.value.wrapping_sub(elapsed_ms));
+        }
+        let stack = bases.stack.unwrap_or_default();
+        let got = |seq: Seq| i64::from(seq.since(stack) as i32);
+        let theirs = |seq: Seq| i64::from(seq.since(bases.script) as i32);
+        same(
+            "ports",
+            (LOCAL_PORT, REMOTE_PORT),
+            (segment.source_port, segment.destination_port),
+        )?;
+        same("ECN bits", self.ecn, packet.ecn)?;
+        let push = match self.flags.has(Flags::PSH) {
+            true => Flags::NONE,
+            false => Flags::PSH,
+        };
+        same(
+            "flags",
+            self.flags.to_string(),
+            segment.flags.without(push).to_string(),
+        )?;
+        if !self.flags.has(Flags::RST) || bases.stack.is_some() {
+            same("sequence number", at(stack, self.seq), segment.seq).map_err(|_| {
+                format!(
+                    "sequence number: {} instead of {}",
+                    got(segment.seq),
+                    self.seq
+                )
+            })?;
+        }
+        same("length", self.len, segment.payload.len())?;
+        if let Some(ack) = self.ack {
+            same("acknowledgement", ack, theirs(segment.ack))?;
+        }
+        if let Some(window) = self.window {
+            same("window", window, segment.window)?;
+        }
+        let wrong = |(n, &o): (usize, &u8)| o != octet(self.seq + n as i64);
+        if let Some((n, _)) = segment.payload.iter().enumerate().find(|&pair| wrong(pair)) {
+            return Err(format!("octet {n} of the payload is wrong"));
+        }
+        self.options.compare(&segment.options, bases)
+    }
+}
+
+impl SaidOptions {
+    fn compare(&self, sent: &Options, bases: &Bases) -> Result<(), String> {
+        if self.any {
+            return Ok(());
+        }
+        if let Some(mss) = self.mss {
+            same("MSS", mss, sent.mss)?;
+        }
+        if let Some(scale) = self.window_scale {
+            same("window scale", scale, sent.window_scale)?;
+        }
+        if let Some(permitted) = self.sack_permitted {
+            same("SACK permitted", permitted, sent.sack_permitted)?;
+        }
+        if let Some(timestamps) = self.timestamps {
+            let clock = bases.clock.unwrap_or(0);
+            let relative = |t: Timestamps| (t.value.wrapping_sub(clock), t.echo);
+            same("timestamps", timestamps, sent.timestamps.map(relative))?;
+        }
+        let relative = |seq: Seq| i64::from(seq.since(bases.script) as i32);
+        let blocks = sent.sack.as_slice().iter();
+        let blocks: Vec<_> = blocks
+            .map(|b| (relative(b.start), relative(b.end)))
+            .collect();
+        same("SACK blocks", self.sack.clone(), blocks)
+    }
+}
+
+/// One line about a packet that the stack sent, in the script's numbers.
+pub fn describe(sent: &[u8], bases: &Bases) -> String {
+    let Some(packet) = ip::parse(sent) else {
+        return "not TCP".into();
+    };
+    let Ok(segment) = Segment::parse(packet.segment) else {
+        return "not TCP".into();
+    };
+    let base = bases.stack.unwrap_or(segment.seq);
+    let seq = i64::from(segment.seq.since(base) as i32);
+    let ack = i64::from(segment.ack.since(bases.script) as i32);
+    let len = segment.payload.len() as i64;
+    let mut text = format!(
+        "{:?} {} {seq}:{}({len}) ack {ack} win {}",
+        packet.ecn,
+        segment.flags,
+        seq + len,
+        segment.window
+    );
+    if let Some(timestamps) = segment.options.timestamps {
+        let value = timestamps.value.wrapping_sub(bases.clock.unwrap_or(0));
+        text += &format!(" ts {value} ecr {}", timestamps.echo);
+    }
+    for block in segment.options.sack.as_slice() {
+        let edge = |seq: Seq| i64::from(seq.since(bases.script) as i32);
+        text += &format!(" sack {}:{}", edge(block.start), edge(block.end));
+    }
+    text
+}
+
+/// The flow as the stack sees it.
+pub fn flow() -> Flow {
+    use chappe_tcplp::tcp::Endpoint;
+    Flow::new(
+        Endpoint::new(address(1), LOCAL_PORT),
+        Endpoint::new(address(2), REMOTE_PORT),
+    )
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, want: T, got: T) -> Result<(), String> {
+    match want == got {
+        true => Ok(()),
+        false => Err(format!("{what}: {got:?} instead of {want:?}")),
+    }
+}

@@ -1,0 +1,259 @@
+//! The language of scripts: one line at a time.
+
+use chappe_core::Duration;
+use chappe_tcplp::tcp::{Ecn, Flags};
+
+use super::packet::{Said, SaidOptions};
+
+/// A line that does something.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub number: usize,
+    pub text: String,
+    /// How long after the line before; for an outgoing packet, from when to when.
+    pub after: Duration,
+    pub until: Option<Duration>,
+    pub event: Event,
+}
+
+#[derive(Clone, Debug)]
+pub enum Event {
+    Arrives(Said),
+    Leaves(Said),
+    Quiet,
+    Listen,
+    Connect,
+    Accept,
+    Write { len: usize, taken: usize },
+    Read { max: usize, got: usize },
+    Eof,
+    Shutdown,
+    Close,
+    Abort,
+    Expect(Vec<(String, String)>),
+}
+
+/// A whole script.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    pub config: Vec<(String, String)>,
+    pub tolerance: Option<Duration>,
+    pub script_isn: u32,
+    pub start: Duration,
+    pub lines: Vec<Line>,
+}
+
+/// Reads a script; `include` gives the text of another by name.
+pub fn parse(text: &str, include: &dyn Fn(&str) -> Option<String>) -> Result<Script, String> {
+    let mut script = Script::default();
+    add(&mut script, text, include, 0)?;
+    Ok(script)
+}
+
+fn add(
+    script: &mut Script,
+    text: &str,
+    include: &dyn Fn(&str) -> Option<String>,
+    depth: usize,
+) -> Result<(), String> {
+    for (index, whole) in text.lines().enumerate() {
+        let line = whole.split('#').next().unwrap_or("").trim();
+        let fail = |why: String| format!("line {}: {why}\n  | {whole}", index + 1);
+        if line.is_empty() {
+            continue;
+        }
+        if let Some(name) = line.strip_prefix("use ") {
+            let other = include(name.trim()).ok_or_else(|| fail("no such file".into()))?;
+            if depth > 3 {
+                return Err(fail("files include each other".into()));
+            }
+            add(script, &other, include, depth + 1)?;
+        } else if let Some(pairs) = line.strip_prefix("config ") {
+            for (key, value) in pairs_of(pairs).map_err(fail)? {
+                match key.as_str() {
+                    "tolerance" => script.tolerance = Some(span(&value).map_err(fail)?),
+                    "start" => script.start = span(&value).map_err(fail)?,
+                    "peer_isn" => script.script_isn = number::<u32>(&value).map_err(fail)?,
+                    _ => script.config.push((key, value)),
+                }
+            }
+        } else {
+            let (after, until, rest) = time(line).map_err(fail)?;
+            script.lines.push(Line {
+                number: index + 1,
+                text: whole.trim().into(),
+                after,
+                until,
+                event: event(rest).map_err(fail)?,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// `+1.5 rest`, `+20ms rest`, `+1~+2 rest`, or `rest`.
+fn time(line: &str) -> Result<(Duration, Option<Duration>, &str), String> {
+    let Some(timed) = line.strip_prefix('+') else {
+        return Ok((Duration::ZERO, None, line));
+    };
+    let (time, rest) = timed.split_once(char::is_whitespace).ok_or("only a time")?;
+    match time.split_once("~+") {
+        Some((from, to)) => Ok((span(from)?, Some(span(to)?), rest.trim())),
+        None => Ok((span(time)?, None, rest.trim())),
+    }
+}
+
+/// `1.5`, `1.5s`, `20ms`, `100us`, `2h`: seconds unless a unit is given.
+pub fn span(text: &str) -> Result<Duration, String> {
+    let units = [
+        ("ms", 1e-3),
+        ("us", 1e-6),
+        ("h", 3600.0),
+        ("d", 86_400.0),
+        ("s", 1.0),
+        ("", 1.0),
+    ];
+    for (unit, scale) in units {
+        if let Some(value) = text.strip_suffix(unit)
+            && let Ok(value) = value.parse::<f64>()
+        {
+            return Ok(Duration::from_secs_f64(value * scale));
+        }
+    }
+    Err(format!("`{text}` is no time"))
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| format!("`{text}` is no number here"))
+}
+
+fn pairs_of(text: &str) -> Result<Vec<(String, String)>, String> {
+    let pair = |word: &str| match word.split_once('=') {
+        Some((key, value)) => Ok((key.to_string(), value.to_string())),
+        None => Err(format!("`{word}` is not key=value")),
+    };
+    text.split_whitespace().map(pair).collect()
+}
+
+fn event(text: &str) -> Result<Event, String> {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = rest.trim();
+    let amount = |default: &str| -> Result<(usize, usize), String> {
+        let (first, second) = rest.split_once('=').unwrap_or((rest, default));
+        let first = number(first.trim())?;
+        let second = match second.trim() {
+            "" => first,
+            second => number(second)?,
+        };
+        Ok((first, second))
+    };
+    Ok(match word {
+        "<" => Event::Arrives(packet(rest)?),
+        ">" => Event::Leaves(packet(rest)?),
+        "quiet" => Event::Quiet,
+        "listen" => Event::Listen,
+        "connect" => Event::Connect,
+        "accept" => Event::Accept,
+        "write" => amount("").map(|(len, taken)| Event::Write { len, taken })?,
+        "read" => amount("").map(|(max, got)| Event::Read { max, got })?,
+        "eof" => Event::Eof,
+        "shutdown" => Event::Shutdown,
+        "close" => Event::Close,
+        "abort" => Event::Abort,
+        "expect" => Event::Expect(pairs_of(rest)?),
+        _ => return Err(format!("`{word}` is no event")),
+    })
+}
+
+/// `[ce] P. 1:101(100) ack 1 win 2000 urg 5 <mss 1000, sack 1:2>`.
+fn packet(text: &str) -> Result<Said, String> {
+    let mut said = Said::default();
+    let (mut text, options) = match text.split_once('<') {
+        Some((text, options)) => (
+            text,
+            Some(options.strip_suffix('>').ok_or("`>` is missing")?),
+        ),
+        None => (text, None),
+    };
+    if let Some(rest) = text.strip_prefix('[') {
+        let (ecn, rest) = rest.split_once(']').ok_or("`]` is missing")?;
+        said.ecn = match ecn {
+            "noecn" => Ecn::NotCapable,
+            "ect0" => Ecn::Capable0,
+            "ect1" => Ecn::Capable1,
+            "ce" => Ecn::Marked,
+            _ => return Err(format!("`{ecn}` is no ECN mark")),
+        };
+        text = rest;
+    }
+    let mut words = text.split_whitespace();
+    for letter in words.next().ok_or("no flags")?.chars() {
+        said.flags = said.flags
+            | match letter {
+                'S' => Flags::SYN,
+                'F' => Flags::FIN,
+                'R' => Flags::RST,
+                'P' => Flags::PSH,
+                'U' => Flags::URG,
+                'E' => Flags::ECE,
+                'W' => Flags::CWR,
+                '.' => Flags::ACK,
+                '0' => Flags::NONE,
+                _ => return Err(format!("`{letter}` is no flag")),
+            };
+    }
+    let place = words.next().ok_or("no sequence number")?;
+    let (seq, rest) = place.split_once(':').ok_or("a place is seq:end(len)")?;
+    let (end, len) = rest.split_once('(').ok_or("a place is seq:end(len)")?;
+    said.seq = number(seq)?;
+    said.len = number(len.trim_end_matches(')'))?;
+    if said.seq + said.len as i64 != number::<i64>(end)? {
+        return Err("seq + len is not end".into());
+    }
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| format!("`{word}` of what?"))?;
+        match word {
+            "ack" => said.ack = Some(number(value)?),
+            "win" => said.window = Some(number(value)?),
+            "urg" => said.urgent = number(value)?,
+            _ => return Err(format!("`{word}` is no field")),
+        }
+    }
+    if let Some(options) = options {
+        said.options = options_of(options)?;
+    }
+    Ok(said)
+}
+
+fn options_of(text: &str) -> Result<SaidOptions, String> {
+    let mut said = SaidOptions::default();
+    for option in text
+        .split(',')
+        .map(str::trim)
+        .filter(|option| !option.is_empty())
+    {
+        let words: Vec<&str> = option.split_whitespace().collect();
+        match words.as_slice() {
+            ["..."] => said.any = true,
+            ["nop"] => {}
+            ["mss", value] => said.mss = Some(Some(number(value)?)),
+            ["wscale", value] => said.window_scale = Some(Some(number(value)?)),
+            ["no-wscale"] => said.window_scale = Some(None),
+            ["sackok"] => said.sack_permitted = Some(true),
+            ["no-sackok"] => said.sack_permitted = Some(false),
+            ["ts", value, "ecr", echo] => {
+                said.timestamps = Some(Some((number(value)?, number(echo)?)));
+            }
+            ["no-ts"] => said.timestamps = Some(None),
+            ["sack", blocks @ ..] => {
+                for block in blocks {
+                    let (start, end) = block.split_once(':').ok_or("a block is start:end")?;
+                    said.sack.push((number(start)?, number(end)?));
+                }
+            }
+            _ => return Err(format!("`{option}` is no option")),
+        }
+    }
+    Ok(said)
+}
