@@ -73,15 +73,16 @@ fn no_panics(workspace: &Workspace) -> Outcome {
 
 /// Names the files that `cargo fmt` would change.
 fn rustfmt(workspace: &Workspace) -> Outcome {
-    let mut folders = vec![""];
-    folders.extend(workspace.stand_alone());
-    let results = folders.iter().map(|folder| {
-        let folder = workspace.root.join(folder);
-        let args = ["fmt", "--all", "--check", "--", "--files-with-diff"];
-        process::show(&mut process::cargo(&folder, args))
-    });
-    let failed = results.filter(Result::is_err).count();
-    match failed {
+    let format = |folder: &str, more: &[&str]| {
+        let mut fmt = process::cargo(&workspace.root.join(folder), ["fmt", "--check"]);
+        fmt.args(more).args(["--", "--files-with-diff"]);
+        process::show(&mut fmt)
+    };
+    let mut results = vec![format("", &["--all"])];
+    // With --all, a package outside the workspace would have the members formatted again.
+    let outside = workspace.stand_alone().into_iter();
+    results.extend(outside.map(|folder| format(folder, &[])));
+    match results.iter().filter(|result| result.is_err()).count() {
         0 => Outcome::Passed(String::new()),
         _ => Outcome::Failed("run `cargo fmt`".to_owned()),
     }
