@@ -110,6 +110,7 @@ impl Acks {
     }
 
     fn insert(&mut self, ack: Ack, next_hop: u16) -> Added {
+        self.close_older(ack.source, ack.object);
         self.clock = self.clock.wrapping_add(1);
         let number = self.clock;
         let entry = Entry {
@@ -153,6 +154,16 @@ impl Acks {
             Added::Displaced
         } else {
             Added::Queued
+        }
+    }
+
+    /// ACKs of a source's former transfers are of no use any more.
+    fn close_older(&mut self, source: u16, object: u8) {
+        let older = |entry: &&mut Entry| {
+            entry.ack.source == source && (object.wrapping_sub(entry.ack.object) as i8) > 0
+        };
+        for entry in self.entries.iter_mut().filter(older) {
+            entry.status = Status::Confirmed;
         }
     }
 

@@ -79,12 +79,15 @@
 //! | off duty in a new plan | stops at once | `relay.rs` |
 //! | late ACK for an earlier batch | noted; that batch's next round is shorter | `source.rs` |
 //! | one batch left, round robin | a new round of the same batch; nobody flushes | `source.rs` |
+//! | an ACK during the source's wait | may end the batch, does not end the wait | `source.rs` |
+//! | a link that does not report the end of a broadcast | the wait is 8 T_p longer, from when the link took the frame | `source.rs` |
 //! | children of the source that only receive | not waited for; if there are no others there is no wait | `source.rs` |
 //! | a receiver that forwards | keeps two buffers: the relay's is flushed, the receiver's is not | `node.rs` |
 //! | an ACK that the MAC confirmed | has arrived ([`AckProof`]) | `config.rs` |
 //! | an ACK that the MAC gave up | "not ACKed": M, N or a timer resend it | `acks.rs` |
 //! | nothing is overheard at all | the timer, 200 ms and doubling | `config.rs` |
 //! | an ACK lost in a crashed hop | after 320 more frames of its batch the receiver starts over | `config.rs` |
+//! | exactly at MORE's threshold | stays | [`baseline::more`] |
 //! | who is upstream in merged belts (MORE) | farther from a destination whose belt has both; frames list the destinations | `relay.rs` |
 //! | a receiver cut off by MORE's pruning | stays, and MORE never finishes: the paper's Fig. 2 | [`Offered`] |
 //! | a receiver without any path | reported by [`Node::offer`] and left out | [`Offered`] |

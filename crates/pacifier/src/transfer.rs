@@ -18,7 +18,7 @@ pub struct Progress {
     pub complete_at: Option<Instant>,
 }
 
-/// What [`Node::offer`] found out about the receivers.
+/// What [`Node::offer`](crate::Node::offer) found out about the receivers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offered {
     /// Receivers that no path reaches, or from which no path leads back for their ACKs. They are left out;
