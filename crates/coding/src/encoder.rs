@@ -41,7 +41,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Source packet `index` as it is: the payload of a systematic packet, whose coefficients are
-    /// [`unit`]`(index, ..)`. `None` beyond the batch.
+    /// [`unit(index, ..)`](unit()). `None` beyond the batch.
     #[must_use]
     pub fn source(&self, index: usize) -> Option<&'a [u8]> {
         self.sources.row(index)

@@ -65,7 +65,7 @@
 //!    affine instruction multiplies in any polynomial as fast and takes the coefficient from memory
 //!    without a shuffle.
 //! 2. **A coefficient vector** is one byte per source packet, in order; the systematic packet i has
-//!    1 at i and 0 elsewhere ([`unit`]). The all-zero vector is never sent.
+//!    1 at i and 0 elsewhere ([`unit()`]). The all-zero vector is never sent.
 //! 3. **The erasure code's matrix**: parity row i has (n + j) / (n + i + j) for data packet j, where
 //!    n, n + i and j are field elements and + is exclusive or.
 //!
