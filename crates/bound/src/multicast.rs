@@ -32,7 +32,8 @@ pub struct Options {
     pub gap: f64,
     /// Stop after so many rounds in any case; the bound is valid, only less tight.
     pub rounds_max: usize,
-    /// Stop listing cliques after so many; the bound is valid, only less tight.
+    /// Stop listing cliques after so many; the bound is valid, only less tight, and `rate_fps` and
+    /// `transmissions` then keep the listed cliques only.
     pub cliques_max: usize,
 }
 
@@ -51,7 +52,7 @@ impl Default for Options {
 /// What the network could carry at best, between a rate that is reached and a bound that is proven.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// Frames/s that `transmissions` really carry to every receiver, by network coding, in the
+    /// Frames/s that `transmissions` carry to every receiver, by network coding, in the
     /// model. At most `certified_fps`, and within the gap of it when the computation converged.
     pub rate_fps: f64,
     /// Frames/s that no protocol exceeds: `certificate` proves it. **This is the bound.**
