@@ -76,6 +76,7 @@ mod radio;
 mod reception;
 mod recorder;
 mod rules;
+mod serving;
 mod simulator;
 pub mod topology;
 mod world;

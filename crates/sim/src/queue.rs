@@ -134,6 +134,12 @@ impl Queue {
         }
     }
 
+    /// How many events wait.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.heap.len()
+    }
+
     /// Puts `key` where the top was and lets it sink to its place.
     fn sink(&mut self, key: Key) {
         let heap = self.heap.as_mut_slice();

@@ -1,15 +1,13 @@
 //! Runs nodes in a world: takes events in order, moves frames past receivers, and serves the nodes.
 
-use chappe_core::{
-    Dbm, Failure, Instant, Purpose, RadioEvent, RadioNode, RadioRequest, Reception, Seed, Stream,
-    Transmit,
-};
+use chappe_core::{Failure, Instant, Purpose, RadioEvent, RadioNode, Reception, Seed, Stream};
 
 use crate::air::{Air, Walk};
 use crate::jamming::Interferer;
 use crate::queue::{Key, Kind, Queue};
 use crate::radio::{NONE, Radio, flag::*};
-use crate::{AirTime, Clock, Counters, Error, Fault, Loss, Medium, Power, Recorder, World};
+use crate::serving::Desk;
+use crate::{AirTime, Clock, Counters, Error, Fault, Medium, Power, Recorder, World};
 
 /// A run: the nodes, the air between them, and what is to happen next.
 ///
@@ -27,7 +25,7 @@ pub struct Simulator<N: RadioNode + ?Sized, R: Recorder = ()> {
     pub(crate) interference: Stream,
     pub(crate) reviver: Option<Reviver<N>>,
     /// What nodes write their frames to; swapped with a slot's buffer, never copied.
-    scratch: Vec<u8>,
+    pub(crate) scratch: Vec<u8>,
     /// A falsified frame is made here.
     falsified: Vec<u8>,
 }
@@ -35,34 +33,10 @@ pub struct Simulator<N: RadioNode + ?Sized, R: Recorder = ()> {
 /// Makes a fresh node for a crashed one.
 type Reviver<N> = Box<dyn FnMut(usize) -> Box<N> + Send>;
 
-/// What the simulator keeps for each node beside its radio.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Desk {
-    pub(crate) clock: Clock,
-    /// The node's deadline in air time.
-    wake: u64,
-    /// When the key that stands in the queue for it comes up; the deadline may have moved away since.
-    queued: u64,
-    /// Tells that key from older ones.
-    generation: u32,
-    /// Slot of the frame that waits for its start, when it starts, and a count that tells its key from older ones.
-    waiting: u32,
-    waiting_at: u64,
-    waiting_local: Instant,
-    waiting_generation: u32,
-    /// Slot of the frame on the air.
-    flying: u32,
-    /// Frames begun.
-    number: u64,
-    /// Deadlines met at one instant: a node that never stops is a defect, not a run.
-    streak: u32,
-    streak_at: u64,
-}
-
 /// A node that meets this many deadlines without time moving has broken its contract.
 const STREAK_MAX: u32 = 100_000;
 /// Bits of a frame key's count that hold the slot; the rest count the transmitter's frames.
-const SLOT_BITS: u32 = 18;
+pub(crate) const SLOT_BITS: u32 = 18;
 /// How often `run_while` asks, in air time: 1 ms.
 const CADENCE: u64 = 1_000_000;
 
@@ -227,7 +201,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
                     self.now = AirTime(at);
                     self.tell_carrier(node);
                 }
-                Walk::Pause(next) => return self.queue.push(next),
+                Walk::Pause(next) => return self.pause(next, limit),
                 _ => return,
             }
         }
@@ -255,10 +229,18 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
                     self.drain(node);
                     self.update_carrier(node);
                 }
-                Walk::Pause(next) => return self.queue.push(next),
+                Walk::Pause(next) => return self.pause(next, limit),
                 _ => return self.air.frames.release(slot),
             }
         }
+    }
+
+    /// Another event comes before a frame's next receiver. If it is the end of this call, the same event goes on
+    /// in the next one, and counts there.
+    fn pause(&mut self, next: Key, limit: Key) {
+        let only_the_end = next >= limit && next < self.queue.top();
+        self.air.counters.events -= u64::from(only_the_end);
+        self.queue.push(next);
     }
 
     fn is_past_own_end(&self, slot: u32) -> bool {
@@ -371,242 +353,6 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             self.update_carrier(node);
         }
     }
-
-    /// Serves a node after an input: carries out its requests and takes down its next deadline.
-    pub(crate) fn drain(&mut self, node: u32) {
-        let index = node as usize;
-        let now = self.local(node);
-        while let Some(request) = self.nodes[index].poll_radio(now, &mut self.scratch) {
-            match request {
-                RadioRequest::Transmit(transmit) => self.accept(node, transmit),
-                RadioRequest::Cancel => self.cancel(node),
-                RadioRequest::Sense(on) => self.sense(node, on),
-                RadioRequest::Tune(channel) => {
-                    self.air
-                        .tune(&mut self.recorder, node, self.now.0, channel.0);
-                    self.update_carrier_now(node);
-                }
-                RadioRequest::Listen(on) => self.listen(node, on),
-            }
-        }
-        if R::NODES {
-            while let Some(event) = self.nodes[index].poll_trace() {
-                self.recorder.traced(self.now, index, event);
-            }
-        }
-        self.schedule(node);
-    }
-
-    /// Reads a node's deadline and sees to it that a key for it stands in the queue.
-    fn schedule(&mut self, node: u32) {
-        let desk = &mut self.desks[node as usize];
-        desk.wake = match self.nodes[node as usize].poll_timeout() {
-            Some(wake) => desk.clock.air(wake.at).0.max(self.now.0),
-            None => u64::MAX,
-        };
-        // A key that comes up too early finds out then; only one that would come too late is replaced.
-        if desk.wake < desk.queued {
-            desk.generation = desk.generation.wrapping_add(1);
-            desk.queued = desk.wake;
-            self.queue.push(Key::new(
-                desk.wake,
-                Kind::Timeout,
-                node,
-                u64::from(desk.generation),
-            ));
-        }
-    }
-
-    /// Takes over a frame that the node wrote to the scratch buffer.
-    fn accept(&mut self, node: u32, transmit: Transmit) {
-        self.cancel(node);
-        let slot = self.air.frames.take();
-        let profile = self.air.medium.profile();
-        let power = transmit
-            .power
-            .map_or(profile.power.0, |Dbm(power)| power.min(profile.power_max.0));
-        let scale = if power == profile.power.0 {
-            1.0
-        } else {
-            (Dbm(power) - profile.power).to_linear()
-        };
-        let frame = self.air.frames.get_mut(slot);
-        std::mem::swap(&mut frame.buffer, &mut self.scratch);
-        frame.source = node;
-        frame.len = transmit.len.min(frame.buffer.len());
-        frame.octets = frame.len + check_octets(transmit.mode);
-        frame.airtime = transmit.mode.airtime(frame.octets).nanos();
-        frame.mode = transmit.mode;
-        frame.scale = scale;
-        let desk = &mut self.desks[node as usize];
-        let at = desk.clock.air(transmit.at).0.max(self.now.0);
-        desk.waiting = slot;
-        desk.waiting_at = at;
-        desk.waiting_local = transmit.at;
-        desk.waiting_generation = desk.waiting_generation.wrapping_add(1);
-        if at > self.now.0 {
-            let count = u64::from(desk.waiting_generation);
-            self.queue
-                .push(Key::new(at, Kind::Transmission, node, count));
-        } else if desk.flying == NONE {
-            self.start(node);
-            self.update_carrier_now(node);
-        }
-    }
-
-    /// Puts the node's waiting frame on the air now.
-    fn start(&mut self, node: u32) {
-        let desk = &mut self.desks[node as usize];
-        let slot = std::mem::replace(&mut desk.waiting, NONE);
-        desk.flying = slot;
-        let number = desk.number;
-        desk.number += 1;
-        let frame = self.air.frames.get_mut(slot);
-        frame.number = number;
-        frame.channel = self.air.radios[node as usize].channel;
-        self.launch(slot);
-    }
-
-    /// Sends a frame or a burst on its way.
-    pub(crate) fn launch(&mut self, slot: u32) {
-        self.air.transmit(&mut self.recorder, slot, self.now.0);
-        let frame = self.air.frames.get(slot);
-        let count = frame.number << SLOT_BITS | u64::from(slot);
-        let end = Key::new(
-            frame.begin.saturating_add(frame.airtime),
-            Kind::FrameEnd,
-            frame.source,
-            count,
-        );
-        self.queue.push(end);
-        if let Some(first) = frame.arrivals.first() {
-            let at = frame.begin + u64::from(first.delay);
-            self.queue
-                .push(Key::new(at, Kind::FrameStart, frame.source, count));
-        }
-    }
-
-    fn cancel(&mut self, node: u32) {
-        let desk = &mut self.desks[node as usize];
-        if desk.waiting != NONE {
-            self.air.frames.release(desk.waiting);
-            desk.waiting = NONE;
-        }
-    }
-
-    fn sense(&mut self, node: u32, on: bool) {
-        let radio = &mut self.air.radios[node as usize];
-        radio.set(SENSING, on);
-        if on && !radio.is(ASLEEP) {
-            self.report_carrier(node);
-        }
-    }
-
-    fn listen(&mut self, node: u32, on: bool) {
-        let radio = &mut self.air.radios[node as usize];
-        let listens = !radio.is(ASLEEP);
-        if on == listens {
-            return;
-        }
-        radio.set(ASLEEP, !on);
-        if !on {
-            self.air
-                .give_up(&mut self.recorder, node, self.now.0, Loss::Asleep);
-            self.update_carrier_now(node);
-        } else if radio.is(SENSING) {
-            self.report_carrier(node);
-        }
-    }
-
-    /// Tells a node its carrier whatever it was told last; the caller drains.
-    fn report_carrier(&mut self, node: u32) {
-        let radio = &mut self.air.radios[node as usize];
-        let busy = radio.is(BUSY);
-        radio.set(TOLD_BUSY, busy);
-        let since = self.desks[node as usize].clock.local(AirTime(radio.since));
-        self.radio_event(node, RadioEvent::Carrier { busy, since });
-    }
-
-    /// Tells a node a change of its carrier and serves it.
-    fn tell_carrier(&mut self, node: u32) {
-        self.report_carrier(node);
-        self.drain(node);
-    }
-
-    /// Brings a radio's carrier up to date and tells the node if it changed; the caller drains.
-    fn update_carrier_now(&mut self, node: u32) {
-        let sense = self.air.rules.carrier_sense;
-        if self.air.radios[node as usize].refresh(self.now.0, sense) {
-            self.report_carrier(node);
-        }
-    }
-
-    /// The same, and serves the node.
-    pub(crate) fn update_carrier(&mut self, node: u32) {
-        let sense = self.air.rules.carrier_sense;
-        if self.air.radios[node as usize].refresh(self.now.0, sense) {
-            self.tell_carrier(node);
-        }
-    }
-
-    fn radio_event(&mut self, node: u32, event: RadioEvent<'_>) {
-        self.air.counters.calls += 1;
-        let now = self.local(node);
-        self.nodes[node as usize].handle_radio(now, event);
-    }
-
-    #[inline]
-    fn local(&self, node: u32) -> Instant {
-        self.desks[node as usize].clock.local(self.now)
-    }
-
-    /// The node's clock jumped in rate: what stands in the queue for it is worked out again.
-    pub(crate) fn rewind(&mut self, node: u32) {
-        let desk = &mut self.desks[node as usize];
-        desk.queued = u64::MAX;
-        if desk.waiting != NONE && desk.flying == NONE {
-            let at = desk.clock.air(desk.waiting_local).0.max(self.now.0);
-            desk.waiting_at = at;
-            desk.waiting_generation = desk.waiting_generation.wrapping_add(1);
-            let count = u64::from(desk.waiting_generation);
-            self.queue
-                .push(Key::new(at, Kind::Transmission, node, count));
-        }
-        if !self.air.radios[node as usize].is(DOWN) {
-            self.schedule(node);
-        }
-    }
-
-    /// Forgets all that a crashed node had asked for.
-    pub(crate) fn shut(&mut self, node: u32) {
-        self.cancel(node);
-        let desk = &mut self.desks[node as usize];
-        desk.generation = desk.generation.wrapping_add(1);
-        (desk.wake, desk.queued) = (u64::MAX, u64::MAX);
-        if desk.flying != NONE {
-            self.air.frames.get_mut(desk.flying).truncated = true;
-            desk.flying = NONE;
-        }
-    }
-}
-
-impl Desk {
-    fn new(clock: Clock) -> Desk {
-        Desk {
-            clock,
-            wake: u64::MAX,
-            queued: u64::MAX,
-            generation: 0,
-            waiting: NONE,
-            waiting_at: 0,
-            waiting_local: Instant::ZERO,
-            waiting_generation: 0,
-            flying: NONE,
-            number: 0,
-            streak: 0,
-            streak_at: 0,
-        }
-    }
 }
 
 /// What a run takes up, in octets.
@@ -620,14 +366,6 @@ pub struct Memory {
     pub frames: usize,
     /// How many slots there are: the most frames that were ever waiting or in flight together.
     pub slots: usize,
-}
-
-/// Octets of the check sequence that the radio adds: 4 in 802.11, 2 in 802.15.4.
-pub(crate) const fn check_octets(mode: chappe_core::Mode) -> usize {
-    match mode.rate {
-        chappe_core::Rate::Oqpsk250 => 2,
-        _ => 4,
-    }
 }
 
 fn slot_of(key: Key) -> u32 {
@@ -657,3 +395,6 @@ fn falsify(psdu: &mut [u8], mut random: Stream, rate: f64) {
         place += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,8 @@
 //! Faults, clocks and measured media: what goes wrong on purpose goes wrong as told.
 
+// Boxed nodes are what a simulator takes.
+#![allow(clippy::vec_box)]
+
 mod common;
 
 use chappe_core::{Dbm, Duration, Mode, Ppm, RadioRequest, Rate, Seed};
