@@ -234,7 +234,7 @@ impl Air {
                 };
             }
             radio.energy = radio.energy.wrapping_add(arrival.power);
-            if radio.crosses(rules.carrier_sense) && radio.refresh(at, rules.carrier_sense) {
+            if radio.refresh_free(at, rules.carrier_sense) {
                 stop = Glide::Carrier {
                     at,
                     node: arrival.receiver,
@@ -308,7 +308,7 @@ impl Air {
                 break;
             }
             radio.energy = radio.energy.wrapping_sub(arrival.power);
-            if radio.crosses(rules.carrier_sense) && radio.refresh(at, rules.carrier_sense) {
+            if radio.refresh_free(at, rules.carrier_sense) {
                 stop = Glide::Carrier {
                     at,
                     node: arrival.receiver,

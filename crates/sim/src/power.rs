@@ -48,7 +48,10 @@ impl Power {
 /// A number of zeptowatts as the integer it is kept as: rounded down, capped.
 #[inline]
 pub(crate) fn whole(zeptowatts: f64) -> u64 {
-    (zeptowatts as u64).min(SIGNAL_MAX)
+    const MAX: f64 = SIGNAL_MAX as f64;
+    // Capped first: a conversion to a signed number is cheaper, and what is not a number becomes the cap.
+    let capped = if zeptowatts < MAX { zeptowatts } else { MAX };
+    capped as i64 as u64
 }
 
 #[cfg(test)]

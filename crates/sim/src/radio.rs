@@ -110,10 +110,19 @@ impl Radio {
         self.lock == NONE && !self.is(TRANSMITTING) && self.channel == channel
     }
 
-    /// Whether the energy of a radio that neither receives nor transmits has crossed the threshold.
+    /// The carrier of a radio that neither receives nor transmits, brought up to date without a branch: whether a
+    /// faded signal crosses the threshold is anybody's guess. Says whether the node must be told.
     #[inline]
-    pub(crate) fn crosses(&self, carrier_sense: u64) -> bool {
-        (self.energy >= carrier_sense) != self.is(BUSY)
+    pub(crate) fn refresh_free(&mut self, at: u64, carrier_sense: u64) -> bool {
+        let busy = if self.energy >= carrier_sense {
+            BUSY
+        } else {
+            0
+        };
+        let changed = (self.flags ^ busy) & BUSY;
+        self.since = if changed != 0 { at } else { self.since };
+        self.flags ^= changed;
+        self.is_due()
     }
 
     /// Brings the carrier up to date and says whether the node must be told.
@@ -124,9 +133,14 @@ impl Radio {
             self.flags ^= BUSY;
             self.since = at;
         }
-        // Told and true differ, and the node listens for it.
-        let differs = (self.flags >> 1 ^ self.flags >> 2) & 1 != 0;
-        differs && self.flags & (SENSING | ASLEEP | DOWN) == SENSING
+        self.is_due()
+    }
+
+    /// Whether told and true differ, and the node listens for it.
+    #[inline]
+    fn is_due(&self) -> bool {
+        let listens = self.flags & (SENSING | ASLEEP | DOWN) == SENSING;
+        listens && (self.flags >> 1 ^ self.flags >> 2) & 1 != 0
     }
 }
 

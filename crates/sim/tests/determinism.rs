@@ -31,7 +31,7 @@ impl LinkNode for Chatty {
         }
     }
     fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, self.me % 4 == 0)
+        Classes::NONE.with_if(Class::Data, self.me.is_multiple_of(4))
     }
     fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
         if !allowed.contains(Class::Data) {
