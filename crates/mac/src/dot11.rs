@@ -63,6 +63,8 @@ pub struct Dot11 {
     answer: Option<Answer>,
     /// The link node has something to send, as far as was last seen.
     pending: bool,
+    /// It became so just now, and the carrier has not been looked at yet.
+    fresh: bool,
     /// The radio was asked to report the carrier.
     sensing: bool,
     /// When the running back-off was drawn: slots before that do not count.
@@ -113,6 +115,7 @@ impl Dot11 {
             state: State::Idle,
             answer: None,
             pending: false,
+            fresh: false,
             sensing: false,
             drawn_at: Instant::ZERO,
             deadline: None,
@@ -223,6 +226,7 @@ impl Mac for Dot11 {
         match self.state {
             State::Idle if pending => {
                 self.state = State::Contending;
+                self.fresh = true;
                 self.contend(now);
             }
             // Nothing to send after all, and no back-off to finish.
@@ -278,6 +282,11 @@ impl Dot11 {
         let Some(idle) = self.medium.slots_from(self.timing.difs) else {
             return;
         };
+        // The same for whoever finds it idle, but not for long enough: others may have waited for this moment too.
+        let early = core::mem::take(&mut self.fresh) && idle > now;
+        if early && self.config.difs_backoff && !self.backoff.is_drawn() {
+            self.draw(now);
+        }
         let from = idle.max(self.drawn_at);
         let at = self.backoff.resume(from, self.timing.slot);
         if at <= now {

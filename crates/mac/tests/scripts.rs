@@ -23,6 +23,7 @@ scripts! {
     cca_noticed
     difs_access
     duplicates
+    difs_backoff
     early_timeout
     eifs
     freeze_and_resume

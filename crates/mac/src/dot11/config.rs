@@ -56,6 +56,11 @@ pub struct Config {
     /// the receiver's delay, which is preamble and header), as the standard says and ns-3 does; the carrier is
     /// sensed meanwhile. If not, when none can have ended any more, as in ns-2 and GloMoSim.
     pub early_timeout: bool,
+    /// Whether a frame that becomes ready when the medium has been idle, but for less than DIFS, begins with a
+    /// back-off. The standard grants immediate access "when medium is idle >= DIFS" (figure of 10.3.4.2) and says
+    /// nothing of a medium that is idle for less. Without a back-off, as in GloMoSim, all stations that one
+    /// received frame makes ready transmit together when DIFS ends, and none of them is heard.
+    pub difs_backoff: bool,
     /// Longest propagation delay to any neighbour: added to the slot once and to the ACK and CTS timeouts twice,
     /// for long links (aAirPropagationTime and coverage classes, 10.3.7 and 10.21.5).
     pub propagation_max: Duration,
@@ -92,6 +97,7 @@ impl Config {
             nav_reset: false,
             difs_after_timeout: true,
             early_timeout: false,
+            difs_backoff: true,
             propagation_max: Duration::ZERO,
             overhear: false,
             llc: Some(EtherType::EXPERIMENTAL),

@@ -63,6 +63,7 @@ impl Script {
             "fresh_difs" => config.difs_after_timeout = on,
             "llc" if !on => config.llc = None,
             "early_timeout" => config.early_timeout = on,
+            "difs_backoff" => config.difs_backoff = on,
             "cca" => config.cca_time = us(number(value)),
             "propagation" => config.propagation_max = us(number(value)),
             "short" => config.retry_short = number(value) as u8,
