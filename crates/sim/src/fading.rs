@@ -56,6 +56,19 @@ impl Fading {
         }
     }
 
+    /// What the upper half of the random bits must reach for the gain to be `gain` at least: with less it is not, for
+    /// certain. Zero where the law does not grow with the bits.
+    pub(crate) fn least_bits(self, gain: f64) -> u32 {
+        let exponential = match self {
+            Fading::Rayleigh => gain,
+            Fading::GlomosimRayleigh => gain * gain / GLOMOSIM,
+            Fading::None | Fading::Rician { .. } => return 0,
+        };
+        // 1 - exp(-x), a little less because of all roundings.
+        let share = -libm::expm1(-exponential) - 1e-9;
+        (share.max(0.0) * (1u64 << 32) as f64) as u32
+    }
+
     /// The mean of `value` over the gain, by the midpoint rule in the probability: for checks and expectations.
     /// The error of a step function is at most 1/8192.
     pub fn average(self, mut value: impl FnMut(f64) -> f64) -> f64 {
@@ -146,17 +159,10 @@ impl Fader {
         self.stream.at(pair << 32 | pairs.block)
     }
 
-    /// The Rayleigh gain made of random bits. It grows with them.
+    /// The Rayleigh gain made of random bits.
     #[inline]
     pub(crate) fn rayleigh(&self, bits: u64) -> f64 {
         self.log.exponential(bits)
-    }
-
-    /// A number of random bits below which the Rayleigh gain is less than `gain`, for certain.
-    pub(crate) fn bits_for(&self, gain: f64) -> u64 {
-        // 1 - exp(-gain), a little less because of all roundings.
-        let share = -libm::expm1(-gain) - 1e-9;
-        (share.max(0.0) * (1u64 << 63) as f64 * 2.0) as u64
     }
 
     /// The gain made of random bits, whatever the law.
@@ -255,15 +261,24 @@ mod tests {
         assert!(covariance.abs() < 5.0 / 50_000f64.sqrt(), "{covariance}");
     }
 
-    /// Bits under the bound give gains under it, and hardly any gain under it needs more.
+    /// Bits under the bound give gains under it, and bits at the bound hardly less.
     #[test]
     fn the_bound_of_bits_is_safe_and_tight() {
-        let fader = Fader::new(Fading::Rayleigh, Duration::from_millis(1), Seed(1));
-        for gain in [0.0, 1e-9, 0.3, 1.0, 6.0, 20.0, 35.0, f64::INFINITY] {
-            let least = fader.bits_for(gain);
-            assert!(least == 0 || fader.rayleigh(least - 1) < gain, "{gain}");
-            assert!(gain > 8.0 || fader.rayleigh(least) > gain - 1e-5, "{gain}");
+        let log = Logarithm::get();
+        for law in [Fading::Rayleigh, Fading::GlomosimRayleigh] {
+            for gain in [0.0, 1e-9, 0.3, 1.0, 4.0, 6.0, 20.0, 35.0, f64::INFINITY] {
+                let least = u64::from(law.least_bits(gain));
+                assert!(
+                    least == 0 || law.gain(log, (least << 32) - 1) < gain,
+                    "{law:?} {gain}"
+                );
+                assert!(
+                    gain > 4.0 || law.gain(log, least << 32) > gain - 1e-3,
+                    "{law:?} {gain}"
+                );
+            }
         }
+        assert_eq!(Fading::Rician { k: 1.0 }.least_bits(1.0), 0);
     }
 
     /// `average` against closed forms of P(gain > x).

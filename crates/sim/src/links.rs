@@ -1,5 +1,7 @@
 //! Who hears whom: for each transmitter its receivers in the order in which its signal reaches them.
 
+use std::ops::Range;
+
 use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
 use crate::path_loss::{LIGHT, distance};
@@ -11,8 +13,12 @@ use crate::{Position, Profile};
 pub(crate) struct Links {
     /// Where each row begins; one more at the end.
     first: Vec<u32>,
-    /// How many links of each row are not [`FAR`] below the vanishing point; the rest rarely matters.
+    /// How many links of each row stand before the last one whose signals rather survive the vanishing point than
+    /// not; those after it are looked at by `least` first.
     near: Vec<u32>,
+    /// Of each link, where a profile has a vanishing point: what the upper half of its random bits must reach for
+    /// its signal not to vanish. Zero asks for nothing.
+    pub(crate) least: Vec<u32>,
     /// Receiver of each link.
     pub(crate) receiver: Vec<u32>,
     /// Propagation delay of each link in nanoseconds.
@@ -40,8 +46,9 @@ pub enum Search {
     Brute,
 }
 
-/// Fades upward by this factor are rare under every law: one in 400 under Rayleigh's.
-const FAR: f64 = 6.0;
+/// Bits asked for by a link whose signals survive three times in ten: a branch on it is guessed right often enough
+/// to be worth more than the logarithm that it saves.
+const RATHER: u32 = (0.7 * 4_294_967_296.0) as u32;
 
 /// Draws beyond this many deviations of shadowing are cut, so that no link is longer than the grid knows.
 const SHADOWING_MAX: f64 = 4.0;
@@ -49,15 +56,17 @@ const SHADOWING_MAX: f64 = 4.0;
 impl Links {
     /// The links between `row..row + 1` as a range into the columns.
     #[inline]
-    pub(crate) fn row(&self, transmitter: u32) -> std::ops::Range<usize> {
+    pub(crate) fn row(&self, transmitter: u32) -> Range<usize> {
         let at = transmitter as usize;
         self.first[at] as usize..self.first[at + 1] as usize
     }
 
-    /// The part of a row beyond which hardly any signal survives the vanishing point: a hint for speed.
+    /// The two parts of a row.
     #[inline]
-    pub(crate) fn near(&self, transmitter: u32) -> usize {
-        self.near[transmitter as usize] as usize
+    pub(crate) fn near_and_far(&self, transmitter: u32) -> (Range<usize>, Range<usize>) {
+        let row = self.row(transmitter);
+        let split = row.start + self.near[transmitter as usize] as usize;
+        (row.start..split, split..row.end)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -84,20 +93,22 @@ impl Links {
         }
     }
 
-    /// Appends the next transmitter's row; `row` holds (delay, receiver, mean power) and is sorted here. Links
-    /// from the last one on that stands above `far` are taken to be far.
-    pub(crate) fn push_row(&mut self, row: &mut [(u32, u32, f64)], far: f64) {
+    /// Appends the next transmitter's row; `row` holds (delay, receiver, mean power) and is sorted here. `least`
+    /// gives a link's bits by its mean power.
+    pub(crate) fn push_row(&mut self, row: &mut [(u32, u32, f64)], least: impl Fn(f64) -> u32) {
         row.sort_unstable_by_key(|&(delay, receiver, _)| (delay, receiver));
-        let near = row
-            .iter()
-            .rposition(|&(_, _, mean)| mean > far)
-            .map_or(0, |last| last + 1);
-        self.near.push(near as u32);
-        for &(delay, receiver, mean) in row.iter() {
+        let mut near = 0;
+        for (place, &(delay, receiver, mean)) in row.iter().enumerate() {
+            let bits = least(mean);
+            if bits < RATHER {
+                near = place as u32 + 1;
+            }
             self.receiver.push(receiver);
             self.delay.push(delay);
             self.mean.push(mean);
+            self.least.push(bits);
         }
+        self.near.push(near);
         self.first.push(self.receiver.len() as u32);
     }
 
@@ -131,7 +142,7 @@ impl Links {
         let vanish = profile
             .vanish_below
             .map_or(0.0, |power| power.to_milliwatt().0 * MILLIWATT);
-        let far = vanish / FAR;
+        let least = |mean: f64| profile.fading.least_bits(vanish / mean);
         for (number, source) in sources.iter().enumerate() {
             row.clear();
             grid.around(source.position, |receiver| {
@@ -150,17 +161,19 @@ impl Links {
                     row.push((delay, receiver, mean));
                 }
             });
-            links.push_row(&mut row, far);
+            links.push_row(&mut row, least);
         }
+        for column in [&mut links.receiver, &mut links.delay, &mut links.least] {
+            column.shrink_to_fit();
+        }
+        links.mean.shrink_to_fit();
         links
     }
 
     /// Octets that the table takes.
     pub(crate) fn octets(&self) -> usize {
-        self.first.capacity() * 8
-            + self.receiver.capacity() * 4
-            + self.delay.capacity() * 4
-            + self.mean.capacity() * 8
+        let columns = self.receiver.capacity() + self.delay.capacity() + self.least.capacity();
+        self.first.capacity() * 8 + columns * 4 + self.mean.capacity() * 8
     }
 }
 

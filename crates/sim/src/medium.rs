@@ -1,8 +1,10 @@
 //! What lies between the antennas: who hears whom, how strongly, how late.
 
+use std::ops::Range;
+
 use chappe_core::{Db, Dbm, Duration, Mode, Seed};
 
-use crate::fading::{Fader, Pairs};
+use crate::fading::Fader;
 use crate::links::{Links, Source};
 use crate::power::{MILLIWATT, whole};
 use crate::rules::Rules;
@@ -136,7 +138,7 @@ impl Medium {
                 ratio.push(if delivers { prr as f32 } else { NEVER });
                 trace.push(traced.map_or(0, |place| place as u32 + 1));
             }
-            links.push_row(&mut row, 0.0);
+            links.push_row(&mut row, |_| 0);
         }
         let space = Space::Measured {
             ratio,
@@ -338,7 +340,7 @@ impl Medium {
             .iter()
             .map(|&receiver| (0, receiver as u32, SENSED))
             .collect();
-        links.push_row(&mut row, 0.0);
+        links.push_row(&mut row, |_| 0);
         ratio.resize(links.len(), NEVER);
         trace.resize(links.len(), 0);
         Some(links.rows() - 1)
@@ -372,11 +374,6 @@ impl Medium {
             return 0;
         }
         let (table, fader) = (self.table(channel), &self.fader);
-        let row = Row {
-            links: table.row(source),
-            table,
-            vanish,
-        };
         // Interferers are outside the pairs that fade: noise has no phase to add up.
         let law = if source as usize >= self.nodes {
             Fading::None
@@ -384,22 +381,31 @@ impl Medium {
             fader.law
         };
         let pairs = fader.block(begin, channel).from(source);
+        // What the table says about bits holds for the usual power and less.
+        let (near, far) = match table.near_and_far(source) {
+            (near, far) if scale > 1.0 => (near.start..far.end, far.end..far.end),
+            parts => parts,
+        };
+        let row = Row { table, vanish };
+        let links = far.end - near.start;
         match law {
-            Fading::None => row.fill(row.links.clone(), arrivals, |_, mean| mean * scale),
+            Fading::None => row.fill(near.start..far.end, arrivals, |_, mean| mean * scale),
             Fading::Rayleigh => {
-                let near = row.links.start + table.near(source);
-                row.fill(row.links.start..near, arrivals, |receiver, mean| {
-                    mean * scale * fader.rayleigh(fader.bits(pairs, receiver))
+                let gain = |bits| fader.rayleigh(bits) * scale;
+                row.fill(near, arrivals, |to, mean| {
+                    mean * gain(fader.bits(pairs, to))
                 });
-                row.fill_far(near..row.links.end, arrivals, scale, fader, pairs);
+                row.fill_far(far, arrivals, |to| fader.bits(pairs, to), gain);
             }
             Fading::GlomosimRayleigh | Fading::Rician { .. } => {
-                row.fill(row.links.clone(), arrivals, |receiver, mean| {
-                    mean * scale * fader.gain_of(fader.bits(pairs, receiver))
-                })
+                let gain = |bits| fader.gain_of(bits) * scale;
+                row.fill(near, arrivals, |to, mean| {
+                    mean * gain(fader.bits(pairs, to))
+                });
+                row.fill_far(far, arrivals, |to| fader.bits(pairs, to), gain);
             }
         }
-        (row.links.len() - arrivals.len()) as u64
+        (links - arrivals.len()) as u64
     }
 
     fn spread_measured(
@@ -447,10 +453,9 @@ impl Medium {
     }
 }
 
-/// One transmitter's links under one vanishing point.
+/// Links under one vanishing point.
 struct Row<'a> {
     table: &'a Links,
-    links: std::ops::Range<usize>,
     vanish: u64,
 }
 
@@ -460,7 +465,7 @@ impl Row<'_> {
     #[inline]
     fn fill(
         &self,
-        links: std::ops::Range<usize>,
+        links: Range<usize>,
         arrivals: &mut Vec<Arrival>,
         power: impl Fn(u32, f64) -> f64,
     ) {
@@ -484,37 +489,32 @@ impl Row<'_> {
         arrivals.truncate(kept + count);
     }
 
-    /// The same for links that nearly always vanish under Rayleigh fading: whether one may not is seen from the
-    /// random bits, before any logarithm.
+    /// The same for links whose signals mostly vanish: that is seen from their random bits, before any logarithm.
     #[inline]
     fn fill_far(
         &self,
-        links: std::ops::Range<usize>,
+        links: Range<usize>,
         arrivals: &mut Vec<Arrival>,
-        scale: f64,
-        fader: &Fader,
-        pairs: Pairs,
+        bits: impl Fn(u32) -> u64,
+        gain: impl Fn(u64) -> f64,
     ) {
         let table = self.table;
-        // The strongest far link bounds what all of them need; the gain grows with the bits.
-        let strongest = links
-            .clone()
-            .map(|link| table.mean[link])
-            .fold(0.0, f64::max)
-            * scale;
-        let least = fader.bits_for(self.vanish as f64 / strongest);
-        for link in links {
-            let bits = fader.bits(pairs, table.receiver[link]);
-            if bits < least {
-                continue;
-            }
-            let power = whole(table.mean[link] * scale * fader.rayleigh(bits));
-            if power >= self.vanish {
-                arrivals.push(Arrival {
-                    receiver: table.receiver[link],
-                    delay: table.delay[link],
-                    power,
-                });
+        let columns = table.receiver[links.clone()]
+            .iter()
+            .zip(&table.least[links.clone()])
+            .zip(links);
+        for ((&receiver, &least), link) in columns {
+            let bits = bits(receiver);
+            if (bits >> 32) as u32 >= least {
+                let power = whole(table.mean[link] * gain(bits));
+                if power >= self.vanish {
+                    let delay = table.delay[link];
+                    arrivals.push(Arrival {
+                        receiver,
+                        delay,
+                        power,
+                    });
+                }
             }
         }
     }
