@@ -173,7 +173,11 @@ impl<'a> Flow<'a> {
         let nodes = self.graph.nodes();
         let root = self.stages.hops * nodes * 2;
         let place = |index: usize| {
-            let side = if index.is_multiple_of(2) { Side::In } else { Side::Out };
+            let side = if index.is_multiple_of(2) {
+                Side::In
+            } else {
+                Side::Out
+            };
             (index / 2 % nodes, index / 2 / nodes, side)
         };
         // Collect forward steps added and removed as edges between places, then rebuild the links.
