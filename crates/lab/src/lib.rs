@@ -1,5 +1,6 @@
 //! scratch
 pub mod compare;
+pub mod demo;
 pub mod doctor;
 pub mod import;
 pub mod input;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use crate::plan::{Payload, Plan};
 use crate::provenance::Provenance;
 use crate::results::{Document, Run};
-use crate::run::{Attempt, Meter, Outcome, RunError, carry, prepare, seeds};
+use crate::run::{Attempt, Depth, Meter, Outcome, RunError, carry, prepare, seeds};
 use crate::store::{self, StoreError};
 
 /// How to run.
@@ -87,7 +87,7 @@ fn one(
     if let (Some(run), None) = (options.out.and_then(|folder| found(folder, from, seed)), pcap) {
         return Ok((run, Vec::new(), true));
     }
-    let prepared = prepare(plan, seed, meter)?;
+    let prepared = prepare(plan, seed, Depth::Slowest, meter)?;
     let attempt = Attempt { plan, prepared: &prepared, copies: options.out.is_some(), pcap };
     let outcome = carry(attempt, meter)?;
     check(plan, &prepared, &outcome.run)?;

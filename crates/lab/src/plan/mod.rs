@@ -85,6 +85,22 @@ impl Plan {
         Plan::new(source.parse()?, source, changes)
     }
 
+    /// Reads and checks a scenario's text.
+    pub fn parse(name: &str, text: &str) -> Result<Plan, InputError> {
+        let source = Source::new(name, text, &[]);
+        Plan::new(source.parse()?, source, &Changes::default())
+    }
+
+    /// The same network and transfers, carried by another form of the protocol: what belongs to the variant is
+    /// taken from `protocol`, rate, payload and batch stay.
+    pub fn carried_by(&self, protocol: &ProtocolPlan) -> Plan {
+        let mut plan = self.clone();
+        plan.protocol.variant = protocol.variant;
+        plan.protocol.tuned = protocol.tuned;
+        plan.protocol.config.variant = protocol.config.variant;
+        plan
+    }
+
     /// Checks a scenario that is not in a file.
     pub fn of(scenario: Scenario) -> Result<Plan, InputError> {
         Plan::new(scenario, Source::new("scenario", "", &[]), &Changes::default())

@@ -14,30 +14,46 @@ const SENSES: f64 = 0.99;
 /// Its name in results.
 pub(super) const NAME: &str = "multicast LP, carrier sense";
 
+/// How close the computed bound must come to the true optimum; what is returned is proven in any case.
+const GAP: f64 = 5e-3;
+
+/// Which bounds to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// That of all receivers at once only.
+    Slowest,
+    /// That of each receiver alone too, which takes as many times longer as there are receivers.
+    Each,
+}
+
 /// The bounds of one transfer, in bits of payload per second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageBound {
     /// What all receivers can have at once: the bound of the slowest one.
     pub worst_bps: f64,
-    /// What each receiver could have alone.
+    /// What each receiver could have alone; empty if not computed.
     pub single_bps: Vec<f64>,
-    /// What the mean over the receivers cannot exceed.
-    pub mean_bps: f64,
+    /// What the mean over the receivers cannot exceed, if computed.
+    pub mean_bps: Option<f64>,
 }
 
 impl StageBound {
     /// Computes the bounds of a transfer on its stage.
-    pub fn of(plan: &Plan, stage: &Stage, transfer: &TransferStage) -> Result<StageBound, RunError> {
+    pub fn of(plan: &Plan, stage: &Stage, transfer: &TransferStage, depth: Depth) -> Result<StageBound, RunError> {
         let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
         let network = network(plan, stage).map_err(failed)?;
-        let options = Options { medium: Region::CarrierSense, gap: 1e-3, ..Options::default() };
+        let options = Options { medium: Region::CarrierSense, gap: GAP, ..Options::default() };
         let (from, to) = (transfer.source, &transfer.receivers);
         let worst = multicast(&network, from, to, &options).map_err(failed)?;
-        let singles = single_receivers(&network, from, to, &options).map_err(failed)?;
+        let singles = match depth {
+            Depth::Slowest => Vec::new(),
+            Depth::Each => single_receivers(&network, from, to, &options).map_err(failed)?,
+        };
+        let mean = (depth == Depth::Each).then(|| mean_bound_cheap(&singles, Some(&worst)));
         Ok(StageBound {
             worst_bps: worst.goodput_bps(),
             single_bps: singles.iter().map(|bound| bound.goodput_bps()).collect(),
-            mean_bps: mean_bound_cheap(&singles, Some(&worst)).goodput_bps(),
+            mean_bps: mean.map(|mean| mean.goodput_bps()),
         })
     }
 
@@ -54,18 +70,19 @@ impl StageBound {
     /// transmissions that n packets take has a relative deviation of at most 1 / sqrt(n). Four of those are
     /// allowed.
     pub fn exceeded(&self, flows: &[&Flow], payload: usize) -> Option<String> {
-        let singles = self.single_bps.iter().zip(flows);
-        let too_fast = singles.filter(|(bound, flow)| {
+        let lucky = |flow: &Flow, bound: f64| {
             let packets = (flow.offered_bytes as f64 / payload.max(1) as f64).max(1.0);
-            flow.goodput_bps > **bound * (1.0 + 4.0 / packets.sqrt())
-        });
-        let said = |(bound, flow): (&f64, &&Flow)| {
-            format!(
-                "receiver {} got {:.0} bit/s, but this network can carry at most {bound:.0} bit/s to it",
-                flow.sink, flow.goodput_bps
-            )
+            flow.goodput_bps > bound * (1.0 + 4.0 / packets.sqrt())
         };
-        too_fast.map(said).next()
+        let said = |flow: &Flow, bound: f64| {
+            let (sink, got) = (flow.sink, flow.goodput_bps);
+            format!("receiver {sink} got {got:.0} bit/s, but this network can carry at most {bound:.0} bit/s to it")
+        };
+        let slowest = flows.iter().min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps));
+        let slowest = slowest.map(|flow| (*flow, self.worst_bps));
+        let singles = flows.iter().copied().zip(self.single_bps.iter().copied());
+        let mut all = slowest.into_iter().chain(singles);
+        all.find(|(flow, bound)| lucky(flow, *bound)).map(|(flow, bound)| said(flow, bound))
     }
 }
 

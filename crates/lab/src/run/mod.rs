@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::input::InputError;
 use crate::results::Run;
 
-pub use bound::StageBound;
+pub use bound::{Depth, StageBound};
 pub use carry::{Attempt, carry};
 pub use prepare::{Prepared, prepare};
 

@@ -7,7 +7,7 @@ use chappe_mac::dot11::Dot11;
 use chappe_pacifier::{Links, ProbeConfig, Prober};
 use chappe_sim::{AirTime, Simulator, World};
 
-use super::{Meter, RunError, StageBound};
+use super::{Depth, Meter, RunError, StageBound};
 use crate::plan::{Plan, Stage};
 use crate::scenario::LinkKnowledge;
 
@@ -26,9 +26,9 @@ pub struct Prepared {
 }
 
 /// Makes the network of a seed, computes its bounds and lets its nodes probe their links.
-pub fn prepare(plan: &Plan, seed: u64, meter: &Meter) -> Result<Prepared, RunError> {
+pub fn prepare(plan: &Plan, seed: u64, depth: Depth, meter: &Meter) -> Result<Prepared, RunError> {
     let stage = plan.stage(seed)?;
-    let bounds = stage.transfers.iter().map(|transfer| StageBound::of(plan, &stage, transfer));
+    let bounds = stage.transfers.iter().map(|transfer| StageBound::of(plan, &stage, transfer, depth));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
     let links = match plan.protocol.knowledge {
         LinkKnowledge::True => Links::new(stage.medium.nodes(), stage.delivery.clone()),
