@@ -132,6 +132,17 @@ mod tests {
     fn a_child_that_overhears_enough_needs_nothing() {
         let links = links(4, &[(0, 1, 1.0), (1, 2, 1.0), (0, 2, 0.3), (0, 3, 0.2)]);
         assert_eq!(computed(&links, &[2, 3], 1.0), [(0, 5000, 0), (1, 0, 0)]);
+        // Nor with a knob that looks at the best child: less than nothing is nothing.
+        let forwarder = |node, children: &[u16]| Forwarder {
+            node,
+            children: children.into(),
+        };
+        let forwarders = vec![forwarder(0, &[3]), forwarder(1, &[2])];
+        let tree = Tree {
+            forwarders,
+            unreachable: vec![],
+        };
+        assert_eq!(credits(&links, &tree, 0.0)[1].transmissions, 0.0);
     }
 
     /// With knob 0, node 1 serves its better child only. That is node 3, which overhears from the source all

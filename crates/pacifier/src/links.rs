@@ -298,6 +298,12 @@ mod tests {
         let paths = links(5, &known).etx_paths(0);
         assert_eq!(paths.next(3), Some(1));
         assert_eq!(paths.next(4), Some(0));
+        // Fewer hops count for more than the smaller number: 2 -> 0 directly, not over 1.
+        let paths = links(3, &[(2, 0, 0.25), (2, 1, 0.5), (1, 0, 0.5)]).etx_paths(2);
+        assert_eq!(
+            (paths.cost(0), paths.next(0), paths.hops(0)),
+            (4.0, Some(2), Some(1))
+        );
     }
 
     #[test]
