@@ -71,25 +71,50 @@ impl Fading {
 
     /// The mean of `value` over the gain, by the midpoint rule in the probability: for checks and expectations.
     /// The error of a step function is at most 1/8192.
-    pub fn average(self, mut value: impl FnMut(f64) -> f64) -> f64 {
-        const STEPS: u64 = 8192;
-        const SIDE: u64 = 256;
-        let log = Logarithm::get();
-        match self {
-            Fading::None => value(1.0),
-            Fading::Rician { .. } => {
-                // Two variates: radius by the high half of the bits, angle by the low half.
-                let middle = |i: u64| (2 * i + 1) << (32 - 9);
-                let grid = (0..SIDE * SIDE).map(|i| middle(i / SIDE) << 32 | middle(i % SIDE));
-                grid.map(|bits| value(self.gain(log, bits))).sum::<f64>() / (SIDE * SIDE) as f64
-            }
-            Fading::Rayleigh | Fading::GlomosimRayleigh => {
-                let middle = |i: u64| (2 * i + 1) << (64 - 14);
-                let sum: f64 = (0..STEPS).map(|i| value(self.gain(log, middle(i)))).sum();
-                sum / STEPS as f64
-            }
-        }
+    pub fn average(self, value: impl FnMut(f64) -> f64) -> f64 {
+        let gains = self.grid();
+        let n = gains.len() as f64;
+        gains.into_iter().map(value).sum::<f64>() / n
     }
+
+    /// Gains that are equally likely, in rising order: one in the middle of each of 8192 slices of the probability,
+    /// or of 256 x 256 cells where two variates make the gain.
+    pub(crate) fn grid(self) -> Vec<f64> {
+        const STEP_BITS: u32 = 13;
+        const SIDE_BITS: u32 = 8;
+        let log = Logarithm::get();
+        let mut gains: Vec<f64> = match self {
+            Fading::None => vec![1.0],
+            Fading::Rayleigh | Fading::GlomosimRayleigh => {
+                let middle = |i: u64| (2 * i + 1) << (63 - STEP_BITS);
+                (0..1 << STEP_BITS)
+                    .map(|i| self.gain(log, middle(i)))
+                    .collect()
+            }
+            // The radius comes from the high half of the bits, the angle from the low half.
+            Fading::Rician { .. } => {
+                let middle = |i: u64| (2 * i + 1) << (31 - SIDE_BITS);
+                let (side, mask) = (SIDE_BITS, (1 << SIDE_BITS) - 1);
+                let cell = |i: u64| middle(i >> side) << 32 | middle(i & mask);
+                (0..1 << (2 * SIDE_BITS))
+                    .map(|i| self.gain(log, cell(i)))
+                    .collect()
+            }
+        };
+        gains.sort_unstable_by(f64::total_cmp);
+        gains
+    }
+}
+
+/// The mean over equally likely gains of a probability that rises with the gain: only where it is neither 0 nor 1
+/// is it worked out.
+pub(crate) fn average_rising(gains: &[f64], value: impl Fn(f64) -> f64) -> f64 {
+    let first = gains.partition_point(|&gain| value(gain) <= 0.0);
+    let (_, rest) = gains.split_at(first);
+    let certain = rest.partition_point(|&gain| value(gain) < 1.0);
+    let (between, sure) = rest.split_at(certain);
+    let sum: f64 = between.iter().map(|&gain| value(gain)).sum();
+    (sum + sure.len() as f64) / gains.len().max(1) as f64
 }
 
 /// A direct path of amplitude `sqrt(2k)` plus two normal components of variance 1, over the mean `2 (k + 1)`.
@@ -279,6 +304,28 @@ mod tests {
             }
         }
         assert_eq!(Fading::Rician { k: 1.0 }.least_bits(1.0), 0);
+    }
+
+    /// The short cut for rising probabilities is the plain mean.
+    #[test]
+    fn rising_averages_are_averages() {
+        for law in [
+            Fading::None,
+            Fading::Rayleigh,
+            Fading::Rician { k: 2.0 },
+            Fading::GlomosimRayleigh,
+        ] {
+            let gains = law.grid();
+            for scale in [0.01, 0.3, 1.0, 7.0] {
+                for value in [
+                    |g: f64| f64::from(g > 0.4),
+                    |g: f64| (g - 0.2).clamp(0.0, 1.0),
+                ] {
+                    let value = |gain: f64| value(gain * scale);
+                    assert!((average_rising(&gains, value) - law.average(value)).abs() < 1e-12);
+                }
+            }
+        }
     }
 
     /// `average` against closed forms of P(gain > x).

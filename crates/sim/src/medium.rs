@@ -1,10 +1,11 @@
 //! What lies between the antennas: who hears whom, how strongly, how late.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use chappe_core::{Db, Dbm, Duration, Mode, Seed};
 
-use crate::fading::Fader;
+use crate::fading::{Fader, average_rising};
 use crate::links::{Links, Source};
 use crate::power::{MILLIWATT, whole};
 use crate::rules::Rules;
@@ -25,6 +26,7 @@ pub struct Medium {
     fader: Fader,
     space: Space,
     tables: Vec<Links>,
+    gains: OnceLock<Vec<f64>>,
     /// Which table each channel uses, plus one; zero where none has been made yet.
     table_of: Box<[u8; 256]>,
 }
@@ -167,6 +169,7 @@ impl Medium {
             seed,
             space,
             tables: Vec::new(),
+            gains: OnceLock::new(),
             table_of: Box::new([0; 256]),
         })
     }
@@ -242,7 +245,7 @@ impl Medium {
             self.table(self.profile.channel.0).mean[link],
         );
         let success = |gain: f64| rules.alone(whole(mean * gain), mode, octets);
-        self.profile.fading.average(success)
+        average_rising(self.gains(), success)
     }
 
     /// The probability that a frame from `tx`, alone on the air, makes the channel busy at `rx`.
@@ -255,14 +258,19 @@ impl Medium {
             return f64::from(mean == SENSED);
         }
         let rules = Rules::new(&self.profile);
-        self.profile
-            .fading
-            .average(|gain| f64::from(rules.sensed(whole(mean * gain))))
+        average_rising(self.gains(), |gain| {
+            f64::from(rules.sensed(whole(mean * gain)))
+        })
     }
 
     /// Whether powers are those of an antenna, not a matrix's symbols.
     pub(crate) fn powers_are_real(&self) -> bool {
         matches!(self.space, Space::Geometric { .. })
+    }
+
+    /// Equally likely gains of the fading law, made when first asked for.
+    fn gains(&self) -> &[f64] {
+        self.gains.get_or_init(|| self.profile.fading.grid())
     }
 
     fn link(&self, tx: usize, rx: usize) -> Option<usize> {

@@ -92,7 +92,10 @@ impl Rules {
         }
         let ratio = power as f64 / self.noise as f64;
         match self.judge {
-            Judge::Curves => libm::exp(self.ln_alone(ratio, mode, octets)),
+            Judge::Curves => match self.ln_alone(ratio, mode, octets) {
+                ln if ln > -1e-12 => 1.0,
+                ln => libm::exp(ln),
+            },
             Judge::Threshold(needed) => f64::from(ratio >= needed),
             Judge::Pairwise(_) | Judge::Overlap => 1.0,
         }

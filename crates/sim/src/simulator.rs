@@ -254,6 +254,9 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             return;
         };
         self.desks[node as usize].flying = NONE;
+        // A node that turns carrier sensing on when it has sent must hear of the channel as it is now.
+        let sense = self.air.rules.carrier_sense;
+        self.air.radios[node as usize].refresh(end, sense);
         self.radio_event(node, RadioEvent::Sent);
         self.drain(node);
         let desk = self.desks[node as usize];

@@ -78,14 +78,16 @@ fn prr_over_sinr_is_the_tables() {
         for (prr, sinr) in [0.1, 0.5, 0.9].into_iter().zip(sinrs) {
             let share = |sinr: f64| {
                 let power = Dbm(profile.noise.0 + 100.0 + sinr);
-                deliveries(
-                    pair(1.0, &profile),
-                    frames,
-                    octets,
-                    Mode::long(rate),
-                    Some(power),
-                )
-                .0
+                let medium = pair(1.0, &profile);
+                let (share, counters) =
+                    deliveries(medium, frames, octets, Mode::long(rate), Some(power));
+                let noise = counters.lost.of(Loss::Noise);
+                assert_eq!(
+                    noise,
+                    frames - counters.receptions,
+                    "nothing but noise is to blame"
+                );
+                share
             };
             let (below, above) = (share(sinr - 0.2), share(sinr + 0.2));
             let slack = spread(prr, frames);
