@@ -44,7 +44,7 @@ pub fn run(
     let from = Provenance::here(command, &plan.canonical);
     let plans = SYSTEMS.map(|variant| plan.carried_by(&ProtocolPlan::paper(variant)));
     let prepared = seeds::parallel(&seeds, threads, || !meter.stopped(), |&seed| {
-        prepare(&plan, seed, Depth::Slowest, meter)
+        prepare(&plan, plan.stage(seed)?, Depth::Slowest, meter)
     });
     let mut ready: Vec<Prepared> = Vec::new();
     for prepared in prepared.into_iter().flatten() {

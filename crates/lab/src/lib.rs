@@ -2,9 +2,11 @@
 pub mod compare;
 pub mod demo;
 pub mod doctor;
+pub mod figure;
 pub mod import;
 pub mod input;
 pub mod nearest;
+pub mod pacifier;
 pub mod plan;
 pub mod provenance;
 pub mod quantity;
@@ -14,4 +16,5 @@ pub mod scenario;
 pub mod session;
 pub mod statistics;
 pub mod store;
+pub mod svg;
 pub mod table;

@@ -161,9 +161,14 @@ impl<K: Kind> fmt::Display for Quantity<K> {
         let written = K::UNITS
             .iter()
             .filter(|(name, _)| !READ_ONLY.contains(name))
-            .map(|&(name, scale)| (format!("{} {name}", round(self.0 / scale)), scale))
-            .min_by(|a, b| (a.0.len(), b.1).partial_cmp(&(b.0.len(), a.1)).unwrap_or(Ordering::Equal));
-        f.write_str(&written.map_or_else(String::new, |(text, _)| text))
+            .map(|&(name, scale)| {
+                let value = round(self.0 / scale);
+                let text = format!("{value} {name}");
+                // Of two texts of one length, `500 kB` reads better than `0.5 MB`, and `1.5 kB` than `1500 B`.
+                (text.len(), value.abs() < 1.0, -scale, text)
+            })
+            .min_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+        f.write_str(&written.map_or_else(String::new, |(.., text)| text))
     }
 }
 
@@ -234,6 +239,7 @@ mod tests {
         assert_eq!(Time::parse("20 us").unwrap().to_string(), "20 us");
         assert_eq!(Time::new(600.0).to_string(), "600 s");
         assert_eq!(Size::new(1500.0).to_string(), "1.5 kB");
+        assert_eq!(Size::new(500_000.0).to_string(), "500 kB");
         assert_eq!(Size::new(0.0).to_string(), "0 B");
         assert_eq!(Length::new(1000.0).to_string(), "1 km");
     }

@@ -87,7 +87,7 @@ fn one(
     if let (Some(run), None) = (options.out.and_then(|folder| found(folder, from, seed)), pcap) {
         return Ok((run, Vec::new(), true));
     }
-    let prepared = prepare(plan, seed, Depth::Slowest, meter)?;
+    let prepared = prepare(plan, plan.stage(seed)?, Depth::Slowest, meter)?;
     let attempt = Attempt { plan, prepared: &prepared, copies: options.out.is_some(), pcap };
     let outcome = carry(attempt, meter)?;
     check(plan, &prepared, &outcome.run)?;

@@ -26,7 +26,12 @@ pub enum Ground {
         seed: Option<u64>,
     },
     /// Given.
-    Positions(Vec<Position>),
+    Positions {
+        /// Where the nodes stand.
+        places: Vec<Position>,
+        /// The seed of the shadowing whatever the run's seed.
+        seed: Option<u64>,
+    },
     /// Links instead of places.
     Measured(Matrix),
 }
@@ -65,7 +70,7 @@ impl Ground {
     pub fn nodes(&self) -> usize {
         match self {
             Ground::Generated { nodes, .. } => *nodes,
-            Ground::Positions(positions) => positions.len(),
+            Ground::Positions { places, .. } => places.len(),
             Ground::Measured(matrix) => matrix.prr.len(),
         }
     }
@@ -78,10 +83,10 @@ impl Ground {
         )
     }
 
-    /// The seed of the network in a run of this seed: it decides places, shadowing and who takes part.
+    /// The seed of the network in a run of this seed: it decides places and shadowing.
     pub fn seed(&self, run: u64) -> Seed {
         match self {
-            Ground::Generated { seed: Some(seed), .. } => Seed(*seed),
+            Ground::Generated { seed: Some(seed), .. } | Ground::Positions { seed: Some(seed), .. } => Seed(*seed),
             _ => Seed(run),
         }
     }
@@ -89,7 +94,7 @@ impl Ground {
     /// The places, unless links stand for them.
     pub fn positions(&self, run: u64) -> Option<Vec<Position>> {
         match self {
-            Ground::Positions(positions) => Some(positions.clone()),
+            Ground::Positions { places, .. } => Some(places.clone()),
             Ground::Measured(_) => None,
             Ground::Generated { nodes, rule, .. } => Some(rule.place(*nodes, self.seed(run))),
         }
@@ -145,7 +150,8 @@ pub fn plan(network: &Located<Network>, check: &Check<'_>) -> Result<Ground, Inp
         return generated(network, **generator, check);
     }
     if let Some(positions) = &network.positions {
-        return Ok(Ground::Positions(positions.iter().map(|[x, y]| Position::new(x.value(), y.value())).collect()));
+        let places = positions.iter().map(|[x, y]| Position::new(x.value(), y.value())).collect();
+        return Ok(Ground::Positions { places, seed: network.seed });
     }
     measured(network, check)
 }

@@ -97,7 +97,7 @@ impl Plan {
         let delivery = delivery(&medium, self);
         let mut transfers: Vec<TransferStage> = Vec::new();
         for (index, transfer) in self.transfers.iter().enumerate() {
-            let mut draw = self.ground.seed(seed).child(1 + index as u64).stream(Purpose::Topology);
+            let mut draw = Seed(seed).child(1 + index as u64).stream(Purpose::Topology);
             let taken = |node: usize| transfers.iter().any(|t| t.source == node || t.receivers.contains(&node));
             let source = match transfer.from {
                 Some(node) => node,

@@ -82,10 +82,11 @@ fn launch<R: Recorder>(
     let nodes = prepared.stage.medium.nodes();
     let stations = (0..nodes).map(|node| factory.station(node, 0)).collect::<Result<Vec<_>, _>>()?;
     let mut world = World::new(prepared.stage.medium.clone());
-    let places = plan.ground.positions(prepared.stage.seed);
+    let places = prepared.stage.medium.positions();
+    let places = (!places.is_empty()).then_some(places);
     let faults = plan.faults.iter();
     world.faults =
-        faults.map(|(at, fault)| (AirTime::ZERO + *at, fault.strike(places.as_deref()))).collect();
+        faults.map(|(at, fault)| (AirTime::ZERO + *at, fault.strike(places))).collect();
     let mut simulator = Simulator::new(world, stations, factory.seed, recorder).map_err(|e| defect(&e))?;
     let mut crew = Crew { config, unreachable: Vec::new(), forwarders: 0, notes: Vec::new() };
     for (index, transfer) in prepared.stage.transfers.iter().enumerate() {

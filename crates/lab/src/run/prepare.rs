@@ -25,9 +25,8 @@ pub struct Prepared {
     pub bounds: Vec<StageBound>,
 }
 
-/// Makes the network of a seed, computes its bounds and lets its nodes probe their links.
-pub fn prepare(plan: &Plan, seed: u64, depth: Depth, meter: &Meter) -> Result<Prepared, RunError> {
-    let stage = plan.stage(seed)?;
+/// Computes a stage's bounds and lets its nodes probe their links.
+pub fn prepare(plan: &Plan, stage: Stage, depth: Depth, meter: &Meter) -> Result<Prepared, RunError> {
     let bounds = stage.transfers.iter().map(|transfer| StageBound::of(plan, &stage, transfer, depth));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
     let links = match plan.protocol.knowledge {
