@@ -133,9 +133,13 @@ impl<C: Congestion> Socket<'_, C> {
             }
             high = high.later(piece.range.end);
         };
-        flight.acknowledge(ack, |piece| take(piece, true));
+        let cut = flight.acknowledge(ack, |piece| take(piece, true));
         for block in sorted.blocks.as_slice() {
             flight.sack(*block, |piece| take(piece, false));
+        }
+        if cut && matches!(self.recovery.phase, Phase::Fast | Phase::Loss) {
+            // Of a merged entry only the first segment was sent again; this is its rest.
+            self.mark_first_lost();
         }
         delivery
     }
@@ -151,7 +155,7 @@ impl<C: Congestion> Socket<'_, C> {
     fn take_progress(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
         self.send.consume(delivery.advanced);
         self.retries = 0;
-        self.rtt.progress();
+        self.backoff = 0;
         self.sample(now, segment, delivery);
         let past = self.flight.una().saturating_since(self.recovery.recover);
         if self.recovery.phase == Phase::Open && past > self.snd_wnd_max {
@@ -326,7 +330,7 @@ impl<C: Congestion> Socket<'_, C> {
         if self.timers.runs(Timer::Persist) && self.snd_wnd > 0 {
             // The window may be open: the next poll tries, and waits anew if it must.
             self.timers.stop(Timer::Persist);
-            self.rtt.progress();
+            self.backoff = 0;
         }
         if self.recovery.phase == Phase::Open && self.flight.any(SACKED) {
             self.timers.stop(Timer::Probe);

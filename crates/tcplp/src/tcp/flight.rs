@@ -192,9 +192,10 @@ impl<'a> Flight<'a> {
         false
     }
 
-    /// Everything before `una` is acknowledged: takes those entries out and hands each to `report`.
-    pub fn acknowledge(&mut self, una: Seq, mut report: impl FnMut(Piece)) {
-        let mut gone = 0;
+    /// Everything before `una` is acknowledged: takes those entries out and hands each to `report`. Returns whether
+    /// the rest of an entry is left that was sent more than once.
+    pub fn acknowledge(&mut self, una: Seq, mut report: impl FnMut(Piece)) -> bool {
+        let (mut gone, mut cut) = (0, false);
         for piece in self.pieces() {
             if piece.range.end.at_or_before(una) {
                 gone += 1;
@@ -202,6 +203,7 @@ impl<'a> Flight<'a> {
             } else {
                 let done = Range::new(piece.range.start, una);
                 if !done.is_empty() {
+                    cut = piece.is(RETRANSMITTED);
                     report(Piece {
                         range: done,
                         ..piece
@@ -216,6 +218,7 @@ impl<'a> Flight<'a> {
         }
         self.count = (count - gone) as u16;
         self.una = una;
+        cut
     }
 
     /// Marks the entries inside `block` as SACKed and hands those that are new to `report`. An entry of which only

@@ -92,7 +92,7 @@ impl<C: Congestion> Socket<'_, C> {
             srtt: span(self.rtt.smoothed()),
             rttvar: span(self.rtt.deviation()),
             min_rtt: span(self.rtt.min()),
-            backoff: self.rtt.backoff(),
+            backoff: self.backoff,
             reordering: self.rack.reordering(),
             sack: self.bits.has(bits::SACK),
             timestamps: self.bits.has(bits::TIMESTAMPS),

@@ -92,7 +92,6 @@ impl<C: Congestion> Socket<'_, C> {
         if let (true, Some(timestamps)) =
             (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
             && segment.seq.at_or_before(self.last_ack)
-            && !wraps_before(timestamps.value, self.ts_recent)
         {
             self.note_timestamp(now, timestamps.value);
         }
@@ -455,6 +454,10 @@ impl<C: Congestion> Socket<'_, C> {
         }
         let fits = payload.len().min(room as usize);
         let fin = segment.flags.has(Flags::FIN) && fits == payload.len();
+        if fits < payload.len() {
+            // The peer sent more than it may: it should hear what was taken.
+            self.bits.set(bits::ACK_NOW);
+        }
         (payload.get(..fits).unwrap_or_default(), start, fin)
     }
 

@@ -412,7 +412,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// The retransmission timeout with back-off; at least 3 s if the SYN was lost and nothing is known of the path
     /// (RFC 6298 5.7).
     pub(super) fn timeout(&self) -> Duration {
-        let timeout = self.rtt.timeout(self.config);
+        let timeout = self.rtt.timeout(self.config, self.backoff);
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         match self.rtt.smoothed() == 0 && !opening && self.bits.has(bits::SYN_RETRANSMITTED) {
             true => timeout.max(Duration::from_secs(3)),
@@ -570,7 +570,7 @@ impl<C: Congestion> Socket<'_, C> {
             return;
         }
         self.retries = self.retries.saturating_add(1);
-        self.rtt.back_off();
+        self.backoff = self.backoff.saturating_add(1);
         self.bits.set(bits::PERSIST_NOW);
         let wait = self.timeout().min(self.config.persist_max);
         self.timers.start(Timer::Persist, now + wait);

@@ -228,7 +228,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         self.retries = self.retries.saturating_add(1);
         self.counters.timeouts = self.counters.timeouts.saturating_add(1);
-        self.rtt.back_off();
+        self.backoff = self.backoff.saturating_add(1);
         self.timers.start(Timer::Retransmit, now + self.timeout());
         if opening {
             self.bits.set(bits::SYN_NOW | bits::SYN_RETRANSMITTED);

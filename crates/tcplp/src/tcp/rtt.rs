@@ -14,8 +14,6 @@ pub struct Rtt {
     var4: u32,
     /// Smallest sample, µs.
     min: u32,
-    /// Timeouts since the last progress: each doubles the timeout (RFC 6298 5.5).
-    backoff: u8,
 }
 
 /// Samples above this many µs count as this: eight times the value must fit in 32 bits.
@@ -60,26 +58,10 @@ impl Rtt {
         self.min
     }
 
-    /// Timeouts since the last progress.
-    pub fn backoff(&self) -> u8 {
-        self.backoff
-    }
-
-    /// A timeout came: the next one takes twice as long.
-    pub fn back_off(&mut self) {
-        self.backoff = self.backoff.saturating_add(1);
-    }
-
-    /// Something was acknowledged: the back-off is over. (RFC 6298 5.7 would keep it until a new sample; on a lossy
-    /// link that may never come, and the timeout would stay at its maximum.)
-    pub fn progress(&mut self) {
-        self.backoff = 0;
-    }
-
-    /// The retransmission timeout, without and with back-off.
-    pub fn timeout(&self, config: &Config) -> Duration {
+    /// The retransmission timeout, doubled for each of `backoff` timeouts since the last progress (RFC 6298 5.5).
+    pub fn timeout(&self, config: &Config, backoff: u8) -> Duration {
         let base = self.base_timeout(config);
-        base.max_pow2(self.backoff, config.rto_max)
+        base.max_pow2(backoff, config.rto_max)
     }
 
     /// The retransmission timeout without back-off (RFC 6298 2.3, 2.4).
@@ -132,10 +114,10 @@ mod tests {
     #[test]
     fn the_first_sample_gives_three_times_itself() {
         let mut rtt = Rtt::default();
-        assert_eq!(rtt.timeout(&CONFIG), Duration::from_secs(1));
+        assert_eq!(rtt.timeout(&CONFIG, 0), Duration::from_secs(1));
         rtt.sample(100_000);
         assert_eq!((rtt.smoothed(), rtt.deviation()), (100_000, 50_000));
-        assert_eq!(rtt.timeout(&CONFIG), Duration::from_millis(300));
+        assert_eq!(rtt.timeout(&CONFIG, 0), Duration::from_millis(300));
     }
 
     /// RFC 6298 2.3 with exact numbers: 100 ms, then 180 ms: SRTT 110, RTTVAR 57.5, RTO 340 ms.
@@ -145,19 +127,16 @@ mod tests {
         rtt.sample(100_000);
         rtt.sample(180_000);
         assert_eq!((rtt.smoothed(), rtt.deviation()), (110_000, 57_500));
-        assert_eq!(rtt.timeout(&CONFIG), Duration::from_millis(340));
+        assert_eq!(rtt.timeout(&CONFIG, 0), Duration::from_millis(340));
     }
 
     #[test]
-    fn back_off_doubles_to_the_maximum_and_ends_with_progress() {
+    fn back_off_doubles_to_the_maximum() {
         let mut rtt = Rtt::default();
         rtt.sample(100_000);
-        rtt.back_off();
-        assert_eq!(rtt.timeout(&CONFIG), Duration::from_millis(600));
-        (0..255).for_each(|_| rtt.back_off());
-        assert_eq!(rtt.timeout(&CONFIG), Duration::from_secs(60));
-        rtt.progress();
-        assert_eq!(rtt.timeout(&CONFIG), Duration::from_millis(300));
+        assert_eq!(rtt.timeout(&CONFIG, 1), Duration::from_millis(600));
+        assert_eq!(rtt.timeout(&CONFIG, 255), Duration::from_secs(60));
+        assert_eq!(rtt.timeout(&CONFIG, 0), Duration::from_millis(300));
     }
 
     #[test]
@@ -166,6 +145,6 @@ mod tests {
         (0..100).for_each(|_| rtt.sample(u32::MAX));
         (0..100).for_each(|_| rtt.sample(0));
         (0..100).for_each(|n| rtt.sample(u32::MAX * (n % 2)));
-        assert_eq!(rtt.timeout(&CONFIG), Duration::from_secs(60));
+        assert_eq!(rtt.timeout(&CONFIG, 0), Duration::from_secs(60));
     }
 }

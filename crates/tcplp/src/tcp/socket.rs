@@ -186,6 +186,9 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     pub(super) rcv_scale: u8,
     /// Timeouts or probes in a row without an answer.
     pub(super) retries: u8,
+    /// Timeouts since the last progress: each doubles the next. Progress ends the back-off. (RFC 6298 5.7 would keep
+    /// it until a new sample; on a lossy link that may never come, and the timeout would stay at its maximum.)
+    pub(super) backoff: u8,
     pub(super) state: State,
     pub(super) failure: Option<Failure>,
     pub(super) counters: Counters,
@@ -259,6 +262,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
             snd_scale: 0,
             rcv_scale: 0,
             retries: 0,
+            backoff: 0,
             state: State::Closed,
             failure: None,
             counters: Counters::default(),
@@ -323,7 +327,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.ts_offset = secret.timestamp_offset(&flow);
         self.mss = self.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
-        (self.challenges, self.retries) = (0, 0);
+        (self.challenges, self.retries, self.backoff) = (0, 0, 0);
         self.snd_scale = 0;
         self.rcv_scale = self.scale_wanted();
         self.failure = None;
@@ -392,7 +396,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         if let Some(window) = self.congestion.initial_window() {
             self.window.cwnd = window;
         }
-        self.rtt.progress();
+        self.backoff = 0;
         self.retries = 0;
     }
 

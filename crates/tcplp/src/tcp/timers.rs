@@ -66,10 +66,34 @@ impl Timer {
     }
 }
 
+/// A deadline in six octets: units of 2^14 ns (16 µs), rounded up, for clocks of up to 146 years. All ones: none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Deadline([u8; 6]);
+
+impl Deadline {
+    const NEVER: Deadline = Deadline([0xff; 6]);
+    const SHIFT: u32 = 14;
+
+    fn at(instant: Instant) -> Deadline {
+        let units = instant.nanos().div_ceil(1 << Deadline::SHIFT);
+        let [a, b, c, d, e, f, high @ ..] = units.to_le_bytes();
+        match high {
+            [0, 0] => Deadline([a, b, c, d, e, f]),
+            _ => Deadline::NEVER,
+        }
+    }
+
+    fn instant(self) -> Option<Instant> {
+        let [a, b, c, d, e, f] = self.0;
+        let units = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
+        (self != Deadline::NEVER).then(|| Instant::from_nanos(units << Deadline::SHIFT))
+    }
+}
+
 /// The deadlines.
 #[derive(Clone, Copy, Debug)]
 pub struct Timers {
-    at: [Instant; Timer::SLOTS],
+    at: [Deadline; Timer::SLOTS],
     /// For each slot, which of its two timers runs.
     second: u8,
 }
@@ -77,7 +101,7 @@ pub struct Timers {
 impl Default for Timers {
     fn default() -> Timers {
         Timers {
-            at: [Instant::MAX; Timer::SLOTS],
+            at: [Deadline::NEVER; Timer::SLOTS],
             second: 0,
         }
     }
@@ -87,7 +111,7 @@ impl Timers {
     /// Starts a timer, or starts it anew. A timer in the same slot stops.
     pub fn start(&mut self, timer: Timer, at: Instant) {
         if let Some(slot) = self.at.get_mut(timer.slot()) {
-            *slot = at;
+            *slot = Deadline::at(at);
         }
         let bit = 1 << timer.slot();
         self.second = self.second & !bit | if timer.second() { bit } else { 0 };
@@ -98,7 +122,7 @@ impl Timers {
         if self.runs(timer)
             && let Some(slot) = self.at.get_mut(timer.slot())
         {
-            *slot = Instant::MAX;
+            *slot = Deadline::NEVER;
         }
     }
 
@@ -111,7 +135,7 @@ impl Timers {
     pub fn deadline(&self, timer: Timer) -> Option<Instant> {
         let second = self.second & 1 << timer.slot() != 0;
         let at = self.at.get(timer.slot()).copied();
-        at.filter(|&at| at != Instant::MAX && second == timer.second())
+        at.filter(|_| second == timer.second())?.instant()
     }
 
     /// Whether a timer runs.
@@ -146,12 +170,24 @@ mod tests {
         let mut timers = Timers::default();
         assert_eq!(timers.next(), None);
         timers.start(Timer::Retransmit, Instant::from_millis(5));
-        timers.start(Timer::Persist, Instant::from_millis(7));
+        timers.start(Timer::Persist, Instant::from_nanos(7_000_000 - 1));
         timers.stop(Timer::Retransmit);
         assert_eq!(timers.next().map(|wake| wake.why), Some("window probe"));
         assert_eq!(timers.expire(Instant::from_millis(6)), None);
-        assert_eq!(timers.expire(Instant::from_millis(7)), Some(Timer::Persist));
+        let late = timers.deadline(Timer::Persist).map(Instant::nanos);
+        assert!(late.is_some_and(|at| (6_999_999..7_016_384).contains(&at)));
+        assert_eq!(timers.expire(Instant::from_millis(8)), Some(Timer::Persist));
         assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn deadlines_reach_a_hundred_years_and_never_come_early() {
+        let year = 31_557_600_000_000_000;
+        for nanos in [0, 1, 16_383, 16_384, 56 * year + 12_345, 140 * year] {
+            let at = Deadline::at(Instant::from_nanos(nanos)).instant();
+            assert!(at.is_some_and(|at| (nanos..nanos + 16_384).contains(&at.nanos())));
+        }
+        assert_eq!(Deadline::at(Instant::MAX).instant(), None);
     }
 
     #[test]

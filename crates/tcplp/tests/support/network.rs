@@ -92,7 +92,11 @@ impl Network {
         if self.verbose {
             let segment = super::ip::parse(packet).map(|packet| packet.segment);
             if let Some(Ok(segment)) = segment.map(chappe_tcplp::tcp::Segment::parse) {
-                println!("{} {from} {segment} {:?}", self.now, segment.options.sack.as_slice());
+                println!(
+                    "{} {from} {segment} {:?}",
+                    self.now,
+                    segment.options.sack.as_slice()
+                );
             }
         }
         self.packets += 1;
