@@ -52,6 +52,8 @@ pub(crate) struct Bits {
     /// Bits in a nanosecond, such that the sum over the frame is exact.
     pub(crate) header_density: f64,
     pub(crate) payload_density: f64,
+    /// From this ratio up nothing is lost in the header.
+    pub(crate) perfect_header: f64,
     /// From this ratio up nothing is lost in either part.
     pub(crate) perfect: f64,
 }
@@ -67,6 +69,7 @@ impl Bits {
             header_rate,
             header_density: header_bits / header_nanos(mode) as f64,
             payload_density: octets as f64 * 8.0 / span as f64,
+            perfect_header: curves.of(header_rate).perfect,
             perfect: curves
                 .of(mode.rate)
                 .perfect

@@ -258,9 +258,7 @@ impl Medium {
             return f64::from(mean == SENSED);
         }
         let rules = Rules::new(&self.profile);
-        average_rising(self.gains(), |gain| {
-            f64::from(rules.sensed(whole(mean * gain)))
-        })
+        average_rising(self.gains(), |gain| rules.sensed(whole(mean * gain)))
     }
 
     /// Whether powers are those of an antenna, not a matrix's symbols.

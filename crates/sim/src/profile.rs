@@ -60,7 +60,8 @@ pub struct Profile {
     pub rejection: Vec<Db>,
 }
 
-/// What a receiver needs to find a preamble and begin to receive.
+/// What a receiver needs to find a preamble and begin to receive. Under [`Rule::ErrorCurves`] it also needs the PHY
+/// header: a receiver does not stay with a frame whose header noise destroys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lock {
     /// Signal over noise and interference.

@@ -54,7 +54,37 @@ impl Air {
         if !self.rules.locks(power, before) || measured && before != 0 {
             return self.lose(recorder, slot, node, at, at, power, Loss::Collision);
         }
-        radio.lock(slot, power, at, before != 0);
+        if let Some(why) = self.header_lost(slot, node, power, before) {
+            return self.lose(recorder, slot, node, at, at, power, why);
+        }
+        self.radios[node as usize].lock(slot, power, at, before != 0);
+    }
+
+    /// Whether a frame's PHY header will be lost in the noise and interference that are there when it begins: the
+    /// radio then does not stay with the frame. The draw is the one that decides over the whole frame, which needs
+    /// its header, so no probability changes; only a header whose interference ends within it is judged a
+    /// little too hard.
+    fn header_lost(&self, slot: u32, node: u32, power: u64, before: u64) -> Option<Loss> {
+        if self.rules.judge != Judge::Curves {
+            return None;
+        }
+        let frame = self.frames.get(slot);
+        let others = self.rules.noise.wrapping_add(before) as f64;
+        if power as f64 >= frame.bits.perfect_header * others {
+            return None;
+        }
+        let draw = self.reception.fraction_at(draw_position(frame, node));
+        let lost = |others: f64| {
+            !survives(
+                draw,
+                self.rules.ln_header(power as f64 / others, frame.mode),
+            )
+        };
+        match (lost(others), lost(self.rules.noise as f64)) {
+            (true, true) => Some(Loss::Noise),
+            (true, false) => Some(Loss::Collision),
+            (false, _) => None,
+        }
     }
 
     /// A signal reaches a radio that cannot lock on to it: it counts as energy, and disturbs.

@@ -1,6 +1,6 @@
 //! A profile made ready for the hot path: thresholds as whole zeptowatts and plain ratios.
 
-use chappe_core::{Db, Dbm, Mode};
+use chappe_core::{Db, Dbm, Mode, Rate};
 
 use crate::error_curve::{ErrorCurves, header};
 use crate::power::MILLIWATT;
@@ -103,14 +103,33 @@ impl Rules {
 
     /// The logarithm of the probability that header and payload survive at one ratio throughout.
     pub(crate) fn ln_alone(&self, ratio: f64, mode: Mode, octets: usize) -> f64 {
-        let (header_bits, header_rate) = header(mode);
         let payload = octets as f64 * 8.0 * self.curves.of(mode.rate).ln_success(ratio);
-        payload + header_bits * self.curves.of(header_rate).ln_success(ratio)
+        payload + self.ln_header(ratio, mode)
     }
 
-    /// The probability that a frame arriving with this power, alone on the air, makes the channel busy.
-    pub(crate) fn sensed(&self, power: u64) -> bool {
-        power >= self.vanish && (power >= self.carrier_sense || self.locks(power, 0))
+    /// The logarithm of the probability that the PHY header survives at one ratio throughout.
+    pub(crate) fn ln_header(&self, ratio: f64, mode: Mode) -> f64 {
+        let (header_bits, header_rate) = header(mode);
+        header_bits * self.curves.of(header_rate).ln_success(ratio)
+    }
+
+    /// The probability that a frame arriving with this power, alone on the air, makes the channel busy: by its energy,
+    /// or because its header (with the long preamble) survives and it is received.
+    pub(crate) fn sensed(&self, power: u64) -> f64 {
+        if power < self.vanish {
+            return 0.0;
+        }
+        if power >= self.carrier_sense {
+            return 1.0;
+        }
+        match self.judge {
+            _ if !self.locks(power, 0) => 0.0,
+            Judge::Curves => {
+                let ratio = power as f64 / self.noise as f64;
+                libm::exp(self.ln_header(ratio, Mode::long(Rate::Dsss1)))
+            }
+            _ => 1.0,
+        }
     }
 }
 

@@ -96,6 +96,37 @@ fn ns3_captures_in_its_window() {
     }
 }
 
+/// Goal: a receiver stays with a frame only if its PHY header survives. Method: frames at -7 dB, whose preamble is
+/// found and whose payload is hopeless; those that the node is told of are those whose 48 header bits at 1 Mbit/s
+/// survived, (1 - exp(-22 SINR) / 2)^48 by the DBPSK formula; all of them are lost to noise.
+#[test]
+fn receivers_stay_only_with_frames_whose_header_survives() {
+    let profile = Profile {
+        fading: Fading::None,
+        ..Profile::chappe_physical()
+    };
+    let medium = Medium::geometric(&topology::line(2, 50.0), &profile, Seed(1)).unwrap();
+    let loss = profile.power.0 - medium.mean_power(0, 1).0;
+    let power = Some(Dbm(profile.noise.0 - 7.0 + loss));
+    let (mode, frames) = (Mode::long(Rate::Dsss1), 2000);
+    let send = |probe: Probe, frame| probe.send_at(1000 + 5000 * frame, mode, &[1; 496], power);
+    let nodes = vec![
+        Box::new((0..frames).fold(Probe::default(), send)),
+        Box::new(Probe::default()),
+    ];
+    let mut simulator = Simulator::new(World::new(medium), nodes, Seed(1), ()).unwrap();
+    simulator.run_until(AirTime::from_secs(11));
+    assert_eq!(simulator.counters().lost.of(Loss::Noise), frames);
+    let sinr = 10f64.powf(-0.7);
+    let header = (1.0 - 0.5 * (-22.0 * sinr).exp()).powi(48);
+    let stayed = simulator.node(1).failed() as f64 / frames as f64;
+    let deviation = (header * (1.0 - header) / frames as f64).sqrt();
+    assert!(
+        (stayed - header).abs() < 5.0 * deviation,
+        "{stayed} {header}"
+    );
+}
+
 /// 10 dB over noise and frame takes the receiver at any time; less than 10 dB under kills.
 #[test]
 fn glomosim_captures_at_any_time() {
