@@ -267,11 +267,17 @@ impl Claim {
             (true, false) => "holds      ",
             (false, false) => "does not   ",
         };
-        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-        let paper = self.paper.map_or_else(|| "-".into(), digits);
-        let ours = with_interval(self.ours, self.ci95);
-        let count = if self.unit.is_empty() { format!(" of {}", self.n) } else { format!("{unit} (n={})", self.n) };
-        format!("  {mark}{}: paper {paper}{unit}, ours {ours}{count}\n", self.text)
+        let unit = match self.unit {
+            "" => String::new(),
+            "times" => " x".into(),
+            unit => format!(" {unit}"),
+        };
+        let counted = self.unit.is_empty();
+        let number = |value: f64| if counted { format!("{value:.0}") } else { digits(value) };
+        let paper = self.paper.map_or_else(String::new, |paper| format!("paper {}{unit}, ", number(paper)));
+        let ours = if counted { number(self.ours) } else { with_interval(self.ours, self.ci95) };
+        let count = if counted { format!(" of {}", self.n) } else { format!("{unit} (n={})", self.n) };
+        format!("  {mark}{}: {paper}ours {ours}{count}\n", self.text)
     }
 }
 
@@ -310,6 +316,6 @@ mod tests {
         assert_eq!(json["points"][2]["ours"]["n"], 2);
         assert_eq!(json["claim"][0]["holds"], true);
         assert_eq!(figure().csv().lines().count(), 4);
-        assert!(figure().text(80, false).contains("holds      better: paper 8.00, ours 2.00 of 2"));
+        assert!(figure().text(80, false).contains("holds      better: paper 8, ours 2 of 2"));
     }
 }

@@ -2,6 +2,7 @@
 pub mod compare;
 pub mod demo;
 pub mod doctor;
+pub mod draw;
 pub mod figure;
 pub mod import;
 pub mod input;
@@ -16,5 +17,5 @@ pub mod scenario;
 pub mod session;
 pub mod statistics;
 pub mod store;
-pub mod svg;
+
 pub mod table;

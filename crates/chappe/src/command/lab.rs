@@ -115,7 +115,7 @@ fn closing(made: &Made, options: &Lab) -> String {
 
 fn draw(folder: &Path, figures: &[Figure]) -> Result<(), Failure> {
     for figure in figures {
-        for (extension, text) in [("svg", chappe_lab::svg::draw(figure)), ("csv", figure.csv())] {
+        for (extension, text) in [("svg", chappe_lab::draw::draw(figure)), ("csv", figure.csv())] {
             let path = folder.join(format!("{}.{extension}", figure.id));
             write_whole(&path, |file| file.write_all(text.as_bytes()))?;
         }
