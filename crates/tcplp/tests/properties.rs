@@ -177,7 +177,7 @@ fn start_near_wrap(network: &mut Network, random: &mut Stream) {
         Endpoint::new(address(1), 50_000),
         Endpoint::new(address(2), PORT),
     );
-    let secret: Secret = network.hosts[0].secret;
+    let secret: Secret = network.hosts[0].local.secret;
     let now = match random.below(6) {
         0 => {
             let first = secret.initial_sequence_number(Instant::ZERO, &flow).bits();
@@ -434,7 +434,10 @@ fn ipv4_connections_have_their_own_default_segment_size() {
     let v4 = |last| IpAddr::from([192, 0, 2, last]);
     let flow = Flow::new(Endpoint::new(v4(1), 1), Endpoint::new(v4(2), 2));
     let mut host = Host::new(1, Config::STANDARD, Sizes::default(), Any::default());
-    host.address = v4(1);
+    host.local = Box::leak(Box::new(chappe_tcplp::tcp::Local {
+        address: v4(1),
+        ..*host.local
+    }));
     let index = host.connect(Instant::from_millis(1), 1, flow.remote);
     let socket = &mut host.sockets[index];
     let mut buffer = [0; 100];

@@ -65,7 +65,7 @@ impl<C: Congestion> Socket<'_, C> {
         let delivery = self.deliver(now, segment, ack, sorted);
         if delivery.advanced > 0 {
             self.take_progress(now, segment, &delivery);
-        } else if self.flight.is_empty() || self.snd_wnd == 0 {
+        } else if self.flight.is_empty() || self.snd_wnd() == 0 {
             // The peer answers, though it takes nothing: that is no reason to give up.
             self.retries = 0;
         }
@@ -158,7 +158,7 @@ impl<C: Congestion> Socket<'_, C> {
         self.backoff = 0;
         self.sample(now, segment, delivery);
         let past = self.flight.una().saturating_since(self.recovery.recover);
-        if self.recovery.phase == Phase::Open && past > self.snd_wnd_max {
+        if self.recovery.phase == Phase::Open && past > self.snd_wnd_max() {
             // A D-SACK this late is about something else.
             self.bits.clear(bits::UNDO);
         }
@@ -184,10 +184,8 @@ impl<C: Congestion> Socket<'_, C> {
         if !newer || segment.ack.before(self.flight.una()) {
             return false;
         }
-        let window = u32::from(segment.window) << self.snd_scale;
-        let moved = window != self.snd_wnd;
-        self.snd_wnd = window;
-        self.snd_wnd_max = self.snd_wnd_max.max(window);
+        let moved = segment.window != self.window_field;
+        self.note_window(segment.window);
         self.snd_wl1 = segment.seq;
         moved
     }
@@ -327,7 +325,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.timers.start(Timer::Retransmit, now + self.timeout());
             self.schedule_probe(now);
         }
-        if self.timers.runs(Timer::Persist) && self.snd_wnd > 0 {
+        if self.timers.runs(Timer::Persist) && self.snd_wnd() > 0 {
             // The window may be open: the next poll tries, and waits anew if it must.
             self.timers.stop(Timer::Persist);
             self.backoff = 0;
@@ -347,7 +345,7 @@ impl<C: Congestion> Socket<'_, C> {
                 self.state = State::FinWait2;
                 if self.bits.has(bits::DEAF) {
                     self.timers
-                        .start(Timer::Linger, now + self.config.fin_wait_2);
+                        .start(Timer::Linger, now + self.local.config.fin_wait_2);
                 }
             }
             State::Closing => self.enter_time_wait(now),

@@ -1,4 +1,4 @@
-//! The yes-or-no facts of a connection, one bit each.
+//! The yes-or-no facts of a connection, one bit each, and two small numbers in the bits above them.
 
 /// A set of facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,17 @@ impl Bits {
         if on { self.set(bits) } else { self.clear(bits) }
     }
 
+    /// The small number at `place`.
+    pub fn number(self, place: Place) -> u8 {
+        (self.0 >> place.shift) as u8 & place.max
+    }
+
+    /// Sets the small number at `place`.
+    pub fn set_number(&mut self, place: Place, number: u8) {
+        self.clear(u32::from(place.max) << place.shift);
+        self.set(u32::from(number.min(place.max)) << place.shift);
+    }
+
     /// Takes the bits out; whether one of them was set.
     pub fn take(&mut self, bits: u32) -> bool {
         let had = self.has(bits);
@@ -28,6 +39,18 @@ impl Bits {
         had
     }
 }
+
+/// Where a small number stands: how far up, and its largest value, all ones.
+#[derive(Clone, Copy)]
+pub struct Place {
+    shift: u32,
+    max: u8,
+}
+
+/// Why the connection ended; 0 if it did not, or in order.
+pub const FAILURE: Place = Place { shift: 25, max: 7 };
+/// The shift of the peer's windows, 0 to 14.
+pub const SCALE: Place = Place { shift: 28, max: 15 };
 
 // Negotiated on the SYN.
 

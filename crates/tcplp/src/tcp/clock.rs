@@ -21,6 +21,11 @@ impl Stamp {
         if span as i32 >= 0 { span } else { 0 }
     }
 
+    /// The stamp in units of 2^14 µs (16 ms), modulo 2^16.
+    pub fn coarse(self) -> u16 {
+        (self.0 >> 14) as u16
+    }
+
     /// Whether this moment comes after `other`.
     pub fn after(self, other: Stamp) -> bool {
         (other.0.wrapping_sub(self.0) as i32) < 0

@@ -1,6 +1,21 @@
 //! Parameters of a connection: default, unit, and where each number comes from.
 
+use core::net::IpAddr;
+
 use chappe_core::Duration;
+
+use super::isn::Secret;
+
+/// This end: what all sockets of one address share. A host with several addresses has one of these for each.
+#[derive(Clone, Copy, Debug)]
+pub struct Local {
+    /// The address that segments come from and go to.
+    pub address: IpAddr,
+    /// What initial sequence numbers are made of.
+    pub secret: Secret,
+    /// How connections behave.
+    pub config: Config,
+}
 
 /// What a connection may do and how patient it is. One value may serve many sockets.
 ///
@@ -45,7 +60,7 @@ pub struct Config {
     /// 200 ms.
     pub probe_ack_delay: Duration,
     /// Challenge ACKs, and other answers to unacceptable segments without data, that one socket sends in any 5 s
-    /// (RFC 5961 7). Per socket, so that one connection's budget says nothing about another's. Default 10.
+    /// (RFC 5961 7). Per socket, so that one connection's budget says nothing about another's. At most 15; default 10.
     pub challenge_acks: u8,
     /// Hold small segments while data is in flight (Nagle; RFC 9293 3.7.4). Default on.
     pub nagle: bool,

@@ -81,7 +81,7 @@ impl<C: Congestion> Socket<'_, C> {
             sacked: self.flight.sum(|piece| piece.is(SACKED)),
             lost: self.flight.sum(|piece| piece.is(LOST)),
             retransmitted: self.flight.sum(|piece| piece.is(RETRANSMITTED)),
-            send_window: self.snd_wnd,
+            send_window: self.snd_wnd(),
             receive_window: self.rcv_adv.saturating_since(self.rcv_nxt),
             unacknowledged: self.send.len(),
             send_mss: self.segment_size(),

@@ -79,7 +79,7 @@ impl<C: Congestion> Socket<'_, C> {
             true => &stripped,
             false => segment,
         };
-        if self.config.header_prediction && self.predicted(now, segment, ecn) {
+        if self.local.config.header_prediction && self.predicted(now, segment, ecn) {
             return Verdict::Done;
         }
         if self.state == State::TimeWait && self.is_new_incarnation(segment) {
@@ -116,8 +116,7 @@ impl<C: Congestion> Socket<'_, C> {
             if !segment.ack.after(self.flight.una()) || segment.ack.after(self.snd_nxt) {
                 return Verdict::Refuse;
             }
-            self.snd_wnd = u32::from(segment.window) << self.snd_scale;
-            self.snd_wnd_max = self.snd_wnd_max.max(self.snd_wnd);
+            self.note_window(segment.window);
             self.snd_wl1 = segment.seq;
             self.syn_acknowledged(now, segment);
             self.establish();
@@ -141,8 +140,8 @@ impl<C: Congestion> Socket<'_, C> {
         let plain = segment.flags.without(Flags::PSH) == Flags::ACK
             && self.state == State::Established
             && segment.seq == self.rcv_nxt
-            && u32::from(segment.window) << self.snd_scale == self.snd_wnd
-            && self.snd_wnd > 0
+            && segment.window == self.window_field
+            && segment.window > 0
             && ecn != Ecn::Marked
             && segment.options.sack.as_slice().is_empty()
             && !self.timers.runs(Timer::Persist)
@@ -314,7 +313,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) {
             self.timers
-                .start(Timer::Linger, now + self.config.time_wait);
+                .start(Timer::Linger, now + self.local.config.time_wait);
         }
         Verdict::Done
     }
@@ -325,7 +324,7 @@ impl<C: Congestion> Socket<'_, C> {
         let old = Range::new(segment.seq, end.earlier(self.rcv_nxt));
         // Only what lies within a window's reach was really received before.
         if !old.is_empty() && self.rcv_nxt.since(old.start) <= WINDOW_MAX {
-            self.duplicate = old;
+            self.report_duplicate(old);
         }
     }
 
@@ -348,7 +347,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// RFC 5961 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT.
     fn ack_acceptable(&self, ack: Seq) -> bool {
         let probed = u32::from(self.bits.has(bits::PROBED_WINDOW));
-        let oldest = self.flight.una().back(self.snd_wnd_max);
+        let oldest = self.flight.una().back(self.snd_wnd_max());
         ack.at_or_before(self.snd_nxt + probed) && ack.at_or_after(oldest)
     }
 
@@ -360,12 +359,13 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     fn spend_challenge(&mut self, now: Instant) -> bool {
-        let tick = (now.nanos() >> 30) as u16;
-        if tick.wrapping_sub(self.challenge_at) >= 5 {
-            (self.challenge_at, self.challenges) = (tick, 0);
+        let tick = (now.nanos() >> 30) as u16 & 0xfff;
+        let since = self.challenges >> 4;
+        if tick.wrapping_sub(since) & 0xfff >= 5 {
+            self.challenges = tick << 4;
         }
-        let left = self.challenges < self.config.challenge_acks;
-        self.challenges = self.challenges.saturating_add(u8::from(left));
+        let left = self.challenges & 0xf < u16::from(self.local.config.challenge_acks.min(15));
+        self.challenges += u16::from(left);
         left
     }
 
@@ -375,7 +375,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// The peer lives: keep-alive starts anew.
     fn touch(&mut self, now: Instant) {
-        if let Some(keep_alive) = self.config.keep_alive
+        if let Some(keep_alive) = self.local.config.keep_alive
             && !self.timers.runs(Timer::Linger)
         {
             self.timers.start(Timer::KeepAlive, now + keep_alive.idle);
@@ -393,7 +393,7 @@ impl<C: Congestion> Socket<'_, C> {
             }
             false => syn.flags.has(both),
         };
-        self.bits.put(bits::ECN, self.config.ecn && agreed);
+        self.bits.put(bits::ECN, self.local.config.ecn && agreed);
     }
 
     /// A mark is echoed on every acknowledgement until the peer says that it has reduced (RFC 3168 6.1.3).
@@ -426,9 +426,9 @@ impl<C: Congestion> Socket<'_, C> {
             let inserted = self.receive.insert(self.rcv_nxt, start, payload);
             self.rcv_nxt = self.rcv_nxt + inserted.advanced;
             if !inserted.duplicate.is_empty() {
-                self.duplicate = inserted.duplicate;
+                self.report_duplicate(inserted.duplicate);
             }
-            if inserted.gap || inserted.advanced == 0 || !self.duplicate.is_empty() {
+            if inserted.gap || inserted.advanced == 0 || self.duplicate_len > 0 {
                 self.bits.set(bits::ACK_NOW);
             }
             self.delay_ack(now, payload.len() as u32);
@@ -492,7 +492,7 @@ impl<C: Congestion> Socket<'_, C> {
         self.bits.clear(bits::PENDING);
         self.bits.put(bits::ACK_NOW, ack);
         self.timers
-            .start(Timer::Linger, now + self.config.time_wait);
+            .start(Timer::Linger, now + self.local.config.time_wait);
     }
 
     /// New data came in order or not: acknowledges at once if enough is due, or starts the wait for company.
@@ -500,12 +500,12 @@ impl<C: Congestion> Socket<'_, C> {
         let size = u32::from(self.rcv_mss).max(len.min(u32::from(u16::MAX)));
         self.rcv_mss = size as u16;
         let due = self.rcv_nxt.since(self.last_ack);
-        let enough = due >= size.saturating_mul(u32::from(self.config.ack_every));
-        if enough || self.config.delayed_ack == chappe_core::Duration::ZERO {
+        let enough = due >= size.saturating_mul(u32::from(self.local.config.ack_every));
+        if enough || self.local.config.delayed_ack == chappe_core::Duration::ZERO {
             self.bits.set(bits::ACK_NOW);
         } else if due > 0 && !self.timers.runs(Timer::Acknowledge) {
             self.timers
-                .start(Timer::Acknowledge, now + self.config.delayed_ack);
+                .start(Timer::Acknowledge, now + self.local.config.delayed_ack);
         }
     }
 }

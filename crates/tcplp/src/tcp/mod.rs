@@ -6,26 +6,29 @@
 //!
 //! ```
 //! use chappe_core::Instant;
-//! use chappe_tcplp::tcp::{Config, Ecn, Endpoint, Flow, Memory, NewReno, Range, Secret, Segment, Sent, Socket, State};
+//! use chappe_tcplp::tcp::{Config, Ecn, Endpoint, Local, Memory, NewReno, Range, Secret, Segment, Sent, Socket, State};
 //!
-//! let (a, b) = ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());
-//! let flow = Flow::new(Endpoint::new(a, 50_000), Endpoint::new(b, 80));
 //! let secret = Secret::new([7; 16]); // from a real source of randomness
-//! let config = Config::STANDARD;
+//! let [here, there] = ["fd00::1", "fd00::2"].map(|address| Local {
+//!     address: address.parse().unwrap(),
+//!     secret,
+//!     config: Config::STANDARD,
+//! });
 //! let (mut s, mut r, mut o, mut f) = ([0; 1848], [0; 1848], [Range::default(); 4], [Sent::default(); 8]);
 //! let memory = Memory { send: &mut s, receive: &mut r, ranges: &mut o, flight: &mut f };
-//! let mut client = Socket::new(&config, memory, NewReno).unwrap();
+//! let mut client = Socket::new(&here, memory, NewReno).unwrap();
 //! let (mut s, mut r, mut o, mut f) = ([0; 1848], [0; 1848], [Range::default(); 4], [Sent::default(); 8]);
 //! let memory = Memory { send: &mut s, receive: &mut r, ranges: &mut o, flight: &mut f };
-//! let mut server = Socket::new(&config, memory, NewReno).unwrap();
+//! let mut server = Socket::new(&there, memory, NewReno).unwrap();
 //!
 //! let now = Instant::from_millis(1);
 //! let mut wire = [0; 1280];
-//! client.connect(now, flow, &secret).unwrap();
+//! client.connect(now, 50_000, Endpoint::new(there.address, 80)).unwrap();
+//! let flow = client.flow();
 //! client.write(b"hello");
 //! let sent = client.poll_segment(now, &mut wire).unwrap();
 //! let syn = Segment::parse_checked(&wire[..sent.len], &flow).unwrap();
-//! server.accept(now, flow.reversed(), &syn, &secret).unwrap();
+//! server.accept(now, flow.local, &syn).unwrap();
 //! while let Some(sent) = server.poll_segment(now, &mut wire) {
 //!     let segment = Segment::parse_checked(&wire[..sent.len], &flow).unwrap();
 //!     client.handle_segment(now, &segment, Ecn::NotCapable);
@@ -74,7 +77,7 @@ mod seq;
 mod socket;
 mod timers;
 
-pub use config::{Config, KeepAlive};
+pub use config::{Config, KeepAlive, Local};
 pub use congestion::{Congestion, Cubic, Few, NewReno, Unlimited};
 pub use flight::Sent;
 pub use flow::{Endpoint, Flow, PROTOCOL, Sum};

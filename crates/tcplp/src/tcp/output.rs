@@ -111,8 +111,8 @@ impl<C: Congestion> Socket<'_, C> {
             self.ack_sent();
         }
         let segment = Segment {
-            source_port: self.flow.local.port,
-            destination_port: self.flow.remote.port,
+            source_port: self.port,
+            destination_port: self.remote.port,
             seq: shape.seq,
             ack: if acks { self.rcv_nxt } else { Seq::default() },
             flags: shape.flags,
@@ -121,8 +121,9 @@ impl<C: Congestion> Socket<'_, C> {
             options,
             payload: &[],
         };
+        let flow = self.flow();
         let payload = self.send.parts(shape.offset, shape.len);
-        let header = segment.emit_header(&self.flow, payload, header);
+        let header = segment.emit_header(&flow, payload, header);
         Some(Parts {
             header,
             payload,
@@ -252,8 +253,8 @@ impl<C: Congestion> Socket<'_, C> {
     fn worth_sending(&self, len: u32, full: u32, unsent: u32) -> bool {
         let last = len == unsent;
         let closing = last && self.bits.has(bits::FIN_QUEUED);
-        let idle = self.flight.is_empty() || !self.config.nagle;
-        len == full || last && idle || closing || !last && len >= self.snd_wnd_max / 2
+        let idle = self.flight.is_empty() || !self.local.config.nagle;
+        len == full || last && idle || closing || !last && len >= self.snd_wnd_max() / 2
     }
 
     /// Octets written and never sent.
@@ -264,7 +265,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// How much more the peer's window takes.
     fn usable_window(&self) -> u32 {
-        (self.flight.una() + self.snd_wnd).saturating_since(self.snd_nxt)
+        (self.flight.una() + self.snd_wnd()).saturating_since(self.snd_nxt)
     }
 
     /// Octets that are in the network, as far as is known.
@@ -283,7 +284,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// left the network makes room.
     fn congestion_room(&self) -> u32 {
         let quiet = matches!(self.recovery.phase, Phase::Open | Phase::Reduced);
-        let outstanding = match quiet && !self.config.limited_transmit {
+        let outstanding = match quiet && !self.local.config.limited_transmit {
             true => self.snd_nxt.since(self.flight.una()),
             false => self.pipe(),
         };
@@ -292,12 +293,12 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// After a pause the window says nothing about the path any more (RFC 5681 4.1).
     fn restart_after_idle(&mut self, now: Instant) {
-        if !self.config.idle_restart || !self.flight.is_empty() || self.unsent() == 0 {
+        if !self.local.config.idle_restart || !self.flight.is_empty() || self.unsent() == 0 {
             return;
         }
-        let idle = Stamp::of(now).since(self.sent_at);
+        let idle = u32::from(Stamp::of(now).coarse().wrapping_sub(self.sent_at)) << 14;
         let restart = self.initial_window();
-        if idle > micros(self.rtt.base_timeout(self.config))
+        if idle > micros(self.rtt.base_timeout(&self.local.config))
             && self.congestion.initial_window().is_none()
         {
             self.window.cwnd = self.window.cwnd.min(restart);
@@ -341,7 +342,7 @@ impl<C: Congestion> Socket<'_, C> {
         };
         if self.state == State::SynSent {
             // Some networks drop a SYN that asks for ECN: the second one does not (RFC 3168 6.1.1.1).
-            let offer = self.config.ecn && !again;
+            let offer = self.local.config.ecn && !again;
             self.bits.put(bits::ECN_OFFERED, offer);
             if offer {
                 shape.flags = shape.flags | Flags::ECE | Flags::CWR;
@@ -400,7 +401,7 @@ impl<C: Congestion> Socket<'_, C> {
         if self.recovery.phase == Phase::Fast {
             self.recovery.sent = self.recovery.sent.saturating_add(shape.len);
         }
-        self.sent_at = stamp;
+        self.sent_at = stamp.coarse();
         if !self.timers.runs(Timer::Retransmit) || again && range.start == una || probe {
             self.timers.start(Timer::Retransmit, now + self.timeout());
         }
@@ -412,7 +413,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// The retransmission timeout with back-off; at least 3 s if the SYN was lost and nothing is known of the path
     /// (RFC 6298 5.7).
     pub(super) fn timeout(&self) -> Duration {
-        let timeout = self.rtt.timeout(self.config, self.backoff);
+        let timeout = self.rtt.timeout(&self.local.config, self.backoff);
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         match self.rtt.smoothed() == 0 && !opening && self.bits.has(bits::SYN_RETRANSMITTED) {
             true => timeout.max(Duration::from_secs(3)),
@@ -422,7 +423,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Starts the timer of the tail loss probe (RFC 8985 7.2), if a probe may be sent at all.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
-        let may = self.config.tail_loss_probe
+        let may = self.local.config.tail_loss_probe
             && self.bits.has(bits::SACK)
             && self.recovery.phase == Phase::Open
             && !self.bits.has(bits::PROBED_TAIL)
@@ -432,7 +433,9 @@ impl<C: Congestion> Socket<'_, C> {
             self.timers.stop(Timer::Probe);
             return;
         }
-        let wait = self.rtt.probe_timeout(self.config, self.flight.len() == 1);
+        let wait = self
+            .rtt
+            .probe_timeout(&self.local.config, self.flight.len() == 1);
         let mut at = now + wait;
         if let Some(retransmit) = self.timers.deadline(Timer::Retransmit) {
             at = at.min(retransmit);
@@ -444,7 +447,7 @@ impl<C: Congestion> Socket<'_, C> {
     fn wait_for_window(&mut self, now: Instant) {
         let waiting = self.flight.is_empty() && self.unsent() > 0;
         if waiting && self.state != State::Closed && !self.timers.runs(Timer::Persist) {
-            let wait = self.timeout().min(self.config.persist_max);
+            let wait = self.timeout().min(self.local.config.persist_max);
             self.timers.start(Timer::Persist, now + wait);
         }
     }
@@ -458,8 +461,8 @@ impl<C: Congestion> Socket<'_, C> {
             blocks -= 1;
         }
         if self.bits.has(bits::SACK) {
-            let duplicate = (!self.duplicate.is_empty()).then_some(&self.duplicate);
-            let ranges = duplicate.into_iter().chain(self.receive.ranges());
+            let duplicate = (self.duplicate_len > 0).then_some(self.duplicate());
+            let ranges = duplicate.iter().chain(self.receive.ranges());
             ranges
                 .take(blocks)
                 .for_each(|range| options.sack.push(*range));
@@ -478,11 +481,11 @@ impl<C: Congestion> Socket<'_, C> {
         let first = self.state == State::SynSent;
         let offer = |wanted: bool, agreed: u32| wanted && (first || self.bits.has(agreed));
         Options {
-            mss: Some(self.config.mss),
-            window_scale: offer(self.config.window_scale, bits::WINDOW_SCALE)
-                .then_some(self.rcv_scale),
-            sack_permitted: offer(self.config.sack, bits::SACK),
-            timestamps: offer(self.config.timestamps, bits::TIMESTAMPS)
+            mss: Some(self.local.config.mss),
+            window_scale: offer(self.local.config.window_scale, bits::WINDOW_SCALE)
+                .then_some(self.scale_wanted()),
+            sack_permitted: offer(self.local.config.sack, bits::SACK),
+            timestamps: offer(self.local.config.timestamps, bits::TIMESTAMPS)
                 .then(|| self.timestamps(now)),
             sack: SackBlocks::default(),
         }
@@ -491,7 +494,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// An acknowledgement leaves: nothing more is owed.
     fn ack_sent(&mut self) {
         self.last_ack = self.rcv_nxt;
-        self.duplicate = Range::default();
+        self.duplicate_len = 0;
         self.bits.clear(bits::ACK_NOW);
         self.timers.stop(Timer::Acknowledge);
     }
@@ -504,7 +507,7 @@ impl<C: Congestion> Socket<'_, C> {
             true => free,
             false => offered,
         };
-        let scale = if syn { 0 } else { self.rcv_scale };
+        let scale = if syn { 0 } else { self.rcv_scale() };
         // A field counts whole units: round up what was promised, down what is new.
         let rounded = window.saturating_add((1 << scale) - 1) >> scale;
         let units = if rounded << scale > free {
@@ -526,7 +529,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// The smaller of half the buffer and a segment.
     fn window_step(&self) -> u32 {
         let half = self.receive.capacity() / 2;
-        half.min(u32::from(self.config.mss)).max(1)
+        half.min(u32::from(self.local.config.mss)).max(1)
     }
 
     /// The application has read: tells the peer if the window opens by enough. Twice as much is asked for while the
@@ -565,19 +568,19 @@ impl<C: Congestion> Socket<'_, C> {
     /// Time to probe the window. The interval doubles (RFC 9293 3.8.6.1); a peer that does not even answer with a
     /// shut window is given up like one that does not acknowledge.
     fn persist_timeout(&mut self, now: Instant) {
-        if self.retries >= self.config.retries_max {
+        if self.retries >= self.local.config.retries_max {
             self.abandon();
             return;
         }
         self.retries = self.retries.saturating_add(1);
         self.backoff = self.backoff.saturating_add(1);
         self.bits.set(bits::PERSIST_NOW);
-        let wait = self.timeout().min(self.config.persist_max);
+        let wait = self.timeout().min(self.local.config.persist_max);
         self.timers.start(Timer::Persist, now + wait);
     }
 
     fn keep_alive_timeout(&mut self, now: Instant) {
-        let Some(keep_alive) = self.config.keep_alive else {
+        let Some(keep_alive) = self.local.config.keep_alive else {
             return;
         };
         if !self.flight.is_empty() || self.timers.runs(Timer::Persist) {

@@ -11,6 +11,12 @@ use super::sack::DUP_THRESH;
 
 /// Recoveries after which a window grown by D-SACKs shrinks again (RFC 8985 6.2.4).
 const PERSIST: u8 = 16;
+/// Reordering was seen.
+const REORDERING: u8 = 1 << 7;
+/// The window has grown in this round.
+const IN_ROUND: u8 = 1 << 6;
+/// The rest of that octet: the recoveries left.
+const LEFT: u8 = IN_ROUND - 1;
 
 /// What RACK remembers of a connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,16 +29,16 @@ pub struct Rack {
     rtt: u32,
     /// SND.NXT when the window last grew: it grows once a round.
     round: Seq,
+    /// By how many quarters of the smallest round trip the window has grown.
     multiplier: u8,
+    /// Recoveries until it shrinks again, and two facts in the top bits.
     persist: u8,
-    reordering: bool,
-    in_round: bool,
 }
 
 impl Rack {
     /// Whether reordering has been seen.
     pub fn reordering(&self) -> bool {
-        self.reordering
+        self.persist & REORDERING != 0
     }
 
     /// A segment was delivered, by a cumulative or a selective acknowledgement that arrived `now`. `echo_age` is how
@@ -68,25 +74,26 @@ impl Rack {
 
     /// A segment that was never sent again was delivered below the highest delivered so far (RFC 8985 6.2.3).
     pub fn reordering_seen(&mut self) {
-        self.reordering = true;
+        self.persist |= REORDERING;
     }
 
     /// Adapts the window at an acknowledgement (RFC 8985 6.2.4): `duplicate` tells of a D-SACK in it.
     pub fn adapt(&mut self, una: Seq, nxt: Seq, duplicate: bool) {
-        if self.in_round && una.at_or_after(self.round) {
-            self.in_round = false;
+        if self.persist & IN_ROUND != 0 && una.at_or_after(self.round) {
+            self.persist &= !IN_ROUND;
         }
-        if duplicate && !self.in_round {
-            (self.round, self.in_round) = (nxt, true);
+        if duplicate && self.persist & IN_ROUND == 0 {
+            self.round = nxt;
             self.multiplier = self.multiplier.saturating_add(1);
-            self.persist = PERSIST;
+            self.persist = self.persist & REORDERING | IN_ROUND | PERSIST;
         }
     }
 
     /// A recovery ended.
     pub fn recovered(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
+        let (facts, left) = (self.persist & !LEFT, self.persist & LEFT);
+        self.persist = facts | left.saturating_sub(1);
+        if self.persist & LEFT == 0 {
             self.multiplier = 0;
         }
     }
@@ -100,7 +107,7 @@ impl Rack {
         srtt: u32,
     ) -> u32 {
         let sacked = flight.pieces().filter(|piece| piece.is(SACKED)).count();
-        if !self.reordering && (recovering || sacked >= DUP_THRESH as usize) {
+        if !self.reordering() && (recovering || sacked >= DUP_THRESH as usize) {
             return 0;
         }
         let steps = u32::from(self.multiplier).saturating_add(1);

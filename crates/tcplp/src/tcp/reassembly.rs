@@ -17,10 +17,10 @@ use super::{Range, Seq};
 #[derive(Debug)]
 pub struct Reassembly<'a> {
     ring: &'a mut [u8],
+    /// Ranges in use first; the first empty one ends the list.
     ranges: &'a mut [Range],
     head: u32,
     ready: u32,
-    count: u16,
 }
 
 /// What became of a segment's data.
@@ -36,13 +36,14 @@ pub struct Inserted {
 
 impl<'a> Reassembly<'a> {
     pub(super) fn new(ring: &'a mut [u8], ranges: &'a mut [Range]) -> Reassembly<'a> {
-        Reassembly {
+        let mut buffer = Reassembly {
             ring,
             ranges,
             head: 0,
             ready: 0,
-            count: 0,
-        }
+        };
+        buffer.clear();
+        buffer
     }
 
     /// Octets that can be read now.
@@ -62,9 +63,12 @@ impl<'a> Reassembly<'a> {
 
     /// The ranges kept out of order, the one that changed last first.
     pub fn ranges(&self) -> &[Range] {
-        self.ranges
-            .get(..usize::from(self.count))
-            .unwrap_or_default()
+        self.ranges.get(..self.count()).unwrap_or_default()
+    }
+
+    fn count(&self) -> usize {
+        let end = self.ranges.iter().position(|range| range.is_empty());
+        end.unwrap_or(self.ranges.len())
     }
 
     /// The octets that can be read, in order, in two parts.
@@ -116,7 +120,7 @@ impl<'a> Reassembly<'a> {
             };
         }
         self.store(0, data);
-        let gap = self.count > 0;
+        let gap = !self.ranges().is_empty();
         let end = self.absorb(new.end);
         let advanced = end.since(next);
         self.ready += advanced;
@@ -143,7 +147,7 @@ impl<'a> Reassembly<'a> {
     fn note(&mut self, new: Range) -> bool {
         let mut union = new;
         let mut kept = 0;
-        let count = usize::from(self.count);
+        let count = self.count();
         if !self.ranges().iter().any(|range| range.joins(new)) && count >= self.ranges.len() {
             return false;
         }
@@ -168,7 +172,9 @@ impl<'a> Reassembly<'a> {
                 *front = union;
             }
         }
-        self.count = kept as u16 + 1;
+        for rest in self.ranges.iter_mut().skip(kept + 1) {
+            *rest = Range::default();
+        }
         true
     }
 
@@ -179,11 +185,12 @@ impl<'a> Reassembly<'a> {
         while let Some(&range) = self.ranges().get(index) {
             if range.start.at_or_before(end) {
                 end = end.later(range.end);
-                let count = usize::from(self.count);
-                if let Some(list) = self.ranges.get_mut(index..count) {
+                if let Some(list) = self.ranges.get_mut(index..) {
                     list.rotate_left(1);
                 }
-                self.count -= 1;
+                if let Some(last) = self.ranges.last_mut() {
+                    *last = Range::default();
+                }
                 // A range looked at before may be reached now.
                 index = 0;
             } else {
@@ -207,7 +214,8 @@ impl<'a> Reassembly<'a> {
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
-        (self.head, self.ready, self.count) = (0, 0, 0);
+        (self.head, self.ready) = (0, 0);
+        self.ranges.fill(Range::default());
     }
 
     pub(super) fn release(self) -> (&'a mut [u8], &'a mut [Range]) {

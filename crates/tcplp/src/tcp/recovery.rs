@@ -83,7 +83,7 @@ impl<C: Congestion> Socket<'_, C> {
         self.recovery.undo_ssthresh = self.window.ssthresh;
         self.recovery.undo_left = 0;
         self.bits.clear(bits::STAMPED);
-        self.bits.put(bits::UNDO, self.config.undo);
+        self.bits.put(bits::UNDO, self.local.config.undo);
     }
 
     /// A mark was echoed, or a probe repaired a loss that nobody saw: one reduction, no retransmission.
@@ -120,7 +120,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     fn prr(&self) -> bool {
-        self.config.prr && self.window.ssthresh != u32::MAX
+        self.local.config.prr && self.window.ssthresh != u32::MAX
     }
 
     /// An acknowledgement during fast recovery delivered this many octets: how much may go out now (RFC 6937 3.1,
@@ -192,7 +192,7 @@ impl<C: Congestion> Socket<'_, C> {
         if !self.bits.has(bits::SACK) {
             return;
         }
-        if !self.config.rack {
+        if !self.local.config.rack {
             let mss = self.segment_size();
             sack::mark_lost(&mut self.flight, mss);
             return;
@@ -219,8 +219,8 @@ impl<C: Congestion> Socket<'_, C> {
     pub(super) fn retransmission_timeout(&mut self, now: Instant) {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         let max = match opening {
-            true => self.config.syn_retries_max,
-            false => self.config.retries_max,
+            true => self.local.config.syn_retries_max,
+            false => self.local.config.retries_max,
         };
         if self.retries >= max {
             self.abandon();
@@ -262,7 +262,7 @@ impl<C: Congestion> Socket<'_, C> {
         if self.flight.first().is_some_and(|piece| piece.is(SACKED)) {
             self.flight.clear(SACKED);
         }
-        if self.bits.has(bits::SACK) && self.config.rack {
+        if self.bits.has(bits::SACK) && self.local.config.rack {
             let window = self.reordering_window();
             let stamp = Stamp::of(now);
             self.rack

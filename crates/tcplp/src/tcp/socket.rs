@@ -6,7 +6,6 @@ use super::bits::{self, Bits};
 use super::clock::{Stamp, timestamp_clock};
 use super::congestion::{Congestion, NewReno, Window};
 use super::flight::{Flight, Sent};
-use super::isn::Secret;
 use super::rack::Rack;
 use super::reassembly::Reassembly;
 use super::recovery::Recovery;
@@ -14,7 +13,7 @@ use super::rtt::Rtt;
 use super::segment::{Options, Segment};
 use super::send_buffer::SendBuffer;
 use super::timers::{Timer, Timers};
-use super::{Config, Flow, Range, Seq};
+use super::{Endpoint, Flow, Local, Range, Seq};
 
 /// The states of RFC 9293 3.3.2, but LISTEN, which is a [`Listener`](super::Listener).
 ///
@@ -90,13 +89,23 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The peer answered our SYN with a reset: nobody listens there.
-    Refused,
+    Refused = 1,
     /// The peer reset the connection.
     Reset,
     /// The peer did not answer for too long.
     TimedOut,
     /// The application aborted it, or closed it with data unread.
     Aborted,
+}
+
+impl Failure {
+    /// All of them.
+    pub const ALL: [Failure; 4] = [
+        Failure::Refused,
+        Failure::Reset,
+        Failure::TimedOut,
+        Failure::Aborted,
+    ];
 }
 
 /// Why memory cannot serve a socket.
@@ -132,8 +141,8 @@ pub struct Memory<'a> {
 /// Calling [`handle_timeout`](Self::handle_timeout) early changes nothing.
 #[derive(Debug)]
 pub struct Socket<'a, C: Congestion = NewReno> {
-    pub(super) config: &'a Config,
-    pub(super) flow: Flow,
+    pub(super) local: &'a Local,
+    pub(super) remote: Endpoint,
     pub(super) send: SendBuffer<'a>,
     pub(super) receive: Reassembly<'a>,
     /// Knows SND.UNA.
@@ -143,9 +152,6 @@ pub struct Socket<'a, C: Congestion = NewReno> {
 
     /// SND.NXT: the next sequence number to send; never goes back.
     pub(super) snd_nxt: Seq,
-    /// SND.WND, and the largest ever offered.
-    pub(super) snd_wnd: u32,
-    pub(super) snd_wnd_max: u32,
     /// SND.WL1: the segment that last set the window. WL2 is not kept: an acknowledgement below SND.UNA never sets
     /// the window (RFC 9293 3.10.7.4), and WL2 never lies above SND.UNA.
     pub(super) snd_wl1: Seq,
@@ -157,8 +163,9 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     pub(super) last_ack: Seq,
     /// The peer's FIN, if its place is known.
     pub(super) fin: Seq,
-    /// What arrived twice and is still to be reported (RFC 2883).
-    pub(super) duplicate: Range,
+    /// What arrived twice and is still to be reported (RFC 2883): where, and how many octets.
+    pub(super) duplicate: Seq,
+    pub(super) duplicate_len: u16,
 
     pub(super) window: Window,
     pub(super) congestion: C,
@@ -167,30 +174,31 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     pub(super) recovery: Recovery,
     /// TLP.end_seq (RFC 8985 7.1).
     pub(super) probe_end: Seq,
-    /// When data was last sent.
-    pub(super) sent_at: Stamp,
 
     /// TS.Recent and this connection's offset to the timestamp clock.
     pub(super) ts_recent: u32,
     pub(super) ts_offset: u32,
     /// When TS.Recent was set, in units of 1024 s.
     pub(super) ts_recent_at: u16,
+    /// Our port.
+    pub(super) port: u16,
     /// The smaller of the peer's MSS and ours: payload and options.
     pub(super) mss: u16,
     /// The largest payload received: what the peer takes for a full segment.
     pub(super) rcv_mss: u16,
-    /// Since when challenge ACKs are counted, in units of 1.024 s, and how many there were.
-    pub(super) challenge_at: u16,
-    pub(super) challenges: u8,
-    pub(super) snd_scale: u8,
-    pub(super) rcv_scale: u8,
+    /// When data was last sent, in units of 2^14 us: an idle time is known modulo 18 minutes.
+    pub(super) sent_at: u16,
+    /// Since when challenge ACKs are counted, in units of 2^30 ns, modulo 2^12, and in the low four bits how many.
+    pub(super) challenges: u16,
+    /// SND.WND and the largest ever offered, as in the header: to be scaled.
+    pub(super) window_field: u16,
+    pub(super) window_field_max: u16,
     /// Timeouts or probes in a row without an answer.
     pub(super) retries: u8,
     /// Timeouts since the last progress: each doubles the next. Progress ends the back-off. (RFC 6298 5.7 would keep
     /// it until a new sample; on a lossy link that may never come, and the timeout would stay at its maximum.)
     pub(super) backoff: u8,
     pub(super) state: State,
-    pub(super) failure: Option<Failure>,
     pub(super) counters: Counters,
 }
 
@@ -213,7 +221,7 @@ pub struct Counters {
 
 impl<'a, C: Congestion> Socket<'a, C> {
     /// A socket in CLOSED.
-    pub fn new(config: &'a Config, memory: Memory<'a>, congestion: C) -> Result<Self, Unfit> {
+    pub fn new(local: &'a Local, memory: Memory<'a>, congestion: C) -> Result<Self, Unfit> {
         let lens = [memory.send.len(), memory.receive.len()];
         if lens.contains(&0) || memory.flight.is_empty() {
             return Err(Unfit::Empty);
@@ -221,26 +229,24 @@ impl<'a, C: Congestion> Socket<'a, C> {
         if lens.iter().any(|&len| len > 1 << 30) || memory.flight.len() > usize::from(u16::MAX) {
             return Err(Unfit::Huge);
         }
-        let anywhere =
-            super::flow::Endpoint::new(core::net::IpAddr::V6(core::net::Ipv6Addr::UNSPECIFIED), 0);
         let zero = Seq::default();
         Ok(Socket {
-            config,
-            flow: Flow::new(anywhere, anywhere),
+            local,
+            remote: Endpoint::new(local.address, 0),
+            port: 0,
             send: SendBuffer::new(memory.send),
             receive: Reassembly::new(memory.receive, memory.ranges),
             flight: Flight::new(memory.flight),
             timers: Timers::default(),
             bits: Bits::default(),
             snd_nxt: zero,
-            snd_wnd: 0,
-            snd_wnd_max: 0,
             snd_wl1: zero,
             rcv_nxt: zero,
             rcv_adv: zero,
             last_ack: zero,
             fin: zero,
-            duplicate: Range::default(),
+            duplicate: zero,
+            duplicate_len: 0,
             window: Window {
                 cwnd: 0,
                 ssthresh: u32::MAX,
@@ -251,20 +257,18 @@ impl<'a, C: Congestion> Socket<'a, C> {
             rack: Rack::default(),
             recovery: Recovery::default(),
             probe_end: zero,
-            sent_at: Stamp::default(),
             ts_recent: 0,
             ts_offset: 0,
             ts_recent_at: 0,
             mss: 0,
             rcv_mss: 0,
-            challenge_at: 0,
+            sent_at: 0,
             challenges: 0,
-            snd_scale: 0,
-            rcv_scale: 0,
+            window_field: 0,
+            window_field_max: 0,
             retries: 0,
             backoff: 0,
             state: State::Closed,
-            failure: None,
             counters: Counters::default(),
         })
     }
@@ -280,36 +284,36 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
     }
 
-    /// Opens a connection: sends a SYN.
-    pub fn connect(&mut self, now: Instant, flow: Flow, secret: &Secret) -> Result<(), Unfit> {
-        self.begin(now, flow, secret)?;
+    /// Opens a connection from `port` to `remote`: sends a SYN.
+    pub fn connect(&mut self, now: Instant, port: u16, remote: Endpoint) -> Result<(), Unfit> {
+        self.begin(now, port, remote)?;
         self.state = State::SynSent;
         self.bits.set(bits::SYN_NOW);
         Ok(())
     }
 
-    /// Answers a SYN that a [`Listener`](super::Listener) accepted.
+    /// Answers a SYN of `remote` that a [`Listener`](super::Listener) accepted.
     pub fn accept(
         &mut self,
         now: Instant,
-        flow: Flow,
+        remote: Endpoint,
         syn: &Segment<'_>,
-        secret: &Secret,
     ) -> Result<(), Unfit> {
-        self.begin(now, flow, secret)?;
+        self.begin(now, syn.destination_port, remote)?;
         self.state = State::SynReceived;
         self.bits.set(bits::PASSIVE | bits::SYN_NOW);
         self.synchronise(now, syn);
         Ok(())
     }
 
-    /// Puts everything to the start of a new connection on `flow`.
-    fn begin(&mut self, now: Instant, flow: Flow, secret: &Secret) -> Result<(), Unfit> {
+    /// Puts everything to the start of a new connection.
+    fn begin(&mut self, now: Instant, port: u16, remote: Endpoint) -> Result<(), Unfit> {
         if self.state != State::Closed {
             return Err(Unfit::Busy);
         }
-        let iss = secret.initial_sequence_number(now, &flow);
-        self.flow = flow;
+        (self.port, self.remote) = (port, remote);
+        let flow = self.flow();
+        let iss = self.local.secret.initial_sequence_number(now, &flow);
         self.send.clear();
         self.receive.clear();
         self.flight.restart(iss);
@@ -317,20 +321,17 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.timers.stop_all();
         self.bits = Bits::default();
         self.snd_nxt = iss + 1;
-        (self.snd_wnd, self.snd_wnd_max) = (0, 0);
-        self.duplicate = Range::default();
+        (self.window_field, self.window_field_max) = (0, 0);
+        self.duplicate_len = 0;
         self.rtt = Rtt::default();
         self.rack = Rack::default();
         self.recovery = Recovery::new(iss);
-        self.sent_at = Stamp::of(now);
+        self.sent_at = Stamp::of(now).coarse();
         self.ts_recent = 0;
-        self.ts_offset = secret.timestamp_offset(&flow);
-        self.mss = self.config.mss.max(MSS_MIN);
+        self.ts_offset = self.local.secret.timestamp_offset(&flow);
+        self.mss = self.local.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
         (self.challenges, self.retries, self.backoff) = (0, 0, 0);
-        self.snd_scale = 0;
-        self.rcv_scale = self.scale_wanted();
-        self.failure = None;
         self.counters = Counters::default();
         self.congestion.started();
         self.window = Window {
@@ -342,7 +343,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
     }
 
     /// The smallest shift with which the whole receive buffer can be offered (RFC 7323 2.3).
-    fn scale_wanted(&self) -> u8 {
+    pub(super) fn scale_wanted(&self) -> u8 {
         let fits = |shift: &u8| self.receive.capacity() >> shift <= u32::from(u16::MAX);
         (0..=14).find(fits).unwrap_or(14)
     }
@@ -354,29 +355,62 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.rcv_adv = self.rcv_nxt;
         self.last_ack = self.rcv_nxt;
         self.snd_wl1 = syn.seq;
-        self.snd_wnd = u32::from(syn.window);
-        self.snd_wnd_max = self.snd_wnd;
-        let default = match self.flow.remote.address() {
+        let default = match self.remote.address() {
             core::net::IpAddr::V4(_) => 536,
             core::net::IpAddr::V6(_) => 1220,
         };
         let peer = options.mss.unwrap_or(default);
-        self.mss = peer.min(self.config.mss).max(MSS_MIN);
-        if self.config.sack && options.sack_permitted {
+        self.mss = peer.min(self.local.config.mss).max(MSS_MIN);
+        if self.local.config.sack && options.sack_permitted {
             self.bits.set(bits::SACK);
         }
-        if let (true, Some(timestamps)) = (self.config.timestamps, options.timestamps) {
+        if let (true, Some(timestamps)) = (self.local.config.timestamps, options.timestamps) {
             self.bits.set(bits::TIMESTAMPS);
             self.note_timestamp(now, timestamps.value);
         }
-        match (self.config.window_scale, options.window_scale) {
-            (true, Some(shift)) => {
-                self.bits.set(bits::WINDOW_SCALE);
-                self.snd_scale = shift;
-            }
-            _ => self.rcv_scale = 0,
+        if let (true, Some(shift)) = (self.local.config.window_scale, options.window_scale) {
+            self.bits.set(bits::WINDOW_SCALE);
+            self.bits.set_number(bits::SCALE, shift);
         }
+        // The window of a SYN is not scaled (RFC 7323 2.2).
+        self.note_window(syn.window >> self.bits.number(bits::SCALE));
         self.negotiate_ecn(syn);
+    }
+
+    /// The shift of the windows we send, once agreed.
+    pub(super) fn rcv_scale(&self) -> u8 {
+        match self.bits.has(bits::WINDOW_SCALE) {
+            true => self.scale_wanted(),
+            false => 0,
+        }
+    }
+
+    pub(super) fn note_window(&mut self, field: u16) {
+        self.window_field = field;
+        self.window_field_max = self.window_field_max.max(field);
+    }
+
+    /// SND.WND: the peer's window, octets.
+    pub(super) fn snd_wnd(&self) -> u32 {
+        u32::from(self.window_field) << self.bits.number(bits::SCALE)
+    }
+
+    /// The largest window the peer ever offered, octets.
+    pub(super) fn snd_wnd_max(&self) -> u32 {
+        u32::from(self.window_field_max) << self.bits.number(bits::SCALE)
+    }
+
+    /// What arrived twice and is still to be reported; empty if nothing.
+    pub(super) fn duplicate(&self) -> Range {
+        Range::new(
+            self.duplicate,
+            self.duplicate + u32::from(self.duplicate_len),
+        )
+    }
+
+    pub(super) fn report_duplicate(&mut self, range: Range) {
+        self.duplicate = range.start;
+        self.duplicate_len = range.len().min(u32::from(u16::MAX)) as u16;
     }
 
     pub(super) fn note_timestamp(&mut self, now: Instant, value: u32) {
@@ -403,7 +437,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
     /// The initial window: what the configuration says, or two to four segments (RFC 5681 3.1).
     pub(super) fn initial_window(&self) -> u32 {
         let mss = self.segment_size();
-        match (self.config.initial_window, mss) {
+        match (self.local.config.initial_window, mss) {
             (0, 2191..) => mss * 2,
             (0, 1096..) => mss * 3,
             (0, _) => mss * 4,
@@ -514,7 +548,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.bits.set(bits::DEAF);
         if self.state == State::FinWait2 && !self.timers.runs(Timer::Linger) {
             self.timers
-                .start(Timer::Linger, now + self.config.fin_wait_2);
+                .start(Timer::Linger, now + self.local.config.fin_wait_2);
         }
     }
 
@@ -537,7 +571,8 @@ impl<'a, C: Congestion> Socket<'a, C> {
     /// Enters CLOSED. What has arrived can still be read.
     pub(super) fn end(&mut self, failure: Option<Failure>) {
         self.state = State::Closed;
-        self.failure = failure;
+        let code = failure.map_or(0, |failure| failure as u8);
+        self.bits.set_number(bits::FAILURE, code);
         self.timers.stop_all();
         self.bits.clear(bits::PENDING);
         self.send.clear();
@@ -550,12 +585,15 @@ impl<'a, C: Congestion> Socket<'a, C> {
 
     /// Why the connection ended, if not by both ends closing it.
     pub fn failure(&self) -> Option<Failure> {
-        self.failure
+        let code = self.bits.number(bits::FAILURE);
+        Failure::ALL
+            .into_iter()
+            .find(|failure| *failure as u8 == code)
     }
 
     /// The connection's four-tuple.
     pub fn flow(&self) -> Flow {
-        self.flow
+        Flow::new(Endpoint::new(self.local.address, self.port), self.remote)
     }
 
     /// Whether an answer of the peer is due: a SYN, data or a FIN is not acknowledged, or a window probe is out.
@@ -573,3 +611,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
 /// The smallest segment size that is believed: a peer that asks for less makes us send headers (CVE-2019-11479);
 /// 40 octets of options must leave room for data.
 pub const MSS_MIN: u16 = 64;
+
+/// The goal for microcontrollers: 256 octets a connection, without the lent memory.
+#[cfg(target_pointer_width = "32")]
+const _: () = assert!(size_of::<Socket<'static, NewReno>>() <= 256);

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use chappe_core::{HostNode, Instant, Wake};
 use chappe_tcplp::tcp::congestion::Any;
 use chappe_tcplp::tcp::{
-    Config, Endpoint, Flow, Heard, Listener, Memory, Range, Secret, Segment, Sent, Socket, State,
-    Verdict,
+    Config, Endpoint, Flow, Heard, Listener, Local, Memory, Range, Secret, Segment, Sent, Socket,
+    State, Verdict,
 };
 
 use super::ip;
@@ -35,11 +35,9 @@ impl Default for Sizes {
 }
 
 pub struct Host {
-    pub address: IpAddr,
-    pub config: &'static Config,
+    pub local: &'static Local,
     pub sizes: Sizes,
     pub congestion: Any,
-    pub secret: Secret,
     pub sockets: Vec<Connection>,
     pub listeners: Vec<Listener>,
     /// Sockets accepted and not yet taken by the application.
@@ -56,11 +54,13 @@ pub fn address(number: u16) -> IpAddr {
 impl Host {
     pub fn new(number: u16, config: Config, sizes: Sizes, congestion: Any) -> Host {
         Host {
-            address: address(number),
-            config: Box::leak(Box::new(config)),
+            local: Box::leak(Box::new(Local {
+                address: address(number),
+                secret: Secret::new([number as u8 ^ 0x5a; 16]),
+                config,
+            })),
             sizes,
             congestion,
-            secret: Secret::new([number as u8 ^ 0x5a; 16]),
             sockets: Vec::new(),
             listeners: Vec::new(),
             accepted: VecDeque::new(),
@@ -79,7 +79,7 @@ impl Host {
                 ranges: Box::leak(vec![Range::default(); sizes.ranges].into_boxed_slice()),
                 flight: Box::leak(vec![Sent::default(); sizes.flight].into_boxed_slice()),
             };
-            Socket::new(self.config, memory, self.congestion).expect("the sizes are sound")
+            Socket::new(self.local, memory, self.congestion).expect("the sizes are sound")
         });
         self.sockets.push(socket);
         self.sockets.len() - 1
@@ -102,10 +102,9 @@ impl Host {
 
     pub fn connect(&mut self, now: Instant, port: u16, remote: Endpoint) -> usize {
         let index = self.socket();
-        let flow = Flow::new(Endpoint::new(self.address, port), remote);
         let socket = &mut self.sockets[index];
         socket
-            .connect(now, flow, &self.secret)
+            .connect(now, port, remote)
             .expect("the socket is closed");
         index
     }
@@ -133,7 +132,7 @@ impl Host {
                 let index = self.socket();
                 let socket = &mut self.sockets[index];
                 socket
-                    .accept(now, flow, segment, &self.secret)
+                    .accept(now, flow.remote, segment)
                     .expect("the socket is closed");
                 self.accepted.push_back(index);
             }
@@ -150,7 +149,7 @@ impl Host {
         let len = reset
             .emit(&flow, &mut packet[ip::HEADER..])
             .expect("a reset is short");
-        let (from, to) = (self.address, flow.remote.address());
+        let (from, to) = (self.local.address, flow.remote.address());
         ip::emit(&mut packet, from, to, Default::default(), len);
         packet.truncate(ip::HEADER + len);
         self.outbox.push_back(packet);
@@ -163,7 +162,7 @@ impl HostNode for Host {
             return;
         };
         let (from, to) = (IpAddr::V6(packet.source), IpAddr::V6(packet.destination));
-        if to != self.address {
+        if to != self.local.address {
             return;
         }
         let ends = |a, b| Flow::new(Endpoint::new(to, a), Endpoint::new(from, b));
