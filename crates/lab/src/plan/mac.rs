@@ -32,6 +32,7 @@ pub fn config(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config,
     config.retry_long = mac.retry_long.unwrap_or(config.retry_long);
     config.rts_threshold = mac.rts_threshold.map_or(config.rts_threshold, |size| size.value() as usize);
     config.eifs = mac.eifs.unwrap_or(config.eifs);
+    config.difs_backoff = mac.difs_backoff.unwrap_or(config.difs_backoff);
     if let Some(rate) = &mac.control_rate {
         let found = radio::rate_of(rate.value()).ok_or_else(|| {
             let message = format!("802.11b has no rate of {}", **rate);

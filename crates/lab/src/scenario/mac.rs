@@ -34,6 +34,10 @@ pub struct Mac {
     /// Whether a broken frame delays by EIFS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifs: Option<bool>,
+    /// Whether a frame that becomes ready while the medium has been idle for less than DIFS starts with a back-off
+    /// (true), or goes out as soon as DIFS is over, as in GloMoSim (false).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difs_backoff: Option<bool>,
     /// Rate of ACK, RTS and CTS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_rate: Option<Located<Rate>>,
