@@ -104,7 +104,17 @@ fn profile() -> Profile {
     }
 }
 
+/// GloMoSim's radio at Pacifier's 250 m.
+fn pacifier() -> Profile {
+    Profile {
+        power: Dbm(7.87),
+        power_max: Dbm(7.87),
+        ..Profile::glomosim()
+    }
+}
+
 struct Scenario {
+    profile: Profile,
     nodes: usize,
     side: f64,
     senders: usize,
@@ -115,7 +125,7 @@ fn run(scenario: &Scenario, seed: u64) {
     let seed = Seed(seed);
     let positions = topology::random(scenario.nodes, scenario.side, scenario.side, seed);
     let begun = Wall::now();
-    let medium = Medium::geometric(&positions, &profile(), seed).unwrap();
+    let medium = Medium::geometric(&positions, &scenario.profile, seed).unwrap();
     let (links, setup) = (medium.links(), begun.elapsed());
     let node = |i: usize| {
         let link = Saturated {
@@ -153,7 +163,7 @@ fn run(scenario: &Scenario, seed: u64) {
     let spent = cpu.unwrap_or(wall);
     let memory = simulator.memory();
     println!(
-        "{:>5} nodes seed {} | {:>7.0} sim s/CPU s ({:>6.0} wall) | {:>8} frames {:>9.0} frames/s | {:.2} rx/frame | {:>5.1} ns/pair | {} allocations | {} links {:.0} B/link {} B/node {} B in {} slots | setup {:.1} ms | {:016x}",
+        "{:>5} nodes seed {} | {:>8.2} sim s/CPU s ({:>8.2} wall) | {:>8} frames {:>9.0} frames/s | {:.2} rx/frame | {:>5.1} ns/pair | {} allocations | {} links {:.0} B/link {} B/node {} B in {} slots | setup {:.1} ms | {:016x}",
         scenario.nodes,
         seed.0,
         simulated as f64 / spent,
@@ -195,33 +205,37 @@ fn thread_cpu() -> Option<f64> {
 fn main() {
     let has = |word: &str| std::env::args().any(|argument| argument == word);
     let (quick, small, large) = (has("quick"), !has("large"), !has("small"));
-    let a = Scenario {
+    let a = |profile| Scenario {
+        profile,
         nodes: 50,
         side: 1000.0,
         senders: 10,
         seconds: 60,
     };
-    let thousand = Scenario {
-        nodes: 1000,
-        side: 4472.0,
-        senders: 200,
-        seconds: if quick { 1 } else { 10 },
-    };
     for seed in 1..=if quick { 2 } else { 6 } {
-        small.then(|| run(&a, seed));
+        small.then(|| run(&a(profile()), seed));
     }
+    for profile in [
+        Profile::chappe_physical(),
+        pacifier(),
+        Profile::ns2_threshold(),
+    ] {
+        small.then(|| {
+            println!("the same under {}:", profile.name);
+            run(&a(profile), 1);
+        });
+    }
+    let big = |nodes, side, senders, seconds| Scenario {
+        profile: profile(),
+        nodes,
+        side,
+        senders,
+        seconds,
+    };
     for seed in 1..=if quick { 1 } else { 3 } {
-        large.then(|| run(&thousand, seed));
+        large.then(|| run(&big(1000, 4472.0, 200, if quick { 1 } else { 10 }), seed));
     }
     if large && !quick {
-        run(
-            &Scenario {
-                nodes: 10_000,
-                side: 14_142.0,
-                senders: 2000,
-                seconds: 1,
-            },
-            1,
-        );
+        run(&big(10_000, 14_142.0, 2000, 1), 1);
     }
 }

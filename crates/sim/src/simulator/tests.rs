@@ -166,6 +166,34 @@ fn nothing_is_left_when_the_air_is_silent() {
     }
 }
 
+/// Fixed for ever, on every machine and in every build: when one of these changes, every digest in every result
+/// file has, and the change log must say why.
+#[test]
+fn digests_are_the_same_everywhere() {
+    let digests: Vec<u64> = Profile::NAMES
+        .into_iter()
+        .map(|name| {
+            let profile = Profile {
+                shadowing: Db(4.0),
+                ..Profile::named(name).unwrap()
+            };
+            let positions = topology::random(12, 400.0, 400.0, Seed(1));
+            let world = World::new(Medium::geometric(&positions, &profile, Seed(1)).unwrap());
+            let boxes = (0..12).map(|node| wild(node, Seed(1))).collect();
+            let mut simulator = Simulator::new(world, boxes, Seed(1), ()).unwrap();
+            simulator.run_until(AirTime::from_millis(400));
+            simulator.digest()
+        })
+        .collect();
+    assert_eq!(digests, DIGESTS, "{digests:x?}");
+}
+const DIGESTS: [u64; 4] = [
+    0x1fec_5583_767d_5da7,
+    0x1326_82db_3508_b5fa,
+    0xc57e_e5cd_37d6_bead,
+    0xba0f_2a9a_c2cb_aea7,
+];
+
 /// A run in many steps is the run in one.
 #[test]
 fn steps_do_not_matter() {
