@@ -10,7 +10,7 @@ use chappe_pacifier::baseline::more;
 use chappe_pacifier::{Config, Links, Node, Variant};
 use chappe_sim::{AirTime, Recorder, Simulator, World};
 
-use super::watch::Arrivals;
+use super::watch::{Arrivals, Filmed};
 use super::{Meter, Outcome, Prepared, RunError};
 use crate::plan::{Plan, TransferStage};
 use crate::results::{DATA_TRANSMISSIONS, Flow, Run};
@@ -43,16 +43,32 @@ pub struct Attempt<'a> {
 
 /// Carries the transfers of a prepared seed.
 pub fn carry(attempt: Attempt<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    let started = WallClock::now();
     let nodes = attempt.prepared.stage.medium.nodes();
-    let arrivals = Arrivals::new(nodes);
-    let (mut simulator, crew) = launch(attempt, arrivals)?;
+    let Some(path) = attempt.pcap else {
+        return Ok(recorded(attempt, Arrivals::new(nodes), meter)?.0);
+    };
+    let unwritable = |error| RunError::Write(format!("cannot write {}: {error}", path.display()));
+    let (outcome, film) = recorded(attempt, Filmed::create(path, nodes).map_err(unwritable)?, meter)?;
+    film.finish().map_err(unwritable)?;
+    Ok(outcome)
+}
+
+fn recorded<R: Recorder + AsRef<Arrivals>>(
+    attempt: Attempt<'_>,
+    recorder: R,
+    meter: &Meter,
+) -> Result<(Outcome, R), RunError> {
+    let started = WallClock::now();
+    let (mut simulator, crew) = launch(attempt, recorder)?;
     let simulated = drive(&mut simulator, attempt, &crew, meter)?;
-    let arrivals = std::mem::take(simulator.recorder_mut());
-    let mut outcome = report(&simulator, attempt, &crew, &arrivals);
+    let mut outcome = report(&simulator, attempt, &crew);
+    let (_, recorder, _) = simulator.into_parts();
+    for flow in &mut outcome.run.flows {
+        flow.delay_s = recorder.as_ref().delay(flow.sink);
+    }
     outcome.run.simulated_s = simulated;
     outcome.run.wall_s = started.elapsed().as_secs_f64();
-    Ok(outcome)
+    Ok((outcome, recorder))
 }
 
 /// Everything about the nodes' jobs that is known when the transfer starts.
@@ -278,7 +294,6 @@ fn report<R: Recorder>(
     simulator: &Simulator<Station, R>,
     attempt: Attempt<'_>,
     crew: &Crew,
-    arrivals: &Arrivals,
 ) -> Outcome {
     let Attempt { plan, prepared, copies, .. } = attempt;
     let mut outcome = Outcome {
@@ -304,7 +319,6 @@ fn report<R: Recorder>(
             let copy = link.object();
             outcome.run.flows.push(Flow {
                 digest_ok: copy.is_some_and(|copy| blake3::hash(copy) == digest),
-                delay_s: arrivals.delay(node),
                 ..flow(plan, index, transfer, node, link)
             });
             outcome.copies.push(copy.filter(|_| copies).map(<[u8]>::to_vec));
