@@ -179,7 +179,7 @@ impl Air {
                     self.lose(recorder, slot, node, at, at, power, Loss::PreambleMissed);
                 }
             }
-            Judge::Pairwise(_) if !self.radios[node as usize].is(DOOMED) => {
+            Judge::Pairwise(ratio) if radio.lock_power as f64 >= ratio * power as f64 => {
                 self.lose(recorder, slot, node, at, at, power, Loss::PreambleMissed);
             }
             // Both die, and the receiver stays busy until the later of them ends.

@@ -166,6 +166,35 @@ fn ns2_judges_pairs_and_never_captures() {
     }
 }
 
+/// While two frames of ns-2's destroy each other, a third that is 10 dB weaker than the one the receiver holds is
+/// missed, and does not keep the receiver busy beyond their end: the frame after them is received.
+#[test]
+fn ns2_ignores_weak_frames_during_a_collision() {
+    let profile = open(Profile {
+        fading: Fading::None,
+        ..Profile::ns2_threshold()
+    });
+    let positions =
+        [(-60.0, 0.0), (60.0, 0.0), (0.0, 60.0), (0.0, 0.0)].map(|(x, y)| Position::new(x, y));
+    let medium = Medium::geometric(&positions, &profile, Seed(1)).unwrap();
+    let mut nodes = probes(4);
+    *nodes[0] = Probe::default()
+        .send(1000, MODE, &[1; 496])
+        .send(3500, MODE, &[1; 496]);
+    *nodes[1] = Probe::default().send(1100, MODE, &[2; 496]);
+    let weaker = Some(Dbm(profile.power.0 - 11.0));
+    *nodes[2] = Probe::default().send_at(1200, MODE, &[3; 996], weaker);
+    let mut simulator =
+        Simulator::new(World::new(medium), nodes, Seed(1), Outcomes::default()).unwrap();
+    simulator.run_until(AirTime::from_millis(20));
+    let outcomes = simulator.recorder_mut();
+    assert_eq!(
+        (outcomes.at(3, 0), outcomes.at(3, 1)),
+        (vec![LOST, Ok(())], vec![LOST])
+    );
+    assert_eq!(outcomes.at(3, 2), [MISSED]);
+}
+
 /// ns-2 sums nothing: two interferers 11 dB down leave the frame alone, and kill it under GloMoSim's rule, where
 /// together they are only 8 dB down.
 #[test]
