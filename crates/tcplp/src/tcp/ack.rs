@@ -26,6 +26,8 @@ struct Delivery {
     ambiguous: bool,
     /// Something arrived out of order without having been sent twice.
     reordered: bool,
+    /// The peer reports that something arrived twice.
+    arrived_twice: bool,
 }
 
 impl<C: Congestion> Socket<'_, C> {
@@ -61,7 +63,7 @@ impl<C: Congestion> Socket<'_, C> {
         sorted: &Sorted,
         duplicate: bool,
     ) {
-        let before = self.snd_nxt.since(self.flight.una());
+        let before = self.flight_size();
         let delivery = self.deliver(now, segment, ack, sorted);
         if delivery.advanced > 0 {
             self.take_progress(now, segment, &delivery);
@@ -73,8 +75,8 @@ impl<C: Congestion> Socket<'_, C> {
             self.rack.reordering_seen();
         }
         self.detect_spurious(segment, &delivery, sorted);
-        self.judge_probe(segment, duplicate, sorted);
-        self.obey_mark(segment);
+        self.judge_probe(segment, duplicate, sorted, before);
+        self.obey_mark(segment, before);
         let delivered = match self.bits.has(bits::SACK) {
             true => delivery.octets,
             false => self.count_duplicates(duplicate, &delivery),
@@ -110,6 +112,7 @@ impl<C: Congestion> Socket<'_, C> {
     ) -> Delivery {
         let mut delivery = Delivery {
             advanced: ack.since(self.flight.una()),
+            arrived_twice: !sorted.duplicate.is_empty(),
             ..Delivery::default()
         };
         let stamp = Stamp::of(now);
@@ -169,6 +172,9 @@ impl<C: Congestion> Socket<'_, C> {
     fn sample(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
         let sample = match (delivery.ambiguous, delivery.sample) {
             (false, Some(sample)) => Some(sample),
+            // With a D-SACK, a retransmission that was not needed caused this acknowledgement. It does not set the
+            // peer's TS.Recent (RFC 7323 5.3), so that the echo is as old as the acknowledgement that was lost.
+            _ if delivery.arrived_twice => None,
             // A timestamp within one tick tells half a millisecond, give or take.
             _ => self.echo_age(now, segment).map(|age| age.max(500)),
         };
@@ -219,7 +225,13 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// What became of a tail loss probe (RFC 8985 7.4).
-    fn judge_probe(&mut self, segment: &Segment<'_>, duplicate: bool, sorted: &Sorted) {
+    fn judge_probe(
+        &mut self,
+        segment: &Segment<'_>,
+        duplicate: bool,
+        sorted: &Sorted,
+        before: u32,
+    ) {
         if !self.bits.has(bits::PROBED_TAIL) || segment.ack.before(self.probe_end) {
             return;
         }
@@ -231,17 +243,17 @@ impl<C: Congestion> Socket<'_, C> {
             // Only one copy arrived: the probe repaired a loss, which asks for a reduction all the same.
             self.bits.clear(bits::PROBED_TAIL);
             if self.recovery.phase == Phase::Open {
-                self.reduce_once(Signal::Loss);
+                self.reduce_once(Signal::Loss, before);
             }
         }
     }
 
     /// The peer echoes a mark: at most one reduction a round trip (RFC 3168 6.1.2).
-    fn obey_mark(&mut self, segment: &Segment<'_>) {
+    fn obey_mark(&mut self, segment: &Segment<'_>, before: u32) {
         let marked = segment.flags.has(Flags::ECE) && self.bits.has(bits::ECN);
         let again = self.flight.una().before(self.recovery.recover);
         if marked && self.recovery.phase == Phase::Open && !again {
-            self.reduce_once(Signal::Mark);
+            self.reduce_once(Signal::Mark, before);
         }
     }
 

@@ -405,7 +405,7 @@ impl<C: Congestion> Socket<'_, C> {
         if !self.timers.runs(Timer::Retransmit) || again && range.start == una || probe {
             self.timers.start(Timer::Retransmit, now + self.timeout());
         }
-        if !again && !probe {
+        if !again {
             self.schedule_probe(now);
         }
     }

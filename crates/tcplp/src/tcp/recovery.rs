@@ -64,15 +64,16 @@ impl Recovery {
 }
 
 impl<C: Congestion> Socket<'_, C> {
-    /// Octets in flight for FlightSize's sake: never more than the window, so that segments sent by limited transmit
-    /// do not count (RFC 3042 2, RFC 5681 3.1).
-    fn flight_size(&self) -> u32 {
-        self.snd_nxt.since(self.flight.una()).min(self.window.cwnd)
+    /// FlightSize: sent and not acknowledged.
+    pub(super) fn flight_size(&self) -> u32 {
+        self.snd_nxt.since(self.flight.una())
     }
 
-    fn reduce(&mut self, signal: Signal) {
+    /// One reduction, when `flight` octets were in flight: of these never more count than the window, so that the
+    /// segments of limited transmit do not (RFC 3042 2, RFC 5681 3.1).
+    fn reduce(&mut self, signal: Signal, flight: u32) {
         let mss = self.segment_size();
-        let flight = self.flight_size();
+        let flight = flight.min(self.window.cwnd);
         let window = self.window;
         self.window.ssthresh = self.congestion.reduced(&window, flight, mss, signal);
         self.window.acked = 0;
@@ -86,9 +87,10 @@ impl<C: Congestion> Socket<'_, C> {
         self.bits.put(bits::UNDO, self.local.config.undo);
     }
 
-    /// A mark was echoed, or a probe repaired a loss that nobody saw: one reduction, no retransmission.
-    pub(super) fn reduce_once(&mut self, signal: Signal) {
-        self.reduce(signal);
+    /// A mark was echoed, or a probe repaired a loss that nobody saw: one reduction, no retransmission. `flight` is what
+    /// was in flight before the acknowledgement that says so.
+    pub(super) fn reduce_once(&mut self, signal: Signal, flight: u32) {
+        self.reduce(signal, flight);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.recovery.phase = Phase::Reduced;
         self.recovery.recover = self.snd_nxt;
@@ -103,7 +105,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         if self.recovery.phase == Phase::Open {
             self.remember_for_undo();
-            self.reduce(Signal::Loss);
+            self.reduce(Signal::Loss, self.flight_size());
             self.bits.put(bits::SAY_REDUCED, self.bits.has(bits::ECN));
         }
         let recovery = &mut self.recovery;
@@ -242,7 +244,7 @@ impl<C: Congestion> Socket<'_, C> {
             } else {
                 self.bits.clear(bits::UNDO);
             }
-            self.reduce(Signal::Timeout);
+            self.reduce(Signal::Timeout, self.flight_size());
         }
         if self.window.ssthresh != u32::MAX {
             self.window.cwnd = self.segment_size();

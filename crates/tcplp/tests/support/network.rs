@@ -17,6 +17,8 @@ pub struct Faults {
     /// One-way delay, and by how much a reordered packet is late at most.
     pub delay: Duration,
     pub jitter: Duration,
+    /// How long an octet takes in each direction; packets queue for it.
+    pub octet: Duration,
 }
 
 impl Default for Faults {
@@ -29,6 +31,7 @@ impl Default for Faults {
             mark: 0.0,
             delay: Duration::from_millis(40),
             jitter: Duration::from_millis(80),
+            octet: Duration::ZERO,
         }
     }
 }
@@ -51,6 +54,8 @@ pub struct Network {
     pub digest: u64,
     random: Stream,
     air: Vec<Flying>,
+    /// Until when each direction is busy.
+    busy: [Instant; 2],
     steps: u64,
     /// Print every packet: for looking into a failure.
     pub verbose: bool,
@@ -70,6 +75,7 @@ impl Network {
             digest: 0xcbf2_9ce4_8422_2325,
             random: Seed(seed).stream(Purpose::Fault),
             air: Vec::new(),
+            busy: [Instant::ZERO; 2],
             steps: 0,
             verbose: false,
         }
@@ -122,11 +128,14 @@ impl Network {
         if marked && packet[1] >> 4 & 3 != Ecn::NotCapable.bits() {
             packet[1] |= Ecn::Marked.bits() << 4;
         }
+        let start = self.busy[to].max(self.now);
+        let left = start + faults.octet * packet.len() as u64;
+        self.busy[to] = left;
         if lost {
             return;
         }
         for copy in 0..1 + u64::from(twice) {
-            let mut at = self.now + faults.delay;
+            let mut at = left + faults.delay;
             if late || copy > 0 {
                 at += Duration::from_nanos(self.random.below(jitter));
             }
