@@ -1,11 +1,10 @@
 //! A figure: panels of series, the paper's values beside ours, the bound, and claims that a predicate checks.
 //!
 //! A figure's rows are its golden table: [`Figure::rows`] rounds them to whole numbers, a test compares them with a
-//! file, and the drawing is made from the same panels ([`crate::svg`]).
+//! file, and the drawing is made from the same panels ([`crate::draw`]).
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::statistics::{Summary, quantile};
@@ -41,8 +40,11 @@ pub struct Panel {
     pub places: Vec<String>,
     /// What is compared.
     pub series: Vec<Series>,
-    /// The bound at each place, if there is one.
+    /// What no system can exceed at each place, if it is known: the bound of what the panel shows.
     pub bound: Vec<Option<f64>>,
+    /// The bound of the slowest receiver at each place, if it is known. Systems that serve all receivers at one
+    /// rate cannot exceed it with their mean either.
+    pub worst_bound: Vec<Option<f64>>,
 }
 
 /// How a panel is drawn.
@@ -70,38 +72,81 @@ pub struct Series {
 }
 
 /// Something the paper says, and whether it holds here.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The claim, and with it the predicate.
     pub text: String,
     /// The paper's number, if there is one.
     pub paper: Option<f64>,
     /// Ours.
-    pub ours: f64,
-    /// Half of our 95 % interval, if there is one.
-    pub ci95: Option<f64>,
-    /// How many values ours is the mean of.
-    pub n: usize,
-    /// The unit of both.
+    pub ours: Summary,
+    /// For a mean of ratios: the same from the ratio of the means over all scenarios.
+    pub of_averages: Option<f64>,
+    /// The unit of all of them.
     pub unit: &'static str,
     /// Whether it holds here.
     pub holds: bool,
+    /// Why it does not, from what was counted; a sentence.
+    pub why: Option<String>,
 }
 
 impl Claim {
     /// A claim about a summary.
     pub fn new(text: &str, paper: Option<f64>, ours: Summary, unit: &'static str, holds: bool) -> Claim {
-        Claim { text: text.into(), paper, ours: ours.mean, ci95: ours.ci95, n: ours.n, unit, holds }
+        Claim { text: text.into(), paper, ours, of_averages: None, unit, holds, why: None }
     }
 
     /// A claim about a count out of `n`.
     pub fn count(text: &str, paper: Option<f64>, ours: usize, n: usize, holds: bool) -> Claim {
-        Claim { text: text.into(), paper, ours: ours as f64, ci95: None, n, unit: "", holds }
+        Claim::value(text, paper, ours as f64, n, "", holds)
     }
 
-    /// A claim about a value without an interval.
-    pub fn value(text: &str, paper: Option<f64>, ours: f64, n: usize, unit: &'static str, holds: bool) -> Claim {
-        Claim { text: text.into(), paper, ours, ci95: None, n, unit, holds }
+    /// A claim about a value without an interval, taken from `n` values.
+    pub fn value(
+        text: &str,
+        paper: Option<f64>,
+        ours: f64,
+        n: usize,
+        unit: &'static str,
+        holds: bool,
+    ) -> Claim {
+        Claim::new(text, paper, Summary { n, ..Summary::of(&[ours]) }, unit, holds)
+    }
+
+    /// Says why the claim does not hold, if it does not.
+    pub fn because(mut self, why: impl FnOnce() -> String) -> Claim {
+        self.why = (!self.holds).then(why);
+        self
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "claim": { "text": self.text, "holds": self.holds },
+            "unit": self.unit,
+            "paper": self.paper,
+            "ours": self.ours,
+            "ours_of_averages": self.of_averages,
+            "why": self.why,
+        })
+    }
+
+    fn text(&self, colour: bool) -> String {
+        let mark = match (self.holds, colour) {
+            (true, true) => "\u{1b}[32mholds\u{1b}[0m          ",
+            (false, true) => "\u{1b}[33mdoes not hold\u{1b}[0m  ",
+            (true, false) => "holds          ",
+            (false, false) => "does not hold  ",
+        };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        let paper = self.paper.map_or_else(|| "no number".into(), |paper| digits(paper) + &unit);
+        let ours = with_interval(self.ours.mean, self.ours.ci95);
+        let averages = self.of_averages.map_or_else(String::new, |of| format!(" ({} of averages)", digits(of)));
+        let count = match self.unit {
+            "" => format!(" of {}", self.ours.n),
+            _ => format!("{unit}{averages}, n={}", self.ours.n),
+        };
+        let why = self.why.as_ref().map_or_else(String::new, |why| format!("                 why: {why}\n"));
+        format!("  {mark}{}\n                 paper {paper}, ours {ours}{count}\n{why}", self.text)
     }
 }
 
@@ -151,10 +196,11 @@ impl Figure {
         text
     }
 
-    /// The figure as JSON: one object for each point, and the claims.
+    /// The figure as JSON: a row for each point, and the claims.
     pub fn json(&self) -> Value {
-        let points: Vec<Value> = self.panels.iter().flat_map(Panel::points).collect();
-        json!({ "figure": self.id, "title": self.title, "points": points, "claim": self.claims, "notes": self.notes })
+        let rows: Vec<Value> = self.panels.iter().flat_map(Panel::rows).collect();
+        let claims: Vec<Value> = self.claims.iter().map(Claim::json).collect();
+        json!({ "figure": self.id, "title": self.title, "rows": rows, "claims": claims, "notes": self.notes })
     }
 
     /// The figure as a table for people.
@@ -178,7 +224,7 @@ impl Figure {
     pub fn csv(&self) -> String {
         let mut text = "panel,series,place,unit,ours,ci95,n,min,max,paper,bound\n".to_string();
         for panel in &self.panels {
-            for point in panel.points() {
+            for point in panel.rows() {
                 let cell = |value: &Value| match value {
                     Value::Null => String::new(),
                     Value::String(words) => words.replace(',', ";"),
@@ -205,23 +251,43 @@ fn whole(panel: &Panel, value: f64) -> String {
 }
 
 impl Panel {
-    /// Its points, one for each series and place.
-    fn points(&self) -> Vec<Value> {
-        let mut points = Vec::new();
+    /// A panel of bars.
+    pub fn bars(id: &str, title: &str, unit: &'static str, places: Vec<String>, series: Vec<Series>) -> Panel {
+        let (bound, worst_bound) = (Vec::new(), Vec::new());
+        let (id, title, kind) = (id.into(), title.into(), PanelKind::Bars);
+        Panel { id, title, unit, kind, places, series, bound, worst_bound }
+    }
+
+    /// A panel of distributions.
+    pub fn cdf(id: &str, title: &str, unit: &'static str, series: Vec<Series>) -> Panel {
+        let places = QUANTILES.map(|(name, _)| name.to_string()).to_vec();
+        Panel { kind: PanelKind::Cdf, ..Panel::bars(id, title, unit, places, series) }
+    }
+
+    /// The same with the bound of what it shows, and that of the worst receiver.
+    pub fn bounded(self, bound: Vec<Option<f64>>, worst_bound: Vec<Option<f64>>) -> Panel {
+        Panel { bound, worst_bound, ..self }
+    }
+
+    /// Its rows, one for each series and place.
+    fn rows(&self) -> Vec<Value> {
+        let at = |bounds: &[Option<f64>], place: usize| bounds.get(place).copied().flatten();
+        let mut rows = Vec::new();
         for series in &self.series {
             for (place, label) in self.places.iter().enumerate() {
-                points.push(json!({
+                rows.push(json!({
                     "panel": self.id,
                     "series": series.name,
                     "place": label,
                     "unit": self.unit,
-                    "ours": series.ours[place],
                     "paper": series.paper[place],
-                    "bound": self.bound.get(place).copied().flatten(),
+                    "ours": series.ours[place],
+                    "bound": at(&self.bound, place),
+                    "bound_worst_receiver": at(&self.worst_bound, place),
                 }));
             }
         }
-        points
+        rows
     }
 
     fn table(&self) -> Table {
@@ -231,8 +297,12 @@ impl Panel {
         }
         let has_paper = self.series.iter().any(|series| series.paper.iter().any(Option::is_some));
         let has_bound = self.bound.iter().any(Option::is_some);
+        let has_worst = self.worst_bound.iter().any(Option::is_some);
         if has_bound {
             table = table.numbers("bound", 1);
+        }
+        if has_worst {
+            table = table.numbers("bound, worst receiver", 1);
         }
         if has_paper {
             table = table.words("paper");
@@ -247,6 +317,9 @@ impl Panel {
             if has_bound {
                 cells.push(self.bound.get(place).copied().flatten().map_or_else(String::new, digits));
             }
+            if has_worst {
+                cells.push(self.worst_bound.get(place).copied().flatten().map_or_else(String::new, digits));
+            }
             if has_paper {
                 let said = self.series.iter().filter_map(|series| {
                     series.paper[place].map(|value| format!("{} {}", series.name, digits(value)))
@@ -256,28 +329,6 @@ impl Panel {
             if label == "mean" { table.bold_row(cells) } else { table.row(cells) }
         }
         table
-    }
-}
-
-impl Claim {
-    fn text(&self, colour: bool) -> String {
-        let mark = match (self.holds, colour) {
-            (true, true) => "\u{1b}[32mholds\u{1b}[0m      ",
-            (false, true) => "\u{1b}[33mdoes not\u{1b}[0m   ",
-            (true, false) => "holds      ",
-            (false, false) => "does not   ",
-        };
-        let unit = match self.unit {
-            "" => String::new(),
-            "times" => " x".into(),
-            unit => format!(" {unit}"),
-        };
-        let counted = self.unit.is_empty();
-        let number = |value: f64| if counted { format!("{value:.0}") } else { digits(value) };
-        let paper = self.paper.map_or_else(String::new, |paper| format!("paper {}{unit}, ", number(paper)));
-        let ours = if counted { number(self.ours) } else { with_interval(self.ours, self.ci95) };
-        let count = if counted { format!(" of {}", self.n) } else { format!("{unit} (n={})", self.n) };
-        format!("  {mark}{}: {paper}ours {ours}{count}\n", self.text)
     }
 }
 
@@ -297,6 +348,7 @@ mod tests {
                 places: vec!["1".into(), "2".into(), "mean".into()],
                 series: vec![Series::with_mean("A", &[100.4, 201.0], Some(150.0))],
                 bound: vec![Some(400.0), None, None],
+                worst_bound: Vec::new(),
             }],
             claims: vec![Claim::count("better", Some(8.0), 2, 2, true)],
             notes: vec!["n".into()],
@@ -311,11 +363,12 @@ mod tests {
     #[test]
     fn every_point_has_paper_ours_and_bound() {
         let json = figure().json();
-        assert_eq!(json["points"][0]["bound"], 400.0);
-        assert_eq!(json["points"][2]["paper"], 150.0);
-        assert_eq!(json["points"][2]["ours"]["n"], 2);
-        assert_eq!(json["claim"][0]["holds"], true);
+        assert_eq!(json["rows"][0]["bound"], 400.0);
+        assert_eq!(json["rows"][2]["paper"], 150.0);
+        assert_eq!(json["rows"][2]["ours"]["n"], 2);
+        assert_eq!(json["claims"][0]["claim"]["holds"], true);
         assert_eq!(figure().csv().lines().count(), 4);
-        assert!(figure().text(80, false).contains("holds      better: paper 8, ours 2 of 2"));
+        let text = figure().text(80, false);
+        assert!(text.contains("holds          better\n                 paper 8.00, ours 2.00 of 2\n"), "{text}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use chappe_lab::figure::Figure;
 use chappe_lab::input::InputError;
 use chappe_lab::nearest::nearest;
-use chappe_lab::pacifier::cells::Scale;
+use chappe_lab::pacifier::runs::Scale;
 use chappe_lab::pacifier::{self, FIGURES, Made};
 use chappe_lab::provenance::Provenance;
 use chappe_lab::run::Meter;

@@ -1,72 +1,96 @@
 //! Figure 3: tree-based opportunistic routing against MORE's belts.
 
-use super::cells::{Cell, Cells, Scale, Site, System};
-use super::gain::{better, gain, surely_negative, surely_positive};
-use crate::figure::{Claim, Figure, Panel, PanelKind, Series};
-use crate::statistics::Summary;
+use super::claims::{Sign, better, gain, gains, near};
+use super::runs::{Cell, Cells, Scale, Site, System};
+use crate::figure::{Claim, Figure, Panel, Series};
 
-const SITE: Site = Site::Outdoor;
+const SITE: Site = Site::OUTDOOR;
 
 pub fn needs(scale: &Scale) -> Vec<Cell> {
     scale.cells(SITE, &[System::More, System::Tree])
 }
 
 pub fn make(cells: &Cells, scale: &Scale) -> Figure {
+    let pair = Pair { cells, scale, of: [System::More, System::Tree] };
     Figure {
         id: "figure3",
         title: "tree-based opportunistic routing against MORE".into(),
-        panels: panels(cells, scale, "3", System::More, System::Tree, [None, Some(17.0), Some(12.15)]),
+        panels: vec![
+            pair.throughput("3a"),
+            pair.forwarders("3b"),
+            pair.transmissions("3c"),
+            pair.redundancy("3d", [Some(17.0), Some(12.15)]),
+        ],
         claims: claims(cells),
         notes: Vec::new(),
     }
 }
 
-/// Throughput, forwarders, transmissions and redundancy of two systems; `paper` holds the mean number of
-/// forwarders of the first and the mean redundancies of both.
-pub fn panels(
-    cells: &Cells,
-    scale: &Scale,
-    figure: &str,
-    a: System,
-    b: System,
-    paper: [Option<f64>; 3],
-) -> Vec<Panel> {
-    let pair = |values: &dyn Fn(System) -> Vec<f64>, of_a, of_b| {
-        vec![Series::with_mean(&a.label(), &values(a), of_a), Series::with_mean(&b.label(), &values(b), of_b)]
-    };
-    let panel = |letter: char, title: &str, unit, series, bound| Panel {
-        id: format!("{figure}{letter}"),
-        title: title.into(),
-        unit,
-        kind: PanelKind::Bars,
-        places: scale.places(),
-        series,
-        bound,
-    };
-    vec![
-        panel('a', "mean throughput", "kbit/s", pair(&|s| cells.mean(SITE, s), None, None), cells.mean_bound(SITE)),
-        panel('b', "forwarding nodes", "nodes", pair(&|s| cells.forwarders(SITE, s), paper[0], None), Vec::new()),
-        panel('c', "data transmissions", "thousand", pair(&|s| cells.transmissions(SITE, s), None, None), Vec::new()),
-        panel('d', "source redundancy", "times", pair(&|s| cells.redundancy(SITE, s), paper[1], paper[2]), Vec::new()),
-    ]
+/// Two systems side by side in panels.
+pub struct Pair<'a> {
+    pub cells: &'a Cells,
+    pub scale: &'a Scale,
+    pub of: [System; 2],
+}
+
+impl Pair<'_> {
+    pub fn throughput(&self, id: &str) -> Panel {
+        let series = self.series(Cells::mean, [None; 2]);
+        self.panel(id, "mean throughput", "kbit/s", series)
+            .bounded(self.cells.mean_bound(SITE), self.cells.worst_bound(SITE))
+    }
+
+    pub fn forwarders(&self, id: &str) -> Panel {
+        self.panel(id, "forwarding nodes", "nodes", self.series(Cells::forwarders, [None; 2]))
+    }
+
+    pub fn transmissions(&self, id: &str) -> Panel {
+        let series = self.series(Cells::transmissions, [None; 2]);
+        self.panel(id, "data frames sent by source and forwarders", "thousand", series)
+    }
+
+    pub fn redundancy(&self, id: &str, paper: [Option<f64>; 2]) -> Panel {
+        let series = self.series(Cells::redundancy, paper);
+        self.panel(id, "source redundancy: octets sent by the source over the file's", "times", series)
+    }
+
+    fn series(&self, values: fn(&Cells, Site, System) -> Vec<f64>, paper: [Option<f64>; 2]) -> Vec<Series> {
+        let both = self.of.into_iter().zip(paper);
+        both.map(|(system, paper)| {
+            Series::with_mean(&system.label(), &values(self.cells, SITE, system), paper)
+        })
+        .collect()
+    }
+
+    fn panel(&self, id: &str, title: &str, unit: &'static str, series: Vec<Series>) -> Panel {
+        Panel::bars(id, title, unit, self.scale.places(), series)
+    }
 }
 
 fn claims(cells: &Cells) -> Vec<Claim> {
-    let (more, tree) = (System::More, System::Tree);
-    let (a, b) = (cells.mean(SITE, more), cells.mean(SITE, tree));
-    let n = a.len();
-    let throughput = gain(&a, &b);
-    let forwarders = gain(&cells.forwarders(SITE, more), &cells.forwarders(SITE, tree));
-    let sent = gain(&cells.transmissions(SITE, more), &cells.transmissions(SITE, tree));
-    let of_more = Summary::of(&cells.redundancy(SITE, more));
-    let of_tree = Summary::of(&cells.redundancy(SITE, tree));
-    let ahead = better(&a, &b);
+    let both = |values: fn(&Cells, Site, System) -> Vec<f64>| {
+        (values(cells, SITE, System::More), values(cells, SITE, System::Tree))
+    };
+    let (more, tree) = both(Cells::mean);
+    let (n, ahead) = (more.len(), better(&more, &tree));
+    let largest = gains(&more, &tree).into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let (forwarders, sent, redundancy) =
+        (both(Cells::forwarders), both(Cells::transmissions), both(Cells::redundancy));
     vec![
         Claim::count("TREE is faster than MORE in most scenarios", Some(8.0), ahead, n, 2 * ahead > n),
-        Claim::new("TREE's gain in throughput is positive", Some(42.0), throughput, "%", surely_positive(&throughput)),
-        Claim::new("TREE uses fewer forwarders", Some(-36.0), forwarders, "%", surely_negative(&forwarders)),
-        Claim::new("TREE sends fewer data frames", Some(-44.0), sent, "%", surely_negative(&sent)),
-        Claim::new("MORE's source sends the file many times over", Some(17.0), of_more, "times", of_more.mean > of_tree.mean),
-        Claim::new("TREE's source sends it less often than MORE's", Some(12.15), of_tree, "times", of_tree.mean < of_more.mean),
+        gain("TREE's throughput over MORE's, on average", Some(42.0), &more, &tree, Sign::More),
+        Claim::value(
+            "TREE's largest gain over MORE: above 100 %",
+            Some(199.0),
+            largest,
+            n,
+            "%",
+            largest > 100.0,
+        ),
+        gain("TREE's forwarding nodes over MORE's: fewer", Some(-36.0), &forwarders.0, &forwarders.1, Sign::Less),
+        gain("TREE's data frames over MORE's: fewer", Some(-44.0), &sent.0, &sent.1, Sign::Less),
+        gain("TREE's source redundancy over MORE's: less", None, &redundancy.0, &redundancy.1, Sign::Less),
+        near("MORE's source sends the file 17 times over", 17.0, &redundancy.0, "times"),
+        near("TREE's source sends the file 12.15 times over", 12.15, &redundancy.1, "times"),
     ]
 }

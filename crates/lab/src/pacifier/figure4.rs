@@ -1,45 +1,62 @@
 //! Figure 4: what limiting the source's rate adds to the tree.
 
-use super::cells::{Cell, Cells, Scale, Site, System};
-use super::figure3::panels;
-use super::gain::{better, gain, surely_negative, surely_positive};
+use super::claims::{Sign, better, gain, near};
+use super::figure3::Pair;
+use super::runs::{Cell, Cells, Scale, Site, System};
 use crate::figure::{Claim, Figure};
-use crate::statistics::Summary;
+use crate::statistics::mean;
 
-const SITE: Site = Site::Outdoor;
+const SITE: Site = Site::OUTDOOR;
 
 pub fn needs(scale: &Scale) -> Vec<Cell> {
     scale.cells(SITE, &[System::Tree, System::TreeRl])
 }
 
 pub fn make(cells: &Cells, scale: &Scale) -> Figure {
-    let all = panels(cells, scale, "4", System::Tree, System::TreeRl, [None, Some(12.15), Some(5.84)]);
-    let mut panels: Vec<_> = all.into_iter().filter(|panel| panel.id != "4b").collect();
-    for (panel, id) in panels.iter_mut().zip(["4a", "4b", "4c"]) {
-        panel.id = id.into();
+    let pair = Pair { cells, scale, of: [System::Tree, System::TreeRl] };
+    let both = |values: fn(&Cells, Site, System) -> Vec<f64>| {
+        (values(cells, SITE, System::Tree), values(cells, SITE, System::TreeRl))
+    };
+    let (tree, limited) = both(Cells::mean);
+    let (n, ahead) = (tree.len(), better(&tree, &limited));
+    let (sent, redundancy) = (both(Cells::transmissions), both(Cells::redundancy));
+    let mut throughput =
+        gain("TREE+RL's throughput over TREE's, on average", Some(20.0), &tree, &limited, Sign::More);
+    if let Some(why) = &mut throughput.why {
+        *why += &format!("; {}", waits(cells));
     }
-    let (a, b) = (cells.mean(SITE, System::Tree), cells.mean(SITE, System::TreeRl));
-    let n = a.len();
-    let throughput = gain(&a, &b);
-    let sent = gain(&cells.transmissions(SITE, System::Tree), &cells.transmissions(SITE, System::TreeRl));
-    let redundancy = gain(&cells.redundancy(SITE, System::Tree), &cells.redundancy(SITE, System::TreeRl));
-    let times = Summary::of(&cells.redundancy(SITE, System::TreeRl));
-    let ahead = better(&a, &b);
     Figure {
         id: "figure4",
         title: "limiting the source's rate".into(),
-        panels,
-        claims: vec![
-            Claim::count("TREE+RL is faster than TREE in every scenario", Some(10.0), ahead, n, ahead == n),
-            Claim::new("its gain in throughput is positive", Some(20.0), throughput, "%", surely_positive(&throughput)),
-            Claim::new("it sends fewer data frames", Some(-28.0), sent, "%", surely_negative(&sent)),
-            Claim::new("its source sends less", Some(-52.0), redundancy, "%", surely_negative(&redundancy)),
-            Claim::new("its source sends the file 5.84 times: that lies in our interval", Some(5.84), times, "times", holds(&times)),
+        panels: vec![
+            pair.throughput("4a"),
+            pair.transmissions("4b"),
+            pair.redundancy("4c", [Some(12.15), Some(5.84)]),
         ],
-        notes: Vec::new(),
+        claims: vec![
+            Claim::count("TREE+RL is faster than TREE in every scenario", Some(10.0), ahead, n, ahead == n)
+                .because(|| waits(cells)),
+            throughput,
+            gain("TREE+RL's data frames over TREE's: fewer", Some(-28.0), &sent.0, &sent.1, Sign::Less),
+            gain(
+                "TREE+RL's source redundancy over TREE's: less",
+                Some(-52.0),
+                &redundancy.0,
+                &redundancy.1,
+                Sign::Less,
+            ),
+            near("TREE+RL's source sends the file 5.84 times over", 5.84, &redundancy.1, "times"),
+        ],
+        notes: vec![waits(cells)],
     }
 }
 
-fn holds(times: &Summary) -> bool {
-    times.interval().is_some_and(|(low, high)| low <= 5.84 && 5.84 <= high)
+/// How the source's waits ended.
+fn waits(cells: &Cells) -> String {
+    let late = cells.timed_out(SITE, System::TreeRl);
+    format!(
+        "{:.0} % of the source's waits ended by the time limit (8 T_p for each transmission expected of its \
+         children), not by hearing a child forward",
+        mean(&late)
+    )
 }

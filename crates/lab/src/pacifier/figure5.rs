@@ -1,11 +1,11 @@
 //! Figure 5: what round-robin batches add, with the knob at 0.
 
-use super::cells::{Cell, Cells, Scale, Site, System};
-use super::gain::{gain, gains, surely_positive};
-use crate::figure::{Claim, Figure, Panel, PanelKind, Series};
+use super::claims::{Sign, gain, gains};
+use super::runs::{Cell, Cells, Scale, Site, System};
+use crate::figure::{Claim, Figure, Panel, Series};
 use crate::statistics::Summary;
 
-const SITE: Site = Site::Outdoor;
+const SITE: Site = Site::OUTDOOR;
 const ROUND_ROBIN: System = System::Pacifier { knob: 0 };
 
 pub fn needs(scale: &Scale) -> Vec<Cell> {
@@ -13,38 +13,43 @@ pub fn needs(scale: &Scale) -> Vec<Cell> {
 }
 
 pub fn make(cells: &Cells, scale: &Scale) -> Figure {
-    let (mean, best, worst) =
-        (cells.mean(SITE, ROUND_ROBIN), cells.best(SITE, ROUND_ROBIN), cells.worst(SITE, ROUND_ROBIN));
+    let of = |values: fn(&Cells, Site, System) -> Vec<f64>| values(cells, SITE, ROUND_ROBIN);
+    let (mean, best, worst) = (of(Cells::mean), of(Cells::best), of(Cells::worst));
     let series = vec![
-        cells.throughput(SITE, System::TreeRl, None),
+        Series::with_mean("TREE+RL", &cells.mean(SITE, System::TreeRl), None),
         Series::with_mean("TREE+RL+RRB", &mean, None),
         Series::with_mean("its best receiver", &best, None),
         Series::with_mean("its worst receiver", &worst, None),
     ];
-    let (before, worst_before) = (cells.mean(SITE, System::TreeRl), cells.worst(SITE, System::TreeRl));
-    let n = mean.len();
-    let throughput = gain(&before, &mean);
-    let spread = gain(&mean, &best);
-    let of_worst = gains(&worst_before, &worst);
-    let hardly_worse = of_worst.iter().filter(|gain| **gain >= -10.0).count();
+    let panel = Panel::bars("5", "throughput: mean, best and worst receiver", "kbit/s", scale.places(), series)
+        .bounded(cells.mean_bound(SITE), cells.worst_bound(SITE));
     Figure {
         id: "figure5",
         title: "round-robin batches, knob 0".into(),
-        panels: vec![Panel {
-            id: "5".into(),
-            title: "throughput".into(),
-            unit: "kbit/s",
-            kind: PanelKind::Bars,
-            places: scale.places(),
-            series,
-            bound: cells.mean_bound(SITE),
-        }],
-        claims: vec![
-            Claim::new("round robin raises the mean throughput", Some(47.0), throughput, "%", surely_positive(&throughput)),
-            Claim::new("the best receiver is far above the mean", Some(58.0), spread, "%", surely_positive(&spread)),
-            Claim::count("the worst receiver loses at most 10 %", Some(10.0), hardly_worse, n, hardly_worse == n),
-            Claim::new("change of the worst receiver (paper: -10 % to +146 %)", None, Summary::of(&of_worst), "%", Summary::of(&of_worst).mean > 0.0),
-        ],
+        panels: vec![panel],
+        claims: claims(cells, &mean, &best, &worst),
         notes: Vec::new(),
     }
+}
+
+fn claims(cells: &Cells, mean: &[f64], best: &[f64], worst: &[f64]) -> Vec<Claim> {
+    let before = cells.mean(SITE, System::TreeRl);
+    let of_worst = gains(&cells.worst(SITE, System::TreeRl), worst);
+    let n = mean.len();
+    let hardly_worse = of_worst.iter().filter(|gain| **gain >= -10.0).count();
+    let change = Summary::of(&of_worst);
+    vec![
+        gain("round robin's mean throughput over TREE+RL's", Some(47.0), &before, mean, Sign::More),
+        gain("the best receiver over the mean of all", Some(58.0), mean, best, Sign::More),
+        Claim::count(
+            "the worst receiver loses at most 10 % to TREE+RL",
+            Some(10.0),
+            hardly_worse,
+            n,
+            hardly_worse == n,
+        )
+        .because(|| format!("its changes lie between {:.0} and {:.0} %", change.min, change.max)),
+        Claim::new("the worst receiver gains on average", None, change, "%", change.mean > 0.0)
+            .because(|| format!("its changes lie between {:.0} and {:.0} %", change.min, change.max)),
+    ]
 }

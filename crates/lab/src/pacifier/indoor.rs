@@ -21,8 +21,6 @@ use chappe_core::{Purpose, Seed};
 
 use crate::input::InputError;
 use crate::plan::Plan;
-use crate::run::Prepared;
-use crate::statistics::mean;
 
 /// The seed of the building: the nodes' places and the shadowing between them.
 const BUILDING: u64 = 22;
@@ -31,7 +29,8 @@ const BUILDING: u64 = 22;
 const NODES: usize = 22;
 
 /// The plan of the indoor scenarios; the seed of a stage decides source and receivers.
-pub fn plan(bytes: usize) -> Result<Plan, InputError> {
+pub fn plan(bytes: usize, day: u8) -> Result<Plan, InputError> {
+    let seed = BUILDING + u64::from(day) - 1;
     let mut places = String::new();
     for [x, y] in places_of(BUILDING) {
         let _ = write!(places, "[\"{x:.1} m\", \"{y:.1} m\"], ");
@@ -41,7 +40,7 @@ pub fn plan(bytes: usize) -> Result<Plan, InputError> {
 title = "Pacifier, indoor network"
 [network]
 positions = [{places}]
-seed = {BUILDING}
+seed = {seed}
 [radio]
 profile = "chappe-physical"
 tx_power = "16 dBm"
@@ -71,27 +70,4 @@ fn places_of(seed: u64) -> Vec<[f64; 2]> {
         [building + random.fraction() * 90.0, random.fraction() * 30.0]
     };
     (0..NODES).map(&mut place).collect()
-}
-
-/// How bad the links are, as the paper tells it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinkStatistics {
-    /// Directed links that lose at most 88 % of their probes, the worst that the paper counts.
-    pub links: usize,
-    /// Their mean loss, from 0 to 1; the paper: 0.29.
-    pub mean_loss: f64,
-    /// The longest of the shortest ETX paths, in hops; the paper: 6.
-    pub hops_max: u16,
-}
-
-/// The statistics of the links that the nodes measured.
-pub fn statistics(prepared: &Prepared) -> LinkStatistics {
-    let nodes = prepared.links.nodes() as u16;
-    let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|(a, b)| a != b);
-    let losses: Vec<f64> = pairs.map(|(a, b)| 1.0 - prepared.links.ratio(a, b)).filter(|loss| *loss <= 0.88).collect();
-    let hops = (0..nodes).flat_map(|source| {
-        let paths = prepared.links.etx_paths(source);
-        (0..nodes).filter_map(move |node| paths.hops(node)).collect::<Vec<u16>>()
-    });
-    LinkStatistics { links: losses.len(), mean_loss: mean(&losses), hops_max: hops.max().unwrap_or(0) }
 }

@@ -1,10 +1,10 @@
 //! Pacifier's evaluation: Figures 2 to 7 by simulation (IV), 8 and 9 on an indoor network like its testbed's (V).
 //!
-//! A figure says which runs it needs ([`cells`]); what several figures need is run once. Nothing is tuned so that a
+//! A figure says which runs it needs ([`runs`]); what several figures need is run once. Nothing is tuned so that a
 //! number of the paper comes out: the set-up is the paper's ([`outdoor`], [`indoor`]), and what the paper leaves
 //! open is listed there.
 
-pub mod cells;
+pub mod claims;
 mod figure2;
 mod figure3;
 mod figure4;
@@ -13,17 +13,19 @@ mod figure6;
 mod figure7;
 mod figure8;
 mod figure9;
-mod gain;
 pub mod indoor;
+pub mod links;
 pub mod outdoor;
+pub mod runs;
+mod sensitivity;
 
 use crate::figure::Figure;
 use crate::run::{Meter, RunError};
-use cells::{Cell, Cells, Scale};
+use runs::{Cell, Cells, Scale};
 
 /// A figure of the paper: its name, the runs it needs, and how it is made of them.
 pub struct Recipe {
-    /// `figure2` to `figure9`.
+    /// `figure2` to `figure9`, and `sensitivity`.
     pub name: &'static str,
     /// What it shows, in a few words.
     pub about: &'static str,
@@ -32,7 +34,7 @@ pub struct Recipe {
 }
 
 /// All figures, in the paper's order.
-pub const FIGURES: [Recipe; 8] = [
+pub const FIGURES: [Recipe; 9] = [
     Recipe {
         name: "figure2",
         about: "MORE's pruning threshold: forwarders and throughput",
@@ -80,6 +82,12 @@ pub const FIGURES: [Recipe; 8] = [
         about: "indoor network: distribution of throughput, two days",
         needs: figure9::needs,
         make: figure9::make,
+    },
+    Recipe {
+        name: "sensitivity",
+        about: "what the paper leaves open: how much our answers matter",
+        needs: sensitivity::needs,
+        make: sensitivity::make,
     },
 ];
 

@@ -1,10 +1,14 @@
 //! The runs that figures are made of, each made once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chappe_core::Seed;
+use chappe_pacifier::baseline::more;
 
-use super::{indoor, outdoor};
+use super::indoor;
+use super::links::LinkStatistics;
+use super::outdoor::{self, Setting};
 use crate::figure::Series;
 use crate::plan::{Plan, ProtocolPlan};
 use crate::results::{DATA_TRANSMISSIONS, Run};
@@ -15,16 +19,35 @@ use crate::session;
 /// Where a run takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Site {
-    /// The simulation set-up, with the fading law of the paper's simulator.
-    Outdoor,
-    /// The same with true Rayleigh fading.
-    OutdoorRayleigh,
+    /// The simulation set-up.
+    Outdoor {
+        /// What the paper leaves open.
+        setting: Setting,
+        /// How many T_p the source waits for each transmission that it expects; 8 in the paper (III-B).
+        pace: u32,
+    },
     /// The indoor network, on one of its days.
     Indoor {
         /// 1 or 2.
         day: u8,
     },
 }
+
+impl Site {
+    /// Where Figures 2 to 7 are made.
+    pub const OUTDOOR: Site = Site::Outdoor { setting: Setting::FIGURES, pace: PACE };
+
+    /// The site with the same network, probes and bounds: pacing changes none of them.
+    fn ground(self) -> Site {
+        match self {
+            Site::Outdoor { setting, .. } => Site::Outdoor { setting, pace: PACE },
+            indoor => indoor,
+        }
+    }
+}
+
+/// The paper's waiting time of the source (III-B).
+pub const PACE: u32 = 8;
 
 /// What runs there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,8 +92,8 @@ pub struct Scale {
     pub indoor_bytes: usize,
     /// Knobs of Figure 6 in per cent.
     pub knobs: Vec<u8>,
-    /// Whether to repeat Figure 7 under true Rayleigh fading.
-    pub rayleigh: bool,
+    /// Whether the sensitivity table has all its rows.
+    pub all_settings: bool,
     /// The first seed: scenario n outdoors has the n-th seed from here on.
     pub seed: u64,
 }
@@ -83,7 +106,7 @@ impl Scale {
             outdoor_bytes: 12_000_000,
             indoor_bytes: 2_300_000,
             knobs: vec![0, 20, 40, 60, 80, 100],
-            rayleigh: true,
+            all_settings: true,
             seed,
         }
     }
@@ -94,7 +117,7 @@ impl Scale {
             outdoor_bytes: 1_440_000,
             indoor_bytes: 700_800,
             knobs: vec![0, 50, 100],
-            rayleigh: false,
+            all_settings: false,
             ..Scale::full(seed)
         }
     }
@@ -146,54 +169,50 @@ impl System {
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     runs: BTreeMap<Cell, Run>,
-    bounds: BTreeMap<(Site, u8), StageBound>,
-    payload: BTreeMap<Site, usize>,
-    links: BTreeMap<Site, indoor::LinkStatistics>,
+    grounds: BTreeMap<(Site, u8), Ground>,
+}
+
+/// What is known of a network beside its runs.
+#[derive(Clone, Debug)]
+struct Ground {
+    bound: StageBound,
+    links: LinkStatistics,
+    /// Octets of file in a packet.
+    payload: usize,
 }
 
 impl Cells {
-    /// Makes the needed runs. A request to stop leaves some out; an error of any ends the whole.
+    /// Makes the needed runs, network by network: what several figures need is run once. A request to stop leaves
+    /// some out; an error of any ends the whole.
     pub fn run(
         needed: BTreeSet<Cell>,
         scale: &Scale,
         threads: usize,
         meter: &Meter,
     ) -> Result<Cells, RunError> {
-        let stages: BTreeSet<(Site, u8)> = needed.iter().map(|cell| (cell.site, cell.scenario)).collect();
-        let stages: Vec<(Site, u8)> = stages.into_iter().collect();
-        let go_on = || !meter.stopped();
-        meter.expect(STAGE_WORK * stages.len() as u64);
-        let prepared = seeds::parallel(&stages, threads, go_on, |&(site, scenario)| {
-            let stage = Stage::new(site, scenario, scale, meter);
-            meter.advance(STAGE_WORK);
-            stage
+        let mut jobs: BTreeMap<(Site, u8), Vec<Cell>> = BTreeMap::new();
+        for cell in needed {
+            jobs.entry((cell.site.ground(), cell.scenario)).or_default().push(cell);
+        }
+        meter.expect(STAGE_WORK * jobs.len() as u64);
+        // Those with most runs first, so that the threads finish together.
+        let mut jobs: Vec<((Site, u8), Vec<Cell>)> = jobs.into_iter().collect();
+        jobs.sort_by_key(|(_, cells)| std::cmp::Reverse(cells.len()));
+        let failed = AtomicBool::new(false);
+        let go_on = || !meter.stopped() && !failed.load(Ordering::Relaxed);
+        let done = seeds::parallel(&jobs, threads, go_on, |((site, scenario), cells)| {
+            let done = network(*site, *scenario, cells, scale, meter);
+            failed.fetch_or(done.is_err(), Ordering::Relaxed);
+            done
         });
         let mut cells = Cells::default();
-        let mut ready: BTreeMap<(Site, u8), Stage> = BTreeMap::new();
-        for (&place, stage) in stages.iter().zip(prepared) {
-            match stage {
+        for ((place, _), network) in jobs.iter().zip(done) {
+            match network {
                 None | Some(Err(RunError::Interrupted)) => {}
-                Some(stage) => {
-                    let stage = stage?;
-                    cells.bounds.insert(place, stage.prepared.bounds[0].clone());
-                    cells.payload.insert(place.0, stage.plan.protocol.config.payload);
-                    cells.links.entry(place.0).or_insert_with(|| indoor::statistics(&stage.prepared));
-                    ready.insert(place, stage);
-                }
-            }
-        }
-        // The slowest systems first, so that the threads finish together.
-        let mut jobs: Vec<Cell> = needed.into_iter().collect();
-        jobs.sort_by_key(|cell| (cell.system, cell.site, cell.scenario));
-        let runs = seeds::parallel(&jobs, threads, go_on, |cell| {
-            let stage = ready.get(&(cell.site, cell.scenario)).ok_or(RunError::Interrupted)?;
-            stage.carry(cell.system, meter)
-        });
-        for (cell, run) in jobs.into_iter().zip(runs) {
-            match run {
-                None | Some(Err(RunError::Interrupted)) => {}
-                Some(run) => {
-                    cells.runs.insert(cell, run?);
+                Some(network) => {
+                    let (ground, runs) = network?;
+                    cells.grounds.insert(*place, ground);
+                    cells.runs.extend(runs);
                 }
             }
         }
@@ -253,7 +272,8 @@ impl Cells {
 
     /// Data frames of the source over those of the file, by scenario.
     pub fn redundancy(&self, site: Site, system: System) -> Vec<f64> {
-        let payload = self.payload.get(&site).copied().unwrap_or(1) as f64;
+        let here = self.grounds.iter().find(|((at, _), _)| *at == site.ground());
+        let payload = here.map_or(1.0, |(_, ground)| ground.payload as f64);
         self.each(site, system, |run| {
             let file = run.flows.first().map_or(1.0, |flow| flow.offered_bytes as f64);
             run.counter("source_transmissions") as f64 * payload / file
@@ -268,17 +288,37 @@ impl Cells {
 
     /// The bound of the receivers' mean throughput in kbit/s for each scenario, then their mean.
     pub fn mean_bound(&self, site: Site) -> Vec<Option<f64>> {
-        let here = self.bounds.iter().filter(|((at, _), _)| *at == site);
-        let mut bounds: Vec<Option<f64>> = here.map(|(_, bound)| Some(bound.mean_bps? / 1e3)).collect();
+        self.bounds(site, |bound| bound.mean_bps)
+    }
+
+    /// The bound of the slowest receiver's throughput in kbit/s for each scenario, then their mean.
+    pub fn worst_bound(&self, site: Site) -> Vec<Option<f64>> {
+        self.bounds(site, |bound| Some(bound.worst_bps))
+    }
+
+    fn bounds(&self, site: Site, value: impl Fn(&StageBound) -> Option<f64>) -> Vec<Option<f64>> {
+        let here = self.grounds.iter().filter(|((at, _), _)| *at == site.ground());
+        let mut bounds: Vec<Option<f64>> =
+            here.map(|(_, ground)| Some(value(&ground.bound)? / 1e3)).collect();
         let known: Vec<f64> = bounds.iter().copied().flatten().collect();
         let whole = known.len() == bounds.len() && !known.is_empty();
         bounds.push(whole.then(|| crate::statistics::mean(&known)));
         bounds
     }
 
-    /// How bad the links of a site are, as its first scenario's probes found them.
-    pub fn links(&self, site: Site) -> Option<indoor::LinkStatistics> {
-        self.links.get(&site).copied()
+    /// How bad the links of a site are, as the probes of all its scenarios found them.
+    pub fn links(&self, site: Site) -> Vec<LinkStatistics> {
+        let here = self.grounds.iter().filter(|((at, _), _)| *at == site.ground());
+        here.map(|(_, ground)| ground.links).collect()
+    }
+
+    /// The share of a paced source's waits that ended by the time limit, in per cent, by scenario: no child was
+    /// heard forwarding.
+    pub fn timed_out(&self, site: Site, system: System) -> Vec<f64> {
+        self.each(site, system, |run| {
+            let (late, heard) = (run.counter("pace_timeouts"), run.counter("children_heard"));
+            100.0 * late as f64 / (late + heard).max(1) as f64
+        })
     }
 
     /// A series of throughputs with their mean.
@@ -287,37 +327,69 @@ impl Cells {
     }
 }
 
-/// What preparing a stage is worth on the meter: about as much as a run.
+/// What preparing a network is worth on the meter: about as much as a run.
 const STAGE_WORK: u64 = 1000;
 
-/// A scenario on a site, ready to run.
-struct Stage {
-    plan: Plan,
-    prepared: Prepared,
+/// All runs on one network. The object of the paper's size is large, so that networks are not kept.
+fn network(
+    site: Site,
+    scenario: u8,
+    cells: &[Cell],
+    scale: &Scale,
+    meter: &Meter,
+) -> Result<(Ground, Vec<(Cell, Run)>), RunError> {
+    let seed = scale.seed.wrapping_add(u64::from(scenario) - 1);
+    let (plan, stage) = match site {
+        Site::Outdoor { setting, .. } => {
+            let plan = outdoor::plan(scale.outdoor_bytes, setting)?;
+            let stage = outdoor::stage(&plan, seed)?;
+            (plan, stage)
+        }
+        Site::Indoor { day } => {
+            let plan = indoor::plan(scale.indoor_bytes, day)?;
+            let stage = plan.stage(seed)?;
+            (plan, stage)
+        }
+    };
+    // The bound of the mean takes a program for each receiver, and the sensitivity table does not show it.
+    let figures = site == Site::OUTDOOR || matches!(site, Site::Indoor { .. });
+    let depth = if figures { Depth::Each } else { Depth::Slowest };
+    let mut prepared = prepare(&plan, stage, depth, meter)?;
+    if let Site::Indoor { day } = site {
+        // The same source and receivers every day, and another day's air.
+        prepared.stage.seed = Seed(seed).child(u64::from(day)).0;
+    }
+    meter.advance(STAGE_WORK);
+    let ground = Ground {
+        bound: prepared.bounds[0].clone(),
+        links: LinkStatistics::of(&prepared.links),
+        payload: plan.protocol.config.payload,
+    };
+    let runs = cells.iter().map(|cell| Ok((*cell, carried(&plan, &prepared, *cell, meter)?)));
+    Ok((ground, runs.collect::<Result<_, RunError>>()?))
 }
 
-impl Stage {
-    fn new(site: Site, scenario: u8, scale: &Scale, meter: &Meter) -> Result<Stage, RunError> {
-        let index = u64::from(scenario) - 1;
-        let plan = match site {
-            Site::Outdoor => outdoor::plan(scale.outdoor_bytes, false)?,
-            Site::OutdoorRayleigh => outdoor::plan(scale.outdoor_bytes, true)?,
-            Site::Indoor { .. } => indoor::plan(scale.indoor_bytes)?,
-        };
-        let mut stage = plan.stage(scale.seed.wrapping_add(index))?;
-        if let Site::Indoor { day } = site {
-            // The same source and receivers every day, other fading.
-            stage.seed = Seed(stage.seed).child(u64::from(day)).0;
-        }
-        let prepared = prepare(&plan, stage, Depth::Each, meter)?;
-        Ok(Stage { plan, prepared })
+/// One run.
+//= pacifier IV-B.1: the threshold is lowered by 0.01 and the simulation repeated until no receiver is left out
+fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Result<Run, RunError> {
+    let mut plan = plan.carried_by(&cell.system.protocol());
+    if let Site::Outdoor { pace, .. } = cell.site {
+        plan.protocol.config.pace_factor = pace;
     }
-
-    fn carry(&self, system: System, meter: &Meter) -> Result<Run, RunError> {
-        let plan = self.plan.carried_by(&system.protocol());
-        let attempt = Attempt { plan: &plan, prepared: &self.prepared, copies: false, pcap: None };
-        let outcome = carry(attempt, meter)?;
-        session::check(&plan, &self.prepared, &outcome.run)?;
-        Ok(outcome.run)
+    loop {
+        let attempt = Attempt { plan: &plan, prepared, copies: false, pcap: None };
+        let run = carry(attempt, meter)?.run;
+        session::check(&plan, prepared, &run)?;
+        if let Some(wrong) = run.flows.iter().find(|flow| flow.complete && !flow.digest_ok) {
+            let (seed, sink) = (run.seed, wrong.sink);
+            return Err(RunError::Defect(format!("seed {seed}: receiver {sink} has a wrong copy")));
+        }
+        let percent = run.counter("prune_percent") as u32;
+        if cell.system != System::More || run.all_complete() || percent == 0 {
+            return Ok(run);
+        }
+        plan.protocol.tuned = false;
+        let prune = more::prune_share(percent - 1);
+        plan.protocol.config.variant = chappe_pacifier::Variant::More { prune };
     }
 }

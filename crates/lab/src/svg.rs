@@ -1,3 +1,0 @@
-//! Draws.
-/// Draws.
-pub fn draw(_: &crate::figure::Figure) -> String { String::new() }
