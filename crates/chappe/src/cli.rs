@@ -37,13 +37,13 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:  chappe demo README.md --seed 7")]
 pub struct Demo {
-    /// A file to move; without it, 240 kB made from the seed.
+    /// A file to move; without it, 500 kB made from the seed.
     pub file: Option<PathBuf>,
     /// The first seed: it decides the networks, the air and the file.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// How many networks.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub networks: u64,
     #[command(flatten)]
     pub shared: Shared,

@@ -110,7 +110,7 @@ fn row(variant: Variant, document: &Document, baseline: Option<&Document>) -> Ve
 fn closing(options: &cli::Demo) -> String {
     let seed = options.seed;
     let file = options.file.as_ref().map_or(String::new(), |file| format!(" {}", file.display()));
-    let networks = if options.networks == 4 { String::new() } else { format!(" --networks {}", options.networks) };
+    let networks = if options.networks == 5 { String::new() } else { format!(" --networks {}", options.networks) };
     format!(
         "\n95 % intervals over networks; every system meets the same networks and the same air. The bound is what no\nprotocol can exceed with carrier sense (a linear program with a checked proof).\n\nreproduce:  chappe demo{file} --seed {seed}{networks}\nnext:       chappe lab pacifier --quick     the paper's figures, theirs beside ours\n            chappe new mesh.toml            a network of your own, then: chappe sim mesh.toml\n"
     )

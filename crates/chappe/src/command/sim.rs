@@ -163,7 +163,7 @@ fn summary(document: &Document) -> String {
         totals.receivers,
         rate(&totals.goodput_bps),
         rate(&totals.worst_goodput_bps),
-        with_interval(totals.data_transmissions.mean.round(), totals.data_transmissions.ci95),
+        frames(&totals.data_transmissions),
     );
     let bounds: Vec<_> = document.runs.iter().flat_map(|run| &run.bounds).collect();
     if let Some(first) = bounds.first() {
@@ -177,4 +177,12 @@ fn summary(document: &Document) -> String {
         );
     }
     text
+}
+
+/// A number of frames, with its interval if there is one.
+fn frames(range: &Range) -> String {
+    match range.ci95 {
+        Some(half) => format!("{} ± {}", count(range.mean), count(half)),
+        None => count(range.mean),
+    }
 }

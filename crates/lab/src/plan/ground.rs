@@ -1,7 +1,7 @@
 //! `[network]`: where the nodes stand, or which links they have.
 
-use chappe_core::Seed;
-use chappe_sim::{Matrix, Position, topology};
+use chappe_core::{Mode, Seed};
+use chappe_sim::{Matrix, Position, Profile, topology};
 
 use super::Check;
 use crate::import;
@@ -12,6 +12,9 @@ use crate::scenario::{Generator, Links, Located, Network};
 /// Share of frames above which two nodes of a measured network sense each other, unless the scenario says
 /// otherwise: who hears one frame in ten finds the channel busy during most of the others too.
 const SENSES_ABOVE: f64 = 0.1;
+
+/// How often places are drawn before giving up on connected ones.
+const DRAWS: u64 = 1000;
 
 /// Where the nodes stand, or their links.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub enum Ground {
         rule: Placing,
         /// The seed that places them whatever the run's seed.
         seed: Option<u64>,
+        /// Links of at least this delivery ratio must connect all of them.
+        connected: Option<f64>,
     },
     /// Given.
     Positions {
@@ -98,6 +103,21 @@ impl Ground {
             Ground::Measured(_) => None,
             Ground::Generated { nodes, rule, .. } => Some(rule.place(*nodes, self.seed(run))),
         }
+    }
+
+    /// The places, drawn again until `ask` (how frames are sent, and their octets) says that they are connected,
+    /// if they must be. `None` if no draw is.
+    pub fn connected_positions(
+        &self,
+        run: u64,
+        profile: &Profile,
+        (mode, octets): (Mode, usize),
+    ) -> Option<Vec<Position>> {
+        let Ground::Generated { nodes, rule, connected: Some(prr), .. } = self else {
+            return self.positions(run);
+        };
+        let place = |seed| rule.place(*nodes, seed);
+        topology::until_connected(profile, (mode, octets, *prr), (self.seed(run), DRAWS), place)
     }
 
     /// A digest of links that came from another file.
@@ -184,7 +204,11 @@ fn generated(network: &Located<Network>, generator: Generator, check: &Check<'_>
         let message = "this generator does not use this key";
         return Err(check.error(unused, "no use here", message));
     }
-    Ok(Ground::Generated { nodes, rule, seed: network.seed })
+    let connected = network.connected.as_ref();
+    if let Some(share) = connected.filter(|share| !(0.0..=1.0).contains(&***share)) {
+        return Err(check.at(share, "out of range", "a delivery ratio lies between 0 and 1"));
+    }
+    Ok(Ground::Generated { nodes, rule, seed: network.seed, connected: connected.map(|share| **share) })
 }
 
 /// A key that belongs to another generator.

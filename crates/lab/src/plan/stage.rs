@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chappe_core::{Purpose, Seed, Stream};
 use chappe_sim::Medium;
 
-use super::{Check, Plan, TransferPlan, numbered};
+use super::{Check, Ground, Plan, TransferPlan, numbered};
 use crate::input::InputError;
 use crate::scenario::{Located, Receivers, Scenario, Transfer};
 
@@ -93,7 +93,7 @@ impl Plan {
     pub fn stage(&self, seed: u64) -> Result<Stage, InputError> {
         let nodes = self.ground.nodes();
         let check = Check { source: &self.source };
-        let medium = self.medium(seed).map_err(|error| check.error(0..0, "", error.to_string()))?;
+        let medium = self.medium(seed, &check)?;
         let delivery = delivery(&medium, self);
         let mut transfers: Vec<TransferStage> = Vec::new();
         for (index, transfer) in self.transfers.iter().enumerate() {
@@ -130,12 +130,19 @@ impl Plan {
         Ok(Stage { seed, medium, delivery, transfers })
     }
 
-    fn medium(&self, seed: u64) -> Result<Medium, chappe_sim::Error> {
-        match (&self.ground, self.ground.positions(seed)) {
+    fn medium(&self, seed: u64, check: &Check<'_>) -> Result<Medium, InputError> {
+        let ask = (self.mode, self.protocol.frame_octets());
+        let places = self.ground.connected_positions(seed, &self.profile, ask);
+        let made = match (&self.ground, places) {
+            (Ground::Measured(matrix), _) => Medium::matrix(matrix),
             (_, Some(places)) => Medium::geometric(&places, &self.profile, self.ground.seed(seed)),
-            (super::Ground::Measured(matrix), None) => Medium::matrix(matrix),
-            (_, None) => Medium::geometric(&[], &self.profile, Seed(seed)),
-        }
+            (_, None) => {
+                let message = format!("with seed {seed} no draw of places is connected");
+                return Err(check.error(0..0, "", message)
+                    .help("ask for more nodes, a smaller area, or a lower ratio in network.connected"));
+            }
+        };
+        made.map_err(|error| check.error(0..0, "", error.to_string()))
     }
 
     fn unreachable(
@@ -209,7 +216,9 @@ fn reached(delivery: &[f64], nodes: usize, source: usize, prr: f64) -> Vec<bool>
 pub fn transfers(scenario: &Scenario, nodes: usize, check: &Check<'_>) -> Result<Vec<TransferPlan>, InputError> {
     if scenario.transfer.is_empty() {
         let message = "there is nothing to carry: the scenario has no [[transfer]]";
-        return Err(check.error(0..0, "", message).help("add [[transfer]] with source, receivers and bytes"));
+        let end = check.source.text().trim_end().len();
+        return Err(check.error(end..end, "add a [[transfer]] here", message)
+            .help("[[transfer]] with source, receivers, and bytes or object"));
     }
     let mut plans: Vec<TransferPlan> = Vec::new();
     for (index, transfer) in scenario.transfer.iter().enumerate() {

@@ -23,10 +23,14 @@ const CODING: u32 = 1 << 16;
 
 /// Without a limit in the scenario a run ends when it has taken ten minutes and this many times as long as the
 /// bound says it must.
-const PATIENCE: f64 = 30.0;
+const PATIENCE: f64 = 300.0;
 
-/// ... or when for this long nobody has decoded a batch ...
+/// ... or when for this long, and half an hour more on networks that need a minute or longer, nobody has decoded a
+/// batch. MORE with a receiver cut off stalls for ever.
 const STALL_S: f64 = 120.0;
+
+/// How much longer a stall is for each second that the bound asks for, of which a minute counts.
+const STALL_FACTOR: f64 = 30.0;
 
 /// One run to make.
 #[derive(Clone, Copy, Debug)]
@@ -237,7 +241,7 @@ fn limits(attempt: Attempt<'_>) -> (f64, f64) {
     let least = least.fold(0.0, f64::max);
     let given = plan.limit.map(|limit| limit.as_secs_f64());
     let last_fault = plan.faults.iter().map(|(at, _)| at.as_secs_f64()).fold(0.0, f64::max);
-    let stall = STALL_S + PATIENCE * least.min(60.0);
+    let stall = STALL_S + STALL_FACTOR * least.min(60.0);
     (given.unwrap_or(600.0 + PATIENCE * least + last_fault), stall + last_fault)
 }
 

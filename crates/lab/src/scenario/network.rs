@@ -35,6 +35,9 @@ pub struct Network {
     /// Places the nodes by this seed whatever the run's seed; without it, every seed has its own network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Draws the places again until links of at least this delivery ratio, in both directions, connect all nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connected: Option<Located<f64>>,
     /// One `["x", "y"]` for each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions: Option<Located<Vec<[Length; 2]>>>,

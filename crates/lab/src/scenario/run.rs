@@ -19,7 +19,8 @@ pub struct Run {
     /// The seeds themselves, instead of the two above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seeds: Option<Located<Vec<u64>>>,
-    /// A run ends here, finished or not; ten minutes and thirty times the least possible time if left out.
+    /// A run ends here, finished or not. If left out, it ends when nothing has moved for minutes, or after ten minutes
+    /// and 300 times the least possible time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Located<Time>>,
 }

@@ -1,0 +1,288 @@
+//! The command as a person or a script uses it: exit codes, documents, files, and that results repeat.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Four nodes in a line, 10 kB: a run takes milliseconds.
+const SMALL: &str = "tests/mistakes/right.toml";
+
+fn chappe(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_chappe"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
+        .output()
+        .unwrap()
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)))
+}
+
+/// A folder of its own for one test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("chappe-test-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Files below a folder, as paths relative to it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(here) = open.pop() {
+        for entry in fs::read_dir(here).unwrap().flatten() {
+            if entry.path().is_dir() { open.push(entry.path()) } else { found.push(entry.path()) }
+        }
+    }
+    found.sort();
+    found.into_iter().map(|path| path.strip_prefix(folder).unwrap().to_path_buf()).collect()
+}
+
+#[test]
+fn a_real_file_arrives_with_the_right_digest() {
+    let output = chappe(&["sim", SMALL, "--object", "Cargo.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let document = json(&output);
+    let flow = &document["runs"][0]["flows"][0];
+    assert_eq!(flow["complete"], true);
+    assert_eq!(flow["digest_ok"], true);
+    let octets = fs::metadata(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap().len();
+    assert_eq!(flow["delivered_bytes"], octets);
+    assert!(flow["delay_s"]["p50"].as_f64().unwrap() > 0.0);
+    let bound = &document["runs"][0]["bound"];
+    assert!(bound["goodput_bps"].as_f64().unwrap() >= flow["goodput_bps"].as_f64().unwrap());
+    for field in ["chappe", "commit", "scenario", "command", "machine", "summary"] {
+        assert!(!document[field].is_null(), "{field}");
+    }
+}
+
+/// Two runs of one seed have one digest, whatever the number of threads; other seeds have others.
+#[test]
+fn results_do_not_depend_on_threads() {
+    let digests = |threads: &str| -> Vec<Value> {
+        let output = chappe(&["sim", SMALL, "--seeds", "1..4", "--threads", threads, "--json"]);
+        let document = json(&output);
+        let runs = document["runs"].as_array().unwrap();
+        runs.iter().map(|run| serde_json::json!([run["seed"], run["digest"], run["flows"]])).collect()
+    };
+    let one = digests("1");
+    assert_eq!(one, digests("2"));
+    assert_eq!(one, digests("7"));
+    assert_ne!(one[0][1], one[1][1]);
+}
+
+#[test]
+fn results_and_copies_are_kept_whole() {
+    let scratch = Scratch::new("out");
+    let out = scratch.path("results");
+    let arguments = ["sim", SMALL, "--object", "Cargo.toml", "--seeds", "1..2", "--out", &out, "--json"];
+    let first = json(&chappe(&arguments));
+    let kept = files(Path::new(&out));
+    assert_eq!(kept.len(), 4, "{kept:?}");
+    let copy = Path::new(&out).join("copies/seed-1/r3/Cargo.toml");
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    assert_eq!(fs::read(copy).unwrap(), fs::read(original).unwrap());
+    let again = json(&chappe(&arguments));
+    assert_eq!(again["runs"][0]["digest"], first["runs"][0]["digest"]);
+    assert_eq!(files(Path::new(&out)), kept);
+
+    let compared = chappe(&["compare", &out, &out, "--json"]);
+    assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
+    assert_eq!(json(&compared)["quantities"][0]["verdict"], "same");
+}
+
+#[test]
+fn a_worse_result_is_called_worse() {
+    let scratch = Scratch::new("compare");
+    let keep = |name: &str, rate: &str| {
+        let rate = format!("radio.rate={rate}");
+        let output = chappe(&["sim", SMALL, "--seeds", "1..6", "--set", &rate, "--json"]);
+        fs::write(scratch.path(name), &output.stdout).unwrap();
+    };
+    keep("fast.json", "2 Mbit/s");
+    keep("slow.json", "1 Mbit/s");
+    let (fast, slow) = (scratch.path("fast.json"), scratch.path("slow.json"));
+    let worse = chappe(&["compare", &fast, &slow]);
+    assert_eq!(worse.status.code(), Some(1), "{}", text(&worse.stdout));
+    assert!(text(&worse.stdout).contains("worse"));
+    assert_eq!(chappe(&["compare", &slow, &fast]).status.code(), Some(0));
+    assert_eq!(chappe(&["compare", &slow, "nowhere.json"]).status.code(), Some(3));
+}
+
+/// A receiver that crashes for good is reported with what it has, and the run ends.
+#[test]
+fn a_receiver_that_cannot_finish_is_reported() {
+    let scratch = Scratch::new("crash");
+    let scenario = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SMALL)).unwrap();
+    let crash = "\n[[fault]]\nat = \"200 ms\"\nkind = \"crash\"\nnode = 3\n[run]\nlimit = \"60 s\"\n";
+    let file = scratch.path("crash.toml");
+    fs::write(&file, scenario.replace("10 kB", "500 kB") + crash).unwrap();
+    let output = chappe(&["sim", &file, "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let document = json(&output);
+    let flow = &document["runs"][0]["flows"][0];
+    assert_eq!((&flow["complete"], &flow["completion_s"]), (&Value::Bool(false), &Value::Null));
+    assert!(flow["delivered_bytes"].as_u64().unwrap() < 500_000);
+    let said = text(&chappe(&["sim", &file]).stdout);
+    assert!(said.contains("unfinished") && said.contains("0 of 1 receivers"), "{said}");
+}
+
+/// A node that starts again after a crash receives the whole object.
+#[test]
+fn a_restarted_receiver_finishes() {
+    let scratch = Scratch::new("restart");
+    let scenario = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SMALL)).unwrap();
+    let faults = "\n[[fault]]\nat = \"200 ms\"\nkind = \"crash\"\nnode = 3\n[[fault]]\nat = \"1 s\"\nkind = \"restart\"\nnode = 3\n";
+    let file = scratch.path("restart.toml");
+    fs::write(&file, scenario.replace("10 kB", "200 kB") + faults).unwrap();
+    let output = chappe(&["sim", &file, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert_eq!(json(&output)["runs"][0]["flows"][0]["digest_ok"], true);
+}
+
+#[test]
+fn a_capture_is_written_and_repeats() {
+    let scratch = Scratch::new("pcap");
+    let capture = |name: &str, threads: &str| {
+        let path = scratch.path(name);
+        let output = chappe(&["sim", SMALL, "--seeds", "1..2", "--threads", threads, "--pcap", &path, "--quiet"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        fs::read(path).unwrap()
+    };
+    let first = capture("a.pcapng", "1");
+    assert_eq!(first[..4], 0x0a0d_0d0au32.to_le_bytes());
+    assert!(first == capture("b.pcapng", "2"));
+    assert_eq!(files(Path::new(&scratch.path(""))).len(), 2);
+    let unwritable = chappe(&["sim", SMALL, "--pcap", "/nowhere/x.pcapng"]);
+    assert_eq!(unwritable.status.code(), Some(4));
+}
+
+#[test]
+fn new_writes_a_scenario_that_runs_and_never_overwrites() {
+    let scratch = Scratch::new("new");
+    let file = scratch.path("mesh.toml");
+    assert_eq!(chappe(&["new", &file]).status.code(), Some(0));
+    let before = fs::read(&file).unwrap();
+    let again = chappe(&["new", &file]);
+    assert_eq!(again.status.code(), Some(3));
+    assert!(text(&again.stderr).contains("exists"));
+    assert_eq!(fs::read(&file).unwrap(), before);
+    let small = ["--set", "protocol.probing=30 s", "--set", "transfer.0.bytes=20 kB"];
+    let run = chappe(&[&["sim", &file], &small[..]].concat());
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+}
+
+#[test]
+fn the_schema_knows_every_key_of_the_examples() {
+    let schema = json(&chappe(&["sim", "--schema"]));
+    assert_eq!(schema["title"], "Chappe scenario");
+    let keys = |name: &str| schema["$defs"][name]["properties"].as_object().unwrap().len();
+    assert!(keys("Network") > 10 && keys("Radio") > 25 && keys("Protocol") > 8);
+    assert_eq!(schema["$defs"]["Network"]["additionalProperties"], false);
+    let resolve = |reference: &str| &schema["$defs"][reference.trim_start_matches("#/$defs/")];
+    assert!(resolve("#/$defs/length")["pattern"].as_str().unwrap().contains("km"));
+}
+
+#[test]
+fn examples_run() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for (name, small) in [("line.toml", "transfer.0.bytes=100 kB"), ("mesh-multicast.toml", "transfer.0.bytes=100 kB")] {
+        let file = examples.join(name).display().to_string();
+        let output = chappe(&["sim", &file, "--set", small, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+        let document = json(&output);
+        let flows = document["runs"][0]["flows"].as_array().unwrap();
+        assert!(flows.iter().all(|flow| flow["complete"] == true && flow["digest_ok"] == true), "{name}");
+    }
+}
+
+#[test]
+fn the_demo_moves_a_file_by_every_system() {
+    let output = chappe(&["demo", "Cargo.toml", "--networks", "1", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let demo = json(&output);
+    let systems = demo["systems"].as_array().unwrap();
+    assert_eq!(systems.len(), 4);
+    for system in systems {
+        let flows = system["result"]["runs"][0]["flows"].as_array().unwrap();
+        assert_eq!(flows.len(), 9);
+        assert!(flows.iter().all(|flow| flow["digest_ok"] == true), "{system}");
+    }
+    let table = text(&chappe(&["demo", "Cargo.toml", "--networks", "1"]).stdout);
+    for word in ["Pacifier", "MORE", "bound", "n=1", "reproduce:", "next:"] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+}
+
+#[test]
+fn usage_errors_have_their_own_code() {
+    for arguments in [&["sim"][..], &["simulate"], &["sim", "x.toml", "--seeds", "5..1"], &["demo", "--threads", "0"]] {
+        assert_eq!(chappe(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    assert_eq!(chappe(&["--help"]).status.code(), Some(0));
+    assert_eq!(chappe(&["lab", "pacifer"]).status.code(), Some(3));
+}
+
+#[test]
+fn doctor_answers() {
+    let findings = json(&chappe(&["doctor", "--json"]));
+    assert!(findings.as_array().unwrap().len() >= 5);
+    assert!(text(&chappe(&["doctor"]).stdout).contains("user namespaces"));
+}
+
+/// The first Ctrl-C ends a long simulation soon, with 130 and what was finished.
+#[cfg(target_os = "linux")]
+#[test]
+fn interrupting_keeps_what_is_finished() {
+    let scratch = Scratch::new("interrupt");
+    let out = scratch.path("out");
+    let child = Command::new(env!("CARGO_BIN_EXE_chappe"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["sim", SMALL, "--seeds", "1..100000", "--threads", "1", "--out", &out, "--json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let finished = || fs::read_dir(&out).is_ok_and(|entries| entries.count() >= 4);
+    for _ in 0..600 {
+        if finished() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("interrupted"));
+    let document = json(&output);
+    assert_eq!(document["interrupted"], true);
+    let runs = document["runs"].as_array().unwrap().len();
+    assert!(runs >= 3, "{runs} runs");
+    let parts = files(Path::new(&out)).into_iter().filter(|f| f.to_string_lossy().ends_with(".part")).count();
+    assert_eq!(parts, 0);
+}

@@ -1,0 +1,85 @@
+//! What a person sees who made a mistake: every scenario in `tests/mistakes` against the text beside it.
+//!
+//! Goal: each mistake ends with exit code 3 and a message that names the file, the line, the column, what was
+//! expected and the nearest right name. Method: the command itself, in a plain terminal of 100 columns. To accept
+//! new messages after reading them: `CHAPPE_BLESS=1 cargo test -p chappe --test mistakes`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes")
+}
+
+fn chappe(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_chappe"))
+        .current_dir(folder())
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
+        .env("TERM", "xterm")
+        .env("LANG", "C.UTF-8")
+        .env_remove("LC_ALL")
+        .output()
+        .unwrap()
+}
+
+/// Compares what was said with the golden text, or writes that text if asked to.
+fn golden(name: &str, said: &str) -> Result<(), String> {
+    let path = folder().join(format!("{name}.txt"));
+    if std::env::var_os("CHAPPE_BLESS").is_some() {
+        fs::write(&path, said).unwrap();
+        return Ok(());
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    if expected == said { Ok(()) } else { Err(format!("{name}: expected\n{expected}\nbut it said\n{said}")) }
+}
+
+#[test]
+fn every_mistake_in_a_scenario_is_told_in_full() {
+    let mut names: Vec<String> = fs::read_dir(folder())
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".toml")?.to_string()))
+        .filter(|name| name != "right")
+        .collect();
+    names.sort();
+    assert!(names.len() >= 30, "only {} cases", names.len());
+    let mut wrong = Vec::new();
+    for name in names {
+        let file = format!("{name}.toml");
+        let output = chappe(&["sim", &file]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        if output.status.code() != Some(3) {
+            wrong.push(format!("{name}: exit {:?}\n{said}", output.status.code()));
+        }
+        if !output.stdout.is_empty() {
+            wrong.push(format!("{name}: something on standard output"));
+        }
+        if !(said.contains(&format!("{file}:")) || said.contains("broken-list.csv:")) {
+            wrong.push(format!("{name}: no file, line and column\n{said}"));
+        }
+        wrong.extend(golden(&name, &said).err());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn mistakes_in_options_are_told_in_full() {
+    let cases: [(&str, &[&str]); 6] = [
+        ("set-unknown-key", &["sim", "right.toml", "--set", "radio.tx_pwoer=15 dBm"]),
+        ("set-unit-missing", &["sim", "right.toml", "--set", "network.spacing=50"]),
+        ("set-no-such-element", &["sim", "right.toml", "--set", "transfer.3.source=1"]),
+        ("set-no-value", &["sim", "right.toml", "--set", "radio.rate"]),
+        ("no-such-file", &["sim", "nowhere.toml"]),
+        ("no-such-object", &["sim", "right.toml", "--object", "nowhere.bin"]),
+    ];
+    for (name, arguments) in cases {
+        let output = chappe(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{name}: {said}");
+        assert!(!name.starts_with("set-") || said.contains("--set"), "{name}: {said}");
+        golden(&format!("option-{name}"), &said).unwrap();
+    }
+}
