@@ -5,12 +5,58 @@
 //! stages between source and destination, and each stage has two groups: one receives while the other sends,
 //! so that the source never waits. All relays of a group send the same bits at the same instant.
 //!
-//! So far this crate holds the [`planner`]: which relays stand in which stage. The state machines of source,
-//! relay and destination follow; see the crate's README.
+//! One transfer, in the order of the files:
+//!
+//! 1. The [`planner`] finds node-distinct paths of one length; a [`Plan`] makes stages and groups of them.
+//! 2. The [`Destination`] (the gateway) floods the plan (`flood.rs`). Whoever hears it repeats it.
+//! 3. The [`Source`] sends packet after packet. Each [`Relay`] repeats what is for its stage and group, one
+//!    turnaround after the end of the frame that it heard. That instant is the only clock there is.
+//! 4. After the last packet of a round a CTRL frame turns the pipeline around, and a NACK comes back through it:
+//!    which packets are missing. The next round sends these, and the next segment of a long object.
+//!
+//! | cycle | 0 | 1 | 2 | 3 |
+//! |---|---|---|---|---|
+//! | source, on c1 | sends 0 | sends 1 | sends 2 | sends 3 |
+//! | stage 1, group 0 | hears 0 on c1 | sends 0 on c2 | hears 2 | sends 2 |
+//! | stage 1, group 1 | | hears 1 on c1 | sends 1 on c2 | hears 3 |
+//! | destination, on c2 | | hears 0 | hears 1 | hears 2 |
+//!
+//! The [`baseline`] PIP is the same machines with one path and one group: a packet every second cycle.
+//!
+//! # Where the paper is silent
+//!
+//! | question | our answer | where |
+//! |---|---|---|
+//! | channel of the source while it waits for a NACK | the one that c1, c2 and c3 leave over | [`plan`] |
+//! | length of CTRL and NACK | that of DATA (a shorter CTRL would overtake it); NACK longer if it must | [`header`] |
+//! | how the destination learns the length | CTRL carries it | [`header`] |
+//! | which group takes a retransmission | the n-th frame of a round goes to group n mod 2 | `source.rs` |
+//! | relays after the last NACK | stay as long as the source may repeat its CTRL ([`Config::linger`]) | `relay.rs` |
+//! | a relay that turned around and missed the NACK | goes on with the next DATA it hears | `relay.rs` |
+//! | when to use all relays as one group | measured against the two groups, round by round | `groups.rs` |
+//! | objects beyond one NACK's bits | a window of packets; what is missing joins the next segment | `window.rs` |
+//! | a source that makes no progress | gives up after [`Config::fruitless_rounds`] | `source.rs` |
+//!
+//! # Not here
+//!
+//! Aborting the reception of a frame for the other group at its header: the radio contract has no such request, so
+//! these frames are dropped at their end. It costs energy, not time. Authentication; the improved variant.
+//!
+//! **Architecture invariant:** only [`planner`] allocates; a node's memory is fixed when it is made.
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 extern crate alloc;
 
+pub mod config;
+pub mod groups;
+pub mod header;
+pub mod plan;
 pub mod planner;
+pub mod timing;
+mod window;
+
+pub use config::{Config, ConfigError, Profile};
+pub use plan::{ChannelOrder, Part, Plan, PlanError, Wanted};
+pub use window::WINDOW;

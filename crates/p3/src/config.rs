@@ -1,0 +1,255 @@
+//! Parameters: what each one is, its unit, its default and where that comes from.
+
+use core::fmt;
+
+use chappe_core::{Caps, Channel, Duration, Missing};
+
+use crate::timing::Line;
+
+/// Octets of the frame check sequence, which belongs to the radio (IEEE 802.15.4-2006, 7.2.1.9).
+pub const FCS_LEN: usize = 2;
+/// Largest PSDU without its check sequence (IEEE 802.15.4-2006, aMaxPHYPacketSize less the FCS).
+pub const FRAME_MAX: usize = 127 - FCS_LEN;
+/// Octets of the header of every frame. The paper's "7-byte application header".
+pub const HEADER_LEN: usize = 7;
+/// Largest payload of a DATA frame: the paper's best size, and what a frame has room for.
+pub const PAYLOAD_MAX: usize = FRAME_MAX - HEADER_LEN;
+/// Smallest payload: a CTRL frame is as long as a DATA frame and must hold its fields.
+pub const PAYLOAD_MIN: usize = 12;
+/// The four channels that stand clear of Wi-Fi (paper, III-B).
+pub const CHANNELS: [Channel; 4] = [Channel(15), Channel(20), Channel(25), Channel(26)];
+/// Bits that a NACK of full length can hold: 118 octets less 4 of fields.
+pub const NACK_BITS: usize = (PAYLOAD_MAX - 4) * 8;
+/// Least number of node-distinct paths that the paper looks for (its N).
+pub const PATHS_WANTED: usize = 6;
+/// A link is in the planner's graph if its PRR reaches this both ways. The paper gives no number: our choice.
+pub const LINK_THRESHOLD: f64 = 0.9;
+/// A relay of the last stage sends to the destination if its PRR there reaches this. The paper has a "predefined
+/// threshold" without a number: our choice.
+pub const LAST_STAGE_THRESHOLD: f64 = 0.8;
+
+/// What a cycle is made of. All relays of a network must have the same profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Between receiving and sending: 12 symbols of 16 us (IEEE 802.15.4-2006, aTurnaroundTime).
+    pub turnaround: Duration,
+    /// Software and FIFO delay on top of it.
+    pub software: Duration,
+    /// Octets of header; the frames of this crate have [`HEADER_LEN`].
+    pub header: usize,
+    /// What a whole transfer costs beside its packets. A prediction; no node reads it.
+    pub line: Line,
+}
+
+impl Profile {
+    /// The paper's implementation. 89 us of software make a full cycle 4.537 ms, from which its "effective
+    /// rate" of 220.4 kbit/s for 125 octets follows. The line is a least-squares fit of its Table III.
+    pub const FAITHFUL: Profile = Profile {
+        turnaround: Duration::from_micros(192),
+        software: Duration::from_micros(89),
+        header: HEADER_LEN,
+        line: Line::PAPER,
+    };
+
+    /// The standard's turnaround alone and a header of three octets. Data for the improved variant: the frames
+    /// of this crate do not have that header yet, and [`Config::check`] refuses it.
+    pub const LEAN: Profile = Profile {
+        turnaround: Duration::from_micros(192),
+        software: Duration::ZERO,
+        header: 3,
+        line: Line::LEAN,
+    };
+
+    /// From the end of a received frame to the start of its repetition.
+    pub const fn gap(&self) -> Duration {
+        Duration::from_nanos(self.turnaround.nanos() + self.software.nanos())
+    }
+}
+
+/// The parameters of a node. Those of timing must be the same in all nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The timing.
+    pub profile: Profile,
+    /// The channel of the wake-up flood. 26, on which the paper plans its paths.
+    pub flood_channel: Channel,
+    /// How often each node sends the plan (Glossy's N_tx). 3.
+    pub flood_repeats: u8,
+    /// From the end of the flood to the first packet. 1 ms: our choice, five turnarounds.
+    pub start_guard: Duration,
+    /// A node that hears nothing of its transfer for so long leaves it. 2 s: our choice.
+    pub idle: Duration,
+    /// How long relays and destination stay after a complete transfer, in case that the source repeats its
+    /// question. 1 s, longer than all repetitions of a CTRL at six hops.
+    pub linger: Duration,
+    /// How long a node that is not in the plan switches its receiver off. 2 s, about one 59 kB transfer.
+    pub rest: Duration,
+    /// What the source waits for a NACK beyond the time that it needs. 1 ms: our choice.
+    pub reply_slack: Duration,
+    /// How often a source sends the CTRL of a round before it gives up. 9: once and eight times again.
+    pub ctrl_attempts: u8,
+    /// How many rounds that brought nothing a source makes before it gives up. 8: our choice.
+    pub fruitless_rounds: u8,
+    /// New packets per round of a long object. 896: one NACK can tell of them all. Smaller devices take 64.
+    pub segment: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            profile: Profile::FAITHFUL,
+            flood_channel: Channel(26),
+            flood_repeats: 3,
+            start_guard: Duration::from_millis(1),
+            idle: Duration::from_secs(2),
+            linger: Duration::from_secs(1),
+            rest: Duration::from_secs(2),
+            reply_slack: Duration::from_millis(1),
+            ctrl_attempts: 9,
+            fruitless_rounds: 8,
+            segment: 896,
+        }
+    }
+}
+
+/// Relays of one group must start within this of each other (paper, II: constructive interference).
+const START_ERROR_MAX: Duration = Duration::from_nanos(500);
+
+impl Config {
+    /// Whether a node with these parameters can work on such a radio.
+    pub fn check(&self, caps: &Caps) -> Result<(), ConfigError> {
+        caps.need_frame(FRAME_MAX).map_err(ConfigError::Radio)?;
+        if !caps.schedules {
+            return Err(ConfigError::Radio(Missing::Scheduling));
+        }
+        if caps.start_error > START_ERROR_MAX {
+            return Err(ConfigError::StartError(caps.start_error));
+        }
+        let counts = [
+            ("flood_repeats", u64::from(self.flood_repeats), 1, 16),
+            ("ctrl_attempts", u64::from(self.ctrl_attempts), 1, 255),
+            ("fruitless_rounds", u64::from(self.fruitless_rounds), 1, 255),
+            ("segment", u64::from(self.segment), 1, NACK_BITS as u64),
+            (
+                "profile.header",
+                self.profile.header as u64,
+                HEADER_LEN as u64,
+                HEADER_LEN as u64,
+            ),
+        ];
+        for (name, value, min, max) in counts {
+            if value < min || value > max {
+                return Err(ConfigError::Range {
+                    name,
+                    value,
+                    min,
+                    max,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a node cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The radio lacks an ability.
+    Radio(Missing),
+    /// The radio's start times are too coarse for synchronous transmissions.
+    StartError(Duration),
+    /// A parameter is out of range.
+    Range {
+        /// Which.
+        name: &'static str,
+        /// What it is.
+        value: u64,
+        /// What it may be at least.
+        min: u64,
+        /// What it may be at most.
+        max: u64,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::Radio(missing) => missing.fmt(f),
+            ConfigError::StartError(error) => write!(
+                f,
+                "synchronous transmissions start within {START_ERROR_MAX} of each other, but this radio is off by up to {error}"
+            ),
+            ConfigError::Range {
+                name,
+                value,
+                min,
+                max,
+            } => write!(f, "{name} is {value}; it must be {min} to {max}"),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RADIO: Caps = Caps {
+        frame_max: FRAME_MAX,
+        schedules: true,
+        start_error: Duration::from_nanos(250),
+        reports_power: false,
+        overhears: true,
+        confirms_broadcast: true,
+    };
+
+    #[test]
+    fn radios_that_cannot_are_refused() {
+        let config = Config::default();
+        assert_eq!(config.check(&RADIO), Ok(()));
+        let short = Caps {
+            frame_max: 100,
+            ..RADIO
+        };
+        let missing = Missing::FrameSize {
+            needed: 125,
+            available: 100,
+        };
+        assert_eq!(config.check(&short), Err(ConfigError::Radio(missing)));
+        let whenever = Caps {
+            schedules: false,
+            ..RADIO
+        };
+        let missing = ConfigError::Radio(Missing::Scheduling);
+        assert_eq!(config.check(&whenever), Err(missing));
+        let coarse = Duration::from_micros(1);
+        let late = Caps {
+            start_error: coarse,
+            ..RADIO
+        };
+        assert_eq!(config.check(&late), Err(ConfigError::StartError(coarse)));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        for segment in [0, 913] {
+            let config = Config {
+                segment,
+                ..Config::default()
+            };
+            assert!(matches!(
+                config.check(&RADIO),
+                Err(ConfigError::Range {
+                    name: "segment",
+                    ..
+                })
+            ));
+        }
+        let lean = Config {
+            profile: Profile::LEAN,
+            ..Config::default()
+        };
+        assert!(lean.check(&RADIO).is_err());
+    }
+}

@@ -1,0 +1,605 @@
+//! The plan of a transfer: who takes part, in which stage and group, and on which channels.
+//!
+//! One frame holds it, 13 octets and 3 per relay, so at most [`RELAYS_MAX`] relays:
+//!
+//! | octets | field |
+//! |---|---|
+//! | 1 | transfer (in the frame's header) |
+//! | 3 | first packet wanted; not 0 where a transfer is resumed |
+//! | 1 | payload of a DATA frame in octets |
+//! | 2 | cycle in microseconds |
+//! | 1 | hops |
+//! | 2, 2 | source, destination |
+//! | 1 | order of the channels (0..24), bit 6: resumed, bit 7: one group |
+//! | 3 each | relay: number (2), stage (4 bits), group (bit 4), may send in the last stage (bit 5) |
+//!
+//! The number of packets is not in the plan: the gateway need not know how large the object is, and the source says
+//! it in its CTRL. Stage h listens on the h-th channel of the order, beginning anew after four; the source listens
+//! on the fourth while it waits for a NACK, which stages 1 to 3 leave over.
+
+use chappe_core::{Channel, Duration, Stream};
+
+use crate::config::{CHANNELS, PAYLOAD_MAX, PAYLOAD_MIN, Profile};
+use crate::header::{Malformed, u16_at};
+
+/// Most relays that a plan of one frame can name.
+pub const RELAYS_MAX: usize = 35;
+/// Most hops: the stage of a relay has four bits.
+pub const HOPS_MAX: u8 = 15;
+/// Octets of a plan before its relays; the transfer's number, the 13th, is in the header of the frame.
+const FIXED: usize = 12;
+const RELAY_LEN: usize = 3;
+/// Packets that can be numbered from the start of an object: 24 bits.
+pub const PACKETS_MAX: u32 = 1 << 24;
+
+/// One of the 24 orders of the four channels, in lexicographic order: 0 is 15, 20, 25, 26.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelOrder(u8);
+
+impl ChannelOrder {
+    /// How many orders there are.
+    pub const COUNT: u8 = 24;
+
+    /// The order with this number, if it is below [`COUNT`](Self::COUNT).
+    pub const fn new(number: u8) -> Option<ChannelOrder> {
+        if number < Self::COUNT {
+            Some(ChannelOrder(number))
+        } else {
+            None
+        }
+    }
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = ChannelOrder> {
+        (0..Self::COUNT).map(ChannelOrder)
+    }
+
+    /// One at random.
+    pub fn random(random: &mut Stream) -> ChannelOrder {
+        ChannelOrder(random.below(u64::from(Self::COUNT)) as u8)
+    }
+
+    /// The channel on which stage `stage` listens; 0 is the source.
+    pub fn of_stage(self, stage: u8) -> Channel {
+        let wanted = usize::from((stage + 3) % 4);
+        let (mut left, mut number) = (CHANNELS, usize::from(self.0));
+        let mut picked = CHANNELS[0];
+        // Digits of the number in the factorial system pick from what is left.
+        for (place, weight) in [6, 2, 1, 1].into_iter().enumerate() {
+            let pick = (number / weight).min(3 - place);
+            number %= weight;
+            picked = left.get(pick).copied().unwrap_or(picked);
+            for at in pick..3 {
+                left.swap(at, at + 1);
+            }
+            if place == wanted {
+                break;
+            }
+        }
+        picked
+    }
+}
+
+/// A relay and its part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The relay's number.
+    pub node: u16,
+    /// Its stage: 1 is next to the source.
+    pub stage: u8,
+    /// Its group, 0 or 1.
+    pub group: u8,
+    /// In the last stage: whether it sends to the destination. True in other stages.
+    pub sends: bool,
+}
+
+/// Who takes part in a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    transfer: u8,
+    first: u32,
+    payload: u8,
+    cycle_us: u16,
+    hops: u8,
+    source: u16,
+    destination: u16,
+    channels: ChannelOrder,
+    single: bool,
+    resumed: bool,
+    relays: [Part; RELAYS_MAX],
+    len: u8,
+}
+
+/// What a plan is for; the relays come from the planner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The number of the transfer; another one than the last.
+    pub transfer: u8,
+    /// Octets per packet, [`PAYLOAD_MIN`] to [`PAYLOAD_MAX`].
+    pub payload: u8,
+    /// Where the object is.
+    pub source: u16,
+    /// Where it goes.
+    pub destination: u16,
+    /// The channels of the stages.
+    pub channels: ChannelOrder,
+}
+
+/// Why no plan can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanError {
+    /// No path was given.
+    NoPath,
+    /// More relays than one frame can name.
+    TooManyRelays(usize),
+    /// More hops than a stage's four bits can name.
+    TooManyHops(usize),
+    /// The paths have different lengths, share a node, or pass the source or the destination.
+    NotDistinct,
+    /// The payload is out of range.
+    Payload(u8),
+    /// A node's number does not fit 16 bits.
+    NodeNumber(usize),
+}
+
+impl core::fmt::Display for PlanError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            PlanError::NoPath => f.write_str("a plan needs at least one path"),
+            PlanError::TooManyRelays(n) => write!(
+                f,
+                "a plan names at most {RELAYS_MAX} relays, these paths have {n}"
+            ),
+            PlanError::TooManyHops(n) => {
+                write!(
+                    f,
+                    "a plan has at most {HOPS_MAX} hops, these paths have {n}"
+                )
+            }
+            PlanError::NotDistinct => {
+                f.write_str("the paths must have one length and no node in common")
+            }
+            PlanError::Payload(n) => write!(
+                f,
+                "a payload of {n} octets; it must be {PAYLOAD_MIN} to {PAYLOAD_MAX}"
+            ),
+            PlanError::NodeNumber(n) => write!(f, "node number {n} does not fit 16 bits"),
+        }
+    }
+}
+
+impl core::error::Error for PlanError {}
+
+impl Plan {
+    /// A plan over node-distinct paths of one length, as the planner finds them: each from the first relay to the
+    /// last. The paths are shuffled; the first half of them, rounded down, is group 0 (paper, IV-C.3). One path
+    /// alone, or two ends without a relay between them, make one group.
+    ///
+    /// In the last stage, relays send to the destination if `last_prr` reaches `threshold`; in a group where none
+    /// does, the best one sends (paper, IV-E).
+    pub fn from_paths<P: AsRef<[usize]>>(
+        wanted: Wanted,
+        profile: &Profile,
+        paths: &[P],
+        random: &mut Stream,
+        threshold: f64,
+        last_prr: impl Fn(u16) -> f64,
+    ) -> Result<Plan, PlanError> {
+        let relays_on_path = paths.first().ok_or(PlanError::NoPath)?.as_ref().len();
+        let hops = u8::try_from(relays_on_path + 1)
+            .ok()
+            .filter(|&hops| hops <= HOPS_MAX)
+            .ok_or(PlanError::TooManyHops(relays_on_path + 1))?;
+        let count = paths.len().saturating_mul(relays_on_path);
+        if count > RELAYS_MAX {
+            return Err(PlanError::TooManyRelays(count));
+        }
+        if !(PAYLOAD_MIN..=PAYLOAD_MAX).contains(&usize::from(wanted.payload)) {
+            return Err(PlanError::Payload(wanted.payload));
+        }
+        let mut plan = Plan {
+            transfer: wanted.transfer,
+            first: 0,
+            payload: wanted.payload,
+            cycle_us: (profile.cycle(usize::from(wanted.payload)).nanos() / 1000) as u16,
+            hops,
+            source: wanted.source,
+            destination: wanted.destination,
+            channels: wanted.channels,
+            single: paths.len() < 2 || hops == 1,
+            resumed: false,
+            relays: [Part::default(); RELAYS_MAX],
+            len: 0,
+        };
+        plan.place(paths, random)?;
+        plan.choose_last(threshold, last_prr);
+        plan.sound().then_some(plan).ok_or(PlanError::NotDistinct)
+    }
+
+    /// Puts the relays of shuffled paths into stages and groups.
+    fn place<P: AsRef<[usize]>>(
+        &mut self,
+        paths: &[P],
+        random: &mut Stream,
+    ) -> Result<(), PlanError> {
+        // Paths without relays (one hop) take no places, however many there are.
+        let mut order = [0u8; RELAYS_MAX];
+        let order = order.get_mut(..paths.len()).unwrap_or_default();
+        for (at, place) in order.iter_mut().enumerate() {
+            *place = at as u8;
+        }
+        random.shuffle(order);
+        for (rank, &path) in order.iter().enumerate() {
+            let group = u8::from(!self.single && rank >= paths.len() / 2);
+            let path = paths.get(usize::from(path)).map_or(&[][..], AsRef::as_ref);
+            if path.len() + 1 != usize::from(self.hops) {
+                return Err(PlanError::NotDistinct);
+            }
+            for (stage, &node) in (1..).zip(path) {
+                let node = u16::try_from(node).map_err(|_| PlanError::NodeNumber(node))?;
+                let place = self.relays.get_mut(usize::from(self.len));
+                *place.ok_or(PlanError::TooManyRelays(RELAYS_MAX + 1))? = Part {
+                    node,
+                    stage,
+                    group,
+                    sends: true,
+                };
+                self.len += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn choose_last(&mut self, threshold: f64, prr: impl Fn(u16) -> f64) {
+        let last = self.hops.saturating_sub(1);
+        let len = usize::from(self.len);
+        for group in 0..2 {
+            let relays = self.relays.get_mut(..len).unwrap_or_default();
+            let theirs = |part: &&mut Part| part.stage == last && part.group == group;
+            let mut best: Option<(f64, u16)> = None;
+            for part in relays.iter_mut().filter(theirs) {
+                let reached = prr(part.node);
+                part.sends = reached >= threshold;
+                if best.is_none_or(|(most, _)| reached > most) {
+                    best = Some((reached, part.node));
+                }
+            }
+            let silent = !relays.iter_mut().filter(theirs).any(|part| part.sends);
+            for part in relays.iter_mut().filter(theirs) {
+                part.sends |= silent && best.is_some_and(|(_, node)| node == part.node);
+            }
+        }
+    }
+
+    /// The same plan for what is left of an object from packet `first` on, under another transfer number. The source
+    /// then asks what is missing before it sends anything.
+    pub fn resumed(mut self, transfer: u8, first: u32) -> Plan {
+        self.transfer = transfer;
+        self.first = first.min(PACKETS_MAX - 1);
+        self.resumed = true;
+        self
+    }
+
+    /// The number of the transfer.
+    pub fn transfer(&self) -> u8 {
+        self.transfer
+    }
+
+    /// The first packet that is wanted.
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// Octets per packet.
+    pub fn payload(&self) -> usize {
+        usize::from(self.payload)
+    }
+
+    /// The cycle T_c.
+    pub fn cycle(&self) -> Duration {
+        Duration::from_micros(u64::from(self.cycle_us))
+    }
+
+    /// Hops between source and destination.
+    pub fn hops(&self) -> u8 {
+        self.hops
+    }
+
+    /// The source's number.
+    pub fn source(&self) -> u16 {
+        self.source
+    }
+
+    /// The destination's number.
+    pub fn destination(&self) -> u16 {
+        self.destination
+    }
+
+    /// The order of the channels.
+    pub fn channels(&self) -> ChannelOrder {
+        self.channels
+    }
+
+    /// Whether all relays of a stage are one group, so that the source sends in every second cycle only.
+    pub fn is_single(&self) -> bool {
+        self.single
+    }
+
+    /// Whether the destination has packets already, so that the source asks first.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// The relays.
+    pub fn relays(&self) -> &[Part] {
+        self.relays.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// The part of a relay, if it has one.
+    pub fn part_of(&self, node: u16) -> Option<Part> {
+        self.relays().iter().copied().find(|part| part.node == node)
+    }
+
+    /// Octets of the plan in a frame.
+    pub fn encoded_len(&self) -> usize {
+        FIXED + RELAY_LEN * usize::from(self.len)
+    }
+
+    /// Writes the plan to the front of a frame's body; `None` if that is too short.
+    pub fn emit(&self, body: &mut [u8]) -> Option<()> {
+        let body = body.get_mut(..self.encoded_len())?;
+        let (fixed, relays) = body.split_at_mut_checked(FIXED)?;
+        let [first0, first1, first2, _] = self.first.to_le_bytes();
+        let [cycle0, cycle1] = self.cycle_us.to_le_bytes();
+        let [source0, source1] = self.source.to_le_bytes();
+        let [destination0, destination1] = self.destination.to_le_bytes();
+        let order = self.channels.0 | u8::from(self.resumed) << 6 | u8::from(self.single) << 7;
+        fixed.copy_from_slice(&[
+            first0,
+            first1,
+            first2,
+            self.payload,
+            cycle0,
+            cycle1,
+            self.hops,
+            source0,
+            source1,
+            destination0,
+            destination1,
+            order,
+        ]);
+        for (place, part) in relays.chunks_exact_mut(RELAY_LEN).zip(self.relays()) {
+            let [low, high] = part.node.to_le_bytes();
+            place.copy_from_slice(&[
+                low,
+                high,
+                part.stage & 15 | part.group << 4 | u8::from(part.sends) << 5,
+            ]);
+        }
+        Some(())
+    }
+
+    /// Reads the body of a PLAN frame of this transfer and checks all of it.
+    pub fn parse(transfer: u8, body: &[u8]) -> Result<Plan, Malformed> {
+        let (fixed, rest) = body.split_at_checked(FIXED).ok_or(Malformed)?;
+        let [first0, first1, first2, payload, _, _, hops, .., order] = *fixed else {
+            return Err(Malformed);
+        };
+        let number = |at| u16_at(fixed, at).ok_or(Malformed);
+        let whole = rest.len().is_multiple_of(RELAY_LEN);
+        let count = rest.len() / RELAY_LEN;
+        if !whole || count > RELAYS_MAX || order & 0x20 != 0 {
+            return Err(Malformed);
+        }
+        let mut plan = Plan {
+            transfer,
+            first: u32::from_le_bytes([first0, first1, first2, 0]),
+            payload,
+            cycle_us: number(4)?,
+            hops,
+            source: number(7)?,
+            destination: number(9)?,
+            channels: ChannelOrder::new(order & 0x1f).ok_or(Malformed)?,
+            single: order >> 7 == 1,
+            resumed: order >> 6 & 1 == 1,
+            relays: [Part::default(); RELAYS_MAX],
+            len: count as u8,
+        };
+        for (part, octets) in plan.relays.iter_mut().zip(rest.chunks_exact(RELAY_LEN)) {
+            let place = octets.get(2).copied().filter(|bits| *bits < 64);
+            let place = place.ok_or(Malformed)?;
+            *part = Part {
+                node: u16_at(octets, 0).ok_or(Malformed)?,
+                stage: place & 15,
+                group: place >> 4 & 1,
+                sends: place >> 5 & 1 == 1,
+            };
+        }
+        plan.sound().then_some(plan).ok_or(Malformed)
+    }
+
+    /// Whether the plan can work: fields in range, nodes distinct, each stage with relays, in both groups if there
+    /// are two, and a sender to the destination in each of them.
+    fn sound(&self) -> bool {
+        let payload = (PAYLOAD_MIN..=PAYLOAD_MAX).contains(&self.payload());
+        let hops = (1..=HOPS_MAX).contains(&self.hops);
+        if !payload || !hops || self.cycle_us == 0 || self.source == self.destination {
+            return false;
+        }
+        let relays = self.relays();
+        let distinct = relays.iter().enumerate().all(|(at, part)| {
+            let before = relays.get(..at).unwrap_or_default();
+            let end = part.node == self.source || part.node == self.destination;
+            !end && !before.iter().any(|other| other.node == part.node)
+        });
+        let placed = relays
+            .iter()
+            .all(|part| part.stage >= 1 && part.stage < self.hops);
+        let groups = if self.single { 0..1 } else { 0..2 };
+        let staffed = (1..self.hops).all(|stage| {
+            groups.clone().all(|group| {
+                let works = |part: &Part| part.stage == stage && part.group == group;
+                relays.iter().any(|part| works(part) && part.sends)
+            })
+        });
+        distinct && placed && staffed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::config::LAST_STAGE_THRESHOLD;
+    use chappe_core::{Purpose, Seed};
+    use std::vec::Vec;
+
+    const WANTED: Wanted = Wanted {
+        transfer: 5,
+        payload: 118,
+        source: 100,
+        destination: 0,
+        channels: ChannelOrder(7),
+    };
+
+    fn plan(paths: &[Vec<usize>], last_prr: impl Fn(u16) -> f64) -> Result<Plan, PlanError> {
+        let mut random = Seed(1).stream(Purpose::Trial(0));
+        Plan::from_paths(
+            WANTED,
+            &Profile::FAITHFUL,
+            paths,
+            &mut random,
+            LAST_STAGE_THRESHOLD,
+            last_prr,
+        )
+    }
+
+    /// `count` paths of `hops` hops over nodes 1, 2, ...
+    fn paths(count: usize, hops: usize) -> Vec<Vec<usize>> {
+        let path = |path| (1..hops).map(|stage| path * (hops - 1) + stage).collect();
+        (0..count).map(path).collect()
+    }
+
+    #[test]
+    fn orders_are_all_different_and_name_each_channel_once() {
+        let mut seen = Vec::new();
+        for order in ChannelOrder::all() {
+            let channels: Vec<_> = (1..=4).map(|stage| order.of_stage(stage)).collect();
+            let mut sorted = channels.clone();
+            sorted.sort();
+            assert_eq!(sorted, CHANNELS);
+            assert!(!seen.contains(&channels));
+            assert_eq!(order.of_stage(0), channels[3]);
+            assert_eq!(order.of_stage(6), channels[1]);
+            seen.push(channels);
+        }
+        assert_eq!(seen[0], CHANNELS);
+        assert_eq!(seen.len(), 24);
+        assert_eq!(ChannelOrder::new(24), None);
+    }
+
+    #[test]
+    fn paths_are_split_into_two_groups() {
+        for (count, hops) in [(2, 2), (7, 6), (9, 4), (35, 2)] {
+            let plan = plan(&paths(count, hops), |_| 1.0).unwrap();
+            for stage in 1..hops as u8 {
+                let group = |group| {
+                    let theirs = |part: &&Part| part.stage == stage && part.group == group;
+                    plan.relays().iter().filter(theirs).count()
+                };
+                assert_eq!((group(0), group(1)), (count / 2, count - count / 2));
+            }
+            assert!(!plan.is_single() && plan.relays().iter().all(|part| part.sends));
+        }
+        let pip = plan(&paths(1, 4), |_| 1.0).unwrap();
+        assert!(pip.is_single());
+        assert!(
+            plan(&[Vec::new(), Vec::new()], |_| 1.0)
+                .unwrap()
+                .is_single()
+        );
+    }
+
+    #[test]
+    fn the_last_stage_sends_where_it_reaches_the_destination() {
+        // Nodes 2, 4, .. 12 stand in the last stage; 2 and 4 reach the destination well.
+        let good = plan(&paths(6, 3), |node| if node <= 4 { 0.8 } else { 0.1 }).unwrap();
+        for part in good.relays() {
+            let alone = good
+                .relays()
+                .iter()
+                .filter(|other| other.stage == 2 && other.group == part.group && other.node <= 4);
+            let expected = part.stage == 1 || part.node <= 4 || alone.count() == 0;
+            assert!(!part.sends || expected || part.node == 6, "{part:?}");
+        }
+        // Where nobody does, the best of each group sends.
+        let bad = plan(&paths(6, 3), |node| f64::from(node) / 100.0).unwrap();
+        for group in 0..2 {
+            let theirs = |part: &&Part| part.stage == 2 && part.group == group;
+            let best = bad.relays().iter().filter(theirs).map(|p| p.node).max();
+            let senders: Vec<_> = bad
+                .relays()
+                .iter()
+                .filter(theirs)
+                .filter(|p| p.sends)
+                .collect();
+            assert_eq!(senders.len(), 1);
+            assert_eq!(Some(senders[0].node), best);
+        }
+    }
+
+    #[test]
+    fn plans_that_cannot_work_are_refused() {
+        let refused = |paths: &[Vec<usize>]| plan(paths, |_| 1.0).unwrap_err();
+        assert_eq!(refused(&[]), PlanError::NoPath);
+        assert_eq!(refused(&paths(36, 2)), PlanError::TooManyRelays(36));
+        assert_eq!(refused(&paths(1, 16)), PlanError::TooManyHops(16));
+        assert_eq!(
+            refused(&[[1, 2].into(), [3].into()]),
+            PlanError::NotDistinct
+        );
+        assert_eq!(
+            refused(&[[1, 2].into(), [2, 3].into()]),
+            PlanError::NotDistinct
+        );
+        assert_eq!(refused(&[[1, 100].into()]), PlanError::NotDistinct);
+        assert_eq!(refused(&[[70_000].into()]), PlanError::NodeNumber(70_000));
+    }
+
+    #[test]
+    fn plans_survive_the_air_and_broken_ones_do_not() {
+        let plan = plan(&paths(7, 6), |_| 1.0).unwrap().resumed(6, 70_000);
+        let mut body = [0; 118];
+        assert_eq!(plan.encoded_len(), 117);
+        plan.emit(&mut body).unwrap();
+        assert_eq!(Plan::parse(6, &body[..117]), Ok(plan));
+        assert_eq!(plan.emit(&mut body[..116]), None);
+        assert_eq!(Plan::parse(6, &body), Err(Malformed));
+        assert_eq!(Plan::parse(6, &body[..11]), Err(Malformed));
+        // One relay less leaves a stage of group 0 or 1 thinner, not empty; all of them gone does not work.
+        assert_eq!(Plan::parse(6, &body[..12]), Err(Malformed));
+        let bends = [
+            (3, 11),
+            (3, 119),
+            (6, 0),
+            (6, 16),
+            (11, 24),
+            (11, 0x20),
+            (14, 0x40),
+            (14, 0),
+            (14, 6),
+        ];
+        for (place, value) in bends {
+            let mut bent = body;
+            bent[place] = value;
+            assert_eq!(
+                Plan::parse(6, &bent[..117]),
+                Err(Malformed),
+                "{place} {value}"
+            );
+        }
+        let mut twice = body;
+        twice.copy_within(12..14, 15);
+        assert_eq!(Plan::parse(6, &twice[..117]), Err(Malformed));
+    }
+}
