@@ -483,20 +483,23 @@ fn goodput(segments: usize, loss: f64, config: Config, seed: u64) -> f64 {
     let (mut written, mut read) = (0, 0);
     while read < 400_000 {
         // The applications are never the bottleneck.
-        let client = &mut network.hosts[0].sockets[0];
-        written += client.write(&data[..data.len().min(400_000 - written)]);
-        if let Some(server) = network.hosts[1].sockets.first_mut() {
-            read += server.read(&mut [0; 4_000]);
-        }
-        network.drain();
-        assert!(network.step(limit) || read == 400_000);
+        network.step_with(limit, |side, host| {
+            let Some(socket) = host.sockets.first_mut() else {
+                return;
+            };
+            match side {
+                0 => written += socket.write(&data[..data.len().min(400_000 - written)]),
+                _ => read += socket.read(&mut [0; 4_000]),
+            }
+        });
+        assert!(network.now < limit);
     }
-    println!("{:?}", network.hosts[0].sockets[0].info().counters);
     400_000.0 * 8.0 / network.now.saturating_since(start).as_secs_f64() / 1000.0
 }
 
 /// The share of the lossless goodput that is left, against Equation 1 of the TCPlp paper, B = MSS / (RTT (1/w + 2p)):
-/// full-scale TCP does at least about as well as the model; without SACK, RACK and probes the tail is all timeouts.
+/// acknowledgements are lost here as often as data, which the model leaves out. Above 10 % timeouts rule, and the
+/// model, which has none, does not apply.
 #[test]
 fn goodput_under_loss_follows_the_papers_model() {
     let config = Config {
@@ -512,12 +515,12 @@ fn goodput_under_loss_follows_the_papers_model() {
                 / 4.0
         };
         let lossless = mean(0.0);
-        for loss in [0.01, 0.03, 0.06, 0.1, 0.15, 0.21] {
+        for loss in [0.01, 0.03, 0.06, 0.1] {
             let share = mean(loss) / lossless;
             let model = 1.0 / (1.0 + 2.0 * loss * segments as f64);
             println!("w={segments} p={loss}: {share:.3} of {lossless:.1} kbit/s; model {model:.3}");
             assert!(
-                share > 0.6 * model,
+                share > 0.65 * model,
                 "w={segments} p={loss}: {share:.3}, model {model:.3}"
             );
         }

@@ -9,7 +9,8 @@ use super::input::wraps_before;
 use super::recovery::Phase;
 use super::sack::{DUP_THRESH, Sorted};
 use super::segment::{Flags, Segment};
-use super::socket::{Socket, State};
+use super::socket::Socket;
+use super::state::State;
 use super::timers::Timer;
 use super::{Seq, bits};
 

@@ -6,7 +6,8 @@ use super::bits;
 use super::congestion::Congestion;
 use super::flight::{LOST, RETRANSMITTED, SACKED};
 use super::recovery::Phase;
-use super::socket::{Counters, Socket, State};
+use super::socket::{Counters, Socket};
+use super::state::State;
 
 /// A snapshot of a connection. Octets and spans of time throughout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use super::congestion::Congestion;
 use super::recovery::Phase;
 use super::sack::Sorted;
 use super::segment::{Flags, Segment};
-use super::socket::{Failure, Socket, State};
+use super::socket::Socket;
+use super::state::{Failure, State};
 use super::timers::Timer;
 use super::{Range, Seq, bits};
 

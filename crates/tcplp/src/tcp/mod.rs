@@ -43,9 +43,9 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `socket` | the connection's fields, states, and what the application calls |
+//! | `socket` `state` | the connection's fields and what the application calls; its states |
 //! | `input` `ack` | segments that arrive; what an acknowledgement means to the sender |
-//! | `output` `timers` | segments that leave; deadlines |
+//! | `output` `deadlines` `timers` | segments that leave; deadlines that come; the timers |
 //! | `recovery` `sack` `rack` `flight` | loss: its phases, the evidence, the score board |
 //! | `rtt` `congestion` | the timeout; the window |
 //! | `send_buffer` `reassembly` | the two rings |
@@ -59,6 +59,7 @@ mod bits;
 mod clock;
 mod config;
 pub mod congestion;
+mod deadlines;
 mod flight;
 mod flow;
 mod info;
@@ -75,6 +76,7 @@ pub mod segment;
 mod send_buffer;
 mod seq;
 mod socket;
+mod state;
 mod timers;
 
 pub use config::{Config, KeepAlive, Local};
@@ -89,5 +91,6 @@ pub use output::{Parts, Transmit};
 pub use recovery::Phase;
 pub use segment::{Flags, Malformed, Options, SackBlocks, Segment, Timestamps};
 pub use seq::{Range, Seq};
-pub use socket::{Counters, Failure, MSS_MIN, Memory, Socket, State, Unfit};
+pub use socket::{Counters, MSS_MIN, Memory, Socket, Unfit};
+pub use state::{Failure, State};
 pub use timers::Timer;

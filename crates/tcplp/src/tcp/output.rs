@@ -8,7 +8,8 @@ use super::flight::{LOST, Piece, SACKED};
 use super::input::Ecn;
 use super::recovery::Phase;
 use super::segment::{Flags, HEADER_MAX, HEADER_MIN, Options, SackBlocks, Segment, Timestamps};
-use super::socket::{Failure, Socket, State};
+use super::socket::Socket;
+use super::state::State;
 use super::timers::Timer;
 use super::{Range, Seq, bits};
 
@@ -526,10 +527,15 @@ impl<C: Congestion> Socket<'_, C> {
         (self.receive.free(), offered)
     }
 
-    /// The smaller of half the buffer and a segment.
+    /// The smaller of half the buffer and what a full segment of the peer carries.
     fn window_step(&self) -> u32 {
-        let half = self.receive.capacity() / 2;
-        half.min(u32::from(self.local.config.mss)).max(1)
+        let timestamps = if self.bits.has(bits::TIMESTAMPS) {
+            12
+        } else {
+            0
+        };
+        let segment = u32::from(self.local.config.mss).saturating_sub(timestamps);
+        (self.receive.capacity() / 2).min(segment).max(1)
     }
 
     /// The application has read: tells the peer if the window opens by enough. Twice as much is asked for while the
@@ -543,58 +549,6 @@ impl<C: Congestion> Socket<'_, C> {
         };
         if self.state.can_receive() && free.saturating_sub(offered) >= enough {
             self.bits.set(bits::ACK_NOW);
-        }
-    }
-
-    /// Deals with every deadline that has come.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(timer) = self.timers.expire(now) {
-            match timer {
-                Timer::Retransmit => self.retransmission_timeout(now),
-                Timer::Probe => self.bits.set(bits::PROBE_NOW),
-                Timer::Reorder => {
-                    self.detect_losses(now);
-                    self.enter_recovery();
-                    self.reduce_in_proportion(0);
-                }
-                Timer::Acknowledge => self.bits.set(bits::ACK_NOW),
-                Timer::Persist => self.persist_timeout(now),
-                Timer::KeepAlive => self.keep_alive_timeout(now),
-                Timer::Linger => self.end(None),
-            }
-        }
-    }
-
-    /// Time to probe the window. The interval doubles (RFC 9293 3.8.6.1); a peer that does not even answer with a
-    /// shut window is given up like one that does not acknowledge.
-    fn persist_timeout(&mut self, now: Instant) {
-        if self.retries >= self.local.config.retries_max {
-            self.abandon();
-            return;
-        }
-        self.retries = self.retries.saturating_add(1);
-        self.backoff = self.backoff.saturating_add(1);
-        self.bits.set(bits::PERSIST_NOW);
-        let wait = self.timeout().min(self.local.config.persist_max);
-        self.timers.start(Timer::Persist, now + wait);
-    }
-
-    fn keep_alive_timeout(&mut self, now: Instant) {
-        let Some(keep_alive) = self.local.config.keep_alive else {
-            return;
-        };
-        if !self.flight.is_empty() || self.timers.runs(Timer::Persist) {
-            // Those timers find out whether the peer lives.
-            self.timers
-                .start(Timer::KeepAlive, now + keep_alive.interval);
-        } else if self.retries >= keep_alive.probes {
-            self.end(Some(Failure::TimedOut));
-            self.bits.set(bits::RST_NOW);
-        } else {
-            self.retries = self.retries.saturating_add(1);
-            self.bits.set(bits::KEEP_ALIVE_NOW);
-            self.timers
-                .start(Timer::KeepAlive, now + keep_alive.interval);
         }
     }
 }

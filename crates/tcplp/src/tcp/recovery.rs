@@ -13,7 +13,8 @@ use chappe_core::Instant;
 use super::clock::Stamp;
 use super::congestion::{Congestion, Signal};
 use super::flight::{LOST, SACKED};
-use super::socket::{Failure, Socket, State};
+use super::socket::Socket;
+use super::state::{Failure, State};
 use super::timers::Timer;
 use super::{Seq, bits, sack};
 

@@ -160,6 +160,16 @@ impl Network {
 
     /// Goes to the next moment, if it is not after `limit`, and lets it happen. False if there is none.
     pub fn step(&mut self, limit: Instant) -> bool {
+        self.step_with(limit, |_, _| {})
+    }
+
+    /// The same with applications that look after their sockets after each packet, before anything is sent: as they
+    /// should, so that an acknowledgement already offers the room that reading makes.
+    pub fn step_with(
+        &mut self,
+        limit: Instant,
+        mut application: impl FnMut(usize, &mut Host),
+    ) -> bool {
         self.drain();
         let Some(next) = self.next().filter(|&at| at <= limit) else {
             return false;
@@ -171,6 +181,7 @@ impl Network {
         while self.air.first().is_some_and(|flying| flying.at <= self.now) {
             let flying = self.air.remove(0);
             self.hosts[flying.to].handle_packet(self.now, &flying.packet);
+            application(flying.to, &mut self.hosts[flying.to]);
             self.drain();
         }
         for host in &mut self.hosts {

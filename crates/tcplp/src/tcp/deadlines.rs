@@ -1,0 +1,67 @@
+//! Deadlines that have come: the one place where timers turn into action.
+
+use chappe_core::Instant;
+
+use super::bits;
+use super::congestion::Congestion;
+use super::socket::Socket;
+use super::state::Failure;
+use super::timers::Timer;
+
+impl<C: Congestion> Socket<'_, C> {
+    /// Deals with every deadline that has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.expire(now) {
+            match timer {
+                Timer::Retransmit => self.retransmission_timeout(now),
+                Timer::Probe => {
+                    // The probe takes the place of the timeout, also if both are due (RFC 8985 7.3).
+                    self.bits.set(bits::PROBE_NOW);
+                    self.timers.start(Timer::Retransmit, now + self.timeout());
+                }
+                Timer::Reorder => {
+                    self.detect_losses(now);
+                    self.enter_recovery();
+                    self.reduce_in_proportion(0);
+                }
+                Timer::Acknowledge => self.bits.set(bits::ACK_NOW),
+                Timer::Persist => self.persist_timeout(now),
+                Timer::KeepAlive => self.keep_alive_timeout(now),
+                Timer::Linger => self.end(None),
+            }
+        }
+    }
+
+    /// Time to probe the window. The interval doubles (RFC 9293 3.8.6.1); a peer that does not even answer with a
+    /// shut window is given up like one that does not acknowledge.
+    fn persist_timeout(&mut self, now: Instant) {
+        if self.retries >= self.local.config.retries_max {
+            self.abandon();
+            return;
+        }
+        self.retries = self.retries.saturating_add(1);
+        self.backoff = self.backoff.saturating_add(1);
+        self.bits.set(bits::PERSIST_NOW);
+        let wait = self.timeout().min(self.local.config.persist_max);
+        self.timers.start(Timer::Persist, now + wait);
+    }
+
+    fn keep_alive_timeout(&mut self, now: Instant) {
+        let Some(keep_alive) = self.local.config.keep_alive else {
+            return;
+        };
+        if !self.flight.is_empty() || self.timers.runs(Timer::Persist) {
+            // Those timers find out whether the peer lives.
+            self.timers
+                .start(Timer::KeepAlive, now + keep_alive.interval);
+        } else if self.retries >= keep_alive.probes {
+            self.end(Some(Failure::TimedOut));
+            self.bits.set(bits::RST_NOW);
+        } else {
+            self.retries = self.retries.saturating_add(1);
+            self.bits.set(bits::KEEP_ALIVE_NOW);
+            self.timers
+                .start(Timer::KeepAlive, now + keep_alive.interval);
+        }
+    }
+}
