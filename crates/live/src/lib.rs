@@ -1,0 +1,1 @@
+//! Medium 3: a link node on a real network interface.

@@ -1,0 +1,49 @@
+//! The monotonic clock as a node's clock.
+
+use chappe_core::Instant;
+use rustix::time::{ClockId, clock_gettime};
+
+/// CLOCK_MONOTONIC, counted from when this value was made. It never goes back and no operator sets it; it stands
+/// still while the machine is suspended.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start_ns: u64,
+}
+
+impl Clock {
+    /// A clock whose zero is now.
+    pub fn start() -> Clock {
+        Clock {
+            start_ns: monotonic_ns(),
+        }
+    }
+
+    /// The present.
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(monotonic_ns().saturating_sub(self.start_ns))
+    }
+
+    /// `at` as CLOCK_MONOTONIC has it, in nanoseconds.
+    pub(crate) fn absolute_ns(&self, at: Instant) -> u64 {
+        self.start_ns.saturating_add(at.nanos())
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    let (seconds, nanos) = (time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u64);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_starts_at_zero_and_does_not_go_back() {
+        let clock = Clock::start();
+        let first = clock.now();
+        assert!(first < Instant::from_millis(10_000), "{first}");
+        assert!((0..1000).map(|_| clock.now()).is_sorted());
+    }
+}

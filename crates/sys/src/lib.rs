@@ -1,0 +1,69 @@
+//! What Chappe asks of Linux: sockets, TUN and TAP, namespaces, interfaces, one event loop, the monotonic clock.
+//!
+//! | module | what it asks for |
+//! |---|---|
+//! | [`udp`] [`packet`] | a [`Socket`] on one interface, many frames to a system call, a priority for each class |
+//! | [`tun`] | an interface whose other end is this program |
+//! | [`namespace`] | network namespaces; all of it without root by [`namespace::isolate`] |
+//! | [`Links`] | veth pairs, bridges, addresses, up and down |
+//! | [`Interface`] | number, MTU, addresses; offloads off |
+//! | [`EventLoop`] [`Clock`] | one wait for descriptors, a deadline and signals |
+//! | [`ability`] | what this machine and user can do, with a reason and a remedy |
+//!
+//! Every descriptor is an `OwnedFd`: dropping the value is the clean-up. Every [`Error`] says what was tried, on
+//! which interface, what the kernel said, and what to do where that is known.
+//!
+//! ```
+//! use chappe_sys::{Clock, EventLoop, Interface, Ready, Received, packet};
+//!
+//! # fn main() -> chappe_sys::Result<()> {
+//! let lo = Interface::find("lo")?;
+//! let socket = match packet::open(&lo, packet::LOCAL_EXPERIMENTAL, packet::Framing::Payload) {
+//!     Ok(socket) => socket,
+//!     Err(error) => return Ok(println!("{error}")), // ... it needs CAP_NET_RAW: run as root, ...
+//! };
+//! let (mut events, mut frames) = (EventLoop::new(Clock::start())?, Received::new(lo.mtu));
+//! events.add(&socket, 0)?;
+//! socket.send([(&b"anybody?"[..], packet::BROADCAST)].into_iter())?;
+//! # events.set_deadline(Some(chappe_core::Instant::from_millis(200)))?;
+//! let mut ready = Vec::new();
+//! events.wait(&mut ready)?;
+//! # if ready == [Ready::Deadline] { return Ok(()) } // Somebody has turned the loopback interface off.
+//! assert_eq!(ready, [Ready::Readable(0)]);
+//! assert_eq!(socket.receive(&mut frames)?, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Architecture invariant:** the one crate that talks to the operating system. Its `unsafe` is in `raw/`, for the
+//! calls that rustix lacks, and nothing else there.
+
+mod clock;
+mod error;
+mod event_loop;
+mod interface;
+mod links;
+mod netlink;
+mod raw;
+mod socket;
+
+pub mod ability;
+pub mod namespace;
+pub mod packet;
+pub mod tun;
+pub mod udp;
+
+pub use clock::Clock;
+pub use error::{Error, Result};
+pub use event_loop::{EventLoop, Ready, Signal};
+pub use interface::Interface;
+pub use links::Links;
+pub use socket::{BATCH, Endpoint, Received, Socket, user_priority};
+
+/// A number that nobody can guess or has had before, from the kernel's generator.
+pub fn random_u64() -> Result<u64> {
+    let mut octets = [0; 8];
+    rustix::rand::getrandom(&mut octets[..], rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Error::new("draw a random number", error))?;
+    Ok(u64::from_ne_bytes(octets))
+}

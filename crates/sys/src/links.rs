@@ -1,0 +1,130 @@
+//! Making, joining and removing network interfaces: what `ip link` and `ip address` do.
+
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::Interface;
+use crate::error::{Error, NEEDS_NET_ADMIN, Result};
+use crate::namespace::NetworkNamespace;
+use crate::netlink::{Netlink, Request};
+
+/// VETH_INFO_PEER (linux/veth.h).
+const VETH_INFO_PEER: u16 = 1;
+
+/// The interfaces of one network namespace.
+#[derive(Debug)]
+pub struct Links {
+    netlink: Netlink,
+}
+
+impl Links {
+    /// Those of the calling thread's namespace.
+    pub fn open() -> Result<Links> {
+        let netlink = Netlink::open().map_err(|error| Error::new("reach route netlink", error))?;
+        Ok(Links { netlink })
+    }
+
+    /// Makes a pair of joined Ethernet interfaces: `here` in this namespace, `there` in `away`. Both are down.
+    pub fn veth(&self, here: &str, there: &str, away: &NetworkNamespace) -> Result<()> {
+        let away = away.as_fd().as_raw_fd().to_ne_bytes();
+        let peer = |data: Request| {
+            data.nested(VETH_INFO_PEER, |peer| {
+                peer.interface(0, 0, 0)
+                    .put_name(libc::IFLA_IFNAME, there)
+                    .put(libc::IFLA_NET_NS_FD, &away)
+            })
+        };
+        let request =
+            create()
+                .put_name(libc::IFLA_IFNAME, here)
+                .nested(libc::IFLA_LINKINFO, |info| {
+                    info.put_name(libc::IFLA_INFO_KIND, "veth")
+                        .nested(libc::IFLA_INFO_DATA, peer)
+                });
+        self.ask("create a veth pair", here, request)
+    }
+
+    /// Makes a bridge.
+    pub fn bridge(&self, name: &str) -> Result<()> {
+        let request = create()
+            .put_name(libc::IFLA_IFNAME, name)
+            .nested(libc::IFLA_LINKINFO, |info| {
+                info.put_name(libc::IFLA_INFO_KIND, "bridge")
+            });
+        self.ask("create a bridge", name, request)
+    }
+
+    /// Makes `port` a port of `bridge`.
+    pub fn join(&self, port: &str, bridge: &str) -> Result<()> {
+        let master = Interface::find(bridge)?.index.to_ne_bytes();
+        let request = change(port)?.put(libc::IFLA_MASTER, &master);
+        self.ask("join a bridge", port, request)
+    }
+
+    /// Turns the interface on.
+    pub fn up(&self, name: &str) -> Result<()> {
+        let up = libc::IFF_UP as u32;
+        self.ask("turn the interface on", name, flags(name, up, up)?)
+    }
+
+    /// Turns the interface off.
+    pub fn down(&self, name: &str) -> Result<()> {
+        self.ask(
+            "turn the interface off",
+            name,
+            flags(name, 0, libc::IFF_UP as u32)?,
+        )
+    }
+
+    /// Sets the largest packet, in octets.
+    pub fn set_mtu(&self, name: &str, mtu: u32) -> Result<()> {
+        let request = change(name)?.put(libc::IFLA_MTU, &mtu.to_ne_bytes());
+        self.ask("set the MTU", name, request)
+    }
+
+    /// Gives the interface an IPv4 address and the network of its first `prefix` bits.
+    pub fn add_address(&self, name: &str, address: Ipv4Addr, prefix: u8) -> Result<()> {
+        let index = Interface::find(name)?.index;
+        let host_bits = u32::MAX.checked_shr(prefix.into()).unwrap_or(0);
+        let broadcast = Ipv4Addr::from(u32::from(address) | host_bits);
+        let request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
+            .address(libc::AF_INET, prefix, index)
+            .put(libc::IFA_LOCAL, &address.octets())
+            .put(libc::IFA_ADDRESS, &address.octets())
+            .put(libc::IFA_BROADCAST, &broadcast.octets());
+        self.ask("add an address", name, request)
+    }
+
+    /// Moves the interface to another namespace, where it is down and without addresses.
+    pub fn move_to(&self, name: &str, away: &NetworkNamespace) -> Result<()> {
+        let fd = away.as_fd().as_raw_fd().to_ne_bytes();
+        let request = change(name)?.put(libc::IFLA_NET_NS_FD, &fd);
+        self.ask("move the interface", name, request)
+    }
+
+    /// Removes the interface; of a pair, both.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let index = Interface::find(name)?.index;
+        let request = Request::new(libc::RTM_DELLINK, 0).interface(index, 0, 0);
+        self.ask("remove the interface", name, request)
+    }
+
+    fn ask(&self, what: &str, on: &str, request: Request) -> Result<()> {
+        self.netlink
+            .ask(request)
+            .map_err(|error| Error::new(what, error).on(on).needs(NEEDS_NET_ADMIN))
+    }
+}
+
+fn create() -> Request {
+    Request::new(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL).interface(0, 0, 0)
+}
+
+fn change(name: &str) -> Result<Request> {
+    flags(name, 0, 0)
+}
+
+fn flags(name: &str, flags: u32, mask: u32) -> Result<Request> {
+    let index = Interface::find(name)?.index;
+    Ok(Request::new(libc::RTM_NEWLINK, 0).interface(index, flags, mask))
+}

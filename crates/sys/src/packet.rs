@@ -1,0 +1,68 @@
+//! Packet sockets: frames of one EtherType on one interface, without IP.
+
+use std::os::fd::AsFd;
+
+use rustix::net::{AddressFamily, Protocol, RawProtocol, SocketFlags, SocketType};
+
+use crate::Interface;
+use crate::error::{Error, NEEDS_NET_RAW, Result};
+use crate::raw;
+use crate::socket::{Endpoint, Kind, Socket};
+
+/// The EtherType that IEEE 802 leaves to experiments (IEEE 802-2014, 9.2.4: Local Experimental EtherType 1).
+pub const LOCAL_EXPERIMENTAL: u16 = 0x88b5;
+
+/// Every EtherType, for [`Framing::Whole`] (linux/if_ether.h, ETH_P_ALL).
+pub const ALL: u16 = 0x0003;
+
+/// The broadcast address of Ethernet and 802.11.
+pub const BROADCAST: Endpoint = Endpoint::Ethernet([0xff; 6]);
+
+/// PACKET_IGNORE_OUTGOING (linux/if_packet.h), since Linux 4.20.
+const IGNORE_OUTGOING: i32 = 23;
+
+/// What a frame consists of for the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// The payload; the kernel writes and takes off the link's header. Short frames arrive with the padding that
+    /// Ethernet adds to 46 octets.
+    Payload,
+    /// Header and payload, as on the link.
+    Whole,
+}
+
+/// Opens a socket for frames of `ether_type` on `interface`. Own frames are not heard.
+pub fn open(interface: &Interface, ether_type: u16, framing: Framing) -> Result<Socket> {
+    let what = "open a packet socket";
+    let refused = |error: std::io::Error| {
+        Error::new(what, error)
+            .on(&interface.name)
+            .needs(NEEDS_NET_RAW)
+    };
+    let shape = match framing {
+        Framing::Payload => SocketType::DGRAM,
+        Framing::Whole => SocketType::RAW,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    // Protocol 0 hears nothing until the socket is bound, so no frame of another interface gets in.
+    let none: Option<Protocol> = RawProtocol::new(0).map(Protocol::from_raw);
+    let fd = rustix::net::socket_with(AddressFamily::PACKET, shape, flags, none)
+        .map_err(|error| refused(error.into()))?;
+    // Before Linux 4.20 own frames come back; whoever reads them knows them by their sender.
+    let _ = raw::set_option(
+        fd.as_fd(),
+        libc::SOL_PACKET,
+        IGNORE_OUTGOING,
+        &1i32.to_ne_bytes(),
+    );
+    raw::bind_packet(fd.as_fd(), ether_type, interface.index).map_err(refused)?;
+    let socket = Socket {
+        fd,
+        kind: Kind::Packet,
+        interface: interface.name.clone(),
+        link: (ether_type, interface.index),
+        class: None,
+    };
+    socket.widen();
+    Ok(socket)
+}

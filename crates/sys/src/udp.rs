@@ -1,0 +1,90 @@
+//! UDP sockets for one interface: broadcast, multicast and unicast.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+use crate::Interface;
+use crate::error::{Error, NEEDS_NET_RAW, Result};
+use crate::raw;
+use crate::socket::{Endpoint, Kind, Socket};
+
+/// To whom a frame for everybody goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// The IPv4 limited broadcast address, 255.255.255.255. Needs an IPv4 address on the interface.
+    Broadcast,
+    /// An IPv4 multicast group; link-local ones are 224.0.0.0/24.
+    Ipv4(Ipv4Addr),
+    /// An IPv6 multicast group; link-local ones begin with ff02. Needs no configured address.
+    Ipv6(Ipv6Addr),
+}
+
+/// Opens a socket that sends and hears only on `interface`, on `port`; returns it with the endpoint of the group.
+/// Own frames to a multicast group are not heard; own broadcasts may be.
+pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, Endpoint)> {
+    let failed = |what: &'static str| {
+        move |error: rustix::io::Errno| Error::new(what, error).on(&interface.name)
+    };
+    let (family, kind) = match group {
+        Group::Ipv6(_) => (AddressFamily::INET6, Kind::Ipv6),
+        _ => (AddressFamily::INET, Kind::Ipv4),
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))
+        .map_err(failed("open a UDP socket"))?;
+    // Binding to the device keeps frames of other interfaces out. Since Linux 5.7 anybody may do it once.
+    let device = interface.name.as_bytes();
+    raw::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device).map_err(
+        |error| {
+            Error::new("bind a socket", error)
+                .on(&interface.name)
+                .needs(NEEDS_NET_RAW)
+        },
+    )?;
+    sockopt::set_socket_reuseaddr(&fd, true).map_err(failed("share the port"))?;
+    let to = join(&fd, interface, port, group).map_err(failed("join the group"))?;
+    let any: SocketAddr = match kind {
+        Kind::Ipv6 => (Ipv6Addr::UNSPECIFIED, port).into(),
+        _ => (Ipv4Addr::UNSPECIFIED, port).into(),
+    };
+    rustix::net::bind(&fd, &any).map_err(failed("take the UDP port"))?;
+    let socket = Socket {
+        fd,
+        kind,
+        interface: interface.name.clone(),
+        link: (0, interface.index),
+        class: None,
+    };
+    socket.widen();
+    Ok((socket, Endpoint::Udp(to)))
+}
+
+fn join(
+    fd: &OwnedFd,
+    interface: &Interface,
+    port: u16,
+    group: Group,
+) -> rustix::io::Result<SocketAddr> {
+    let index = interface.index;
+    match group {
+        Group::Broadcast => {
+            sockopt::set_socket_broadcast(fd, true)?;
+            Ok((Ipv4Addr::BROADCAST, port).into())
+        }
+        Group::Ipv4(group) => {
+            sockopt::set_ip_add_membership_with_ifindex(fd, &group, &Ipv4Addr::UNSPECIFIED, index)?;
+            sockopt::set_ip_multicast_if_with_ifindex(fd, &group, &Ipv4Addr::UNSPECIFIED, index)?;
+            sockopt::set_ip_multicast_loop(fd, false)?;
+            Ok((group, port).into())
+        }
+        Group::Ipv6(group) => {
+            sockopt::set_ipv6_v6only(fd, true)?;
+            sockopt::set_ipv6_add_membership(fd, &group, index)?;
+            sockopt::set_ipv6_multicast_if(fd, index)?;
+            sockopt::set_ipv6_multicast_loop(fd, false)?;
+            Ok(std::net::SocketAddrV6::new(group, port, 0, index).into())
+        }
+    }
+}

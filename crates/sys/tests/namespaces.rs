@@ -1,0 +1,302 @@
+//! Sockets, devices and interfaces against the kernel, in namespaces of their own.
+//!
+//! Goal: what the crate asks of Linux does what its documentation says. Method: the program isolates itself, so
+//! that it is root over interfaces that nobody else sees, and makes small networks. Where the kernel forbids that,
+//! it says so and passes.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use chappe_core::Class;
+use chappe_sys::namespace::{NetworkNamespace, isolate};
+use chappe_sys::tun::{Kind, Tun};
+use chappe_sys::{Endpoint, Interface, Links, Received, Socket, packet, udp};
+
+fn main() {
+    if let Err(error) = isolate() {
+        println!("skipped: {error}");
+        return;
+    }
+    let cases: [(&str, fn()); 6] = [
+        ("udp_groups_reach_the_peer", udp_groups_reach_the_peer),
+        (
+            "packet_sockets_reach_the_peer",
+            packet_sockets_reach_the_peer,
+        ),
+        ("a_bridge_joins_three", a_bridge_joins_three),
+        ("a_tap_device_carries_frames", a_tap_device_carries_frames),
+        ("errors_say_what_to_do", errors_say_what_to_do),
+        (
+            "a_namespace_takes_its_interfaces_along",
+            a_namespace_takes_its_interfaces_along,
+        ),
+    ];
+    for (name, case) in cases {
+        println!("{name}");
+        case();
+    }
+}
+
+/// Two namespaces with `a0` here and `b0` there, up and with addresses.
+fn pair() -> (NetworkNamespace, NetworkNamespace) {
+    let (a, b) = (
+        NetworkNamespace::create().unwrap(),
+        NetworkNamespace::create().unwrap(),
+    );
+    a.run(|| {
+        let links = Links::open().unwrap();
+        links.veth("a0", "b0", &b).unwrap();
+        links
+            .add_address("a0", Ipv4Addr::new(10, 0, 0, 1), 24)
+            .unwrap();
+        links.up("a0").unwrap();
+    })
+    .unwrap();
+    b.run(|| {
+        let links = Links::open().unwrap();
+        links
+            .add_address("b0", Ipv4Addr::new(10, 0, 0, 2), 24)
+            .unwrap();
+        links.up("b0").unwrap();
+    })
+    .unwrap();
+    a.run(|| await_carrier("a0")).unwrap();
+    b.run(|| await_carrier("b0")).unwrap();
+    (a, b)
+}
+
+/// Waits until the interface can carry frames, which is some milliseconds after both ends are up.
+fn await_carrier(name: &str) {
+    let end = Instant::now() + Duration::from_secs(5);
+    while !Interface::find(name).unwrap().running && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The queueing discipline is started right after the flag is set.
+    std::thread::sleep(Duration::from_millis(20));
+}
+
+/// Receives until `wanted` frames are there or two seconds have passed.
+fn hear(socket: &Socket, wanted: usize) -> Vec<(Endpoint, Vec<u8>)> {
+    let (mut all, mut received) = (Vec::new(), Received::new(1500));
+    let end = Instant::now() + Duration::from_secs(2);
+    while all.len() < wanted && Instant::now() < end {
+        socket.receive(&mut received).unwrap();
+        all.extend(
+            received
+                .iter()
+                .flatten()
+                .map(|(from, frame)| (from, frame.to_vec())),
+        );
+    }
+    all
+}
+
+fn udp_groups_reach_the_peer() {
+    let (a, b) = pair();
+    let groups = [
+        udp::Group::Broadcast,
+        udp::Group::Ipv4(Ipv4Addr::new(224, 0, 0, 200)),
+        udp::Group::Ipv6("ff02::4348".parse().unwrap()),
+    ];
+    for (i, group) in groups.into_iter().enumerate() {
+        let port = 4700 + i as u16;
+        let open = |name: &'static str| {
+            move || udp::open(&Interface::find(name).unwrap(), port, group).unwrap()
+        };
+        let (mut sender, to) = a.run(open("a0")).unwrap();
+        let (listener, _) = b.run(open("b0")).unwrap();
+        let frames: Vec<[u8; 3]> = (0..40).map(|n| [n, 1, 2]).collect();
+        // An IPv6 address is tentative at first, and nothing is sent from it for a second or so.
+        let end = Instant::now() + Duration::from_secs(5);
+        let mut sent = 0;
+        while sent < frames.len() && Instant::now() < end {
+            sender.set_class(Class::BY_URGENCY[sent % 4]).unwrap();
+            let rest = frames[sent..].iter().map(|frame| (&frame[..], to));
+            sent += sender.send(rest).unwrap_or(0);
+        }
+        let heard = hear(&listener, frames.len());
+        assert!(
+            heard
+                .iter()
+                .map(|(_, frame)| &frame[..])
+                .eq(frames.iter().map(|f| &f[..])),
+            "{group:?}"
+        );
+        if group == udp::Group::Broadcast {
+            let from: SocketAddr = "10.0.0.1:4700".parse().unwrap();
+            assert_eq!(heard[0].0, Endpoint::Udp(from));
+            // And back, to that one socket.
+            assert_eq!(
+                listener
+                    .send([(&b"yes"[..], heard[0].0)].into_iter())
+                    .unwrap(),
+                1
+            );
+            let answer = hear(&sender, 41).pop().unwrap();
+            assert_eq!(answer.1, b"yes");
+        }
+    }
+}
+
+fn packet_sockets_reach_the_peer() {
+    let (a, b) = pair();
+    let open = |name: &'static str, framing| {
+        move || {
+            let interface = Interface::find(name).unwrap();
+            let socket = packet::open(&interface, packet::LOCAL_EXPERIMENTAL, framing).unwrap();
+            (socket, Endpoint::Ethernet(interface.hardware))
+        }
+    };
+    let (mut sender, sender_at) = a.run(open("a0", packet::Framing::Payload)).unwrap();
+    let (listener, listener_at) = b.run(open("b0", packet::Framing::Payload)).unwrap();
+    let (whole, _) = b.run(open("b0", packet::Framing::Whole)).unwrap();
+    sender.set_class(Class::Control).unwrap();
+    let frame = [7; 100];
+    let to = [(&frame[..], packet::BROADCAST), (&frame[..], listener_at)];
+    assert_eq!(sender.send(to.into_iter()).unwrap(), 2);
+    assert_eq!(
+        hear(&listener, 2),
+        [(sender_at, frame.to_vec()), (sender_at, frame.to_vec())]
+    );
+    let seen = hear(&whole, 1).remove(0).1;
+    assert_eq!(
+        (&seen[..6], &seen[12..14], &seen[14..]),
+        (&[0xff; 6][..], &[0x88, 0xb5][..], &frame[..])
+    );
+    assert!(
+        sender.receive(&mut Received::new(1500)).unwrap() == 0,
+        "an own frame came back"
+    );
+    // Longer than the MTU: refused, and the error says so.
+    let error = sender
+        .send([(&[0; 1600][..], packet::BROADCAST)].into_iter())
+        .unwrap_err();
+    assert!(error.to_string().contains("MTU"), "{error}");
+}
+
+fn a_bridge_joins_three() {
+    let hosts: Vec<_> = (0..3)
+        .map(|_| NetworkNamespace::create().unwrap())
+        .collect();
+    let hub = NetworkNamespace::create().unwrap();
+    hub.run(|| {
+        let links = Links::open().unwrap();
+        links.bridge("br0").unwrap();
+        links.up("br0").unwrap();
+        for (i, host) in hosts.iter().enumerate() {
+            let port = format!("p{i}");
+            links.veth(&port, "eth0", host).unwrap();
+            links.join(&port, "br0").unwrap();
+            links.up(&port).unwrap();
+        }
+    })
+    .unwrap();
+    let open = || {
+        Links::open().unwrap().up("eth0").unwrap();
+        await_carrier("eth0");
+        let interface = Interface::find("eth0").unwrap();
+        interface.offloads_off().unwrap();
+        packet::open(
+            &interface,
+            packet::LOCAL_EXPERIMENTAL,
+            packet::Framing::Payload,
+        )
+        .unwrap()
+    };
+    let sockets: Vec<_> = hosts.iter().map(|host| host.run(open).unwrap()).collect();
+    // Ports begin to forward some time after they came up: frames sent before are lost.
+    let mut heard = [false; 2];
+    let end = Instant::now() + Duration::from_secs(5);
+    while heard != [true; 2] && Instant::now() < end {
+        let frame = (&[1; 60][..], packet::BROADCAST);
+        sockets[0].send([frame].into_iter()).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+        for (heard, socket) in heard.iter_mut().zip(&sockets[1..]) {
+            *heard |= socket.receive(&mut Received::new(1500)).unwrap() > 0;
+        }
+    }
+    assert_eq!(heard, [true; 2]);
+}
+
+fn a_tap_device_carries_frames() {
+    let tap = match Tun::create("tap%d", Kind::Tap) {
+        Ok(tap) => tap,
+        Err(error) => return println!("  skipped: {error}"),
+    };
+    Links::open().unwrap().up(tap.name()).unwrap();
+    let interface = Interface::find(tap.name()).unwrap();
+    let socket = packet::open(
+        &interface,
+        packet::LOCAL_EXPERIMENTAL,
+        packet::Framing::Payload,
+    )
+    .unwrap();
+    let mut frame = [vec![0xff; 6], vec![2, 0, 0, 0, 0, 9], vec![0x88, 0xb5]].concat();
+    frame.extend([5; 50]);
+    assert!(tap.send(&frame).unwrap());
+    assert_eq!(
+        hear(&socket, 1),
+        [(Endpoint::Ethernet([2, 0, 0, 0, 0, 9]), vec![5; 50])]
+    );
+    socket
+        .send([(&[6; 50][..], packet::BROADCAST)].into_iter())
+        .unwrap();
+    let mut buffer = [0; 2000];
+    // The host says a few things of its own on a new interface.
+    let ours = (0..100_000).filter_map(|_| {
+        tap.receive(&mut buffer)
+            .unwrap()
+            .map(|len| buffer[..len].to_vec())
+    });
+    assert!({ ours }.any(|frame| frame[12..] == [&[0x88, 0xb5][..], &[6; 50]].concat()));
+    let name = tap.name().to_owned();
+    drop(tap);
+    assert!(Interface::find(&name).is_err());
+}
+
+fn errors_say_what_to_do() {
+    let error = Interface::find("mesh0").unwrap_err().to_string();
+    assert!(
+        error.contains("mesh0") && error.contains("ip link"),
+        "{error}"
+    );
+    let (a, _b) = pair();
+    let down = a.run(|| {
+        let links = Links::open().unwrap();
+        links.down("a0").unwrap();
+        let interface = Interface::find("a0").unwrap();
+        assert!(!interface.up);
+        let socket = packet::open(
+            &interface,
+            packet::LOCAL_EXPERIMENTAL,
+            packet::Framing::Payload,
+        )
+        .unwrap();
+        socket
+            .send([(&[0; 60][..], packet::BROADCAST)].into_iter())
+            .unwrap_err()
+            .to_string()
+    });
+    let down = down.unwrap();
+    assert!(down.contains("on a0") && down.contains("up"), "{down}");
+}
+
+fn a_namespace_takes_its_interfaces_along() {
+    let (a, b) = pair();
+    a.run(|| Links::open().unwrap().set_mtu("a0", 1280).unwrap())
+        .unwrap();
+    assert_eq!(a.run(|| Interface::find("a0").unwrap().mtu).unwrap(), 1280);
+    let c = NetworkNamespace::create().unwrap();
+    a.run(|| Links::open().unwrap().move_to("a0", &c).unwrap())
+        .unwrap();
+    assert!(a.run(|| Interface::find("a0").is_err()).unwrap());
+    assert!(c.run(|| Interface::find("a0").is_ok()).unwrap());
+    drop((a, c));
+    // The kernel takes a namespace down in its own time.
+    let gone = || b.run(|| Interface::find("b0").is_err()).unwrap();
+    let end = Instant::now() + Duration::from_secs(5);
+    while !gone() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(gone());
+}
