@@ -23,12 +23,10 @@ struct Delivery {
     octets: u32,
     /// A round-trip time that no retransmission blurs, µs.
     sample: Option<u32>,
-    /// Something that was sent twice is among them.
-    ambiguous: bool,
+    /// Something that was sent twice is among them: how long ago the last such copy left, µs.
+    resent: Option<u32>,
     /// Something arrived out of order without having been sent twice.
     reordered: bool,
-    /// The peer reports that something arrived twice.
-    arrived_twice: bool,
 }
 
 impl<C: Congestion> Socket<'_, C> {
@@ -113,7 +111,6 @@ impl<C: Congestion> Socket<'_, C> {
     ) -> Delivery {
         let mut delivery = Delivery {
             advanced: ack.since(self.flight.una()),
-            arrived_twice: !sorted.duplicate.is_empty(),
             ..Delivery::default()
         };
         let stamp = Stamp::of(now);
@@ -128,7 +125,8 @@ impl<C: Congestion> Socket<'_, C> {
             delivery.octets = delivery.octets.saturating_add(piece.range.len());
             let rtt = rack.delivered(piece, stamp, echo_age, min_rtt);
             if piece.is(RETRANSMITTED) {
-                delivery.ambiguous = true;
+                let age = stamp.since(piece.at);
+                delivery.resent = Some(delivery.resent.map_or(age, |other| other.min(age)));
             } else {
                 delivery.reordered |= piece.range.end.before(high);
                 if cumulative && delivery.sample.is_none() {
@@ -170,14 +168,22 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Takes a round-trip sample: from our own clock if nothing was sent twice (Karn's rule), else from the echoed
     /// timestamp (RFC 7323 4).
+    ///
+    /// An echo older than the retransmission means one of two things. The original was only late: then the
+    /// acknowledgement comes less than a round trip after the retransmission, and its age is the path's. Or the first
+    /// acknowledgement was lost: then the retransmission, old data to the peer, caused this one without setting the
+    /// peer's TS.Recent (RFC 7323 5.3), and the age of the echo is that of the acknowledgement that was lost.
     fn sample(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
-        let sample = match (delivery.ambiguous, delivery.sample) {
-            (false, Some(sample)) => Some(sample),
-            // With a D-SACK, a retransmission that was not needed caused this acknowledgement. It does not set the
-            // peer's TS.Recent (RFC 7323 5.3), so that the echo is as old as the acknowledgement that was lost.
-            _ if delivery.arrived_twice => None,
+        let echo_age = self.echo_age(now, segment);
+        let sample = match (delivery.resent, delivery.sample, echo_age) {
+            (None, Some(sample), _) => Some(sample),
+            (Some(resent), _, Some(age))
+                if age > resent.saturating_add(999) && resent >= self.rtt.min() =>
+            {
+                None
+            }
             // A timestamp within one tick tells half a millisecond, give or take.
-            _ => self.echo_age(now, segment).map(|age| age.max(500)),
+            (_, _, age) => age.map(|age| age.max(500)),
         };
         if let Some(sample) = sample {
             self.rtt.sample(sample);
