@@ -158,7 +158,8 @@ pub struct Shared {
 impl Shared {
     /// How many threads to use.
     pub fn threads(&self) -> usize {
-        self.threads.map_or_else(chappe_lab::run::seeds::cores, usize::from)
+        self.threads
+            .map_or_else(chappe_lab::run::seeds::cores, usize::from)
     }
 }
 
@@ -171,12 +172,16 @@ const SEEDS_MAX: u64 = 100_000;
 
 fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let number = |part: &str| {
-        part.trim().parse::<u64>().map_err(|_| format!("`{part}` is not a seed; write 1..20 or 1,4,9"))
+        part.trim()
+            .parse::<u64>()
+            .map_err(|_| format!("`{part}` is not a seed; write 1..20 or 1,4,9"))
     };
     if let Some((first, last)) = text.split_once("..") {
         let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
         if last < first || last - first >= SEEDS_MAX {
-            return Err(format!("from {first} to {last}: 1 to {SEEDS_MAX} seeds, the smaller one first"));
+            return Err(format!(
+                "from {first} to {last}: 1 to {SEEDS_MAX} seeds, the smaller one first"
+            ));
         }
         return Ok(Seeds((first..=last).collect()));
     }
@@ -184,7 +189,11 @@ fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let mut once = seeds.clone();
     once.sort_unstable();
     once.dedup();
-    if once.len() < seeds.len() { Err("a seed stands here twice".into()) } else { Ok(Seeds(seeds)) }
+    if once.len() < seeds.len() {
+        Err("a seed stands here twice".into())
+    } else {
+        Ok(Seeds(seeds))
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use std::io;
 use chappe_lab::input::InputError;
 use chappe_lab::run::RunError;
 use chappe_lab::store::StoreError;
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
+};
 
 use crate::terminal;
 
@@ -71,7 +73,9 @@ fn defect(what: &str) -> String {
 /// Makes a panic say what it is before the command ends with 70.
 pub fn explain_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
+        let place = panic.location().map_or(String::new(), |at| {
+            format!(" ({}:{})", at.file(), at.line())
+        });
         let payload = panic.payload();
         let words = payload
             .downcast_ref::<&str>()
@@ -92,7 +96,9 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Failure {
         match error {
             RunError::Input(error) => Failure::Input(error),
-            RunError::Write(what) => Failure::Environment(what, "choose another place, or make room".into()),
+            RunError::Write(what) => {
+                Failure::Environment(what, "choose another place, or make room".into())
+            }
             RunError::Defect(what) => Failure::Defect(what),
             RunError::Interrupted => Failure::Interrupted,
         }
@@ -112,7 +118,10 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::NobodyReads,
-            _ => Failure::Environment(format!("cannot write results: {error}"), "is the disk full?".into()),
+            _ => Failure::Environment(
+                format!("cannot write results: {error}"),
+                "is the disk full?".into(),
+            ),
         }
     }
 }
@@ -139,7 +148,10 @@ impl std::error::Error for Drawn<'_> {}
 
 impl Diagnostic for Drawn<'_> {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.error.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.error
+            .help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -156,9 +168,15 @@ impl Diagnostic for Drawn<'_> {
 
 /// The error with its file, line, column and source line.
 fn render(error: &InputError) -> String {
-    let place = error.place.as_ref().filter(|place| !place.label.is_empty() && !place.text.is_empty());
+    let place = error
+        .place
+        .as_ref()
+        .filter(|place| !place.label.is_empty() && !place.text.is_empty());
     let text = place.map(|place| NamedSource::new(&error.from, place.text.to_string()));
-    let theme = match (terminal::colour_on(terminal::Stream::Error), terminal::unicode()) {
+    let theme = match (
+        terminal::colour_on(terminal::Stream::Error),
+        terminal::unicode(),
+    ) {
         (true, true) => GraphicalTheme::unicode(),
         (false, true) => GraphicalTheme::unicode_nocolor(),
         (true, false) => GraphicalTheme::ascii(),

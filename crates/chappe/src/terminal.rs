@@ -28,26 +28,35 @@ impl Stream {
 
 /// Columns of the terminal, or of `COLUMNS`, or 100.
 pub fn width(stream: Stream) -> usize {
-    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let given = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
     let size = match stream {
         Stream::Output => terminal_size::terminal_size_of(io::stdout()),
         Stream::Error => terminal_size::terminal_size_of(io::stderr()),
     };
-    size.map(|(columns, _)| usize::from(columns.0)).or(given).unwrap_or(100).max(20)
+    size.map(|(columns, _)| usize::from(columns.0))
+        .or(given)
+        .unwrap_or(100)
+        .max(20)
 }
 
 /// Whether to use colour: on a terminal that is not dumb, unless `NO_COLOR` is set (no-color.org).
 pub fn colour_on(stream: Stream) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    stream.is_terminal()
+        && !set("NO_COLOR")
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Whether characters beyond ASCII can be shown: yes, unless the terminal is dumb or says otherwise.
 pub fn unicode() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
     let ascii = locale.is_some_and(|locale| locale == "POSIX" || locale == "C");
-    !dumb && !(ascii && io::stdout().is_terminal())
+    !(dumb || ascii && io::stdout().is_terminal())
 }
 
 /// Writes results to standard output.
@@ -82,7 +91,9 @@ pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -
         return work();
     }
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{msg} {wide_bar:.cyan} {percent:>3} %  {elapsed} of about {duration}");
+    let style = ProgressStyle::with_template(
+        "{msg} {wide_bar:.cyan} {percent:>3} %  {elapsed} of about {duration}",
+    );
     if let Ok(style) = style {
         bar.set_style(style.progress_chars("━╸ "));
     }
@@ -91,7 +102,9 @@ pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -
     std::thread::scope(|scope| {
         let bar = &bar;
         scope.spawn(move || {
-            while let Err(mpsc::RecvTimeoutError::Timeout) = is_done.recv_timeout(Duration::from_millis(100)) {
+            while let Err(mpsc::RecvTimeoutError::Timeout) =
+                is_done.recv_timeout(Duration::from_millis(100))
+            {
                 let (done, total) = meter.read();
                 bar.set_length(total.max(1));
                 bar.set_position(done.min(total));
@@ -115,8 +128,15 @@ pub fn remark(quiet: bool, words: &str) {
 pub fn command_line() -> String {
     let quote = |word: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
     };
     let words = std::env::args().skip(1).map(quote);
-    std::iter::once("chappe".to_string()).chain(words).collect::<Vec<_>>().join(" ")
+    std::iter::once("chappe".to_string())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -55,11 +55,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let mut open = vec![folder.to_path_buf()];
     while let Some(here) = open.pop() {
         for entry in fs::read_dir(here).unwrap().flatten() {
-            if entry.path().is_dir() { open.push(entry.path()) } else { found.push(entry.path()) }
+            if entry.path().is_dir() {
+                open.push(entry.path())
+            } else {
+                found.push(entry.path())
+            }
         }
     }
     found.sort();
-    found.into_iter().map(|path| path.strip_prefix(folder).unwrap().to_path_buf()).collect()
+    found
+        .into_iter()
+        .map(|path| path.strip_prefix(folder).unwrap().to_path_buf())
+        .collect()
 }
 
 #[test]
@@ -70,12 +77,16 @@ fn a_real_file_arrives_with_the_right_digest() {
     let flow = &document["runs"][0]["flows"][0];
     assert_eq!(flow["complete"], true);
     assert_eq!(flow["digest_ok"], true);
-    let octets = fs::metadata(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap().len();
+    let octets = fs::metadata(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
+        .unwrap()
+        .len();
     assert_eq!(flow["delivered_bytes"], octets);
     assert!(flow["delay_s"]["p50"].as_f64().unwrap() > 0.0);
     let bound = &document["runs"][0]["bound"];
     assert!(bound["goodput_bps"].as_f64().unwrap() >= flow["goodput_bps"].as_f64().unwrap());
-    for field in ["chappe", "commit", "scenario", "command", "machine", "summary"] {
+    for field in [
+        "chappe", "commit", "scenario", "command", "machine", "summary",
+    ] {
         assert!(!document[field].is_null(), "{field}");
     }
 }
@@ -84,10 +95,20 @@ fn a_real_file_arrives_with_the_right_digest() {
 #[test]
 fn results_do_not_depend_on_threads() {
     let digests = |threads: &str| -> Vec<Value> {
-        let output = chappe(&["sim", SMALL, "--seeds", "1..4", "--threads", threads, "--json"]);
+        let output = chappe(&[
+            "sim",
+            SMALL,
+            "--seeds",
+            "1..4",
+            "--threads",
+            threads,
+            "--json",
+        ]);
         let document = json(&output);
         let runs = document["runs"].as_array().unwrap();
-        runs.iter().map(|run| serde_json::json!([run["seed"], run["digest"], run["flows"]])).collect()
+        runs.iter()
+            .map(|run| serde_json::json!([run["seed"], run["digest"], run["flows"]]))
+            .collect()
     };
     let one = digests("1");
     assert_eq!(one, digests("2"));
@@ -99,7 +120,17 @@ fn results_do_not_depend_on_threads() {
 fn results_and_copies_are_kept_whole() {
     let scratch = Scratch::new("out");
     let out = scratch.path("results");
-    let arguments = ["sim", SMALL, "--object", "Cargo.toml", "--seeds", "1..2", "--out", &out, "--json"];
+    let arguments = [
+        "sim",
+        SMALL,
+        "--object",
+        "Cargo.toml",
+        "--seeds",
+        "1..2",
+        "--out",
+        &out,
+        "--json",
+    ];
     let first = json(&chappe(&arguments));
     let kept = files(Path::new(&out));
     assert_eq!(kept.len(), 4, "{kept:?}");
@@ -111,7 +142,12 @@ fn results_and_copies_are_kept_whole() {
     assert_eq!(files(Path::new(&out)), kept);
 
     let compared = chappe(&["compare", &out, &out, "--json"]);
-    assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
+    assert_eq!(
+        compared.status.code(),
+        Some(0),
+        "{}",
+        text(&compared.stderr)
+    );
     assert_eq!(json(&compared)["quantities"][0]["verdict"], "same");
 }
 
@@ -130,7 +166,10 @@ fn a_worse_result_is_called_worse() {
     assert_eq!(worse.status.code(), Some(1), "{}", text(&worse.stdout));
     assert!(text(&worse.stdout).contains("worse"));
     assert_eq!(chappe(&["compare", &slow, &fast]).status.code(), Some(0));
-    assert_eq!(chappe(&["compare", &slow, "nowhere.json"]).status.code(), Some(3));
+    assert_eq!(
+        chappe(&["compare", &slow, "nowhere.json"]).status.code(),
+        Some(3)
+    );
 }
 
 /// A receiver that crashes for good is reported with what it has, and the run ends.
@@ -138,17 +177,24 @@ fn a_worse_result_is_called_worse() {
 fn a_receiver_that_cannot_finish_is_reported() {
     let scratch = Scratch::new("crash");
     let scenario = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SMALL)).unwrap();
-    let crash = "\n[[fault]]\nat = \"200 ms\"\nkind = \"crash\"\nnode = 3\n[run]\nlimit = \"60 s\"\n";
+    let crash =
+        "\n[[fault]]\nat = \"200 ms\"\nkind = \"crash\"\nnode = 3\n[run]\nlimit = \"60 s\"\n";
     let file = scratch.path("crash.toml");
     fs::write(&file, scenario.replace("10 kB", "500 kB") + crash).unwrap();
     let output = chappe(&["sim", &file, "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let document = json(&output);
     let flow = &document["runs"][0]["flows"][0];
-    assert_eq!((&flow["complete"], &flow["completion_s"]), (&Value::Bool(false), &Value::Null));
+    assert_eq!(
+        (&flow["complete"], &flow["completion_s"]),
+        (&Value::Bool(false), &Value::Null)
+    );
     assert!(flow["delivered_bytes"].as_u64().unwrap() < 500_000);
     let said = text(&chappe(&["sim", &file]).stdout);
-    assert!(said.contains("unfinished") && said.contains("0 of 1 receivers"), "{said}");
+    assert!(
+        said.contains("unfinished") && said.contains("0 of 1 receivers"),
+        "{said}"
+    );
 }
 
 /// A node that starts again after a crash receives the whole object.
@@ -169,7 +215,17 @@ fn a_capture_is_written_and_repeats() {
     let scratch = Scratch::new("pcap");
     let capture = |name: &str, threads: &str| {
         let path = scratch.path(name);
-        let output = chappe(&["sim", SMALL, "--seeds", "1..2", "--threads", threads, "--pcap", &path, "--quiet"]);
+        let output = chappe(&[
+            "sim",
+            SMALL,
+            "--seeds",
+            "1..2",
+            "--threads",
+            threads,
+            "--pcap",
+            &path,
+            "--quiet",
+        ]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         fs::read(path).unwrap()
     };
@@ -191,7 +247,12 @@ fn new_writes_a_scenario_that_runs_and_never_overwrites() {
     assert_eq!(again.status.code(), Some(3));
     assert!(text(&again.stderr).contains("exists"));
     assert_eq!(fs::read(&file).unwrap(), before);
-    let small = ["--set", "protocol.probing=30 s", "--set", "transfer.0.bytes=20 kB"];
+    let small = [
+        "--set",
+        "protocol.probing=30 s",
+        "--set",
+        "transfer.0.bytes=20 kB",
+    ];
     let run = chappe(&[&["sim", &file], &small[..]].concat());
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
 }
@@ -200,23 +261,46 @@ fn new_writes_a_scenario_that_runs_and_never_overwrites() {
 fn the_schema_knows_every_key_of_the_examples() {
     let schema = json(&chappe(&["sim", "--schema"]));
     assert_eq!(schema["title"], "Chappe scenario");
-    let keys = |name: &str| schema["$defs"][name]["properties"].as_object().unwrap().len();
+    let keys = |name: &str| {
+        schema["$defs"][name]["properties"]
+            .as_object()
+            .unwrap()
+            .len()
+    };
     assert!(keys("Network") > 10 && keys("Radio") > 25 && keys("Protocol") > 8);
     assert_eq!(schema["$defs"]["Network"]["additionalProperties"], false);
     let resolve = |reference: &str| &schema["$defs"][reference.trim_start_matches("#/$defs/")];
-    assert!(resolve("#/$defs/length")["pattern"].as_str().unwrap().contains("km"));
+    assert!(
+        resolve("#/$defs/length")["pattern"]
+            .as_str()
+            .unwrap()
+            .contains("km")
+    );
 }
 
 #[test]
 fn examples_run() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    for (name, small) in [("line.toml", "transfer.0.bytes=100 kB"), ("mesh-multicast.toml", "transfer.0.bytes=100 kB")] {
+    for (name, small) in [
+        ("line.toml", "transfer.0.bytes=100 kB"),
+        ("mesh-multicast.toml", "transfer.0.bytes=100 kB"),
+    ] {
         let file = examples.join(name).display().to_string();
         let output = chappe(&["sim", &file, "--set", small, "--json"]);
-        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{name}: {}",
+            text(&output.stderr)
+        );
         let document = json(&output);
         let flows = document["runs"][0]["flows"].as_array().unwrap();
-        assert!(flows.iter().all(|flow| flow["complete"] == true && flow["digest_ok"] == true), "{name}");
+        assert!(
+            flows
+                .iter()
+                .all(|flow| flow["complete"] == true && flow["digest_ok"] == true),
+            "{name}"
+        );
     }
 }
 
@@ -230,7 +314,10 @@ fn the_demo_moves_a_file_by_every_system() {
     for system in systems {
         let flows = system["result"]["runs"][0]["flows"].as_array().unwrap();
         assert_eq!(flows.len(), 9);
-        assert!(flows.iter().all(|flow| flow["digest_ok"] == true), "{system}");
+        assert!(
+            flows.iter().all(|flow| flow["digest_ok"] == true),
+            "{system}"
+        );
     }
     let table = text(&chappe(&["demo", "Cargo.toml", "--networks", "1"]).stdout);
     for word in ["Pacifier", "MORE", "bound", "n=1", "reproduce:", "next:"] {
@@ -240,7 +327,12 @@ fn the_demo_moves_a_file_by_every_system() {
 
 #[test]
 fn usage_errors_have_their_own_code() {
-    for arguments in [&["sim"][..], &["simulate"], &["sim", "x.toml", "--seeds", "5..1"], &["demo", "--threads", "0"]] {
+    for arguments in [
+        &["sim"][..],
+        &["simulate"],
+        &["sim", "x.toml", "--seeds", "5..1"],
+        &["demo", "--threads", "0"],
+    ] {
         assert_eq!(chappe(arguments).status.code(), Some(2), "{arguments:?}");
     }
     assert_eq!(chappe(&["--help"]).status.code(), Some(0));
@@ -262,7 +354,17 @@ fn interrupting_keeps_what_is_finished() {
     let out = scratch.path("out");
     let child = Command::new(env!("CARGO_BIN_EXE_chappe"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["sim", SMALL, "--seeds", "1..100000", "--threads", "1", "--out", &out, "--json"])
+        .args([
+            "sim",
+            SMALL,
+            "--seeds",
+            "1..100000",
+            "--threads",
+            "1",
+            "--out",
+            &out,
+            "--json",
+        ])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -274,7 +376,10 @@ fn interrupting_keeps_what_is_finished() {
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(killed.success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
@@ -283,6 +388,9 @@ fn interrupting_keeps_what_is_finished() {
     assert_eq!(document["interrupted"], true);
     let runs = document["runs"].as_array().unwrap().len();
     assert!(runs >= 3, "{runs} runs");
-    let parts = files(Path::new(&out)).into_iter().filter(|f| f.to_string_lossy().ends_with(".part")).count();
+    let parts = files(Path::new(&out))
+        .into_iter()
+        .filter(|f| f.to_string_lossy().ends_with(".part"))
+        .count();
     assert_eq!(parts, 0);
 }

@@ -33,7 +33,11 @@ fn golden(name: &str, said: &str) -> Result<(), String> {
         return Ok(());
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    if expected == said { Ok(()) } else { Err(format!("{name}: expected\n{expected}\nbut it said\n{said}")) }
+    if expected == said {
+        Ok(())
+    } else {
+        Err(format!("{name}: expected\n{expected}\nbut it said\n{said}"))
+    }
 }
 
 #[test]
@@ -41,7 +45,15 @@ fn every_mistake_in_a_scenario_is_told_in_full() {
     let mut names: Vec<String> = fs::read_dir(folder())
         .unwrap()
         .flatten()
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".toml")?.to_string()))
+        .filter_map(|entry| {
+            Some(
+                entry
+                    .file_name()
+                    .to_str()?
+                    .strip_suffix(".toml")?
+                    .to_string(),
+            )
+        })
         .filter(|name| name != "right")
         .collect();
     names.sort();
@@ -68,18 +80,36 @@ fn every_mistake_in_a_scenario_is_told_in_full() {
 #[test]
 fn mistakes_in_options_are_told_in_full() {
     let cases: [(&str, &[&str]); 6] = [
-        ("set-unknown-key", &["sim", "right.toml", "--set", "radio.tx_pwoer=15 dBm"]),
-        ("set-unit-missing", &["sim", "right.toml", "--set", "network.spacing=50"]),
-        ("set-no-such-element", &["sim", "right.toml", "--set", "transfer.3.source=1"]),
-        ("set-no-value", &["sim", "right.toml", "--set", "radio.rate"]),
+        (
+            "set-unknown-key",
+            &["sim", "right.toml", "--set", "radio.tx_pwoer=15 dBm"],
+        ),
+        (
+            "set-unit-missing",
+            &["sim", "right.toml", "--set", "network.spacing=50"],
+        ),
+        (
+            "set-no-such-element",
+            &["sim", "right.toml", "--set", "transfer.3.source=1"],
+        ),
+        (
+            "set-no-value",
+            &["sim", "right.toml", "--set", "radio.rate"],
+        ),
         ("no-such-file", &["sim", "nowhere.toml"]),
-        ("no-such-object", &["sim", "right.toml", "--object", "nowhere.bin"]),
+        (
+            "no-such-object",
+            &["sim", "right.toml", "--object", "nowhere.bin"],
+        ),
     ];
     for (name, arguments) in cases {
         let output = chappe(arguments);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(3), "{name}: {said}");
-        assert!(!name.starts_with("set-") || said.contains("--set"), "{name}: {said}");
+        assert!(
+            !name.starts_with("set-") || said.contains("--set"),
+            "{name}: {said}"
+        );
         golden(&format!("option-{name}"), &said).unwrap();
     }
 }

@@ -76,8 +76,20 @@ impl Verdict {
         match difference.interval() {
             _ if difference.min == 0.0 && difference.max == 0.0 => Verdict::Same,
             None => Verdict::TooFew,
-            Some((low, _)) if low > 0.0 => if more_is_better { Verdict::Better } else { Verdict::Worse },
-            Some((_, high)) if high < 0.0 => if more_is_better { Verdict::Worse } else { Verdict::Better },
+            Some((low, _)) if low > 0.0 => {
+                if more_is_better {
+                    Verdict::Better
+                } else {
+                    Verdict::Worse
+                }
+            }
+            Some((_, high)) if high < 0.0 => {
+                if more_is_better {
+                    Verdict::Worse
+                } else {
+                    Verdict::Better
+                }
+            }
             Some(_) => Verdict::NotKnown,
         }
     }
@@ -88,18 +100,31 @@ type FlowKey = (usize, usize, usize);
 /// Compares `b` with `a`.
 pub fn compare(a: &Document, b: &Document) -> Comparison {
     let of_b: BTreeMap<u64, &Run> = b.runs.iter().map(|run| (run.seed, run)).collect();
-    let both: Vec<(&Run, &Run)> =
-        a.runs.iter().filter_map(|run| Some((run, *of_b.get(&run.seed)?))).collect();
-    let matched: Vec<Vec<(FlowKey, FlowPair)>> = both.iter().map(|(a, b)| match_flows(a, b)).collect();
+    let both: Vec<(&Run, &Run)> = a
+        .runs
+        .iter()
+        .filter_map(|run| Some((run, *of_b.get(&run.seed)?)))
+        .collect();
+    let matched: Vec<Vec<(FlowKey, FlowPair)>> =
+        both.iter().map(|(a, b)| match_flows(a, b)).collect();
     let flows = || matched.iter().flatten().map(|(_, pair)| pair);
     let per_run = |value: &dyn Fn(&FlowSide) -> f64| -> Vec<(f64, f64)> {
         let average = |side: &dyn Fn(&FlowPair) -> f64, run: &[(FlowKey, FlowPair)]| {
             mean(&run.iter().map(|(_, pair)| side(pair)).collect::<Vec<f64>>())
         };
         let used = matched.iter().filter(|run| !run.is_empty());
-        used.map(|run| (average(&|p| value(&p.a), run), average(&|p| value(&p.b), run))).collect()
+        used.map(|run| {
+            (
+                average(&|p| value(&p.a), run),
+                average(&|p| value(&p.b), run),
+            )
+        })
+        .collect()
     };
-    let worst: Vec<(f64, f64)> = both.iter().map(|(a, b)| (a.worst_goodput(), b.worst_goodput())).collect();
+    let worst: Vec<(f64, f64)> = both
+        .iter()
+        .map(|(a, b)| (a.worst_goodput(), b.worst_goodput()))
+        .collect();
     let sent = |run: &Run| run.counter(DATA_TRANSMISSIONS) as f64;
     let frames: Vec<(f64, f64)> = both.iter().map(|(a, b)| (sent(a), sent(b))).collect();
     Comparison {
@@ -108,8 +133,12 @@ pub fn compare(a: &Document, b: &Document) -> Comparison {
         only_a: a.runs.len() - both.len(),
         only_b: b.runs.len().saturating_sub(both.len()),
         lost_and_won: (
-            flows().filter(|pair| pair.a.complete && !pair.b.complete).count(),
-            flows().filter(|pair| !pair.a.complete && pair.b.complete).count(),
+            flows()
+                .filter(|pair| pair.a.complete && !pair.b.complete)
+                .count(),
+            flows()
+                .filter(|pair| !pair.a.complete && pair.b.complete)
+                .count(),
         ),
         quantities: vec![
             Quantity::new("goodput_bps", &per_run(&|side| side.goodput), true),
@@ -154,7 +183,13 @@ fn match_flows(a: &Run, b: &Run) -> Vec<(FlowKey, FlowPair)> {
     let key = |flow: &crate::results::Flow| (flow.transfer, flow.source, flow.sink);
     let pairs = a.flows.iter().filter_map(|of_a| {
         let of_b = b.flows.iter().find(|flow| key(flow) == key(of_a))?;
-        Some((key(of_a), FlowPair { a: side(of_a), b: side(of_b) }))
+        Some((
+            key(of_a),
+            FlowPair {
+                a: side(of_a),
+                b: side(of_b),
+            },
+        ))
     });
     pairs.collect()
 }
@@ -163,10 +198,16 @@ fn warnings(a: &Document, b: &Document) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, document) in [("A", a), ("B", b)] {
         if document.dirty {
-            warnings.push(format!("{name} was made by a program changed after commit {}", document.commit));
+            warnings.push(format!(
+                "{name} was made by a program changed after commit {}",
+                document.commit
+            ));
         }
         if document.interrupted {
-            warnings.push(format!("{name} was interrupted and holds {} runs", document.runs.len()));
+            warnings.push(format!(
+                "{name} was interrupted and holds {} runs",
+                document.runs.len()
+            ));
         }
     }
     warnings
@@ -206,7 +247,10 @@ mod tests {
             bound: None,
         };
         let from = Provenance::here("chappe", "{}");
-        let from = Provenance { dirty: false, ..from };
+        let from = Provenance {
+            dirty: false,
+            ..from
+        };
         Document::new("s", &from, goodputs.iter().map(run).collect(), false)
     }
 
@@ -215,7 +259,10 @@ mod tests {
         let a = document(&[(1, 100.0), (2, 1000.0), (3, 10.0), (4, 500.0)]);
         let b = document(&[(4, 551.0), (1, 151.0), (2, 1049.0), (3, 59.0), (9, 1.0)]);
         let comparison = compare(&a, &b);
-        assert_eq!((comparison.seeds, comparison.only_a, comparison.only_b), (4, 0, 1));
+        assert_eq!(
+            (comparison.seeds, comparison.only_a, comparison.only_b),
+            (4, 0, 1)
+        );
         assert_eq!(comparison.quantities[0].verdict, Verdict::Better);
         assert_eq!(comparison.quantities[3].verdict, Verdict::Same);
         assert_eq!(compare(&b, &a).quantities[0].verdict, Verdict::Worse);
@@ -232,7 +279,13 @@ mod tests {
     #[test]
     fn false_alarms_are_as_rare_as_promised() {
         let mut stream = chappe_core::Seed(11).stream(chappe_core::Purpose::Trial(3));
-        let mut draw = || document(&(0..10).map(|s| (s, 100.0 + 10.0 * stream.normal())).collect::<Vec<_>>());
+        let mut draw = || {
+            document(
+                &(0..10)
+                    .map(|s| (s, 100.0 + 10.0 * stream.normal()))
+                    .collect::<Vec<_>>(),
+            )
+        };
         let mut alarms = 0;
         for _ in 0..1000 {
             let verdict = compare(&draw(), &draw()).quantities[0].verdict;

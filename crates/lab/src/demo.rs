@@ -14,7 +14,12 @@ use crate::session;
 pub const SCENARIO: &str = include_str!("demo.toml");
 
 /// The systems, in the order of the table.
-pub const SYSTEMS: [Variant; 4] = [Variant::More, Variant::Tree, Variant::TreeRl, Variant::Paper];
+pub const SYSTEMS: [Variant; 4] = [
+    Variant::More,
+    Variant::Tree,
+    Variant::TreeRl,
+    Variant::Paper,
+];
 
 /// What the demo found.
 #[derive(Clone, Debug)]
@@ -43,9 +48,12 @@ pub fn run(
     let plan = plan(file, seeds.clone())?;
     let from = Provenance::here(command, &plan.canonical);
     let plans = SYSTEMS.map(|variant| plan.carried_by(&ProtocolPlan::paper(variant)));
-    let prepared = seeds::parallel(&seeds, threads, || !meter.stopped(), |&seed| {
-        prepare(&plan, plan.stage(seed)?, Depth::Slowest, meter)
-    });
+    let prepared = seeds::parallel(
+        &seeds,
+        threads,
+        || !meter.stopped(),
+        |&seed| prepare(&plan, plan.stage(seed)?, Depth::Slowest, meter),
+    );
     let mut ready: Vec<Prepared> = Vec::new();
     for prepared in prepared.into_iter().flatten() {
         match prepared {
@@ -53,13 +61,25 @@ pub fn run(
             other => ready.push(other?),
         }
     }
-    let jobs: Vec<(usize, usize)> = (0..ready.len()).flat_map(|n| (0..plans.len()).map(move |s| (n, s))).collect();
-    let runs = seeds::parallel(&jobs, threads, || !meter.stopped(), |&(network, system)| {
-        let attempt = Attempt { plan: &plans[system], prepared: &ready[network], copies: false, pcap: None };
-        let outcome = carry(attempt, meter)?;
-        session::check(&plans[system], &ready[network], &outcome.run)?;
-        Ok(outcome.run)
-    });
+    let jobs: Vec<(usize, usize)> = (0..ready.len())
+        .flat_map(|n| (0..plans.len()).map(move |s| (n, s)))
+        .collect();
+    let runs = seeds::parallel(
+        &jobs,
+        threads,
+        || !meter.stopped(),
+        |&(network, system)| {
+            let attempt = Attempt {
+                plan: &plans[system],
+                prepared: &ready[network],
+                copies: false,
+                pcap: None,
+            };
+            let outcome = carry(attempt, meter)?;
+            session::check(&plans[system], &ready[network], &outcome.run)?;
+            Ok(outcome.run)
+        },
+    );
     let mut finished: Vec<Vec<Run>> = vec![Vec::new(); ready.len()];
     for (&(network, _), run) in jobs.iter().zip(runs) {
         match run {
@@ -67,24 +87,49 @@ pub fn run(
             Some(run) => finished[network].push(run?),
         }
     }
-    let whole: Vec<usize> = (0..ready.len()).filter(|&network| finished[network].len() == plans.len()).collect();
+    let whole: Vec<usize> = (0..ready.len())
+        .filter(|&network| finished[network].len() == plans.len())
+        .collect();
     let system = |place: usize| {
-        let runs = whole.iter().map(|&network| finished[network][place].clone()).collect();
+        let runs = whole
+            .iter()
+            .map(|&network| finished[network][place].clone())
+            .collect();
         Document::new(&plan.title, &from, runs, whole.len() < seeds.len())
     };
     Ok(Demo {
-        octets: plan.transfers.first().map_or(0, |transfer| transfer.payload.len()),
-        file: plan.transfers.first().and_then(|transfer| match &transfer.payload {
-            Payload::File { path, .. } => Some(path.display().to_string()),
-            Payload::Random(_) => None,
-        }),
-        systems: SYSTEMS.into_iter().enumerate().map(|(place, variant)| (variant, system(place))).collect(),
-        bounds_bps: whole.iter().map(|&network| ready[network].bounds[0].worst_bps).collect(),
+        octets: plan
+            .transfers
+            .first()
+            .map_or(0, |transfer| transfer.payload.len()),
+        file: plan
+            .transfers
+            .first()
+            .and_then(|transfer| match &transfer.payload {
+                Payload::File { path, .. } => Some(path.display().to_string()),
+                Payload::Random(_) => None,
+            }),
+        systems: SYSTEMS
+            .into_iter()
+            .enumerate()
+            .map(|(place, variant)| (variant, system(place)))
+            .collect(),
+        bounds_bps: whole
+            .iter()
+            .map(|&network| ready[network].bounds[0].worst_bps)
+            .collect(),
         unfinished: seeds.len() - whole.len(),
     })
 }
 
 fn plan(file: Option<&Path>, seeds: Vec<u64>) -> Result<Plan, InputError> {
     let source = Source::new("demo", SCENARIO, &[]);
-    Plan::new(source.parse()?, source, &Changes { object: file, seeds: Some(seeds) })
+    Plan::new(
+        source.parse()?,
+        source,
+        &Changes {
+            object: file,
+            seeds: Some(seeds),
+        },
+    )
 }

@@ -22,24 +22,45 @@ pub struct Finding {
 
 /// Looks at the machine.
 pub fn examine() -> Vec<Finding> {
-    vec![cores(), kernel(), user_namespaces(), tun(), program("tshark", "shows captures", TSHARK)]
+    vec![
+        cores(),
+        kernel(),
+        user_namespaces(),
+        tun(),
+        program("tshark", "shows captures", TSHARK),
+    ]
 }
 
-const TSHARK: &str = "install tshark or Wireshark to read what --pcap writes: apt-get install tshark";
+const TSHARK: &str =
+    "install tshark or Wireshark to read what --pcap writes: apt-get install tshark";
 
 fn cores() -> Finding {
     let cores = crate::run::seeds::cores();
     let found = format!("{cores} ({})", processor());
-    Finding { what: "cores", ok: true, found, todo: "" }
+    Finding {
+        what: "cores",
+        ok: true,
+        found,
+        todo: "",
+    }
 }
 
 /// The instructions that multiply in GF(2^8), fastest first, as the coding crate chooses them.
 fn kernel() -> Finding {
     let kernel = Kernel::best();
     let (name, portable) = (kernel.name(), kernel == Kernel::PORTABLE);
-    let found = if portable { "none: tables are used".to_string() } else { name.to_string() };
+    let found = if portable {
+        "none: tables are used".to_string()
+    } else {
+        name.to_string()
+    };
     let todo = "coding works without vector instructions, about twenty times slower; radio speeds do not need them";
-    Finding { what: "vector instructions for coding", ok: !portable, found, todo }
+    Finding {
+        what: "vector instructions for coding",
+        ok: !portable,
+        found,
+        todo,
+    }
 }
 
 fn user_namespaces() -> Finding {
@@ -68,22 +89,36 @@ fn user_namespaces() -> Finding {
 
 fn tun() -> Finding {
     let path = Path::new("/dev/net/tun");
-    let opened = std::fs::OpenOptions::new().read(true).write(true).open(path);
+    let opened = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path);
     let found = match &opened {
         Ok(_) => "can be opened".to_string(),
         Err(error) => error.to_string(),
     };
-    let todo = "TUN interfaces need it: modprobe tun, and in a container pass the device /dev/net/tun";
-    Finding { what: "/dev/net/tun", ok: opened.is_ok(), found, todo }
+    let todo =
+        "TUN interfaces need it: modprobe tun, and in a container pass the device /dev/net/tun";
+    Finding {
+        what: "/dev/net/tun",
+        ok: opened.is_ok(),
+        found,
+        todo,
+    }
 }
 
 fn program(name: &'static str, does: &str, todo: &'static str) -> Finding {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file());
     Finding {
         what: name,
         ok: found.is_some(),
-        found: found.map_or_else(|| format!("not installed ({does})"), |path| path.display().to_string()),
+        found: found.map_or_else(
+            || format!("not installed ({does})"),
+            |path| path.display().to_string(),
+        ),
         todo,
     }
 }

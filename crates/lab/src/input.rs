@@ -2,7 +2,7 @@
 //! stands, what was expected, and the nearest right name.
 
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,9 +33,13 @@ pub struct Place {
     pub label: String,
 }
 
-/// A mistake in a scenario, an imported file or an option. Exit code 3.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct InputError {
+/// A mistake in a scenario, an imported file or an option. Exit code 3. Its parts are those of [`Mistake`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError(Box<Mistake>);
+
+/// What an [`InputError`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
     /// Where the text comes from: a path, or an option.
     pub from: String,
     /// What is wrong, in a sentence without a full stop.
@@ -49,7 +53,13 @@ pub struct InputError {
 impl InputError {
     /// A mistake without a place in a text, such as a file that cannot be read.
     pub fn new(from: impl Into<String>, message: impl Into<String>) -> InputError {
-        InputError { from: from.into(), message: message.into(), place: None, help: None }
+        let (from, message) = (from.into(), message.into());
+        InputError(Box::new(Mistake {
+            from,
+            message,
+            place: None,
+            help: None,
+        }))
     }
 
     /// A file that could not be read.
@@ -66,8 +76,17 @@ impl InputError {
     }
 
     /// With the place that is meant.
-    pub fn at(mut self, text: &Arc<str>, span: Range<usize>, label: impl Into<String>) -> InputError {
-        self.place = Some(Place { text: text.clone(), span, label: label.into() });
+    pub fn at(
+        mut self,
+        text: &Arc<str>,
+        span: Range<usize>,
+        label: impl Into<String>,
+    ) -> InputError {
+        self.place = Some(Place {
+            text: text.clone(),
+            span,
+            label: label.into(),
+        });
         self
     }
 
@@ -90,6 +109,21 @@ impl InputError {
         Some((line, column))
     }
 }
+
+impl Deref for InputError {
+    type Target = Mistake;
+    fn deref(&self) -> &Mistake {
+        &self.0
+    }
+}
+
+impl DerefMut for InputError {
+    fn deref_mut(&mut self) -> &mut Mistake {
+        &mut self.0
+    }
+}
+
+impl std::error::Error for InputError {}
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,7 +27,9 @@ fn distance(a: &str, b: &str) -> usize {
                 i + j
             } else {
                 let change = usize::from(a[i - 1] != b[j - 1]);
-                let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
+                let mut best = (rows[i - 1][j] + 1)
+                    .min(rows[i][j - 1] + 1)
+                    .min(rows[i - 1][j - 1] + change);
                 if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                     best = best.min(rows[i - 2][j - 2] + 1);
                 }
@@ -54,7 +56,12 @@ mod tests {
 
     #[test]
     fn distances_by_hand() {
-        for (a, b, expected) in [("", "abc", 3), ("ab", "ba", 1), ("kitten", "sitting", 3), ("x", "x", 0)] {
+        for (a, b, expected) in [
+            ("", "abc", 3),
+            ("ab", "ba", 1),
+            ("kitten", "sitting", 3),
+            ("x", "x", 0),
+        ] {
             assert_eq!(distance(a, b), expected, "{a} {b}");
         }
     }

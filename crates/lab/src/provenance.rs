@@ -40,7 +40,12 @@ impl Provenance {
     /// The name under which a run's results are kept: one for each scenario, seed and program.
     pub fn key(&self, seed: u64) -> String {
         let mut hasher = blake3::Hasher::new();
-        for part in [&self.scenario_text, &self.version, &self.code(), &seed.to_string()] {
+        for part in [
+            &self.scenario_text,
+            &self.version,
+            &self.code(),
+            &seed.to_string(),
+        ] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part.as_bytes());
         }
@@ -52,14 +57,23 @@ impl Provenance {
 pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{}, {cores} cores, {} {}", processor(), std::env::consts::OS, kernel.trim())
+    format!(
+        "{}, {cores} cores, {} {}",
+        processor(),
+        std::env::consts::OS,
+        kernel.trim()
+    )
 }
 
 /// The processor's name, or its architecture if the system does not tell.
 pub fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    name.map_or(std::env::consts::ARCH.into(), |(_, name)| name.trim().to_string())
+    let name = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or(std::env::consts::ARCH.into(), |(_, name)| {
+        name.trim().to_string()
+    })
 }
 
 #[cfg(test)]
@@ -69,8 +83,14 @@ mod tests {
     #[test]
     fn every_input_changes_the_key() {
         let first = Provenance::here("chappe sim a", "{}");
-        let other = Provenance { scenario_text: "{ }".into(), ..first.clone() };
-        let newer = Provenance { commit: "0".into(), ..first.clone() };
+        let other = Provenance {
+            scenario_text: "{ }".into(),
+            ..first.clone()
+        };
+        let newer = Provenance {
+            commit: "0".into(),
+            ..first.clone()
+        };
         let keys = [first.key(1), first.key(2), other.key(1), newer.key(1)];
         for (i, key) in keys.iter().enumerate() {
             assert!(keys[..i].iter().all(|k| k != key));

@@ -111,8 +111,14 @@ impl<K: Kind> Quantity<K> {
     fn bare(number: impl fmt::Display) -> String {
         let (first, _) = K::UNITS[0];
         told(
-            format!("expected {} with its unit, found the bare number {number}", K::NAME),
-            format!("write \"{number} {first}\", or another of the units {}", units::<K>()),
+            format!(
+                "expected {} with its unit, found the bare number {number}",
+                K::NAME
+            ),
+            format!(
+                "write \"{number} {first}\", or another of the units {}",
+                units::<K>()
+            ),
         )
     }
 }
@@ -120,7 +126,9 @@ impl<K: Kind> Quantity<K> {
 /// The nearest unit of a kind, for the help of an error.
 trait Nearest: Kind {
     fn nearest(unit: &str) -> &'static str {
-        let same = Self::UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
+        let same = Self::UNITS
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(unit));
         let names = Self::UNITS.iter().map(|(name, _)| *name);
         same.map(|(name, _)| *name)
             .or_else(|| crate::nearest::nearest(unit, names))
@@ -214,7 +222,10 @@ impl<K: Kind> JsonSchema for Quantity<K> {
         name.replace(' ', "_").into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<String> = K::UNITS.iter().map(|(name, _)| name.replace('/', "\\/")).collect();
+        let names: Vec<String> = K::UNITS
+            .iter()
+            .map(|(name, _)| name.replace('/', "\\/"))
+            .collect();
         json_schema!({
             "type": "string",
             "description": format!("{} with its unit: {}", K::NAME, units::<K>()),
@@ -258,6 +269,10 @@ mod tests {
         let help = |error: String| telling(&error).1.unwrap().to_string();
         assert!(help(Rate::parse("11 mbit/s").unwrap_err()).contains("\"11 Mbit/s\""));
         assert!(help(Length::parse("150").unwrap_err()).contains("\"150 m\""));
-        assert!(telling(&Length::parse("far").unwrap_err()).0.contains("found `far`"));
+        assert!(
+            telling(&Length::parse("far").unwrap_err())
+                .0
+                .contains("found `far`")
+        );
     }
 }

@@ -170,7 +170,9 @@ impl Document {
 impl Run {
     /// Whether every receiver has a right copy.
     pub fn all_complete(&self) -> bool {
-        self.flows.iter().all(|flow| flow.complete && flow.digest_ok)
+        self.flows
+            .iter()
+            .all(|flow| flow.complete && flow.digest_ok)
     }
 
     /// Mean goodput over the receivers, in bits per second.
@@ -187,7 +189,10 @@ impl Run {
 
     /// Goodput of the fastest receiver.
     pub fn best_goodput(&self) -> f64 {
-        self.flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max)
+        self.flows
+            .iter()
+            .map(|flow| flow.goodput_bps)
+            .fold(0.0, f64::max)
     }
 
     /// A counter, zero if there is none of that name.
@@ -205,7 +210,9 @@ impl Totals {
             goodput_bps: over(&Run::mean_goodput),
             worst_goodput_bps: over(&Run::worst_goodput),
             data_transmissions: over(&|run| run.counter(DATA_TRANSMISSIONS) as f64),
-            complete: flows().filter(|flow| flow.complete && flow.digest_ok).count(),
+            complete: flows()
+                .filter(|flow| flow.complete && flow.digest_ok)
+                .count(),
             receivers: flows().count(),
         }
     }
@@ -220,8 +227,20 @@ impl Range {
 
 impl From<Summary> for Range {
     fn from(summary: Summary) -> Range {
-        let Summary { n, mean, ci95, min, max } = summary;
-        Range { n, mean, ci95, min, max }
+        let Summary {
+            n,
+            mean,
+            ci95,
+            min,
+            max,
+        } = summary;
+        Range {
+            n,
+            mean,
+            ci95,
+            min,
+            max,
+        }
     }
 }
 

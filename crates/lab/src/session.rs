@@ -35,7 +35,12 @@ pub struct Session {
 }
 
 /// Runs all seeds of a plan. An error of any seed ends the whole; a request to stop keeps what is finished.
-pub fn run(plan: &Plan, command: &str, options: Options<'_>, meter: &Meter) -> Result<Session, RunError> {
+pub fn run(
+    plan: &Plan,
+    command: &str,
+    options: Options<'_>,
+    meter: &Meter,
+) -> Result<Session, RunError> {
     let from = Provenance::here(command, &plan.canonical);
     let notes = Mutex::new(Vec::new());
     let failed = Mutex::new(false);
@@ -84,11 +89,19 @@ fn one(
     meter: &Meter,
 ) -> Result<(Run, Vec<String>, bool), RunError> {
     let pcap = options.pcap.filter(|_| plan.seeds.first() == Some(&seed));
-    if let (Some(run), None) = (options.out.and_then(|folder| found(folder, from, seed)), pcap) {
+    if let (Some(run), None) = (
+        options.out.and_then(|folder| found(folder, from, seed)),
+        pcap,
+    ) {
         return Ok((run, Vec::new(), true));
     }
     let prepared = prepare(plan, plan.stage(seed)?, Depth::Slowest, meter)?;
-    let attempt = Attempt { plan, prepared: &prepared, copies: options.out.is_some(), pcap };
+    let attempt = Attempt {
+        plan,
+        prepared: &prepared,
+        copies: options.out.is_some(),
+        pcap,
+    };
     let outcome = carry(attempt, meter)?;
     check(plan, &prepared, &outcome.run)?;
     if let Some(folder) = options.out {
@@ -102,7 +115,11 @@ fn one(
 /// No run exceeds its bound, and no complete copy is wrong: otherwise Chappe is.
 pub fn check(plan: &Plan, prepared: &crate::run::Prepared, run: &Run) -> Result<(), RunError> {
     for (index, bound) in prepared.bounds.iter().enumerate() {
-        let flows: Vec<_> = run.flows.iter().filter(|flow| flow.transfer == index).collect();
+        let flows: Vec<_> = run
+            .flows
+            .iter()
+            .filter(|flow| flow.transfer == index)
+            .collect();
         if let Some(excess) = bound.exceeded(&flows, plan.protocol.config.payload) {
             return Err(RunError::Defect(format!("seed {}: {excess}", run.seed)));
         }
@@ -123,7 +140,9 @@ fn found(folder: &Path, from: &Provenance, seed: u64) -> Option<Run> {
 /// Each right copy appears whole, under its receiver's name; a wrong or unfinished one does not appear.
 fn keep_copies(folder: &Path, plan: &Plan, outcome: &Outcome) -> Result<(), StoreError> {
     for (flow, copy) in outcome.run.flows.iter().zip(&outcome.copies) {
-        let (Some(copy), true) = (copy, flow.digest_ok) else { continue };
+        let (Some(copy), true) = (copy, flow.digest_ok) else {
+            continue;
+        };
         let path = copy_path(folder, plan, outcome.run.seed, flow.transfer, &flow.name);
         store::write_whole(&path, |file| file.write_all(copy))?;
     }
@@ -131,11 +150,25 @@ fn keep_copies(folder: &Path, plan: &Plan, outcome: &Outcome) -> Result<(), Stor
 }
 
 /// Where a receiver's copy is kept: `DIR/copies/seed-1/r3/README.md`.
-pub fn copy_path(folder: &Path, plan: &Plan, seed: u64, transfer: usize, receiver: &str) -> PathBuf {
-    let name = match plan.transfers.get(transfer).map(|transfer| &transfer.payload) {
+pub fn copy_path(
+    folder: &Path,
+    plan: &Plan,
+    seed: u64,
+    transfer: usize,
+    receiver: &str,
+) -> PathBuf {
+    let name = match plan
+        .transfers
+        .get(transfer)
+        .map(|transfer| &transfer.payload)
+    {
         Some(Payload::File { path, .. }) => path.file_name().map(PathBuf::from),
         _ => None,
     };
     let name = name.unwrap_or_else(|| format!("object-{transfer}.bin").into());
-    folder.join("copies").join(format!("seed-{seed}")).join(receiver).join(name)
+    folder
+        .join("copies")
+        .join(format!("seed-{seed}"))
+        .join(receiver)
+        .join(name)
 }

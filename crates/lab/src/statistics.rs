@@ -27,7 +27,13 @@ impl Summary {
     pub fn of(values: &[f64]) -> Summary {
         let n = values.len();
         if n == 0 {
-            return Summary { n, mean: 0.0, ci95: None, min: 0.0, max: 0.0 };
+            return Summary {
+                n,
+                mean: 0.0,
+                ci95: None,
+                min: 0.0,
+                max: 0.0,
+            };
         }
         let mean = mean(values);
         Summary {
@@ -58,7 +64,11 @@ impl Summary {
 
 /// The mean; zero for no values.
 pub fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+    if values.is_empty() {
+        0.0
+    } else {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
 }
 
 /// Sample variance, with n - 1.
@@ -108,7 +118,10 @@ pub struct Ratio {
 /// Compares pairs `(a, b)`.
 pub fn paired(pairs: &[(f64, f64)]) -> Paired {
     let differences: Vec<f64> = pairs.iter().map(|(a, b)| b - a).collect();
-    Paired { difference: Summary::of(&differences), ratio: ratio(pairs) }
+    Paired {
+        difference: Summary::of(&differences),
+        ratio: ratio(pairs),
+    }
 }
 
 /// The geometric mean of b / a over pairs `(a, b)`, with the t-interval of its logarithm.
@@ -135,7 +148,13 @@ mod tests {
     /// Quantiles as in every table of Student's t.
     #[test]
     fn t_quantiles_are_the_tables() {
-        for (freedom, expected) in [(1, 12.706), (4, 2.776), (9, 2.262), (30, 2.042), (1000, 1.962)] {
+        for (freedom, expected) in [
+            (1, 12.706),
+            (4, 2.776),
+            (9, 2.262),
+            (30, 2.042),
+            (1000, 1.962),
+        ] {
             assert!(near(t_quantile(freedom), expected), "{freedom}");
         }
     }
@@ -144,7 +163,10 @@ mod tests {
     #[test]
     fn a_summary_by_hand() {
         let summary = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
-        assert_eq!((summary.n, summary.mean, summary.min, summary.max), (8, 5.0, 2.0, 9.0));
+        assert_eq!(
+            (summary.n, summary.mean, summary.min, summary.max),
+            (8, 5.0, 2.0, 9.0)
+        );
         assert!(near(summary.ci95.unwrap(), 1.7876));
         assert_eq!(Summary::of(&[3.0]).ci95, None);
         assert_eq!(Summary::of(&[]).n, 0);
@@ -179,7 +201,11 @@ mod tests {
     fn pairing_takes_out_what_is_common() {
         let paired = paired(&[(1.0, 2.0), (10.0, 20.0), (100.0, 200.0)]);
         let ratio = paired.ratio.unwrap();
-        assert!(near(ratio.mean, 2.0) && near(ratio.low.unwrap(), 2.0) && near(ratio.high.unwrap(), 2.0));
+        assert!(
+            near(ratio.mean, 2.0)
+                && near(ratio.low.unwrap(), 2.0)
+                && near(ratio.high.unwrap(), 2.0)
+        );
         assert_eq!(super::ratio(&[(0.0, 1.0)]), None);
     }
 }

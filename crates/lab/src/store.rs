@@ -64,31 +64,73 @@ enum Cell {
 }
 
 const fn column(name: &'static str, physical: Physical, value: fn(&Run, &Flow) -> Cell) -> Column {
-    Column { name, physical, optional: false, value }
+    Column {
+        name,
+        physical,
+        optional: false,
+        value,
+    }
 }
 
 const fn optional(name: &'static str, value: fn(&Run, &Flow) -> Cell) -> Column {
-    Column { name, physical: Physical::DOUBLE, optional: true, value }
+    Column {
+        name,
+        physical: Physical::DOUBLE,
+        optional: true,
+        value,
+    }
 }
 
 const COLUMNS: [Column; 19] = [
-    column("seed", Physical::INT64, |run, _| Cell::Whole(run.seed as i64)),
-    column("transfer", Physical::INT64, |_, flow| Cell::Whole(flow.transfer as i64)),
-    column("flow", Physical::BYTE_ARRAY, |_, flow| Cell::Text(flow.name.clone())),
-    column("source", Physical::INT64, |_, flow| Cell::Whole(flow.source as i64)),
-    column("sink", Physical::INT64, |_, flow| Cell::Whole(flow.sink as i64)),
-    column("protocol", Physical::BYTE_ARRAY, |_, flow| Cell::Text(flow.protocol.clone())),
-    column("variant", Physical::BYTE_ARRAY, |_, flow| Cell::Text(flow.variant.clone())),
-    column("offered_bytes", Physical::INT64, |_, flow| Cell::Whole(flow.offered_bytes as i64)),
-    column("delivered_bytes", Physical::INT64, |_, flow| Cell::Whole(flow.delivered_bytes as i64)),
-    column("complete", Physical::BOOLEAN, |_, flow| Cell::Yes(flow.complete)),
-    column("digest_ok", Physical::BOOLEAN, |_, flow| Cell::Yes(flow.digest_ok)),
+    column("seed", Physical::INT64, |run, _| {
+        Cell::Whole(run.seed as i64)
+    }),
+    column("transfer", Physical::INT64, |_, flow| {
+        Cell::Whole(flow.transfer as i64)
+    }),
+    column("flow", Physical::BYTE_ARRAY, |_, flow| {
+        Cell::Text(flow.name.clone())
+    }),
+    column("source", Physical::INT64, |_, flow| {
+        Cell::Whole(flow.source as i64)
+    }),
+    column("sink", Physical::INT64, |_, flow| {
+        Cell::Whole(flow.sink as i64)
+    }),
+    column("protocol", Physical::BYTE_ARRAY, |_, flow| {
+        Cell::Text(flow.protocol.clone())
+    }),
+    column("variant", Physical::BYTE_ARRAY, |_, flow| {
+        Cell::Text(flow.variant.clone())
+    }),
+    column("offered_bytes", Physical::INT64, |_, flow| {
+        Cell::Whole(flow.offered_bytes as i64)
+    }),
+    column("delivered_bytes", Physical::INT64, |_, flow| {
+        Cell::Whole(flow.delivered_bytes as i64)
+    }),
+    column("complete", Physical::BOOLEAN, |_, flow| {
+        Cell::Yes(flow.complete)
+    }),
+    column("digest_ok", Physical::BOOLEAN, |_, flow| {
+        Cell::Yes(flow.digest_ok)
+    }),
     optional("completion_s", |_, flow| Cell::Real(flow.completion_s)),
-    column("goodput_bps", Physical::DOUBLE, |_, flow| Cell::Real(Some(flow.goodput_bps))),
-    optional("delay_mean_s", |_, flow| Cell::Real(flow.delay_s.map(|delay| delay.mean))),
-    optional("delay_p50_s", |_, flow| Cell::Real(flow.delay_s.map(|delay| delay.p50))),
-    optional("delay_p95_s", |_, flow| Cell::Real(flow.delay_s.map(|delay| delay.p95))),
-    optional("delay_p99_s", |_, flow| Cell::Real(flow.delay_s.map(|delay| delay.p99))),
+    column("goodput_bps", Physical::DOUBLE, |_, flow| {
+        Cell::Real(Some(flow.goodput_bps))
+    }),
+    optional("delay_mean_s", |_, flow| {
+        Cell::Real(flow.delay_s.map(|delay| delay.mean))
+    }),
+    optional("delay_p50_s", |_, flow| {
+        Cell::Real(flow.delay_s.map(|delay| delay.p50))
+    }),
+    optional("delay_p95_s", |_, flow| {
+        Cell::Real(flow.delay_s.map(|delay| delay.p95))
+    }),
+    optional("delay_p99_s", |_, flow| {
+        Cell::Real(flow.delay_s.map(|delay| delay.p99))
+    }),
     optional("bound_goodput_bps", |run, flow| {
         Cell::Real(run.bounds.get(flow.transfer).map(|bound| bound.goodput_bps))
     }),
@@ -98,7 +140,12 @@ const COLUMNS: [Column; 19] = [
 ];
 
 /// Writes one run into `folder`, which is made if needed, and returns the file's path.
-pub fn write(folder: &Path, scenario: &str, from: &Provenance, run: &Run) -> Result<PathBuf, StoreError> {
+pub fn write(
+    folder: &Path,
+    scenario: &str,
+    from: &Provenance,
+    run: &Run,
+) -> Result<PathBuf, StoreError> {
     let path = folder.join(format!("{}.parquet", from.key(run.seed)));
     write_whole(&path, |file| {
         encode(file, scenario, from, run).map_err(|error| io::Error::other(error.to_string()))
@@ -107,12 +154,18 @@ pub fn write(folder: &Path, scenario: &str, from: &Provenance, run: &Run) -> Res
 }
 
 /// Makes a file appear whole or not at all: written beside its place, flushed to the disk, then renamed.
-pub fn write_whole(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), StoreError> {
+pub fn write_whole(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), StoreError> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |error| StoreError::Io { path, error }
     };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed(folder))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = folder.join(format!(".{name}.{}.part", std::process::id()));
@@ -125,19 +178,34 @@ pub fn write_whole(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) 
     renamed.map_err(|error| {
         // What is left of a failed attempt is of no use; that it cannot be removed changes nothing.
         let _ = fs::remove_file(&beside);
-        StoreError::Io { path: path.to_path_buf(), error }
+        StoreError::Io {
+            path: path.to_path_buf(),
+            error,
+        }
     })
 }
 
-fn encode(file: &mut File, scenario: &str, from: &Provenance, run: &Run) -> Result<(), ParquetError> {
-    let json = |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
-    let whole = Run { flows: Vec::new(), ..run.clone() };
+fn encode(
+    file: &mut File,
+    scenario: &str,
+    from: &Provenance,
+    run: &Run,
+) -> Result<(), ParquetError> {
+    let json =
+        |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
+    let whole = Run {
+        flows: Vec::new(),
+        ..run.clone()
+    };
     let notes = [
         (SCENARIO, scenario.to_string()),
         (PROVENANCE, json(serde_json::to_string(from))?),
         (RUN, json(serde_json::to_string(&whole))?),
     ];
-    let notes = notes.into_iter().map(|(key, value)| KeyValue::new(key.to_string(), value)).collect();
+    let notes = notes
+        .into_iter()
+        .map(|(key, value)| KeyValue::new(key.to_string(), value))
+        .collect();
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_key_value_metadata(Some(notes))
@@ -154,7 +222,11 @@ fn encode(file: &mut File, scenario: &str, from: &Provenance, run: &Run) -> Resu
 fn schema() -> Result<TypePtr, ParquetError> {
     let mut fields = Vec::new();
     for column in &COLUMNS {
-        let repetition = if column.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let repetition = if column.optional {
+            Repetition::OPTIONAL
+        } else {
+            Repetition::REQUIRED
+        };
         let text = (column.physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
         let field = Type::primitive_type_builder(column.name, column.physical)
             .with_repetition(repetition)
@@ -162,7 +234,11 @@ fn schema() -> Result<TypePtr, ParquetError> {
             .build()?;
         fields.push(Arc::new(field));
     }
-    Ok(Arc::new(Type::group_type_builder("flow").with_fields(fields).build()?))
+    Ok(Arc::new(
+        Type::group_type_builder("flow")
+            .with_fields(fields)
+            .build()?,
+    ))
 }
 
 fn write_column(
@@ -171,7 +247,9 @@ fn write_column(
     run: &Run,
 ) -> Result<(), ParquetError> {
     let Some(mut writer) = group.next_column()? else {
-        return Err(ParquetError::General("fewer columns than the schema has".into()));
+        return Err(ParquetError::General(
+            "fewer columns than the schema has".into(),
+        ));
     };
     let cells = || run.flows.iter().map(|flow| (column.value)(run, flow));
     match writer.untyped() {
@@ -184,32 +262,58 @@ fn write_column(
             out.write_batch(&values, None, None)?;
         }
         ColumnWriter::ByteArrayColumnWriter(out) => {
-            let values: Vec<ByteArray> = cells().filter_map(Cell::text).map(|t| t.as_str().into()).collect();
+            let values: Vec<ByteArray> = cells()
+                .filter_map(Cell::text)
+                .map(|t| t.as_str().into())
+                .collect();
             out.write_batch(&values, None, None)?;
         }
         ColumnWriter::DoubleColumnWriter(out) => {
             let values: Vec<Option<f64>> = cells().map(Cell::real).collect();
-            let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+            let levels: Vec<i16> = values
+                .iter()
+                .map(|value| i16::from(value.is_some()))
+                .collect();
             let given: Vec<f64> = values.into_iter().flatten().collect();
             out.write_batch(&given, column.optional.then_some(&levels), None)?;
         }
-        _ => return Err(ParquetError::General("a column of an unexpected type".into())),
+        _ => {
+            return Err(ParquetError::General(
+                "a column of an unexpected type".into(),
+            ));
+        }
     }
     writer.close()
 }
 
 impl Cell {
     fn whole(self) -> Option<i64> {
-        if let Cell::Whole(value) = self { Some(value) } else { None }
+        if let Cell::Whole(value) = self {
+            Some(value)
+        } else {
+            None
+        }
     }
     fn yes(self) -> Option<bool> {
-        if let Cell::Yes(value) = self { Some(value) } else { None }
+        if let Cell::Yes(value) = self {
+            Some(value)
+        } else {
+            None
+        }
     }
     fn text(self) -> Option<String> {
-        if let Cell::Text(value) = self { Some(value) } else { None }
+        if let Cell::Text(value) = self {
+            Some(value)
+        } else {
+            None
+        }
     }
     fn real(self) -> Option<f64> {
-        if let Cell::Real(value) = self { value } else { None }
+        if let Cell::Real(value) = self {
+            value
+        } else {
+            None
+        }
     }
 }
 
@@ -217,12 +321,17 @@ impl Cell {
 pub fn read(path: &Path) -> Result<Document, InputError> {
     let metadata = fs::metadata(path).map_err(|error| InputError::unreadable(path, &error))?;
     let (name, wrong) = (path.display().to_string(), |why: String| {
-        InputError::new(path.display().to_string(), format!("{}: {why}", path.display()))
+        InputError::new(
+            path.display().to_string(),
+            format!("{}: {why}", path.display()),
+        )
     });
     if metadata.is_dir() {
         return read_folder(path);
     }
-    let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
+    let is_parquet = path
+        .extension()
+        .is_some_and(|extension| extension == "parquet");
     if is_parquet {
         let (scenario, from, run) = read_run(path).map_err(|error| wrong(error.to_string()))?;
         return Ok(Document::new(&scenario, &from, vec![run], false));
@@ -237,12 +346,16 @@ pub fn read(path: &Path) -> Result<Document, InputError> {
 fn read_folder(folder: &Path) -> Result<Document, InputError> {
     let entries = fs::read_dir(folder).map_err(|error| InputError::unreadable(folder, &error))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "parquet"));
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|extension| extension == "parquet")
+    });
     files.sort();
     let (mut runs, mut first) = (Vec::new(), None::<(String, Provenance)>);
     for file in &files {
         let name = file.display().to_string();
-        let (scenario, from, run) = read_run(file).map_err(|error| InputError::new(&name, error.to_string()))?;
+        let (scenario, from, run) =
+            read_run(file).map_err(|error| InputError::new(&name, error.to_string()))?;
         let known = first.get_or_insert_with(|| (scenario, from.clone()));
         if known.1.scenario_text != from.scenario_text || known.1.code() != from.code() {
             let folder = folder.display();
@@ -254,41 +367,91 @@ fn read_folder(folder: &Path) -> Result<Document, InputError> {
     }
     let Some((scenario, from)) = first else {
         let folder = folder.display().to_string();
-        return Err(InputError::new(folder.clone(), format!("{folder} holds no results (*.parquet)")));
+        return Err(InputError::new(
+            folder.clone(),
+            format!("{folder} holds no results (*.parquet)"),
+        ));
     };
     runs.sort_by_key(|run| run.seed);
     Ok(Document::new(&scenario, &from, runs, false))
 }
 
 fn read_run(path: &Path) -> Result<(String, Provenance, Run), StoreError> {
-    let wrong = |why: String| StoreError::Format { path: path.to_path_buf(), why };
-    let file = File::open(path).map_err(|error| StoreError::Io { path: path.to_path_buf(), error })?;
+    let wrong = |why: String| StoreError::Format {
+        path: path.to_path_buf(),
+        why,
+    };
+    let file = File::open(path).map_err(|error| StoreError::Io {
+        path: path.to_path_buf(),
+        error,
+    })?;
     let reader = SerializedFileReader::new(file).map_err(|error| wrong(error.to_string()))?;
     let notes = reader.metadata().file_metadata().key_value_metadata();
     let note = |key: &str| {
         let found = notes.into_iter().flatten().find(|note| note.key == key)?;
         found.value.clone()
     };
-    let need = |key: &str| note(key).ok_or_else(|| wrong(format!("no result of chappe: it lacks `{key}`")));
-    let from = serde_json::from_str(&need(PROVENANCE)?).map_err(|error| wrong(error.to_string()))?;
-    let mut run: Run = serde_json::from_str(&need(RUN)?).map_err(|error| wrong(error.to_string()))?;
-    for row in reader.get_row_iter(None).map_err(|error| wrong(error.to_string()))? {
+    let need = |key: &str| {
+        note(key).ok_or_else(|| wrong(format!("no result of chappe: it lacks `{key}`")))
+    };
+    let from =
+        serde_json::from_str(&need(PROVENANCE)?).map_err(|error| wrong(error.to_string()))?;
+    let mut run: Run =
+        serde_json::from_str(&need(RUN)?).map_err(|error| wrong(error.to_string()))?;
+    for row in reader
+        .get_row_iter(None)
+        .map_err(|error| wrong(error.to_string()))?
+    {
         let row = row.map_err(|error| wrong(error.to_string()))?;
-        run.flows.push(flow(&row).ok_or_else(|| wrong("a row lacks a column".into()))?);
+        run.flows
+            .push(flow(&row).ok_or_else(|| wrong("a row lacks a column".into()))?);
     }
     Ok((need(SCENARIO)?, from, run))
 }
 
 fn flow(row: &Row) -> Option<Flow> {
-    let field = |name: &str| row.get_column_iter().find(|(key, _)| key.as_str() == name).map(|(_, field)| field);
-    let whole = |name: &str| if let Some(Field::Long(value)) = field(name) { Some(*value as u64) } else { None };
-    let real = |name: &str| if let Some(Field::Double(value)) = field(name) { Some(*value) } else { None };
-    let yes = |name: &str| if let Some(Field::Bool(value)) = field(name) { Some(*value) } else { None };
-    let text = |name: &str| if let Some(Field::Str(value)) = field(name) { Some(value.clone()) } else { None };
+    let field = |name: &str| {
+        row.get_column_iter()
+            .find(|(key, _)| key.as_str() == name)
+            .map(|(_, field)| field)
+    };
+    let whole = |name: &str| {
+        if let Some(Field::Long(value)) = field(name) {
+            Some(*value as u64)
+        } else {
+            None
+        }
+    };
+    let real = |name: &str| {
+        if let Some(Field::Double(value)) = field(name) {
+            Some(*value)
+        } else {
+            None
+        }
+    };
+    let yes = |name: &str| {
+        if let Some(Field::Bool(value)) = field(name) {
+            Some(*value)
+        } else {
+            None
+        }
+    };
+    let text = |name: &str| {
+        if let Some(Field::Str(value)) = field(name) {
+            Some(value.clone())
+        } else {
+            None
+        }
+    };
     let delay = || {
         let [mean, p50, p95, p99] =
             ["delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"].map(real);
-        Some(Delay { mean: mean?, p50: p50?, p95: p95?, p99: p99? })
+        Some(Delay {
+            mean: mean?,
+            p50: p50?,
+            p95: p95?,
+            p99: p99?,
+        })
     };
     Some(Flow {
         name: text("flow")?,
@@ -326,9 +489,18 @@ mod tests {
             digest_ok: complete,
             completion_s: complete.then_some(431.2),
             goodput_bps: if complete { 222_634.5 } else { 0.0 },
-            delay_s: complete.then_some(Delay { mean: 0.1, p50: 0.1, p95: 0.2, p99: 0.4 }),
+            delay_s: complete.then_some(Delay {
+                mean: 0.1,
+                p50: 0.1,
+                p95: 0.2,
+                p99: 0.4,
+            }),
         };
-        let bound = Bound { name: "b".into(), goodput_bps: 3e5, fraction: 0.0 };
+        let bound = Bound {
+            name: "b".into(),
+            goodput_bps: 3e5,
+            fraction: 0.0,
+        };
         Run {
             seed,
             simulated_s: 500.0,
@@ -351,13 +523,31 @@ mod tests {
         }
         let document = read(&folder).unwrap();
         assert_eq!(document.runs, [run(1), run(2)]);
-        assert_eq!((document.scenario.as_str(), document.scenario_text.as_str()), ("test", "{\"a\": 1}"));
-        let names: Vec<_> = fs::read_dir(&folder).unwrap().flatten().map(|e| e.file_name()).collect();
-        assert!(names.len() == 2 && names.iter().all(|n| !n.to_string_lossy().ends_with(".part")), "{names:?}");
+        assert_eq!(
+            (document.scenario.as_str(), document.scenario_text.as_str()),
+            ("test", "{\"a\": 1}")
+        );
+        let names: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .flatten()
+            .map(|e| e.file_name())
+            .collect();
+        assert!(
+            names.len() == 2
+                && names
+                    .iter()
+                    .all(|n| !n.to_string_lossy().ends_with(".part")),
+            "{names:?}"
+        );
 
         let other = Provenance::here("chappe sim", "{\"a\": 2}");
         write(&folder, "test", &other, &run(1)).unwrap();
-        assert!(read(&folder).unwrap_err().message.contains("different scenarios"));
+        assert!(
+            read(&folder)
+                .unwrap_err()
+                .message
+                .contains("different scenarios")
+        );
         fs::remove_dir_all(&folder).unwrap();
         assert!(read(&folder).unwrap_err().message.contains("no such file"));
     }

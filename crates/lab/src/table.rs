@@ -31,13 +31,21 @@ impl Table {
 
     /// Adds a column of words.
     pub fn words(mut self, title: &str) -> Table {
-        self.columns.push(Column { title: title.into(), right: false, rank: 0 });
+        self.columns.push(Column {
+            title: title.into(),
+            right: false,
+            rank: 0,
+        });
         self
     }
 
     /// Adds a column of numbers. Columns of a higher `rank` are left out first on a narrow terminal; rank 0 never.
     pub fn numbers(mut self, title: &str, rank: u8) -> Table {
-        self.columns.push(Column { title: title.into(), right: true, rank });
+        self.columns.push(Column {
+            title: title.into(),
+            right: true,
+            rank,
+        });
         self
     }
 
@@ -61,11 +69,20 @@ impl Table {
     pub fn render(&self, width: usize, colour: bool) -> String {
         let shown = self.shown(width);
         let mut text = String::new();
-        let titles: Vec<&str> = self.columns.iter().map(|column| column.title.as_str()).collect();
+        let titles: Vec<&str> = self
+            .columns
+            .iter()
+            .map(|column| column.title.as_str())
+            .collect();
         self.line(&mut text, &shown, &titles, if colour { "2" } else { "" });
         for row in &self.rows {
             let cells: Vec<&str> = row.cells.iter().map(String::as_str).collect();
-            self.line(&mut text, &shown, &cells, if colour && row.bold { "1" } else { "" });
+            self.line(
+                &mut text,
+                &shown,
+                &cells,
+                if colour && row.bold { "1" } else { "" },
+            );
         }
         text
     }
@@ -74,11 +91,18 @@ impl Table {
     fn shown(&self, width: usize) -> Vec<(usize, usize)> {
         let wide = |index: usize| {
             let cells = self.rows.iter().map(|row| length(&row.cells[index]));
-            cells.chain([length(&self.columns[index].title)]).max().unwrap_or(0)
+            cells
+                .chain([length(&self.columns[index].title)])
+                .max()
+                .unwrap_or(0)
         };
-        let mut shown: Vec<(usize, usize)> = (0..self.columns.len()).map(|i| (i, wide(i))).collect();
+        let mut shown: Vec<(usize, usize)> =
+            (0..self.columns.len()).map(|i| (i, wide(i))).collect();
         while shown.iter().map(|(_, w)| w + 2).sum::<usize>() > width {
-            let worst = shown.iter().enumerate().max_by_key(|(place, (i, _))| (self.columns[*i].rank, *place));
+            let worst = shown
+                .iter()
+                .enumerate()
+                .max_by_key(|(place, (i, _))| (self.columns[*i].rank, *place));
             match worst {
                 Some((place, &(index, _))) if self.columns[index].rank > 0 => shown.remove(place),
                 _ => break,
@@ -150,7 +174,11 @@ pub fn count(value: f64) -> String {
         }
         grouped.push(digit);
     }
-    if value < 0.0 { format!("-{grouped}") } else { grouped }
+    if value < 0.0 {
+        format!("-{grouped}")
+    } else {
+        grouped
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +186,10 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new().words("system").numbers("goodput", 0).numbers("frames", 1);
+        let mut table = Table::new()
+            .words("system")
+            .numbers("goodput", 0)
+            .numbers("frames", 1);
         table.row(["Pacifier", "412", "9131"].map(String::from));
         table.bold_row(["MORE", "98.2", "20000"].map(String::from));
         table

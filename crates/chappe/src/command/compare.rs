@@ -14,7 +14,9 @@ pub fn run(options: &Compare) -> Result<u8, Failure> {
     let comparison = compare(&a, &b);
     if comparison.seeds == 0 {
         let message = "the two results have no seed in common, so there is nothing to pair";
-        return Err(InputError::new("", message).help("run both with the same --seeds").into());
+        return Err(InputError::new("", message)
+            .help("run both with the same --seeds")
+            .into());
     }
     if options.json {
         let json = serde_json::to_string_pretty(&comparison).unwrap_or_default();
@@ -22,7 +24,11 @@ pub fn run(options: &Compare) -> Result<u8, Failure> {
     } else {
         terminal::print(&text(&comparison, options))?;
     }
-    let worse = comparison.quantities.iter().take(2).any(|quantity| quantity.verdict == Verdict::Worse);
+    let worse = comparison
+        .quantities
+        .iter()
+        .take(2)
+        .any(|quantity| quantity.verdict == Verdict::Worse);
     Ok(if worse { FAILED } else { 0 })
 }
 
@@ -44,13 +50,19 @@ fn text(comparison: &Comparison, options: &Compare) -> String {
     for quantity in &comparison.quantities {
         table.row(row(quantity));
     }
-    text += &table.render(terminal::width(Stream::Output), terminal::colour_on(Stream::Output));
+    text += &table.render(
+        terminal::width(Stream::Output),
+        terminal::colour_on(Stream::Output),
+    );
     let (lost, won) = comparison.lost_and_won;
     if lost + won > 0 {
         text += &format!("\n{lost} flows finish in A only, {won} in B only\n");
     }
     if comparison.only_a + comparison.only_b > 0 {
-        text += &format!("{} seeds are in A only, {} in B only\n", comparison.only_a, comparison.only_b);
+        text += &format!(
+            "{} seeds are in A only, {} in B only\n",
+            comparison.only_a, comparison.only_b
+        );
     }
     for warning in &comparison.warnings {
         text += &format!("note: {warning}\n");
@@ -66,10 +78,14 @@ fn row(quantity: &Quantity) -> [String; 6] {
         _ => ("data frames sent", count, 1.0),
     };
     let difference = quantity.paired.difference.scaled(scale);
-    let ratio = quantity.paired.ratio.map_or_else(String::new, |ratio| match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!("{:.2} ({low:.2} to {high:.2})", ratio.mean),
-        _ => format!("{:.2}", ratio.mean),
-    });
+    let ratio =
+        quantity
+            .paired
+            .ratio
+            .map_or_else(String::new, |ratio| match (ratio.low, ratio.high) {
+                (Some(low), Some(high)) => format!("{:.2} ({low:.2} to {high:.2})", ratio.mean),
+                _ => format!("{:.2}", ratio.mean),
+            });
     [
         name.to_string(),
         show(quantity.a.mean),

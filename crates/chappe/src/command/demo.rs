@@ -19,7 +19,13 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
     let command = terminal::command_line();
     let how = (command.as_str(), options.shared.threads());
     let demo = terminal::watched("moving the file", options.shared.quiet, &meter, || {
-        demo::run(options.file.as_deref(), options.seed, options.networks, how, &meter)
+        demo::run(
+            options.file.as_deref(),
+            options.seed,
+            options.networks,
+            how,
+            &meter,
+        )
     })?;
     if demo.bounds_bps.is_empty() {
         return Err(Failure::Interrupted);
@@ -30,10 +36,17 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
         terminal::print(&text(&demo, options, started.elapsed().as_secs_f64()))?;
     }
     if demo.unfinished > 0 {
-        eprintln!("interrupted: {} of {} networks are finished and shown", demo.bounds_bps.len(), options.networks);
+        eprintln!(
+            "interrupted: {} of {} networks are finished and shown",
+            demo.bounds_bps.len(),
+            options.networks
+        );
         return Ok(INTERRUPTED);
     }
-    let all = demo.systems.iter().all(|(_, document)| document.all_complete());
+    let all = demo
+        .systems
+        .iter()
+        .all(|(_, document)| document.all_complete());
     Ok(if all { 0 } else { FAILED })
 }
 
@@ -54,7 +67,11 @@ fn text(demo: &Demo, options: &cli::Demo, seconds: f64) -> String {
         Some(file) => format!("{file} ({})", size(demo.octets)),
         None => format!("A file of {}", size(demo.octets)),
     };
-    let receivers = demo.systems.first().and_then(|(_, document)| document.runs.first()).map_or(0, |run| run.flows.len());
+    let receivers = demo
+        .systems
+        .first()
+        .and_then(|(_, document)| document.runs.first())
+        .map_or(0, |run| run.flows.len());
     let mut text = format!(
         "{what} from one node to {receivers} others over a lossy 50-node mesh, 802.11b at 2 Mbit/s\nn={n} networks, seeds {}..{}, {} s\n\n",
         options.seed,
@@ -69,17 +86,27 @@ fn text(demo: &Demo, options: &cli::Demo, seconds: f64) -> String {
         .numbers("of bound", 1)
         .numbers("data frames", 3)
         .numbers("digests right", 0);
-    let baseline = demo.systems.iter().find(|(variant, _)| *variant == Variant::More);
+    let baseline = demo
+        .systems
+        .iter()
+        .find(|(variant, _)| *variant == Variant::More);
     for (variant, document) in &demo.systems {
         let cells = row(*variant, document, baseline.map(|(_, document)| document));
-        if *variant == Variant::Paper { table.bold_row(cells) } else { table.row(cells) }
+        if *variant == Variant::Paper {
+            table.bold_row(cells)
+        } else {
+            table.row(cells)
+        }
     }
     let bound = Summary::of(&demo.bounds_bps).scaled(1e-3);
     let mut cells = vec!["bound".to_string(), String::new(), String::new()];
     cells.push(with_interval(bound.mean, bound.ci95));
     cells.push("100 %".into());
     table.row(cells);
-    text += &table.render(terminal::width(Stream::Output), terminal::colour_on(Stream::Output));
+    text += &table.render(
+        terminal::width(Stream::Output),
+        terminal::colour_on(Stream::Output),
+    );
     text += &closing(options);
     text
 }
@@ -88,7 +115,11 @@ fn row(variant: Variant, document: &Document, baseline: Option<&Document>) -> Ve
     let totals = &document.summary;
     let over = |value: &dyn Fn(&Run) -> f64| Range::of(document.runs.iter().map(value));
     let rate = |range: &Range| with_interval(range.mean / 1e3, range.ci95.map(|half| half / 1e3));
-    let share = over(&|run| run.bound.as_ref().map_or(0.0, |bound| 100.0 * bound.fraction));
+    let share = over(&|run| {
+        run.bound
+            .as_ref()
+            .map_or(0.0, |bound| 100.0 * bound.fraction)
+    });
     let gains = baseline.map(|baseline| {
         let pairs = baseline.runs.iter().zip(&document.runs);
         Range::of(pairs.map(|(base, run)| run.mean_goodput() / base.mean_goodput().max(1.0)))
@@ -109,8 +140,15 @@ fn row(variant: Variant, document: &Document, baseline: Option<&Document>) -> Ve
 
 fn closing(options: &cli::Demo) -> String {
     let seed = options.seed;
-    let file = options.file.as_ref().map_or(String::new(), |file| format!(" {}", file.display()));
-    let networks = if options.networks == 5 { String::new() } else { format!(" --networks {}", options.networks) };
+    let file = options
+        .file
+        .as_ref()
+        .map_or(String::new(), |file| format!(" {}", file.display()));
+    let networks = if options.networks == 5 {
+        String::new()
+    } else {
+        format!(" --networks {}", options.networks)
+    };
     format!(
         "\n95 % intervals over networks; every system meets the same networks and the same air. The bound is what no\nprotocol can exceed with carrier sense (a linear program with a checked proof).\n\nreproduce:  chappe demo{file} --seed {seed}{networks}\nnext:       chappe lab pacifier --quick     the paper's figures, theirs beside ours\n            chappe new mesh.toml            a network of your own, then: chappe sim mesh.toml\n"
     )

@@ -17,9 +17,16 @@ pub fn run(options: &Doctor) -> Result<u8, Failure> {
     let mut table = Table::new().words("").words("what").words("found");
     for finding in &findings {
         let mark = if finding.ok { "yes" } else { "no" };
-        table.row([mark.to_string(), finding.what.to_string(), finding.found.clone()]);
+        table.row([
+            mark.to_string(),
+            finding.what.to_string(),
+            finding.found.clone(),
+        ]);
     }
-    let mut text = table.render(terminal::width(Stream::Output), terminal::colour_on(Stream::Output));
+    let mut text = table.render(
+        terminal::width(Stream::Output),
+        terminal::colour_on(Stream::Output),
+    );
     let missing: Vec<&Finding> = findings.iter().filter(|finding| !finding.ok).collect();
     if missing.is_empty() {
         text += "\nEverything that chappe can use is here.\n";

@@ -11,11 +11,17 @@ use crate::failure::Failure;
 
 pub fn run(options: &New) -> Result<u8, Failure> {
     let name = options.file.display();
-    let mut file = match OpenOptions::new().write(true).create_new(true).open(&options.file) {
+    let mut file = match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&options.file)
+    {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let message = format!("{name} exists and is left as it is");
-            return Err(InputError::new(name.to_string(), message).help("choose another name").into());
+            return Err(InputError::new(name.to_string(), message)
+                .help("choose another name")
+                .into());
         }
         Err(error) => {
             let message = format!("cannot write {name}: {error}");

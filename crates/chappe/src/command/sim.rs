@@ -13,15 +13,22 @@ use crate::terminal::{self, Stream};
 
 pub fn run(options: &Sim) -> Result<u8, Failure> {
     if options.schema {
-        let schema = serde_json::to_string_pretty(&chappe_lab::scenario::schema()).unwrap_or_default();
+        let schema =
+            serde_json::to_string_pretty(&chappe_lab::scenario::schema()).unwrap_or_default();
         terminal::print(&(schema + "\n"))?;
         return Ok(0);
     }
     let Some(file) = &options.file else {
         return Err(InputError::new("", "no scenario file is given").into());
     };
-    let seeds = options.seed.map(|seed| vec![seed]).or(options.seeds.as_ref().map(|seeds| seeds.0.clone()));
-    let changes = Changes { object: options.object.as_deref(), seeds };
+    let seeds = options
+        .seed
+        .map(|seed| vec![seed])
+        .or(options.seeds.as_ref().map(|seeds| seeds.0.clone()));
+    let changes = Changes {
+        object: options.object.as_deref(),
+        seeds,
+    };
     let plan = Plan::read(file, &options.set, &changes)?;
     let meter = Meter::stopped_by(terminal::interrupt());
     let how = session::Options {
@@ -31,7 +38,9 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
     };
     let command = terminal::command_line();
     let quiet = options.shared.quiet;
-    let session = terminal::watched("simulating", quiet, &meter, || session::run(&plan, &command, how, &meter))?;
+    let session = terminal::watched("simulating", quiet, &meter, || {
+        session::run(&plan, &command, how, &meter)
+    })?;
     if session.document.runs.is_empty() {
         return Err(Failure::Interrupted);
     }
@@ -45,7 +54,11 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
     if session.unfinished > 0 {
         return Ok(INTERRUPTED);
     }
-    Ok(if session.document.all_complete() { 0 } else { FAILED })
+    Ok(if session.document.all_complete() {
+        0
+    } else {
+        FAILED
+    })
 }
 
 fn remarks(options: &Sim, session: &Session) {
@@ -54,19 +67,38 @@ fn remarks(options: &Sim, session: &Session) {
         terminal::remark(quiet, &format!("note: {note}"));
     }
     if session.reused > 0 {
-        terminal::remark(quiet, &format!("{} runs were there already and were not repeated", session.reused));
+        terminal::remark(
+            quiet,
+            &format!(
+                "{} runs were there already and were not repeated",
+                session.reused
+            ),
+        );
     }
     if session.unfinished > 0 {
         let done = session.document.runs.len();
-        let kept = if options.out.is_some() { "kept; the same command goes on from here" } else { "shown above" };
+        let kept = if options.out.is_some() {
+            "kept; the same command goes on from here"
+        } else {
+            "shown above"
+        };
         // Said even when quiet: a partial result must not pass for a whole one.
-        eprintln!("interrupted: {done} of {} runs are finished and {kept}", done + session.unfinished);
+        eprintln!(
+            "interrupted: {done} of {} runs are finished and {kept}",
+            done + session.unfinished
+        );
     }
     if let Some(out) = &options.out {
-        terminal::remark(quiet, &format!("results and copies are in {}", out.display()));
+        terminal::remark(
+            quiet,
+            &format!("results and copies are in {}", out.display()),
+        );
     }
     if let Some(pcap) = &options.pcap {
-        terminal::remark(quiet, &format!("frames are in {}; Wireshark opens it", pcap.display()));
+        terminal::remark(
+            quiet,
+            &format!("frames are in {}; Wireshark opens it", pcap.display()),
+        );
     }
 }
 
@@ -87,7 +119,10 @@ fn text(plan: &Plan, session: &Session) -> String {
         [run] => receivers(run),
         runs => seeds(runs),
     };
-    text += &table.render(terminal::width(Stream::Output), terminal::colour_on(Stream::Output));
+    text += &table.render(
+        terminal::width(Stream::Output),
+        terminal::colour_on(Stream::Output),
+    );
     text += "\n";
     text += &summary(document);
     text += &format!("reproduce: {}\n", document.command);
@@ -108,9 +143,18 @@ fn receivers(run: &Run) -> Table {
         table.row([
             flow.source.to_string(),
             flow.sink.to_string(),
-            if flow.complete { "all".into() } else { format!("{share:.0} %") },
-            flow.completion_s.map_or_else(|| "unfinished".into(), |s| format!("{} s", digits(s))),
-            if flow.complete { kbit(flow.goodput_bps) } else { "-".into() },
+            if flow.complete {
+                "all".into()
+            } else {
+                format!("{share:.0} %")
+            },
+            flow.completion_s
+                .map_or_else(|| "unfinished".into(), |s| format!("{} s", digits(s))),
+            if flow.complete {
+                kbit(flow.goodput_bps)
+            } else {
+                "-".into()
+            },
             digest(flow).into(),
         ]);
     }
@@ -137,16 +181,27 @@ fn seeds(runs: &[Run]) -> Table {
         .numbers("air", 2)
         .words("");
     for run in runs {
-        let complete = run.flows.iter().filter(|flow| flow.complete && flow.digest_ok).count();
+        let complete = run
+            .flows
+            .iter()
+            .filter(|flow| flow.complete && flow.digest_ok)
+            .count();
         table.row([
             run.seed.to_string(),
             kbit(run.mean_goodput()),
             kbit(run.worst_goodput()),
-            run.bound.as_ref().map_or_else(String::new, |bound| format!("{:.0} %", 100.0 * bound.fraction)),
+            run.bound.as_ref().map_or_else(String::new, |bound| {
+                format!("{:.0} %", 100.0 * bound.fraction)
+            }),
             count(run.counter(DATA_TRANSMISSIONS) as f64),
             format!("{complete}/{}", run.flows.len()),
             format!("{} s", digits(run.simulated_s)),
-            if run.all_complete() { "" } else { "not all finished" }.into(),
+            if run.all_complete() {
+                ""
+            } else {
+                "not all finished"
+            }
+            .into(),
         ]);
     }
     table
@@ -156,7 +211,11 @@ fn summary(document: &Document) -> String {
     let totals = &document.summary;
     let rate = |range: &Range| with_interval(range.mean / 1e3, range.ci95.map(|half| half / 1e3));
     let n = totals.goodput_bps.n;
-    let interval = if n > 1 { format!(" (n={n} seeds, 95 % intervals)") } else { String::new() };
+    let interval = if n > 1 {
+        format!(" (n={n} seeds, 95 % intervals)")
+    } else {
+        String::new()
+    };
     let mut text = format!(
         "{} of {} receivers have the whole object with the right digest\nmean {} kbit/s, slowest receiver {} kbit/s, {} data frames{interval}\n",
         totals.complete,

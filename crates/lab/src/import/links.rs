@@ -34,9 +34,15 @@ struct Columns<'a> {
 }
 
 pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
-    let mut lines = Lines { text: &file.text, at: 0 };
+    let mut lines = Lines {
+        text: &file.text,
+        at: 0,
+    };
     let mut header = lines.next();
-    if header.as_ref().is_some_and(|(line, _)| line.starts_with('{')) {
+    if header
+        .as_ref()
+        .is_some_and(|(line, _)| line.starts_with('{'))
+    {
         header = lines.next();
     }
     let (header, span) = header.ok_or_else(|| file.error("it is empty"))?;
@@ -45,21 +51,35 @@ pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
     for (line, span) in lines.filter(|(line, _)| !line.trim().is_empty()) {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         if fields.len() != columns.names.len() {
-            let message =
-                format!("{} fields, but the header has {}", fields.len(), columns.names.len());
+            let message = format!(
+                "{} fields, but the header has {}",
+                fields.len(),
+                columns.names.len()
+            );
             return Err(file.error_at(span, "this line", message));
         }
-        if columns.wanted.iter().all(|&(column, value)| fields[column] == value) {
+        if columns
+            .wanted
+            .iter()
+            .all(|&(column, value)| fields[column] == value)
+        {
             columns.take(file, &fields, span, &mut collector)?;
         }
     }
     collector.finish(file).map_err(|error| {
-        if select.is_empty() { error } else { error.help(format!("with only the rows where {}", said(select))) }
+        if select.is_empty() {
+            error
+        } else {
+            error.help(format!("with only the rows where {}", said(select)))
+        }
     })
 }
 
 fn said(select: &Select) -> String {
-    let parts: Vec<String> = select.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let parts: Vec<String> = select
+        .iter()
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
     parts.join(" and ")
 }
 
@@ -73,8 +93,12 @@ impl<'a> Columns<'a> {
         let names: Vec<&str> = header.split(',').map(str::trim).collect();
         let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
         let missing = |what: &str, known: &str| {
-            file.error_at(span.clone(), "the columns", format!("no column says {what}"))
-                .help(format!("name one of the columns {known}"))
+            file.error_at(
+                span.clone(),
+                "the columns",
+                format!("no column says {what}"),
+            )
+            .help(format!("name one of the columns {known}"))
         };
         let from = find(&SENDER).ok_or_else(|| missing("who sends", "src, tx, from"))?;
         let to = find(&RECEIVER).ok_or_else(|| missing("who receives", "dst, rx, to"))?;
@@ -84,7 +108,9 @@ impl<'a> Columns<'a> {
             let of_channel = format!("pdr{value}");
             match find(&[key]) {
                 Some(column) => wanted.push((column, value.as_str())),
-                None if key == "channel" && find(&[&of_channel]).is_some() => wide = find(&[&of_channel]),
+                None if key == "channel" && find(&[&of_channel]).is_some() => {
+                    wide = find(&[&of_channel])
+                }
                 None => {
                     let error = missing(&format!("`{key}`"), &names.join(", "));
                     let near = nearest(key, names.iter().copied());
@@ -95,9 +121,19 @@ impl<'a> Columns<'a> {
                 }
             }
         }
-        let quality = quality(&names, wide)
-            .ok_or_else(|| missing("how good a link is", "pdr, prr, pdr_pct, n_received_of_N, tq_fwd"))?;
-        Ok(Columns { names, from, to, quality, wanted })
+        let quality = quality(&names, wide).ok_or_else(|| {
+            missing(
+                "how good a link is",
+                "pdr, prr, pdr_pct, n_received_of_N, tq_fwd",
+            )
+        })?;
+        Ok(Columns {
+            names,
+            from,
+            to,
+            quality,
+            wanted,
+        })
     }
 
     fn take(
@@ -113,7 +149,8 @@ impl<'a> Columns<'a> {
                 _ if text.is_empty() => Ok(None),
                 Ok(value) if value >= 0.0 && value.is_finite() => Ok(Some(value)),
                 _ => {
-                    let start = span.start + fields[..column].iter().map(|f| f.len() + 1).sum::<usize>();
+                    let start =
+                        span.start + fields[..column].iter().map(|f| f.len() + 1).sum::<usize>();
                     let message = format!("`{text}` is not a link quality");
                     Err(file.error_at(start..start + text.len(), self.names[column], message))
                 }
@@ -152,7 +189,7 @@ fn quality(names: &[&str], wide: Option<usize>) -> Option<Quality> {
         return Some(Quality::BothWays(forward, reverse));
     }
     let counted = |name: &&str| name.strip_prefix(RECEIVED_OF)?.parse::<f64>().ok();
-    let column = names.iter().position(|name| counted(&name).is_some())?;
+    let column = names.iter().position(|name| counted(name).is_some())?;
     let frames = counted(&names[column]).filter(|&frames| frames > 0.0)?;
     Some(Quality::Share(column, 1.0 / frames))
 }

@@ -24,7 +24,11 @@ pub(super) fn parse(file: &FileText) -> Result<Vec<Vec<f64>>, InputError> {
                     Ok(value) => row.push(value),
                     Err(_) => {
                         let message = format!("`{}` is not a number", field.trim());
-                        return Err(file.error_at(start..end, "expected a delivery ratio from 0 to 1", message));
+                        return Err(file.error_at(
+                            start..end,
+                            "expected a delivery ratio from 0 to 1",
+                            message,
+                        ));
                     }
                 }
                 start = end + 1;

@@ -8,30 +8,44 @@ use super::{Collector, Map, Select};
 use crate::input::InputError;
 
 pub fn parse(file: &FileText, map: &Value, select: &Select) -> Result<Map, InputError> {
-    for key in select.keys().filter(|key| *key != "type") {
+    if let Some(key) = select.keys().find(|key| *key != "type") {
         let message = format!("links of a meshviewer map cannot be chosen by `{key}`");
-        return Err(file.error(message).help("only by type, such as type = \"wifi\""));
+        return Err(file
+            .error(message)
+            .help("only by type, such as type = \"wifi\""));
     }
     let old = map["batadv"].is_object();
     let graph = if old { &map["batadv"] } else { map };
     let nodes: Vec<&Value> = graph["nodes"].as_array().into_iter().flatten().collect();
     let mut collector = Collector::default();
     for link in graph["links"].as_array().into_iter().flatten() {
-        if select.get("type").is_some_and(|wanted| link["type"] != wanted.as_str()) {
+        if select
+            .get("type")
+            .is_some_and(|wanted| link["type"] != wanted.as_str())
+        {
             continue;
         }
-        let (Some(source), Some(target)) = (end(&link["source"], &nodes), end(&link["target"], &nodes)) else {
+        let (Some(source), Some(target)) =
+            (end(&link["source"], &nodes), end(&link["target"], &nodes))
+        else {
             return Err(file.error(format!("a link lacks its source or target: {link}")));
         };
         if old {
-            let Some(tq) = link["tq"].as_f64().filter(|tq| *tq >= 1.0) else { continue };
+            let Some(tq) = link["tq"].as_f64().filter(|tq| *tq >= 1.0) else {
+                continue;
+            };
             collector.link(&source, &target, 1.0 / tq, 1.0);
             if link["bidirect"] == true {
                 collector.link(&target, &source, 1.0 / tq, 1.0);
             }
         } else if let Some(forward) = link["source_tq"].as_f64() {
             collector.link(&source, &target, forward, 1.0);
-            collector.link(&target, &source, link["target_tq"].as_f64().unwrap_or(forward), 1.0);
+            collector.link(
+                &target,
+                &source,
+                link["target_tq"].as_f64().unwrap_or(forward),
+                1.0,
+            );
         }
     }
     collector.finish(file)

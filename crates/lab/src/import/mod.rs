@@ -40,7 +40,8 @@ pub fn read(path: &Path, select: &Select) -> Result<Map, InputError> {
 
 fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
     let first_line = file.text.trim_start().lines().next().unwrap_or("");
-    let is_json = first_line.starts_with('{') && serde_json::from_str::<serde_json::Value>(&file.text).is_ok();
+    let is_json = first_line.starts_with('{')
+        && serde_json::from_str::<serde_json::Value>(&file.text).is_ok();
     let looks_json = first_line.starts_with('{') && !first_line.ends_with('}');
     if !is_json && !looks_json {
         return links::parse(file, select);
@@ -74,7 +75,8 @@ enum Name {
 
 impl Name {
     fn new(text: &str) -> Name {
-        text.parse().map_or_else(|_| Name::Word(text.to_string()), Name::Number)
+        text.parse()
+            .map_or_else(|_| Name::Word(text.to_string()), Name::Number)
     }
 
     fn text(&self) -> String {
@@ -107,14 +109,19 @@ impl Collector {
             return Err(file.error("no link with a quality was found in it"));
         }
         if nodes > NODES_MAX {
-            return Err(file.error(format!("it has {nodes} nodes; at most {NODES_MAX} can be imported")));
+            return Err(file.error(format!(
+                "it has {nodes} nodes; at most {NODES_MAX} can be imported"
+            )));
         }
         let mut delivery = vec![0.0; nodes * nodes];
         let place: BTreeMap<&Name, usize> = self.names.iter().zip(0..).collect();
         for ((from, to), (sum, weight)) in &self.sums {
             delivery[place[from] * nodes + place[to]] = sum / weight;
         }
-        Ok(Map { names: self.names.iter().map(Name::text).collect(), delivery })
+        Ok(Map {
+            names: self.names.iter().map(Name::text).collect(),
+            delivery,
+        })
     }
 }
 

@@ -20,10 +20,13 @@ pub fn parse(file: &FileText, graph: &Value) -> Result<Map, InputError> {
     }
     let mut said = false;
     for link in graph["links"].as_array().into_iter().flatten() {
-        let (Some(source), Some(target)) = (link["source"].as_str(), link["target"].as_str()) else {
+        let (Some(source), Some(target)) = (link["source"].as_str(), link["target"].as_str())
+        else {
             return Err(file.error(format!("a link lacks its source or target: {link}")));
         };
-        let given = ["pdr", "prr", "delivery"].iter().find_map(|key| link["properties"][key].as_f64());
+        let given = ["pdr", "prr", "delivery"]
+            .iter()
+            .find_map(|key| link["properties"][key].as_f64());
         let cost = link["cost"].as_f64().filter(|cost| *cost >= 1.0);
         match (given, cost) {
             (Some(delivery), _) => collector.link(source, target, delivery, 1.0),
@@ -31,7 +34,9 @@ pub fn parse(file: &FileText, graph: &Value) -> Result<Map, InputError> {
                 collector.link(source, target, 1.0 / cost.sqrt(), 1.0);
                 collector.link(target, source, 1.0 / cost.sqrt(), 1.0);
             }
-            (None, Some(cost)) if metric.contains("TQ") => collector.link(source, target, 1.0 / cost, 1.0),
+            (None, Some(cost)) if metric.contains("TQ") => {
+                collector.link(source, target, 1.0 / cost, 1.0)
+            }
             _ => continue,
         }
         said = true;

@@ -3,7 +3,10 @@ use std::path::PathBuf;
 use super::*;
 
 fn map(text: &str, select: &[(&str, &str)]) -> Result<Map, InputError> {
-    let select = select.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let select = select
+        .iter()
+        .map(|(k, v)| (k.to_string(), v.to_string()))
+        .collect();
     parse(&FileText::of(text), &select)
 }
 
@@ -18,23 +21,39 @@ impl Map {
 fn link_lists_with_every_kind_of_column() {
     let plain = map("src,dst,pdr\n10,2,0.5\n2,10,0.25\n10,2,1.0\n", &[]).unwrap();
     assert_eq!(plain.names, ["2", "10"]);
-    assert_eq!((plain.between("10", "2"), plain.between("2", "10")), (0.75, 0.25));
+    assert_eq!(
+        (plain.between("10", "2"), plain.between("2", "10")),
+        (0.75, 0.25)
+    );
 
     let k7 = "{\"node_count\": 2}\ndatetime,src,dst,channel,mean_rssi,pdr,tx_count\nt,0,1,11,-70,0.9,100\nt,0,1,12,-70,0.1,100\n";
-    assert_eq!(map(k7, &[("channel", "12")]).unwrap().between("0", "1"), 0.1);
+    assert_eq!(
+        map(k7, &[("channel", "12")]).unwrap().between("0", "1"),
+        0.1
+    );
 
-    let mercator = map("src,dst,channel,pdr_pct,mean_rssi_dbm\n0,1,11,120,-91\n", &[]).unwrap();
+    let mercator = map(
+        "src,dst,channel,pdr_pct,mean_rssi_dbm\n0,1,11,120,-91\n",
+        &[],
+    )
+    .unwrap();
     assert_eq!(mercator.between("0", "1"), 1.0);
 
     let wide = map("src,dst,pdr11,pdr12\n0,1,100,40\n", &[("channel", "12")]).unwrap();
     assert_eq!(wide.between("0", "1"), 0.4);
 
-    let orbit = map("noise_dbm,tx,rx,n_received_of_300\n-5,1-2,1-4,150\n0,1-2,1-4,0\n", &[("noise_dbm", "-5")]);
+    let orbit = map(
+        "noise_dbm,tx,rx,n_received_of_300\n-5,1-2,1-4,150\n0,1-2,1-4,0\n",
+        &[("noise_dbm", "-5")],
+    );
     assert_eq!(orbit.unwrap().between("1-2", "1-4"), 0.5);
 
     let freifunk = "src,dst,type,tq_fwd,tq_rev\n1,2,wifi,0.5,0.25\n2,3,vpn,1,\n1,3,wifi,,\n";
     let wifi = map(freifunk, &[("type", "wifi")]).unwrap();
-    assert_eq!((wifi.between("1", "2"), wifi.between("2", "1")), (0.5, 0.25));
+    assert_eq!(
+        (wifi.between("1", "2"), wifi.between("2", "1")),
+        (0.5, 0.25)
+    );
     assert_eq!(wifi.names, ["1", "2"]);
     assert_eq!(map(freifunk, &[]).unwrap().between("3", "2"), 1.0);
 }
@@ -43,32 +62,67 @@ fn link_lists_with_every_kind_of_column() {
 fn broken_lists_are_refused_with_their_place() {
     let error = map("src,dst,pdr\n0,1,0.5\n0,1,often\n", &[]).unwrap_err();
     assert_eq!(error.line_column(), Some((3, 5)));
-    assert_eq!(map("src,dst,pdr\n0,1\n", &[]).unwrap_err().line_column(), Some((2, 1)));
-    assert_eq!(map("src,pdr\n", &[]).unwrap_err().message, "no column says who receives");
+    assert_eq!(
+        map("src,dst,pdr\n0,1\n", &[]).unwrap_err().line_column(),
+        Some((2, 1))
+    );
+    assert_eq!(
+        map("src,pdr\n", &[]).unwrap_err().message,
+        "no column says who receives"
+    );
     let error = map("src,dst,pdr,channel\n", &[("chanel", "1")]).unwrap_err();
-    assert_eq!(error.help.unwrap(), "did you mean `channel`?");
-    assert!(map("src,dst,pdr\n", &[]).unwrap_err().message.contains("no link"));
+    assert_eq!(error.help.clone().unwrap(), "did you mean `channel`?");
+    assert!(
+        map("src,dst,pdr\n", &[])
+            .unwrap_err()
+            .message
+            .contains("no link")
+    );
     assert!(map("", &[]).unwrap_err().message.contains("empty"));
 }
 
 #[test]
 fn netjson_by_metric_and_by_property() {
-    let graph = |rest: &str| format!("{{\"type\": \"NetworkGraph\", \"nodes\": [{{\"id\": \"a\"}}, {{\"id\": \"b\"}}], {rest}}}");
-    let etx = graph("\"metric\": \"ETX\", \"links\": [{\"source\": \"a\", \"target\": \"b\", \"cost\": 4.0}]");
+    let graph = |rest: &str| {
+        format!(
+            "{{\"type\": \"NetworkGraph\", \"nodes\": [{{\"id\": \"a\"}}, {{\"id\": \"b\"}}], {rest}}}"
+        )
+    };
+    let etx = graph(
+        "\"metric\": \"ETX\", \"links\": [{\"source\": \"a\", \"target\": \"b\", \"cost\": 4.0}]",
+    );
     assert_eq!(map(&etx, &[]).unwrap().between("b", "a"), 0.5);
-    let tq = graph("\"metric\": \"TQ\", \"links\": [{\"source\": \"a\", \"target\": \"b\", \"cost\": 4.0}]");
+    let tq = graph(
+        "\"metric\": \"TQ\", \"links\": [{\"source\": \"a\", \"target\": \"b\", \"cost\": 4.0}]",
+    );
     assert_eq!(map(&tq, &[]).unwrap().between("a", "b"), 0.25);
-    let own = graph("\"links\": [{\"source\": \"a\", \"target\": \"b\", \"cost\": 9, \"properties\": {\"pdr\": 0.8}}]");
+    let own = graph(
+        "\"links\": [{\"source\": \"a\", \"target\": \"b\", \"cost\": 9, \"properties\": {\"pdr\": 0.8}}]",
+    );
     assert_eq!(map(&own, &[]).unwrap().between("a", "b"), 0.8);
     let silent = graph("\"links\": [{\"source\": \"a\", \"target\": \"b\", \"cost\": 2}]");
-    assert!(map(&silent, &[]).unwrap_err().help.unwrap().contains("metric"));
+    assert!(
+        map(&silent, &[])
+            .unwrap_err()
+            .help
+            .clone()
+            .unwrap()
+            .contains("metric")
+    );
 }
 
 #[test]
 fn meshviewer_new_and_old() {
     let new = "{\"timestamp\": \"x\", \"nodes\": [{\"node_id\": \"a\"}], \"links\": [\n{\"type\": \"wifi\", \"source\": \"a\", \"target\": \"b\", \"source_tq\": 0.5, \"target_tq\": 0.75},\n{\"type\": \"vpn\", \"source\": \"a\", \"target\": \"c\", \"source_tq\": 1}]}";
     let wifi = map(new, &[("type", "wifi")]).unwrap();
-    assert_eq!((wifi.between("a", "b"), wifi.between("b", "a"), wifi.names.len()), (0.5, 0.75, 2));
+    assert_eq!(
+        (
+            wifi.between("a", "b"),
+            wifi.between("b", "a"),
+            wifi.names.len()
+        ),
+        (0.5, 0.75, 2)
+    );
     let old = "{\"version\": 1, \"batadv\": {\"nodes\": [{\"node_id\": \"a\"}, {\"id\": \"02:00\"}], \"links\": [{\"source\": 0, \"target\": 1, \"tq\": 2.0, \"bidirect\": true}]}}";
     assert_eq!(map(old, &[]).unwrap().between("02:00", "a"), 0.5);
 }
@@ -92,11 +146,31 @@ fn matrices_are_read_with_comments() {
 fn real_measurements_are_read() {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let cases = [
-        ("freifunk-meshnet-lab/ulm_links.csv.gz", vec![("type", "wifi")], 0),
-        ("iotlab-grenoble-k7/grenoble.k7.gz", vec![("channel", "26")], 50),
-        ("iotlab-mercator/lyon_links.csv.gz", vec![("channel", "11")], 18),
-        ("iotlab-mercator/lille_links_wide.csv.gz", vec![("channel", "26")], 224),
-        ("orbit-rutgers-noise/links.csv.gz", vec![("noise_dbm", "-5")], 29),
+        (
+            "freifunk-meshnet-lab/ulm_links.csv.gz",
+            vec![("type", "wifi")],
+            0,
+        ),
+        (
+            "iotlab-grenoble-k7/grenoble.k7.gz",
+            vec![("channel", "26")],
+            50,
+        ),
+        (
+            "iotlab-mercator/lyon_links.csv.gz",
+            vec![("channel", "11")],
+            18,
+        ),
+        (
+            "iotlab-mercator/lille_links_wide.csv.gz",
+            vec![("channel", "26")],
+            224,
+        ),
+        (
+            "orbit-rutgers-noise/links.csv.gz",
+            vec![("noise_dbm", "-5")],
+            29,
+        ),
     ];
     for (file, select, nodes) in cases {
         let path = data.join(file);
@@ -104,10 +178,20 @@ fn real_measurements_are_read() {
             println!("skipped: no {}", path.display());
             continue;
         }
-        let select = select.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let select = select
+            .iter()
+            .map(|(k, v)| (k.to_string(), v.to_string()))
+            .collect();
         let map = read(&path, &select).unwrap();
-        assert!(nodes == 0 || map.names.len() == nodes, "{file}: {} nodes", map.names.len());
-        assert!(map.delivery.iter().all(|p| (0.0..=1.0).contains(p)), "{file}");
+        assert!(
+            nodes == 0 || map.names.len() == nodes,
+            "{file}: {} nodes",
+            map.names.len()
+        );
+        assert!(
+            map.delivery.iter().all(|p| (0.0..=1.0).contains(p)),
+            "{file}"
+        );
         assert!(map.delivery.iter().any(|p| *p > 0.0 && *p < 1.0), "{file}");
     }
 }

@@ -22,21 +22,32 @@ impl FileText {
         let file = std::fs::File::open(path).map_err(unreadable)?;
         let mut text = String::new();
         let packed = path.extension().is_some_and(|extension| extension == "gz");
-        let reader: Box<dyn Read> =
-            if packed { Box::new(flate2::read::GzDecoder::new(file)) } else { Box::new(file) };
-        let octets =
-            reader.take(UNPACKED_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+        let reader: Box<dyn Read> = if packed {
+            Box::new(flate2::read::GzDecoder::new(file))
+        } else {
+            Box::new(file)
+        };
+        let octets = reader
+            .take(UNPACKED_MAX + 1)
+            .read_to_string(&mut text)
+            .map_err(unreadable)?;
         let name = path.display().to_string();
         if octets as u64 > UNPACKED_MAX {
             let message = format!("{name} holds more than {} MiB", UNPACKED_MAX >> 20);
             return Err(InputError::new(name, message));
         }
-        Ok(FileText { name, text: text.into() })
+        Ok(FileText {
+            name,
+            text: text.into(),
+        })
     }
 
     #[cfg(test)]
     pub fn of(text: &str) -> FileText {
-        FileText { name: "map".into(), text: text.into() }
+        FileText {
+            name: "map".into(),
+            text: text.into(),
+        }
     }
 
     /// An error about the whole file.
@@ -46,17 +57,30 @@ impl FileText {
     }
 
     /// An error about a part of it.
-    pub fn error_at(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
+    pub fn error_at(
+        &self,
+        span: Range<usize>,
+        label: &str,
+        message: impl Into<String>,
+    ) -> InputError {
         InputError::new(&self.name, message).at(&self.text, span, label)
     }
 
     /// A JSON parser's error at its place.
     pub fn json_error(&self, error: &serde_json::Error) -> InputError {
-        let line_start: usize =
-            self.text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+        let line_start: usize = self
+            .text
+            .split_inclusive('\n')
+            .take(error.line().saturating_sub(1))
+            .map(str::len)
+            .sum();
         let at = (line_start + error.column().saturating_sub(1)).min(self.text.len());
         let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or(&message).to_string();
+        let message = message
+            .split(" at line ")
+            .next()
+            .unwrap_or(&message)
+            .to_string();
         self.error_at(at..at + 1, "here", format!("this is not JSON: {message}"))
     }
 }

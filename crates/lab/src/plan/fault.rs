@@ -33,7 +33,13 @@ impl FaultPlan {
             &FaultPlan::JammerAt { node, power, lasts } => {
                 let at = places.and_then(|places| places.get(node)).copied();
                 let place = at.map_or_else(|| Place::Over(vec![node]), Place::At);
-                Strike::Jammer(Jammer { place, power, channel: None, bursts: Bursts::Constant, lasts })
+                Strike::Jammer(Jammer {
+                    place,
+                    power,
+                    channel: None,
+                    bursts: Bursts::Constant,
+                    lasts,
+                })
             }
         }
     }
@@ -44,18 +50,34 @@ pub fn plan(
     ground: &Ground,
     check: &Check<'_>,
 ) -> Result<Vec<(Duration, FaultPlan)>, InputError> {
-    faults.iter().map(|fault| Ok((check.time(&fault.at)?, one(fault, ground.nodes(), check)?))).collect()
+    faults
+        .iter()
+        .map(|fault| Ok((check.time(&fault.at)?, one(fault, ground.nodes(), check)?)))
+        .collect()
 }
 
 fn one(fault: &Located<Fault>, nodes: usize, check: &Check<'_>) -> Result<FaultPlan, InputError> {
     let missing = |key: &str, example: &str| {
         let message = format!("this fault needs `{key}`");
-        check.at(&fault.kind, "this kind", message).help(format!("for example {key} = {example}"))
+        check
+            .at(&fault.kind, "this kind", message)
+            .help(format!("for example {key} = {example}"))
     };
-    let node = || check.node(fault.node.as_ref().ok_or_else(|| missing("node", "3"))?, nodes);
+    let node = || {
+        check.node(
+            fault.node.as_ref().ok_or_else(|| missing("node", "3"))?,
+            nodes,
+        )
+    };
     let link = || {
-        let link = fault.link.as_ref().ok_or_else(|| missing("link", "[3, 7]"))?;
-        Ok((check.node(&link.replaced(link[0]), nodes)?, check.node(&link.replaced(link[1]), nodes)?))
+        let link = fault
+            .link
+            .as_ref()
+            .ok_or_else(|| missing("link", "[3, 7]"))?;
+        Ok((
+            check.node(&link.replaced(link[0]), nodes)?,
+            check.node(&link.replaced(link[1]), nodes)?,
+        ))
     };
     refuse_unused(fault, check)?;
     let strike = match *fault.kind {
@@ -64,21 +86,48 @@ fn one(fault: &Located<Fault>, nodes: usize, check: &Check<'_>) -> Result<FaultP
         FaultKind::CutLink => link().map(|(a, b)| Strike::CutLink(a, b))?,
         FaultKind::RestoreLink => link().map(|(a, b)| Strike::RestoreLink(a, b))?,
         FaultKind::Drift => {
-            let drift = fault.drift.as_ref().ok_or_else(|| missing("drift", "\"40 ppm\""))?;
-            Strike::Drift { node: node()?, ppm: Ppm(drift.value()) }
+            let drift = fault
+                .drift
+                .as_ref()
+                .ok_or_else(|| missing("drift", "\"40 ppm\""))?;
+            Strike::Drift {
+                node: node()?,
+                ppm: Ppm(drift.value()),
+            }
         }
         FaultKind::Corrupt => {
-            let rate = fault.bit_error_rate.as_ref().ok_or_else(|| missing("bit_error_rate", "1e-5"))?;
+            let rate = fault
+                .bit_error_rate
+                .as_ref()
+                .ok_or_else(|| missing("bit_error_rate", "1e-5"))?;
             if !(0.0..=1.0).contains(&**rate) {
-                return Err(check.at(rate, "out of range", "a bit error rate lies between 0 and 1"));
+                return Err(check.at(
+                    rate,
+                    "out of range",
+                    "a bit error rate lies between 0 and 1",
+                ));
             }
-            Strike::CorruptBits { node: node()?, rate: **rate, detected: fault.detected.unwrap_or(false) }
+            Strike::CorruptBits {
+                node: node()?,
+                rate: **rate,
+                detected: fault.detected.unwrap_or(false),
+            }
         }
         FaultKind::Jammer => {
-            let power = fault.power.as_ref().ok_or_else(|| missing("power", "\"15 dBm\""))?;
-            let lasts = fault.lasts.as_ref().ok_or_else(|| missing("lasts", "\"10 s\""))?;
+            let power = fault
+                .power
+                .as_ref()
+                .ok_or_else(|| missing("power", "\"15 dBm\""))?;
+            let lasts = fault
+                .lasts
+                .as_ref()
+                .ok_or_else(|| missing("lasts", "\"10 s\""))?;
             let (power, lasts) = (Dbm(power.value()), check.time(lasts)?);
-            return Ok(FaultPlan::JammerAt { node: node()?, power, lasts });
+            return Ok(FaultPlan::JammerAt {
+                node: node()?,
+                power,
+                lasts,
+            });
         }
     };
     Ok(FaultPlan::Ready(strike))
@@ -92,16 +141,36 @@ fn refuse_unused(fault: &Fault, check: &Check<'_>) -> Result<(), InputError> {
     let given: [(&str, Option<Range<usize>>, bool); 6] = [
         ("node", fault.node.as_ref().map(Located::span), !of_link),
         ("link", fault.link.as_ref().map(Located::span), of_link),
-        ("drift", fault.drift.as_ref().map(Located::span), kind == Drift),
-        ("bit_error_rate", fault.bit_error_rate.as_ref().map(Located::span), kind == Corrupt),
-        ("power", fault.power.as_ref().map(Located::span), kind == Jammer),
-        ("lasts", fault.lasts.as_ref().map(Located::span), kind == Jammer),
+        (
+            "drift",
+            fault.drift.as_ref().map(Located::span),
+            kind == Drift,
+        ),
+        (
+            "bit_error_rate",
+            fault.bit_error_rate.as_ref().map(Located::span),
+            kind == Corrupt,
+        ),
+        (
+            "power",
+            fault.power.as_ref().map(Located::span),
+            kind == Jammer,
+        ),
+        (
+            "lasts",
+            fault.lasts.as_ref().map(Located::span),
+            kind == Jammer,
+        ),
     ];
-    let unused = given.into_iter().find_map(|(key, span, used)| Some((key, span.filter(|_| !used)?)));
+    let unused = given
+        .into_iter()
+        .find_map(|(key, span, used)| Some((key, span.filter(|_| !used)?)));
     match unused {
-        Some((key, span)) => {
-            Err(check.error(span, "no use here", format!("this kind of fault does not use `{key}`")))
-        }
+        Some((key, span)) => Err(check.error(
+            span,
+            "no use here",
+            format!("this kind of fault does not use `{key}`"),
+        )),
         None => Ok(()),
     }
 }

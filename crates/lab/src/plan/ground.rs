@@ -84,14 +84,23 @@ impl Ground {
     pub fn varies(&self) -> bool {
         matches!(
             self,
-            Ground::Generated { seed: None, rule: Placing::Random { .. } | Placing::Clustered { .. }, .. }
+            Ground::Generated {
+                seed: None,
+                rule: Placing::Random { .. } | Placing::Clustered { .. },
+                ..
+            }
         )
     }
 
     /// The seed of the network in a run of this seed: it decides places and shadowing.
     pub fn seed(&self, run: u64) -> Seed {
         match self {
-            Ground::Generated { seed: Some(seed), .. } | Ground::Positions { seed: Some(seed), .. } => Seed(*seed),
+            Ground::Generated {
+                seed: Some(seed), ..
+            }
+            | Ground::Positions {
+                seed: Some(seed), ..
+            } => Seed(*seed),
             _ => Seed(run),
         }
     }
@@ -113,16 +122,29 @@ impl Ground {
         profile: &Profile,
         (mode, octets): (Mode, usize),
     ) -> Option<Vec<Position>> {
-        let Ground::Generated { nodes, rule, connected: Some(prr), .. } = self else {
+        let Ground::Generated {
+            nodes,
+            rule,
+            connected: Some(prr),
+            ..
+        } = self
+        else {
             return self.positions(run);
         };
         let place = |seed| rule.place(*nodes, seed);
-        topology::until_connected(profile, (mode, octets, *prr), (self.seed(run), DRAWS), place)
+        topology::until_connected(
+            profile,
+            (mode, octets, *prr),
+            (self.seed(run), DRAWS),
+            place,
+        )
     }
 
     /// A digest of links that came from another file.
     pub fn digest(&self) -> Option<String> {
-        let Ground::Measured(matrix) = self else { return None };
+        let Ground::Measured(matrix) = self else {
+            return None;
+        };
         let mut hasher = blake3::Hasher::new();
         for ratio in matrix.prr.iter().flatten() {
             hasher.update(&ratio.to_le_bytes());
@@ -134,7 +156,9 @@ impl Ground {
 impl Placing {
     fn place(self, nodes: usize, seed: Seed) -> Vec<Position> {
         match self {
-            Placing::Random { area: [width, depth] } => topology::random(nodes, width, depth, seed),
+            Placing::Random {
+                area: [width, depth],
+            } => topology::random(nodes, width, depth, seed),
             Placing::Line { spacing } => topology::line(nodes, spacing),
             Placing::Grid { spacing } => {
                 let columns = (1..=nodes).find(|c| c * c >= nodes).unwrap_or(1);
@@ -142,9 +166,11 @@ impl Placing {
                 places.truncate(nodes);
                 places
             }
-            Placing::Clustered { area: [width, depth], clusters, spread } => {
-                topology::clustered(nodes, clusters, spread, width, depth, seed)
-            }
+            Placing::Clustered {
+                area: [width, depth],
+                clusters,
+                spread,
+            } => topology::clustered(nodes, clusters, spread, width, depth, seed),
         }
     }
 }
@@ -156,48 +182,90 @@ pub fn plan(network: &Located<Network>, check: &Check<'_>) -> Result<Ground, Inp
         ("links", network.links.as_ref().map(Located::span)),
         ("file", network.file.as_ref().map(Located::span)),
     ];
-    let mut ways = given.iter().filter_map(|(name, span)| Some((*name, span.clone()?)));
+    let mut ways = given
+        .iter()
+        .filter_map(|(name, span)| Some((*name, span.clone()?)));
     let Some((first, _)) = ways.next() else {
         let message = "this does not say where the nodes stand";
-        return Err(check.at(network, "this table", message)
+        return Err(check
+            .at(network, "this table", message)
             .help("give one of `generator`, `positions`, `links` and `file`"));
     };
     if let Some((second, span)) = ways.next() {
         let message = format!("`{second}` and `{first}` both say where the nodes stand");
-        return Err(check.error(span, "the second one", message).help("leave out one of them"));
+        return Err(check
+            .error(span, "the second one", message)
+            .help("leave out one of them"));
     }
     if let Some(generator) = &network.generator {
         return generated(network, **generator, check);
     }
     if let Some(positions) = &network.positions {
-        let places = positions.iter().map(|[x, y]| Position::new(x.value(), y.value())).collect();
-        return Ok(Ground::Positions { places, seed: network.seed });
+        let places = positions
+            .iter()
+            .map(|[x, y]| Position::new(x.value(), y.value()))
+            .collect();
+        return Ok(Ground::Positions {
+            places,
+            seed: network.seed,
+        });
     }
     measured(network, check)
 }
 
-fn generated(network: &Located<Network>, generator: Generator, check: &Check<'_>) -> Result<Ground, InputError> {
+fn generated(
+    network: &Located<Network>,
+    generator: Generator,
+    check: &Check<'_>,
+) -> Result<Ground, InputError> {
     let missing = |key: &str, example: &str| {
         let message = format!("this generator needs `{key}`");
-        check.at(network, "in this table", message).help(format!("for example {key} = {example}"))
+        check
+            .at(network, "in this table", message)
+            .help(format!("for example {key} = {example}"))
     };
-    let nodes = *network.nodes.as_deref().ok_or_else(|| missing("nodes", "50"))?;
+    let nodes = *network
+        .nodes
+        .as_deref()
+        .ok_or_else(|| missing("nodes", "50"))?;
     let area = || -> Result<[f64; 2], InputError> {
-        let area = network.area.as_ref().ok_or_else(|| missing("area", "[\"1000 m\", \"1000 m\"]"))?;
-        Ok([positive(&area.replaced(area[0]), check)?, positive(&area.replaced(area[1]), check)?])
+        let area = network
+            .area
+            .as_ref()
+            .ok_or_else(|| missing("area", "[\"1000 m\", \"1000 m\"]"))?;
+        Ok([
+            positive(&area.replaced(area[0]), check)?,
+            positive(&area.replaced(area[1]), check)?,
+        ])
     };
     let spacing = || {
-        let spacing = network.spacing.as_ref().ok_or_else(|| missing("spacing", "\"100 m\""))?;
+        let spacing = network
+            .spacing
+            .as_ref()
+            .ok_or_else(|| missing("spacing", "\"100 m\""))?;
         positive(spacing, check)
     };
     let rule = match generator {
         Generator::Random => Placing::Random { area: area()? },
-        Generator::Grid => Placing::Grid { spacing: spacing()? },
-        Generator::Line => Placing::Line { spacing: spacing()? },
+        Generator::Grid => Placing::Grid {
+            spacing: spacing()?,
+        },
+        Generator::Line => Placing::Line {
+            spacing: spacing()?,
+        },
         Generator::Clustered => Placing::Clustered {
             area: area()?,
-            clusters: *network.clusters.as_deref().ok_or_else(|| missing("clusters", "5"))?,
-            spread: positive(network.spread.as_ref().ok_or_else(|| missing("spread", "\"60 m\""))?, check)?,
+            clusters: *network
+                .clusters
+                .as_deref()
+                .ok_or_else(|| missing("clusters", "5"))?,
+            spread: positive(
+                network
+                    .spread
+                    .as_ref()
+                    .ok_or_else(|| missing("spread", "\"60 m\""))?,
+                check,
+            )?,
         },
     };
     if let Some(unused) = unused(network, generator) {
@@ -206,9 +274,18 @@ fn generated(network: &Located<Network>, generator: Generator, check: &Check<'_>
     }
     let connected = network.connected.as_ref();
     if let Some(share) = connected.filter(|share| !(0.0..=1.0).contains(&***share)) {
-        return Err(check.at(share, "out of range", "a delivery ratio lies between 0 and 1"));
+        return Err(check.at(
+            share,
+            "out of range",
+            "a delivery ratio lies between 0 and 1",
+        ));
     }
-    Ok(Ground::Generated { nodes, rule, seed: network.seed, connected: connected.map(|share| **share) })
+    Ok(Ground::Generated {
+        nodes,
+        rule,
+        seed: network.seed,
+        connected: connected.map(|share| **share),
+    })
 }
 
 /// A key that belongs to another generator.
@@ -228,7 +305,11 @@ fn positive(length: &Located<Length>, check: &Check<'_>) -> Result<f64, InputErr
     if length.value() > 0.0 {
         return Ok(length.value());
     }
-    Err(check.at(length, "not above zero", format!("{} is no distance between places", **length)))
+    Err(check.at(
+        length,
+        "not above zero",
+        format!("{} is no distance between places", **length),
+    ))
 }
 
 /// Links from the scenario, a matrix file, or an imported map.
@@ -238,33 +319,64 @@ fn measured(network: &Located<Network>, check: &Check<'_>) -> Result<Ground, Inp
             Links::Matrix(rows) => square(links, rows.clone(), check)?,
             Links::File(path) => {
                 let path = check.source.beside(path);
-                square(links, import::read_matrix(&path).map_err(|e| check.instead(links, e))?, check)?
+                square(
+                    links,
+                    import::read_matrix(&path).map_err(|e| check.instead(links, e))?,
+                    check,
+                )?
             }
         },
         (None, Some(file)) => {
             let path = check.source.beside(file);
             let map = import::read(&path, &network.select).map_err(|e| check.instead(file, e))?;
-            map.delivery.chunks(map.names.len().max(1)).map(<[f64]>::to_vec).collect()
+            map.delivery
+                .chunks(map.names.len().max(1))
+                .map(<[f64]>::to_vec)
+                .collect()
         }
         (None, None) => Vec::new(),
     };
-    let above = network.senses_above.as_ref().map_or(SENSES_ABOVE, |share| **share);
+    let above = network
+        .senses_above
+        .as_ref()
+        .map_or(SENSES_ABOVE, |share| **share);
     let senses = (0..rows.len())
-        .map(|i| (0..rows.len()).map(|j| i != j && rows[i][j] >= above).collect())
+        .map(|i| {
+            (0..rows.len())
+                .map(|j| i != j && rows[i][j] >= above)
+                .collect()
+        })
         .collect();
-    Ok(Ground::Measured(Matrix { prr: rows, senses, ..Matrix::default() }))
+    Ok(Ground::Measured(Matrix {
+        prr: rows,
+        senses,
+        ..Matrix::default()
+    }))
 }
 
-fn square(links: &Located<Links>, rows: Vec<Vec<f64>>, check: &Check<'_>) -> Result<Vec<Vec<f64>>, InputError> {
+fn square(
+    links: &Located<Links>,
+    rows: Vec<Vec<f64>>,
+    check: &Check<'_>,
+) -> Result<Vec<Vec<f64>>, InputError> {
     let nodes = rows.len();
     for (index, row) in rows.iter().enumerate() {
         if row.len() != nodes {
-            let message = format!("row {index} has {} ratios, but there are {nodes} rows", row.len());
-            return Err(check.at(links, "not square", message)
+            let message = format!(
+                "row {index} has {} ratios, but there are {nodes} rows",
+                row.len()
+            );
+            return Err(check
+                .at(links, "not square", message)
                 .help("one row for each sender, in it one ratio for each receiver"));
         }
-        if let Some((to, ratio)) = row.iter().enumerate().find(|(_, ratio)| !(0.0..=1.0).contains(*ratio)) {
-            let message = format!("the ratio from node {index} to node {to} is {ratio}, not from 0 to 1");
+        if let Some((to, ratio)) = row
+            .iter()
+            .enumerate()
+            .find(|(_, ratio)| !(0.0..=1.0).contains(*ratio))
+        {
+            let message =
+                format!("the ratio from node {index} to node {to} is {ratio}, not from 0 to 1");
             return Err(check.at(links, "out of range", message));
         }
     }
@@ -278,7 +390,7 @@ impl Check<'_> {
             return error;
         }
         let help = error.help.clone();
-        let mut here = self.at(value, "this file", error.message);
+        let mut here = self.at(value, "this file", error.message.clone());
         here.help = help;
         here
     }

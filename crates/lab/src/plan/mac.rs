@@ -23,20 +23,30 @@ pub fn config(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config,
     time(&mut config.slot, mac.slot);
     time(&mut config.sifs, mac.sifs);
     config.cw_min = mac.cw_min.as_ref().map_or(config.cw_min, |given| **given);
-    config.cw_max = mac.cw_max.as_ref().map_or(config.cw_max.max(config.cw_min), |given| **given);
+    config.cw_max = mac
+        .cw_max
+        .as_ref()
+        .map_or(config.cw_max.max(config.cw_min), |given| **given);
     if let Some(most) = mac.cw_max.as_ref().filter(|most| ***most < config.cw_min) {
-        let message = format!("the largest contention window {} is below the smallest, {}", **most, config.cw_min);
+        let message = format!(
+            "the largest contention window {} is below the smallest, {}",
+            **most, config.cw_min
+        );
         return Err(check.at(most, "too small", message));
     }
     config.retry_short = mac.retry_short.unwrap_or(config.retry_short);
     config.retry_long = mac.retry_long.unwrap_or(config.retry_long);
-    config.rts_threshold = mac.rts_threshold.map_or(config.rts_threshold, |size| size.value() as usize);
+    config.rts_threshold = mac
+        .rts_threshold
+        .map_or(config.rts_threshold, |size| size.value() as usize);
     config.eifs = mac.eifs.unwrap_or(config.eifs);
     config.difs_backoff = mac.difs_backoff.unwrap_or(config.difs_backoff);
     if let Some(rate) = &mac.control_rate {
         let found = radio::rate_of(rate.value()).ok_or_else(|| {
             let message = format!("802.11b has no rate of {}", **rate);
-            check.at(rate, "no such rate", message).help("one of 1, 2, 5.5 and 11 Mbit/s")
+            check
+                .at(rate, "no such rate", message)
+                .help("one of 1, 2, 5.5 and 11 Mbit/s")
         })?;
         config.control = Mode::long(found);
     }

@@ -103,14 +103,25 @@ impl Plan {
 
     /// Checks a scenario that is not in a file.
     pub fn of(scenario: Scenario) -> Result<Plan, InputError> {
-        Plan::new(scenario, Source::new("scenario", "", &[]), &Changes::default())
+        Plan::new(
+            scenario,
+            Source::new("scenario", "", &[]),
+            &Changes::default(),
+        )
     }
 
     /// Checks a scenario; `source` is what errors point into.
-    pub fn new(mut scenario: Scenario, source: Source, changes: &Changes<'_>) -> Result<Plan, InputError> {
+    pub fn new(
+        mut scenario: Scenario,
+        source: Source,
+        changes: &Changes<'_>,
+    ) -> Result<Plan, InputError> {
         let check = Check { source: &source };
         change(&mut scenario, changes);
-        let title = scenario.title.clone().unwrap_or_else(|| source.name().to_string());
+        let title = scenario
+            .title
+            .clone()
+            .unwrap_or_else(|| source.name().to_string());
         let profile = radio::profile(&scenario.radio, &check)?;
         let mode = radio::mode(&scenario.radio, &check)?;
         let mac = mac::config(&scenario.mac, mode, &check)?;
@@ -120,7 +131,12 @@ impl Plan {
         let transfers = stage::transfers(&scenario, ground.nodes(), &check)?;
         let faults = fault::plan(&scenario.fault, &ground, &check)?;
         let seeds = seeds(&scenario, &check)?;
-        let limit = scenario.run.limit.as_ref().map(|limit| check.time(limit)).transpose()?;
+        let limit = scenario
+            .run
+            .limit
+            .as_ref()
+            .map(|limit| check.time(limit))
+            .transpose()?;
         let canonical = canonical(&scenario, &ground);
         Ok(Plan {
             title,
@@ -172,8 +188,18 @@ fn seeds(scenario: &Scenario, check: &Check<'_>) -> Result<Vec<u64>, InputError>
     let first = run.seed.as_ref().map_or(1, |seed| **seed);
     match (&run.seeds, &run.repeat) {
         (Some(seeds), repeat) => {
-            if let Some(other) = run.seed.as_ref().map(Located::span).or(repeat.as_ref().map(Located::span)) {
-                return Err(check.error(other, "and this", "`seeds` stands for `seed` and `repeat` together")
+            if let Some(other) = run
+                .seed
+                .as_ref()
+                .map(Located::span)
+                .or(repeat.as_ref().map(Located::span))
+            {
+                return Err(check
+                    .error(
+                        other,
+                        "and this",
+                        "`seeds` stands for `seed` and `repeat` together",
+                    )
                     .help("leave out one or the other"));
             }
             if seeds.is_empty() {
@@ -224,7 +250,8 @@ impl Check<'_> {
     fn node_count(&self, scenario: &Scenario, nodes: usize) -> Result<(), InputError> {
         let most = chappe_pacifier::NODES_MAX;
         if nodes > most {
-            let message = format!("Pacifier names nodes by one octet: {nodes} nodes, at most {most}");
+            let message =
+                format!("Pacifier names nodes by one octet: {nodes} nodes, at most {most}");
             return Err(self.at(&scenario.network, "this network", message));
         }
         if nodes < 2 {
@@ -236,5 +263,8 @@ impl Check<'_> {
 }
 
 fn numbered(nodes: usize) -> String {
-    format!("the {nodes} nodes are numbered from 0 to {}", nodes.saturating_sub(1))
+    format!(
+        "the {nodes} nodes are numbered from 0 to {}",
+        nodes.saturating_sub(1)
+    )
 }

@@ -57,16 +57,28 @@ pub fn plan(
     check: &Check<'_>,
 ) -> Result<ProtocolPlan, InputError> {
     let mut plan = ProtocolPlan::paper(*protocol.variant);
-    let misplaced = |given: Option<std::ops::Range<usize>>, what: &str, owner: Variant| match given {
+    let misplaced = |given: Option<std::ops::Range<usize>>, what: &str, owner: Variant| match given
+    {
         Some(span) if plan.variant != owner => {
-            let message = format!("`{what}` means nothing for the variant {}", plan.variant.name());
+            let message = format!(
+                "`{what}` means nothing for the variant {}",
+                plan.variant.name()
+            );
             let help = format!("it belongs to variant = \"{}\"", owner.name());
             Err(check.error(span, "no use here", message).help(help))
         }
         _ => Ok(()),
     };
-    misplaced(protocol.knob.as_ref().map(Located::span), "knob", Variant::Paper)?;
-    misplaced(protocol.prune.as_ref().map(Located::span), "prune", Variant::More)?;
+    misplaced(
+        protocol.knob.as_ref().map(Located::span),
+        "knob",
+        Variant::Paper,
+    )?;
+    misplaced(
+        protocol.prune.as_ref().map(Located::span),
+        "prune",
+        Variant::More,
+    )?;
     if let Some(knob) = &protocol.knob {
         plan.config.variant = pacifier::Variant::Pacifier { knob: **knob };
     }
@@ -75,9 +87,14 @@ pub fn plan(
         plan.tuned = false;
     }
     plan.config.mode = mode;
-    plan.config.k = protocol.batch.as_ref().map_or(plan.config.k, |batch| **batch);
-    plan.config.payload =
-        protocol.payload.as_ref().map_or(plan.config.payload, |size| size.value() as usize);
+    plan.config.k = protocol
+        .batch
+        .as_ref()
+        .map_or(plan.config.k, |batch| **batch);
+    plan.config.payload = protocol
+        .payload
+        .as_ref()
+        .map_or(plan.config.payload, |size| size.value() as usize);
     if let Some(frames) = protocol.ack_overheard_next_hop {
         plan.config.ack_overheard_next_hop = frames;
     }
@@ -88,11 +105,16 @@ pub fn plan(
     if let Some(probing) = &protocol.probing {
         plan.probing = check.time(probing)?;
         if plan.probing < Duration::from_secs(1) {
-            return Err(check.at(probing, "too short", "a node probes once a second").help("at least \"1 s\""));
+            return Err(check
+                .at(probing, "too short", "a node probes once a second")
+                .help("at least \"1 s\""));
         }
     }
     plan.config.frame_max = mac.caps().frame_max;
-    let checked = plan.config.check().and_then(|()| plan.config.check_link(&mac.caps()));
+    let checked = plan
+        .config
+        .check()
+        .and_then(|()| plan.config.check_link(&mac.caps()));
     checked.map_err(|error| invalid(protocol, &error, check))?;
     Ok(plan)
 }
@@ -106,5 +128,9 @@ fn invalid(protocol: &Located<Protocol>, error: &ConfigError, check: &Check<'_>)
         ConfigError::Share { .. } => protocol.prune.as_ref().map(Located::span),
         _ => None,
     };
-    check.error(span.unwrap_or(protocol.span()), "not possible", error.to_string())
+    check.error(
+        span.unwrap_or(protocol.span()),
+        "not possible",
+        error.to_string(),
+    )
 }

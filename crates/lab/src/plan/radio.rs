@@ -13,15 +13,23 @@ pub fn mode(radio: &Radio, check: &Check<'_>) -> Result<Mode, InputError> {
         None => Rate::Dsss2,
         Some(wanted) => rate_of(wanted.value()).ok_or_else(|| {
             let message = format!("802.11b has no rate of {}", **wanted);
-            check.at(wanted, "no such rate", message).help("one of 1, 2, 5.5 and 11 Mbit/s")
+            check
+                .at(wanted, "no such rate", message)
+                .help("one of 1, 2, 5.5 and 11 Mbit/s")
         })?,
     };
     let short = radio.preamble == Some(PreambleName::Short);
-    let mode = if short { Mode::short(rate) } else { Mode::long(rate) };
+    let mode = if short {
+        Mode::short(rate)
+    } else {
+        Mode::long(rate)
+    };
     match &radio.rate {
         Some(given) if short && mode.preamble == Preamble::Long => {
             let message = "1 Mbit/s has no short preamble";
-            Err(check.at(given, "this rate", message).help("IEEE 802.11-2020, 16.2.2.3"))
+            Err(check
+                .at(given, "this rate", message)
+                .help("IEEE 802.11-2020, 16.2.2.3"))
         }
         _ => Ok(mode),
     }
@@ -29,7 +37,9 @@ pub fn mode(radio: &Radio, check: &Check<'_>) -> Result<Mode, InputError> {
 
 /// The rate of 802.11b with so many bits per second.
 pub fn rate_of(bits_per_second: f64) -> Option<Rate> {
-    Rate::DOT11B.into_iter().find(|rate| rate.bitrate().0 as f64 == bits_per_second)
+    Rate::DOT11B
+        .into_iter()
+        .find(|rate| rate.bitrate().0 as f64 == bits_per_second)
 }
 
 /// The physics.
@@ -42,14 +52,19 @@ pub fn profile(radio: &Radio, check: &Check<'_>) -> Result<Profile, InputError> 
     if let Some(power) = &radio.tx_power_max {
         profile.power_max = Dbm(power.value());
         if profile.power_max < profile.power {
-            let message = format!("the highest power {} is below the usual one, {}", **power, profile.power);
+            let message = format!(
+                "the highest power {} is below the usual one, {}",
+                **power, profile.power
+            );
             return Err(check.at(power, "too low", message));
         }
     }
     if let Some(channel) = &radio.channel {
         if !(1..=14).contains(&**channel) {
             let message = format!("802.11b has no channel {}", **channel);
-            return Err(check.at(channel, "no such channel", message).help("1 to 14"));
+            return Err(check
+                .at(channel, "no such channel", message)
+                .help("1 to 14"));
         }
         profile.channel = Channel(**channel);
     }
@@ -94,11 +109,17 @@ fn path_loss(radio: &Radio, profile: &mut Profile) {
             hertz = h;
             PathLossName::Friis
         }
-        PathLoss::TwoRayGround { hertz: h, height: up } => {
+        PathLoss::TwoRayGround {
+            hertz: h,
+            height: up,
+        } => {
             (hertz, height) = (h, up);
             PathLossName::TwoRay
         }
-        PathLoss::LogDistance { exponent: e, reference: r } => {
+        PathLoss::LogDistance {
+            exponent: e,
+            reference: r,
+        } => {
             (exponent, reference) = (e, r);
             PathLossName::LogDistance
         }
@@ -106,11 +127,16 @@ fn path_loss(radio: &Radio, profile: &mut Profile) {
     hertz = radio.frequency.map_or(hertz, |given| given.value());
     height = radio.antenna_height.map_or(height, |given| given.value());
     exponent = radio.exponent.unwrap_or(exponent);
-    reference = radio.reference_loss.map_or(reference, |given| Db(given.value()));
+    reference = radio
+        .reference_loss
+        .map_or(reference, |given| Db(given.value()));
     profile.path_loss = match radio.path_loss.unwrap_or(own) {
         PathLossName::Friis => PathLoss::Friis { hertz },
         PathLossName::TwoRay => PathLoss::TwoRayGround { hertz, height },
-        PathLossName::LogDistance => PathLoss::LogDistance { exponent, reference },
+        PathLossName::LogDistance => PathLoss::LogDistance {
+            exponent,
+            reference,
+        },
     };
 }
 
@@ -120,7 +146,9 @@ fn fading(radio: &Radio, profile: &mut Profile) {
             FadingName::None => Fading::None,
             FadingName::Rayleigh => Fading::Rayleigh,
             // 6 dB: a direct path that is there, but not alone.
-            FadingName::Rician => Fading::Rician { k: Db(6.0).to_linear() },
+            FadingName::Rician => Fading::Rician {
+                k: Db(6.0).to_linear(),
+            },
             FadingName::Glomosim => Fading::GlomosimRayleigh,
         };
     }
@@ -135,9 +163,13 @@ fn fading(radio: &Radio, profile: &mut Profile) {
 fn receiver(radio: &Radio, profile: &mut Profile) {
     let own = profile.capture;
     let margin = radio.capture_margin.map(|margin| Db(margin.value()));
-    let margin = margin.or(own.map(|capture| capture.margin)).unwrap_or(Db(5.0));
+    let margin = margin
+        .or(own.map(|capture| capture.margin))
+        .unwrap_or(Db(5.0));
     let own_window = own.map_or(Window::Preamble, |capture| capture.window);
-    let first = radio.capture_window.map(|window| Window::First(Duration::from_secs_f64(window.value())));
+    let first = radio
+        .capture_window
+        .map(|window| Window::First(Duration::from_secs_f64(window.value())));
     let window = match radio.capture {
         None => first.unwrap_or(own_window),
         Some(CaptureName::Frame) => Window::Frame,
@@ -153,11 +185,15 @@ fn receiver(radio: &Radio, profile: &mut Profile) {
         Rule::SnrThreshold(ratio) | Rule::Pairwise(ratio) => ratio,
         Rule::ErrorCurves | Rule::Overlap => Db(10.0),
     };
-    let ratio = radio.reception_ratio.map_or(own_ratio, |ratio| Db(ratio.value()));
+    let ratio = radio
+        .reception_ratio
+        .map_or(own_ratio, |ratio| Db(ratio.value()));
     profile.rule = match (radio.reception, profile.rule) {
         (Some(ReceptionName::ErrorCurves), _) | (None, Rule::ErrorCurves) => Rule::ErrorCurves,
         (Some(ReceptionName::Overlap), _) | (None, Rule::Overlap) => Rule::Overlap,
-        (Some(ReceptionName::SnrThreshold), _) | (None, Rule::SnrThreshold(_)) => Rule::SnrThreshold(ratio),
+        (Some(ReceptionName::SnrThreshold), _) | (None, Rule::SnrThreshold(_)) => {
+            Rule::SnrThreshold(ratio)
+        }
         (Some(ReceptionName::Pairwise), _) | (None, Rule::Pairwise(_)) => Rule::Pairwise(ratio),
     };
     if let Some(turnaround) = radio.turnaround {

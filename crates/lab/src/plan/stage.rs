@@ -55,7 +55,9 @@ impl Payload {
             Payload::File { bytes, .. } => bytes.clone(),
             Payload::Random(octets) => {
                 let mut bytes = vec![0; *octets];
-                Seed(seed).stream(Purpose::Traffic(transfer as u32)).fill(&mut bytes);
+                Seed(seed)
+                    .stream(Purpose::Traffic(transfer as u32))
+                    .fill(&mut bytes);
                 bytes.into()
             }
         }
@@ -92,13 +94,19 @@ impl Plan {
     /// The network and the transfers of one seed. Fails if a receiver cannot be reached at all.
     pub fn stage(&self, seed: u64) -> Result<Stage, InputError> {
         let nodes = self.ground.nodes();
-        let check = Check { source: &self.source };
+        let check = Check {
+            source: &self.source,
+        };
         let medium = self.medium(seed, &check)?;
         let delivery = delivery(&medium, self);
         let mut transfers: Vec<TransferStage> = Vec::new();
         for (index, transfer) in self.transfers.iter().enumerate() {
             let mut draw = Seed(seed).child(1 + index as u64).stream(Purpose::Topology);
-            let taken = |node: usize| transfers.iter().any(|t| t.source == node || t.receivers.contains(&node));
+            let taken = |node: usize| {
+                transfers
+                    .iter()
+                    .any(|t| t.source == node || t.receivers.contains(&node))
+            };
             let source = match transfer.from {
                 Some(node) => node,
                 None => draw_one(&mut draw, (0..nodes).filter(|&n| !taken(n))).unwrap_or(0),
@@ -113,8 +121,9 @@ impl Plan {
                 }
                 Receivers::Count(count) => {
                     let reached = reached(&delivery, nodes, source, DRAWN_PRR);
-                    let mut others: Vec<usize> =
-                        (0..nodes).filter(|&n| n != source && reached[n] && !taken(n)).collect();
+                    let mut others: Vec<usize> = (0..nodes)
+                        .filter(|&n| n != source && reached[n] && !taken(n))
+                        .collect();
                     draw.shuffle(&mut others);
                     if others.len() < *count {
                         return Err(self.too_few(transfer, source, others.len(), seed, &check));
@@ -125,9 +134,19 @@ impl Plan {
                 }
             };
             let object = transfer.payload.bytes(seed, index);
-            transfers.push(TransferStage { name: transfer.name.clone(), source, receivers, object });
+            transfers.push(TransferStage {
+                name: transfer.name.clone(),
+                source,
+                receivers,
+                object,
+            });
         }
-        Ok(Stage { seed, medium, delivery, transfers })
+        Ok(Stage {
+            seed,
+            medium,
+            delivery,
+            transfers,
+        })
     }
 
     fn medium(&self, seed: u64, check: &Check<'_>) -> Result<Medium, InputError> {
@@ -138,8 +157,9 @@ impl Plan {
             (_, Some(places)) => Medium::geometric(&places, &self.profile, self.ground.seed(seed)),
             (_, None) => {
                 let message = format!("with seed {seed} no draw of places is connected");
-                return Err(check.error(0..0, "", message)
-                    .help("ask for more nodes, a smaller area, or a lower ratio in network.connected"));
+                return Err(check.error(0..0, "", message).help(
+                    "ask for more nodes, a smaller area, or a lower ratio in network.connected",
+                ));
             }
         };
         made.map_err(|error| check.error(0..0, "", error.to_string()))
@@ -155,11 +175,16 @@ impl Plan {
     ) -> InputError {
         let share = REACHABLE_PRR * 100.0;
         let message = format!("no path leads from node {source} to receiver {lost}");
-        let mut help = format!("no chain of links with a delivery ratio of {share} % or more connects them");
+        let mut help =
+            format!("no chain of links with a delivery ratio of {share} % or more connects them");
         if self.ground.varies() {
-            help += &format!(" with seed {seed}; set network.seed, move nodes closer, or draw receivers by count");
+            help += &format!(
+                " with seed {seed}; set network.seed, move nodes closer, or draw receivers by count"
+            );
         }
-        check.error(transfer.span.clone(), "this receiver", message).help(help)
+        check
+            .error(transfer.span.clone(), "this receiver", message)
+            .help(help)
     }
 
     fn too_few(
@@ -170,11 +195,14 @@ impl Plan {
         seed: u64,
         check: &Check<'_>,
     ) -> InputError {
-        let message = format!("with seed {seed} node {source} reaches only {found} nodes that can be drawn");
+        let message =
+            format!("with seed {seed} node {source} reaches only {found} nodes that can be drawn");
         let share = DRAWN_PRR * 100.0;
         check
             .error(transfer.span.clone(), "too many", message)
-            .help(format!("ask for fewer receivers, or move nodes closer: links count from {share} %"))
+            .help(format!(
+                "ask for fewer receivers, or move nodes closer: links count from {share} %"
+            ))
     }
 }
 
@@ -213,11 +241,16 @@ fn reached(delivery: &[f64], nodes: usize, source: usize, prr: f64) -> Vec<bool>
 }
 
 /// Checks `[[transfer]]` and reads the files to carry.
-pub fn transfers(scenario: &Scenario, nodes: usize, check: &Check<'_>) -> Result<Vec<TransferPlan>, InputError> {
+pub fn transfers(
+    scenario: &Scenario,
+    nodes: usize,
+    check: &Check<'_>,
+) -> Result<Vec<TransferPlan>, InputError> {
     if scenario.transfer.is_empty() {
         let message = "there is nothing to carry: the scenario has no [[transfer]]";
         let end = check.source.text().trim_end().len();
-        return Err(check.error(end..end, "add a [[transfer]] here", message)
+        return Err(check
+            .error(end..end, "add a [[transfer]] here", message)
             .help("[[transfer]] with source, receivers, and bytes or object"));
     }
     let mut plans: Vec<TransferPlan> = Vec::new();
@@ -232,8 +265,13 @@ pub fn transfers(scenario: &Scenario, nodes: usize, check: &Check<'_>) -> Result
             both || shared
         });
         if clash {
-            let message = "a node is the source of one transfer and the receiver of one transfer at most";
-            return Err(check.at(&transfer.receivers, "takes part in another one already", message));
+            let message =
+                "a node is the source of one transfer and the receiver of one transfer at most";
+            return Err(check.at(
+                &transfer.receivers,
+                "takes part in another one already",
+                message,
+            ));
         }
         plans.push(plan);
     }
@@ -246,24 +284,33 @@ fn one(
     nodes: usize,
     check: &Check<'_>,
 ) -> Result<TransferPlan, InputError> {
-    let from = transfer.source.as_ref().map(|source| check.node(source, nodes)).transpose()?;
+    let from = transfer
+        .source
+        .as_ref()
+        .map(|source| check.node(source, nodes))
+        .transpose()?;
     receivers(transfer, from, nodes, check)?;
     let payload = match (&transfer.object, &transfer.bytes) {
         (Some(object), None) => file(object, check)?,
         (None, Some(bytes)) => {
             if !(1.0..=OBJECT_MAX).contains(&bytes.value()) {
                 let message = format!("an object of {} cannot be carried", **bytes);
-                return Err(check.at(bytes, "out of range", message).help("from 1 B to 2 GB"));
+                return Err(check
+                    .at(bytes, "out of range", message)
+                    .help("from 1 B to 2 GB"));
             }
             Payload::Random(bytes.value() as usize)
         }
         (Some(_), Some(bytes)) => {
             let message = "`bytes` and `object` both say what is carried";
-            return Err(check.at(bytes, "one too many", message).help("leave out one of them"));
+            return Err(check
+                .at(bytes, "one too many", message)
+                .help("leave out one of them"));
         }
         (None, None) => {
             let message = "this transfer does not say what is carried";
-            return Err(check.at(transfer, "in this table", message)
+            return Err(check
+                .at(transfer, "in this table", message)
                 .help("for example bytes = \"12 MB\", or object = \"file\""));
         }
     };
@@ -285,26 +332,35 @@ fn receivers(
     let at = |label: &str, message: String| check.at(&transfer.receivers, label, message);
     match &*transfer.receivers {
         Receivers::Count(0) => Err(at("nobody", "somebody must receive".into())),
-        Receivers::Count(count) if *count >= nodes => {
-            Err(at("too many", format!("{count} receivers in a network of {nodes} nodes")))
-        }
+        Receivers::Count(count) if *count >= nodes => Err(at(
+            "too many",
+            format!("{count} receivers in a network of {nodes} nodes"),
+        )),
         Receivers::Count(_) => Ok(()),
-        Receivers::Nodes(list) if list.is_empty() => Err(at("nobody", "somebody must receive".into())),
+        Receivers::Nodes(list) if list.is_empty() => {
+            Err(at("nobody", "somebody must receive".into()))
+        }
         Receivers::Nodes(list) => {
             for (index, &node) in list.iter().enumerate() {
                 if node >= nodes {
-                    return Err(at("no such node", format!("there is no node {node}")).help(numbered(nodes)));
+                    return Err(at("no such node", format!("there is no node {node}"))
+                        .help(numbered(nodes)));
                 }
                 if Some(node) == from {
-                    return Err(at("the source itself", format!("node {node} is the source; it has the object")));
+                    return Err(at(
+                        "the source itself",
+                        format!("node {node} is the source; it has the object"),
+                    ));
                 }
                 if list[..index].contains(&node) {
                     return Err(at("twice", format!("receiver {node} stands here twice")));
                 }
             }
             if from.is_none() {
-                return Err(at("these nodes", "named receivers need a named source".into())
-                    .help("add source = 0, or give the number of receivers to draw"));
+                return Err(
+                    at("these nodes", "named receivers need a named source".into())
+                        .help("add source = 0, or give the number of receivers to draw"),
+                );
             }
             Ok(())
         }
@@ -313,16 +369,34 @@ fn receivers(
 
 fn file(object: &Located<PathBuf>, check: &Check<'_>) -> Result<Payload, InputError> {
     // A path from the command line counts from where the command runs.
-    let path = if object.span().is_empty() { (**object).clone() } else { check.source.beside(object) };
+    let path = if object.span().is_empty() {
+        (**object).clone()
+    } else {
+        check.source.beside(object)
+    };
     let bytes = std::fs::read(&path).map_err(|error| {
         let error = InputError::unreadable(&path, &error);
-        if object.span().is_empty() { error } else { check.instead(object, error) }
+        if object.span().is_empty() {
+            error
+        } else {
+            check.instead(object, error)
+        }
     })?;
     if bytes.is_empty() || bytes.len() as f64 > OBJECT_MAX {
         let name = path.display().to_string();
-        let message = format!("{name} has {} octets; 1 to {OBJECT_MAX:.0} can be carried", bytes.len());
+        let message = format!(
+            "{name} has {} octets; 1 to {OBJECT_MAX:.0} can be carried",
+            bytes.len()
+        );
         let error = InputError::new(name, message);
-        return Err(if object.span().is_empty() { error } else { check.instead(object, error) });
+        return Err(if object.span().is_empty() {
+            error
+        } else {
+            check.instead(object, error)
+        });
     }
-    Ok(Payload::File { path, bytes: bytes.into() })
+    Ok(Payload::File {
+        path,
+        bytes: bytes.into(),
+    })
 }

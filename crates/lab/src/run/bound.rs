@@ -1,18 +1,20 @@
 //! What a stage could carry at best.
 
-use chappe_bound::{Medium as Region, Network, Options, mean_bound_cheap, multicast, single_receivers};
+use chappe_bound::{
+    Medium as Region, Network, Options, mean_bound_cheap, multicast, single_receivers,
+};
 use chappe_core::Duration;
 
 use super::RunError;
 use crate::plan::{Plan, Stage, TransferStage};
 use crate::results::{Bound, Flow};
 
-/// Two nodes keep their transmissions apart, for the bound, if each senses more than this share of the other's:
-/// with fading, a pair that sometimes does not sense each other must not count, or the bound would be too low.
+/// Where fades outlast a frame, two nodes keep their transmissions apart, for the bound, if each senses more than
+/// this share of the other's.
 const SENSES: f64 = 0.99;
 
 /// Its name in results.
-pub(super) const NAME: &str = "multicast LP, carrier sense";
+pub(super) const NAME: &str = "multicast LP, carrier sense and one radio";
 
 /// How close the computed bound must come to the true optimum; what is returned is proven in any case.
 const GAP: f64 = 5e-3;
@@ -39,10 +41,19 @@ pub struct StageBound {
 
 impl StageBound {
     /// Computes the bounds of a transfer on its stage.
-    pub fn of(plan: &Plan, stage: &Stage, transfer: &TransferStage, depth: Depth) -> Result<StageBound, RunError> {
+    pub fn of(
+        plan: &Plan,
+        stage: &Stage,
+        transfer: &TransferStage,
+        depth: Depth,
+    ) -> Result<StageBound, RunError> {
         let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
         let network = network(plan, stage).map_err(failed)?;
-        let options = Options { medium: Region::CarrierSense, gap: GAP, ..Options::default() };
+        let options = Options {
+            medium: Region::CarrierSenseOneRadio,
+            gap: GAP,
+            ..Options::default()
+        };
         let (from, to) = (transfer.source, &transfer.receivers);
         let worst = multicast(&network, from, to, &options).map_err(failed)?;
         let singles = match depth {
@@ -59,9 +70,20 @@ impl StageBound {
 
     /// The bound as it stands in results, beside what was reached.
     pub fn report(&self, flows: &[&Flow]) -> Bound {
-        let worst = flows.iter().map(|flow| flow.goodput_bps).fold(f64::INFINITY, f64::min);
-        let fraction = if self.worst_bps > 0.0 { worst.min(f64::MAX) / self.worst_bps } else { 0.0 };
-        Bound { name: NAME.into(), goodput_bps: self.worst_bps, fraction }
+        let worst = flows
+            .iter()
+            .map(|flow| flow.goodput_bps)
+            .fold(f64::INFINITY, f64::min);
+        let fraction = if self.worst_bps > 0.0 {
+            worst.min(f64::MAX) / self.worst_bps
+        } else {
+            0.0
+        };
+        Bound {
+            name: NAME.into(),
+            goodput_bps: self.worst_bps,
+            fraction,
+        }
     }
 
     /// A sentence if a receiver got more than the network could carry, which no run may.
@@ -76,34 +98,40 @@ impl StageBound {
         };
         let said = |flow: &Flow, bound: f64| {
             let (sink, got) = (flow.sink, flow.goodput_bps);
-            format!("receiver {sink} got {got:.0} bit/s, but this network can carry at most {bound:.0} bit/s to it")
+            format!(
+                "receiver {sink} got {got:.0} bit/s, but this network can carry at most {bound:.0} bit/s to it"
+            )
         };
-        let slowest = flows.iter().min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps));
+        let slowest = flows
+            .iter()
+            .min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps));
         let slowest = slowest.map(|flow| (*flow, self.worst_bps));
         let singles = flows.iter().copied().zip(self.single_bps.iter().copied());
         let mut all = slowest.into_iter().chain(singles);
-        all.find(|(flow, bound)| lucky(flow, *bound)).map(|(flow, bound)| said(flow, bound))
+        all.find(|(flow, bound)| lucky(flow, *bound))
+            .map(|(flow, bound)| said(flow, bound))
     }
 }
 
-/// The stage as plain numbers: true delivery ratios, least airtimes, and who always senses whom.
+/// The stage as plain numbers: true delivery ratios, least airtimes, and how often who senses whom.
 fn network(plan: &Plan, stage: &Stage) -> Result<Network, chappe_bound::Error> {
     let nodes = stage.medium.nodes();
-    let mut senses = vec![false; nodes * nodes];
-    for a in 0..nodes {
-        for b in a + 1..nodes {
-            let both = stage.medium.sense_probability(a, b).min(stage.medium.sense_probability(b, a));
-            senses[a * nodes + b] = both > SENSES;
-            senses[b * nodes + a] = both > SENSES;
-        }
-    }
-    // The least that stands between two frames: preamble, bits, and DIFS without any back-off.
+    let airtime: Duration = plan.mode.airtime(plan.protocol.frame_octets());
+    // The bound takes each frame's fade as new. If it is not, one that always senses can still be told from one that
+    // may not.
+    let lasting = stage.medium.profile().coherence > airtime;
+    let sensing = (0..nodes * nodes).map(|pair| (pair / nodes, pair % nodes)).map(|(a, b)| {
+        let there = stage.medium.sense_probability(a, b);
+        let both = there.min(stage.medium.sense_probability(b, a));
+        if !lasting { there } else { f64::from(u8::from(both > SENSES)) }
+    });
+    // The least that stands between two frames: DIFS without any back-off.
     let difs = plan.mac.sifs + plan.mac.slot * 2;
-    let airtime: Duration = plan.mode.airtime(plan.protocol.frame_octets()) + difs;
     Network::new(
         stage.delivery.clone(),
         vec![airtime.as_secs_f64(); nodes],
         plan.protocol.config.payload as u32,
-        &senses,
-    )
+        sensing.collect(),
+    )?
+    .with_gap(difs.as_secs_f64())
 }

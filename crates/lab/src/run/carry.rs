@@ -52,7 +52,11 @@ pub fn carry(attempt: Attempt<'_>, meter: &Meter) -> Result<Outcome, RunError> {
         return Ok(recorded(attempt, Arrivals::new(nodes), meter)?.0);
     };
     let unwritable = |error| RunError::Write(format!("cannot write {}: {error}", path.display()));
-    let (outcome, film) = recorded(attempt, Filmed::create(path, nodes).map_err(unwritable)?, meter)?;
+    let (outcome, film) = recorded(
+        attempt,
+        Filmed::create(path, nodes).map_err(unwritable)?,
+        meter,
+    )?;
     film.finish().map_err(unwritable)?;
     Ok(outcome)
 }
@@ -100,18 +104,28 @@ fn launch<R: Recorder>(
         transfers: prepared.stage.transfers.clone(),
     };
     let nodes = prepared.stage.medium.nodes();
-    let stations = (0..nodes).map(|node| factory.station(node, 0)).collect::<Result<Vec<_>, _>>()?;
+    let stations = (0..nodes)
+        .map(|node| factory.station(node, 0))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut world = World::new(prepared.stage.medium.clone());
     let places = prepared.stage.medium.positions();
     let places = (!places.is_empty()).then_some(places);
     let faults = plan.faults.iter();
-    world.faults =
-        faults.map(|(at, fault)| (AirTime::ZERO + *at, fault.strike(places))).collect();
-    let mut simulator = Simulator::new(world, stations, factory.seed, recorder).map_err(|e| defect(&e))?;
-    let mut crew = Crew { config, unreachable: Vec::new(), forwarders: 0, notes: Vec::new() };
+    world.faults = faults
+        .map(|(at, fault)| (AirTime::ZERO + *at, fault.strike(places)))
+        .collect();
+    let mut simulator =
+        Simulator::new(world, stations, factory.seed, recorder).map_err(|e| defect(&e))?;
+    let mut crew = Crew {
+        config,
+        unreachable: Vec::new(),
+        forwarders: 0,
+        notes: Vec::new(),
+    };
     for (index, transfer) in prepared.stage.transfers.iter().enumerate() {
-        let offered = simulator
-            .with_node(transfer.source, |station, _| factory.offer(station, transfer))?;
+        let offered = simulator.with_node(transfer.source, |station, _| {
+            factory.offer(station, transfer)
+        })?;
         crew.forwarders += offered.forwarders;
         for lost in offered.unreachable {
             crew.unreachable.push((index, usize::from(lost)));
@@ -127,7 +141,11 @@ fn launch<R: Recorder>(
             ));
         }
     }
-    if plan.faults.iter().any(|(_, fault)| matches!(fault.strike(None), chappe_sim::Fault::Restart(_))) {
+    if plan
+        .faults
+        .iter()
+        .any(|(_, fault)| matches!(fault.strike(None), chappe_sim::Fault::Restart(_)))
+    {
         let mut lives = 0;
         simulator.set_reviver(move |node| {
             lives += 1;
@@ -147,7 +165,9 @@ fn tuned(plan: &Plan, prepared: &Prepared) -> Config {
             more::tuned_prune_percent(&prepared.links, transfer.source as u16, &receivers)
         });
         let percent = percents.min().unwrap_or(10);
-        config.variant = Variant::More { prune: more::prune_share(percent) };
+        config.variant = Variant::More {
+            prune: more::prune_share(percent),
+        };
     }
     config
 }
@@ -165,16 +185,28 @@ impl Factory {
     /// Station `node` in its n-th life, ready to receive what it shall.
     fn station(&self, node: usize, life: u32) -> Result<Box<Station>, RunError> {
         let defect = |error: &dyn std::fmt::Display| RunError::Defect(error.to_string());
-        let seed = if life == 0 { self.seed } else { self.seed.child(u64::from(life)) };
+        let seed = if life == 0 {
+            self.seed
+        } else {
+            self.seed.child(u64::from(life))
+        };
         let coding = seed.stream(Purpose::Node(CODING + node as u32));
         let mut link = Node::new(self.config.clone(), node as u16, self.links.clone(), coding)
             .map_err(|error| defect(&error))?;
-        for transfer in self.transfers.iter().filter(|transfer| transfer.receivers.contains(&node)) {
+        for transfer in self
+            .transfers
+            .iter()
+            .filter(|transfer| transfer.receivers.contains(&node))
+        {
             link.expect(transfer.source as u16, transfer.object.len())
                 .map_err(|error| RunError::Defect(format!("expect: {error:?}")))?;
             link.trace(true);
         }
-        let mac = Dot11::new(self.mac, Address::node(node as u16), seed.stream(Purpose::Node(node as u32)));
+        let mac = Dot11::new(
+            self.mac,
+            Address::node(node as u16),
+            seed.stream(Purpose::Node(node as u32)),
+        );
         Ok(Box::new(OverMac::new(mac, link)))
     }
 
@@ -191,12 +223,18 @@ impl Factory {
     /// A crashed node starts again with what its disk holds: the object it sends, and what it shall receive.
     fn revived(&self, node: usize, life: u32) -> Box<Station> {
         let made = self.station(node, life).and_then(|mut station| {
-            for transfer in self.transfers.iter().filter(|transfer| transfer.source == node) {
+            for transfer in self
+                .transfers
+                .iter()
+                .filter(|transfer| transfer.source == node)
+            {
                 self.offer(&mut station, transfer)?;
             }
             Ok(station)
         });
-        made.unwrap_or_else(|error| unreachable!("a node that was made before cannot be made again: {error}"))
+        made.unwrap_or_else(|error| {
+            unreachable!("a node that was made before cannot be made again: {error}")
+        })
     }
 }
 
@@ -211,7 +249,10 @@ fn drive<R: Recorder>(
     let transfers = &prepared.stage.transfers;
     let mut waiting: Vec<usize> = Vec::new();
     for (index, transfer) in transfers.iter().enumerate() {
-        let reachable = transfer.receivers.iter().filter(|&&node| !crew.unreachable.contains(&(index, node)));
+        let reachable = transfer
+            .receivers
+            .iter()
+            .filter(|&&node| !crew.unreachable.contains(&(index, node)));
         waiting.extend(reachable);
     }
     let sources: Vec<usize> = transfers.iter().map(|transfer| transfer.source).collect();
@@ -222,8 +263,13 @@ fn drive<R: Recorder>(
         while waiting.last().is_some_and(|&node| complete(node)) {
             waiting.pop();
         }
-        let done = waiting.is_empty() && sources.iter().all(|&node| simulator.node(node).link.source_done());
-        !done && progress.goes_on(simulator, meter, plan.limit.is_none().then_some(stall)) && !meter.stopped()
+        let done = waiting.is_empty()
+            && sources
+                .iter()
+                .all(|&node| simulator.node(node).link.source_done());
+        !done
+            && progress.goes_on(simulator, meter, plan.limit.is_none().then_some(stall))
+            && !meter.stopped()
     });
     progress.finish(meter);
     if meter.stopped() {
@@ -235,14 +281,24 @@ fn drive<R: Recorder>(
 /// When to give up, in seconds of air: in any case, and when no batch was decoded for so long.
 fn limits(attempt: Attempt<'_>) -> (f64, f64) {
     let Attempt { plan, prepared, .. } = attempt;
-    let least = prepared.stage.transfers.iter().zip(&prepared.bounds).map(|(transfer, bound)| {
-        transfer.object.len() as f64 * 8.0 / bound.worst_bps.max(1.0)
-    });
+    let least = prepared
+        .stage
+        .transfers
+        .iter()
+        .zip(&prepared.bounds)
+        .map(|(transfer, bound)| transfer.object.len() as f64 * 8.0 / bound.worst_bps.max(1.0));
     let least = least.fold(0.0, f64::max);
     let given = plan.limit.map(|limit| limit.as_secs_f64());
-    let last_fault = plan.faults.iter().map(|(at, _)| at.as_secs_f64()).fold(0.0, f64::max);
+    let last_fault = plan
+        .faults
+        .iter()
+        .map(|(at, _)| at.as_secs_f64())
+        .fold(0.0, f64::max);
     let stall = STALL_S + STALL_FACTOR * least.min(60.0);
-    (given.unwrap_or(600.0 + PATIENCE * least + last_fault), stall + last_fault)
+    (
+        given.unwrap_or(600.0 + PATIENCE * least + last_fault),
+        stall + last_fault,
+    )
 }
 
 /// What has arrived, looked at once in a second of air.
@@ -261,7 +317,14 @@ const WORK: u64 = 1000;
 impl Seen {
     fn new(receivers: &[usize], meter: &Meter) -> Seen {
         meter.expect(WORK);
-        Seen { receivers: receivers.to_vec(), batches: 0, total: 1, reported: 0, moved_at: 0.0, next_look: 0.0 }
+        Seen {
+            receivers: receivers.to_vec(),
+            batches: 0,
+            total: 1,
+            reported: 0,
+            moved_at: 0.0,
+            next_look: 0.0,
+        }
     }
 
     fn goes_on<R: Recorder>(
@@ -275,9 +338,15 @@ impl Seen {
             return true;
         }
         self.next_look = now + 1.0;
-        let progress = self.receivers.iter().map(|&node| simulator.node(node).link.received());
+        let progress = self
+            .receivers
+            .iter()
+            .map(|&node| simulator.node(node).link.received());
         let (done, total) = progress.fold((0, 0), |(done, total), progress| {
-            (done + u64::from(progress.batches_done), total + u64::from(progress.batches))
+            (
+                done + u64::from(progress.batches_done),
+                total + u64::from(progress.batches),
+            )
         });
         if done != self.batches {
             (self.batches, self.moved_at) = (done, now);
@@ -299,7 +368,12 @@ fn report<R: Recorder>(
     attempt: Attempt<'_>,
     crew: &Crew,
 ) -> Outcome {
-    let Attempt { plan, prepared, copies, .. } = attempt;
+    let Attempt {
+        plan,
+        prepared,
+        copies,
+        ..
+    } = attempt;
     let mut outcome = Outcome {
         run: Run {
             seed: prepared.stage.seed,
@@ -325,10 +399,15 @@ fn report<R: Recorder>(
                 digest_ok: copy.is_some_and(|copy| blake3::hash(copy) == digest),
                 ..flow(plan, index, transfer, node, link)
             });
-            outcome.copies.push(copy.filter(|_| copies).map(<[u8]>::to_vec));
+            outcome
+                .copies
+                .push(copy.filter(|_| copies).map(<[u8]>::to_vec));
         }
         let flows: Vec<&Flow> = outcome.run.flows[first..].iter().collect();
-        outcome.run.bounds.extend(prepared.bounds.get(index).map(|bound| bound.report(&flows)));
+        outcome
+            .run
+            .bounds
+            .extend(prepared.bounds.get(index).map(|bound| bound.report(&flows)));
     }
     outcome.run.bound = outcome.run.bounds.first().cloned();
     outcome

@@ -69,7 +69,10 @@ pub struct Meter {
 impl Meter {
     /// A meter whose runs stop when `stop` is set, for example by a signal.
     pub fn stopped_by(stop: Arc<AtomicBool>) -> Meter {
-        Meter { stop, ..Meter::default() }
+        Meter {
+            stop,
+            ..Meter::default()
+        }
     }
 
     /// More work is known: octets to be delivered, or any other unit.
@@ -84,7 +87,10 @@ impl Meter {
 
     /// Work done and work known.
     pub fn read(&self) -> (u64, u64) {
-        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+        (
+            self.done.load(Ordering::Relaxed),
+            self.total.load(Ordering::Relaxed),
+        )
     }
 
     /// Asks all runs to stop soon.

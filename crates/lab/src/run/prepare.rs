@@ -26,15 +26,27 @@ pub struct Prepared {
 }
 
 /// Computes a stage's bounds and lets its nodes probe their links.
-pub fn prepare(plan: &Plan, stage: Stage, depth: Depth, meter: &Meter) -> Result<Prepared, RunError> {
-    let bounds = stage.transfers.iter().map(|transfer| StageBound::of(plan, &stage, transfer, depth));
+pub fn prepare(
+    plan: &Plan,
+    stage: Stage,
+    depth: Depth,
+    meter: &Meter,
+) -> Result<Prepared, RunError> {
+    let bounds = stage
+        .transfers
+        .iter()
+        .map(|transfer| StageBound::of(plan, &stage, transfer, depth));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
     let links = match plan.protocol.knowledge {
         LinkKnowledge::True => Links::new(stage.medium.nodes(), stage.delivery.clone()),
         LinkKnowledge::Probed => probe(plan, &stage, meter)?,
     };
     let links = links.map_err(|error| RunError::Defect(format!("links: {error:?}")))?;
-    Ok(Prepared { stage, links: Arc::new(links), bounds })
+    Ok(Prepared {
+        stage,
+        links: Arc::new(links),
+        bounds,
+    })
 }
 
 type Probed = Result<Links, chappe_pacifier::LinksError>;
@@ -52,7 +64,10 @@ fn probe(plan: &Plan, stage: &Stage, meter: &Meter) -> Result<Probed, RunError> 
         let random = seed.stream(Purpose::Node(number as u32));
         let mac_random = seed.stream(Purpose::Node((nodes + number) as u32));
         let mac = Dot11::new(plan.mac, Address::node(number as u16), mac_random);
-        Box::new(OverMac::new(mac, Prober::new(config, nodes, Instant::ZERO, random)))
+        Box::new(OverMac::new(
+            mac,
+            Prober::new(config, nodes, Instant::ZERO, random),
+        ))
     };
     let world = World::new(stage.medium.clone());
     let mut simulator = Simulator::new(world, (0..nodes).map(node).collect(), seed, ())

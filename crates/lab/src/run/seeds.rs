@@ -47,9 +47,15 @@ mod tests {
         let items: Vec<u64> = (0..100).collect();
         for threads in [1, 2, 7, 1000] {
             let squares = parallel(&items, threads, || true, |n| n * n);
-            assert_eq!(squares, items.iter().map(|n| Some(n * n)).collect::<Vec<_>>());
+            assert_eq!(
+                squares,
+                items.iter().map(|n| Some(n * n)).collect::<Vec<_>>()
+            );
         }
-        assert_eq!(parallel(&[0u8; 0], 3, || true, |n| *n), Vec::<Option<u8>>::new());
+        assert_eq!(
+            parallel(&[0u8; 0], 3, || true, |n| *n),
+            Vec::<Option<u8>>::new()
+        );
     }
 
     #[test]

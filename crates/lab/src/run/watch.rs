@@ -19,14 +19,21 @@ pub struct Arrivals {
 
 impl Arrivals {
     pub fn new(nodes: usize) -> Arrivals {
-        Arrivals { at: vec![Vec::new(); nodes] }
+        Arrivals {
+            at: vec![Vec::new(); nodes],
+        }
     }
 
     /// How long batches took to reach a node, from the start of the transfer.
     pub fn delay(&self, node: usize) -> Option<Delay> {
         let at = self.at.get(node).filter(|at| !at.is_empty())?;
         let share = |p: f64| quantile(at, p);
-        Some(Delay { mean: mean(at), p50: share(0.5)?, p95: share(0.95)?, p99: share(0.99)? })
+        Some(Delay {
+            mean: mean(at),
+            p50: share(0.5)?,
+            p95: share(0.95)?,
+            p99: share(0.99)?,
+        })
     }
 
     fn note(&mut self, at: AirTime, node: usize, event: TraceEvent) {
@@ -66,7 +73,12 @@ impl Filmed {
         beside.push(format!(".{}.part", std::process::id()));
         let beside = PathBuf::from(beside);
         let film = Pcapng::new(BufWriter::new(File::create(&beside)?), nodes, Losses::Heard);
-        Ok(Filmed { arrivals: Arrivals::new(nodes), film: Some(film), beside, path: path.to_path_buf() })
+        Ok(Filmed {
+            arrivals: Arrivals::new(nodes),
+            film: Some(film),
+            beside,
+            path: path.to_path_buf(),
+        })
     }
 
     /// Gives the file its name.

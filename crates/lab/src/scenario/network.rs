@@ -72,7 +72,10 @@ pub enum Generator {
 
 /// A matrix of delivery ratios.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a matrix of delivery ratios, or the path of a CSV file")]
+#[serde(
+    untagged,
+    expecting = "expected a matrix of delivery ratios, or the path of a CSV file"
+)]
 pub enum Links {
     /// Row by row in the scenario.
     Matrix(Vec<Vec<f64>>),

@@ -62,13 +62,24 @@ impl Source {
     }
 
     fn push(&mut self, from: &str, text: &str) {
-        let start = self.texts.last().map_or(0, |last| last.start + last.text.len() + 1);
-        self.texts.push(Text { from: from.to_string(), text: text.into(), start });
+        let start = self
+            .texts
+            .last()
+            .map_or(0, |last| last.start + last.text.len() + 1);
+        self.texts.push(Text {
+            from: from.to_string(),
+            text: text.into(),
+            start,
+        });
     }
 
     /// An error about the octets `span` of the imagined text.
     pub fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
-        let found = self.texts.iter().rev().find(|text| text.start <= span.start);
+        let found = self
+            .texts
+            .iter()
+            .rev()
+            .find(|text| text.start <= span.start);
         let Some(text) = found.or(self.texts.first()) else {
             return InputError::new("", message);
         };
@@ -80,8 +91,16 @@ impl Source {
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, InputError> {
         let mut padded: Vec<String> = Vec::new();
         for (number, text) in self.texts.iter().enumerate() {
-            let line = if number == 0 { text.text.to_string() } else { option_as_toml(&text.text).0 };
-            let shift = if number == 0 { 0 } else { option_as_toml(&text.text).1 };
+            let line = if number == 0 {
+                text.text.to_string()
+            } else {
+                option_as_toml(&text.text).0
+            };
+            let shift = if number == 0 {
+                0
+            } else {
+                option_as_toml(&text.text).1
+            };
             padded.push("\n".repeat(text.start.saturating_sub(shift)) + &line);
         }
         let mut tables = padded.iter().zip(&self.texts);
@@ -97,11 +116,19 @@ impl Source {
     }
 
     /// The value of a padded option line.
-    fn option_value<'a>(&self, line: &'a str, text: &Text) -> Result<Spanned<DeValue<'a>>, InputError> {
+    fn option_value<'a>(
+        &self,
+        line: &'a str,
+        text: &Text,
+    ) -> Result<Spanned<DeValue<'a>>, InputError> {
         let whole = text.start..text.start + text.text.len();
         let bad = || {
-            self.error(whole.clone(), "not of the form key=value", "expected key=value")
-                .help("for example --set radio.rate=\"11 Mbit/s\" or --set transfer.0.source=3")
+            self.error(
+                whole.clone(),
+                "not of the form key=value",
+                "expected key=value",
+            )
+            .help("for example --set radio.rate=\"11 Mbit/s\" or --set transfer.0.source=3")
         };
         let (key, _) = text.text.split_once('=').ok_or_else(bad)?;
         if key.trim().is_empty() {
@@ -128,7 +155,10 @@ impl Source {
         let mut at = text.start;
         for part in key.split('.') {
             let lead = part.len() - part.trim_start().len();
-            places.push((part.trim().to_string(), at + lead..at + lead + part.trim().len()));
+            places.push((
+                part.trim().to_string(),
+                at + lead..at + lead + part.trim().len(),
+            ));
             at += part.len() + 1;
         }
         let mut here = Here::Table(root);
@@ -161,8 +191,9 @@ impl Source {
             Here::Array(array) => {
                 let length = array.len();
                 let index = part.parse::<usize>().ok().filter(|&index| index < length);
-                let Some(place) = index.and_then(|index| array.iter_mut().nth(index)) else {
-                    let message = format!("`{part}` is not one of the {length} elements of this list");
+                let Some(place) = index.and_then(|index| array.get_mut(index)) else {
+                    let message =
+                        format!("`{part}` is not one of the {length} elements of this list");
                     let help = format!("elements count from 0 to {}", length.saturating_sub(1));
                     return Err(self.error(span, "no such element", message).help(help));
                 };
@@ -188,19 +219,31 @@ impl Source {
         let mut label = "here";
         let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         if let (true, [wrong, known @ ..]) = (message.starts_with("unknown "), names.as_slice()) {
-            label = if message.starts_with("unknown field") { "unknown key" } else { "unknown name" };
+            label = if message.starts_with("unknown field") {
+                "unknown key"
+            } else {
+                "unknown name"
+            };
             help = Some(match nearest(wrong, known.iter().copied()) {
                 Some(right) => format!("did you mean `{right}`?"),
                 None if known.is_empty() => "nothing can stand here".to_string(),
                 None => format!("known here: {}", known.join(", ")),
             });
-            let what = if label == "unknown key" { "key" } else { "name" };
+            let what = if label == "unknown key" {
+                "key"
+            } else {
+                "name"
+            };
             message = format!("unknown {what} `{wrong}`");
         } else if let Some(rest) = message.strip_prefix("missing field ") {
             label = "in this table";
             message = format!("the key {rest} is missing");
         } else if message.starts_with("invalid type: ") || message.starts_with("invalid value: ") {
-            message = message.replacen("invalid type: ", "found ", 1).replacen("invalid value: ", "found ", 1);
+            message = message.replacen("invalid type: ", "found ", 1).replacen(
+                "invalid value: ",
+                "found ",
+                1,
+            );
         }
         let span = error.span().unwrap_or(0..0);
         let mut error = self.error(span, label, message);
@@ -270,10 +313,17 @@ mod tests {
         let at = |set: &str| {
             let error = parse(&[set]).unwrap_err();
             let place = error.place.clone().unwrap();
-            (error.from.clone(), place.text[place.span.clone()].to_string(), error.help)
+            (
+                error.from.clone(),
+                place.text[place.span.clone()].to_string(),
+                error.help.clone(),
+            )
         };
         let (from, text, help) = at("inner.sise=3");
-        assert_eq!((from.as_str(), text.as_str()), ("--set inner.sise=3", "sise"));
+        assert_eq!(
+            (from.as_str(), text.as_str()),
+            ("--set inner.sise=3", "sise")
+        );
         assert_eq!(help.unwrap(), "did you mean `size`?");
         assert_eq!(at("part.5.size=1").1, "5");
         assert_eq!(at("part.0.size=big one").1, "big one");
@@ -282,10 +332,17 @@ mod tests {
 
     #[test]
     fn errors_point_into_the_file() {
-        let error = Source::new("f.toml", "name = 'n'\nnaem = 'm'\n", &[]).parse::<Doc>().unwrap_err();
+        let error = Source::new("f.toml", "name = 'n'\nnaem = 'm'\n", &[])
+            .parse::<Doc>()
+            .unwrap_err();
         assert_eq!(error.line_column(), Some((2, 1)));
-        assert_eq!(error.to_string(), "f.toml:2:1: unknown key `naem` (did you mean `name`?)");
-        let error = Source::new("f.toml", "name = \n", &[]).parse::<Doc>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "f.toml:2:1: unknown key `naem` (did you mean `name`?)"
+        );
+        let error = Source::new("f.toml", "name = \n", &[])
+            .parse::<Doc>()
+            .unwrap_err();
         assert_eq!(error.line_column().unwrap().0, 1);
     }
 }

@@ -67,16 +67,25 @@ mod tests {
     /// Every commented key must be right too: without the `# ` in front, the file still parses.
     #[test]
     fn what_is_commented_out_is_valid_too() {
-        for line in TEMPLATE.lines().filter(|line| line.starts_with("# ") && line.contains(" = ")) {
+        for line in TEMPLATE
+            .lines()
+            .filter(|line| line.starts_with("# ") && line.contains(" = "))
+        {
             let text = line.trim_start_matches("# ");
-            let known = text.starts_with("links") || text.starts_with("file") || text.starts_with("at ")
-                || text.starts_with("kind") || text.starts_with("node ") || text.starts_with("seed");
+            let known = text.starts_with("links")
+                || text.starts_with("file")
+                || text.starts_with("at ")
+                || text.starts_with("kind")
+                || text.starts_with("node ")
+                || text.starts_with("seed");
             if known {
                 continue;
             }
             let whole = TEMPLATE.replace(line, text);
             let source = Source::new("new.toml", &whole, &[]);
-            let plan = source.parse().and_then(|s| Plan::new(s, source.clone(), &Changes::default()));
+            let plan = source
+                .parse()
+                .and_then(|s| Plan::new(s, source.clone(), &Changes::default()));
             // The knob's own key is checked against the variant, shadowing against nothing.
             assert!(plan.is_ok(), "{text}: {:?}", plan.err());
         }

@@ -30,7 +30,10 @@ pub struct Transfer {
 
 /// Who wants an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a list of nodes such as [3, 7], or how many to draw")]
+#[serde(
+    untagged,
+    expecting = "expected a list of nodes such as [3, 7], or how many to draw"
+)]
 pub enum Receivers {
     /// So many nodes, drawn from the seed.
     Count(usize),
