@@ -1,12 +1,14 @@
-//! pcapng captures that Wireshark opens: one interface for each node, nanosecond stamps, and in each packet's
-//! comment why it was lost.
+//! pcapng captures that Wireshark opens: one interface for each node and standard, nanosecond stamps, and in each
+//! packet's comment why it was lost.
 //!
 //! A frame stands in the file once for its transmitter (outbound) and once for each receiver that got it or lost
 //! it (inbound). The time stamp is when the outcome was known, which keeps the file in order of time; the radiotap
 //! header's TSFT is when the first bit left or arrived. Frames that were damaged carry a wrong check sequence, as
 //! they did on the air.
 //!
-//! Format: pcapng (draft-ietf-opsawg-pcapng), link type 127 (radiotap), `if_tsresol` 9.
+//! Format: pcapng (draft-ietf-opsawg-pcapng), `if_tsresol` 9; link type 127 (radiotap) for 802.11, 283 (802.15.4 TAP,
+//! after the "IEEE 802.15.4 TAP Link Type Specification") for 802.15.4, whose interfaces stand in the file from the
+//! first such frame on.
 
 use std::io::{self, Write};
 
@@ -29,8 +31,8 @@ pub enum Losses {
 
 /// A recorder that writes a pcapng file.
 ///
-/// The first error of the writer ends the capture; [`Pcapng::finish`] returns it. Frames that are not 802.11
-/// are counted and left out.
+/// The first error of the writer ends the capture; [`Pcapng::finish`] returns it. 802.11 frames on channels that
+/// 802.11b does not have are counted and left out.
 #[derive(Debug)]
 pub struct Pcapng<W: Write> {
     writer: W,
@@ -38,12 +40,16 @@ pub struct Pcapng<W: Write> {
     error: Option<io::Error>,
     skipped: u64,
     block: Vec<u8>,
+    nodes: usize,
+    /// Whether the 802.15.4 interfaces stand in the file.
+    tapped: bool,
 }
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const RADIOTAP: u16 = 127;
+const TAP: u16 = 283;
 
 impl<W: Write> Pcapng<W> {
     /// Begins a file for `nodes` nodes, named `n0`, `n1`...
@@ -54,6 +60,8 @@ impl<W: Write> Pcapng<W> {
             error: None,
             skipped: 0,
             block: Vec::with_capacity(4096),
+            nodes,
+            tapped: false,
         };
         capture.begin(SECTION);
         capture.word(0x1a2b_3c4d);
@@ -62,16 +70,21 @@ impl<W: Write> Pcapng<W> {
         capture.block.extend_from_slice(&u64::MAX.to_le_bytes());
         capture.option(4, b"chappe-sim");
         capture.end();
-        for node in 0..nodes {
-            capture.begin(INTERFACE);
-            capture.half(RADIOTAP);
-            capture.half(0);
-            capture.word(0);
-            capture.option(2, format!("n{node}").as_bytes());
-            capture.option(9, &[9]);
-            capture.end();
-        }
+        capture.interfaces(RADIOTAP);
         capture
+    }
+
+    /// One interface of a link type for each node.
+    fn interfaces(&mut self, link_type: u16) {
+        for node in 0..self.nodes {
+            self.begin(INTERFACE);
+            self.half(link_type);
+            self.half(0);
+            self.word(0);
+            self.option(2, format!("n{node}").as_bytes());
+            self.option(9, &[9]);
+            self.end();
+        }
     }
 
     /// Ends the file and returns the writer, or the first error that occurred.
@@ -82,7 +95,7 @@ impl<W: Write> Pcapng<W> {
         }
     }
 
-    /// Frames that were left out because they are not 802.11.
+    /// Frames that were left out because no header can say their channel.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -126,9 +139,10 @@ impl<W: Write> Pcapng<W> {
     }
 
     fn packet(&mut self, packet: &Packet<'_>) {
-        let Some(tuned) =
-            Tuned::dot11b(packet.channel).filter(|_| packet.mode.rate != Rate::Oqpsk250)
-        else {
+        if packet.mode.rate == Rate::Oqpsk250 {
+            return self.tap(packet);
+        }
+        let Some(tuned) = Tuned::dot11b(packet.channel) else {
             self.skipped += 1;
             return;
         };
@@ -150,16 +164,50 @@ impl<W: Write> Pcapng<W> {
             self.skipped += 1;
             return;
         };
+        self.enhanced(packet, packet.node, &header[..header_len], &check);
+    }
+
+    /// An 802.15.4 frame behind its TAP header.
+    fn tap(&mut self, packet: &Packet<'_>) {
+        if !std::mem::replace(&mut self.tapped, true) {
+            self.interfaces(TAP);
+        }
+        let mut check = crc16(packet.psdu);
+        if packet.damaged {
+            check = !check;
+        }
+        let mut header = vec![0, 0, 0, 0];
+        let mut field = |kind: u16, value: &[u8]| {
+            header.extend_from_slice(&kind.to_le_bytes());
+            header.extend_from_slice(&(value.len() as u16).to_le_bytes());
+            header.extend_from_slice(value);
+            header.resize(header.len().next_multiple_of(4), 0);
+        };
+        // FCS of 16 bits; received power; channel and page 0; when the first bit left or arrived.
+        field(0, &[1]);
+        if let Some(power) = packet.power {
+            field(1, &(power.to_dbm().0 as f32).to_le_bytes());
+        }
+        field(3, &[packet.channel, 0, 0]);
+        field(5, &packet.started.nanos().to_le_bytes());
+        let len = (header.len() as u16).to_le_bytes();
+        header[2..4].copy_from_slice(&len);
+        let interface = self.nodes + packet.node;
+        self.enhanced(packet, interface, &header, &check.to_le_bytes());
+    }
+
+    /// Writes an enhanced packet block.
+    fn enhanced(&mut self, packet: &Packet<'_>, interface: usize, header: &[u8], check: &[u8]) {
         self.begin(PACKET);
-        self.word(packet.node as u32);
+        self.word(interface as u32);
         self.word((packet.at.nanos() >> 32) as u32);
         self.word(packet.at.nanos() as u32);
-        let len = (header_len + packet.psdu.len() + check.len()) as u32;
+        let len = (header.len() + packet.psdu.len() + check.len()) as u32;
         self.word(len);
         self.word(len);
-        self.block.extend_from_slice(&header[..header_len]);
+        self.block.extend_from_slice(header);
         self.block.extend_from_slice(packet.psdu);
-        self.block.extend_from_slice(&check);
+        self.block.extend_from_slice(check);
         self.pad();
         // Direction: 1 inbound, 2 outbound.
         self.option(
@@ -171,6 +219,16 @@ impl<W: Write> Pcapng<W> {
         }
         self.end();
     }
+}
+
+/// The check sequence of 802.15.4: generator 0x1021, bits reflected, from zero, sent low octet first
+/// (IEEE 802.15.4-2006, 7.2.1.9).
+fn crc16(psdu: &[u8]) -> u16 {
+    psdu.iter().fold(0, |start, &octet| {
+        (0..8).fold(start ^ u16::from(octet), |crc, _| {
+            crc >> 1 ^ if crc & 1 == 1 { 0x8408 } else { 0 }
+        })
+    })
 }
 
 struct Packet<'a> {

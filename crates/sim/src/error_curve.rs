@@ -3,12 +3,14 @@
 //!
 //! The ratio is linear, in the band of the standard (22 MHz for 802.11b, 2 MHz for 802.15.4). Sources, in the
 //! physics report: 4.2 for DSSS and CCK (the formulas of ns-3's `dsss-error-rate-model.cc`, with the CCK symbol
-//! error integral evaluated here), 4.1 for O-QPSK (IEEE 802.15.4-2006, E.4.1.8).
+//! error integral evaluated here); [`Oqpsk`] for 802.15.4.
 
 use std::f64::consts::{PI, SQRT_2};
 use std::sync::OnceLock;
 
 use chappe_core::{Mode, Preamble, Rate};
+
+use crate::Oqpsk;
 
 /// Grid points per octave of the ratio: at most 0.034 dB apart, with straight lines between them.
 const STEP_BITS: u32 = 7;
@@ -30,7 +32,10 @@ pub(crate) struct ErrorCurve {
 
 /// One curve for each rate.
 #[derive(Debug)]
-pub(crate) struct ErrorCurves([ErrorCurve; 5]);
+pub(crate) struct ErrorCurves {
+    curves: [ErrorCurve; 5],
+    oqpsk: Oqpsk,
+}
 
 const RATES: [Rate; 5] = [
     Rate::Dsss1,
@@ -41,23 +46,45 @@ const RATES: [Rate; 5] = [
 ];
 
 impl ErrorCurves {
-    pub(crate) fn get() -> &'static ErrorCurves {
-        static CURVES: OnceLock<ErrorCurves> = OnceLock::new();
-        CURVES.get_or_init(|| ErrorCurves(RATES.map(ErrorCurve::new)))
+    /// The curves with one of the two receivers for 802.15.4.
+    pub(crate) fn get(oqpsk: Oqpsk) -> &'static ErrorCurves {
+        static CURVES: [OnceLock<ErrorCurves>; 2] = [const { OnceLock::new() }; 2];
+        let place = match oqpsk {
+            Oqpsk::IeeeE418 => &CURVES[0],
+            Oqpsk::NoncoherentSoft => &CURVES[1],
+        };
+        place.get_or_init(|| ErrorCurves {
+            curves: RATES.map(|rate| ErrorCurve::new(rate, oqpsk)),
+            oqpsk,
+        })
     }
 
     #[inline]
     pub(crate) fn of(&self, rate: Rate) -> &ErrorCurve {
-        &self.0[rate as usize]
+        &self.curves[rate as usize]
+    }
+
+    /// How many bits stand in the PHY header, the rate they are sent at, and how long they last in nanoseconds, right
+    /// before the PSDU: 48 at 1 Mbit/s or, after a short preamble, 48 at 2 Mbit/s (IEEE 802.11-2020, 16.2.2);
+    /// [`Oqpsk::header`] for 802.15.4.
+    pub(crate) fn header(&self, mode: Mode) -> (f64, Rate, u64) {
+        match (mode.rate, mode.preamble) {
+            (Rate::Oqpsk250, _) => {
+                let (bits, nanos) = self.oqpsk.header();
+                (bits, Rate::Oqpsk250, nanos)
+            }
+            (_, Preamble::Long) => (48.0, Rate::Dsss1, 48_000),
+            (_, Preamble::Short) => (48.0, Rate::Dsss2, 24_000),
+        }
     }
 }
 
 impl ErrorCurve {
-    fn new(rate: Rate) -> ErrorCurve {
+    fn new(rate: Rate, oqpsk: Oqpsk) -> ErrorCurve {
         let mut ln_success = [0.0; SIZE];
         let mut perfect = f64::INFINITY;
         for (index, entry) in ln_success.iter_mut().enumerate() {
-            let ln = ln_bit_success(rate, grid_ratio(index));
+            let ln = ln_bit_success(rate, oqpsk, grid_ratio(index));
             if ln > -1e-13 {
                 perfect = grid_ratio(index);
                 break;
@@ -89,32 +116,13 @@ impl ErrorCurve {
     }
 }
 
-/// How many bits stand in the PHY header, and the rate they are sent at: 48 at 1 Mbit/s or, after a short
-/// preamble, 48 at 2 Mbit/s (IEEE 802.11-2020, 16.2.2); 8 at 250 kbit/s (802.15.4).
-pub(crate) const fn header(mode: Mode) -> (f64, Rate) {
-    match (mode.rate, mode.preamble) {
-        (Rate::Oqpsk250, _) => (8.0, Rate::Oqpsk250),
-        (_, Preamble::Long) => (48.0, Rate::Dsss1),
-        (_, Preamble::Short) => (48.0, Rate::Dsss2),
-    }
-}
-
-/// How long the PHY header lasts in nanoseconds; it stands right before the PSDU.
-pub(crate) const fn header_nanos(mode: Mode) -> u64 {
-    match (mode.rate, mode.preamble) {
-        (Rate::Oqpsk250, _) => 32_000,
-        (_, Preamble::Long) => 48_000,
-        (_, Preamble::Short) => 24_000,
-    }
-}
-
 /// The ratio at a grid point: exact, since grid points are plain floating-point numbers.
 fn grid_ratio(index: usize) -> f64 {
     f64::from_bits(((index as i64 + ORIGIN) as u64) << (52 - STEP_BITS))
 }
 
 /// The formulas. A bit can do no worse than to be guessed.
-fn ln_bit_success(rate: Rate, sinr: f64) -> f64 {
+fn ln_bit_success(rate: Rate, oqpsk: Oqpsk, sinr: f64) -> f64 {
     let guessed = libm::log(0.5);
     let ln = match rate {
         // DBPSK: Eb/N0 = 22 SINR.
@@ -136,7 +144,7 @@ fn ln_bit_success(rate: Rate, sinr: f64) -> f64 {
             let eb_n0 = sinr * 22.0 / 1.375 / 8.0;
             2.0 * ln_sep16_success(4.0 * eb_n0 / 2.0) / 8.0
         }
-        Rate::Oqpsk250 => libm::log1p(-oqpsk_error(sinr).min(0.5)),
+        Rate::Oqpsk250 => oqpsk.ln_bit_success(sinr),
     };
     ln.max(guessed)
 }
@@ -163,18 +171,6 @@ fn ln_sep16_success(e: f64) -> f64 {
     libm::log1p(-error.min(1.0 - 1e-12))
 }
 
-/// `8/15 * 1/16 * sum over k = 2..16 of (-1)^k C(16, k) exp(20 SINR (1/k - 1))`.
-fn oqpsk_error(sinr: f64) -> f64 {
-    let (mut choose, mut sum) = (16.0, 0.0);
-    for k in 2..=16 {
-        let k = f64::from(k);
-        choose *= (17.0 - k) / k;
-        let sign = if k % 2.0 == 0.0 { 1.0 } else { -1.0 };
-        sum += sign * choose * libm::exp(20.0 * sinr * (1.0 / k - 1.0));
-    }
-    (8.0 / 15.0 / 16.0 * sum).max(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,7 +178,7 @@ mod tests {
 
     /// SINR at which `octets` survive with probability `prr`, by halving on the table itself.
     fn sinr_for(rate: Rate, octets: f64, prr: f64) -> f64 {
-        let curve = ErrorCurves::get().of(rate);
+        let curve = ErrorCurves::get(Oqpsk::IeeeE418).of(rate);
         let (mut low, mut high) = (-20.0, 20.0);
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
@@ -227,10 +223,10 @@ mod tests {
     #[test]
     fn lines_between_grid_points_are_close() {
         for rate in RATES {
-            let curve = ErrorCurves::get().of(rate);
+            let curve = ErrorCurves::get(Oqpsk::IeeeE418).of(rate);
             for step in 0..4000 {
                 let ratio = Db(-12.0 + f64::from(step) * 0.006).to_linear();
-                let exact = ln_bit_success(rate, ratio);
+                let exact = ln_bit_success(rate, Oqpsk::IeeeE418, ratio);
                 if !(-0.3..-1e-7).contains(&exact) {
                     continue;
                 }
@@ -243,7 +239,7 @@ mod tests {
     #[test]
     fn curves_rise_and_end_well() {
         for rate in RATES {
-            let curve = ErrorCurves::get().of(rate);
+            let curve = ErrorCurves::get(Oqpsk::IeeeE418).of(rate);
             assert!(curve.ln_success.is_sorted(), "{rate}");
             assert_eq!(curve.ln_success(f64::INFINITY), 0.0);
             assert_eq!(curve.ln_success(curve.perfect), 0.0);

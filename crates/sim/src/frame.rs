@@ -2,7 +2,8 @@
 
 use chappe_core::{Mode, Rate};
 
-use crate::error_curve::{ErrorCurves, header, header_nanos};
+use crate::Oqpsk;
+use crate::error_curve::ErrorCurves;
 use crate::medium::Arrival;
 
 /// Channel of an interferer that reaches every channel.
@@ -60,14 +61,14 @@ pub(crate) struct Bits {
 
 impl Bits {
     pub(crate) fn new(mode: Mode, octets: usize, curves: &ErrorCurves) -> Bits {
-        let (header_bits, header_rate) = header(mode);
+        let (header_bits, header_rate, header_nanos) = curves.header(mode);
         let (payload, lasts) = (mode.header_time().nanos(), mode.airtime(octets).nanos());
         let span = lasts.saturating_sub(payload).max(1);
         Bits {
-            header: payload.saturating_sub(header_nanos(mode)),
+            header: payload.saturating_sub(header_nanos),
             payload,
             header_rate,
-            header_density: header_bits / header_nanos(mode) as f64,
+            header_density: header_bits / header_nanos as f64,
             payload_density: octets as f64 * 8.0 / span as f64,
             perfect_header: curves.of(header_rate).perfect,
             perfect: curves
@@ -99,7 +100,7 @@ impl Frame {
             flying: false,
             noise: false,
             truncated: false,
-            bits: Bits::new(mode, 0, ErrorCurves::get()),
+            bits: Bits::new(mode, 0, ErrorCurves::get(Oqpsk::IeeeE418)),
         }
     }
 

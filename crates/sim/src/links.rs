@@ -6,7 +6,7 @@ use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
 use crate::path_loss::{LIGHT, distance};
 use crate::power::MILLIWATT;
-use crate::{Position, Profile};
+use crate::{Position, Profile, Selectivity};
 
 /// Compressed rows, one for each transmitter; within a row ordered by (delay, receiver).
 #[derive(Clone, Debug, Default)]
@@ -125,13 +125,23 @@ impl Links {
         seed: Seed,
         search: Search,
     ) -> Links {
-        let shadowing = Shadowing::new(profile, channel, seed);
+        // 802.15.4 has its own law of what channels share.
+        let selectivity = profile.dot15d4.and_then(|radio| radio.selectivity);
+        let shadowed = if profile.dot15d4.is_some() {
+            0
+        } else {
+            channel
+        };
+        let shadowing = Shadowing::new(profile, shadowed, seed);
+        let selected = Selectivity::stream(seed);
         let floor = least_mean(profile);
         let strongest = sources
             .iter()
             .map(|source| source.power_max.0)
             .fold(f64::MIN, f64::max);
-        let gain_max = profile.antennas.0 + SHADOWING_MAX * profile.shadowing.0;
+        let gain_max = profile.antennas.0
+            + SHADOWING_MAX * profile.shadowing.0
+            + selectivity.map_or(0.0, Selectivity::gain_max);
         let reach = profile.path_loss.reach(Dbm(strongest + gain_max) - floor);
         let grid = match search {
             Search::Grid => Grid::new(receivers, reach),
@@ -154,7 +164,10 @@ impl Links {
                 };
                 let metres = distance(source.position, position);
                 let gain = profile.antennas.0 - profile.path_loss.loss(metres).0
-                    + shadowing.gain(number as u32, receiver);
+                    + shadowing.gain(number as u32, receiver)
+                    + selectivity.map_or(0.0, |law| {
+                        law.gain(&selected, number as u32, receiver, channel)
+                    });
                 if source.power_max.0 + gain >= floor.0 {
                     let delay = libm::round(metres / LIGHT * 1e9) as u32;
                     let mean = Dbm(source.power.0 + gain).to_milliwatt().0 * MILLIWATT;

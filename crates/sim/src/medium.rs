@@ -284,12 +284,16 @@ impl Medium {
         &self.tables[usize::from(index)]
     }
 
-    /// Makes the links of a channel if it has none yet. Channels differ by their shadowing only.
+    /// Makes the links of a channel if it has none yet. Channels differ by shadowing or selectivity only.
     pub(crate) fn open(&mut self, channel: u8) {
         if self.table_of[usize::from(channel)] != 0 {
             return;
         }
-        if self.profile.shadowing == Db(0.0) && !self.tables.is_empty() {
+        let alike = match self.profile.dot15d4 {
+            Some(radio) => radio.selectivity.is_none(),
+            None => self.profile.shadowing == Db(0.0),
+        };
+        if alike && !self.tables.is_empty() {
             self.table_of[usize::from(channel)] = 1;
             return;
         }

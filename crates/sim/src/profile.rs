@@ -2,7 +2,7 @@
 
 use chappe_core::{Channel, Db, Dbm, Duration};
 
-use crate::{Fading, PathLoss};
+use crate::{Chip, Dot15d4, Fading, Oqpsk, PathLoss, Selectivity};
 
 /// The physics of one network: all nodes have the same radio.
 ///
@@ -58,6 +58,8 @@ pub struct Profile {
     /// How much weaker a signal one, two, three... channels away counts. Further channels are not heard at all;
     /// with an empty list channels are perfectly apart.
     pub rejection: Vec<Db>,
+    /// What only 802.15.4 has; `None` for 802.11.
+    pub dot15d4: Option<Dot15d4>,
 }
 
 /// What a receiver needs to find a preamble and begin to receive. Under [`Rule::ErrorCurves`] it also needs the PHY
@@ -110,6 +112,14 @@ impl Profile {
     pub const NAMES: [&'static str; 4] =
         ["chappe-physical", "ns3-yans", "glomosim", "ns2-threshold"];
 
+    /// The names of 802.15.4 profiles that [`Profile::named`] knows.
+    pub const NAMES_DOT15D4: [&'static str; 4] = [
+        "cc2420-indoor",
+        "at86rf233-indoor",
+        "nrf52840-indoor",
+        "ieee-e418",
+    ];
+
     /// A profile by its name.
     pub fn named(name: &str) -> Option<Profile> {
         match name {
@@ -117,6 +127,10 @@ impl Profile {
             "ns3-yans" => Some(Profile::ns3_yans()),
             "glomosim" => Some(Profile::glomosim()),
             "ns2-threshold" => Some(Profile::ns2_threshold()),
+            "cc2420-indoor" => Some(Profile::indoor("cc2420-indoor", &Chip::CC2420)),
+            "at86rf233-indoor" => Some(Profile::indoor("at86rf233-indoor", &Chip::AT86RF233)),
+            "nrf52840-indoor" => Some(Profile::indoor("nrf52840-indoor", &Chip::NRF52840)),
+            "ieee-e418" => Some(Profile::ieee_e418()),
             _ => None,
         }
     }
@@ -161,6 +175,7 @@ impl Profile {
             turnaround: Duration::from_micros(5),
             channel: Channel(1),
             rejection: Vec::new(),
+            dot15d4: None,
         }
     }
 
@@ -253,6 +268,74 @@ impl Profile {
             ..Profile::chappe_physical()
         }
     }
+
+    /// 802.15.4 inside a building with one maker's radio: soft receiver, noise from its sensitivity, shadowing of 4 dB,
+    /// and channels that differ by multipath. Where nothing moves, nothing fades in time.
+    pub fn indoor(name: &'static str, chip: &Chip) -> Profile {
+        let oqpsk = Oqpsk::NoncoherentSoft;
+        Profile {
+            name,
+            power: Dbm(chip.power_max.0.min(0.0)),
+            power_max: chip.power_max,
+            // Exponent 3 as scenario (b) of the physics report; 40.2 dB is Friis at 1 m and 2.44 GHz.
+            path_loss: PathLoss::LogDistance {
+                exponent: 3.0,
+                reference: Db(40.2),
+            },
+            // A judgement: usual figures indoors lie between 3 and 7 dB.
+            shadowing: Db(4.0),
+            fading: Fading::None,
+            noise: chip.noise(oqpsk),
+            floor: Db(20.0),
+            vanish_below: None,
+            // Where two symbols of preamble, SFD and PHR are lost nine times in ten.
+            lock: Lock {
+                sinr: Db(-4.0),
+                power: Dbm(f64::NEG_INFINITY),
+            },
+            decode_power: Dbm(f64::NEG_INFINITY),
+            capture: Some(Capture {
+                margin: chip.co_channel,
+                window: Window::First(Duration::from_micros(160)),
+            }),
+            rule: Rule::ErrorCurves,
+            carrier_sense: chip.cca,
+            turnaround: chip.turnaround,
+            channel: Channel(26),
+            rejection: chip.rejection.to_vec(),
+            dot15d4: Some(Dot15d4 {
+                oqpsk,
+                // The middle of the 5 to 10 MHz that the physics report guesses (5.3); to be calibrated.
+                selectivity: Some(Selectivity {
+                    coherence: 7.5e6,
+                    direct: 0.0,
+                }),
+            }),
+            ..Profile::chappe_physical()
+        }
+    }
+
+    /// 802.15.4 as ns-3's `lr-wpan` has it: closed-form bit errors, -106.98 dBm of noise, which puts 1 % loss of 20
+    /// octets at its sensitivity of -106.58 dBm, CCA 10 dB above that (physics report 4.1), channels alike.
+    pub fn ieee_e418() -> Profile {
+        Profile {
+            name: "ieee-e418",
+            shadowing: Db(0.0),
+            noise: Dbm(-106.98),
+            lock: Lock {
+                sinr: Db(f64::NEG_INFINITY),
+                power: Dbm(-106.58),
+            },
+            capture: None,
+            carrier_sense: Dbm(-96.58),
+            rejection: Vec::new(),
+            dot15d4: Some(Dot15d4 {
+                oqpsk: Oqpsk::IeeeE418,
+                selectivity: None,
+            }),
+            ..Profile::indoor("ieee-e418", &Chip::CC2420)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -282,7 +365,7 @@ mod tests {
 
     #[test]
     fn every_name_has_its_profile() {
-        for name in Profile::NAMES {
+        for name in Profile::NAMES.into_iter().chain(Profile::NAMES_DOT15D4) {
             assert_eq!(Profile::named(name).map(|profile| profile.name), Some(name));
         }
         assert_eq!(Profile::named("ns4"), None);

@@ -2,9 +2,9 @@
 
 use chappe_core::{Db, Dbm, Mode, Rate};
 
-use crate::error_curve::{ErrorCurves, header};
+use crate::error_curve::ErrorCurves;
 use crate::power::MILLIWATT;
-use crate::{Profile, Rule, Window};
+use crate::{Oqpsk, Profile, Rule, Window};
 
 /// Which of the survival rules is in force.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub(crate) struct Rules {
     pub(crate) vanish: u64,
     pub(crate) turnaround: u64,
     pub(crate) curves: &'static ErrorCurves,
+    /// How the frames are sent whose headers make the channel busy.
+    sensed: Mode,
 }
 
 impl Rules {
@@ -58,7 +60,11 @@ impl Rules {
             // A signal of no power is no signal.
             vanish: profile.vanish_below.map_or(0, threshold).max(1),
             turnaround: profile.turnaround.nanos(),
-            curves: ErrorCurves::get(),
+            sensed: Mode::long(match profile.dot15d4 {
+                Some(_) => Rate::Oqpsk250,
+                None => Rate::Dsss1,
+            }),
+            curves: ErrorCurves::get(profile.dot15d4.map_or(Oqpsk::IeeeE418, |radio| radio.oqpsk)),
         };
         rules.heard = rules.least_heard();
         rules
@@ -109,7 +115,7 @@ impl Rules {
 
     /// The logarithm of the probability that the PHY header survives at one ratio throughout.
     pub(crate) fn ln_header(&self, ratio: f64, mode: Mode) -> f64 {
-        let (header_bits, header_rate) = header(mode);
+        let (header_bits, header_rate, _) = self.curves.header(mode);
         header_bits * self.curves.of(header_rate).ln_success(ratio)
     }
 
@@ -126,7 +132,7 @@ impl Rules {
             _ if !self.locks(power, 0) => 0.0,
             Judge::Curves => {
                 let ratio = power as f64 / self.noise as f64;
-                libm::exp(self.ln_header(ratio, Mode::long(Rate::Dsss1)))
+                libm::exp(self.ln_header(ratio, self.sensed))
             }
             _ => 1.0,
         }
