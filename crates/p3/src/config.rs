@@ -37,17 +37,31 @@ pub struct Profile {
     pub software: Duration,
     /// Octets of header; the frames of this crate have [`HEADER_LEN`].
     pub header: usize,
+    /// What relays take to change their sending channel at a CTRL; the destination waits for it before it answers.
+    pub turn_relays: Duration,
+    /// What the source takes from a NACK to the next round.
+    pub turn_source: Duration,
     /// What a whole transfer costs beside its packets. A prediction; no node reads it.
     pub line: Line,
+}
+
+/// Ticks of the TelosB's 4.19 MHz oscillator (2^22 Hz).
+const fn splash_ticks(ticks: u64) -> Duration {
+    Duration::from_nanos(ticks * 1_000_000_000 / 4_194_304)
 }
 
 impl Profile {
     /// The paper's implementation. 89 us of software make a full cycle 4.537 ms, from which its "effective
     /// rate" of 220.4 kbit/s for 125 octets follows. The line is a least-squares fit of its Table III.
+    ///
+    /// The pauses at a turn are those of the public code of Splash, on which P3 is built: 2 * 40,000 ticks at relays
+    /// and 2 * 60,000 at the source, of a 4.19 MHz clock. That P3 kept them is our inference.
     pub const FAITHFUL: Profile = Profile {
         turnaround: Duration::from_micros(192),
         software: Duration::from_micros(89),
         header: HEADER_LEN,
+        turn_relays: splash_ticks(80_000),
+        turn_source: splash_ticks(120_000),
         line: Line::PAPER,
     };
 
@@ -57,6 +71,8 @@ impl Profile {
         turnaround: Duration::from_micros(192),
         software: Duration::ZERO,
         header: 3,
+        turn_relays: Duration::ZERO,
+        turn_source: Duration::ZERO,
         line: Line::LEAN,
     };
 
@@ -77,7 +93,8 @@ pub struct Config {
     pub flood_repeats: u8,
     /// From the end of the flood to the first packet. 1 ms: our choice, five turnarounds.
     pub start_guard: Duration,
-    /// A node that hears nothing of its transfer for so long leaves it. 2 s: our choice.
+    /// A node that hears nothing of its transfer for so long, and for the time of a whole segment in which all
+    /// packets might be lost before they reach it, leaves it. 2 s: our choice.
     pub idle: Duration,
     /// How long relays and destination stay after a complete transfer, in case that the source repeats its
     /// question. 1 s, longer than all repetitions of a CTRL at six hops.
@@ -116,6 +133,11 @@ impl Default for Config {
 const START_ERROR_MAX: Duration = Duration::from_nanos(500);
 
 impl Config {
+    /// How long a node of a transfer with this cycle waits in silence.
+    pub fn patience(&self, cycle: Duration) -> Duration {
+        self.idle + cycle * u64::from(self.segment)
+    }
+
     /// Whether a node with these parameters can work on such a radio.
     pub fn check(&self, caps: &Caps) -> Result<(), ConfigError> {
         caps.need_frame(FRAME_MAX).map_err(ConfigError::Radio)?;

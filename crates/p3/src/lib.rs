@@ -45,18 +45,44 @@
 //! **Architecture invariant:** only [`planner`] allocates; a node's memory is fixed when it is made.
 
 #![no_std]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic
+    )
+)]
 
 extern crate alloc;
 
+mod checkpoint;
 pub mod config;
+mod destination;
+mod flood;
 pub mod groups;
 pub mod header;
+mod nack;
+mod object;
+mod outbox;
 pub mod plan;
+#[allow(
+    clippy::indexing_slicing,
+    reason = "indices are the planner's own: nodes and stages that it has checked"
+)]
 pub mod planner;
+mod relay;
+mod source;
 pub mod timing;
 mod window;
 
+pub use checkpoint::Checkpoint;
 pub use config::{Config, ConfigError, Profile};
+pub use destination::{Destination, Progress, StartError};
+pub use flood::{plan_airtime, setup_time};
+pub use object::{Lent, Object, Store};
 pub use plan::{ChannelOrder, Part, Plan, PlanError, Wanted};
+pub use relay::Relay;
+pub use source::{Counts, Ended, Source};
 pub use window::WINDOW;

@@ -1,0 +1,443 @@
+//! The destination: wakes the network, collects packets, and tells at each CTRL which are missing.
+//!
+//! | state | event | does |
+//! |---|---|---|
+//! | waking | frame sent | again two slots later, N_tx times; then listens on the last stage's channel |
+//! | collecting | DATA of the last stage | stores it |
+//! | collecting, complete | CTRL | sends a NACK after the last copy of the CTRL |
+//! | collecting | nothing for [`Config::patience`] | incomplete; what arrived stays |
+//! | complete | nothing for [`Config::linger`] | idle |
+
+use core::fmt;
+
+use chappe_core::{
+    Caps, Drop, Drops, Instant, RadioEvent, RadioNode, RadioRequest, Reception, TraceEvent, Wake,
+};
+
+use crate::checkpoint::Checkpoint;
+use crate::config::{Config, ConfigError, HEADER_LEN};
+use crate::flood::{data_start, same_flood};
+use crate::header::{Ctrl, Header, Kind};
+use crate::nack;
+use crate::object::Store;
+use crate::outbox::{Notes, Outbox};
+use crate::plan::Plan;
+use crate::window::Window;
+
+/// The gateway that fetches objects.
+#[derive(Clone, Debug)]
+pub struct Destination<S> {
+    config: Config,
+    number: u16,
+    store: S,
+    state: State,
+    plan: Option<Plan>,
+    have: Window,
+    received: u32,
+    object_len: Option<u32>,
+    completed: Option<Instant>,
+    out: Outbox,
+    notes: Notes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// Flooding the plan since `reference`, `sent` times so far.
+    Waking {
+        reference: Instant,
+        sent: u8,
+    },
+    Collecting {
+        until: Instant,
+    },
+    Complete {
+        until: Instant,
+    },
+    Incomplete,
+}
+
+/// What a destination has of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Packets that are stored, those of an earlier part of the transfer included.
+    pub packets: u32,
+    /// All packets before this one are stored.
+    pub first_missing: u32,
+    /// The object's length, once the source has told.
+    pub object_len: Option<u32>,
+    /// When the last packet came.
+    pub completed: Option<Instant>,
+}
+
+/// Why a destination does not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartError {
+    /// A transfer is still going on.
+    Busy,
+    /// The plan has another destination.
+    NotOurs,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StartError::Busy => "a transfer is still going on",
+            StartError::NotOurs => "the plan names another node as its destination",
+        })
+    }
+}
+
+impl core::error::Error for StartError {}
+
+impl<S: Store> Destination<S> {
+    /// Node `number` that stores what it fetches in `store`.
+    pub fn new(
+        config: Config,
+        caps: &Caps,
+        number: u16,
+        store: S,
+    ) -> Result<Destination<S>, ConfigError> {
+        config.check(caps)?;
+        Ok(Destination {
+            out: Outbox::new(config.flood_channel),
+            config,
+            number,
+            store,
+            state: State::Idle,
+            plan: None,
+            have: Window::new(0),
+            received: 0,
+            object_len: None,
+            completed: None,
+            notes: Notes::default(),
+        })
+    }
+
+    /// Starts a transfer: its first wake-up frame leaves at `at`. Then drain the node as after any input.
+    ///
+    /// With a checkpoint the object is one that has been begun before, perhaps by a node since restarted; its store
+    /// must still hold what the checkpoint says.
+    pub fn start(
+        &mut self,
+        plan: Plan,
+        checkpoint: Option<&Checkpoint>,
+        at: Instant,
+    ) -> Result<(), StartError> {
+        if !matches!(self.state, State::Idle | State::Incomplete) {
+            return Err(StartError::Busy);
+        }
+        if plan.destination() != self.number {
+            return Err(StartError::NotOurs);
+        }
+        let plan = match checkpoint {
+            Some(checkpoint) => plan.resumed(plan.transfer(), checkpoint.first_missing()),
+            None => plan,
+        };
+        self.have = checkpoint.map_or(Window::new(plan.first()), |point| point.have);
+        self.received = checkpoint.map_or(0, |point| point.received);
+        self.object_len = checkpoint.and_then(|point| point.object_len);
+        (self.completed, self.plan) = (None, Some(plan));
+        let header = Header {
+            kind: Kind::Plan,
+            transfer: plan.transfer(),
+            hop: 0,
+            flags: Default::default(),
+            sequence: 0,
+            round: 0,
+        };
+        let frame = self.out.write(HEADER_LEN + plan.encoded_len());
+        // A plan fits a frame by its making.
+        let _ = header.emit(frame).and_then(|body| plan.emit(body));
+        self.out.listen(true);
+        self.out.tune(self.config.flood_channel);
+        self.out.send(at);
+        self.enter(State::Waking {
+            reference: at,
+            sent: 0,
+        });
+        Ok(())
+    }
+
+    /// Turns the trace on or off.
+    pub fn trace(&mut self, on: bool) {
+        self.notes.on(on);
+    }
+
+    /// What has arrived.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            packets: self.received,
+            first_missing: self.have.base(),
+            object_len: self.object_len,
+            completed: self.completed,
+        }
+    }
+
+    /// What it needs to go on with this object another time. Keep it with the store.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            have: self.have,
+            received: self.received,
+            object_len: self.object_len,
+        }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Whether no transfer is going on, complete or not. After a complete one this takes [`Config::linger`].
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle | State::Incomplete)
+    }
+
+    /// What it did not use, and why.
+    pub fn drops(&self) -> &Drops {
+        self.notes.drops()
+    }
+
+    /// The state's name: `idle`, `waking`, `collecting`, `complete` or `incomplete`.
+    pub fn state(&self) -> &'static str {
+        match self.state {
+            State::Idle => "idle",
+            State::Waking { .. } => "waking",
+            State::Collecting { .. } => "collecting",
+            State::Complete { .. } => "complete",
+            State::Incomplete => "incomplete",
+        }
+    }
+
+    fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
+        let Some(plan) = self.plan else {
+            return Err(Drop::NotForUs);
+        };
+        match self.state {
+            State::Idle | State::Incomplete => Err(Drop::NotForUs),
+            State::Waking { .. } => {
+                let slot = same_flood(heard.psdu, self.out.frame())?;
+                // Only in answer to the own last frame: its number is in the frame that waits or was sent.
+                let next = Header::parse(self.out.frame()).map_or(0, |(header, _)| header.hop);
+                if slot.checked_add(1) != Some(next) || !self.out.is_busy() {
+                    return Err(Drop::Stale);
+                }
+                self.out.send(now + self.config.profile.gap());
+                Ok(())
+            }
+            State::Collecting { .. } | State::Complete { .. } => {
+                if self.out.is_busy() {
+                    return Err(Drop::QueueFull);
+                }
+                let (header, body) = Header::parse(heard.psdu).map_err(|_| Drop::Malformed)?;
+                let before = header.hop.checked_add(1) == Some(plan.hops());
+                if header.transfer != plan.transfer() || !before {
+                    return Err(Drop::NotForUs);
+                }
+                match header.kind {
+                    Kind::Plan | Kind::Nack => Err(Drop::NotForUs),
+                    _ if body.len() != plan.payload() => Err(Drop::Malformed),
+                    Kind::Data => self.collect(now, &plan, header.sequence, body),
+                    Kind::Ctrl => self.reply(now, &plan, header, body),
+                }
+            }
+        }
+    }
+
+    fn collect(
+        &mut self,
+        now: Instant,
+        plan: &Plan,
+        sequence: u16,
+        body: &[u8],
+    ) -> Result<(), Drop> {
+        let packet = self.have.resolve(sequence).ok_or(Drop::Stale)?;
+        if self.have.contains(packet) {
+            return Err(Drop::Duplicate);
+        }
+        let beyond = |len: u32| packet >= packets_of(len, plan);
+        if self.object_len.is_some_and(beyond) {
+            return Err(Drop::Malformed);
+        }
+        let offset = packet.checked_mul(plan.payload() as u32);
+        if !offset.is_some_and(|offset| self.store.write(offset, body)) {
+            return Err(Drop::QueueFull);
+        }
+        self.have.set(packet, true);
+        self.have.skip_members();
+        self.received = self.received.saturating_add(1);
+        self.stay(now);
+        self.check_complete(now, plan);
+        Ok(())
+    }
+
+    /// A CTRL: tells what is missing, when the last copy of the CTRL has passed.
+    fn reply(
+        &mut self,
+        now: Instant,
+        plan: &Plan,
+        header: Header,
+        body: &[u8],
+    ) -> Result<(), Drop> {
+        let ctrl = Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
+        let packets = packets_of(ctrl.object_len, plan);
+        if self.object_len.is_some_and(|len| len != ctrl.object_len) {
+            return Err(Drop::Stale);
+        }
+        let base = self.have.base();
+        let in_window = ctrl.end == base || self.have.spans(ctrl.end.saturating_sub(1));
+        if ctrl.end > packets || base > ctrl.end || !in_window {
+            return Err(Drop::Malformed);
+        }
+        self.object_len = Some(ctrl.object_len);
+        self.stay(now);
+        self.check_complete(now, plan);
+        let round = Round {
+            transfer: plan.transfer(),
+            hops: plan.hops(),
+            number: header.round,
+            complete: self.completed.is_some(),
+        };
+        nack::write(
+            &self.have,
+            ctrl.end,
+            round,
+            HEADER_LEN + plan.payload(),
+            &mut self.out,
+        );
+        let wait = plan.cycle() * u64::from(ctrl.copies_left) + self.config.profile.turn_relays;
+        self.out.tune(plan.channels().of_stage(plan.hops() - 1));
+        self.out.send(now + self.config.profile.gap() + wait);
+        Ok(())
+    }
+
+    fn check_complete(&mut self, now: Instant, plan: &Plan) {
+        let Some(len) = self.object_len.filter(|_| self.completed.is_none()) else {
+            return;
+        };
+        if self.have.base() != packets_of(len, plan) {
+            return;
+        }
+        self.completed = Some(now);
+        self.store.finish(len);
+        self.notes.push(TraceEvent::Delivered {
+            flow: u32::from(plan.transfer()),
+            bytes: len,
+        });
+        let until = now + self.config.patience(plan.cycle());
+        self.enter(State::Complete { until });
+    }
+
+    /// Something of the transfer was heard: it goes on.
+    fn stay(&mut self, now: Instant) {
+        let cycle = self
+            .plan
+            .map_or(chappe_core::Duration::ZERO, |plan| plan.cycle());
+        match &mut self.state {
+            State::Collecting { until } => *until = now + self.config.patience(cycle),
+            State::Complete { until } => *until = now + self.config.linger,
+            _ => {}
+        }
+    }
+
+    fn sent(&mut self, now: Instant) {
+        self.notes.sent(self.out.frame().len());
+        let Some(plan) = self.plan else { return };
+        match &mut self.state {
+            State::Waking { reference, sent } => {
+                *sent += 1;
+                let (reference, sent) = (*reference, *sent);
+                if sent < self.config.flood_repeats {
+                    // Two slots on by the own clock, unless a repetition is heard meanwhile.
+                    let slot = self.config.profile.slot(self.out.frame().len());
+                    self.out.set_hop(sent * 2);
+                    self.out.send(reference + slot * (u64::from(sent) * 2));
+                    return;
+                }
+                let start = data_start(&self.config, &plan, reference);
+                let start = if start < now { now } else { start };
+                let until = start + self.config.patience(plan.cycle());
+                self.enter(State::Collecting { until });
+            }
+            _ => self.stay(now),
+        }
+        self.out.tune(plan.channels().of_stage(plan.hops()));
+    }
+
+    fn enter(&mut self, state: State) {
+        let from = self.state();
+        self.state = state;
+        let to = self.state();
+        self.notes.push(TraceEvent::State {
+            machine: "destination",
+            from,
+            to,
+        });
+    }
+}
+
+/// What the header of a NACK says.
+pub(crate) struct Round {
+    pub transfer: u8,
+    pub hops: u8,
+    pub number: u8,
+    pub complete: bool,
+}
+
+/// Packets of an object of `len` octets.
+fn packets_of(len: u32, plan: &Plan) -> u32 {
+    len.div_ceil(plan.payload().max(1) as u32)
+}
+
+impl<S: Store> RadioNode for Destination<S> {
+    fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
+        match event {
+            RadioEvent::Received(heard) => match self.hear(now, &heard) {
+                Ok(()) => self.notes.received(heard.psdu.len()),
+                Err(why) => self.notes.dropped(why),
+            },
+            RadioEvent::Sent => {
+                if self.out.sent() {
+                    self.sent(now);
+                }
+            }
+            RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
+        }
+    }
+
+    fn poll_radio(&mut self, _: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
+        self.out.poll(psdu)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let Some(wake) = self.poll_timeout().filter(|wake| wake.at <= now) else {
+            return;
+        };
+        self.notes.push(TraceEvent::Timer { why: wake.why });
+        let ended = match self.state {
+            State::Complete { .. } => State::Idle,
+            _ => State::Incomplete,
+        };
+        self.out.stop();
+        self.out.tune(self.config.flood_channel);
+        self.enter(ended);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        let wake = |at, why| Some(Wake { at, why });
+        match self.state {
+            State::Idle | State::Incomplete => None,
+            State::Waking { reference, .. } => {
+                let slots = self.config.flood_repeats.saturating_mul(2);
+                let flood = self.config.profile.nack_slot() * u64::from(slots);
+                wake(reference + flood + self.config.idle, "no end of the flood")
+            }
+            State::Collecting { until } => wake(until, "nothing heard"),
+            State::Complete { until } => wake(until, "no more questions"),
+        }
+    }
+
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.notes.pop()
+    }
+}

@@ -1,0 +1,113 @@
+//! The wake-up flood of the plan, after Glossy (Ferrari, Zimmerling, Thiele, Saukh, IPSN 2011).
+//!
+//! Time is cut into slots as long as the plan frame and one turnaround. The root sends in slot 0. Whoever hears the
+//! frame in a slot repeats it in the next one with the slot's number in it, listens for one slot, and so on until it
+//! has sent it N_tx times. All senders of a slot send the same bits. The start of slot 0, the *reference*, follows
+//! from the start of any frame and its number; the data starts a fixed time after it.
+
+use chappe_core::{Drop, Instant, Reception};
+
+use crate::config::Config;
+use crate::header::{Header, Kind};
+use crate::outbox::Outbox;
+use crate::plan::Plan;
+use crate::timing::{airtime, flood_slots};
+
+/// Slots beyond this are not of a flood: no network has so many hops.
+const SLOT_MAX: u8 = 64;
+
+/// A flood that this node has heard of.
+#[derive(Clone, Debug)]
+pub(crate) struct Flood {
+    pub plan: Plan,
+    /// Start of slot 0.
+    reference: Instant,
+    /// When the flood is over for nodes within the plan's hops.
+    pub end: Instant,
+    /// Transmissions still to make.
+    left: u8,
+}
+
+impl Flood {
+    /// The flood that a frame belongs to, if it is a sound plan. Keeps the frame in `out`.
+    pub fn open(config: &Config, heard: &Reception<'_>, out: &mut Outbox) -> Result<Flood, Drop> {
+        let (header, body) = Header::parse(heard.psdu).map_err(|_| Drop::Malformed)?;
+        if header.kind != Kind::Plan {
+            return Err(Drop::NotForUs);
+        }
+        let plan = Plan::parse(header.transfer, body).map_err(|_| Drop::Malformed)?;
+        if header.hop >= SLOT_MAX || !out.copy(heard.psdu) {
+            return Err(Drop::Malformed);
+        }
+        let slot = config.profile.slot(heard.psdu.len());
+        let before = slot * u64::from(header.hop);
+        let reference = heard.started.saturating_before(before);
+        Ok(Flood {
+            end: end(config, &plan, reference, heard.psdu.len()),
+            plan,
+            reference,
+            left: config.flood_repeats,
+        })
+    }
+
+    /// Takes a frame of this flood and repeats it in the next slot, if repetitions are left.
+    pub fn hear(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        heard: &Reception<'_>,
+        out: &mut Outbox,
+    ) -> Result<(), Drop> {
+        let slot = same_flood(heard.psdu, out.frame())?;
+        if self.left > 0 && !out.is_busy() {
+            self.left -= 1;
+            out.set_hop(slot + 1);
+            out.send(now + config.profile.gap());
+        }
+        Ok(())
+    }
+
+    /// Whether all repetitions have been handed to the radio.
+    pub fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
+    /// When the source sends its first packet.
+    pub fn data_start(&self, config: &Config) -> Instant {
+        data_start(config, &self.plan, self.reference)
+    }
+}
+
+/// When the first packet is sent: after the flood and a guard.
+pub(crate) fn data_start(config: &Config, plan: &Plan, reference: Instant) -> Instant {
+    let len = crate::config::HEADER_LEN + plan.encoded_len();
+    end(config, plan, reference, len) + config.start_guard
+}
+
+fn end(config: &Config, plan: &Plan, reference: Instant, len: usize) -> Instant {
+    let slots = flood_slots(plan.hops(), config.flood_repeats);
+    reference + config.profile.slot(len) * slots
+}
+
+/// The slot of a frame that differs from `known` at most in it.
+pub(crate) fn same_flood(psdu: &[u8], known: &[u8]) -> Result<u8, Drop> {
+    let (header, body) = Header::parse(psdu).map_err(|_| Drop::Malformed)?;
+    let (ours, our_body) = Header::parse(known).map_err(|_| Drop::Malformed)?;
+    let hop = header.hop;
+    if header != (Header { hop, ..ours }) || body != our_body {
+        return Err(Drop::Stale);
+    }
+    (hop < SLOT_MAX).then_some(hop).ok_or(Drop::Malformed)
+}
+
+/// The time from the first wake-up transmission to the source's first packet.
+///
+/// Formula: (hops + 2 (N_tx - 1) + 1) slots of the plan frame and the guard.
+pub fn setup_time(config: &Config, plan: &Plan) -> chappe_core::Duration {
+    data_start(config, plan, Instant::ZERO).saturating_since(Instant::ZERO)
+}
+
+/// The time that a plan frame is on the air.
+pub fn plan_airtime(plan: &Plan) -> chappe_core::Duration {
+    airtime(crate::config::HEADER_LEN + plan.encoded_len())
+}

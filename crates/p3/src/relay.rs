@@ -1,0 +1,334 @@
+//! A relay: repeats what is for its stage and group, one turnaround after it heard it.
+//!
+//! | state | hears | does |
+//! |---|---|---|
+//! | waking | a plan | repeats it; then forward if it is listed, resting if not |
+//! | forward | DATA of the stage before, own group | repeats it on the next stage's channel |
+//! | forward | CTRL likewise | repeats it, then reverse |
+//! | reverse | NACK of the stage after | repeats it on the channel of the stage before, then forward |
+//! | reverse | DATA or CTRL as in forward | the source has gone on: as in forward |
+//! | reverse | nothing for T_rev | forward |
+//!
+//! It listens on its own stage's channel in both directions. It has no clock of the pipeline: a frame that it misses
+//! it does not repeat, that is all.
+
+use chappe_core::{
+    Caps, Drop, Drops, Duration, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
+    TraceEvent, Wake,
+};
+
+use crate::config::{Config, ConfigError, HEADER_LEN};
+use crate::flood::Flood;
+use crate::header::{Ctrl, Header, Kind, Nack};
+use crate::outbox::{Notes, Outbox};
+use crate::plan::{Part, Plan};
+
+/// A node that relays the transfers of others.
+#[derive(Clone, Debug)]
+pub struct Relay {
+    config: Config,
+    number: u16,
+    state: State,
+    out: Outbox,
+    notes: Notes,
+    forwarded: u64,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Waking,
+    Flooding(Flood),
+    Duty(Duty),
+    Resting { until: Instant },
+}
+
+/// What a listed relay knows.
+#[derive(Clone, Debug)]
+struct Duty {
+    plan: Plan,
+    part: Part,
+    /// Until when a NACK is repeated; `None` in the forward direction.
+    reverse: Option<Instant>,
+    /// When it leaves the transfer if it hears nothing more.
+    leave: Instant,
+}
+
+impl Relay {
+    /// Node `number`, asleep until a plan wakes it.
+    pub fn new(config: Config, caps: &Caps, number: u16) -> Result<Relay, ConfigError> {
+        config.check(caps)?;
+        Ok(Relay {
+            out: Outbox::new(config.flood_channel),
+            config,
+            number,
+            state: State::Waking,
+            notes: Notes::default(),
+            forwarded: 0,
+        })
+    }
+
+    /// Turns the trace on or off.
+    pub fn trace(&mut self, on: bool) {
+        self.notes.on(on);
+    }
+
+    /// DATA, CTRL and NACK frames that it has repeated.
+    pub fn forwarded(&self) -> u64 {
+        self.forwarded
+    }
+
+    /// What it did not use, and why.
+    pub fn drops(&self) -> &Drops {
+        self.notes.drops()
+    }
+
+    /// The state's name: `waking`, `flooding`, `forward`, `reverse` or `resting`.
+    pub fn state(&self) -> &'static str {
+        match &self.state {
+            State::Waking => "waking",
+            State::Flooding(_) => "flooding",
+            State::Duty(duty) if duty.reverse.is_some() => "reverse",
+            State::Duty(_) => "forward",
+            State::Resting { .. } => "resting",
+        }
+    }
+
+    fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
+        match &mut self.state {
+            State::Resting { .. } => Err(Drop::NotForUs),
+            _ if self.out.is_busy() => Err(Drop::QueueFull),
+            State::Waking => self.wake(now, heard),
+            State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
+            State::Duty(duty) => {
+                let (header, body) = Header::parse(heard.psdu).map_err(|_| Drop::Malformed)?;
+                let transfer = duty.plan.transfer();
+                match header.kind {
+                    Kind::Plan if header.transfer != transfer => self.wake(now, heard),
+                    _ if header.transfer != transfer => Err(Drop::NotForUs),
+                    Kind::Plan => Err(Drop::Stale),
+                    Kind::Data | Kind::Ctrl => self.forward(now, heard, header, body),
+                    Kind::Nack => self.reverse(now, heard, header, body),
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
+        let mut flood = Flood::open(&self.config, heard, &mut self.out)?;
+        let repeated = flood.hear(&self.config, now, heard, &mut self.out);
+        self.out.tune(self.config.flood_channel);
+        self.enter(State::Flooding(flood));
+        repeated
+    }
+
+    /// The flood is over: takes its part, or rests if it has none.
+    fn take_part(&mut self, now: Instant) {
+        let State::Flooding(flood) = &self.state else {
+            return;
+        };
+        let plan = flood.plan;
+        let Some(part) = plan.part_of(self.number) else {
+            self.out.listen(false);
+            let until = now + self.config.rest;
+            return self.enter(State::Resting { until });
+        };
+        self.out.tune(plan.channels().of_stage(part.stage));
+        let leave = flood.data_start(&self.config) + self.config.patience(plan.cycle());
+        self.enter(State::Duty(Duty {
+            plan,
+            part,
+            reverse: None,
+            leave,
+        }));
+    }
+
+    //= p3 IV-A, IV-B: all receivers of a group repeat the packet at once, on the next stage's channel
+    fn forward(
+        &mut self,
+        now: Instant,
+        heard: &Reception<'_>,
+        header: Header,
+        body: &[u8],
+    ) -> Result<(), Drop> {
+        let State::Duty(duty) = &mut self.state else {
+            return Err(Drop::NotForUs);
+        };
+        let Part {
+            stage,
+            group,
+            sends,
+            ..
+        } = duty.part;
+        if header.hop.checked_add(1) != Some(stage) {
+            return Err(Drop::NotForUs);
+        }
+        // A frame for the other group is not repeated, but the transfer goes on.
+        duty.leave = now + self.config.patience(duty.plan.cycle());
+        if !header.flags.takes(group) {
+            return Err(Drop::NotForUs);
+        }
+        if heard.psdu.len() != HEADER_LEN + duty.plan.payload() {
+            return Err(Drop::Malformed);
+        }
+        let turns = header.kind == Kind::Ctrl;
+        if turns {
+            Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
+        }
+        let slot = self.config.profile.slot(heard.psdu.len());
+        let wait = reply_time(&self.config, &duty.plan, stage);
+        duty.reverse = turns.then(|| now + slot + wait);
+        let channel = duty.plan.channels().of_stage(stage + 1);
+        if sends {
+            self.repeat(now, heard.psdu, stage, channel);
+        }
+        Ok(())
+    }
+
+    //= p3 IV-F: NACKs use the same stages backwards; there is one only, so both groups repeat it
+    fn reverse(
+        &mut self,
+        now: Instant,
+        heard: &Reception<'_>,
+        header: Header,
+        body: &[u8],
+    ) -> Result<(), Drop> {
+        let State::Duty(duty) = &mut self.state else {
+            return Err(Drop::NotForUs);
+        };
+        let stage = duty.part.stage;
+        if header.hop != stage + 1 {
+            return Err(Drop::NotForUs);
+        }
+        if duty.reverse.is_none() {
+            return Err(Drop::Stale);
+        }
+        Nack::parse(header.sequence, body).map_err(|_| Drop::Malformed)?;
+        duty.reverse = None;
+        let stay = if header.flags.complete {
+            self.config.linger
+        } else {
+            self.config.patience(duty.plan.cycle())
+        };
+        duty.leave = now + stay;
+        let channel = duty.plan.channels().of_stage(stage - 1);
+        self.repeat(now, heard.psdu, stage, channel);
+        Ok(())
+    }
+
+    fn repeat(&mut self, now: Instant, psdu: &[u8], stage: u8, channel: chappe_core::Channel) {
+        if self.out.copy(psdu) {
+            self.out.set_hop(stage);
+            self.out.tune(channel);
+            self.out.send(now + self.config.profile.gap());
+            self.forwarded = self.forwarded.saturating_add(1);
+        }
+    }
+
+    fn sent(&mut self, now: Instant) {
+        self.notes.sent(self.out.frame().len());
+        match &self.state {
+            State::Flooding(flood) if flood.is_spent() => self.take_part(now),
+            State::Duty(duty) => {
+                let channel = duty.plan.channels().of_stage(duty.part.stage);
+                self.out.tune(channel);
+            }
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, state: State) {
+        let from = self.state();
+        self.state = state;
+        let to = self.state();
+        self.notes.push(TraceEvent::State {
+            machine: "relay",
+            from,
+            to,
+        });
+    }
+
+    fn leave(&mut self) {
+        self.out.stop();
+        self.out.listen(true);
+        self.out.tune(self.config.flood_channel);
+        self.enter(State::Waking);
+    }
+}
+
+/// How long a NACK can take to come back to stage `stage`, from the end of its CTRL: its hops to the destination and
+/// back, the pause at the turn, and four cycles. The source is stage 0.
+pub(crate) fn reply_time(config: &Config, plan: &Plan, stage: u8) -> Duration {
+    let hops = u64::from(plan.hops().saturating_sub(stage));
+    let hops_time = plan.cycle() * (hops + 4) + config.profile.nack_slot() * hops;
+    hops_time + config.profile.turn_relays
+}
+
+impl RadioNode for Relay {
+    fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
+        match event {
+            RadioEvent::Received(heard) => {
+                let before = self.state();
+                match self.hear(now, &heard) {
+                    Ok(()) => self.notes.received(heard.psdu.len()),
+                    Err(why) => self.notes.dropped(why),
+                }
+                let (from, to) = (before, self.state());
+                if matches!(self.state, State::Duty(_)) && from != to {
+                    self.notes.push(TraceEvent::State {
+                        machine: "relay",
+                        from,
+                        to,
+                    });
+                }
+            }
+            RadioEvent::Sent => {
+                if self.out.sent() {
+                    self.sent(now);
+                }
+            }
+            RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
+        }
+    }
+
+    fn poll_radio(&mut self, _: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
+        self.out.poll(psdu)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let Some(wake) = self.poll_timeout().filter(|wake| wake.at <= now) else {
+            return;
+        };
+        self.notes.push(TraceEvent::Timer { why: wake.why });
+        match &mut self.state {
+            State::Waking => {}
+            State::Flooding(_) => {
+                self.out.stop();
+                self.take_part(now);
+            }
+            State::Resting { .. } => self.leave(),
+            State::Duty(duty) if duty.leave <= now => self.leave(),
+            State::Duty(duty) => duty.reverse = None,
+        }
+        // A flood that is long over leaves its relay nothing to wait for.
+        if Wake::due(self.poll_timeout(), now) {
+            self.leave();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        let wake = |at, why| Some(Wake { at, why });
+        match &self.state {
+            State::Waking => None,
+            State::Flooding(flood) => wake(flood.end, "end of the flood"),
+            State::Resting { until } => wake(*until, "rest is over"),
+            State::Duty(duty) => {
+                let reverse = duty.reverse.map(|at| Wake { at, why: "no NACK" });
+                Wake::earlier(reverse, wake(duty.leave, "nothing heard"))
+            }
+        }
+    }
+
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.notes.pop()
+    }
+}

@@ -1,0 +1,501 @@
+//! Test code: an ideal air for synchronous radios.
+//!
+//! Identical frames that start within 0.5 us of each other on one channel count as one frame, which arrives with the
+//! best link's probability. Any other overlap of frames that a radio could hear destroys all of them. Nodes have
+//! clocks of their own. There is no propagation delay, no power and no capture: that physics is the simulator's.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use chappe_core::{
+    Caps, Channel, Duration, Instant, Ppm, Purpose, RadioEvent, RadioNode, RadioRequest, Reception,
+    Seed, Stream, Wake,
+};
+use chappe_p3::timing::{MODE, airtime};
+use chappe_p3::{
+    ChannelOrder, Checkpoint, Config, Destination, Plan, Profile, Progress, Relay, Source, Store,
+    Wanted,
+};
+
+pub const CAPS: Caps = Caps {
+    frame_max: 125,
+    schedules: true,
+    start_error: Duration::ZERO,
+    reports_power: false,
+    overhears: true,
+    confirms_broadcast: true,
+};
+
+/// Bytes that grow as they are written.
+#[derive(Clone, Debug, Default)]
+pub struct Growing {
+    pub bytes: Vec<u8>,
+    pub finished: bool,
+    pub writes: usize,
+}
+
+impl Store for Growing {
+    fn write(&mut self, offset: u32, octets: &[u8]) -> bool {
+        let (from, to) = (offset as usize, offset as usize + octets.len());
+        self.bytes.resize(self.bytes.len().max(to), 0);
+        self.bytes[from..to].copy_from_slice(octets);
+        self.writes += 1;
+        true
+    }
+
+    fn finish(&mut self, len: u32) {
+        self.bytes.truncate(len as usize);
+        self.finished = true;
+    }
+}
+
+pub type Bytes = &'static [u8];
+
+/// A node of the test network, so that tests can look inside.
+pub enum Node {
+    Source(Source<Bytes>),
+    Relay(Relay),
+    Destination(Destination<Growing>),
+}
+
+impl Node {
+    fn radio(&mut self) -> &mut dyn RadioNode {
+        match self {
+            Node::Source(node) => node,
+            Node::Relay(node) => node,
+            Node::Destination(node) => node,
+        }
+    }
+}
+
+/// A frame on the air, times on the air's own clock.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    pub from: usize,
+    pub channel: Channel,
+    pub start: u64,
+    pub end: u64,
+    pub psdu: Vec<u8>,
+    over: bool,
+}
+
+struct Radio {
+    node: Option<Node>,
+    channel: Channel,
+    listening: bool,
+    /// Since when it could hear: the last change of channel, receiver or direction.
+    hears_since: u64,
+    waiting: Option<(u64, Vec<u8>)>,
+    sending: bool,
+    /// Start of the last frame that was decided for this radio.
+    decided: Option<u64>,
+    drift: Ppm,
+    offset: u64,
+}
+
+/// Success probability of a link on a channel.
+pub type Prr = Box<dyn Fn(Channel, usize, usize) -> f64>;
+/// Whether a frame is lost for a receiver on top of that: (frame, receiver).
+pub type Fault = Box<dyn FnMut(&Flight, usize) -> bool>;
+
+pub struct Net {
+    radios: Vec<Radio>,
+    flights: Vec<Flight>,
+    prr: Prr,
+    pub fault: Fault,
+    random: Stream,
+    pub now: u64,
+    /// Every frame that was sent.
+    pub log: Rc<RefCell<Vec<Flight>>>,
+    pub collisions: u64,
+}
+
+const SYNCHRONOUS: u64 = 500;
+
+impl Net {
+    pub fn new(nodes: Vec<Node>, prr: Prr, seed: u64) -> Net {
+        let radios = nodes.into_iter().map(|node| Radio {
+            node: Some(node),
+            channel: Channel(0),
+            listening: true,
+            hears_since: 0,
+            waiting: None,
+            sending: false,
+            decided: None,
+            drift: Ppm(0.0),
+            offset: 0,
+        });
+        let mut net = Net {
+            radios: radios.collect(),
+            flights: Vec::new(),
+            prr,
+            fault: Box::new(|_, _| false),
+            random: Seed(seed).stream(Purpose::Reception),
+            now: 0,
+            log: Rc::default(),
+            collisions: 0,
+        };
+        (0..net.radios.len()).for_each(|node| net.drain(node));
+        net
+    }
+
+    /// Gives every node a clock with a phase of its own and an error of up to `ppm`.
+    pub fn drift(&mut self, ppm: f64, seed: u64) {
+        let mut random = Seed(seed).stream(Purpose::Clock);
+        for radio in &mut self.radios {
+            radio.drift = Ppm((random.fraction() * 2.0 - 1.0) * ppm);
+            radio.offset = random.below(1_000_000_000);
+        }
+    }
+
+    pub fn kill(&mut self, node: usize) {
+        self.radios[node].node = None;
+        self.radios[node].waiting = None;
+    }
+
+    pub fn place(&mut self, node: usize, fresh: Node) {
+        self.radios[node].node = Some(fresh);
+        self.radios[node].hears_since = self.now;
+        self.drain(node);
+    }
+
+    pub fn source(&mut self, node: usize) -> &mut Source<Bytes> {
+        match &mut self.radios[node].node {
+            Some(Node::Source(source)) => source,
+            _ => panic!("node {node} is no source"),
+        }
+    }
+
+    pub fn relay(&mut self, node: usize) -> &mut Relay {
+        match &mut self.radios[node].node {
+            Some(Node::Relay(relay)) => relay,
+            _ => panic!("node {node} is no relay"),
+        }
+    }
+
+    pub fn destination(&mut self, node: usize) -> &mut Destination<Growing> {
+        match &mut self.radios[node].node {
+            Some(Node::Destination(destination)) => destination,
+            _ => panic!("node {node} is no destination"),
+        }
+    }
+
+    /// A node's own time now.
+    pub fn clock(&self, node: usize) -> Instant {
+        let radio = &self.radios[node];
+        let error = (self.now as f64 * radio.drift.0 * 1e-6).round() as i64;
+        Instant::from_nanos((self.now + radio.offset).wrapping_add_signed(error))
+    }
+
+    /// The air's time at a node's own time.
+    fn air(&self, node: usize, at: Instant) -> u64 {
+        let radio = &self.radios[node];
+        let own = at.nanos().saturating_sub(radio.offset) as f64;
+        let error = own * radio.drift.0 * 1e-6 / (1.0 + radio.drift.0 * 1e-6);
+        (own as u64).wrapping_add_signed(-(error.round() as i64))
+    }
+
+    /// Runs until `stop` or for at most `limit`.
+    pub fn run(&mut self, limit: Duration, mut stop: impl FnMut(&mut Net) -> bool) {
+        let end = self.now + limit.nanos();
+        while !stop(self) {
+            let Some(next) = self.next().filter(|&at| at <= end) else {
+                self.now = end;
+                return;
+            };
+            self.now = self.now.max(next);
+            self.step();
+        }
+    }
+
+    fn next(&self) -> Option<u64> {
+        let flights = self.flights.iter().filter(|f| !f.over).map(|f| f.end);
+        let starts = self
+            .radios
+            .iter()
+            .filter_map(|r| Some(r.waiting.as_ref()?.0));
+        let wakes = (0..self.radios.len()).filter_map(|node| {
+            let wake = self.deadline(node)?;
+            Some(self.air(node, wake.at).max(self.now))
+        });
+        flights.chain(starts).chain(wakes).min()
+    }
+
+    fn deadline(&self, node: usize) -> Option<Wake> {
+        match self.radios[node].node.as_ref()? {
+            Node::Source(node) => node.poll_timeout(),
+            Node::Relay(node) => node.poll_timeout(),
+            Node::Destination(node) => node.poll_timeout(),
+        }
+    }
+
+    /// All that happens now: ends of frames, then deadlines, then starts.
+    fn step(&mut self) {
+        for at in 0..self.flights.len() {
+            if !self.flights[at].over && self.flights[at].end <= self.now {
+                self.flights[at].over = true;
+                self.end(at);
+            }
+        }
+        let recent = self.now.saturating_sub(20_000_000);
+        self.flights.retain(|flight| flight.end > recent);
+        for node in 0..self.radios.len() {
+            let Some(wake) = self.deadline(node) else {
+                continue;
+            };
+            if self.air(node, wake.at) <= self.now {
+                let clock = self.clock(node).max(wake.at);
+                if let Some(node) = &mut self.radios[node].node {
+                    node.radio().handle_timeout(clock);
+                }
+                self.drain(node);
+            }
+        }
+        for node in 0..self.radios.len() {
+            let due = self.radios[node].waiting.take_if(|(at, _)| *at <= self.now);
+            if let Some((_, psdu)) = due {
+                self.begin(node, psdu);
+            }
+        }
+    }
+
+    fn begin(&mut self, node: usize, psdu: Vec<u8>) {
+        assert!(!self.radios[node].sending, "node {node} sends already");
+        let flight = Flight {
+            from: node,
+            channel: self.radios[node].channel,
+            start: self.now,
+            end: self.now + airtime(psdu.len()).nanos(),
+            psdu,
+            over: false,
+        };
+        self.radios[node].sending = true;
+        self.log.borrow_mut().push(flight.clone());
+        self.flights.push(flight);
+    }
+
+    fn end(&mut self, at: usize) {
+        let flight = self.flights[at].clone();
+        for node in 0..self.radios.len() {
+            self.arrive(&flight, node);
+        }
+        let sender = &mut self.radios[flight.from];
+        sender.sending = false;
+        sender.hears_since = self.now;
+        let clock = self.clock(flight.from);
+        if let Some(node) = &mut self.radios[flight.from].node {
+            node.radio().handle_radio(clock, RadioEvent::Sent);
+        }
+        self.drain(flight.from);
+    }
+
+    /// Decides for one radio about a frame that ends now, once for all its synchronous copies.
+    fn arrive(&mut self, flight: &Flight, node: usize) {
+        let radio = &self.radios[node];
+        let hears = radio.node.is_some() && radio.listening && !radio.sending;
+        let in_time = radio.channel == flight.channel && radio.hears_since <= flight.start;
+        let near = |a: u64, b: u64| a.abs_diff(b) <= SYNCHRONOUS;
+        let decided = radio.decided.is_some_and(|start| near(start, flight.start));
+        if !hears || !in_time || decided || (self.prr)(flight.channel, flight.from, node) <= 0.0 {
+            return;
+        }
+        let (mut best, mut collides) = (0.0f64, false);
+        for other in &self.flights {
+            let reached = (self.prr)(flight.channel, other.from, node);
+            let apart = other.end <= flight.start || other.start >= flight.end;
+            if other.channel != flight.channel || reached <= 0.0 || apart {
+                continue;
+            }
+            if near(other.start, flight.start) && other.psdu == flight.psdu {
+                best = best.max(reached);
+            } else {
+                collides = true;
+            }
+        }
+        self.radios[node].decided = Some(flight.start);
+        self.collisions += u64::from(collides);
+        if collides || !self.random.chance(best) || (self.fault)(flight, node) {
+            return;
+        }
+        let clock = self.clock(node);
+        let started = clock.saturating_before(Duration::from_nanos(self.now - flight.start));
+        let heard = Reception {
+            psdu: &flight.psdu,
+            started,
+            mode: MODE,
+            power: None,
+        };
+        if let Some(node) = &mut self.radios[node].node {
+            node.radio()
+                .handle_radio(clock, RadioEvent::Received(heard));
+        }
+        self.drain(node);
+    }
+
+    pub fn drain(&mut self, node: usize) {
+        let clock = self.clock(node);
+        let mut psdu = [0; 127];
+        loop {
+            let Some(request) = self.radios[node]
+                .node
+                .as_mut()
+                .and_then(|node| node.radio().poll_radio(clock, &mut psdu))
+            else {
+                return;
+            };
+            let now = self.now;
+            match request {
+                RadioRequest::Transmit(transmit) => {
+                    let at = self.air(node, transmit.at).max(now);
+                    self.radios[node].waiting = Some((at, psdu[..transmit.len].to_vec()));
+                }
+                RadioRequest::Cancel => self.radios[node].waiting = None,
+                RadioRequest::Sense(_) => {}
+                RadioRequest::Tune(channel) => {
+                    let radio = &mut self.radios[node];
+                    assert!(!radio.sending, "node {node} tunes while it sends");
+                    (radio.channel, radio.hears_since) = (channel, now);
+                }
+                RadioRequest::Listen(on) => {
+                    let radio = &mut self.radios[node];
+                    (radio.listening, radio.hears_since) = (on, now);
+                }
+            }
+        }
+    }
+}
+
+/// A transfer over stages of relays: node 0 is the destination, node 1 the source, relays follow path by path.
+pub struct Setting {
+    pub hops: usize,
+    pub paths: usize,
+    pub payload: u8,
+    pub config: Config,
+    pub seed: u64,
+    /// PRR of every link between neighbouring stages, as a function of channel, sender, receiver.
+    pub prr: fn(Channel, usize, usize) -> f64,
+}
+
+impl Default for Setting {
+    fn default() -> Setting {
+        Setting {
+            hops: 4,
+            paths: 6,
+            payload: 118,
+            config: Config::default(),
+            seed: 1,
+            prr: |_, _, _| 1.0,
+        }
+    }
+}
+
+pub const DESTINATION: usize = 0;
+pub const SOURCE: usize = 1;
+
+impl Setting {
+    pub fn path_set(&self) -> Vec<Vec<usize>> {
+        let relays = self.hops - 1;
+        let path = |path| (0..relays).map(|stage| 2 + path * relays + stage).collect();
+        (0..self.paths).map(path).collect()
+    }
+
+    pub fn stage_of(&self, node: usize) -> usize {
+        match node {
+            DESTINATION => self.hops,
+            SOURCE => 0,
+            _ => (node - 2) % (self.hops - 1) + 1,
+        }
+    }
+
+    pub fn nodes(&self) -> usize {
+        2 + self.paths * (self.hops - 1)
+    }
+
+    pub fn plan(&self, transfer: u8) -> Plan {
+        let mut random = Seed(self.seed).stream(Purpose::Topology);
+        let channels = ChannelOrder::random(&mut random);
+        self.plan_on(transfer, channels)
+    }
+
+    pub fn plan_on(&self, transfer: u8, channels: ChannelOrder) -> Plan {
+        let wanted = Wanted {
+            transfer,
+            payload: self.payload,
+            source: SOURCE as u16,
+            destination: DESTINATION as u16,
+            channels,
+        };
+        let mut random = Seed(self.seed).stream(Purpose::Topology);
+        let profile = Profile::FAITHFUL;
+        let paths = self.path_set();
+        Plan::from_paths(wanted, &profile, &paths, &mut random, 0.8, |_| 1.0).unwrap()
+    }
+
+    pub fn fresh(&self, node: usize, object: Bytes) -> Node {
+        let config = self.config.clone();
+        let number = node as u16;
+        match node {
+            DESTINATION => {
+                let store = Growing::default();
+                Node::Destination(Destination::new(config, &CAPS, number, store).unwrap())
+            }
+            SOURCE => Node::Source(Source::new(config, &CAPS, number, object).unwrap()),
+            _ => Node::Relay(Relay::new(config, &CAPS, number).unwrap()),
+        }
+    }
+
+    /// The network; a frame reaches the neighbouring stages and, in its own stage, the other relays.
+    pub fn net(&self, object: Bytes) -> Net {
+        let nodes = (0..self.nodes()).map(|node| self.fresh(node, object));
+        let stages: Vec<usize> = (0..self.nodes()).map(|node| self.stage_of(node)).collect();
+        let link = self.prr;
+        let prr = move |channel, from: usize, to: usize| {
+            let near = stages[from].abs_diff(stages[to]) <= 1;
+            let ends = from != to && near;
+            if ends { link(channel, from, to) } else { 0.0 }
+        };
+        Net::new(nodes.collect(), Box::new(prr), self.seed)
+    }
+}
+
+/// Random bytes that live as long as the test program.
+pub fn object(len: usize, seed: u64) -> Bytes {
+    let mut bytes = vec![0; len];
+    Seed(seed).stream(Purpose::Traffic(0)).fill(&mut bytes);
+    Vec::leak(bytes)
+}
+
+/// Starts a transfer at the network's present time.
+pub fn start(net: &mut Net, plan: Plan, checkpoint: Option<&Checkpoint>) {
+    let now = net.clock(DESTINATION);
+    net.destination(DESTINATION)
+        .start(plan, checkpoint, now)
+        .unwrap();
+    net.drain(DESTINATION);
+}
+
+/// Runs until source and destination are through; returns what the destination has.
+pub fn finish(net: &mut Net, limit: Duration) -> Progress {
+    net.run(limit, |net| {
+        let source = net.source(SOURCE).ended().is_some();
+        source && net.destination(DESTINATION).is_idle()
+    });
+    net.destination(DESTINATION).progress()
+}
+
+/// A whole transfer; checks that every octet is right. Returns the network and the duration from the first wake-up
+/// transmission to the last packet.
+pub fn transfer(setting: &Setting, object: Bytes) -> (Net, Duration) {
+    let mut net = setting.net(object);
+    start(&mut net, setting.plan(1), None);
+    let begun = net.clock(DESTINATION);
+    let progress = finish(&mut net, Duration::from_secs(300));
+    let destination = net.destination(DESTINATION);
+    let completed = progress
+        .completed
+        .unwrap_or_else(|| panic!("incomplete: {progress:?}"));
+    assert!(destination.store().finished);
+    assert!(destination.store().bytes == object, "other octets arrived");
+    (net, completed.saturating_since(begun))
+}
