@@ -108,11 +108,11 @@ fn random_network(seed: u64) -> Result<Network, Error> {
         let delivery: Vec<f64> = (0..NODES * NODES)
             .map(|pair| (-(distance(pair) / 180.0).powi(4)).exp())
             .collect();
-        let senses: Vec<bool> = (0..NODES * NODES)
-            .map(|pair| distance(pair) <= 460.0)
+        let sensing: Vec<f64> = (0..NODES * NODES)
+            .map(|pair| f64::from(u8::from(distance(pair) <= 460.0)))
             .collect();
         if connected(&delivery) {
-            return Network::new(delivery, vec![6.98e-3; NODES], 1500, &senses);
+            return Network::new(delivery, vec![6.98e-3; NODES], 1500, sensing);
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Anypath {
 /// the receiver with any routing and any coding: D is the optimal dual of the flow problem.
 pub fn anypath(network: &Network, receiver: usize) -> Anypath {
     let airtimes: Vec<f64> = (0..network.nodes())
-        .map(|node| network.airtime_s(node))
+        .map(|node| network.channel_s(node))
         .collect();
     let (airtime_s, order) = priced(network, receiver, &airtimes, |_, _| 0.0);
     Anypath { airtime_s, order }
@@ -97,7 +97,7 @@ mod tests {
         for (from, to, p) in [(0, 1, 0.5), (0, 2, 0.5), (1, 3, 1.0), (2, 3, 1.0)] {
             delivery[from * 4 + to] = p;
         }
-        let network = Network::new(delivery, vec![1.0; 4], 1, &[true; 16]).unwrap();
+        let network = Network::new(delivery, vec![1.0; 4], 1, vec![1.0; 16]).unwrap();
         let found = anypath(&network, 3);
         assert!((found.airtime_s[0] - 7.0 / 3.0).abs() < 1e-12);
         assert_eq!(found.order, [3, 1, 2, 0]);

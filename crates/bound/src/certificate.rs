@@ -3,6 +3,7 @@
 use crate::anypath::priced;
 use crate::hyperarc::{Share, expected_best};
 use crate::network::Network;
+use crate::sensing::SensedSet;
 
 /// Room for rounding in a bound: every number below is a sum or product of far fewer than a million
 /// non-negative terms, each with a relative error of 2^-53, so 1e-9 is generous.
@@ -36,23 +37,79 @@ pub struct Certificate {
 /// Prices of the medium, in frames/s.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prices {
-    /// Price of each clique of nodes that sense each other: `sum over i in Q of z_i a_i <= 1`.
-    Cliques(Vec<(Vec<usize>, f64)>),
-    /// None: the bound is the heaviest independent set of the sensing graph.
-    IndependentSets,
-    /// One radio per node, one frame at a time.
-    Radios {
-        /// Price of each node's time.
+    /// Of rows that the medium keeps; any family may be empty.
+    Rows {
+        /// Price of each row of carrier sense ([`SensedSet`]).
+        sensed: Vec<(SensedSet, f64)>,
+        /// Price of each node's time, if one radio sends or receives one frame at a time.
         busy: Vec<f64>,
         /// For each receiver (from, to, how much of the potential difference the reception rather
-        /// than the transmission pays for).
+        /// than the transmission pays for); paid from `busy`.
         reception: Vec<Vec<(usize, usize, f64)>>,
     },
+    /// None: the bound is the heaviest independent set of the sensing graph.
+    IndependentSets,
+}
+
+impl Prices {
+    /// Rows without any price.
+    pub(crate) fn none() -> Prices {
+        Prices::Rows {
+            sensed: Vec::new(),
+            busy: Vec::new(),
+            reception: Vec::new(),
+        }
+    }
+
+    /// What one transmission of each node pays to the rows.
+    pub(crate) fn paid(&self, network: &Network) -> Vec<f64> {
+        let mut paid = vec![0.0; network.nodes()];
+        if let Prices::Rows { sensed, busy, .. } = self {
+            for (set, price) in sensed {
+                for (node, weight) in set.weights(network) {
+                    paid[node] += price * weight * network.channel_s(node);
+                }
+            }
+            for (node, price) in busy.iter().enumerate() {
+                paid[node] += price * network.airtime_s(node);
+            }
+        }
+        paid
+    }
+
+    /// Is this something that the medium charges at all?
+    fn are_proper(&self, nodes: usize, receivers: usize) -> bool {
+        let Prices::Rows {
+            sensed,
+            busy,
+            reception,
+        } = self
+        else {
+            return true;
+        };
+        let links = || reception.iter().flatten();
+        sensed
+            .iter()
+            .all(|(set, price)| *price >= 0.0 && set.is_proper(nodes))
+            && busy.iter().all(|&price| price >= 0.0)
+            && (busy.len() == nodes || busy.is_empty() && links().next().is_none())
+            && (reception.len() == receivers || reception.is_empty())
+            && links().all(|&(from, to, _)| from < nodes && to < nodes)
+    }
+
+    fn sum(&self) -> f64 {
+        match self {
+            Prices::Rows { sensed, busy, .. } => {
+                sensed.iter().map(|(_, price)| price).sum::<f64>() + busy.iter().sum::<f64>()
+            }
+            Prices::IndependentSets => 0.0,
+        }
+    }
 }
 
 impl Certificate {
     /// The rate in frames/s that `network` cannot exceed, by this proof. Infinite if the values
-    /// prove nothing (a price missing, a clique that is none, a potential that is not a number).
+    /// prove nothing (a price missing, a set that names a node twice, a potential that is not a number).
     ///
     /// O(receivers * links * log degree), in doubles with a slack for rounding.
     pub fn bound_fps(&self, network: &Network) -> f64 {
@@ -64,6 +121,12 @@ impl Certificate {
         {
             return f64::INFINITY;
         }
+        if !self
+            .prices
+            .are_proper(network.nodes(), self.receivers.len())
+        {
+            return f64::INFINITY;
+        }
         let gained: f64 = self
             .potentials
             .iter()
@@ -71,36 +134,17 @@ impl Certificate {
             .sum();
         let weight = self.weights(network);
         let cost = match &self.prices {
-            Prices::Cliques(cliques) => {
-                if !cliques
-                    .iter()
-                    .all(|(set, price)| *price >= 0.0 && network.senses().is_clique(set))
-                {
-                    return f64::INFINITY;
-                }
-                let mut paid = vec![0.0; network.nodes()];
-                for (set, price) in cliques {
-                    set.iter()
-                        .for_each(|&node| paid[node] += price * network.airtime_s(node));
-                }
-                cliques.iter().map(|(_, price)| price).sum::<f64>() * overload(&weight, &paid)
-            }
             Prices::IndependentSets => {
                 let weights: Vec<f64> = (weight.iter().enumerate())
-                    .map(|(node, weight)| weight / network.airtime_s(node))
+                    .map(|(node, weight)| weight / network.channel_s(node))
                     .collect();
                 network.senses().heaviest_independent_set(&weights).1
             }
-            Prices::Radios { busy, .. } => {
-                if !busy.iter().all(|&price| price >= 0.0) {
-                    return f64::INFINITY;
-                }
-                let paid: Vec<f64> = (busy.iter().enumerate())
-                    .map(|(node, price)| price * network.airtime_s(node))
-                    .collect();
+            rows => {
                 let (handed, covered) = self.receptions(network);
-                let overload = overload(&weight, &paid).max(overload(&handed, &covered));
-                busy.iter().sum::<f64>() * overload
+                let overload =
+                    overload(&weight, &rows.paid(network)).max(overload(&handed, &covered));
+                rows.sum() * overload
             }
         };
         let bound = cost / gained * (1.0 + ROUNDING);
@@ -109,38 +153,24 @@ impl Certificate {
 
     /// Raises prices until they cover every weight, where they fall short; what a solver leaves out
     /// within its tolerance costs next to nothing here.
-    pub(crate) fn repair(&mut self, network: &Network, cliques: &[Vec<usize>], paid: &mut [f64]) {
+    pub(crate) fn repair(&mut self, network: &Network, paid: &mut Vec<f64>) {
         self.spread_reception(network);
         let weights = self.weights(network);
-        // Seconds-free: the price each node still lacks.
-        let mut lack: Vec<f64> = (0..network.nodes())
-            .map(|node| ((weights[node] - paid[node]) / network.airtime_s(node)).max(0.0))
-            .collect();
         match &mut self.prices {
-            Prices::IndependentSets => paid.copy_from_slice(&weights),
-            Prices::Radios { busy, .. } => {
-                for (node, price) in busy.iter_mut().enumerate() {
-                    *price += lack[node];
-                    paid[node] = *price * network.airtime_s(node);
+            Prices::IndependentSets => *paid = weights,
+            Prices::Rows { sensed, busy, .. } => {
+                let mut lack: Vec<f64> = (weights.iter().zip(&*paid))
+                    .map(|(weight, paid)| (weight - paid).max(0.0))
+                    .collect();
+                if sensed.is_empty() {
+                    for (node, price) in busy.iter_mut().enumerate() {
+                        *price += lack[node] / network.airtime_s(node);
+                    }
+                } else {
+                    raise(network, sensed, &mut lack);
+                    sensed.retain(|&(_, price)| price > 0.0);
                 }
-            }
-            Prices::Cliques(priced) => {
-                let largest =
-                    |lack: &[f64]| (0..lack.len()).max_by(|&a, &b| lack[a].total_cmp(&lack[b]));
-                while let Some(worst) = largest(&lack).filter(|&node| lack[node] > 0.0) {
-                    let extra = lack[worst];
-                    let help = |set: &&Vec<usize>| -> f64 { set.iter().map(|&i| lack[i]).sum() };
-                    let home = (cliques.iter())
-                        .filter(|set| set.contains(&worst))
-                        .max_by(|a, b| help(a).total_cmp(&help(b)));
-                    let set = home.cloned().unwrap_or_else(|| vec![worst]);
-                    set.iter()
-                        .for_each(|&node| lack[node] = (lack[node] - extra).max(0.0));
-                    set.iter()
-                        .for_each(|&i| paid[i] += extra * network.airtime_s(i));
-                    priced.push((set, extra));
-                }
-                priced.retain(|&(_, price)| price > 0.0);
+                *paid = self.prices.paid(network);
             }
         }
     }
@@ -180,9 +210,15 @@ impl Certificate {
         let nodes = network.nodes();
         let mut tolls = self.tolls(network);
         let potentials = &self.potentials;
-        let Prices::Radios { busy, reception } = &mut self.prices else {
+        let Prices::Rows {
+            busy, reception, ..
+        } = &mut self.prices
+        else {
             return tolls;
         };
+        if busy.is_empty() {
+            return tolls;
+        }
         for from in 0..nodes {
             for to in (0..nodes).filter(|&to| network.delivery(from, to) > 0.0) {
                 let link = from * nodes + to;
@@ -235,7 +271,10 @@ impl Certificate {
     fn receptions(&self, network: &Network) -> (Vec<f64>, Vec<f64>) {
         let nodes = network.nodes();
         let (mut handed, mut covered) = (vec![0.0; nodes * nodes], vec![0.0; nodes * nodes]);
-        if let Prices::Radios { busy, reception } = &self.prices {
+        if let Prices::Rows {
+            busy, reception, ..
+        } = &self.prices
+        {
             for &(from, to, price) in reception.iter().flatten() {
                 handed[from * nodes + to] += price.max(0.0);
                 covered[from * nodes + to] = busy[to] * network.airtime_s(from);
@@ -292,7 +331,7 @@ impl Certificate {
     /// The reception prices as dense tables, one per receiver; empty for other media.
     fn tolls(&self, network: &Network) -> Vec<Vec<f64>> {
         let nodes = network.nodes();
-        let Prices::Radios { reception, .. } = &self.prices else {
+        let Prices::Rows { reception, .. } = &self.prices else {
             return Vec::new();
         };
         let dense = |list: &Vec<(usize, usize, f64)>| {
@@ -302,6 +341,39 @@ impl Certificate {
             toll
         };
         reception.iter().map(dense).collect()
+    }
+}
+
+/// Raises prices of sets until nothing is lacking: for the node that lacks most, the set that helps
+/// the others most.
+fn raise(network: &Network, sensed: &mut [(SensedSet, f64)], lack: &mut [f64]) {
+    let lines: Vec<Vec<(usize, f64)>> = (sensed.iter())
+        .map(|(set, _)| {
+            let cost = |(node, weight)| (node, weight * network.channel_s(node));
+            set.weights(network).into_iter().map(cost).collect()
+        })
+        .collect();
+    let worst = |lack: &[f64]| (0..lack.len()).max_by(|&a, &b| lack[a].total_cmp(&lack[b]));
+    while let Some(worst) = worst(lack).filter(|&node| lack[node] > 0.0) {
+        // Per row that charges the node: the price it would take, and how much that covers.
+        let help = |line: &Vec<(usize, f64)>| -> Option<(f64, f64)> {
+            let charged = line.iter().find(|&&(node, _)| node == worst)?.1;
+            let price = lack[worst] / charged;
+            let covered: f64 = line.iter().map(|&(i, c)| lack[i].min(price * c)).sum();
+            (charged > 0.0).then_some((price, covered / price))
+        };
+        let best = (0..lines.len())
+            .filter_map(|row| help(&lines[row]).map(|(price, help)| (row, price, help)))
+            .max_by(|a, b| a.2.total_cmp(&b.2));
+        let Some((row, price, _)) = best else {
+            // No row charges it: the proof will not hold, and says so.
+            return;
+        };
+        sensed[row].1 += price;
+        for &(node, cost) in &lines[row] {
+            lack[node] = (lack[node] - price * cost).max(0.0);
+        }
+        lack[worst] = 0.0;
     }
 }
 

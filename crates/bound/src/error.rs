@@ -18,8 +18,10 @@ pub enum Error {
         /// Entries it has.
         got: usize,
     },
-    /// A delivery probability is not a number in 0..=1.
+    /// A probability is not a number in 0..=1.
     Probability {
+        /// Of what: `delivery` or `sensing`.
+        of: &'static str,
         /// Transmitting node.
         from: usize,
         /// Receiving node.
@@ -37,12 +39,10 @@ pub enum Error {
         /// What was given.
         value: f64,
     },
-    /// `a` senses `b` but `b` does not sense `a`.
-    Asymmetric {
-        /// One node.
-        a: usize,
-        /// The other node.
-        b: usize,
+    /// The gap between frames is negative, infinite or not a number.
+    Gap {
+        /// What was given, in seconds.
+        value: f64,
     },
     /// A node number that the network does not have.
     NoSuchNode {
@@ -80,16 +80,19 @@ impl fmt::Display for Error {
             } => {
                 write!(f, "table `{table}` has {got} entries, expected {expected}")
             }
-            Error::Probability { from, to, value } => write!(
+            Error::Probability {
+                of,
+                from,
+                to,
+                value,
+            } => write!(
                 f,
-                "delivery probability from {from} to {to} is {value}, expected 0 to 1"
+                "{of} probability from {from} to {to} is {value}, expected 0 to 1"
             ),
             Error::Quantity { what, node, value } => {
                 write!(f, "{what} of node {node} is {value}")
             }
-            Error::Asymmetric { a, b } => {
-                write!(f, "node {a} senses node {b}, but not the other way round")
-            }
+            Error::Gap { value } => write!(f, "the gap between frames is {value} s"),
             Error::NoSuchNode { node, nodes } => {
                 write!(
                     f,

@@ -47,7 +47,7 @@ pub fn fluid_rate(
     check_transmissions(network, transmissions)?;
     network.check_multicast(source, receivers)?;
     let airtime: Vec<f64> = (transmissions.iter().enumerate())
-        .map(|(node, z)| z * network.airtime_s(node))
+        .map(|(node, z)| z * network.channel_s(node))
         .collect();
     let busiest = network.senses().heaviest_clique(&airtime);
     let scale = if busiest > 0.0 { 1.0 / busiest } else { 0.0 };

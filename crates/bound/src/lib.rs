@@ -2,7 +2,7 @@
 //!
 //! Every result of Chappe is printed beside a bound, so that "how much is left" has an answer that
 //! does not depend on which protocols happened to be compared. This crate computes the bounds from
-//! plain tables of a [`Network`]: delivery probabilities, airtimes, who senses whom. It knows no
+//! plain tables of a [`Network`]: delivery probabilities, airtimes, how surely who senses whom. It knows no
 //! protocol, no clock and no file.
 //!
 //! ```
@@ -13,7 +13,7 @@
 //! for (from, to, p) in [(0, 1, 0.5), (0, 2, 0.5), (1, 3, 0.9), (2, 3, 0.9), (0, 3, 0.1)] {
 //!     delivery[from * 4 + to] = p;
 //! }
-//! let network = Network::new(delivery, vec![7e-3; 4], 1500, &[true; 16])?;
+//! let network = Network::new(delivery, vec![7e-3; 4], 1500, vec![1.0; 16])?;
 //!
 //! let bound = multicast(&network, 0, &[3], &Options::default())?;
 //! // No protocol exceeds 759 kbit/s; network coding at these forwarding rates gets there.
@@ -28,7 +28,7 @@
 //! # The parts
 //!
 //! - [`multicast()`]: the bound for a set of receivers at one rate (the *worst receiver*), under one
-//!   of three assumptions about the [`Medium`]; [`single_receivers`]: each receiver alone.
+//!   of four assumptions about the [`Medium`]; [`single_receivers`]: each receiver alone.
 //! - [`mean_bound_exact`], [`mean_bound_cheap`]: the bound on mean throughput when receivers may
 //!   finish one after another.
 //! - [`Certificate`]: the dual proof that comes with every bound.
@@ -36,6 +36,7 @@
 //!   endless batches: the ceiling of a credit rule.
 //! - [`anypath`](mod@anypath): the single-receiver bound of one collision domain, in closed form.
 //! - [`closed`]: DCF, chains, erasure channels, repetition.
+//! - [`sensing`]: what sets of nodes can have on the air when frames are sensed by chance.
 //! - [`graph`], [`hyperarc`]: the combinatorial parts, usable alone.
 //!
 //! # What a bound assumes
@@ -68,6 +69,7 @@ mod program;
 mod scout;
 #[cfg(test)]
 mod seeded;
+pub mod sensing;
 
 pub use certificate::{Certificate, Prices};
 pub use error::Error;
@@ -75,3 +77,4 @@ pub use fluid::{Fluid, fluid_rate, max_flow};
 pub use mean::{MeanBound, mean_bound_cheap, mean_bound_exact};
 pub use multicast::{Bound, Medium, Options, multicast, single_receivers};
 pub use network::Network;
+pub use sensing::{SensedSet, overfull_sets};

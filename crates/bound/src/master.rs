@@ -54,20 +54,22 @@ pub(crate) struct Answer {
 }
 
 impl<'a> Master<'a> {
-    /// A program whose transmissions are free within `medium`.
+    /// A program whose transmissions are free within `medium`; `cliques` always sense each other,
+    /// `crowds` cover all nodes and tell a first guess what will be scarce.
     pub fn new(
         network: &'a Network,
         source: usize,
         receivers: &'a [usize],
         medium: Medium,
         cliques: &[Vec<usize>],
+        crowds: &[Vec<usize>],
     ) -> Master<'a> {
         let mut master = Master::empty(network, source, receivers);
         master.transmissions = (0..network.nodes())
             .map(|_| Transmissions::Column(master.program.column(0.0)))
             .collect();
         master.add_medium(medium, cliques);
-        master.add_scouted_links(cliques);
+        master.add_scouted_links(crowds);
         master
     }
 
@@ -98,7 +100,7 @@ impl<'a> Master<'a> {
             source,
             receivers,
             unit_s: (0..nodes)
-                .map(|node| network.airtime_s(node))
+                .map(|node| network.channel_s(node))
                 .fold(0.0, f64::max),
             program,
             rate,
@@ -148,7 +150,7 @@ impl<'a> Master<'a> {
     }
 
     /// Adds rows for sets of neighbours that are promised more than they can hear, by more than
-    /// `tolerance` frames/s, and for overfull cliques. Returns how many rows came.
+    /// `tolerance` frames/s, and for overfull sets of nodes. Returns how many rows came.
     pub fn add_violated_rows(&mut self, answer: &Answer, tolerance: f64) -> usize {
         let before = self.program.at_most.len();
         for index in 0..self.receivers.len() {
@@ -171,7 +173,7 @@ impl<'a> Master<'a> {
                 }
             }
         }
-        self.add_violated_cliques(&answer.transmissions);
+        self.add_violated_sets(&answer.transmissions);
         self.program.at_most.len() - before
     }
 

@@ -10,16 +10,22 @@ use crate::network::Network;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// One radio per node, which at any time sends one frame, receives one, or rests. Holds for any
-    /// MAC, with any interference, as long as no radio takes in several frames at once. For MACs
-    /// that do not keep DIFS between frames of different senders, leave DIFS out of the airtimes.
+    /// MAC, with any interference, as long as no radio takes in several frames at once. The gap of
+    /// the network does not count.
     OneRadio,
-    /// Nodes that sense each other never overlap: in every clique of the sensing graph the shares
-    /// of airtime add up to at most 1. Holds for carrier-sense MACs; backoff ties and capture can
-    /// exceed it slightly.
+    /// Nobody begins a frame while it senses another or within the gap after it: for every set of
+    /// nodes, the airtime that all of the set (or all but a few) sense adds up to at most 1 (or a
+    /// few more; see [`crate::sensing`]). Holds for carrier-sense MACs; backoff ties can exceed it
+    /// slightly. Without fading the sets that matter are the cliques of the sensing graph; with
+    /// fading they are searched for.
     CarrierSense,
-    /// The same assumption taken to its end: transmissions happen in independent sets of the
-    /// sensing graph (Jain, Padhye, Padmanabhan, Qiu, MobiCom 2003). At most as large as
-    /// `CarrierSense`, equal on perfect graphs, slower: every round finds a heaviest independent set.
+    /// Both at once, the tightest that a carrier-sense MAC with one radio per node keeps when sensing
+    /// is a matter of chance.
+    CarrierSenseOneRadio,
+    /// Carrier sense taken to its end: transmissions happen in independent sets of the sensing
+    /// graph, whose pairs count as if they *always* sensed each other (Jain, Padhye, Padmanabhan,
+    /// Qiu, MobiCom 2003). Without fading at most as large as `CarrierSense`, equal on perfect
+    /// graphs; slower: every round finds a heaviest independent set.
     IndependentSets,
 }
 
@@ -75,10 +81,10 @@ impl Bound {
     }
 
     /// Keeps the proof in the answer if it is the best so far.
-    fn take_proof(&mut self, network: &Network, cliques: &[Vec<usize>], answer: &Answer) {
+    fn take_proof(&mut self, network: &Network, answer: &Answer) {
         let mut certificate = answer.certificate.clone();
         let mut paid = answer.paid.clone();
-        certificate.repair(network, cliques, &mut paid);
+        certificate.repair(network, &mut paid);
         let mut improved = certificate.clone();
         improved.improve(network, &paid);
         for proof in [certificate, improved] {
@@ -160,7 +166,16 @@ pub(crate) fn multicast_above(
         return Ok(nothing(network, source, receivers, lost, &reachable));
     }
     let cliques = network.senses().maximal_cliques(options.cliques_max).sets;
-    let mut master = Master::new(network, source, receivers, options.medium, &cliques);
+    let crowds = network.mostly_senses();
+    let crowds = crowds.maximal_cliques(options.cliques_max).sets;
+    let mut master = Master::new(
+        network,
+        source,
+        receivers,
+        options.medium,
+        &cliques,
+        &crowds,
+    );
     let mut bound = unknown(network, source, receivers);
     // A loose answer lies in the middle of the optimal ones: it meets deeper rows, sooner.
     let mut tolerance = 1e-6;
@@ -171,7 +186,8 @@ pub(crate) fn multicast_above(
             Err(error) => return Err(error),
         };
         bound.rounds = round;
-        bound.take_proof(network, &cliques, &answer);
+        master.find_overfull_sets(&answer.transmissions);
+        bound.take_proof(network, &answer);
         bound.take_rate(network, source, receivers, &master, &answer);
         if bound.gap() <= options.gap || bound.certified_fps <= enough {
             break;
@@ -212,7 +228,7 @@ fn unknown(network: &Network, source: usize, receivers: &[usize]) -> Bound {
             source,
             receivers: receivers.to_vec(),
             potentials: vec![vec![0.0; network.nodes()]; receivers.len()],
-            prices: Prices::Cliques(Vec::new()),
+            prices: Prices::none(),
         },
         payload_bits: network.payload_bits(),
     }

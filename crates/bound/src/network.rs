@@ -12,34 +12,41 @@ use crate::graph::Graph;
 pub struct Network {
     delivery: Vec<f64>,
     airtime_s: Vec<f64>,
+    gap_s: f64,
     payload_bytes: u32,
+    sensing: Vec<f64>,
     senses: Graph,
 }
+
+/// Two nodes count as neighbours of the sensing graph if each senses more than this share of the
+/// other's frames.
+const SENSES: f64 = 0.99;
 
 impl Network {
     /// A checked network of `airtime_s.len()` nodes.
     ///
     /// * `delivery`: row-major matrix, entry `i * nodes + j` is the probability that node j receives
     ///   a frame of node i when nothing else is on the air. The diagonal is ignored.
-    /// * `airtime_s`: seconds that one frame of node i occupies the channel. For a bound that no MAC
-    ///   can beat, give the *minimum*: preamble + bits / rate + DIFS, without backoff.
+    /// * `airtime_s`: seconds that one frame of node i is on the air. For a bound that no MAC can
+    ///   beat, give the *minimum*: preamble + bits / rate. What carrier-sense MACs leave between
+    ///   frames of different senders is [`Network::with_gap`]; without it the gap is 0.
     /// * `payload_bytes`: useful bytes in a frame, without any header.
-    /// * `senses`: symmetric row-major matrix, true where two nodes (practically) always hear each
-    ///   other's transmissions, so that a carrier-sense MAC keeps them apart. Marking a pair that
-    ///   sometimes does not sense each other can make a carrier-sense bound too low; leaving one out
-    ///   only makes it looser. With fading, mark pairs above 99 %.
+    /// * `sensing`: row-major matrix, entry `i * nodes + j` is the probability that node j senses a
+    ///   frame of node i alone on the air, so that a carrier-sense MAC at j does not begin another
+    ///   before it ends. Too high a probability can make a carrier-sense bound too low; too low
+    ///   a one only makes it looser. Without fading 1 or 0. The diagonal is ignored.
     pub fn new(
         delivery: Vec<f64>,
         airtime_s: Vec<f64>,
         payload_bytes: u32,
-        senses: &[bool],
+        sensing: Vec<f64>,
     ) -> Result<Network, Error> {
         let nodes = airtime_s.len();
         if nodes == 0 {
             return Err(Error::NoNodes);
         }
         check_shape("delivery", delivery.len(), nodes)?;
-        check_shape("senses", senses.len(), nodes)?;
+        check_shape("sensing", sensing.len(), nodes)?;
         for (node, &value) in airtime_s.iter().enumerate() {
             if !(value > 0.0 && value.is_finite()) {
                 return Err(Error::Quantity {
@@ -52,14 +59,18 @@ impl Network {
         let mut graph = Graph::new(nodes);
         for from in 0..nodes {
             for to in (0..nodes).filter(|&to| to != from) {
-                let value = delivery[from * nodes + to];
-                if !(0.0..=1.0).contains(&value) {
-                    return Err(Error::Probability { from, to, value });
-                }
-                if senses[from * nodes + to] {
-                    if !senses[to * nodes + from] {
-                        return Err(Error::Asymmetric { a: from, b: to });
+                for (table, of) in [(&delivery, "delivery"), (&sensing, "sensing")] {
+                    let value = table[from * nodes + to];
+                    if !(0.0..=1.0).contains(&value) {
+                        return Err(Error::Probability {
+                            of,
+                            from,
+                            to,
+                            value,
+                        });
                     }
+                }
+                if sensing[from * nodes + to].min(sensing[to * nodes + from]) > SENSES {
                     graph.connect(from, to);
                 }
             }
@@ -67,9 +78,21 @@ impl Network {
         Ok(Network {
             delivery,
             airtime_s,
+            gap_s: 0.0,
             payload_bytes,
+            sensing,
             senses: graph,
         })
+    }
+
+    /// The same network where at least `gap_s` seconds pass between a frame's end and the next frame
+    /// of whoever sensed it, or of the same sender: DIFS, without backoff. Not negative.
+    pub fn with_gap(mut self, gap_s: f64) -> Result<Network, Error> {
+        if !(gap_s >= 0.0 && gap_s.is_finite()) {
+            return Err(Error::Gap { value: gap_s });
+        }
+        self.gap_s = gap_s;
+        Ok(self)
     }
 
     /// Number of nodes; they are called `0..nodes`.
@@ -86,9 +109,23 @@ impl Network {
         }
     }
 
-    /// Seconds that one frame of `node` occupies the channel.
+    /// Seconds that one frame of `node` is on the air.
     pub fn airtime_s(&self, node: usize) -> f64 {
         self.airtime_s[node]
+    }
+
+    /// Seconds that one frame of `node` keeps others from the channel: its airtime and the gap.
+    pub fn channel_s(&self, node: usize) -> f64 {
+        self.airtime_s[node] + self.gap_s
+    }
+
+    /// Probability that `to` senses a frame of `from`; 1 for a node and itself.
+    pub fn sensing(&self, from: usize, to: usize) -> f64 {
+        if from == to {
+            1.0
+        } else {
+            self.sensing[from * self.nodes() + to]
+        }
     }
 
     /// Useful bits in one frame.
@@ -96,7 +133,7 @@ impl Network {
         f64::from(self.payload_bytes) * 8.0
     }
 
-    /// Which pairs of nodes sense each other.
+    /// Which pairs of nodes practically always sense each other: both ways above 0.99.
     pub fn senses(&self) -> &Graph {
         &self.senses
     }
@@ -121,6 +158,26 @@ impl Network {
             .map(|to| 1.0 - self.delivery(from, to))
             .product();
         1.0 - missed
+    }
+
+    /// Is any sensing left to chance?
+    pub(crate) fn fades(&self) -> bool {
+        let nodes = self.nodes();
+        (0..nodes * nodes).any(|pair| {
+            let q = self.sensing(pair / nodes, pair % nodes);
+            q > 0.0 && q < 1.0
+        })
+    }
+
+    /// Pairs that sense each other more often than not.
+    pub(crate) fn mostly_senses(&self) -> Graph {
+        let mut graph = Graph::new(self.nodes());
+        for a in 0..self.nodes() {
+            (0..a)
+                .filter(|&b| self.sensing(a, b).min(self.sensing(b, a)) > 0.5)
+                .for_each(|b| graph.connect(a, b));
+        }
+        graph
     }
 
     pub(crate) fn check_node(&self, node: usize) -> Result<(), Error> {
@@ -181,7 +238,7 @@ mod tests {
     use super::*;
 
     fn pair(p: f64) -> Result<Network, Error> {
-        Network::new(vec![0.0, p, p, 0.0], vec![0.001; 2], 1000, &[false; 4])
+        Network::new(vec![0.0, p, p, 0.0], vec![0.001; 2], 1000, vec![0.0; 4])
     }
 
     #[test]
@@ -189,16 +246,31 @@ mod tests {
         assert_eq!(
             pair(1.5).unwrap_err(),
             Error::Probability {
+                of: "delivery",
                 from: 0,
                 to: 1,
                 value: 1.5
             }
         );
         assert!(pair(f64::NAN).is_err());
-        let asymmetric = [false, true, false, false];
-        let refused = Network::new(vec![0.0; 4], vec![0.001; 2], 1000, &asymmetric);
-        assert_eq!(refused.unwrap_err(), Error::Asymmetric { a: 0, b: 1 });
-        let still = Network::new(vec![0.0; 4], vec![0.001, 0.0], 1000, &[false; 4]);
+        let refused = Network::new(
+            vec![0.0; 4],
+            vec![0.001; 2],
+            1000,
+            vec![0.0, 0.5, -0.5, 0.0],
+        );
+        assert_eq!(
+            refused.unwrap_err(),
+            Error::Probability {
+                of: "sensing",
+                from: 1,
+                to: 0,
+                value: -0.5
+            }
+        );
+        let refused = pair(0.5).unwrap().with_gap(f64::NAN);
+        assert!(matches!(refused.unwrap_err(), Error::Gap { .. }));
+        let still = Network::new(vec![0.0; 4], vec![0.001, 0.0], 1000, vec![0.0; 4]);
         assert_eq!(
             still.unwrap_err(),
             Error::Quantity {
@@ -207,11 +279,23 @@ mod tests {
                 value: 0.0
             }
         );
-        let short = Network::new(vec![0.0; 3], vec![0.001; 2], 1000, &[false; 4]);
+        let short = Network::new(vec![0.0; 3], vec![0.001; 2], 1000, vec![0.0; 4]);
         assert_eq!(
             short.unwrap_err().to_string(),
             "table `delivery` has 3 entries, expected 4"
         );
+    }
+
+    /// One way is not enough to keep two apart, and 0.99 is not above 0.99.
+    #[test]
+    fn neighbours_sense_each_other_both_ways() {
+        let graph = |a, b| {
+            let sensing = vec![0.0, a, b, 0.0];
+            Network::new(vec![0.0; 4], vec![0.001; 2], 1000, sensing).unwrap()
+        };
+        assert!(graph(0.991, 1.0).senses().adjacent(0, 1));
+        assert!(!graph(0.99, 1.0).senses().adjacent(0, 1));
+        assert!(!graph(1.0, 0.99).senses().adjacent(0, 1));
     }
 
     #[test]
@@ -220,7 +304,7 @@ mod tests {
             vec![7.0, 0.5, 0.5, f64::NAN],
             vec![0.001; 2],
             1000,
-            &[true; 4],
+            vec![1.0; 4],
         )
         .unwrap();
         assert_eq!(network.delivery(0, 0), 0.0);

@@ -36,7 +36,7 @@ pub(crate) fn scout(
         let mut paid = vec![0.0; nodes];
         for (set, price) in cliques.iter().zip(&price) {
             set.iter()
-                .for_each(|&node| paid[node] += price * network.airtime_s(node));
+                .for_each(|&node| paid[node] += price * network.channel_s(node));
         }
         let step = 2.0 / (1.0 + look as f64).sqrt();
         let mut sent = vec![vec![0.0; nodes]; receivers.len()];
@@ -62,7 +62,7 @@ pub(crate) fn scout(
             let mean: f64 = (0..receivers.len())
                 .map(|index| share[index][node] * sent[index][node])
                 .sum();
-            airtime[node] = mean * network.airtime_s(node);
+            airtime[node] = mean * network.channel_s(node);
             let most = (0..receivers.len())
                 .map(|index| sent[index][node])
                 .fold(0.0, f64::max);

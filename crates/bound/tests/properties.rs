@@ -2,7 +2,7 @@
 
 mod support;
 
-use chappe_bound::Medium::{CarrierSense, IndependentSets, OneRadio};
+use chappe_bound::Medium::{CarrierSense, CarrierSenseOneRadio, IndependentSets, OneRadio};
 use chappe_bound::anypath::anypath;
 use chappe_bound::{
     Network, Options, fluid_rate, max_flow, mean_bound_cheap, mean_bound_exact, multicast,
@@ -120,7 +120,12 @@ fn more_receivers_less_links_more() {
     for round in 0..60 {
         let nodes = 7;
         let network = random(&mut seeded, nodes, 0.45, 0.6);
-        for medium in [CarrierSense, OneRadio, IndependentSets] {
+        for medium in [
+            CarrierSense,
+            OneRadio,
+            CarrierSenseOneRadio,
+            IndependentSets,
+        ] {
             let two = bound(&network, &[5, 6], medium);
             let three = bound(&network, &[4, 5, 6], medium);
             assert!(
@@ -165,7 +170,12 @@ fn a_damaged_certificate_is_still_a_proof() {
     let mut seeded = Seeded(17);
     for _ in 0..40 {
         let network = random(&mut seeded, 6, 0.5, 0.5);
-        for medium in [CarrierSense, OneRadio, IndependentSets] {
+        for medium in [
+            CarrierSense,
+            OneRadio,
+            CarrierSenseOneRadio,
+            IndependentSets,
+        ] {
             let found = bound(&network, &[4, 5], medium);
             let mut damaged = found.certificate.clone();
             for value in damaged.potentials.iter_mut().flatten() {
@@ -221,11 +231,11 @@ fn rebuilt(network: &Network, p: impl Fn(usize, usize) -> f64, deaf: bool) -> Ne
     let nodes = network.nodes();
     let pairs = || (0..nodes * nodes).map(|pair| (pair / nodes, pair % nodes));
     let delivery = pairs().map(|(a, b)| p(a, b)).collect();
-    let senses: Vec<bool> = pairs()
-        .map(|(a, b)| !deaf && network.senses().adjacent(a, b))
+    let sensing = pairs()
+        .map(|(a, b)| if deaf { 0.0 } else { network.sensing(a, b) })
         .collect();
     let airtime = (0..nodes).map(|node| network.airtime_s(node)).collect();
-    Network::new(delivery, airtime, 1000, &senses).unwrap()
+    Network::new(delivery, airtime, 1000, sensing).unwrap()
 }
 
 fn with_link(network: &Network, from: usize, to: usize, p: f64) -> Network {

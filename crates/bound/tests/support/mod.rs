@@ -26,10 +26,10 @@ pub fn network(
     for &(from, to, p) in links {
         delivery[from * nodes + to] = p;
     }
-    let senses: Vec<bool> = (0..nodes * nodes)
-        .map(|pair| senses(pair / nodes, pair % nodes))
+    let sensing: Vec<f64> = (0..nodes * nodes)
+        .map(|pair| f64::from(u8::from(senses(pair / nodes, pair % nodes))))
         .collect();
-    Network::new(delivery, vec![1e-3; nodes], 1000, &senses).unwrap()
+    Network::new(delivery, vec![1e-3; nodes], 1000, sensing).unwrap()
 }
 
 pub fn everyone(_: usize, _: usize) -> bool {
@@ -37,8 +37,8 @@ pub fn everyone(_: usize, _: usize) -> bool {
 }
 
 /// A random network: each link exists with probability `density`, some are certain or nearly dead;
-/// airtimes differ; pairs sense each other with probability `sensing`.
-pub fn random(random: &mut Seeded, nodes: usize, density: f64, sensing: f64) -> Network {
+/// airtimes differ; a part `density_of_sensing` of the pairs always sense each other.
+pub fn random(random: &mut Seeded, nodes: usize, density: f64, density_of_sensing: f64) -> Network {
     let mut delivery = vec![0.0; nodes * nodes];
     for p in &mut delivery {
         if random.unit() < density {
@@ -50,15 +50,15 @@ pub fn random(random: &mut Seeded, nodes: usize, density: f64, sensing: f64) -> 
         }
     }
     let airtime: Vec<f64> = (0..nodes).map(|_| 1e-3 * (0.5 + random.unit())).collect();
-    let mut senses = vec![false; nodes * nodes];
+    let mut sensing = vec![0.0; nodes * nodes];
     for a in 0..nodes {
         for b in 0..a {
-            let sensed = random.unit() < sensing;
-            senses[a * nodes + b] = sensed;
-            senses[b * nodes + a] = sensed;
+            let sensed = f64::from(u8::from(random.unit() < density_of_sensing));
+            sensing[a * nodes + b] = sensed;
+            sensing[b * nodes + a] = sensed;
         }
     }
-    Network::new(delivery, airtime, 1000, &senses).unwrap()
+    Network::new(delivery, airtime, 1000, sensing).unwrap()
 }
 
 /// The bound, after checking what must hold of every bound.

@@ -120,11 +120,17 @@ fn network(plan: &Plan, stage: &Stage) -> Result<Network, chappe_bound::Error> {
     // The bound takes each frame's fade as new. If it is not, one that always senses can still be told from one that
     // may not.
     let lasting = stage.medium.profile().coherence > airtime;
-    let sensing = (0..nodes * nodes).map(|pair| (pair / nodes, pair % nodes)).map(|(a, b)| {
-        let there = stage.medium.sense_probability(a, b);
-        let both = there.min(stage.medium.sense_probability(b, a));
-        if !lasting { there } else { f64::from(u8::from(both > SENSES)) }
-    });
+    let sensing = (0..nodes * nodes)
+        .map(|pair| (pair / nodes, pair % nodes))
+        .map(|(a, b)| {
+            let there = stage.medium.sense_probability(a, b);
+            let both = there.min(stage.medium.sense_probability(b, a));
+            if !lasting {
+                there
+            } else {
+                f64::from(u8::from(both > SENSES))
+            }
+        });
     // The least that stands between two frames: DIFS without any back-off.
     let difs = plan.mac.sifs + plan.mac.slot * 2;
     Network::new(
@@ -134,4 +140,71 @@ fn network(plan: &Plan, stage: &Stage) -> Result<Network, chappe_bound::Error> {
         sensing.collect(),
     )?
     .with_gap(difs.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(goodput_bps: f64, offered_bytes: u64) -> Flow {
+        Flow {
+            name: "r1".into(),
+            transfer: 0,
+            source: 0,
+            sink: 1,
+            protocol: "pacifier".into(),
+            variant: "paper".into(),
+            offered_bytes,
+            delivered_bytes: offered_bytes,
+            complete: true,
+            digest_ok: true,
+            completion_s: Some(1.0),
+            goodput_bps,
+            delay_s: None,
+        }
+    }
+
+    /// A long transfer above its bound is told, a short lucky one is not.
+    #[test]
+    fn what_exceeds_its_bound_is_told() {
+        let bound = StageBound {
+            worst_bps: 1e6,
+            single_bps: vec![2e6, 1e6],
+            mean_bps: None,
+        };
+        let told = |first: f64, second: f64, bytes: u64| {
+            let flows = [flow(first, bytes), flow(second, bytes)];
+            bound
+                .exceeded(&flows.iter().collect::<Vec<_>>(), 1500)
+                .is_some()
+        };
+        assert!(!told(1.9e6, 0.9e6, 12_000_000));
+        assert!(
+            told(2.2e6, 0.9e6, 12_000_000),
+            "one receiver above its own bound"
+        );
+        assert!(
+            told(1.9e6, 1.1e6, 12_000_000),
+            "the slowest above the bound of all"
+        );
+        assert!(!told(1.9e6, 1.1e6, 15_000), "ten packets may be lucky");
+    }
+
+    /// Two nodes, one link of 0.5: the bound is half the frames that fit, by hand.
+    #[test]
+    fn one_link_by_hand() {
+        let text = "[network]\nlinks = [[0, 0.5], [0.5, 0]]\n[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"3 kB\"\n";
+        let plan = Plan::parse("pair", text).unwrap();
+        let stage = plan.stage(1).unwrap();
+        let bound = StageBound::of(&plan, &stage, &stage.transfers[0], Depth::Each).unwrap();
+        // 1549 octets of frame and 36 around it at 2 Mbit/s after 192 us, then DIFS.
+        let frame_s = 192e-6 + (1549.0 + 36.0) * 8.0 / 2e6 + 50e-6;
+        let expected = 0.5 * 1500.0 * 8.0 / frame_s;
+        assert!(
+            (bound.worst_bps / expected - 1.0).abs() < 0.01,
+            "{} {expected}",
+            bound.worst_bps
+        );
+        assert!((bound.single_bps[0] / expected - 1.0).abs() < 0.01);
+    }
 }

@@ -1,0 +1,238 @@
+//! Carrier sense under fading: what sets of nodes can have on the air when frames are sensed by chance.
+//!
+//! Take any set S of nodes. Call a frame of a member *plain* if at most `misses` of the other
+//! members fail to sense it. **No more than `misses + 1` plain frames are on the air at once**: each
+//! that began after the first of them was begun by another member that did not sense the first one,
+//! and of those there are at most `misses`. If node i has a share y_i of airtime, and its frames are
+//! plain with probability P_i, then on average
+//!
+//! sum over i in S of y_i P_i  <=  misses + 1.
+//!
+//! With `misses` = 0, P_i is the product of the probabilities q_ij that j senses a frame of i, and
+//! for nodes that always sense each other the row is the familiar `sum y_i <= 1` of a clique. The
+//! product is at least 1 - sum of (1 - q_ij), the weight that Bonferroni's inequality for the measure
+//! of a union gives; it needs the fades of one frame towards different nodes to be independent,
+//! which the sum does not. Larger `misses` are for large sets in which every frame is missed by
+//! somebody.
+//!
+//! Assumptions, beside those of the crate:
+//!
+//! - Nobody begins a frame while it senses another, or within the gap after it. Equal-slot ties (two
+//!   that begin at the same moment) break this, and frames sent without looking (after a clear to
+//!   send), if they are counted.
+//! - A frame has one fade towards each node, drawn anew and independently of what its sender knew
+//!   when it chose to send. Reciprocal fading that lasts longer than a frame breaks this: who senses
+//!   nothing of the others sends more, just when the others sense nothing of it. Coherence well below
+//!   the airtime keeps it, but for frames begun within the same coherence time.
+
+use crate::network::Network;
+
+/// A set of nodes, and how many of them may miss a plain frame: one row of the medium.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SensedSet {
+    /// Members, in rising order.
+    pub nodes: Vec<usize>,
+    /// How many of the other members may fail to sense a frame that counts.
+    pub misses: usize,
+}
+
+impl SensedSet {
+    /// The row of a set of which nobody may miss a frame.
+    pub fn clique(nodes: Vec<usize>) -> SensedSet {
+        SensedSet { nodes, misses: 0 }
+    }
+
+    /// (node, weight): in shares of airtime y, `sum of weight * y <= 1`.
+    ///
+    /// Sums and products of non-negative numbers only.
+    pub fn weights(&self, network: &Network) -> Vec<(usize, f64)> {
+        let most = (self.misses + 1) as f64;
+        let weight = |from: usize| {
+            let mut missed = Missed::nobody(self.misses);
+            self.nodes
+                .iter()
+                .filter(|&&to| to != from)
+                .for_each(|&to| missed.add(network.sensing(from, to)));
+            missed.at_most() / most
+        };
+        self.nodes
+            .iter()
+            .map(|&node| (node, weight(node)))
+            .collect()
+    }
+
+    /// The row's left side at `transmissions` frames/s; above 1 no run can be.
+    pub fn load(&self, network: &Network, transmissions: &[f64]) -> f64 {
+        self.weights(network)
+            .iter()
+            .map(|&(node, weight)| weight * transmissions[node] * network.channel_s(node))
+            .sum()
+    }
+
+    /// Does it name existing nodes, each once?
+    pub(crate) fn is_proper(&self, nodes: usize) -> bool {
+        self.nodes.is_sorted_by(|a, b| a < b) && self.nodes.last().is_none_or(|&last| last < nodes)
+    }
+}
+
+/// Sets whose rows `transmissions` (frames/s) break, at most one from each start and number of
+/// misses, the heaviest first, with their loads above 1 + `excess`.
+///
+/// Which set is heaviest is a quadratic problem over all subsets and more; this is a search that adds
+/// and drops single nodes, so it may miss some. A row left out makes a bound looser, never wrong.
+pub fn overfull_sets(
+    network: &Network,
+    transmissions: &[f64],
+    excess: f64,
+) -> Vec<(SensedSet, f64)> {
+    let nodes = network.nodes();
+    let shares: Vec<f64> = (0..nodes)
+        .map(|node| transmissions[node] * network.channel_s(node))
+        .collect();
+    let mut found: Vec<(SensedSet, f64)> = Vec::new();
+    for misses in 0..MISSES_MAX.min(nodes) {
+        for start in (0..nodes).filter(|&node| shares[node] > 0.0) {
+            let mut search = Search::new(network, &shares, misses);
+            search.add(start);
+            search.climb();
+            let load = search.total / (misses + 1) as f64;
+            let set = SensedSet {
+                nodes: (0..nodes).filter(|&node| search.member[node]).collect(),
+                misses,
+            };
+            if load > 1.0 + excess && !found.iter().any(|(known, _)| *known == set) {
+                found.push((set, load));
+            }
+        }
+    }
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    found
+}
+
+/// Misses that the search tries: 0 to one less. More count only where a dozen nodes are on the air.
+const MISSES_MAX: usize = 6;
+
+/// How many of some nodes miss a frame: probabilities of 0, 1, ... of them.
+#[derive(Clone)]
+struct Missed(Vec<f64>);
+
+impl Missed {
+    fn nobody(most: usize) -> Missed {
+        let mut chances = vec![0.0; most + 1];
+        chances[0] = 1.0;
+        Missed(chances)
+    }
+
+    /// One more node, which senses the frame with probability `sensed`.
+    fn add(&mut self, sensed: f64) {
+        for count in (1..self.0.len()).rev() {
+            self.0[count] = self.0[count] * sensed + self.0[count - 1] * (1.0 - sensed);
+        }
+        self.0[0] *= sensed;
+    }
+
+    fn at_most(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    fn exactly_most(&self) -> f64 {
+        self.0.last().copied().unwrap_or(0.0)
+    }
+}
+
+/// A set that grows and shrinks by single nodes towards a larger sum of y_i P_i.
+struct Search<'a> {
+    network: &'a Network,
+    shares: &'a [f64],
+    misses: usize,
+    member: Vec<bool>,
+    /// For every node, member or not, how many of the other members miss its frames.
+    missed: Vec<Missed>,
+    total: f64,
+}
+
+impl<'a> Search<'a> {
+    fn new(network: &'a Network, shares: &'a [f64], misses: usize) -> Search<'a> {
+        Search {
+            network,
+            shares,
+            misses,
+            member: vec![false; shares.len()],
+            missed: vec![Missed::nobody(misses); shares.len()],
+            total: 0.0,
+        }
+    }
+
+    fn climb(&mut self) {
+        for _ in 0..4 {
+            while let Some((best, gain)) = self.best_addition() {
+                if gain <= 1e-12 {
+                    break;
+                }
+                self.add(best);
+            }
+            if !self.drop_one() {
+                return;
+            }
+        }
+    }
+
+    /// The node that raises the sum most. Adding it makes the frames of i that exactly `misses`
+    /// members miss, and it too, count no more.
+    fn best_addition(&self) -> Option<(usize, f64)> {
+        let members: Vec<(usize, f64)> = (0..self.shares.len())
+            .filter(|&node| self.member[node])
+            .map(|node| (node, self.shares[node] * self.missed[node].exactly_most()))
+            .collect();
+        (0..self.shares.len())
+            .filter(|&node| !self.member[node] && self.shares[node] > 0.0)
+            .map(|node| {
+                let lost: f64 = members
+                    .iter()
+                    .map(|&(from, edge)| edge * (1.0 - self.network.sensing(from, node)))
+                    .sum();
+                (node, self.shares[node] * self.missed[node].at_most() - lost)
+            })
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn add(&mut self, node: usize) {
+        self.member[node] = true;
+        for from in (0..self.shares.len()).filter(|&from| from != node) {
+            self.missed[from].add(self.network.sensing(from, node));
+        }
+        self.total = self.sum();
+    }
+
+    /// Drops the first member without which the sum is larger.
+    fn drop_one(&mut self) -> bool {
+        let members: Vec<usize> = (0..self.shares.len()).filter(|&i| self.member[i]).collect();
+        for &node in &members {
+            let mut other = Search::new(self.network, self.shares, self.misses);
+            for &kept in members.iter().filter(|&&kept| kept != node) {
+                other.member[kept] = true;
+                for &from in members.iter().filter(|&&from| from != kept) {
+                    other.missed[from].add(self.network.sensing(from, kept));
+                }
+            }
+            if other.sum() > self.total + 1e-12 {
+                // Once more, for the nodes outside too.
+                let mut fresh = Search::new(self.network, self.shares, self.misses);
+                members
+                    .iter()
+                    .filter(|&&kept| kept != node)
+                    .for_each(|&kept| fresh.add(kept));
+                *self = fresh;
+                return true;
+            }
+        }
+        false
+    }
+
+    fn sum(&self) -> f64 {
+        (0..self.shares.len())
+            .filter(|&node| self.member[node])
+            .map(|node| self.shares[node] * self.missed[node].at_most())
+            .sum()
+    }
+}
