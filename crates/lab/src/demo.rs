@@ -6,7 +6,7 @@ use crate::input::InputError;
 use crate::plan::{Changes, Payload, Plan, ProtocolPlan};
 use crate::provenance::Provenance;
 use crate::results::{Document, Run};
-use crate::run::{Attempt, Depth, Meter, Prepared, RunError, carry, prepare, seeds};
+use crate::run::{Attempt, Depth, Meter, Prepared, RunError, WORK, carry, prepare, seeds};
 use crate::scenario::{Source, Variant};
 use crate::session;
 
@@ -48,11 +48,16 @@ pub fn run(
     let plan = plan(file, seeds.clone())?;
     let from = Provenance::here(command, &plan.canonical);
     let plans = SYSTEMS.map(|variant| plan.carried_by(&ProtocolPlan::paper(variant)));
+    meter.plan(seeds.len(), plans.len());
     let prepared = seeds::parallel(
         &seeds,
         threads,
         || !meter.stopped(),
-        |&seed| prepare(&plan, plan.stage(seed)?, Depth::Slowest, meter),
+        |&seed| {
+            let prepared = prepare(&plan, plan.stage(seed)?, Depth::Slowest, meter);
+            meter.advance(WORK);
+            prepared
+        },
     );
     let mut ready: Vec<Prepared> = Vec::new();
     for prepared in prepared.into_iter().flatten() {

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use crate::plan::{Payload, Plan};
 use crate::provenance::Provenance;
 use crate::results::{Document, Run};
-use crate::run::{Attempt, Depth, Meter, Outcome, RunError, carry, prepare, seeds};
+use crate::run::{Attempt, Depth, Meter, Outcome, RunError, WORK, carry, prepare, seeds};
 use crate::store::{self, StoreError};
 
 /// How to run.
@@ -56,6 +56,7 @@ pub fn run(
         }
         Ok((run, reused))
     };
+    meter.plan(plan.seeds.len(), 1);
     let go_on = || !meter.stopped() && !has_failed();
     let results = seeds::parallel(&plan.seeds, options.threads.max(1), go_on, one);
     let (mut runs, mut reused) = (Vec::new(), 0);
@@ -93,9 +94,11 @@ fn one(
         options.out.and_then(|folder| found(folder, from, seed)),
         pcap,
     ) {
+        meter.advance(2 * WORK);
         return Ok((run, Vec::new(), true));
     }
     let prepared = prepare(plan, plan.stage(seed)?, Depth::Slowest, meter)?;
+    meter.advance(WORK);
     let attempt = Attempt {
         plan,
         prepared: &prepared,

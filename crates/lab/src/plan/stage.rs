@@ -107,30 +107,20 @@ impl Plan {
                     .iter()
                     .any(|t| t.source == node || t.receivers.contains(&node))
             };
-            let source = match transfer.from {
-                Some(node) => node,
-                None => draw_one(&mut draw, (0..nodes).filter(|&n| !taken(n))).unwrap_or(0),
-            };
-            let receivers = match &transfer.to {
+            let (source, receivers) = match &transfer.to {
                 Receivers::Nodes(receivers) => {
+                    let source = transfer.from.unwrap_or(0);
                     let reached = reached(&delivery, nodes, source, REACHABLE_PRR);
                     if let Some(lost) = receivers.iter().find(|&&node| !reached[node]) {
                         return Err(self.unreachable(transfer, source, *lost, seed, &check));
                     }
-                    receivers.clone()
+                    (source, receivers.clone())
                 }
                 Receivers::Count(count) => {
-                    let reached = reached(&delivery, nodes, source, DRAWN_PRR);
-                    let mut others: Vec<usize> = (0..nodes)
-                        .filter(|&n| n != source && reached[n] && !taken(n))
-                        .collect();
-                    draw.shuffle(&mut others);
-                    if others.len() < *count {
-                        return Err(self.too_few(transfer, source, others.len(), seed, &check));
-                    }
-                    others.truncate(*count);
-                    others.sort_unstable();
-                    others
+                    let drawn = draw_group(&mut draw, &delivery, (transfer.from, *count), taken);
+                    drawn.map_err(|(source, found)| {
+                        self.too_few(transfer, source, found, seed, &check)
+                    })?
                 }
             };
             let object = transfer.payload.bytes(seed, index);
@@ -196,7 +186,7 @@ impl Plan {
         check: &Check<'_>,
     ) -> InputError {
         let message =
-            format!("with seed {seed} node {source} reaches only {found} nodes that can be drawn");
+            format!("with seed {seed} node {source} reaches only {found} others");
         let share = DRAWN_PRR * 100.0;
         check
             .error(transfer.span.clone(), "too many", message)
@@ -206,9 +196,42 @@ impl Plan {
     }
 }
 
-fn draw_one(draw: &mut Stream, nodes: impl Iterator<Item = usize>) -> Option<usize> {
-    let nodes: Vec<usize> = nodes.collect();
-    nodes.get(draw.below(nodes.len() as u64) as usize).copied()
+/// How often a source is drawn before giving up on one that reaches enough others.
+const SOURCE_DRAWS: usize = 1000;
+
+/// Draws `count` receivers, and a source that reaches them unless it is given, among the nodes that are not taken.
+/// Fails with the source that reaches most others, and how many those are.
+fn draw_group(
+    draw: &mut Stream,
+    delivery: &[f64],
+    (given, count): (Option<usize>, usize),
+    taken: impl Fn(usize) -> bool,
+) -> Result<(usize, Vec<usize>), (usize, usize)> {
+    let nodes = delivery.len().isqrt();
+    let free: Vec<usize> = (0..nodes).filter(|&node| !taken(node)).collect();
+    let mut best = (given.unwrap_or(0), 0);
+    for _ in 0..given.map_or(SOURCE_DRAWS, |_| 1) {
+        let drawn = || free.get(draw.below(free.len() as u64) as usize).copied();
+        let Some(source) = given.or_else(drawn) else {
+            break;
+        };
+        let reached = reached(delivery, nodes, source, DRAWN_PRR);
+        let mut others: Vec<usize> = free
+            .iter()
+            .copied()
+            .filter(|&node| node != source && reached[node])
+            .collect();
+        if others.len() >= count {
+            draw.shuffle(&mut others);
+            others.truncate(count);
+            others.sort_unstable();
+            return Ok((source, others));
+        }
+        if others.len() >= best.1 {
+            best = (source, others.len());
+        }
+    }
+    Err(best)
 }
 
 /// The true delivery ratios of the shortest data frame.
@@ -399,4 +422,63 @@ fn file(object: &Located<PathBuf>, check: &Check<'_>) -> Result<Payload, InputEr
         path,
         bytes: bytes.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(network: &str, transfer: &str) -> Plan {
+        let text = format!("[network]\n{network}\n[[transfer]]\n{transfer}\nbytes = \"3 kB\"\n");
+        Plan::parse("test", &text).unwrap()
+    }
+
+    /// Two islands: whoever is drawn as the source has its receivers on its own one.
+    #[test]
+    fn receivers_are_drawn_where_the_source_reaches() {
+        let islands =
+            "links = [[0,0.9,0.9,0,0],[0.9,0,0.9,0,0],[0.9,0.9,0,0,0],[0,0,0,0,0.9],[0,0,0,0.9,0]]";
+        for seed in 0..50 {
+            let stage = plan(islands, "receivers = 2").stage(seed).unwrap();
+            let transfer = &stage.transfers[0];
+            assert!(transfer.source < 3 && transfer.receivers.iter().all(|&node| node < 3));
+            assert!(!transfer.receivers.contains(&transfer.source));
+        }
+        let error = plan(islands, "receivers = 3").stage(1).unwrap_err();
+        assert!(error.message.contains("reaches only 2 others"), "{error}");
+    }
+
+    /// The same seed draws the same group and the same object, another seed another object.
+    #[test]
+    fn a_stage_is_decided_by_its_seed() {
+        let plan = plan(
+            "generator = \"grid\"\nnodes = 9\nspacing = \"50 m\"",
+            "receivers = 3",
+        );
+        let (one, again, other) = (
+            plan.stage(1).unwrap(),
+            plan.stage(1).unwrap(),
+            plan.stage(2).unwrap(),
+        );
+        assert_eq!(one.transfers, again.transfers);
+        assert_ne!(one.transfers[0].object, other.transfers[0].object);
+    }
+
+    #[test]
+    fn a_fixed_network_stays_and_a_free_one_moves() {
+        let random = "generator = \"random\"\nnodes = 20\narea = [\"300 m\", \"300 m\"]";
+        let places = |network: &str, seed| {
+            plan(network, "receivers = 1")
+                .stage(seed)
+                .unwrap()
+                .medium
+                .positions()
+                .to_vec()
+        };
+        let fixed = format!("{random}\nseed = 7");
+        assert_eq!(places(&fixed, 1), places(&fixed, 2));
+        assert_ne!(places(random, 1), places(random, 2));
+        let connected = format!("{random}\nconnected = 0.5");
+        assert_eq!(places(&connected, 1).len(), 20);
+    }
 }

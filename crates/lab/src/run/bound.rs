@@ -207,4 +207,24 @@ mod tests {
         );
         assert!((bound.single_bps[0] / expected - 1.0).abs() < 0.01);
     }
+
+    #[test]
+    fn scratch_demo() {
+        for seed in 1..=5 {
+            let plan = Plan::parse("demo", include_str!("../demo.toml")).unwrap();
+            let stage = plan.stage(seed).unwrap();
+            let net = network(&plan, &stage).unwrap();
+            let t = &stage.transfers[0];
+            for medium in [Region::CarrierSense, Region::OneRadio, Region::CarrierSenseOneRadio] {
+                let options = Options { medium, gap: GAP, ..Options::default() };
+                let start = std::time::Instant::now();
+                let b = multicast(&net, t.source, &t.receivers, &options).unwrap();
+                println!("{seed} {medium:?} {:.0} kbit/s gap {:.4} rounds {} {:.2} s; airtime sum {:.2}", b.goodput_bps() / 1e3, b.gap(), b.rounds, start.elapsed().as_secs_f64(),
+                    (0..50).map(|i| b.transmissions[i] * net.channel_s(i)).sum::<f64>());
+            }
+            let mut hist = [0; 11];
+            for a in 0..50 { for b in 0..a { hist[(net.sensing(a, b) * 10.0) as usize] += 1; } }
+            println!("{hist:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use chappe_pacifier::{Config, Links, Node, Variant};
 use chappe_sim::{AirTime, Recorder, Simulator, World};
 
 use super::watch::{Arrivals, Filmed};
-use super::{Meter, Outcome, Prepared, RunError};
+use super::{Meter, Outcome, Prepared, RunError, WORK};
 use crate::plan::{Plan, TransferStage};
 use crate::results::{DATA_TRANSMISSIONS, Flow, Run};
 
@@ -130,7 +130,7 @@ fn launch<R: Recorder>(
         for lost in offered.unreachable {
             crew.unreachable.push((index, usize::from(lost)));
             crew.notes.push(format!(
-                "seed {}: the probes found no path between {} and receiver {lost}",
+                "seed {}: the probes found no path from {} to receiver {lost} and back, so it is not waited for",
                 prepared.stage.seed, transfer.source
             ));
         }
@@ -310,9 +310,6 @@ struct Seen {
     moved_at: f64,
     next_look: f64,
 }
-
-/// What one run is worth on the meter.
-const WORK: u64 = 1000;
 
 impl Seen {
     fn new(receivers: &[usize], meter: &Meter) -> Seen {

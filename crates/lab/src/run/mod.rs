@@ -58,11 +58,15 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+/// What one run is worth on a [`Meter`], and what preparing its seed is.
+pub const WORK: u64 = 1000;
+
 /// How far the runs are, for whoever watches, and whether to go on.
 #[derive(Debug, Default)]
 pub struct Meter {
     done: AtomicU64,
     total: AtomicU64,
+    planned: AtomicBool,
     stop: Arc<AtomicBool>,
 }
 
@@ -75,9 +79,18 @@ impl Meter {
         }
     }
 
-    /// More work is known: octets to be delivered, or any other unit.
+    /// All work is known from the start: that of so many seeds with so many runs each.
+    pub fn plan(&self, seeds: usize, runs: usize) {
+        self.total
+            .store(WORK * (seeds * (1 + runs)) as u64, Ordering::Relaxed);
+        self.planned.store(true, Ordering::Relaxed);
+    }
+
+    /// More work is known; nothing new if all was planned.
     pub fn expect(&self, work: u64) {
-        self.total.fetch_add(work, Ordering::Relaxed);
+        if !self.planned.load(Ordering::Relaxed) {
+            self.total.fetch_add(work, Ordering::Relaxed);
+        }
     }
 
     /// Work was done.
