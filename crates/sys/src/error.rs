@@ -59,6 +59,28 @@ impl Error {
         self
     }
 
+    /// Whether the interface is down or leads nowhere for now; it may come back.
+    pub fn is_down(&self) -> bool {
+        let number = self.os.raw_os_error();
+        [libc::ENETDOWN, libc::ENETUNREACH, libc::EADDRNOTAVAIL]
+            .map(Some)
+            .contains(&number)
+    }
+
+    /// Whether the interface does not exist any more: sockets that are bound to it are of no further use.
+    pub fn is_gone(&self) -> bool {
+        [libc::ENODEV, libc::ENXIO]
+            .map(Some)
+            .contains(&self.os.raw_os_error())
+    }
+
+    /// Whether the kernel had no memory for the frame just now.
+    pub fn is_out_of_buffers(&self) -> bool {
+        [libc::ENOBUFS, libc::ENOMEM]
+            .map(Some)
+            .contains(&self.os.raw_os_error())
+    }
+
     /// What the operating system said.
     pub fn os(&self) -> &io::Error {
         &self.os
@@ -86,6 +108,9 @@ fn advice(os: &io::Error) -> Option<&'static str> {
     match os.raw_os_error()? {
         libc::ENODEV | libc::ENXIO => Some("there is no such interface here; `ip link` lists them"),
         libc::ENETDOWN => Some("the interface is down: `ip link set NAME up`"),
+        libc::ENETUNREACH => Some(
+            "the interface is down or has no address of this kind; `ip address` shows both",
+        ),
         libc::EADDRINUSE => Some("another program has this port; stop it or choose another"),
         libc::EADDRNOTAVAIL => Some("the interface has no such address; `ip address` lists them"),
         libc::EMSGSIZE => Some("the frame is larger than the interface's MTU; see `ip link`"),

@@ -1,0 +1,367 @@
+//! The driver on virtual interfaces: broadcasts, confirmed unicasts, strangers, a dead interface, signals.
+//!
+//! Goal: what the crate page promises. Method: two or three hosts on a bridge, a thread for each; real sockets, and
+//! losses injected from a seed. Where the kernel forbids namespaces, it says so and passes.
+
+mod common;
+
+use std::ops::ControlFlow;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use chappe_core::{Address, Bitrate, Drop, Duration, Outcome, Purpose, Seed};
+use chappe_live::{Carrier, Config, Ending, Group, Live, Loss, Pace, Port, Statistics};
+use chappe_sys::{Links, udp};
+use common::{Network, Note};
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--serve") {
+        return serve();
+    }
+    common::run(&[
+        ("broadcasts_and_unicasts_over_udp", || {
+            exchange(Carrier::UDP)
+        }),
+        ("broadcasts_and_unicasts_over_packets", || {
+            exchange(Carrier::PACKET)
+        }),
+        ("over_ipv4_multicast", || {
+            exchange(Carrier::Udp {
+                port: 1795,
+                group: Group::Ipv4([224, 0, 0, 200].into()),
+            });
+        }),
+        (
+            "an_acknowledged_unicast_arrived_once",
+            an_acknowledged_unicast_arrived_once,
+        ),
+        ("nobody_there_means_failed", nobody_there_means_failed),
+        ("strangers_only_count", strangers_only_count),
+        (
+            "an_interface_that_goes_down_comes_back",
+            an_interface_that_goes_down_comes_back,
+        ),
+        ("signals_end_the_run", signals_end_the_run),
+    ]);
+}
+
+fn config() -> Config {
+    Config {
+        signals: false,
+        observe_every: Duration::from_millis(5),
+        ..Config::new(Pace::Rate(Bitrate(50_000_000)))
+    }
+}
+
+/// Drives one node per port, each on its own thread, until all are `done` at the same time or 20 s have passed.
+fn drive(
+    ends: Vec<(Config, Port, Note)>,
+    done: impl Fn(Address, &Note) -> bool + Sync,
+) -> Vec<(Note, Statistics)> {
+    let (count, finished) = (ends.len(), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        let run = |(config, port, note): (Config, Port, Note)| {
+            let (done, finished) = (&done, &finished);
+            move || {
+                let me = port.address();
+                let mut live = Live::new(config, port, Box::new(note)).unwrap();
+                let (mut counted, limit) = (false, Duration::from_secs(20));
+                let ending = live.run(|note, now, _| {
+                    if !counted && done(me, note) {
+                        (counted, _) = (true, finished.fetch_add(1, Ordering::SeqCst));
+                    }
+                    let over = finished.load(Ordering::SeqCst) == count
+                        || now.as_secs_f64() > limit.as_secs_f64();
+                    if over {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
+                assert_eq!(ending.unwrap(), Ending::Asked);
+                let statistics = live.statistics().clone();
+                (*live.into_node(), statistics)
+            }
+        };
+        let threads: Vec<_> = ends.into_iter().map(|end| scope.spawn(run(end))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    })
+}
+
+/// 300 broadcasts and 300 unicasts from host 0: hosts 1 and 2 hear the first, host 1 alone the second.
+fn exchange(carrier: Carrier) {
+    let network = Network::new(3);
+    let mut sender = Note::default();
+    for number in 0..300u16 {
+        let payload = |kind: u8| [&[kind][..], &number.to_be_bytes(), &[7; 600]].concat();
+        sender.to_send.push_back((Address::BROADCAST, payload(0)));
+        sender.to_send.push_back((Address::node(1), payload(1)));
+    }
+    let expected: Vec<_> = sender.to_send.iter().cloned().collect();
+    let ends = vec![
+        (config(), network.port(0, carrier), sender),
+        (config(), network.port(1, carrier), Note::default()),
+        (config(), network.port(2, carrier), Note::default()),
+    ];
+    let wanted = [0, 600, 300];
+    let ends = drive(ends, |me, note| {
+        let me = usize::from(me.node_number().unwrap());
+        note.to_send.is_empty()
+            && note.heard.len() >= wanted[me]
+            && (me != 0 || note.outcomes.len() == 600)
+    });
+    let (sender, statistics) = &ends[0];
+    for (token, outcome) in &sender.outcomes {
+        match token % 2 {
+            1 => assert_eq!(*outcome, Outcome::Unconfirmed),
+            _ => assert!(
+                matches!(outcome, Outcome::Acknowledged { .. }),
+                "{outcome:?}"
+            ),
+        }
+    }
+    assert_eq!((statistics.confirmed, sender.outcomes.len()), (300, 600));
+    let heard = |end: usize| {
+        ends[end].0.heard.iter().map(|(from, to, sdu)| {
+            assert_eq!(*from, Address::node(0));
+            (*to, sdu.clone())
+        })
+    };
+    assert!(heard(2).eq(expected.iter().filter(|(to, _)| to.is_broadcast()).cloned()));
+    let mut at_1: Vec<_> = heard(1).collect();
+    // A unicast that had to be sent again is late.
+    let by_number = |(to, sdu): &(Address, Vec<u8>)| (sdu[1..3].to_vec(), *to);
+    at_1.sort_by_key(by_number);
+    let mut expected = expected;
+    expected.sort_by_key(by_number);
+    assert_eq!(at_1, expected);
+}
+
+/// 40 % of frames and confirmations lost both ways: whatever is acknowledged was heard, nothing is heard twice, and
+/// with seven attempts (loss of frame or confirmation 64 %) few fail.
+fn an_acknowledged_unicast_arrived_once() {
+    let network = Network::new(2);
+    let lossy = |seed| Config {
+        loss: Some(Loss::new(Seed(seed), 0.4)),
+        ..config()
+    };
+    let mut sender = Note::default();
+    for number in 0..400u32 {
+        sender
+            .to_send
+            .push_back((Address::node(1), number.to_be_bytes().to_vec()));
+    }
+    let ends = vec![
+        (lossy(1), network.port(0, Carrier::UDP), sender),
+        (lossy(2), network.port(1, Carrier::UDP), Note::default()),
+    ];
+    let ends = drive(ends, |me, note| {
+        me == Address::node(1) || note.outcomes.len() == 400
+    });
+    let (sender, receiver) = (&ends[0].0, &ends[1].0);
+    let mut heard: Vec<u32> = receiver
+        .heard
+        .iter()
+        .map(|(_, _, sdu)| u32::from_be_bytes(sdu[..].try_into().unwrap()))
+        .collect();
+    heard.sort();
+    assert!(
+        heard.windows(2).all(|pair| pair[0] < pair[1]),
+        "heard twice"
+    );
+    let acknowledged: Vec<u32> = sender
+        .outcomes
+        .iter()
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Acknowledged { .. }))
+        .map(|(token, _)| token - 1)
+        .collect();
+    assert!(
+        acknowledged
+            .iter()
+            .all(|number| heard.binary_search(number).is_ok())
+    );
+    // 0.64^7 = 4.4 %, so 18 of 400 are expected to fail; 45 is more than six standard deviations away.
+    assert!(acknowledged.len() > 355, "{}", acknowledged.len());
+    println!(
+        "  {} of 400 acknowledged, {} heard, {} retries",
+        acknowledged.len(),
+        heard.len(),
+        ends[0].1.retries
+    );
+}
+
+fn nobody_there_means_failed() {
+    let network = Network::new(1);
+    let mut note = Note::default();
+    note.to_send.push_back((Address::node(9), vec![1]));
+    let ends = drive(
+        vec![(config(), network.port(0, Carrier::UDP), note)],
+        |_, note| !note.outcomes.is_empty(),
+    );
+    assert_eq!(ends[0].0.outcomes, [(1, Outcome::Failed { attempts: 7 })]);
+    assert_eq!((ends[0].1.retries, ends[0].1.given_up), (6, 1));
+}
+
+/// 10,000 random datagrams and as many mutated frames from a third host during a transfer: they only count.
+fn strangers_only_count() {
+    let network = Network::new(3);
+    let flood = network.port(2, Carrier::UDP).interface().clone();
+    let (stranger, everybody) = network.hosts[2]
+        .run(|| udp::open(&flood, 1794, Group::Broadcast).unwrap())
+        .unwrap();
+    let mut sender = Note::default();
+    for number in 0..500u32 {
+        sender
+            .to_send
+            .push_back((Address::node(1), number.to_be_bytes().to_vec()));
+    }
+    let slow = || Config {
+        pace: Pace::Rate(Bitrate(500_000)),
+        ..config()
+    };
+    let ends = vec![
+        (slow(), network.port(0, Carrier::UDP), sender),
+        (slow(), network.port(1, Carrier::UDP), Note::default()),
+    ];
+    let flooding = thread::spawn(move || {
+        let mut random = Seed(3).stream(Purpose::Trial(0));
+        for round in 0..1000 {
+            let frames: Vec<Vec<u8>> = (0..20)
+                .map(|i| {
+                    let mut frame = vec![0; 1 + random.below(200) as usize];
+                    random.fill(&mut frame);
+                    // Every other one begins as ours do, with another version.
+                    if i % 2 == 0 {
+                        frame.splice(0..0, *b"Chpp\x01");
+                    }
+                    frame
+                })
+                .collect();
+            stranger
+                .send(frames.iter().map(|frame| (&frame[..], everybody)))
+                .unwrap();
+            if round % 10 == 0 {
+                thread::sleep(std::time::Duration::from_millis(5));
+            }
+        }
+    });
+    let ends = drive(ends, |me, note| {
+        me == Address::node(1) || note.outcomes.len() == 500
+    });
+    flooding.join().unwrap();
+    let all = ends[0]
+        .0
+        .outcomes
+        .iter()
+        .all(|(_, outcome)| matches!(outcome, Outcome::Acknowledged { .. }));
+    assert!(all && ends[0].0.outcomes.len() == 500);
+    assert_eq!(ends[1].0.heard.len(), 500);
+    assert!(
+        ends[1]
+            .0
+            .heard
+            .iter()
+            .all(|(from, _, _)| *from == Address::node(0))
+    );
+    let malformed = ends[1].1.dropped(Drop::Malformed);
+    assert!(malformed > 2000, "{malformed}");
+    println!("  {malformed} strange datagrams counted by the receiver");
+}
+
+/// The interface is turned off and on in mid-transfer: what is sent meanwhile fails, and then it goes on.
+fn an_interface_that_goes_down_comes_back() {
+    let network = Network::new(2);
+    for carrier in [Carrier::UDP, Carrier::PACKET] {
+        let port = network.port(0, carrier);
+        let config = Config {
+            pace: Pace::Rate(Bitrate(400_000)),
+            ..config()
+        };
+        let mut live = Live::new(config, port, Box::new(Note::default())).unwrap();
+        let switch = |on: bool| {
+            let switch = || {
+                let links = Links::open().unwrap();
+                if on {
+                    links.up("eth0").unwrap()
+                } else {
+                    links.down("eth0").unwrap()
+                }
+            };
+            network.hosts[0].run(switch).unwrap();
+        };
+        let mut phase = 0;
+        let ending = live.run(|note, now, statistics| {
+            note.to_send.resize(10, (Address::BROADCAST, vec![0; 100]));
+            match phase {
+                0 if statistics.frames_sent > 20 => (phase, _) = (1, switch(false)),
+                1 if statistics.refused > 0 => (phase, _) = (2, switch(true)),
+                2 => (phase, note.outcomes) = (3, Vec::new()),
+                3 if note
+                    .outcomes
+                    .iter()
+                    .filter(|(_, outcome)| *outcome == Outcome::Unconfirmed)
+                    .count()
+                    > 20 =>
+                {
+                    return ControlFlow::Break(());
+                }
+                _ => assert!(now.as_secs_f64() < 15.0, "phase {phase}: {statistics:?}"),
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!(ending.unwrap(), Ending::Asked);
+        let why = live.statistics().last_refusal.clone().unwrap();
+        println!(
+            "  {carrier:?}: {} refused: {why}",
+            live.statistics().refused
+        );
+    }
+}
+
+/// SIGTERM and SIGINT to a process of its own: it says why it ends and leaves with 0.
+fn signals_end_the_run() {
+    for (signal, ending) in [("TERM", "Terminate"), ("INT", "Interrupt")] {
+        let program = std::env::current_exe().unwrap();
+        let mut child = Command::new(program)
+            .arg("--serve")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        assert_eq!(line, "serving\n");
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
+        line.clear();
+        std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        assert_eq!(line, format!("{:?}\n", ending));
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+/// The child of [`signals_end_the_run`]: drives a node on the loopback interface until it is told to end.
+fn serve() {
+    let port = Port::open("lo", Address::node(0), Carrier::UDP).unwrap();
+    let mut live = Live::new(
+        Config::new(Pace::Unlimited),
+        port,
+        Box::new(Note::default()),
+    )
+    .unwrap();
+    println!("serving");
+    match live.run(|_, _, _| ControlFlow::Continue(())).unwrap() {
+        Ending::Signal(signal) => println!("\"{signal:?}\""),
+        Ending::Asked => println!("nobody asked"),
+    }
+}
