@@ -57,6 +57,8 @@
 
 extern crate alloc;
 
+pub mod baseline;
+mod channels;
 mod checkpoint;
 pub mod config;
 mod destination;
@@ -77,12 +79,13 @@ mod source;
 pub mod timing;
 mod window;
 
+pub use channels::ChannelOrder;
 pub use checkpoint::Checkpoint;
 pub use config::{Config, ConfigError, Profile};
 pub use destination::{Destination, Progress, StartError};
 pub use flood::{plan_airtime, setup_time};
 pub use object::{Lent, Object, Store};
-pub use plan::{ChannelOrder, Part, Plan, PlanError, Wanted};
+pub use plan::{Part, Plan, PlanError, Wanted};
 pub use relay::Relay;
 pub use source::{Counts, Ended, Source};
 pub use window::WINDOW;

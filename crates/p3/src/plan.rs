@@ -17,9 +17,10 @@
 //! it in its CTRL. Stage h listens on the h-th channel of the order, beginning anew after four; the source listens
 //! on the fourth while it waits for a NACK, which stages 1 to 3 leave over.
 
-use chappe_core::{Channel, Duration, Stream};
+use chappe_core::{Duration, Stream};
 
-use crate::config::{CHANNELS, PAYLOAD_MAX, PAYLOAD_MIN, Profile};
+use crate::channels::ChannelOrder;
+use crate::config::{PAYLOAD_MAX, PAYLOAD_MIN, Profile};
 use crate::header::{Malformed, u16_at};
 
 /// Most relays that a plan of one frame can name.
@@ -31,54 +32,6 @@ const FIXED: usize = 12;
 const RELAY_LEN: usize = 3;
 /// Packets that can be numbered from the start of an object: 24 bits.
 pub const PACKETS_MAX: u32 = 1 << 24;
-
-/// One of the 24 orders of the four channels, in lexicographic order: 0 is 15, 20, 25, 26.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChannelOrder(u8);
-
-impl ChannelOrder {
-    /// How many orders there are.
-    pub const COUNT: u8 = 24;
-
-    /// The order with this number, if it is below [`COUNT`](Self::COUNT).
-    pub const fn new(number: u8) -> Option<ChannelOrder> {
-        if number < Self::COUNT {
-            Some(ChannelOrder(number))
-        } else {
-            None
-        }
-    }
-
-    /// All of them.
-    pub fn all() -> impl Iterator<Item = ChannelOrder> {
-        (0..Self::COUNT).map(ChannelOrder)
-    }
-
-    /// One at random.
-    pub fn random(random: &mut Stream) -> ChannelOrder {
-        ChannelOrder(random.below(u64::from(Self::COUNT)) as u8)
-    }
-
-    /// The channel on which stage `stage` listens; 0 is the source.
-    pub fn of_stage(self, stage: u8) -> Channel {
-        let wanted = usize::from((stage + 3) % 4);
-        let (mut left, mut number) = (CHANNELS, usize::from(self.0));
-        let mut picked = CHANNELS[0];
-        // Digits of the number in the factorial system pick from what is left.
-        for (place, weight) in [6, 2, 1, 1].into_iter().enumerate() {
-            let pick = (number / weight).min(3 - place);
-            number %= weight;
-            picked = left.get(pick).copied().unwrap_or(picked);
-            for at in pick..3 {
-                left.swap(at, at + 1);
-            }
-            if place == wanted {
-                break;
-            }
-        }
-        picked
-    }
-}
 
 /// A relay and its part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -353,7 +306,8 @@ impl Plan {
         let [cycle0, cycle1] = self.cycle_us.to_le_bytes();
         let [source0, source1] = self.source.to_le_bytes();
         let [destination0, destination1] = self.destination.to_le_bytes();
-        let order = self.channels.0 | u8::from(self.resumed) << 6 | u8::from(self.single) << 7;
+        let order =
+            self.channels.number() | u8::from(self.resumed) << 6 | u8::from(self.single) << 7;
         fixed.copy_from_slice(&[
             first0,
             first1,
@@ -454,12 +408,13 @@ mod tests {
     use chappe_core::{Purpose, Seed};
     use std::vec::Vec;
 
+    const ORDER: ChannelOrder = ChannelOrder::new(7).unwrap();
     const WANTED: Wanted = Wanted {
         transfer: 5,
         payload: 118,
         source: 100,
         destination: 0,
-        channels: ChannelOrder(7),
+        channels: ORDER,
     };
 
     fn plan(paths: &[Vec<usize>], last_prr: impl Fn(u16) -> f64) -> Result<Plan, PlanError> {
@@ -478,24 +433,6 @@ mod tests {
     fn paths(count: usize, hops: usize) -> Vec<Vec<usize>> {
         let path = |path| (1..hops).map(|stage| path * (hops - 1) + stage).collect();
         (0..count).map(path).collect()
-    }
-
-    #[test]
-    fn orders_are_all_different_and_name_each_channel_once() {
-        let mut seen = Vec::new();
-        for order in ChannelOrder::all() {
-            let channels: Vec<_> = (1..=4).map(|stage| order.of_stage(stage)).collect();
-            let mut sorted = channels.clone();
-            sorted.sort();
-            assert_eq!(sorted, CHANNELS);
-            assert!(!seen.contains(&channels));
-            assert_eq!(order.of_stage(0), channels[3]);
-            assert_eq!(order.of_stage(6), channels[1]);
-            seen.push(channels);
-        }
-        assert_eq!(seen[0], CHANNELS);
-        assert_eq!(seen.len(), 24);
-        assert_eq!(ChannelOrder::new(24), None);
     }
 
     #[test]

@@ -399,3 +399,73 @@ fn nodes_outside_the_plan_sleep() {
     assert!(progress.completed.is_some());
     assert_eq!(net.relay(last).state(), "waking");
 }
+
+/// PIP is one path: half the rate of P³ at best, and rounds like its.
+#[test]
+fn pip_sends_in_every_second_cycle() {
+    let object = object(59_000, 16);
+    for hops in 2..=6 {
+        let setting = Setting {
+            hops,
+            paths: 1,
+            ..Setting::default()
+        };
+        let (mut net, duration) = transfer(&setting, object);
+        let counts = net.source(SOURCE).counts();
+        assert_eq!(
+            (counts.data, counts.ctrl, counts.single_rounds),
+            (500, 1, 1)
+        );
+        // 500 packets in every second cycle, and CTRL through all stages.
+        let setup = setup_time(&setting.config, &setting.plan(1));
+        let last = CYCLE * (2 * 500 + hops as u64);
+        assert_eq!(
+            duration,
+            (setup + last).saturating_sub(Profile::FAITHFUL.gap())
+        );
+        let goodput = 59_000.0 * 8.0 / duration.as_secs_f64();
+        println!("PIP, {hops} hops, no loss: {goodput:.0} bit/s");
+        assert!(goodput > 99_000.0 && goodput < 104_034.0);
+    }
+    let setting = Setting {
+        hops: 5,
+        paths: 1,
+        prr: |_, _, _| 0.95,
+        ..Setting::default()
+    };
+    let (mut net, duration) = transfer(&setting, object);
+    println!(
+        "PIP, 5 hops, 5 % per hop: {:?}, {duration}",
+        net.source(SOURCE).counts()
+    );
+}
+
+/// A link that is dead on the channel of its hop stops PIP; the channel-aware choice finds another way.
+#[test]
+fn pip_needs_every_link_on_its_channel() {
+    use chappe_p3::planner::{PathSet, best_path};
+    let object = object(20_000, 17);
+    let prr = |channel: Channel, from: usize, to: usize| match (from.min(to), from.max(to)) {
+        (2, 3) if channel != Channel(25) && channel != Channel(26) => 0.0,
+        _ => 0.98,
+    };
+    let setting = Setting {
+        hops: 4,
+        paths: 1,
+        prr,
+        ..Setting::default()
+    };
+    let mut outcomes = Vec::new();
+    let found = PathSet {
+        paths: setting.path_set(),
+        proven: true,
+    };
+    let choice = best_path(&found, SOURCE, DESTINATION, 170, prr).unwrap();
+    for channels in [chappe_p3::ChannelOrder::default(), choice.channels] {
+        let mut net = setting.net(object);
+        start(&mut net, setting.plan_on(1, channels), None);
+        let progress = finish(&mut net, Duration::from_secs(60));
+        outcomes.push(progress.completed.is_some());
+    }
+    assert_eq!(outcomes, [false, true]);
+}

@@ -8,6 +8,9 @@
 //!   then fits one stage only; otherwise branch and bound over max-flows of the stage-expanded graph.
 //! - [`depth_first_path_set`] is the paper's greedy randomised search, kept for comparison.
 //!
+//! Beside them: what measuring the links costs and yields ([`Measurement`]), and the channel-aware choice of a single
+//! path ([`best_path`]) for the baseline.
+//!
 //! ```
 //! use chappe_p3::planner::{LinkGraph, largest_path_set};
 //! // Two relays side by side between source 0 and destination 3.
@@ -20,11 +23,15 @@
 mod depth_first;
 mod exact;
 mod graph;
+mod measure;
+mod path_choice;
 mod stages;
 
 pub use depth_first::depth_first_path_set;
 pub use exact::largest_path_set;
 pub use graph::LinkGraph;
+pub use measure::{Measurement, collection_time};
+pub use path_choice::{PathChoice, best_path};
 
 use alloc::vec::Vec;
 

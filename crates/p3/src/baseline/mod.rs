@@ -1,0 +1,3 @@
+//! What P³ is compared with in its paper.
+
+pub mod pip;

@@ -1,0 +1,83 @@
+//! The order in which the stages use the four channels.
+
+use chappe_core::{Channel, Stream};
+
+use crate::config::CHANNELS;
+
+/// One of the 24 orders of the four channels, in lexicographic order: 0 is 15, 20, 25, 26.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelOrder(u8);
+
+impl ChannelOrder {
+    /// How many orders there are.
+    pub const COUNT: u8 = 24;
+
+    /// The order with this number, if it is below [`COUNT`](Self::COUNT).
+    pub const fn new(number: u8) -> Option<ChannelOrder> {
+        if number < Self::COUNT {
+            Some(ChannelOrder(number))
+        } else {
+            None
+        }
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = ChannelOrder> {
+        (0..Self::COUNT).map(ChannelOrder)
+    }
+
+    /// One at random.
+    pub fn random(random: &mut Stream) -> ChannelOrder {
+        ChannelOrder(random.below(u64::from(Self::COUNT)) as u8)
+    }
+
+    /// The channel on which stage `stage` listens; 0 is the source.
+    pub fn of_stage(self, stage: u8) -> Channel {
+        let wanted = usize::from((stage + 3) % 4);
+        let (mut left, mut number) = (CHANNELS, usize::from(self.0));
+        let mut picked = CHANNELS[0];
+        // Digits of the number in the factorial system pick from what is left.
+        for (place, weight) in [6, 2, 1, 1].into_iter().enumerate() {
+            let pick = (number / weight).min(3 - place);
+            number %= weight;
+            picked = left.get(pick).copied().unwrap_or(picked);
+            for at in pick..3 {
+                left.swap(at, at + 1);
+            }
+            if place == wanted {
+                break;
+            }
+        }
+        picked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn orders_are_all_different_and_name_each_channel_once() {
+        let mut seen = Vec::new();
+        for order in ChannelOrder::all() {
+            let channels: Vec<_> = (1..=4).map(|stage| order.of_stage(stage)).collect();
+            let mut sorted = channels.clone();
+            sorted.sort();
+            assert_eq!(sorted, CHANNELS);
+            assert!(!seen.contains(&channels));
+            assert_eq!(order.of_stage(0), channels[3]);
+            assert_eq!(order.of_stage(6), channels[1]);
+            seen.push(channels);
+        }
+        assert_eq!(seen[0], CHANNELS);
+        assert_eq!(seen.len(), 24);
+        assert_eq!(ChannelOrder::new(24), None);
+    }
+}
