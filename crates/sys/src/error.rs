@@ -108,9 +108,9 @@ fn advice(os: &io::Error) -> Option<&'static str> {
     match os.raw_os_error()? {
         libc::ENODEV | libc::ENXIO => Some("there is no such interface here; `ip link` lists them"),
         libc::ENETDOWN => Some("the interface is down: `ip link set NAME up`"),
-        libc::ENETUNREACH => Some(
-            "the interface is down or has no address of this kind; `ip address` shows both",
-        ),
+        libc::ENETUNREACH => {
+            Some("the interface is down or has no address of this kind; `ip address` shows both")
+        }
         libc::EADDRINUSE => Some("another program has this port; stop it or choose another"),
         libc::EADDRNOTAVAIL => Some("the interface has no such address; `ip address` lists them"),
         libc::EMSGSIZE => Some("the frame is larger than the interface's MTU; see `ip link`"),
