@@ -43,7 +43,7 @@ pub struct Demo {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// How many networks.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub networks: u64,
     #[command(flatten)]
     pub shared: Shared,
@@ -91,7 +91,7 @@ Examples:
   chappe lab pacifier --quick      the paper's figures, small, in under two minutes
   chappe lab pacifier figure7 --out figures")]
 pub struct Lab {
-    /// A paper (`pacifier`), or some of its figures (`figure2` to `figure9`).
+    /// A paper (`pacifier`), or some of its figures (`figure2` to `figure9`, `sensitivity`).
     pub names: Vec<String>,
     /// Smaller objects and fewer points: under two minutes on two cores.
     #[arg(long)]
@@ -99,7 +99,7 @@ pub struct Lab {
     /// Exit with 1 if a claim of the paper does not hold here.
     #[arg(long)]
     pub strict: bool,
-    /// Write the figures as SVG, and their rows as CSV, into this folder.
+    /// Write the figures as SVG, their rows as CSV, and everything as JSON into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The first seed.

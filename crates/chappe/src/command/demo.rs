@@ -144,7 +144,7 @@ fn closing(options: &cli::Demo) -> String {
         .file
         .as_ref()
         .map_or(String::new(), |file| format!(" {}", file.display()));
-    let networks = if options.networks == 5 {
+    let networks = if options.networks == 4 {
         String::new()
     } else {
         format!(" --networks {}", options.networks)
