@@ -30,27 +30,41 @@ pub(crate) struct Flood {
 
 impl Flood {
     /// The flood that a frame belongs to, if it is a sound plan. Keeps the frame in `out`.
-    pub fn open(config: &Config, heard: &Reception<'_>, out: &mut Outbox) -> Result<Flood, Drop> {
+    ///
+    /// A flood that is over by the plan's hops is stale: its data has begun.
+    pub fn open(
+        config: &Config,
+        now: Instant,
+        heard: &Reception<'_>,
+        out: &mut Outbox,
+    ) -> Result<Flood, Drop> {
         let (header, body) = Header::parse(heard.psdu).map_err(|_| Drop::Malformed)?;
         if header.kind != Kind::Plan {
             return Err(Drop::NotForUs);
         }
         let plan = Plan::parse(header.transfer, body).map_err(|_| Drop::Malformed)?;
-        if header.hop >= SLOT_MAX || !out.copy(heard.psdu) {
+        if header.hop >= SLOT_MAX {
             return Err(Drop::Malformed);
         }
         let slot = config.profile.slot(heard.psdu.len());
         let before = slot * u64::from(header.hop);
         let reference = heard.started.saturating_before(before);
+        let end = end(config, &plan, reference, heard.psdu.len());
+        if end <= now {
+            return Err(Drop::Stale);
+        }
+        if !out.copy(heard.psdu) {
+            return Err(Drop::Malformed);
+        }
         Ok(Flood {
-            end: end(config, &plan, reference, heard.psdu.len()),
+            end,
             plan,
             reference,
             left: config.flood_repeats,
         })
     }
 
-    /// Takes a frame of this flood and repeats it in the next slot, if repetitions are left.
+    /// Takes a frame of this flood and repeats it in the next slot, if repetitions and slots are left.
     pub fn hear(
         &mut self,
         config: &Config,
@@ -59,7 +73,9 @@ impl Flood {
         out: &mut Outbox,
     ) -> Result<(), Drop> {
         let slot = same_flood(heard.psdu, out.frame())?;
-        if self.left > 0 && !out.is_busy() {
+        let slots = flood_slots(self.plan.hops(), config.flood_repeats);
+        let in_time = u64::from(slot) + 1 < slots;
+        if self.left > 0 && in_time && !out.is_busy() {
             self.left -= 1;
             out.set_hop(slot + 1);
             out.send(now + config.profile.gap());

@@ -114,7 +114,7 @@ impl Relay {
     }
 
     fn wake(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
-        let mut flood = Flood::open(&self.config, heard, &mut self.out)?;
+        let mut flood = Flood::open(&self.config, now, heard, &mut self.out)?;
         let repeated = flood.hear(&self.config, now, heard, &mut self.out);
         self.out.tune(self.config.flood_channel);
         self.enter(State::Flooding(flood));
@@ -309,7 +309,7 @@ impl RadioNode for Relay {
             State::Duty(duty) if duty.leave <= now => self.leave(),
             State::Duty(duty) => duty.reverse = None,
         }
-        // A flood that is long over leaves its relay nothing to wait for.
+        // A node that is woken much too late has missed the transfer as well.
         if Wake::due(self.poll_timeout(), now) {
             self.leave();
         }

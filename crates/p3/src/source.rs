@@ -274,7 +274,7 @@ impl<O: Object> Source<O> {
         match &mut self.state {
             _ if self.out.is_busy() => Err(Drop::QueueFull),
             State::Waking => {
-                let mut flood = Flood::open(&self.config, heard, &mut self.out)?;
+                let mut flood = Flood::open(&self.config, now, heard, &mut self.out)?;
                 let repeated = flood.hear(&self.config, now, heard, &mut self.out);
                 self.enter(State::Flooding(flood));
                 repeated

@@ -33,6 +33,8 @@ pub struct Growing {
     pub bytes: Vec<u8>,
     pub finished: bool,
     pub writes: usize,
+    /// Offsets of what was written.
+    pub written: Vec<usize>,
 }
 
 impl Store for Growing {
@@ -41,6 +43,7 @@ impl Store for Growing {
         self.bytes.resize(self.bytes.len().max(to), 0);
         self.bytes[from..to].copy_from_slice(octets);
         self.writes += 1;
+        self.written.push(from);
         true
     }
 
@@ -157,6 +160,7 @@ impl Net {
     pub fn place(&mut self, node: usize, fresh: Node) {
         self.radios[node].node = Some(fresh);
         self.radios[node].hears_since = self.now;
+        self.radios[node].sending = false;
         self.drain(node);
     }
 
@@ -281,7 +285,9 @@ impl Net {
             self.arrive(&flight, node);
         }
         let sender = &mut self.radios[flight.from];
-        sender.sending = false;
+        if !std::mem::take(&mut sender.sending) {
+            return; // restarted meanwhile
+        }
         sender.hears_since = self.now;
         let clock = self.clock(flight.from);
         if let Some(node) = &mut self.radios[flight.from].node {
@@ -354,7 +360,10 @@ impl Net {
                 RadioRequest::Sense(_) => {}
                 RadioRequest::Tune(channel) => {
                     let radio = &mut self.radios[node];
-                    assert!(!radio.sending, "node {node} tunes while it sends");
+                    assert!(
+                        !radio.sending,
+                        "node {node} tunes to {channel} while it sends, at {now} ns"
+                    );
                     (radio.channel, radio.hears_since) = (channel, now);
                 }
                 RadioRequest::Listen(on) => {
