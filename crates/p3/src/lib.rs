@@ -23,6 +23,36 @@
 //!
 //! The [`baseline`] PIP is the same machines with one path and one group: a packet every second cycle.
 //!
+//! ```
+//! use chappe_core::{Caps, Duration, Instant, Purpose, Seed};
+//! use chappe_p3::planner::{LinkGraph, largest_path_set};
+//! use chappe_p3::{ChannelOrder, Config, Destination, Lent, Plan, Profile, Wanted};
+//!
+//! // Source 5, destination 0, two paths of two hops: by way of 1, and by way of 2.
+//! let graph = LinkGraph::from_edges(6, &[(5, 1), (5, 2), (1, 0), (2, 0)]);
+//! let found = largest_path_set(&graph, 5, 0, 2, 1_000);
+//! let mut random = Seed(1).stream(Purpose::Topology);
+//! let channels = ChannelOrder::random(&mut random);
+//! let wanted = Wanted { transfer: 1, payload: 118, source: 5, destination: 0, channels };
+//! let profile = Profile::FAITHFUL;
+//! let plan = Plan::from_paths(wanted, &profile, &found.paths, &mut random, 0.8, |_relay| 0.95)?;
+//! assert_eq!(plan.cycle(), Duration::from_micros(4537));
+//!
+//! let radio = Caps {
+//!     frame_max: 125,
+//!     schedules: true,
+//!     start_error: Duration::from_nanos(250),
+//!     reports_power: false,
+//!     overhears: true,
+//!     confirms_broadcast: true,
+//! };
+//! let mut memory = [0; 2 * 118];
+//! let mut gateway = Destination::new(Config::default(), &radio, 0, Lent::new(&mut memory))?;
+//! gateway.start(plan, None, Instant::ZERO)?;
+//! assert_eq!(gateway.state(), "waking");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Where the paper is silent
 //!
 //! | question | our answer | where |
@@ -31,6 +61,9 @@
 //! | length of CTRL and NACK | that of DATA (a shorter CTRL would overtake it); NACK longer if it must | [`header`] |
 //! | how the destination learns the length | CTRL carries it | [`header`] |
 //! | which group takes a retransmission | the n-th frame of a round goes to group n mod 2 | `source.rs` |
+//! | what a turn of the pipeline costs beside frames | the pauses of Splash's public code, on which P³ is built | [`Profile`] |
+//! | how long silence may last | 2 s and the time of one segment | [`Config::patience`] |
+//! | a relay in the last slot of the flood | does not repeat it: data is about to start | `flood.rs` |
 //! | relays after the last NACK | stay as long as the source may repeat its CTRL ([`Config::linger`]) | `relay.rs` |
 //! | a relay that turned around and missed the NACK | goes on with the next DATA it hears | `relay.rs` |
 //! | when to use all relays as one group | measured against the two groups, round by round | `groups.rs` |
