@@ -102,22 +102,7 @@ impl EventLoop {
         if self.deadline == at {
             return Ok(());
         }
-        // Zero would disarm the timer. CLOCK_MONOTONIC was there before this program.
-        let nanos = at.map_or(0, |at| self.clock.absolute_ns(at).max(1));
-        let it_value = Timespec {
-            tv_sec: (nanos / 1_000_000_000) as i64,
-            tv_nsec: (nanos % 1_000_000_000) as _,
-        };
-        let it_interval = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let when = Itimerspec {
-            it_interval,
-            it_value,
-        };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &when)
-            .map_err(|error| Error::new("set the timer", error))?;
+        self.arm(at)?;
         self.deadline = at;
         Ok(())
     }
@@ -126,7 +111,13 @@ impl EventLoop {
     pub fn wait(&mut self, ready: &mut Vec<Ready>) -> Result<()> {
         self.events.clear();
         let buffer = rustix::buffer::spare_capacity(&mut self.events);
-        match epoll::wait(&self.epoll, buffer, None) {
+        // A deadline that has passed costs no sleep: on a busy machine, waking up takes a slice of its scheduler.
+        let due = self.deadline.is_some_and(|at| at <= self.clock.now());
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        match epoll::wait(&self.epoll, buffer, due.then_some(&at_once)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(Error::new("wait for events", error)),
         }
@@ -146,7 +137,33 @@ impl EventLoop {
                 }
             }
         }
+        // The timer itself may not have said so yet.
+        if due && self.deadline.take().is_some() {
+            self.arm(None)?;
+            ready.push(Ready::Deadline);
+        }
         Ok(())
+    }
+
+    /// Sets the timer, or stops it.
+    fn arm(&self, at: Option<Instant>) -> Result<()> {
+        // Zero would disarm the timer. CLOCK_MONOTONIC was there before this program.
+        let nanos = at.map_or(0, |at| self.clock.absolute_ns(at).max(1));
+        let it_value = Timespec {
+            tv_sec: (nanos / 1_000_000_000) as i64,
+            tv_nsec: (nanos % 1_000_000_000) as _,
+        };
+        let it_interval = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let when = Itimerspec {
+            it_interval,
+            it_value,
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &when)
+            .map(drop)
+            .map_err(|error| Error::new("set the timer", error))
     }
 
     fn on_timer(&mut self, ready: &mut Vec<Ready>) {
