@@ -25,8 +25,10 @@ pub struct Pacer {
     free_at: Instant,
 }
 
-/// How much a late wake-up may make good at once: a few frames, less than a card's queue.
-const BURST: Duration = Duration::from_millis(2);
+/// How much a late wake-up may make good at once. A busy machine lets a program wait for two or three slices of its
+/// scheduler (EEVDF: 3 ms each), and what is not made good then is lost to the pace; 8 ms at 20 Mbit/s are 13 frames
+/// of 1500 octets, well below a card's queue.
+const BURST: Duration = Duration::from_millis(8);
 
 impl Pacer {
     /// `overhead`: octets that the layers below add to each frame.
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
     use chappe_core::Rate;
 
-    /// Frames of 1000 octets at 8 Mbit/s take 1 ms each, whether the driver wakes in time or up to 2 ms late.
+    /// Frames of 1000 octets at 8 Mbit/s take 1 ms each, whether the driver wakes in time or a little late.
     #[test]
     fn the_pace_is_kept_and_bursts_are_short() {
         let mut pacer = Pacer::new(Pace::Rate(Bitrate(8_000_000)), 28);
@@ -72,7 +74,8 @@ mod tests {
             }
             now += Duration::from_micros(1_900);
         }
-        assert!((100..=103).contains(&sent), "{sent}");
+        // The first eight make good a burst of time before the first look.
+        assert!((106..=110).contains(&sent), "{sent}");
         // After a long silence, no more than the burst and the one that is due.
         let later = Instant::from_millis(10_000);
         let burst = (0..).take_while(|_| {
@@ -80,7 +83,7 @@ mod tests {
             pacer.spend(later, 972, None);
             free
         });
-        assert_eq!(burst.count(), 3);
+        assert_eq!(burst.count(), 9);
     }
 
     #[test]
