@@ -15,6 +15,7 @@ use crate::medium::{Arrival, Departure};
 use crate::queue::Key;
 use crate::radio::{NONE, Radio, flag::*};
 use crate::rules::{Rules, rejection};
+use crate::together::Together;
 use crate::{AirTime, Counters, Heard, Loss, Medium, NodeCounters, Recorder, Sent};
 
 /// The air with all radios in it.
@@ -34,6 +35,8 @@ pub(crate) struct Air {
     pub(crate) cuts: Vec<(u32, u32)>,
     /// Bit error rate at each receiver and whether it is detected; empty until a fault asks for it.
     pub(crate) corruption: Vec<(f64, bool)>,
+    /// Identical frames at each receiver; only where the profile lets them add up.
+    pub(crate) together: Option<Box<Together>>,
 }
 
 /// Why a cursor stopped.
@@ -77,6 +80,7 @@ impl Air {
     pub(crate) fn new(medium: Medium, frame_max: usize, seed: Seed) -> Air {
         let profile = medium.profile();
         let (rules, nodes) = (Rules::new(profile), medium.nodes());
+        let together = Together::new(&medium, seed);
         Air {
             rejection: rejection(profile),
             radios: vec![Radio::new(profile.channel.0); nodes],
@@ -92,6 +96,7 @@ impl Air {
             faults: seed.stream(Purpose::Fault),
             cuts: Vec::new(),
             corruption: Vec::new(),
+            together,
         }
     }
 
@@ -101,6 +106,14 @@ impl Air {
         frame.begin = at;
         frame.flying = true;
         frame.bits = Bits::new(frame.mode, frame.octets, self.rules.curves);
+        if self.together.is_some() {
+            let mut content = Digest::default();
+            content.bytes(frame.psdu());
+            content.mix(
+                (frame.len as u64) << 16 ^ (frame.mode.rate as u64) << 8 ^ u64::from(frame.channel),
+            );
+            frame.content = content.value();
+        }
         let departure = Departure {
             source: frame.source,
             channel: frame.channel,
@@ -211,7 +224,7 @@ impl Air {
         } = self;
         let frame = frames.get_mut(slot);
         let begin = frame.begin;
-        let heard = if told || frame.noise { 0 } else { rules.heard };
+        let heard = if told || frame.noise { 0 } else { rules.glides };
         let first = frame.started as usize;
         let mut place = first;
         let mut stop = Glide::End;

@@ -1,6 +1,6 @@
 //! A node's clock: an offset and a crystal error against air time, in whole numbers.
 
-use chappe_core::{Duration, Instant, Ppm};
+use chappe_core::{Duration, Instant, Ppm, Purpose, Seed};
 
 use crate::AirTime;
 
@@ -39,6 +39,20 @@ impl Clock {
             base_local: offset.nanos(),
             rate: rate_of(drift),
         }
+    }
+
+    /// Clocks without offset for `nodes` nodes, driven by the crystals whose errors a run with the same `seed` and the
+    /// same deviation of [`Synchronous::crystal`](crate::Synchronous::crystal) also gives the carriers.
+    pub fn crystals(seed: Seed, nodes: usize, deviation: Ppm) -> Vec<Clock> {
+        let errors = Clock::crystal_errors(seed, nodes, deviation);
+        let clock = |ppm| Clock::new(Duration::ZERO, Ppm(ppm));
+        errors.into_iter().map(clock).collect()
+    }
+
+    /// Errors of the nodes' crystals in ppm.
+    pub fn crystal_errors(seed: Seed, nodes: usize, deviation: Ppm) -> Vec<f64> {
+        let mut stream = seed.child(0xc47).stream(Purpose::Clock);
+        (0..nodes).map(|_| stream.normal() * deviation.0).collect()
     }
 
     /// What the clock shows at `air`, rounded down to a nanosecond.

@@ -2,7 +2,7 @@
 
 use chappe_core::{Db, Dbm, Duration, Purpose, Seed, Stream};
 
-use crate::Oqpsk;
+use crate::{Oqpsk, Synchronous};
 
 /// The 802.15.4 half of a profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +11,8 @@ pub struct Dot15d4 {
     pub oqpsk: Oqpsk,
     /// How channels differ; `None` makes them alike.
     pub selectivity: Option<Selectivity>,
+    /// How identical frames at one time add up; `None` makes them interference to each other.
+    pub synchronous: Option<Synchronous>,
 }
 
 /// One maker's radio: figures of its data sheet.

@@ -25,6 +25,8 @@ pub(crate) struct Frame {
     pub(crate) scale: f64,
     /// Check sequence included.
     pub(crate) octets: usize,
+    /// Stands for PSDU, mode and channel, where identical frames add up.
+    pub(crate) content: u64,
     /// Octets of `buffer` that are the PSDU.
     pub(crate) len: usize,
     pub(crate) buffer: Vec<u8>,
@@ -91,6 +93,7 @@ impl Frame {
             channel: 0,
             scale: 1.0,
             octets: 0,
+            content: 0,
             len: 0,
             buffer: vec![0; buffer],
             arrivals: Vec::new(),

@@ -80,6 +80,8 @@ mod recorder;
 mod rules;
 mod serving;
 mod simulator;
+pub mod synchronous;
+mod together;
 pub mod topology;
 mod world;
 
@@ -100,5 +102,6 @@ pub use power::Power;
 pub use profile::{Capture, Lock, Profile, Rule, Window};
 pub use recorder::{Heard, Recorder, Sent};
 pub use simulator::{Memory, Simulator};
+pub use synchronous::Synchronous;
 pub use topology::Position;
 pub use world::World;

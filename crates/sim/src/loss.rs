@@ -11,7 +11,7 @@ pub enum Loss {
     Noise,
     /// Interference destroyed it, or hid its preamble.
     Collision,
-    /// The receiver was busy with another frame when it began.
+    /// The receiver was busy with another frame when it began, be it an identical one that this one adds to.
     PreambleMissed,
     /// The receiver left it for a stronger frame.
     Captured,

@@ -2,7 +2,7 @@
 
 use chappe_core::{Channel, Db, Dbm, Duration};
 
-use crate::{Chip, Dot15d4, Fading, Oqpsk, PathLoss, Selectivity};
+use crate::{Chip, Dot15d4, Fading, Oqpsk, PathLoss, Selectivity, Synchronous};
 
 /// The physics of one network: all nodes have the same radio.
 ///
@@ -310,6 +310,7 @@ impl Profile {
                     coherence: 7.5e6,
                     direct: 0.0,
                 }),
+                synchronous: Some(Synchronous::USUAL),
             }),
             ..Profile::chappe_physical()
         }
@@ -320,6 +321,11 @@ impl Profile {
     pub fn ieee_e418() -> Profile {
         Profile {
             name: "ieee-e418",
+            // The default of LogDistancePropagationLossModel (4.3).
+            path_loss: PathLoss::LogDistance {
+                exponent: 3.0,
+                reference: Db(46.6777),
+            },
             shadowing: Db(0.0),
             noise: Dbm(-106.98),
             lock: Lock {
@@ -332,6 +338,7 @@ impl Profile {
             dot15d4: Some(Dot15d4 {
                 oqpsk: Oqpsk::IeeeE418,
                 selectivity: None,
+                synchronous: None,
             }),
             ..Profile::indoor("ieee-e418", &Chip::CC2420)
         }

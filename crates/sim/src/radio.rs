@@ -26,6 +26,8 @@ pub(crate) struct Radio {
     pub(crate) lock: u32,
     pub(crate) flags: u8,
     pub(crate) channel: u8,
+    /// What is being received is several identical frames.
+    pub(crate) grouped: bool,
 }
 
 /// Bits of [`Radio::flags`].
@@ -60,6 +62,7 @@ impl Radio {
             lock: NONE,
             flags: 0,
             channel,
+            grouped: false,
         }
     }
 
@@ -85,6 +88,7 @@ impl Radio {
         self.lock_started = at;
         self.segment = at;
         self.ln_success = 0.0;
+        self.grouped = false;
         self.flags &= !(INTERFERED | DOOMED);
         if interfered {
             self.flags |= INTERFERED;

@@ -34,8 +34,11 @@ impl Air {
             power = self.across(power, frame.channel, self.radios[node as usize].channel);
             return self.arrive_unheard(recorder, slot, power, node, at);
         }
+        if self.together.is_some() {
+            return self.arrive_together(recorder, slot, place, power, node, at);
+        }
         if radio.lock != NONE {
-            return self.arrive_locked(recorder, slot, place, power, node, at);
+            return self.arrive_locked(recorder, slot, place, power, 0, node, at);
         }
         let before = radio.energy;
         radio.energy = before.wrapping_add(power);
@@ -64,7 +67,13 @@ impl Air {
     /// radio then does not stay with the frame. The draw is the one that decides over the whole frame, which needs
     /// its header, so no probability changes; only a header whose interference ends within it is judged a
     /// little too hard.
-    fn header_lost(&self, slot: u32, node: u32, power: u64, before: u64) -> Option<Loss> {
+    pub(crate) fn header_lost(
+        &self,
+        slot: u32,
+        node: u32,
+        power: u64,
+        before: u64,
+    ) -> Option<Loss> {
         if self.rules.judge != Judge::Curves {
             return None;
         }
@@ -118,10 +127,10 @@ impl Air {
 
     /// Adds interference to a reception in progress.
     fn disturb(&mut self, node: u32, power: u64, at: u64) {
-        let radio = &mut self.radios[node as usize];
         if self.rules.judge == Judge::Curves {
-            close(&self.rules, radio, self.frames.get(radio.lock), at);
+            self.close_node(node, at);
         }
+        let radio = &mut self.radios[node as usize];
         radio.energy = radio.energy.wrapping_add(power);
         radio.flags |= INTERFERED;
         let doomed = match self.rules.judge {
@@ -138,13 +147,26 @@ impl Air {
         }
     }
 
-    /// A frame reaches a radio that is receiving another one: it disturbs, and may take the receiver over.
-    fn arrive_locked<R: Recorder>(
+    /// Closes a stretch of constant interference at a radio that receives.
+    #[inline]
+    pub(crate) fn close_node(&mut self, node: u32, at: u64) {
+        let radio = &mut self.radios[node as usize];
+        if radio.grouped {
+            return self.close_group(node, at);
+        }
+        close(&self.rules, radio, self.frames.get(radio.lock), at);
+    }
+
+    /// A frame reaches a radio that is receiving another one: it disturbs, and may take the receiver over. `allies` is
+    /// the power of identical frames that are there already.
+    #[allow(clippy::too_many_arguments)] // The facts of an arrival; a struct would be built on the hot path.
+    pub(crate) fn arrive_locked<R: Recorder>(
         &mut self,
         recorder: &mut R,
         slot: u32,
         place: u32,
         power: u64,
+        allies: u64,
         node: u32,
         at: u64,
     ) {
@@ -155,7 +177,8 @@ impl Air {
             old.bits.payload,
         );
         self.disturb(node, power, at);
-        let strong = power >= self.rules.heard
+        let (sum, others) = (power.wrapping_add(allies), before.wrapping_sub(allies));
+        let strong = sum >= self.rules.heard
             && self
                 .frames
                 .get(slot)
@@ -168,13 +191,13 @@ impl Air {
         match self.rules.judge {
             Judge::Curves | Judge::Threshold(_) => {
                 if self.captures(
-                    power,
-                    before,
+                    sum,
+                    others,
                     at.saturating_sub(radio.lock_started),
                     old_payload,
                 ) {
                     self.give_up(recorder, node, at, Loss::Captured);
-                    self.radios[node as usize].lock(slot, power, at, before != 0);
+                    self.radios[node as usize].lock(slot, sum, at, before != 0);
                 } else {
                     self.lose(recorder, slot, node, at, at, power, Loss::PreambleMissed);
                 }
@@ -227,11 +250,21 @@ impl Air {
         if radio.channel != frame.channel {
             power = self.across(power, frame.channel, self.radios[node as usize].channel);
         }
-        let radio = &mut self.radios[node as usize];
-        if radio.lock != NONE && self.rules.judge == Judge::Curves {
-            close(&self.rules, radio, self.frames.get(radio.lock), at);
+        let radio = &self.radios[node as usize];
+        let (locked, grouped) = (radio.lock != NONE, radio.grouped);
+        if locked && self.rules.judge == Judge::Curves {
+            self.close_node(node, at);
         }
+        let radio = &mut self.radios[node as usize];
         radio.energy = radio.energy.wrapping_sub(power);
+        if locked
+            && grouped
+            && let Some(together) = &self.together
+        {
+            // One of the set being received ends before the one that stands for it.
+            let share = together.share(node, radio, slot).unwrap_or(0);
+            radio.lock_power = radio.lock_power.wrapping_sub(share);
+        }
         Walk::Done
     }
 
@@ -244,12 +277,21 @@ impl Air {
         node: u32,
         at: u64,
     ) -> Walk {
-        let radio = &mut self.radios[node as usize];
         if self.rules.judge == Judge::Curves {
-            close(&self.rules, radio, self.frames.get(slot), at);
+            self.close_node(node, at);
         }
-        radio.energy = radio.energy.wrapping_sub(radio.lock_power);
+        let radio = &mut self.radios[node as usize];
+        let mut own = radio.lock_power;
+        if radio.grouped
+            && let Some(together) = &self.together
+        {
+            // The others of the set take their power away themselves when they end.
+            own = together.share(node, radio, slot).unwrap_or(own);
+            radio.lock_power = together.whole(node, radio).unwrap_or(own);
+        }
+        radio.energy = radio.energy.wrapping_sub(own);
         radio.lock = NONE;
+        radio.grouped = false;
         let (radio, started) = (*radio, radio.lock_started);
         let mut outcome = self.judge(slot, place, node, &radio);
         let mut falsified = None;

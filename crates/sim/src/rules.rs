@@ -23,6 +23,8 @@ pub(crate) struct Rules {
     pub(crate) lock_ratio: f64,
     /// The least power whose preamble is found over noise alone.
     pub(crate) heard: u64,
+    /// Signals under this are nothing but energy to an idle radio. Where identical frames add up, that lies 12 dB lower.
+    pub(crate) glides: u64,
     pub(crate) decode_power: u64,
     /// Infinite where nothing captures.
     pub(crate) capture_ratio: f64,
@@ -50,6 +52,7 @@ impl Rules {
         let mut rules = Rules {
             judge,
             heard: 0,
+            glides: 0,
             noise: threshold(profile.noise).max(1),
             lock_power: threshold(profile.lock.power),
             lock_ratio: profile.lock.sinr.to_linear(),
@@ -67,6 +70,14 @@ impl Rules {
             curves: ErrorCurves::get(profile.dot15d4.map_or(Oqpsk::IeeeE418, |radio| radio.oqpsk)),
         };
         rules.heard = rules.least_heard();
+        let adds_up = profile
+            .dot15d4
+            .is_some_and(|radio| radio.synchronous.is_some());
+        rules.glides = if adds_up {
+            rules.heard >> 4
+        } else {
+            rules.heard
+        };
         rules
     }
 

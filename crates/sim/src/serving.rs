@@ -118,7 +118,14 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         frame.mode = transmit.mode;
         frame.scale = scale;
         let desk = &mut self.desks[node as usize];
-        let at = desk.clock.air(transmit.at).0.max(self.now.0);
+        let together = self.air.together.as_ref();
+        let jitter = together.map_or(0, |together| together.jitter(node, desk.number));
+        let at = desk
+            .clock
+            .air(transmit.at)
+            .0
+            .max(self.now.0)
+            .saturating_add(jitter);
         desk.waiting = slot;
         desk.waiting_at = at;
         desk.waiting_local = transmit.at;

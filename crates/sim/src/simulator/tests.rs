@@ -17,6 +17,20 @@ struct Wild {
     next: Instant,
     due: u32,
     until: Instant,
+    /// Sends what everybody sends, when everybody does.
+    chorus: bool,
+}
+
+/// One of three frames of 802.15.4 at the next whole 2 ms.
+fn chorus(now: Instant, psdu: &mut [u8]) -> RadioRequest {
+    let round = now.nanos() / 2_000_000 + 1;
+    psdu[..30].fill((round % 3) as u8);
+    RadioRequest::Transmit(Transmit {
+        at: Instant::from_nanos(round * 2_000_000),
+        len: 30,
+        mode: Mode::long(Rate::Oqpsk250),
+        power: None,
+    })
 }
 
 impl RadioNode for Wild {
@@ -37,6 +51,9 @@ impl RadioNode for Wild {
             3 | 4 => RadioRequest::Listen(true),
             5 => RadioRequest::Sense(self.random.chance(0.7)),
             _ => {
+                if self.chorus {
+                    return Some(chorus(now, psdu));
+                }
                 let len = self.random.below(300) as usize;
                 self.random.fill(&mut psdu[..len]);
                 let rate = Rate::DOT11B[self.random.below(4) as usize];
@@ -79,11 +96,19 @@ fn wild(node: usize, seed: Seed) -> Box<Wild> {
         next: Instant::ZERO,
         due: 1,
         until,
+        chorus: false,
     })
 }
 
 fn run(profile: &Profile, seed: u64) {
     let (seed, nodes) = (Seed(seed), 25);
+    let wild = |node, seed| {
+        let chorus = profile.dot15d4.is_some();
+        Box::new(Wild {
+            chorus,
+            ..*wild(node, seed)
+        })
+    };
     let positions = topology::random(nodes, 700.0, 700.0, seed);
     let mut world = World::new(Medium::geometric(&positions, profile, seed).unwrap());
     let mut random = seed.stream(Purpose::Fault);
@@ -111,7 +136,13 @@ fn run(profile: &Profile, seed: u64) {
     }
     let boxes = (0..nodes).map(|node| wild(node, seed)).collect();
     let mut simulator = Simulator::new(world, boxes, seed, ()).unwrap();
-    simulator.set_reviver(move |node| wild(node, seed.child(9)));
+    let chorus = profile.dot15d4.is_some();
+    simulator.set_reviver(move |node| {
+        Box::new(Wild {
+            chorus,
+            ..*self::wild(node, seed.child(9))
+        })
+    });
     simulator.run_until(AirTime::from_millis(1000));
     check_silence(&simulator, profile.name);
 }
@@ -163,6 +194,27 @@ fn nothing_is_left_when_the_air_is_silent() {
                 seed,
             );
         }
+    }
+}
+
+/// The same where identical frames add up, with nodes that start a little late, crash and change channels meanwhile.
+#[test]
+fn nothing_is_left_of_a_chorus() {
+    for seed in 0..8 {
+        let mut profile = Profile::named("cc2420-indoor").unwrap();
+        profile.path_loss = crate::PathLoss::LogDistance {
+            exponent: 2.0,
+            reference: Db(40.2),
+        };
+        profile.channel = Channel(1);
+        if let Some(synchronous) = profile
+            .dot15d4
+            .as_mut()
+            .and_then(|r| r.synchronous.as_mut())
+        {
+            synchronous.jitter = Duration::from_micros(6);
+        }
+        run(&profile, seed);
     }
 }
 
