@@ -36,6 +36,8 @@ pub struct Panel {
     pub unit: &'static str,
     /// How it is drawn.
     pub kind: PanelKind,
+    /// What the places of the axis are: `scenario`.
+    pub axis: &'static str,
     /// What stands under each place of the axis.
     pub places: Vec<String>,
     /// What is compared.
@@ -251,17 +253,17 @@ fn whole(panel: &Panel, value: f64) -> String {
 }
 
 impl Panel {
-    /// A panel of bars.
+    /// A panel of bars over scenarios.
     pub fn bars(id: &str, title: &str, unit: &'static str, places: Vec<String>, series: Vec<Series>) -> Panel {
         let (bound, worst_bound) = (Vec::new(), Vec::new());
         let (id, title, kind) = (id.into(), title.into(), PanelKind::Bars);
-        Panel { id, title, unit, kind, places, series, bound, worst_bound }
+        Panel { id, title, unit, kind, axis: "scenario", places, series, bound, worst_bound }
     }
 
     /// A panel of distributions.
     pub fn cdf(id: &str, title: &str, unit: &'static str, series: Vec<Series>) -> Panel {
         let places = QUANTILES.map(|(name, _)| name.to_string()).to_vec();
-        Panel { kind: PanelKind::Cdf, ..Panel::bars(id, title, unit, places, series) }
+        Panel { kind: PanelKind::Cdf, axis: "quantile", ..Panel::bars(id, title, unit, places, series) }
     }
 
     /// The same with the bound of what it shows, and that of the worst receiver.
@@ -291,7 +293,7 @@ impl Panel {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new().words("");
+        let mut table = Table::new().words(self.axis);
         for series in &self.series {
             table = table.numbers(&series.name, 0);
         }
@@ -345,6 +347,7 @@ mod tests {
                 title: "goodput".into(),
                 unit: "kbit/s",
                 kind: PanelKind::Bars,
+                axis: "scenario",
                 places: vec!["1".into(), "2".into(), "mean".into()],
                 series: vec![Series::with_mean("A", &[100.4, 201.0], Some(150.0))],
                 bound: vec![Some(400.0), None, None],

@@ -28,8 +28,9 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
     let made = terminal::watched("pacifier", options.shared.quiet, &meter, || {
         pacifier::make(&names, &scale, threads, &meter)
     })?;
+    let document = json(&made, &scale) + "\n";
     if options.shared.json {
-        terminal::print(&(json(&made, &scale) + "\n"))?;
+        terminal::print(&document)?;
     } else {
         let (width, colour) = (terminal::width(Stream::Output), terminal::colour_on(Stream::Output));
         let texts: Vec<String> = made.figures.iter().map(|figure| figure.text(width, colour)).collect();
@@ -37,6 +38,7 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
     }
     if let Some(folder) = &options.out {
         draw(folder, &made.figures)?;
+        write_whole(&folder.join("pacifier.json"), |file| file.write_all(document.as_bytes()))?;
         terminal::remark(options.shared.quiet, &format!("figures are in {}", folder.display()));
     }
     if !made.unfinished.is_empty() {

@@ -15,6 +15,7 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 58.0;
 const BOTTOM: f64 = 44.0;
 const TITLE: f64 = 34.0;
+const FOOT: f64 = 26.0;
 
 const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 const DASHES: [&str; 6] = ["none", "7 3", "2 3", "9 3 2 3", "4 4", "1 2"];
@@ -25,12 +26,12 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.t{font-weigh
 
 /// The figure as an SVG document.
 pub fn draw(figure: &Figure) -> String {
-    let height = TITLE + PANEL * figure.panels.len() as f64 + 8.0;
+    let height = TITLE + PANEL * figure.panels.len() as f64 + FOOT;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n",
         escape(&format!("{}: {}", figure.id, figure.title)),
     );
-    let _ = writeln!(svg, "<text class=\"t\" x=\"12\" y=\"22\">{}</text>", escape(&figure.title));
+    let _ = writeln!(svg, "<text class=\"t\" x=\"12\" y=\"22\">{}</text>", escape(&format!("{}: {}", figure.id, figure.title)));
     for (place, panel) in figure.panels.iter().enumerate() {
         let _ = writeln!(svg, "<g transform=\"translate(0 {})\">", TITLE + PANEL * place as f64);
         match panel.kind {
@@ -40,7 +41,25 @@ pub fn draw(figure: &Figure) -> String {
         }
         svg.push_str("</g>\n");
     }
+    let _ = writeln!(svg, "<text class=\"m\" x=\"12\" y=\"{:.1}\">{}</text>", height - 10.0, escape(&key(figure)));
     svg + "</svg>\n"
+}
+
+/// What the signs mean that a drawing of this figure may hold.
+fn key(figure: &Figure) -> String {
+    let any = |has: &dyn Fn(&Panel) -> bool| figure.panels.iter().any(has);
+    let drawn = |panel: &Panel| panel.kind != PanelKind::Cdf;
+    let mut key = Vec::new();
+    if any(&|panel| drawn(panel) && panel.series.iter().flat_map(|s| &s.ours).any(|value| value.ci95.is_some())) {
+        key.push("whiskers: 95 % interval of the mean over scenarios");
+    }
+    if any(&|panel| drawn(panel) && !panel.bound.is_empty()) {
+        key.push("bound: no protocol can exceed it on this network");
+    }
+    if any(&|panel| panel.series.iter().any(|series| series.paper.iter().any(Option::is_some))) {
+        key.push("diamond: a number in the paper's text");
+    }
+    key.join("; ")
 }
 
 /// The plotting area of a panel, and how values map to it.
@@ -139,6 +158,13 @@ fn places(svg: &mut String, panel: &Panel) {
             escape(label)
         );
     }
+    let _ = writeln!(
+        svg,
+        "<text class=\"m\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        (LEFT + WIDTH - RIGHT) / 2.0,
+        PANEL - BOTTOM + 34.0,
+        escape(panel.axis)
+    );
 }
 
 /// The highest value that a panel must show: means, ends of intervals, the paper's values.
@@ -198,10 +224,11 @@ fn bounds(svg: &mut String, panel: &Panel, frame: &Frame) {
     if high > 0.0 {
         let _ = writeln!(
             svg,
-            "<text class=\"m\" x=\"{:.1}\" y=\"16\" text-anchor=\"end\">bound {} to {}, above the drawing</text>",
+            "<text class=\"m\" x=\"{:.1}\" y=\"16\" text-anchor=\"end\">bound {} to {} {}, above the drawing</text>",
             WIDTH - RIGHT,
             digits(low),
-            digits(high)
+            digits(high),
+            escape(panel.unit)
         );
     }
 }
@@ -347,6 +374,7 @@ mod tests {
             title: "t <1>".into(),
             unit: "kbit/s",
             kind,
+            axis: "scenario",
             places: vec!["a".into(), "b".into()],
             series: vec![series],
             bound: vec![Some(20.0), Some(1000.0)],

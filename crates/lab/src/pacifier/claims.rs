@@ -72,8 +72,9 @@ mod tests {
     #[test]
     fn gains_are_averaged_in_both_ways() {
         let claim = gain("t", None, &[100.0, 200.0, 0.0], &[150.0, 220.0, 5.0], Sign::More);
-        assert_eq!((claim.ours.n, claim.ours.mean), (2, 30.0));
-        assert_eq!(claim.of_averages, Some(25.0));
+        assert_eq!(claim.ours.n, 2);
+        assert!((claim.ours.mean - 30.0).abs() < 1e-9);
+        assert!((claim.of_averages.unwrap() - 25.0).abs() < 1e-9);
         assert!(!claim.holds && claim.why.is_some());
         assert_eq!(better(&[1.0, 2.0], &[2.0, 2.0]), 1);
     }

@@ -77,7 +77,8 @@ fn claims(cells: &Cells) -> Vec<Claim> {
     let (forwarders, sent, redundancy) =
         (both(Cells::forwarders), both(Cells::transmissions), both(Cells::redundancy));
     vec![
-        Claim::count("TREE is faster than MORE in most scenarios", Some(8.0), ahead, n, 2 * ahead > n),
+        Claim::count("TREE is faster than MORE in most scenarios", Some(8.0), ahead, n, 2 * ahead > n)
+            .because(|| format!("faster in {ahead} of {n}")),
         gain("TREE's throughput over MORE's, on average", Some(42.0), &more, &tree, Sign::More),
         Claim::value(
             "TREE's largest gain over MORE: above 100 %",
@@ -86,7 +87,8 @@ fn claims(cells: &Cells) -> Vec<Claim> {
             n,
             "%",
             largest > 100.0,
-        ),
+        )
+        .because(|| format!("the largest of our scenarios' gains is {largest:.0} %")),
         gain("TREE's forwarding nodes over MORE's: fewer", Some(-36.0), &forwarders.0, &forwarders.1, Sign::Less),
         gain("TREE's data frames over MORE's: fewer", Some(-44.0), &sent.0, &sent.1, Sign::Less),
         gain("TREE's source redundancy over MORE's: less", None, &redundancy.0, &redundancy.1, Sign::Less),

@@ -49,7 +49,8 @@ fn claims(cells: &Cells, site: Site, day: &str, paper: [f64; 3]) -> Vec<Claim> {
     let (a, b) = pair(Cells::mean);
     let (n, ahead) = (a.len(), better(&a, &b));
     let text = format!("{day}: Pacifier is faster than MORE in most scenarios");
-    let mut claims = vec![Claim::count(&text, Some(9.0), ahead, n, 2 * ahead > n)];
+    let few = || format!("faster in {ahead} of {n}");
+    let mut claims = vec![Claim::count(&text, Some(9.0), ahead, n, 2 * ahead > n).because(few)];
     let rows: [(&str, Values, f64); 3] =
         [("mean", Cells::mean, paper[0]), ("best receiver", Cells::best, paper[1]), ("worst receiver", Cells::worst, paper[2])];
     for (what, values, paper) in rows {
@@ -66,7 +67,8 @@ fn claims(cells: &Cells, site: Site, day: &str, paper: [f64; 3]) -> Vec<Claim> {
         for (what, values, paper, least) in rows {
             let times = largest(values);
             let text = format!("{day}: the {what} receiver's largest gain over MORE, {least} times or more");
-            claims.push(Claim::value(&text, Some(paper), times, n, "times", times >= least));
+            let claim = Claim::value(&text, Some(paper), times, n, "times", times >= least);
+            claims.push(claim.because(|| format!("{times:.1} times in the best of our scenarios")));
         }
     }
     claims
