@@ -142,7 +142,7 @@ impl Relay {
         }));
     }
 
-    //= p3 IV-A, IV-B: all receivers of a group repeat the packet at once, on the next stage's channel
+    //= p3 IV-A: all receivers of a group repeat the packet at once, on the next stage's channel
     fn forward(
         &mut self,
         now: Instant,
