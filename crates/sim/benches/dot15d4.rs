@@ -53,7 +53,7 @@ impl RadioNode for Beacon {
 }
 
 /// Runs `seconds` and prints a row.
-fn run(name: &str, nodes: usize, seconds: u64, seed: u64) {
+fn run(name: &str, nodes: usize, seconds: u64, seed: u64, chorus: bool) {
     let seed = Seed(seed);
     let positions = topology::random(nodes, 465.0, 465.0, seed);
     let Some(profile) = Profile::named(name) else {
@@ -65,10 +65,17 @@ fn run(name: &str, nodes: usize, seconds: u64, seed: u64) {
     let node = |i: usize| {
         let phase = seed.stream(Purpose::Node(i as u32)).below(1_000_000_000);
         Box::new(Beacon {
-            next: Instant::from_nanos(phase),
-            period: Duration::from_secs(1),
-            fill: i as u8,
-            octets: 98,
+            next: match (chorus, i % 14) {
+                (false, _) => Instant::from_nanos(phase),
+                (true, 0) => Instant::from_millis(1),
+                (true, _) => Instant::MAX,
+            },
+            period: match chorus {
+                true => Duration::from_millis(5),
+                false => Duration::from_secs(1),
+            },
+            fill: if chorus { 7 } else { i as u8 },
+            octets: if chorus { 125 } else { 98 },
             due: false,
         })
     };
@@ -94,7 +101,9 @@ fn run(name: &str, nodes: usize, seconds: u64, seed: u64) {
 
 fn main() {
     for seed in 1..=3 {
-        run("ieee-e418", 139, 600, seed);
+        run("ieee-e418", 139, 600, seed, false);
     }
-    run("cc2420-indoor", 139, 600, 1);
+    run("cc2420-indoor", 139, 600, 1, false);
+    println!("every 14th node sends the same 127 octets each 5 ms, at the same instant:");
+    run("cc2420-indoor", 139, 20, 1, true);
 }
