@@ -94,8 +94,22 @@ pub struct Claim {
 
 impl Claim {
     /// A claim about a summary.
-    pub fn new(text: &str, paper: Option<f64>, ours: Summary, unit: &'static str, holds: bool) -> Claim {
-        Claim { text: text.into(), paper, ours, of_averages: None, unit, holds, why: None }
+    pub fn new(
+        text: &str,
+        paper: Option<f64>,
+        ours: Summary,
+        unit: &'static str,
+        holds: bool,
+    ) -> Claim {
+        Claim {
+            text: text.into(),
+            paper,
+            ours,
+            of_averages: None,
+            unit,
+            holds,
+            why: None,
+        }
     }
 
     /// A claim about a count out of `n`.
@@ -112,7 +126,16 @@ impl Claim {
         unit: &'static str,
         holds: bool,
     ) -> Claim {
-        Claim::new(text, paper, Summary { n, ..Summary::of(&[ours]) }, unit, holds)
+        Claim::new(
+            text,
+            paper,
+            Summary {
+                n,
+                ..Summary::of(&[ours])
+            },
+            unit,
+            holds,
+        )
     }
 
     /// Says why the claim does not hold, if it does not.
@@ -139,28 +162,52 @@ impl Claim {
             (true, false) => "holds          ",
             (false, false) => "does not hold  ",
         };
-        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-        let paper = self.paper.map_or_else(|| "no number".into(), |paper| digits(paper) + &unit);
+        let unit = if self.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", self.unit)
+        };
+        let paper = self
+            .paper
+            .map_or_else(|| "no number".into(), |paper| digits(paper) + &unit);
         let ours = with_interval(self.ours.mean, self.ours.ci95);
-        let averages = self.of_averages.map_or_else(String::new, |of| format!(" ({} of averages)", digits(of)));
+        let averages = self
+            .of_averages
+            .map_or_else(String::new, |of| format!(" ({} of averages)", digits(of)));
         let count = match self.unit {
             "" => format!(" of {}", self.ours.n),
             _ => format!("{unit}{averages}, n={}", self.ours.n),
         };
-        let why = self.why.as_ref().map_or_else(String::new, |why| format!("                 why: {why}\n"));
-        format!("  {mark}{}\n                 paper {paper}, ours {ours}{count}\n{why}", self.text)
+        let why = self
+            .why
+            .as_ref()
+            .map_or_else(String::new, |why| format!("                 why: {why}\n"));
+        format!(
+            "  {mark}{}\n                 paper {paper}, ours {ours}{count}\n{why}",
+            self.text
+        )
     }
 }
 
 /// Quantiles that stand for a CDF in tables.
-pub const QUANTILES: [(&str, f64); 5] =
-    [("p10", 0.1), ("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p90", 0.9)];
+pub const QUANTILES: [(&str, f64); 5] = [
+    ("p10", 0.1),
+    ("p25", 0.25),
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+];
 
 impl Series {
     /// A series without anything from the paper.
     pub fn new(name: &str, ours: Vec<Summary>) -> Series {
         let paper = vec![None; ours.len()];
-        Series { name: name.into(), ours, paper, samples: Vec::new() }
+        Series {
+            name: name.into(),
+            ours,
+            paper,
+            samples: Vec::new(),
+        }
     }
 
     /// One value at each place, and their mean with its interval at a last one. `paper` is the paper's mean.
@@ -177,8 +224,17 @@ impl Series {
     /// Samples, shown by their quantiles.
     pub fn distribution(name: &str, samples: Vec<f64>, paper: [Option<f64>; 5]) -> Series {
         let at = |p: f64| quantile(&samples, p).unwrap_or(0.0);
-        let ours = QUANTILES.map(|(_, p)| Summary { n: samples.len(), ci95: None, ..Summary::of(&[at(p)]) });
-        Series { name: name.into(), ours: ours.to_vec(), paper: paper.to_vec(), samples }
+        let ours = QUANTILES.map(|(_, p)| Summary {
+            n: samples.len(),
+            ci95: None,
+            ..Summary::of(&[at(p)])
+        });
+        Series {
+            name: name.into(),
+            ours: ours.to_vec(),
+            paper: paper.to_vec(),
+            samples,
+        }
     }
 }
 
@@ -187,11 +243,18 @@ impl Figure {
     pub fn rows(&self) -> String {
         let mut text = String::new();
         for panel in &self.panels {
-            let names: Vec<&str> = panel.series.iter().map(|series| series.name.as_str()).collect();
+            let names: Vec<&str> = panel
+                .series
+                .iter()
+                .map(|series| series.name.as_str())
+                .collect();
             let _ = writeln!(text, "{} {} | {}", panel.id, panel.unit, names.join(" | "));
             for (place, label) in panel.places.iter().enumerate() {
-                let values: Vec<String> =
-                    panel.series.iter().map(|series| whole(panel, series.ours[place].mean)).collect();
+                let values: Vec<String> = panel
+                    .series
+                    .iter()
+                    .map(|series| whole(panel, series.ours[place].mean))
+                    .collect();
                 let _ = writeln!(text, "{} {label} | {}", panel.id, values.join(" | "));
             }
         }
@@ -234,8 +297,17 @@ impl Figure {
                 };
                 let ours = &point["ours"];
                 let cells = [
-                    &point["panel"], &point["series"], &point["place"], &point["unit"], &ours["mean"],
-                    &ours["ci95"], &ours["n"], &ours["min"], &ours["max"], &point["paper"], &point["bound"],
+                    &point["panel"],
+                    &point["series"],
+                    &point["place"],
+                    &point["unit"],
+                    &ours["mean"],
+                    &ours["ci95"],
+                    &ours["n"],
+                    &ours["min"],
+                    &ours["max"],
+                    &point["paper"],
+                    &point["bound"],
                 ];
                 let _ = writeln!(text, "{}", cells.map(cell).join(","));
             }
@@ -254,21 +326,45 @@ fn whole(panel: &Panel, value: f64) -> String {
 
 impl Panel {
     /// A panel of bars over scenarios.
-    pub fn bars(id: &str, title: &str, unit: &'static str, places: Vec<String>, series: Vec<Series>) -> Panel {
+    pub fn bars(
+        id: &str,
+        title: &str,
+        unit: &'static str,
+        places: Vec<String>,
+        series: Vec<Series>,
+    ) -> Panel {
         let (bound, worst_bound) = (Vec::new(), Vec::new());
         let (id, title, kind) = (id.into(), title.into(), PanelKind::Bars);
-        Panel { id, title, unit, kind, axis: "scenario", places, series, bound, worst_bound }
+        Panel {
+            id,
+            title,
+            unit,
+            kind,
+            axis: "scenario",
+            places,
+            series,
+            bound,
+            worst_bound,
+        }
     }
 
     /// A panel of distributions.
     pub fn cdf(id: &str, title: &str, unit: &'static str, series: Vec<Series>) -> Panel {
         let places = QUANTILES.map(|(name, _)| name.to_string()).to_vec();
-        Panel { kind: PanelKind::Cdf, axis: "quantile", ..Panel::bars(id, title, unit, places, series) }
+        Panel {
+            kind: PanelKind::Cdf,
+            axis: "quantile",
+            ..Panel::bars(id, title, unit, places, series)
+        }
     }
 
     /// The same with the bound of what it shows, and that of the worst receiver.
     pub fn bounded(self, bound: Vec<Option<f64>>, worst_bound: Vec<Option<f64>>) -> Panel {
-        Panel { bound, worst_bound, ..self }
+        Panel {
+            bound,
+            worst_bound,
+            ..self
+        }
     }
 
     /// Its rows, one for each series and place.
@@ -297,7 +393,10 @@ impl Panel {
         for series in &self.series {
             table = table.numbers(&series.name, 0);
         }
-        let has_paper = self.series.iter().any(|series| series.paper.iter().any(Option::is_some));
+        let has_paper = self
+            .series
+            .iter()
+            .any(|series| series.paper.iter().any(Option::is_some));
         let has_bound = self.bound.iter().any(Option::is_some);
         let has_worst = self.worst_bound.iter().any(Option::is_some);
         if has_bound {
@@ -317,10 +416,22 @@ impl Panel {
                 summary => digits(summary.mean),
             }));
             if has_bound {
-                cells.push(self.bound.get(place).copied().flatten().map_or_else(String::new, digits));
+                cells.push(
+                    self.bound
+                        .get(place)
+                        .copied()
+                        .flatten()
+                        .map_or_else(String::new, digits),
+                );
             }
             if has_worst {
-                cells.push(self.worst_bound.get(place).copied().flatten().map_or_else(String::new, digits));
+                cells.push(
+                    self.worst_bound
+                        .get(place)
+                        .copied()
+                        .flatten()
+                        .map_or_else(String::new, digits),
+                );
             }
             if has_paper {
                 let said = self.series.iter().filter_map(|series| {
@@ -328,7 +439,11 @@ impl Panel {
                 });
                 cells.push(said.collect::<Vec<String>>().join(", "));
             }
-            if label == "mean" { table.bold_row(cells) } else { table.row(cells) }
+            if label == "mean" {
+                table.bold_row(cells)
+            } else {
+                table.row(cells)
+            }
         }
         table
     }
@@ -360,7 +475,10 @@ mod tests {
 
     #[test]
     fn golden_rows_are_whole_numbers() {
-        assert_eq!(figure().rows(), "1a kbit/s | A\n1a 1 | 100\n1a 2 | 201\n1a mean | 151\n");
+        assert_eq!(
+            figure().rows(),
+            "1a kbit/s | A\n1a 1 | 100\n1a 2 | 201\n1a mean | 151\n"
+        );
     }
 
     #[test]
@@ -372,6 +490,9 @@ mod tests {
         assert_eq!(json["claims"][0]["claim"]["holds"], true);
         assert_eq!(figure().csv().lines().count(), 4);
         let text = figure().text(80, false);
-        assert!(text.contains("holds          better\n                 paper 8.00, ours 2.00 of 2\n"), "{text}");
+        assert!(
+            text.contains("holds          better\n                 paper 8.00, ours 2.00 of 2\n"),
+            "{text}"
+        );
     }
 }

@@ -22,7 +22,11 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
         return Ok(0);
     }
     let names = wanted(&options.names)?;
-    let scale = if options.quick { Scale::quick(options.seed) } else { Scale::full(options.seed) };
+    let scale = if options.quick {
+        Scale::quick(options.seed)
+    } else {
+        Scale::full(options.seed)
+    };
     let meter = Meter::stopped_by(terminal::interrupt());
     let threads = options.shared.threads();
     let made = terminal::watched("pacifier", options.shared.quiet, &meter, || {
@@ -32,21 +36,44 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
     if options.shared.json {
         terminal::print(&document)?;
     } else {
-        let (width, colour) = (terminal::width(Stream::Output), terminal::colour_on(Stream::Output));
-        let texts: Vec<String> = made.figures.iter().map(|figure| figure.text(width, colour)).collect();
+        let (width, colour) = (
+            terminal::width(Stream::Output),
+            terminal::colour_on(Stream::Output),
+        );
+        let texts: Vec<String> = made
+            .figures
+            .iter()
+            .map(|figure| figure.text(width, colour))
+            .collect();
         terminal::print(&(texts.join("\n") + &closing(&made, options)))?;
     }
     if let Some(folder) = &options.out {
         draw(folder, &made.figures)?;
-        write_whole(&folder.join("pacifier.json"), |file| file.write_all(document.as_bytes()))?;
-        terminal::remark(options.shared.quiet, &format!("figures are in {}", folder.display()));
+        write_whole(&folder.join("pacifier.json"), |file| {
+            file.write_all(document.as_bytes())
+        })?;
+        terminal::remark(
+            options.shared.quiet,
+            &format!("figures are in {}", folder.display()),
+        );
     }
     if !made.unfinished.is_empty() {
-        eprintln!("interrupted: {} are missing runs and left out", made.unfinished.join(", "));
+        eprintln!(
+            "interrupted: {} are missing runs and left out",
+            made.unfinished.join(", ")
+        );
         return Ok(INTERRUPTED);
     }
-    let all_hold = made.figures.iter().flat_map(|figure| &figure.claims).all(|claim| claim.holds);
-    Ok(if options.strict && !all_hold { FAILED } else { 0 })
+    let all_hold = made
+        .figures
+        .iter()
+        .flat_map(|figure| &figure.claims)
+        .all(|claim| claim.holds);
+    Ok(if options.strict && !all_hold {
+        FAILED
+    } else {
+        0
+    })
 }
 
 /// The names of figures meant; none means all.
@@ -64,7 +91,9 @@ fn wanted(names: &[String]) -> Result<Vec<&'static str>, Failure> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "`chappe lab` lists what there is".to_string(),
                 };
-                return Err(InputError::new("", format!("the lab has no `{name}`")).help(help).into());
+                return Err(InputError::new("", format!("the lab has no `{name}`"))
+                    .help(help)
+                    .into());
             }
         }
     }
@@ -72,7 +101,8 @@ fn wanted(names: &[String]) -> Result<Vec<&'static str>, Failure> {
 }
 
 fn list() -> String {
-    let mut text = "pacifier     reliable multicast over lossy meshes (Koutsonikolas, Hu, Wang)\n".to_string();
+    let mut text =
+        "pacifier     reliable multicast over lossy meshes (Koutsonikolas, Hu, Wang)\n".to_string();
     for recipe in &FIGURES {
         text += &format!("  {}    {}\n", recipe.name, recipe.about);
     }
@@ -101,7 +131,12 @@ fn json(made: &Made, scale: &Scale) -> String {
 }
 
 fn closing(made: &Made, options: &Lab) -> String {
-    let claims: Vec<bool> = made.figures.iter().flat_map(|f| &f.claims).map(|claim| claim.holds).collect();
+    let claims: Vec<bool> = made
+        .figures
+        .iter()
+        .flat_map(|f| &f.claims)
+        .map(|claim| claim.holds)
+        .collect();
     let held = claims.iter().filter(|holds| **holds).count();
     let mut text = format!(
         "\n{held} of {} claims hold; {} runs; means over scenarios with 95 % intervals, gains paired by scenario\nreproduce: {}\n",
@@ -117,7 +152,10 @@ fn closing(made: &Made, options: &Lab) -> String {
 
 fn draw(folder: &Path, figures: &[Figure]) -> Result<(), Failure> {
     for figure in figures {
-        for (extension, text) in [("svg", chappe_lab::draw::draw(figure)), ("csv", figure.csv())] {
+        for (extension, text) in [
+            ("svg", chappe_lab::draw::draw(figure)),
+            ("csv", figure.csv()),
+        ] {
             let path = folder.join(format!("{}.{extension}", figure.id));
             write_whole(&path, |file| file.write_all(text.as_bytes()))?;
         }

@@ -15,9 +15,12 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 58.0;
 const BOTTOM: f64 = 44.0;
 const TITLE: f64 = 34.0;
-const FOOT: f64 = 26.0;
+/// Height of a line of the key.
+const FOOT: f64 = 17.0;
 
-const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+const COLOURS: [&str; 6] = [
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
+];
 const DASHES: [&str; 6] = ["none", "7 3", "2 3", "9 3 2 3", "4 4", "1 2"];
 
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.t{font-weight:600;font-size:14px}\
@@ -26,14 +29,24 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.t{font-weigh
 
 /// The figure as an SVG document.
 pub fn draw(figure: &Figure) -> String {
-    let height = TITLE + PANEL * figure.panels.len() as f64 + FOOT;
+    let key = key(figure);
+    let foot = TITLE + PANEL * figure.panels.len() as f64;
+    let height = foot + FOOT * (key.len() as f64 + 0.5);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n",
         escape(&format!("{}: {}", figure.id, figure.title)),
     );
-    let _ = writeln!(svg, "<text class=\"t\" x=\"12\" y=\"22\">{}</text>", escape(&format!("{}: {}", figure.id, figure.title)));
+    let _ = writeln!(
+        svg,
+        "<text class=\"t\" x=\"12\" y=\"22\">{}</text>",
+        escape(&format!("{}: {}", figure.id, figure.title))
+    );
     for (place, panel) in figure.panels.iter().enumerate() {
-        let _ = writeln!(svg, "<g transform=\"translate(0 {})\">", TITLE + PANEL * place as f64);
+        let _ = writeln!(
+            svg,
+            "<g transform=\"translate(0 {})\">",
+            TITLE + PANEL * place as f64
+        );
         match panel.kind {
             PanelKind::Bars => bars(&mut svg, panel),
             PanelKind::Lines => lines(&mut svg, panel),
@@ -41,25 +54,46 @@ pub fn draw(figure: &Figure) -> String {
         }
         svg.push_str("</g>\n");
     }
-    let _ = writeln!(svg, "<text class=\"m\" x=\"12\" y=\"{:.1}\">{}</text>", height - 10.0, escape(&key(figure)));
+    for (line, words) in key.iter().enumerate() {
+        let y = foot + FOOT * (line as f64 + 0.8);
+        let _ = writeln!(
+            svg,
+            "<text class=\"m\" x=\"12\" y=\"{y:.1}\">{}</text>",
+            escape(words)
+        );
+    }
     svg + "</svg>\n"
 }
 
 /// What the signs mean that a drawing of this figure may hold.
-fn key(figure: &Figure) -> String {
+fn key(figure: &Figure) -> Vec<&'static str> {
     let any = |has: &dyn Fn(&Panel) -> bool| figure.panels.iter().any(has);
     let drawn = |panel: &Panel| panel.kind != PanelKind::Cdf;
     let mut key = Vec::new();
-    if any(&|panel| drawn(panel) && panel.series.iter().flat_map(|s| &s.ours).any(|value| value.ci95.is_some())) {
+    if any(&|panel| {
+        drawn(panel)
+            && panel
+                .series
+                .iter()
+                .flat_map(|s| &s.ours)
+                .any(|value| value.ci95.is_some())
+    }) {
         key.push("whiskers: 95 % interval of the mean over scenarios");
     }
-    if any(&|panel| drawn(panel) && !panel.bound.is_empty()) {
-        key.push("bound: no protocol can exceed it on this network");
+    if any(&|panel| panel.kind == PanelKind::Bars && !panel.bound.is_empty()) {
+        key.push(
+            "bound (dashed): what no protocol can exceed, for what the panel's title names first",
+        );
     }
-    if any(&|panel| panel.series.iter().any(|series| series.paper.iter().any(Option::is_some))) {
+    if any(&|panel| {
+        panel
+            .series
+            .iter()
+            .any(|series| series.paper.iter().any(Option::is_some))
+    }) {
         key.push("diamond: a number in the paper's text");
     }
-    key.join("; ")
+    key
 }
 
 /// The plotting area of a panel, and how values map to it.
@@ -84,7 +118,11 @@ fn step(range: f64) -> f64 {
     let rough = (range / 5.0).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
-    power * steps.into_iter().find(|step| step * power >= rough).unwrap_or(10.0)
+    power
+        * steps
+            .into_iter()
+            .find(|step| step * power >= rough)
+            .unwrap_or(10.0)
 }
 
 /// Title, legend, axes and grid.
@@ -127,7 +165,10 @@ fn legend(svg: &mut String, panel: &Panel) {
         let colour = COLOURS[index % COLOURS.len()];
         match panel.kind {
             PanelKind::Bars => {
-                let _ = write!(svg, "<rect x=\"{x:.1}\" y=\"27\" width=\"12\" height=\"10\" fill=\"{colour}\"/>");
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{x:.1}\" y=\"27\" width=\"12\" height=\"10\" fill=\"{colour}\"/>"
+                );
             }
             PanelKind::Lines | PanelKind::Cdf => {
                 let dash = DASHES[index % DASHES.len()];
@@ -139,10 +180,19 @@ fn legend(svg: &mut String, panel: &Panel) {
                 );
             }
         }
-        let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"36\">{}</text>", x + 18.0, escape(&series.name));
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"36\">{}</text>",
+            x + 18.0,
+            escape(&series.name)
+        );
         x += 40.0 + 6.8 * series.name.chars().count() as f64;
     }
-    if panel.series.iter().any(|series| series.paper.iter().any(Option::is_some)) {
+    if panel
+        .series
+        .iter()
+        .any(|series| series.paper.iter().any(Option::is_some))
+    {
         diamond(svg, x + 6.0, 32.0);
         let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"36\">paper</text>", x + 18.0);
     }
@@ -170,7 +220,10 @@ fn places(svg: &mut String, panel: &Panel) {
 /// The highest value that a panel must show: means, ends of intervals, the paper's values.
 fn highest(panel: &Panel) -> f64 {
     let of = |series: &Series| {
-        let ours = series.ours.iter().map(|value| value.mean + value.ci95.unwrap_or(0.0));
+        let ours = series
+            .ours
+            .iter()
+            .map(|value| value.mean + value.ci95.unwrap_or(0.0));
         let paper = series.paper.iter().copied().flatten();
         ours.chain(paper).fold(0.0, f64::max)
     };
@@ -208,8 +261,12 @@ fn bars(svg: &mut String, panel: &Panel) {
 /// The bound over each group, or a word about it where it lies above the drawing.
 fn bounds(svg: &mut String, panel: &Panel, frame: &Frame) {
     let group = (WIDTH - LEFT - RIGHT) / panel.places.len().max(1) as f64;
-    let known: Vec<(usize, f64)> =
-        panel.bound.iter().enumerate().filter_map(|(place, bound)| Some((place, (*bound)?))).collect();
+    let known: Vec<(usize, f64)> = panel
+        .bound
+        .iter()
+        .enumerate()
+        .filter_map(|(place, bound)| Some((place, (*bound)?)))
+        .collect();
     for &(place, bound) in known.iter().filter(|(_, bound)| *bound <= frame.top_value) {
         let (x, y) = (Frame::x(place, panel.places.len()), frame.y(bound));
         let _ = writeln!(
@@ -219,8 +276,13 @@ fn bounds(svg: &mut String, panel: &Panel, frame: &Frame) {
             x + group * 0.45
         );
     }
-    let above = known.iter().map(|(_, bound)| *bound).filter(|bound| *bound > frame.top_value);
-    let (low, high) = above.fold((f64::INFINITY, 0.0f64), |(low, high), b| (low.min(b), high.max(b)));
+    let above = known
+        .iter()
+        .map(|(_, bound)| *bound)
+        .filter(|bound| *bound > frame.top_value);
+    let (low, high) = above.fold((f64::INFINITY, 0.0f64), |(low, high), b| {
+        (low.min(b), high.max(b))
+    });
     if high > 0.0 {
         let _ = writeln!(
             svg,
@@ -255,8 +317,14 @@ fn lines(svg: &mut String, panel: &Panel) {
 /// Shares of samples over their values: the value axis lies below, the share axis to the left.
 fn distribution(svg: &mut String, panel: &Panel) {
     let frame = scaffold(svg, panel, 0.95, "share of receivers");
-    let samples = panel.series.iter().flat_map(|series| series.samples.iter().copied());
-    let paper = panel.series.iter().flat_map(|series| series.paper.iter().copied().flatten());
+    let samples = panel
+        .series
+        .iter()
+        .flat_map(|series| series.samples.iter().copied());
+    let paper = panel
+        .series
+        .iter()
+        .flat_map(|series| series.paper.iter().copied().flatten());
     let most = samples.chain(paper).fold(1e-9, f64::max);
     let step = step(most);
     let right = (most / step).ceil() * step;
@@ -284,7 +352,10 @@ fn distribution(svg: &mut String, panel: &Panel) {
         sorted.sort_by(f64::total_cmp);
         let mut points = vec![(x_of(0.0), frame.y(0.0))];
         for (rank, value) in sorted.iter().enumerate() {
-            let (before, after) = (rank as f64 / sorted.len() as f64, (rank + 1) as f64 / sorted.len() as f64);
+            let (before, after) = (
+                rank as f64 / sorted.len() as f64,
+                (rank + 1) as f64 / sorted.len() as f64,
+            );
             points.push((x_of(*value), frame.y(before)));
             points.push((x_of(*value), frame.y(after)));
         }
@@ -300,7 +371,10 @@ fn distribution(svg: &mut String, panel: &Panel) {
 }
 
 fn stroke(svg: &mut String, points: &[(f64, f64)], index: usize) {
-    let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+    let path: Vec<String> = points
+        .iter()
+        .map(|(x, y)| format!("{x:.1},{y:.1}"))
+        .collect();
     let _ = writeln!(
         svg,
         "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>",
@@ -313,7 +387,10 @@ fn stroke(svg: &mut String, points: &[(f64, f64)], index: usize) {
 fn marker(svg: &mut String, x: f64, y: f64, index: usize) {
     let colour = COLOURS[index % COLOURS.len()];
     let _ = match index % 3 {
-        0 => writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>"),
+        0 => writeln!(
+            svg,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>"
+        ),
         1 => writeln!(
             svg,
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"8\" height=\"8\" fill=\"{colour}\"/>",
@@ -341,7 +418,11 @@ fn whisker(svg: &mut String, frame: &Frame, x: f64, interval: Option<(f64, f64)>
 }
 
 fn diamond(svg: &mut String, x: f64, y: f64) {
-    let _ = writeln!(svg, "<path class=\"p\" d=\"M{x:.1} {:.1}l5 5l-5 5l-5 -5z\"/>", y - 5.0);
+    let _ = writeln!(
+        svg,
+        "<path class=\"p\" d=\"M{x:.1} {:.1}l5 5l-5 5l-5 -5z\"/>",
+        y - 5.0
+    );
 }
 
 fn axis(svg: &mut String) {
@@ -354,7 +435,9 @@ fn axis(svg: &mut String) {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -380,7 +463,13 @@ mod tests {
             bound: vec![Some(20.0), Some(1000.0)],
             worst_bound: Vec::new(),
         };
-        Figure { id: "figure1", title: "f".into(), panels: vec![panel], claims: Vec::new(), notes: Vec::new() }
+        Figure {
+            id: "figure1",
+            title: "f".into(),
+            panels: vec![panel],
+            claims: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// Every kind closes what it opens, escapes what it quotes, and holds no not-a-number.

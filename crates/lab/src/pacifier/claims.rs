@@ -21,8 +21,12 @@ pub enum Sign {
 /// The change from `a` to `b` in per cent, scenario by scenario; holds if the 95 % interval of the geometric mean of
 /// the ratios lies wholly on the claimed side. Scenarios in which either got nothing are left out of the ratios.
 pub fn gain(text: &str, paper: Option<f64>, a: &[f64], b: &[f64], sign: Sign) -> Claim {
-    let pairs: Vec<(f64, f64)> =
-        a.iter().copied().zip(b.iter().copied()).filter(|(a, b)| *a > 0.0 && *b > 0.0).collect();
+    let pairs: Vec<(f64, f64)> = a
+        .iter()
+        .copied()
+        .zip(b.iter().copied())
+        .filter(|(a, b)| *a > 0.0 && *b > 0.0)
+        .collect();
     let geometric = ratio(&pairs);
     let holds = geometric.is_some_and(|ratio| match sign {
         Sign::More => ratio.low.is_some_and(|low| low > 1.0),
@@ -71,7 +75,13 @@ mod tests {
 
     #[test]
     fn gains_are_averaged_in_both_ways() {
-        let claim = gain("t", None, &[100.0, 200.0, 0.0], &[150.0, 220.0, 5.0], Sign::More);
+        let claim = gain(
+            "t",
+            None,
+            &[100.0, 200.0, 0.0],
+            &[150.0, 220.0, 5.0],
+            Sign::More,
+        );
         assert_eq!(claim.ours.n, 2);
         assert!((claim.ours.mean - 30.0).abs() < 1e-9);
         assert!((claim.of_averages.unwrap() - 25.0).abs() < 1e-9);

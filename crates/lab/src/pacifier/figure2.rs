@@ -12,8 +12,13 @@ pub fn needs(scale: &Scale) -> Vec<Cell> {
 
 pub fn make(cells: &Cells, scale: &Scale) -> Figure {
     let of = |system| cells.forwarders(SITE, system);
-    let thresholds = cells.each(SITE, System::More, |run| run.counter("prune_percent") as f64);
-    let (original, tuned) = (cells.mean(SITE, System::MoreOriginal), cells.mean(SITE, System::More));
+    let thresholds = cells.each(SITE, System::More, |run| {
+        run.counter("prune_percent") as f64
+    });
+    let (original, tuned) = (
+        cells.mean(SITE, System::MoreOriginal),
+        cells.mean(SITE, System::More),
+    );
     let forwarders = vec![
         Series::with_mean("MORE_orig", &of(System::MoreOriginal), Some(11.2)),
         Series::with_mean("MORE_new", &of(System::More), None),
@@ -31,7 +36,12 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
             bars("2a", "forwarding nodes", "nodes", forwarders),
             bars("2b", "mean throughput", "kbit/s", throughput)
                 .bounded(cells.mean_bound(SITE), cells.worst_bound(SITE)),
-            bars("2 thresholds", "largest pruning threshold that leaves nobody out", "%", threshold),
+            bars(
+                "2 thresholds",
+                "largest pruning threshold that leaves nobody out",
+                "%",
+                threshold,
+            ),
         ],
         claims: claims(cells, &original, &tuned, &thresholds),
         notes: vec![
@@ -48,7 +58,10 @@ fn claims(cells: &Cells, original: &[f64], tuned: &[f64], thresholds: &[f64]) ->
     let served = tuned.iter().filter(|goodput| **goodput > 0.0).count();
     let lowest = thresholds.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = thresholds.iter().copied().fold(0.0, f64::max);
-    let at_ten = thresholds.iter().filter(|percent| **percent == 10.0).count();
+    let at_ten = thresholds
+        .iter()
+        .filter(|percent| **percent == 10.0)
+        .count();
     let forwarders = cells.forwarders(SITE, System::MoreOriginal);
     vec![
         Claim::count(
@@ -58,10 +71,28 @@ fn claims(cells: &Cells, original: &[f64], tuned: &[f64], thresholds: &[f64]) ->
             n,
             2 * silent > n,
         )
-        .because(|| format!("at 10 % the belts still reach everybody in {at_ten} scenarios of ours")),
-        near("at 10 % MORE uses few forwarding nodes, on average", 11.2, &forwarders, "nodes"),
-        Claim::count("with the tuned threshold everybody is served", Some(10.0), served, n, served == n)
-            .because(|| format!("in {} scenarios somebody is left out even at 0 %", n - served)),
+        .because(|| {
+            format!("at 10 % the belts still reach everybody in {at_ten} scenarios of ours")
+        }),
+        near(
+            "at 10 % MORE uses few forwarding nodes, on average",
+            11.2,
+            &forwarders,
+            "nodes",
+        ),
+        Claim::count(
+            "with the tuned threshold everybody is served",
+            Some(10.0),
+            served,
+            n,
+            served == n,
+        )
+        .because(|| {
+            format!(
+                "in {} scenarios somebody is left out even at 0 %",
+                n - served
+            )
+        }),
         Claim::value(
             "tuned thresholds go down to 3 %, not lower",
             Some(3.0),

@@ -13,15 +13,27 @@ pub fn needs(scale: &Scale) -> Vec<Cell> {
 }
 
 pub fn make(cells: &Cells, scale: &Scale) -> Figure {
-    let pair = Pair { cells, scale, of: [System::Tree, System::TreeRl] };
+    let pair = Pair {
+        cells,
+        scale,
+        of: [System::Tree, System::TreeRl],
+    };
     let both = |values: fn(&Cells, Site, System) -> Vec<f64>| {
-        (values(cells, SITE, System::Tree), values(cells, SITE, System::TreeRl))
+        (
+            values(cells, SITE, System::Tree),
+            values(cells, SITE, System::TreeRl),
+        )
     };
     let (tree, limited) = both(Cells::mean);
     let (n, ahead) = (tree.len(), better(&tree, &limited));
     let (sent, redundancy) = (both(Cells::transmissions), both(Cells::redundancy));
-    let mut throughput =
-        gain("TREE+RL's throughput over TREE's, on average", Some(20.0), &tree, &limited, Sign::More);
+    let mut throughput = gain(
+        "TREE+RL's throughput over TREE's, on average",
+        Some(20.0),
+        &tree,
+        &limited,
+        Sign::More,
+    );
     if let Some(why) = &mut throughput.why {
         *why += &format!("; {}", waits(cells));
     }
@@ -34,10 +46,22 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
             pair.redundancy("4c", [Some(12.15), Some(5.84)]),
         ],
         claims: vec![
-            Claim::count("TREE+RL is faster than TREE in every scenario", Some(10.0), ahead, n, ahead == n)
-                .because(|| waits(cells)),
+            Claim::count(
+                "TREE+RL is faster than TREE in every scenario",
+                Some(10.0),
+                ahead,
+                n,
+                ahead == n,
+            )
+            .because(|| waits(cells)),
             throughput,
-            gain("TREE+RL's data frames over TREE's: fewer", Some(-28.0), &sent.0, &sent.1, Sign::Less),
+            gain(
+                "TREE+RL's data frames over TREE's: fewer",
+                Some(-28.0),
+                &sent.0,
+                &sent.1,
+                Sign::Less,
+            ),
             gain(
                 "TREE+RL's source redundancy over TREE's: less",
                 Some(-52.0),
@@ -45,7 +69,12 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
                 &redundancy.1,
                 Sign::Less,
             ),
-            near("TREE+RL's source sends the file 5.84 times over", 5.84, &redundancy.1, "times"),
+            near(
+                "TREE+RL's source sends the file 5.84 times over",
+                5.84,
+                &redundancy.1,
+                "times",
+            ),
         ],
         notes: vec![waits(cells)],
     }

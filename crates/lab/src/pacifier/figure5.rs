@@ -21,8 +21,14 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
         Series::with_mean("its best receiver", &best, None),
         Series::with_mean("its worst receiver", &worst, None),
     ];
-    let panel = Panel::bars("5", "throughput: mean, best and worst receiver", "kbit/s", scale.places(), series)
-        .bounded(cells.mean_bound(SITE), cells.worst_bound(SITE));
+    let panel = Panel::bars(
+        "5",
+        "throughput: mean, best and worst receiver",
+        "kbit/s",
+        scale.places(),
+        series,
+    )
+    .bounded(cells.mean_bound(SITE), cells.worst_bound(SITE));
     Figure {
         id: "figure5",
         title: "round-robin batches, knob 0".into(),
@@ -39,8 +45,20 @@ fn claims(cells: &Cells, mean: &[f64], best: &[f64], worst: &[f64]) -> Vec<Claim
     let hardly_worse = of_worst.iter().filter(|gain| **gain >= -10.0).count();
     let change = Summary::of(&of_worst);
     vec![
-        gain("round robin's mean throughput over TREE+RL's", Some(47.0), &before, mean, Sign::More),
-        gain("the best receiver over the mean of all", Some(58.0), mean, best, Sign::More),
+        gain(
+            "round robin's mean throughput over TREE+RL's",
+            Some(47.0),
+            &before,
+            mean,
+            Sign::More,
+        ),
+        gain(
+            "the best receiver over the mean of all",
+            Some(58.0),
+            mean,
+            best,
+            Sign::More,
+        ),
         Claim::count(
             "the worst receiver loses at most 10 % to TREE+RL",
             Some(10.0),
@@ -48,8 +66,24 @@ fn claims(cells: &Cells, mean: &[f64], best: &[f64], worst: &[f64]) -> Vec<Claim
             n,
             hardly_worse == n,
         )
-        .because(|| format!("its changes lie between {:.0} and {:.0} %", change.min, change.max)),
-        Claim::new("the worst receiver gains on average", None, change, "%", change.mean > 0.0)
-            .because(|| format!("its changes lie between {:.0} and {:.0} %", change.min, change.max)),
+        .because(|| {
+            format!(
+                "its changes lie between {:.0} and {:.0} %",
+                change.min, change.max
+            )
+        }),
+        Claim::new(
+            "the worst receiver gains on average",
+            None,
+            change,
+            "%",
+            change.mean > 0.0,
+        )
+        .because(|| {
+            format!(
+                "its changes lie between {:.0} and {:.0} %",
+                change.min, change.max
+            )
+        }),
     ]
 }

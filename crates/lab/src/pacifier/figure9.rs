@@ -38,7 +38,11 @@ fn claims(cells: &Cells) -> Vec<Claim> {
         let site = Site::Indoor { day };
         let at = |system: System, p: f64| quantile(&cells.pooled(site, system), p).unwrap_or(0.0);
         let n = cells.pooled(site, PACIFIER).len();
-        let rows = [("median", 0.5, 158.0), ("90th percentile", 0.9, 85.0), ("10th percentile", 0.1, 128.0)];
+        let rows = [
+            ("median", 0.5, 158.0),
+            ("90th percentile", 0.9, 85.0),
+            ("10th percentile", 0.1, 128.0),
+        ];
         for (name, p, paper) in rows {
             let (more, ours) = (at(System::More, p), at(PACIFIER, p));
             let gain = 100.0 * (ours / more.max(1e-9) - 1.0);

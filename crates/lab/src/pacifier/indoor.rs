@@ -102,7 +102,10 @@ fn places_of(seed: u64) -> Vec<[f64; 2]> {
     let mut random = Seed(seed).stream(Purpose::Topology);
     let mut place = |node: usize| {
         let building = if node < NODES / 2 { 0.0 } else { 90.0 + 15.0 };
-        [building + random.fraction() * 90.0, random.fraction() * 30.0]
+        [
+            building + random.fraction() * 90.0,
+            random.fraction() * 30.0,
+        ]
     };
     (0..NODES).map(&mut place).collect()
 }

@@ -22,12 +22,18 @@ impl LinkStatistics {
     /// Of these links.
     pub fn of(links: &Links) -> LinkStatistics {
         let nodes = links.nodes() as u16;
-        let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|(a, b)| a != b);
-        let losses: Vec<f64> =
-            pairs.map(|(a, b)| 1.0 - links.ratio(a, b)).filter(|loss| *loss <= LOSS_MAX).collect();
+        let pairs = (0..nodes)
+            .flat_map(|a| (0..nodes).map(move |b| (a, b)))
+            .filter(|(a, b)| a != b);
+        let losses: Vec<f64> = pairs
+            .map(|(a, b)| 1.0 - links.ratio(a, b))
+            .filter(|loss| *loss <= LOSS_MAX)
+            .collect();
         let hops = (0..nodes).flat_map(|source| {
             let paths = links.etx_paths(source);
-            (0..nodes).filter_map(move |node| paths.hops(node)).collect::<Vec<u16>>()
+            (0..nodes)
+                .filter_map(move |node| paths.hops(node))
+                .collect::<Vec<u16>>()
         });
         LinkStatistics {
             links: losses.len(),

@@ -103,12 +103,26 @@ pub struct Made {
 }
 
 /// Makes the named figures; all of them if no name is given.
-pub fn make(names: &[&str], scale: &Scale, threads: usize, meter: &Meter) -> Result<Made, RunError> {
-    let wanted: Vec<&Recipe> =
-        FIGURES.iter().filter(|recipe| names.is_empty() || names.contains(&recipe.name)).collect();
-    let needed = wanted.iter().flat_map(|recipe| (recipe.needs)(scale)).collect();
+pub fn make(
+    names: &[&str],
+    scale: &Scale,
+    threads: usize,
+    meter: &Meter,
+) -> Result<Made, RunError> {
+    let wanted: Vec<&Recipe> = FIGURES
+        .iter()
+        .filter(|recipe| names.is_empty() || names.contains(&recipe.name))
+        .collect();
+    let needed = wanted
+        .iter()
+        .flat_map(|recipe| (recipe.needs)(scale))
+        .collect();
     let cells = Cells::run(needed, scale, threads, meter)?;
-    let mut made = Made { figures: Vec::new(), unfinished: Vec::new(), runs: cells.len() };
+    let mut made = Made {
+        figures: Vec::new(),
+        unfinished: Vec::new(),
+        runs: cells.len(),
+    };
     for recipe in wanted {
         if (recipe.needs)(scale).iter().all(|cell| cells.has(cell)) {
             made.figures.push((recipe.make)(&cells, scale));

@@ -55,8 +55,11 @@ pub struct Setting {
 
 impl Setting {
     /// What the figures are made with.
-    pub const FIGURES: Setting =
-        Setting { reading: Reading::Edge, rayleigh: false, difs_backoff: true };
+    pub const FIGURES: Setting = Setting {
+        reading: Reading::Edge,
+        rayleigh: false,
+        difs_backoff: true,
+    };
 
     fn fading(self) -> (Fading, &'static str) {
         match self.rayleigh {
@@ -128,8 +131,16 @@ pub fn stage(plan: &Plan, seed: u64) -> Result<Stage, InputError> {
     for transfer in &mut light.transfers {
         transfer.payload = Payload::Random(1);
     }
-    let candidates = (0..DRAWS).map(|draw| if draw == 0 { seed } else { Seed(seed).child(draw).0 });
-    let found = candidates.into_iter().find(|&seed| light.stage(seed).is_ok_and(|stage| connected(&stage)));
+    let candidates = (0..DRAWS).map(|draw| {
+        if draw == 0 {
+            seed
+        } else {
+            Seed(seed).child(draw).0
+        }
+    });
+    let found = candidates
+        .into_iter()
+        .find(|&seed| light.stage(seed).is_ok_and(|stage| connected(&stage)));
     plan.stage(found.unwrap_or(seed))
 }
 
@@ -140,9 +151,9 @@ fn connected(stage: &Stage) -> bool {
     let (mut seen, mut open) = (vec![false; nodes], vec![0]);
     seen[0] = true;
     while let Some(node) = open.pop() {
-        for other in 0..nodes {
-            if !seen[other] && heard(node, other) && heard(other, node) {
-                seen[other] = true;
+        for (other, seen) in seen.iter_mut().enumerate() {
+            if !*seen && heard(node, other) && heard(other, node) {
+                *seen = true;
                 open.push(other);
             }
         }
@@ -165,9 +176,17 @@ mod tests {
         let setting = Setting::FIGURES;
         let (power, sense) = setting.radio();
         assert!(near(power, 4.97) && near(sense, -91.59), "{power} {sense}");
-        let (power, sense) = Setting { rayleigh: true, ..setting }.radio();
+        let (power, sense) = Setting {
+            rayleigh: true,
+            ..setting
+        }
+        .radio();
         assert!(near(power, 3.10) && near(sense, -91.59), "{power} {sense}");
-        let (power, sense) = Setting { reading: Reading::MeanPower, ..setting }.radio();
+        let (power, sense) = Setting {
+            reading: Reading::MeanPower,
+            ..setting
+        }
+        .radio();
         assert!(near(power, 7.87) && near(sense, -91.59), "{power} {sense}");
     }
 
@@ -176,10 +195,16 @@ mod tests {
     #[test]
     fn a_range_is_where_one_frame_in_twenty_is_heard() {
         for rayleigh in [false, true] {
-            let plan = plan(100_000, Setting { rayleigh, ..Setting::FIGURES }).unwrap();
+            let plan = plan(
+                100_000,
+                Setting {
+                    rayleigh,
+                    ..Setting::FIGURES
+                },
+            )
+            .unwrap();
             let places = [0.0, RANGE, SENSING].map(|x| chappe_sim::Position::new(x, 0.0));
-            let medium =
-                chappe_sim::Medium::geometric(&places, &plan.profile, Seed(1)).unwrap();
+            let medium = chappe_sim::Medium::geometric(&places, &plan.profile, Seed(1)).unwrap();
             let heard = medium.prr(0, 1, plan.mode, plan.protocol.frame_octets());
             assert!((heard - AT_RANGE).abs() < 0.002, "{heard}");
             assert!((medium.sense_probability(0, 2) - AT_RANGE).abs() < 0.002);

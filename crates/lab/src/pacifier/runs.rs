@@ -35,12 +35,18 @@ pub enum Site {
 
 impl Site {
     /// Where Figures 2 to 7 are made.
-    pub const OUTDOOR: Site = Site::Outdoor { setting: Setting::FIGURES, pace: PACE };
+    pub const OUTDOOR: Site = Site::Outdoor {
+        setting: Setting::FIGURES,
+        pace: PACE,
+    };
 
     /// The site with the same network, probes and bounds: pacing changes none of them.
     fn ground(self) -> Site {
         match self {
-            Site::Outdoor { setting, .. } => Site::Outdoor { setting, pace: PACE },
+            Site::Outdoor { setting, .. } => Site::Outdoor {
+                setting,
+                pace: PACE,
+            },
             indoor => indoor,
         }
     }
@@ -125,13 +131,22 @@ impl Scale {
     /// Every scenario with each of `systems`.
     pub fn cells(&self, site: Site, systems: &[System]) -> Vec<Cell> {
         let scenarios = 1..=self.scenarios;
-        let one = |scenario| systems.iter().map(move |&system| Cell { site, scenario, system });
+        let one = |scenario| {
+            systems.iter().map(move |&system| Cell {
+                site,
+                scenario,
+                system,
+            })
+        };
         scenarios.flat_map(one).collect()
     }
 
     /// What stands under the bars: the scenarios, and their mean.
     pub fn places(&self) -> Vec<String> {
-        (1..=self.scenarios).map(|n| n.to_string()).chain(["mean".to_string()]).collect()
+        (1..=self.scenarios)
+            .map(|n| n.to_string())
+            .chain(["mean".to_string()])
+            .collect()
     }
 }
 
@@ -192,7 +207,9 @@ impl Cells {
     ) -> Result<Cells, RunError> {
         let mut jobs: BTreeMap<(Site, u8), Vec<Cell>> = BTreeMap::new();
         for cell in needed {
-            jobs.entry((cell.site.ground(), cell.scenario)).or_default().push(cell);
+            jobs.entry((cell.site.ground(), cell.scenario))
+                .or_default()
+                .push(cell);
         }
         meter.expect(STAGE_WORK * jobs.len() as u64);
         // Those with most runs first, so that the threads finish together.
@@ -236,7 +253,10 @@ impl Cells {
 
     /// The runs of one system on one site, by scenario.
     pub fn of(&self, site: Site, system: System) -> Vec<&Run> {
-        let here = self.runs.iter().filter(|(cell, _)| cell.site == site && cell.system == system);
+        let here = self
+            .runs
+            .iter()
+            .filter(|(cell, _)| cell.site == site && cell.system == system);
         here.map(|(_, run)| run).collect()
     }
 
@@ -267,15 +287,23 @@ impl Cells {
 
     /// Data frames of the source and the forwarders in thousands, by scenario.
     pub fn transmissions(&self, site: Site, system: System) -> Vec<f64> {
-        self.each(site, system, |run| run.counter(DATA_TRANSMISSIONS) as f64 / 1e3)
+        self.each(site, system, |run| {
+            run.counter(DATA_TRANSMISSIONS) as f64 / 1e3
+        })
     }
 
     /// Data frames of the source over those of the file, by scenario.
     pub fn redundancy(&self, site: Site, system: System) -> Vec<f64> {
-        let here = self.grounds.iter().find(|((at, _), _)| *at == site.ground());
+        let here = self
+            .grounds
+            .iter()
+            .find(|((at, _), _)| *at == site.ground());
         let payload = here.map_or(1.0, |(_, ground)| ground.payload as f64);
         self.each(site, system, |run| {
-            let file = run.flows.first().map_or(1.0, |flow| flow.offered_bytes as f64);
+            let file = run
+                .flows
+                .first()
+                .map_or(1.0, |flow| flow.offered_bytes as f64);
             run.counter("source_transmissions") as f64 * payload / file
         })
     }
@@ -283,7 +311,8 @@ impl Cells {
     /// Every receiver's throughput in kbit/s.
     pub fn pooled(&self, site: Site, system: System) -> Vec<f64> {
         let runs = self.of(site, system).into_iter();
-        runs.flat_map(|run| run.flows.iter().map(|flow| flow.goodput_bps / 1e3)).collect()
+        runs.flat_map(|run| run.flows.iter().map(|flow| flow.goodput_bps / 1e3))
+            .collect()
     }
 
     /// The bound of the receivers' mean throughput in kbit/s for each scenario, then their mean.
@@ -297,9 +326,13 @@ impl Cells {
     }
 
     fn bounds(&self, site: Site, value: impl Fn(&StageBound) -> Option<f64>) -> Vec<Option<f64>> {
-        let here = self.grounds.iter().filter(|((at, _), _)| *at == site.ground());
-        let mut bounds: Vec<Option<f64>> =
-            here.map(|(_, ground)| Some(value(&ground.bound)? / 1e3)).collect();
+        let here = self
+            .grounds
+            .iter()
+            .filter(|((at, _), _)| *at == site.ground());
+        let mut bounds: Vec<Option<f64>> = here
+            .map(|(_, ground)| Some(value(&ground.bound)? / 1e3))
+            .collect();
         let known: Vec<f64> = bounds.iter().copied().flatten().collect();
         let whole = known.len() == bounds.len() && !known.is_empty();
         bounds.push(whole.then(|| crate::statistics::mean(&known)));
@@ -308,7 +341,10 @@ impl Cells {
 
     /// How bad the links of a site are, as the probes of all its scenarios found them.
     pub fn links(&self, site: Site) -> Vec<LinkStatistics> {
-        let here = self.grounds.iter().filter(|((at, _), _)| *at == site.ground());
+        let here = self
+            .grounds
+            .iter()
+            .filter(|((at, _), _)| *at == site.ground());
         here.map(|(_, ground)| ground.links).collect()
     }
 
@@ -365,7 +401,9 @@ fn network(
         links: LinkStatistics::of(&prepared.links),
         payload: plan.protocol.config.payload,
     };
-    let runs = cells.iter().map(|cell| Ok((*cell, carried(&plan, &prepared, *cell, meter)?)));
+    let runs = cells
+        .iter()
+        .map(|cell| Ok((*cell, carried(&plan, &prepared, *cell, meter)?)));
     Ok((ground, runs.collect::<Result<_, RunError>>()?))
 }
 
@@ -377,12 +415,23 @@ fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Resul
         plan.protocol.config.pace_factor = pace;
     }
     loop {
-        let attempt = Attempt { plan: &plan, prepared, copies: false, pcap: None };
+        let attempt = Attempt {
+            plan: &plan,
+            prepared,
+            copies: false,
+            pcap: None,
+        };
         let run = carry(attempt, meter)?.run;
         session::check(&plan, prepared, &run)?;
-        if let Some(wrong) = run.flows.iter().find(|flow| flow.complete && !flow.digest_ok) {
+        if let Some(wrong) = run
+            .flows
+            .iter()
+            .find(|flow| flow.complete && !flow.digest_ok)
+        {
             let (seed, sink) = (run.seed, wrong.sink);
-            return Err(RunError::Defect(format!("seed {seed}: receiver {sink} has a wrong copy")));
+            return Err(RunError::Defect(format!(
+                "seed {seed}: receiver {sink} has a wrong copy"
+            )));
         }
         let percent = run.counter("prune_percent") as u32;
         if cell.system != System::More || run.all_complete() || percent == 0 {

@@ -49,7 +49,10 @@ fn figures_are_the_golden_ones() {
 fn threads_change_nothing() {
     let drawn = |threads| {
         let figures = made(&["figure3", "figure9"], threads);
-        figures.iter().map(|figure| figure.rows() + &crate::draw::draw(figure)).collect::<String>()
+        figures
+            .iter()
+            .map(|figure| figure.rows() + &crate::draw::draw(figure))
+            .collect::<String>()
     };
     let one = drawn(1);
     assert_eq!(one, drawn(2));
@@ -62,5 +65,8 @@ fn what_was_stopped_is_left_out() {
     let meter = Meter::default();
     meter.stop();
     let made = make(&["figure7"], &tiny(), 1, &meter).unwrap();
-    assert_eq!((made.figures.len(), made.unfinished, made.runs), (0, vec!["figure7"], 0));
+    assert_eq!(
+        (made.figures.len(), made.unfinished, made.runs),
+        (0, vec!["figure7"], 0)
+    );
 }

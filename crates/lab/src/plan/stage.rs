@@ -185,8 +185,7 @@ impl Plan {
         seed: u64,
         check: &Check<'_>,
     ) -> InputError {
-        let message =
-            format!("with seed {seed} node {source} reaches only {found} others");
+        let message = format!("with seed {seed} node {source} reaches only {found} others");
         let share = DRAWN_PRR * 100.0;
         check
             .error(transfer.span.clone(), "too many", message)
