@@ -150,7 +150,7 @@ fn closing(options: &cli::Demo) -> String {
         format!(" --networks {}", options.networks)
     };
     format!(
-        "\n95 % intervals over networks; every system meets the same networks and the same air. The bound is what no\nprotocol can exceed with carrier sense (a linear program with a checked proof).\n\nreproduce:  chappe demo{file} --seed {seed}{networks}\nnext:       chappe lab pacifier --quick     the paper's figures, theirs beside ours\n            chappe new mesh.toml            a network of your own, then: chappe sim mesh.toml\n"
+        "\n95 % intervals over networks; every system meets the same networks and the same air. The bound is what no\nprotocol can exceed whose nodes wait while they sense another (a linear program with a checked proof).\n\nreproduce:  chappe demo{file} --seed {seed}{networks}\nnext:       chappe lab pacifier --quick     the paper's figures, theirs beside ours\n            chappe new mesh.toml            a network of your own, then: chappe sim mesh.toml\n"
     )
 }
 
