@@ -132,7 +132,7 @@ pub fn run(
     let mut air = Air::new(scene, config, radios, len, Seed(seed));
     let mut runs = Runs::new(scene.flows.len());
     let end = Instant::from_millis(seconds * 1000);
-    while air.now <= end {
+    while air.next() <= end {
         let winner = air.step();
         if let Some(flow) = winner.and_then(|node| scene.flows.iter().position(|f| f.0 == node)) {
             runs.won(flow, air.nodes[scene.flows[flow].0].link.acknowledged);
@@ -280,6 +280,13 @@ impl Air {
     fn push(&mut self, at: Instant, kind: Kind, node: usize) {
         self.count += 1;
         self.events.push(Reverse((at, kind, self.count, node)));
+    }
+
+    /// When the next event comes.
+    fn next(&self) -> Instant {
+        self.events
+            .peek()
+            .map_or(Instant::MAX, |Reverse((at, ..))| *at)
     }
 
     /// Handles one event. Returns the station whose frame may just have been acknowledged.
