@@ -14,11 +14,28 @@ struct Tool {
 }
 
 /// Everything beyond a Rust toolchain with its linker, and git.
-const TOOLS: &[Tool] = &[Tool {
-    program: "tshark",
-    package: "tshark",
-    used_for: "decoding our captures with Wireshark",
-}];
+const TOOLS: &[Tool] = &[
+    Tool {
+        program: "tshark",
+        package: "tshark",
+        used_for: "decoding our captures with Wireshark",
+    },
+    Tool {
+        program: "qemu-system-arm",
+        package: "qemu-system-arm",
+        used_for: "running firmware",
+    },
+    Tool {
+        program: "iperf3",
+        package: "iperf3",
+        used_for: "kernel TCP over emulated links",
+    },
+    Tool {
+        program: "curl",
+        package: "curl",
+        used_for: "kernel TCP against simulated motes",
+    },
+];
 
 /// Installs the packages whose programs are missing, where that is allowed (`may_install`) and possible (root,
 /// apt-get). Otherwise says what is missing; the steps that need it skip themselves.
