@@ -84,6 +84,9 @@ pub struct Config {
     pub forget: Duration,
     /// Groups that a node relays for at the same time; each takes the memory of one batch. Default 4.
     pub groups_max: usize,
+    /// Batches from the first one that somebody lacks on which take turns; the others wait. Receivers need memory
+    /// for as many. Default all: the paper's rounds go over the whole file (III-C).
+    pub window: u32,
     /// Largest frame that the link carries, in octets. Default 2296, an 802.11 MSDU less 8 of LLC/SNAP.
     pub frame_max: usize,
 }
@@ -151,6 +154,7 @@ impl Config {
             pace_factor: 8,
             forget: Duration::from_secs(10),
             groups_max: 4,
+            window: u32::MAX,
             frame_max: 2296,
         }
     }
@@ -184,6 +188,7 @@ impl Config {
             ("ack_repeat", self.ack_repeat as usize),
             ("ack_cache", self.ack_cache),
             ("groups_max", self.groups_max),
+            ("window", self.window as usize),
             ("ack_retry_min", self.ack_retry_min.nanos() as usize),
         ];
         match counts.iter().find(|(_, count)| *count == 0) {

@@ -18,11 +18,14 @@ use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::header::{self, Ack, AckId, Data, Frame};
 use crate::links::Links;
+use crate::object::Batches;
 use crate::plan::Planner;
-use crate::receiver::{Receiver, Taken};
+use crate::receiver::{Keep, Receiver, Taken};
 use crate::relay::{Freshness, Relay};
 use crate::source::{Acked, Source};
 use crate::transfer::{ExpectError, OfferError, Offered, Progress};
+
+mod session;
 
 /// One node of a network that runs Pacifier, TREE+RL, TREE or MORE.
 #[derive(Clone, Debug)]
@@ -101,6 +104,21 @@ impl Node {
 
     /// Makes this node the source of `object` for `receivers`, from now on.
     pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
+        let position = match &self.source {
+            Some(former) => (former.position().0.wrapping_add(1), former.position().1),
+            // A number by lot: relays may still hold packets of a transfer before this node was restarted.
+            None => (self.random.next_u64() as u8, 0),
+        };
+        let object = Batches::new(object, self.config.k, self.config.payload);
+        self.begin_offer(position, object, receivers)
+    }
+
+    fn begin_offer(
+        &mut self,
+        position: (u8, u16),
+        object: Batches,
+        receivers: &[u16],
+    ) -> Result<Offered, OfferError> {
         if self.source.as_ref().is_some_and(|source| !source.is_done()) {
             return Err(OfferError::Busy);
         }
@@ -110,13 +128,7 @@ impl Node {
         if let Some(&receiver) = wrong {
             return Err(OfferError::Receiver(receiver));
         }
-        let (there, back) = (self.links.etx_paths(self.me), self.links.ack_paths(self.me));
-        let all: NodeSet = receivers.iter().copied().collect();
-        let reached: NodeSet = all
-            .iter()
-            .filter(|&node| there.reaches(node) && back.reaches(node))
-            .collect();
-        let planner = Planner::new(self.links.clone(), self.config.variant, self.me, reached);
+        let (all, reached, planner) = self.reach(receivers);
         // Plans for fewer receivers are never longer: a part of the tree, some of the belts.
         let plan = planner.plan(&reached);
         let needed = self.config.frame_len(plan.forwarder_count()) + plan.destinations.len();
@@ -129,17 +141,24 @@ impl Node {
             cut_off: planner.cut_off(),
             forwarders: plan.forwarder_count(),
         };
-        let position = match &self.source {
-            Some(former) => (former.position().0.wrapping_add(1), former.position().1),
-            // A number by lot: relays may still hold packets of a transfer before this node was restarted.
-            None => (self.random.next_u64() as u8, 0),
-        };
         let source = Source::new(&self.config, self.me, position, object, reached, planner)
             .ok_or(OfferError::TooLarge)?;
         self.counters.turns += u64::from(!source.is_done());
         self.source = Some(source);
         self.source_last_ack = None;
         Ok(offered)
+    }
+
+    /// `receivers` as a set, those of them that paths lead to and back from, and a planner for these.
+    fn reach(&self, receivers: &[u16]) -> (NodeSet, NodeSet, Planner) {
+        let (there, back) = (self.links.etx_paths(self.me), self.links.ack_paths(self.me));
+        let all: NodeSet = receivers.iter().copied().collect();
+        let reached: NodeSet = all
+            .iter()
+            .filter(|&node| there.reaches(node) && back.reaches(node))
+            .collect();
+        let planner = Planner::new(self.links.clone(), self.config.variant, self.me, reached);
+        (all, reached, planner)
     }
 
     /// Makes this node a receiver of the next object of `source`, which has `object_len` octets.
@@ -152,8 +171,8 @@ impl Node {
         let former = self
             .group(source)
             .and_then(|group| group.receiver.as_ref()?.serial());
-        let receiver =
-            Receiver::new(&self.config, object_len, former).ok_or(ExpectError::TooLarge)?;
+        let receiver = Receiver::new(&self.config, object_len, former, Keep::Memory)
+            .ok_or(ExpectError::TooLarge)?;
         match self.groups.iter_mut().find(|group| group.source == source) {
             Some(group) => group.receiver = Some(receiver),
             None => self.groups.push(Group {
@@ -282,7 +301,10 @@ impl Node {
         if !relay_stale {
             group.fresh.renew(now);
         }
-        let receiver_gained = matches!(taken, Some(Taken::Innovative | Taken::Decoded { .. }));
+        let receiver_gained = matches!(
+            taken,
+            Some(Taken::Innovative | Taken::Decoded { .. } | Taken::Full)
+        );
         let relay_gained = heard.is_some_and(|heard| heard.innovative);
         let counters = &mut self.counters;
         counters.receiver_innovative += u64::from(receiver_gained);

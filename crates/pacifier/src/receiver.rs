@@ -1,5 +1,6 @@
 //! The receiver's part: collect innovative packets of every batch until the object is whole.
 
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -21,8 +22,12 @@ pub(crate) struct Receiver {
     serial: Option<u8>,
     /// The transfer that was received before this one: its late frames are not part of the new one.
     former: Option<u8>,
-    /// The object, filled up to whole packets; decoded batches stand at their places.
+    /// The object, filled up to whole packets; decoded batches stand at their places. Empty if batches are checked.
     object: Vec<u8>,
+    keep: Keep,
+    /// Batches that have memory, and those of them that are decoded and wait to be handed out.
+    stores: usize,
+    ready: VecDeque<u32>,
     batches: Vec<State>,
     spare: Vec<Store>,
     done: u32,
@@ -31,12 +36,26 @@ pub(crate) struct Receiver {
     repeat_after: u32,
 }
 
+/// What becomes of decoded batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// They are acknowledged at once and kept in memory.
+    Memory,
+    /// They are handed to the application, which says whether they are right, and acknowledged then.
+    Checked {
+        /// Batches in memory at a time.
+        partial_max: usize,
+    },
+}
+
 #[derive(Clone, Debug)]
 enum State {
     /// Nothing heard yet: no memory either.
     Empty,
     /// Some packets are here. They stay across the source's rounds.
     Partial(Store),
+    /// All packets are here; the application has not judged it yet.
+    Full(Store),
     /// Decoded. Frames heard since it was last acknowledged, how many it takes to acknowledge it again, and
     /// how often that happened.
     Done { heard: u32, limit: u32, repeat: u8 },
@@ -53,13 +72,15 @@ pub(crate) enum Taken {
     Innovative,
     /// It completed its batch, which has this many octets of the object.
     Decoded { octets: usize },
+    /// It completed its batch, which the application is to check.
+    Full,
     /// It belongs to a batch that the source should know to be complete. Acknowledge it once more.
     AckAgain { repeat: u8 },
 }
 
 impl Receiver {
     /// Ready to receive `len` octets. `None` if a frame cannot count their batches.
-    pub fn new(config: &Config, len: usize, former: Option<u8>) -> Option<Receiver> {
+    pub fn new(config: &Config, len: usize, former: Option<u8>, keep: Keep) -> Option<Receiver> {
         let layout = Layout {
             len,
             k: config.k,
@@ -70,7 +91,13 @@ impl Receiver {
             layout,
             serial: None,
             former,
-            object: vec![0; layout.padded_len()],
+            object: match keep {
+                Keep::Memory => vec![0; layout.padded_len()],
+                Keep::Checked { .. } => Vec::new(),
+            },
+            keep,
+            stores: 0,
+            ready: VecDeque::new(),
             batches: vec![State::Empty; batches as usize],
             spare: Vec::with_capacity(SPARE),
             done: 0,
@@ -106,6 +133,73 @@ impl Receiver {
         self.complete_at.and(self.object.get(..self.layout.len))
     }
 
+    /// Listens to transfer `serial` only, and has some batches already.
+    pub fn resume(&mut self, serial: u8, held: impl Fn(u32) -> bool) {
+        self.serial = Some(serial);
+        for batch in (0..self.batches.len() as u32).filter(|&batch| held(batch)) {
+            self.finish(Instant::ZERO, batch);
+        }
+    }
+
+    /// The next batch that waits to be checked, written to `into`.
+    pub fn decoded(&mut self, into: &mut Vec<u8>) -> Option<u32> {
+        let batch = self.ready.pop_front()?;
+        let Some(State::Full(store)) = self.batches.get(batch as usize) else {
+            return None;
+        };
+        into.clear();
+        into.resize(self.layout.range(batch).len(), 0);
+        if !store.decode_into(into) {
+            return None;
+        }
+        into.truncate(self.layout.octets(batch));
+        Some(batch)
+    }
+
+    /// A checked batch is right. Whether it was waiting for that.
+    pub fn accept(&mut self, now: Instant, batch: u32) -> bool {
+        let waits = matches!(self.batches.get(batch as usize), Some(State::Full(_)));
+        if waits {
+            self.finish(now, batch);
+        }
+        waits
+    }
+
+    /// A checked batch is wrong: everything of it is forgotten.
+    pub fn reject(&mut self, batch: u32) {
+        if let Some(state @ State::Full(_)) = self.batches.get_mut(batch as usize) {
+            *state = State::Empty;
+            self.stores = self.stores.saturating_sub(1);
+        }
+    }
+
+    /// Marks a batch as done; its memory becomes free.
+    fn finish(&mut self, now: Instant, batch: u32) {
+        let done = State::Done {
+            heard: 0,
+            limit: self.repeat_after,
+            repeat: 0,
+        };
+        let Some(state) = self.batches.get_mut(batch as usize) else {
+            return;
+        };
+        match core::mem::replace(state, done) {
+            State::Partial(store) | State::Full(store) => {
+                self.stores = self.stores.saturating_sub(1);
+                if self.spare.len() < SPARE {
+                    self.spare.push(store);
+                }
+            }
+            State::Empty => {}
+            State::Done { .. } => return,
+        }
+        self.done = self.done.saturating_add(1);
+        self.octets = self.octets.saturating_add(self.layout.octets(batch));
+        if self.done as usize == self.batches.len() {
+            self.complete_at = Some(now);
+        }
+    }
+
     /// Takes in a data frame of the group.
     pub fn on_data(&mut self, now: Instant, frame: &Data<'_>) -> Taken {
         let ours = match self.serial {
@@ -134,13 +228,18 @@ impl Receiver {
             return Taken::AckAgain { repeat: *repeat };
         }
         if matches!(state, State::Empty) {
+            if matches!(self.keep, Keep::Checked { partial_max } if self.stores >= partial_max) {
+                return Taken::NotInnovative;
+            }
             match Receiver::fresh(&mut self.spare, &self.layout, batch) {
                 Some(store) => *state = State::Partial(store),
                 None => return Taken::Foreign,
             }
+            self.stores += 1;
         }
         let State::Partial(store) = state else {
-            return Taken::Foreign;
+            // Full, and being checked.
+            return Taken::NotInnovative;
         };
         if !store.insert(frame.vector(), frame.payload()) {
             return Taken::NotInnovative;
@@ -149,6 +248,13 @@ impl Receiver {
             return Taken::Innovative;
         }
         //= pacifier III-A.1: any k linearly independent packets decode the batch
+        if self.keep != Keep::Memory {
+            if let State::Partial(store) = core::mem::replace(state, State::Empty) {
+                *state = State::Full(store);
+                self.ready.push_back(batch);
+            }
+            return Taken::Full;
+        }
         let place = self
             .object
             .get_mut(self.layout.range(batch))
@@ -156,23 +262,10 @@ impl Receiver {
         if !store.decode_into(place) {
             return Taken::Foreign;
         }
-        let done = State::Done {
-            heard: 0,
-            limit: self.repeat_after,
-            repeat: 0,
-        };
-        if let State::Partial(store) = core::mem::replace(state, done)
-            && self.spare.len() < SPARE
-        {
-            self.spare.push(store);
+        self.finish(now, batch);
+        Taken::Decoded {
+            octets: self.layout.octets(batch),
         }
-        self.done = self.done.saturating_add(1);
-        let octets = self.layout.octets(batch);
-        self.octets = self.octets.saturating_add(octets);
-        if self.done as usize == self.batches.len() {
-            self.complete_at = Some(now);
-        }
-        Taken::Decoded { octets }
     }
 
     /// Memory for a batch, used before if possible.

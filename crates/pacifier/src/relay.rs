@@ -78,6 +78,15 @@ impl Relay {
         }
     }
 
+    /// Other delivery ratios hold from now on.
+    pub fn relink(&mut self, links: Arc<Links>) {
+        let most = links.nodes().min(255);
+        self.forwarders.reserve(most * FORWARDER);
+        self.destinations.reserve(most);
+        self.upstream.clear();
+        self.links = links;
+    }
+
     /// Takes in a data frame of the group, sent by `from`. `forgetful`: nothing useful was heard for so long
     /// that any frame counts as new.
     pub fn on_data(&mut self, from: u16, frame: &Data<'_>, forgetful: bool) -> Heard {

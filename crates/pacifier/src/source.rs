@@ -1,6 +1,5 @@
 //! The source's part: which batch, how many packets of it, and when the next one may go.
 
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -11,6 +10,7 @@ use crate::NodeSet;
 use crate::config::Config;
 use crate::header::{AckId, DataRepr};
 use crate::layout::Layout;
+use crate::object::Batches;
 use crate::plan::{Plan, Planner};
 
 /// Sends one object to a set of receivers.
@@ -18,11 +18,11 @@ use crate::plan::{Plan, Planner};
 pub(crate) struct Source {
     me: u16,
     serial: u8,
-    object: Arc<[u8]>,
+    object: Batches,
     layout: Layout,
     batches: u32,
-    /// The last batch, filled up with zeros to whole packets.
-    tail: Vec<u8>,
+    /// Batches from the first open one on that take turns.
+    window: u32,
     receivers: NodeSet,
     /// For each batch, who has acknowledged it.
     acked: Vec<NodeSet>,
@@ -34,6 +34,8 @@ pub(crate) struct Source {
     serves: NodeSet,
     turn: u16,
     batch: u32,
+    /// No batch before this one is open.
+    first_open: u32,
     /// C_s: packets of this batch that are still to be sent in this round.
     left: u64,
     pace: Pace,
@@ -81,30 +83,18 @@ impl Source {
         config: &Config,
         me: u16,
         (serial, turn): (u8, u16),
-        object: Arc<[u8]>,
+        object: Batches,
         receivers: NodeSet,
         planner: Planner,
     ) -> Option<Source> {
-        let layout = Layout {
-            len: object.len(),
-            k: config.k,
-            payload: config.payload,
-        };
+        let layout = *object.layout();
         let batches = layout.batches()?;
-        let last = layout.range(batches.saturating_sub(1));
-        let mut tail = vec![0; last.len()];
-        for (to, from) in tail
-            .iter_mut()
-            .zip(object.get(last.start..).unwrap_or_default())
-        {
-            *to = *from;
-        }
         let mut source = Source {
             me,
             serial,
             layout,
             batches,
-            tail,
+            window: config.window,
             receivers,
             acked: vec![NodeSet::EMPTY; batches as usize],
             open: u64::from(batches) * receivers.len() as u64,
@@ -113,6 +103,7 @@ impl Source {
             serves: NodeSet::EMPTY,
             turn,
             batch: 0,
+            first_open: 0,
             left: 0,
             pace: Pace::Ready,
             awaited: NodeSet::EMPTY,
@@ -160,11 +151,7 @@ impl Source {
         last_ack: Option<AckId>,
     ) -> Option<usize> {
         let shape = self.layout.shape(self.batch)?;
-        let data = if self.batch.saturating_add(1) == self.batches {
-            &self.tail
-        } else {
-            self.object.get(self.layout.range(self.batch))?
-        };
+        let data = self.object.batch(self.batch)?;
         let encoder = Encoder::new(Rows::new(shape, data).ok()?).ok()?;
         let repr = DataRepr {
             source: self.me,
@@ -222,17 +209,72 @@ impl Source {
         Acked::Moved
     }
 
-    /// The next batch, round and round, that somebody lacks.
+    /// The next batch, round and round, that somebody lacks: within the window of batches that take turns.
     fn next_batch(&mut self) {
-        let after = (1..=self.batches).map(|step| {
-            let sum = u64::from(self.batch) + u64::from(step);
-            (sum % u64::from(self.batches)) as u32
-        });
-        let next = after
-            .into_iter()
+        while self.first_open < self.batches && self.missing(self.first_open).is_empty() {
+            self.first_open += 1;
+        }
+        let first = self.first_open;
+        let end = first.saturating_add(self.window).min(self.batches);
+        let after = self.batch.saturating_add(1).clamp(first, end);
+        let next = (after..end)
+            .chain(first..after)
             .find(|&batch| !self.missing(batch).is_empty());
         if let Some(batch) = next {
             self.begin(batch);
+        }
+    }
+
+    /// Whom it serves.
+    pub fn receivers(&self) -> NodeSet {
+        self.receivers
+    }
+
+    /// Serves other receivers from now on; what those who stay have acknowledged still counts.
+    pub fn serve(&mut self, receivers: NodeSet, planner: Planner) {
+        (self.receivers, self.planner) = (receivers, planner);
+        self.start_over();
+    }
+
+    /// A receiver has lost what it had.
+    pub fn forget(&mut self, receiver: u16) {
+        for acked in &mut self.acked {
+            acked.remove(receiver);
+        }
+        self.start_over();
+    }
+
+    /// A receiver is known to have a batch without an ACK of this transfer. Whether that is new.
+    pub fn known(&mut self, id: AckId) -> bool {
+        let there = self.acked.get_mut(id.batch as usize);
+        let new = there.is_some_and(|acked| acked.insert(id.receiver));
+        if new && self.receivers.contains(id.receiver) {
+            self.open = self.open.saturating_sub(1);
+            if !self.is_done() && self.missing(self.batch).is_empty() {
+                self.next_batch();
+            }
+        }
+        new
+    }
+
+    /// Batches that a receiver has acknowledged.
+    pub fn acked_by(&self, receiver: u16) -> u32 {
+        let has = |acked: &&NodeSet| acked.contains(receiver);
+        self.acked.iter().filter(has).count() as u32
+    }
+
+    fn start_over(&mut self) {
+        let all = 0..self.batches;
+        self.open = all.map(|batch| self.missing(batch).len() as u64).sum();
+        // An empty set is never served, so the plan is made anew even for the same receivers.
+        (self.serves, self.first_open) = (NodeSet::EMPTY, 0);
+        if self.is_done() {
+            return;
+        }
+        if self.missing(self.batch).is_empty() {
+            self.next_batch();
+        } else {
+            self.begin(self.batch);
         }
     }
 
