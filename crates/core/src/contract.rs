@@ -2,7 +2,7 @@
 //!
 //! Goal: a node keeps the promises its driver relies on, whatever the air does to it. Method: a seeded script
 //! of plausible and hostile inputs (random bytes, the node's own frames echoed, cut and bent by a bit, a busy
-//! and an idle channel, deadlines met on time and late) is played to fresh copies of the node, and the checks
+//! and an idle channel, heads of frames of which nothing follows, deadlines met on time and late) is played to fresh copies of the node, and the checks
 //! below hold at every step. A violation panics with the seed, the step and the broken promise, so that it can
 //! be repeated.
 //!
@@ -17,9 +17,9 @@
 //! ```
 
 use crate::{
-    Address, Arrival, Classes, Dbm, Duration, Failure, HostNode, Instant, LinkEvent, LinkNode,
-    Mode, Outcome, Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed, Stream,
-    TraceEvent, Wake,
+    Address, Arrival, Classes, Dbm, Duration, Failure, Head, HostNode, Instant, LinkEvent,
+    LinkNode, Mode, Outcome, Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed,
+    Stream, TraceEvent, Wake,
 };
 
 /// Largest frame that the scripts play.
@@ -216,6 +216,8 @@ struct RadioPlay<N> {
     busy: bool,
     since: Instant,
     flying: u32,
+    /// Octets of each frame's front that the node wants to see early.
+    peek: usize,
 }
 
 impl<N> RadioPlay<N> {
@@ -228,6 +230,7 @@ impl<N> RadioPlay<N> {
             busy: false,
             since,
             flying: 0,
+            peek: 0,
         }
     }
 }
@@ -260,6 +263,17 @@ impl<N: RadioNode> Play for RadioPlay<N> {
                 let mode = script.chance(0.5).then_some(mode);
                 self.node
                     .handle_radio(now, RadioEvent::Failed(Failure { started, mode }));
+            }
+            3 | 4 if self.peek > 0 => {
+                let mut buffer = [0; FRAME_MAX];
+                let psdu = self.echo.frame(script, &mut buffer);
+                let head = Head {
+                    octets: psdu.get(..self.peek).unwrap_or(psdu),
+                    len: psdu.len(),
+                    started,
+                    mode,
+                };
+                self.node.handle_radio(now, RadioEvent::Head(head));
             }
             _ => {
                 let mut buffer = [0; FRAME_MAX];
@@ -314,6 +328,11 @@ impl<N: RadioNode> Play for RadioPlay<N> {
             }
             RadioRequest::Tune(channel) => digest.word(16 + u64::from(channel.0)),
             RadioRequest::Listen(on) => digest.word(5 + u64::from(on)),
+            RadioRequest::Peek(octets) => {
+                digest.word(1 << 32 | octets as u64);
+                self.peek = octets;
+            }
+            RadioRequest::Abort => digest.word(7),
         }
         true
     }

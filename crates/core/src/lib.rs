@@ -54,7 +54,9 @@ pub use host::HostNode;
 pub use link::{Arrival, Class, Classes, LinkEvent, LinkNode, LinkSend, Outcome};
 pub use mac::{Mac, OverMac};
 pub use phy::{Mode, Preamble, Rate};
-pub use radio::{Channel, Failure, RadioEvent, RadioNode, RadioRequest, Reception, Transmit, Wake};
+pub use radio::{
+    Channel, Failure, Head, RadioEvent, RadioNode, RadioRequest, Reception, Transmit, Wake,
+};
 pub use random::{Purpose, Seed, Stream};
 pub use time::{Duration, Instant};
 pub use trace::{Drop, Drops, Layer, TraceEvent, TraceRing};

@@ -67,12 +67,33 @@ pub enum RadioEvent<'a> {
         /// Since when; not later than now.
         since: Instant,
     },
+    /// The first octets of a frame that is still arriving, for a node that asked with [`RadioRequest::Peek`].
+    Head(Head<'a>),
     /// A frame arrived whole. Its end is now.
     Received(Reception<'a>),
     /// A frame whose preamble was found ended without a good check sequence, or was given up. It ends now.
     Failed(Failure),
     /// The last bit of the own transmission left the antenna now.
     Sent,
+}
+
+/// The front of a frame whose last of these octets has arrived now. [`RadioEvent::Received`] or
+/// [`RadioEvent::Failed`] follows when the frame ends, unless the node ends the reception itself.
+///
+/// No check sequence covers these octets. The simulated radio tells a head only if all of it arrived as it was
+/// sent; a garbled head is not told and the radio stays with the frame until it fails. A real radio hands on the
+/// garbled octets, so a node must be ready for them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Head<'a> {
+    /// As many octets of the PSDU as were asked for; all of it, without its check sequence, if it is shorter.
+    /// Outside data: parse it, never trust it.
+    pub octets: &'a [u8],
+    /// Length of the whole PSDU without its check sequence, from the PHY header.
+    pub len: usize,
+    /// When the frame's first preamble bit arrived; the same as in the event that may follow.
+    pub started: Instant,
+    /// How it is sent.
+    pub mode: Mode,
 }
 
 /// A frame with a good check sequence.
@@ -111,6 +132,12 @@ pub enum RadioRequest {
     Tune(Channel),
     /// Receiver on or off, to save energy. Off ends a reception in progress; transmitting works in both states.
     Listen(bool),
+    /// Tell the first so many octets of the PSDU of every frame as soon as they have arrived
+    /// ([`RadioEvent::Head`]); 0, as at the start, tells none. Holds for receptions that begin from now on.
+    Peek(usize),
+    /// Give up the reception in progress, if there is one, and listen again at once. No event follows for that
+    /// frame; what is left of it counts as energy on the channel.
+    Abort,
 }
 
 /// A frame to put on the air.

@@ -157,6 +157,8 @@ impl Mac for Dot11 {
             RadioEvent::Received(ref reception) => self.on_received(now, reception, link),
             RadioEvent::Failed(_) => self.on_failed(now, link),
             RadioEvent::Sent => self.on_sent(now, link),
+            // This MAC asks for no heads.
+            RadioEvent::Head(_) => {}
         }
     }
 

@@ -401,7 +401,7 @@ impl<S: Store> RadioNode for Destination<S> {
                     self.sent(now);
                 }
             }
-            RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
+            RadioEvent::Head(_) | RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
         }
     }
 

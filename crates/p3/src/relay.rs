@@ -286,7 +286,7 @@ impl RadioNode for Relay {
                     self.sent(now);
                 }
             }
-            RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
+            RadioEvent::Head(_) | RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
         }
     }
 

@@ -496,7 +496,7 @@ impl<O: Object> RadioNode for Source<O> {
                     _ => self.send_next(now),
                 }
             }
-            RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
+            RadioEvent::Head(_) | RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
         }
     }
 

@@ -323,7 +323,7 @@ impl Play {
                 RadioRequest::Cancel => self.transmit = None,
                 RadioRequest::Tune(channel) => self.channel = channel,
                 RadioRequest::Listen(on) => self.listening = on,
-                RadioRequest::Sense(_) => {}
+                RadioRequest::Sense(_) | RadioRequest::Peek(_) | RadioRequest::Abort => {}
             }
         }
     }

@@ -4,12 +4,13 @@
 //! reaches them, the first one where it begins, the second where it ends, and goes on without touching the queue
 //! while no other event comes earlier. It stops when a node must be told something.
 //!
-//! Three files carry on from here: [`reception`](crate::reception) decides what a beginning, an overlap and an
-//! end mean for a receiver; this one moves the cursors and starts frames.
+//! [`reception`](crate::reception) decides what a beginning, an overlap and an end mean for a receiver, and
+//! [`heads`](crate::heads) what one that looks at a frame early sees; this file moves the cursors and starts frames.
 
 use chappe_core::{Purpose, Seed, Stream};
 
 use crate::digest::Digest;
+use crate::duty::Duty;
 use crate::frame::{Bits, EVERY_CHANNEL, Frame, Frames};
 use crate::medium::{Arrival, Departure};
 use crate::queue::Key;
@@ -37,6 +38,8 @@ pub(crate) struct Air {
     pub(crate) corruption: Vec<(f64, bool)>,
     /// Identical frames at each receiver; only where the profile lets them add up.
     pub(crate) together: Option<Box<Together>>,
+    /// What each radio has been doing, and since when.
+    pub(crate) duty: Duty,
 }
 
 /// Why a cursor stopped.
@@ -44,6 +47,8 @@ pub(crate) struct Air {
 pub(crate) enum Walk {
     /// The receiver must be told its carrier.
     Carrier { at: u64, node: u32 },
+    /// The receiver began to receive the frame and wants to see its front early; `carrier` as above.
+    Locked { at: u64, node: u32, carrier: bool },
     /// The receiver has the frame whole. `falsified` is a position in the stream of faults if bits must be flipped.
     Received {
         at: u64,
@@ -97,6 +102,7 @@ impl Air {
             cuts: Vec::new(),
             corruption: Vec::new(),
             together,
+            duty: Duty::new(nodes),
         }
     }
 
@@ -146,6 +152,7 @@ impl Air {
         own.airtime += chappe_core::Duration::from_nanos(airtime);
         self.give_up(recorder, source, at, Loss::Transmitting);
         self.radios[source as usize].set(TRANSMITTING, true);
+        self.change_duty(source, at);
         if R::FRAMES {
             let frame = self.frames.get(slot);
             recorder.sent(&Sent {
@@ -203,7 +210,11 @@ impl Air {
                     let node = arrival.receiver;
                     self.arrive(recorder, slot, place, arrival.power, node, at);
                     let radio = &mut self.radios[node as usize];
-                    if radio.refresh(at, self.rules.carrier_sense) {
+                    let carrier = radio.refresh(at, self.rules.carrier_sense);
+                    if radio.peeks && radio.lock == slot {
+                        return Walk::Locked { at, node, carrier };
+                    }
+                    if carrier {
                         return Walk::Carrier { at, node };
                     }
                 }
@@ -343,6 +354,7 @@ impl Air {
         let radio = &mut self.radios[node as usize];
         radio.set(TRANSMITTING, false);
         radio.deaf_until = at.saturating_add(self.rules.turnaround);
+        self.change_duty(node, at);
         Some(node)
     }
 

@@ -36,6 +36,12 @@ pub struct NodeCounters {
     pub airtime: Duration,
     /// Frames it received.
     pub receptions: u64,
-    /// Frames it began to receive and lost.
+    /// Frames it began to receive and lost, those included that it gave up itself.
     pub failures: u64,
+    /// How long its radio transmitted, in air time up to the present of the run. The three spans add up to it.
+    pub transmitting: Duration,
+    /// How long it listened or received, turning around included.
+    pub listening: Duration,
+    /// How long its receiver was off, or the node down, and it did not transmit.
+    pub off: Duration,
 }

@@ -106,7 +106,9 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         self.shut(node);
         let radio = &mut self.air.radios[node as usize];
         radio.flags = radio.flags & BUSY | DOWN;
+        (radio.peeks, self.desks[node as usize].peek) = (false, 0);
         radio.refresh(self.now.0, self.air.rules.carrier_sense);
+        self.air.change_duty(node, self.now.0);
     }
 
     fn restart(&mut self, node: usize) {
@@ -118,6 +120,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         };
         self.nodes[node] = reviver(node);
         self.air.radios[node].set(DOWN, false);
+        self.air.change_duty(node as u32, self.now.0);
         let channel = self.air.medium.profile().channel.0;
         self.air
             .tune(&mut self.recorder, node as u32, self.now.0, channel);

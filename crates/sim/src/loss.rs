@@ -29,10 +29,12 @@ pub enum Loss {
     OtherChannel,
     /// The transmitter crashed before it had sent all of it.
     Truncated,
+    /// The receiver gave it up on purpose while it arrived.
+    Aborted,
 }
 
 impl Loss {
-    const COUNT: usize = 12;
+    const COUNT: usize = 13;
 
     /// All reasons, in the order of [`Losses::iter`].
     pub const ALL: [Loss; Loss::COUNT] = [
@@ -48,6 +50,7 @@ impl Loss {
         Loss::Corrupted,
         Loss::OtherChannel,
         Loss::Truncated,
+        Loss::Aborted,
     ];
 
     /// The reason in `snake_case`, as it stands in results.
@@ -65,6 +68,7 @@ impl Loss {
             Loss::Corrupted => "corrupted",
             Loss::OtherChannel => "other_channel",
             Loss::Truncated => "truncated",
+            Loss::Aborted => "aborted",
         }
     }
 
@@ -83,6 +87,7 @@ impl Loss {
             Loss::Corrupted => "corrupted by a fault",
             Loss::OtherChannel => "missed: the receiver was on another channel",
             Loss::Truncated => "cut short: the transmitter crashed",
+            Loss::Aborted => "given up by the receiver while it arrived",
         }
     }
 }

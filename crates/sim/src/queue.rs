@@ -13,6 +13,8 @@
 pub(crate) enum Kind {
     /// A frame ends at the next antenna in its order of arrival.
     FrameEnd,
+    /// The front of a frame has arrived at a node that wants to see it.
+    Head,
     /// A node's deadline.
     Timeout,
     /// A frame's scheduled start.
@@ -23,8 +25,9 @@ pub(crate) enum Kind {
     Scenario,
 }
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind::FrameEnd,
+    Kind::Head,
     Kind::Timeout,
     Kind::Transmission,
     Kind::FrameStart,
@@ -177,7 +180,7 @@ mod tests {
         let mut random = Seed(1).stream(Purpose::Trial(0));
         let (mut queue, mut model) = (Queue::default(), Vec::new());
         for count in 0..20_000 {
-            let kind = KINDS[random.below(5) as usize];
+            let kind = KINDS[random.below(6) as usize];
             let key = Key::new(random.below(50), kind, random.below(9) as u32, count);
             if random.below(9) < 5 {
                 queue.push(key);
@@ -210,6 +213,7 @@ mod tests {
         let ordered = [
             Key::new(1, Kind::Scenario, 9, 9),
             Key::new(2, Kind::FrameEnd, 9, 9),
+            Key::new(2, Kind::Head, 9, 9),
             Key::new(2, Kind::Timeout, 0, 9),
             Key::new(2, Kind::Timeout, 1, 0),
             Key::new(2, Kind::Timeout, 1, 1),

@@ -28,6 +28,8 @@ pub(crate) struct Radio {
     pub(crate) channel: u8,
     /// What is being received is several identical frames.
     pub(crate) grouped: bool,
+    /// The node wants to see the front of each frame early.
+    pub(crate) peeks: bool,
 }
 
 /// Bits of [`Radio::flags`].
@@ -63,6 +65,7 @@ impl Radio {
             flags: 0,
             channel,
             grouped: false,
+            peeks: false,
         }
     }
 

@@ -296,7 +296,7 @@ impl Air {
         let mut outcome = self.judge(slot, place, node, &radio);
         let mut falsified = None;
         if outcome.is_ok() && !self.corruption.is_empty() {
-            (outcome, falsified) = self.corrupt(slot, node);
+            (outcome, falsified) = self.corrupt(slot, node, self.frames.get(slot).octets);
         }
         match outcome {
             Ok(()) => {
@@ -359,15 +359,20 @@ impl Air {
         }
     }
 
-    /// Applies a fault's bit errors to a frame that came through.
+    /// Applies a fault's bit errors to the first `octets` of a frame that came through.
     #[cold]
-    fn corrupt(&mut self, slot: u32, node: u32) -> (Result<(), Loss>, Option<u64>) {
+    pub(crate) fn corrupt(
+        &self,
+        slot: u32,
+        node: u32,
+        octets: usize,
+    ) -> (Result<(), Loss>, Option<u64>) {
         let Some(&(rate, detected)) = self.corruption.get(node as usize) else {
             return (Ok(()), None);
         };
         let frame = self.frames.get(slot);
         let position = draw_position(frame, node);
-        let ln_clean = frame.octets as f64 * 8.0 * libm::log1p(-rate);
+        let ln_clean = octets as f64 * 8.0 * libm::log1p(-rate);
         if rate <= 0.0 || survives(self.faults.fraction_at(position), ln_clean) {
             return (Ok(()), None);
         }
@@ -384,7 +389,7 @@ impl Air {
 }
 
 /// Where the stream of receptions is read for one frame at one receiver.
-fn draw_position(frame: &Frame, node: u32) -> u64 {
+pub(crate) fn draw_position(frame: &Frame, node: u32) -> u64 {
     u64::from(frame.source & 0xffff) << 48
         | u64::from(node & 0xffff) << 32
         | frame.number & 0xffff_ffff
@@ -392,7 +397,7 @@ fn draw_position(frame: &Frame, node: u32) -> u64 {
 
 /// Whether a uniform draw in (0, 1] stays within `exp(ln)`, with the exponential only where it matters:
 /// `1 + x <= exp(x)`.
-fn survives(draw: f64, ln: f64) -> bool {
+pub(crate) fn survives(draw: f64, ln: f64) -> bool {
     draw <= 1.0 + ln || ln > HOPELESS && draw <= libm::exp(ln)
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Desk {
     pub(crate) waiting_generation: u32,
     /// Slot of the frame on the air.
     pub(crate) flying: u32,
+    /// Octets of each frame's front that the node wants to see early.
+    pub(crate) peek: u32,
     /// Frames begun.
     pub(crate) number: u64,
     /// Deadlines met at one instant: a node that never stops is a defect, not a run.
@@ -43,6 +45,7 @@ impl Desk {
             waiting_local: Instant::ZERO,
             waiting_generation: 0,
             flying: NONE,
+            peek: 0,
             number: 0,
             streak: 0,
             streak_at: 0,
@@ -66,6 +69,12 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
                     self.update_carrier_now(node);
                 }
                 RadioRequest::Listen(on) => self.listen(node, on),
+                RadioRequest::Peek(octets) => self.peek(node, octets),
+                RadioRequest::Abort => {
+                    self.air
+                        .give_up(&mut self.recorder, node, self.now.0, Loss::Aborted);
+                    self.update_carrier_now(node);
+                }
             }
         }
         if R::NODES {
@@ -195,6 +204,8 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             return;
         }
         radio.set(ASLEEP, !on);
+        self.air.change_duty(node, self.now.0);
+        let radio = &self.air.radios[node as usize];
         if !on {
             self.air
                 .give_up(&mut self.recorder, node, self.now.0, Loss::Asleep);

@@ -27,7 +27,7 @@ pub struct Simulator<N: RadioNode + ?Sized, R: Recorder = ()> {
     /// What nodes write their frames to; swapped with a slot's buffer, never copied.
     pub(crate) scratch: Vec<u8>,
     /// A falsified frame is made here.
-    falsified: Vec<u8>,
+    pub(crate) falsified: Vec<u8>,
 }
 
 /// Makes a fresh node for a crashed one.
@@ -169,6 +169,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             }
         }
         self.now = self.now.max(at);
+        self.air.settle_duty(self.now.0);
     }
 
     /// Runs until `limit` or until `keep_going` says no; it is asked before every millisecond of air time in
@@ -185,6 +186,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
     fn handle(&mut self, key: Key, limit: Key) {
         match key.kind() {
             Kind::FrameEnd => self.frame_ends(key, limit),
+            Kind::Head => self.head(key),
             Kind::Timeout => self.timeout(key),
             Kind::Transmission => self.transmission(key),
             Kind::FrameStart => self.frame_starts(key, limit),
@@ -200,6 +202,13 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
                 Walk::Carrier { at, node } => {
                     self.now = AirTime(at);
                     self.tell_carrier(node);
+                }
+                Walk::Locked { at, node, carrier } => {
+                    self.await_head(slot, node, at);
+                    if carrier {
+                        self.now = AirTime(at);
+                        self.tell_carrier(node);
+                    }
                 }
                 Walk::Pause(next) => return self.pause(next, limit),
                 _ => return,
@@ -283,19 +292,12 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
                 ..
             } => {
                 let desk = self.desks[node as usize];
+                self.air.counters.calls += 1;
+                self.air.counters.falsified += u64::from(falsified.is_some());
                 let frame = self.air.frames.get(slot);
-                let mut psdu = frame.psdu();
-                if let Some(position) = falsified {
-                    self.falsified.clear();
-                    self.falsified.extend_from_slice(psdu);
-                    falsify(
-                        &mut self.falsified,
-                        self.air.bit_errors(position),
-                        self.air.corruption[node as usize].0,
-                    );
-                    self.air.counters.falsified += 1;
-                    psdu = &self.falsified;
-                }
+                let psdu = self
+                    .air
+                    .heard_bytes(slot, node, falsified, &mut self.falsified);
                 let reception = Reception {
                     psdu,
                     started: desk.clock.local(AirTime(started)),
@@ -306,7 +308,6 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
                         .powers_are_real()
                         .then(|| Power(power).to_dbm()),
                 };
-                self.air.counters.calls += 1;
                 let now = desk.clock.local(self.now);
                 self.nodes[node as usize].handle_radio(now, RadioEvent::Received(reception));
             }
@@ -371,32 +372,8 @@ pub struct Memory {
     pub slots: usize,
 }
 
-fn slot_of(key: Key) -> u32 {
+pub(crate) fn slot_of(key: Key) -> u32 {
     key.count() as u32 & ((1 << SLOT_BITS) - 1)
-}
-
-/// Flips each bit with probability `rate`, by geometric gaps, and at least one: the frame is known to be wrong.
-fn falsify(psdu: &mut [u8], mut random: Stream, rate: f64) {
-    let bits = psdu.len() as u64 * 8;
-    if bits == 0 {
-        return;
-    }
-    let flip = |psdu: &mut [u8], place: u64| psdu[(place / 8) as usize] ^= 1 << (place % 8);
-    let first = random.below(bits);
-    flip(psdu, first);
-    let ln_keep = libm::log1p(-rate.min(1.0 - 1e-12));
-    let mut place = 0u64;
-    loop {
-        let gap = (libm::log(random.fraction()) / ln_keep) as u64;
-        place = place.saturating_add(gap);
-        if place >= bits {
-            return;
-        }
-        if place != first {
-            flip(psdu, place);
-        }
-        place += 1;
-    }
 }
 
 #[cfg(test)]

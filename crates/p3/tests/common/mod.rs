@@ -357,7 +357,7 @@ impl Net {
                     self.radios[node].waiting = Some((at, psdu[..transmit.len].to_vec()));
                 }
                 RadioRequest::Cancel => self.radios[node].waiting = None,
-                RadioRequest::Sense(_) => {}
+                RadioRequest::Sense(_) | RadioRequest::Peek(_) | RadioRequest::Abort => {}
                 RadioRequest::Tune(channel) => {
                     let radio = &mut self.radios[node];
                     assert!(

@@ -23,6 +23,11 @@ pub enum Told {
     Failed {
         started: u64,
     },
+    Head {
+        octets: Vec<u8>,
+        len: usize,
+        started: u64,
+    },
     Sent,
     Woken,
 }
@@ -34,6 +39,8 @@ pub struct Probe {
     script: VecDeque<(u64, RadioRequest, Vec<u8>)>,
     due: VecDeque<(RadioRequest, Vec<u8>)>,
     pub told: Vec<(u64, Told)>,
+    /// Gives up every frame whose head it sees and whose first octet is not this one.
+    pub picky: Option<u8>,
 }
 
 impl Probe {
@@ -80,6 +87,14 @@ impl Probe {
             .count()
     }
 
+    /// The heads it saw.
+    pub fn heads(&self) -> usize {
+        self.told
+            .iter()
+            .filter(|(_, told)| matches!(told, Told::Head { .. }))
+            .count()
+    }
+
     /// The changes of its carrier: busy or idle, and since when.
     pub fn carrier(&self) -> Vec<(bool, u64)> {
         let changes = self.told.iter().filter_map(|(_, told)| match told {
@@ -105,6 +120,19 @@ impl RadioNode for Probe {
             RadioEvent::Failed(failure) => Told::Failed {
                 started: failure.started.nanos(),
             },
+            RadioEvent::Head(head) => {
+                if self
+                    .picky
+                    .is_some_and(|first| head.octets.first() != Some(&first))
+                {
+                    self.due.push_back((RadioRequest::Abort, Vec::new()));
+                }
+                Told::Head {
+                    octets: head.octets.to_vec(),
+                    len: head.len,
+                    started: head.started.nanos(),
+                }
+            }
             RadioEvent::Sent => Told::Sent,
         };
         self.told.push((now.nanos(), told));
