@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use crate::input::InputError;
-use crate::plan::{Changes, Payload, Plan, ProtocolPlan};
+use crate::pacifier::{Attempt, Pacifier, Prepared, ProtocolPlan, Variant, carry, check, prepare};
+use crate::plan::{Changes, Payload, Plan};
 use crate::provenance::Provenance;
 use crate::results::{Document, Run};
-use crate::run::{Attempt, Depth, Meter, Prepared, RunError, WORK, carry, prepare, seeds};
-use crate::scenario::{Source, Variant};
-use crate::session;
+use crate::run::{Depth, Meter, RunError, WORK, seeds};
+use crate::scenario::Source;
 
 /// The network of the demo: Pacifier's simulation set-up (IV-A) with a smaller object.
 pub const SCENARIO: &str = include_str!("demo.toml");
@@ -47,14 +47,15 @@ pub fn run(
     let seeds: Vec<u64> = (first..first.saturating_add(networks)).collect();
     let plan = plan(file, seeds.clone())?;
     let from = Provenance::here(command, &plan.canonical);
-    let plans = SYSTEMS.map(|variant| plan.carried_by(&ProtocolPlan::paper(variant)));
-    meter.plan(seeds.len(), plans.len());
+    let with = Pacifier::of(&plan)?;
+    let systems = SYSTEMS.map(|variant| with.carried_by(&ProtocolPlan::paper(variant)));
+    meter.plan(seeds.len(), systems.len());
     let prepared = seeds::parallel(
         &seeds,
         threads,
         || !meter.stopped(),
         |&seed| {
-            let prepared = prepare(&plan, plan.stage(seed)?, Depth::Slowest, meter);
+            let prepared = prepare(with, plan.stage(seed)?, Depth::Slowest, meter);
             meter.advance(WORK);
             prepared
         },
@@ -67,7 +68,7 @@ pub fn run(
         }
     }
     let jobs: Vec<(usize, usize)> = (0..ready.len())
-        .flat_map(|n| (0..plans.len()).map(move |s| (n, s)))
+        .flat_map(|n| (0..systems.len()).map(move |s| (n, s)))
         .collect();
     let runs = seeds::parallel(
         &jobs,
@@ -75,13 +76,14 @@ pub fn run(
         || !meter.stopped(),
         |&(network, system)| {
             let attempt = Attempt {
-                plan: &plans[system],
+                plan: &plan,
+                with: &systems[system],
                 prepared: &ready[network],
                 copies: false,
                 pcap: None,
             };
             let outcome = carry(attempt, meter)?;
-            session::check(&plans[system], &ready[network], &outcome.run)?;
+            check(&systems[system], &ready[network], &outcome.run)?;
             Ok(outcome.run)
         },
     );
@@ -93,7 +95,7 @@ pub fn run(
         }
     }
     let whole: Vec<usize> = (0..ready.len())
-        .filter(|&network| finished[network].len() == plans.len())
+        .filter(|&network| finished[network].len() == systems.len())
         .collect();
     let system = |place: usize| {
         let runs = whole

@@ -6,10 +6,12 @@
 //! |---|---|
 //! | the file, word for word, with the place of every value | [`scenario`] |
 //! | what a run needs, or why the scenario makes no sense | [`plan`] |
+//! | what carries the data: one of the systems | [`system`], and a folder for each: [`pacifier`] |
 //! | one seed: probing, the bound, the transfer, the digests | [`run`] |
 //! | all seeds on all cores, kept on disk as they finish | [`session`], [`store`] |
 //! | the document with its units in the names | [`results`] |
 //! | means with intervals, comparisons paired by seed | [`statistics`], [`compare`] |
+//! | the papers' figures, theirs beside ours | [`paper`], [`figure`], [`draw`] |
 //!
 //! ```
 //! use chappe_lab::plan::Plan;
@@ -46,6 +48,7 @@ pub mod import;
 pub mod input;
 pub mod nearest;
 pub mod pacifier;
+pub mod paper;
 pub mod plan;
 pub mod provenance;
 pub mod quantity;
@@ -55,4 +58,5 @@ pub mod scenario;
 pub mod session;
 pub mod statistics;
 pub mod store;
+pub mod system;
 pub mod table;

@@ -7,8 +7,9 @@ use std::sync::Mutex;
 use crate::plan::{Payload, Plan};
 use crate::provenance::Provenance;
 use crate::results::{Document, Run};
-use crate::run::{Attempt, Depth, Meter, Outcome, RunError, WORK, carry, prepare, seeds};
+use crate::run::{Meter, Outcome, RunError, WORK, seeds};
 use crate::store::{self, StoreError};
+use crate::system::Job;
 
 /// How to run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,37 +98,19 @@ fn one(
         meter.advance(2 * WORK);
         return Ok((run, Vec::new(), true));
     }
-    let prepared = prepare(plan, plan.stage(seed)?, Depth::Slowest, meter)?;
-    meter.advance(WORK);
-    let attempt = Attempt {
+    let job = Job {
         plan,
-        prepared: &prepared,
+        stage: plan.stage(seed)?,
         copies: options.out.is_some(),
         pcap,
     };
-    let outcome = carry(attempt, meter)?;
-    check(plan, &prepared, &outcome.run)?;
+    let outcome = plan.carrier.run(job, meter)?;
     if let Some(folder) = options.out {
         let unwritable = |error: StoreError| RunError::Write(format!("cannot write {error}"));
         keep_copies(folder, plan, &outcome).map_err(unwritable)?;
         store::write(folder, &plan.title, from, &outcome.run).map_err(unwritable)?;
     }
     Ok((outcome.run, outcome.notes, false))
-}
-
-/// No run exceeds its bound, and no complete copy is wrong: otherwise Chappe is.
-pub fn check(plan: &Plan, prepared: &crate::run::Prepared, run: &Run) -> Result<(), RunError> {
-    for (index, bound) in prepared.bounds.iter().enumerate() {
-        let flows: Vec<_> = run
-            .flows
-            .iter()
-            .filter(|flow| flow.transfer == index)
-            .collect();
-        if let Some(excess) = bound.exceeded(&flows, plan.protocol.config.payload) {
-            return Err(RunError::Defect(format!("seed {}: {excess}", run.seed)));
-        }
-    }
-    Ok(())
 }
 
 /// A run of this scenario, seed and program that is on disk already. Programs with uncommitted changes all have

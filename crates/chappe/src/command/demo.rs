@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use chappe_lab::demo::{self, Demo};
+use chappe_lab::pacifier::Variant;
 use chappe_lab::results::{DATA_TRANSMISSIONS, Document, Range, Run};
 use chappe_lab::run::Meter;
-use chappe_lab::scenario::Variant;
 use chappe_lab::statistics::Summary;
 use chappe_lab::table::{Table, count, digits, with_interval};
 

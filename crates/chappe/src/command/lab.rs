@@ -6,8 +6,7 @@ use std::path::Path;
 use chappe_lab::figure::Figure;
 use chappe_lab::input::InputError;
 use chappe_lab::nearest::nearest;
-use chappe_lab::pacifier::runs::Scale;
-use chappe_lab::pacifier::{self, FIGURES, Made};
+use chappe_lab::paper::{Made, Order, PAPERS, Paper};
 use chappe_lab::provenance::Provenance;
 use chappe_lab::run::Meter;
 use chappe_lab::store::write_whole;
@@ -21,18 +20,19 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
         terminal::print(&list())?;
         return Ok(0);
     }
-    let names = wanted(&options.names)?;
-    let scale = if options.quick {
-        Scale::quick(options.seed)
-    } else {
-        Scale::full(options.seed)
-    };
+    let (paper, names) = wanted(&options.names)?;
     let meter = Meter::stopped_by(terminal::interrupt());
-    let threads = options.shared.threads();
-    let made = terminal::watched("pacifier", options.shared.quiet, &meter, || {
-        pacifier::make(&names, &scale, threads, &meter)
+    let order = Order {
+        names: &names,
+        quick: options.quick,
+        seed: options.seed,
+        threads: options.shared.threads(),
+        meter: &meter,
+    };
+    let made = terminal::watched(paper.name, options.shared.quiet, &meter, || {
+        (paper.make)(&order)
     })?;
-    let document = json(&made, &scale) + "\n";
+    let document = json(paper, &made, options) + "\n";
     if options.shared.json {
         terminal::print(&document)?;
     } else {
@@ -45,11 +45,11 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
             .iter()
             .map(|figure| figure.text(width, colour))
             .collect();
-        terminal::print(&(texts.join("\n") + &closing(&made, options)))?;
+        terminal::print(&(texts.join("\n") + &closing(paper, &made, options)))?;
     }
     if let Some(folder) = &options.out {
         draw(folder, &made.figures)?;
-        write_whole(&folder.join("pacifier.json"), |file| {
+        write_whole(&folder.join(format!("{}.json", paper.name)), |file| {
             file.write_all(document.as_bytes())
         })?;
         terminal::remark(
@@ -76,61 +76,106 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
     })
 }
 
-/// The names of figures meant; none means all.
-fn wanted(names: &[String]) -> Result<Vec<&'static str>, Failure> {
-    let mut wanted = Vec::new();
-    for name in names {
-        if name == "pacifier" {
-            continue;
+/// The paper that is meant, and its figures; none of them means all.
+fn wanted(names: &[String]) -> Result<(&'static Paper, Vec<&'static str>), Failure> {
+    let wrong = |message: String, help: String| InputError::new("", message).help(help).into();
+    let papers = || PAPERS.iter().map(|paper| paper.name);
+    let mut papers_named = PAPERS
+        .into_iter()
+        .filter(|paper| names.iter().any(|name| name == paper.name));
+    let named = match (papers_named.next(), papers_named.next()) {
+        (Some(first), Some(second)) => {
+            let message = format!("{} and {} are two papers", first.name, second.name);
+            return Err(wrong(message, "one at a time".into()));
         }
-        match FIGURES.iter().find(|recipe| recipe.name == name) {
-            Some(recipe) => wanted.push(recipe.name),
-            None => {
-                let known = FIGURES.iter().map(|recipe| recipe.name).chain(["pacifier"]);
-                let help = match nearest(name, known) {
+        (named, _) => named,
+    };
+    let mut meant: Option<&Paper> = named;
+    let mut wanted = Vec::new();
+    for name in names
+        .iter()
+        .filter(|name| !papers().any(|paper| paper == *name))
+    {
+        let having: Vec<&Paper> = PAPERS
+            .into_iter()
+            .filter(|paper| paper.figure(name).is_some())
+            .collect();
+        let paper = match (meant, having.as_slice()) {
+            (Some(meant), _) => meant,
+            (None, [only]) => only,
+            (None, []) => {
+                let known = PAPERS
+                    .iter()
+                    .flat_map(|paper| paper.figures)
+                    .map(|item| item.name);
+                let help = match nearest(name, known.chain(papers())) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "`chappe lab` lists what there is".to_string(),
                 };
-                return Err(InputError::new("", format!("the lab has no `{name}`"))
-                    .help(help)
-                    .into());
+                return Err(wrong(format!("the lab has no `{name}`"), help));
+            }
+            (None, several) => {
+                let whose: Vec<&str> = several.iter().map(|paper| paper.name).collect();
+                let message = format!("several papers have a `{name}`: {}", whose.join(", "));
+                return Err(wrong(
+                    message,
+                    format!("for example chappe lab {} {name}", whose[0]),
+                ));
+            }
+        };
+        meant = Some(paper);
+        match paper.figure(name) {
+            Some(name) => wanted.push(name),
+            None => {
+                let known = paper.figures.iter().map(|item| item.name);
+                let help = match nearest(name, known.chain([paper.name])) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`chappe lab` lists what there is".to_string(),
+                };
+                return Err(wrong(
+                    format!("the lab has no `{name}` of {}", paper.name),
+                    help,
+                ));
             }
         }
     }
-    Ok(wanted)
+    // Some name was given, and every name led to a paper.
+    Ok((meant.unwrap_or(PAPERS[0]), wanted))
 }
 
 fn list() -> String {
-    let mut text =
-        "pacifier     reliable multicast over lossy meshes (Koutsonikolas, Hu, Wang)\n".to_string();
-    for recipe in &FIGURES {
-        text += &format!("  {}    {}\n", recipe.name, recipe.about);
+    let mut text = String::new();
+    for paper in PAPERS {
+        text += &format!("{:<12} {}\n", paper.name, paper.about);
+        for item in paper.figures {
+            text += &format!("  {:<11}{}\n", item.name, item.about);
+        }
     }
-    text + "\nnext:  chappe lab pacifier --quick\n"
+    text + &format!("\nnext:  chappe lab {} --quick\n", PAPERS[0].name)
 }
 
-fn json(made: &Made, scale: &Scale) -> String {
+fn json(paper: &Paper, made: &Made, options: &Lab) -> String {
     let from = Provenance::here(&terminal::command_line(), "");
     let figures: Vec<serde_json::Value> = made.figures.iter().map(Figure::json).collect();
-    let whole = serde_json::json!({
+    let mut whole = serde_json::json!({
         "chappe": from.version,
         "commit": from.commit,
         "dirty": from.dirty,
         "command": from.command,
         "machine": from.machine,
-        "paper": "pacifier",
-        "scenarios": scale.scenarios,
-        "outdoor_bytes": scale.outdoor_bytes,
-        "indoor_bytes": scale.indoor_bytes,
-        "seed": scale.seed,
+        "paper": paper.name,
+        "seed": options.seed,
         "runs": made.runs,
         "unfinished": made.unfinished,
         "figures": figures,
     });
+    for &(name, number) in &made.scale {
+        whole[name] = number.into();
+    }
     serde_json::to_string_pretty(&whole).unwrap_or_default()
 }
 
-fn closing(made: &Made, options: &Lab) -> String {
+fn closing(paper: &Paper, made: &Made, options: &Lab) -> String {
     let claims: Vec<bool> = made
         .figures
         .iter()
@@ -145,7 +190,10 @@ fn closing(made: &Made, options: &Lab) -> String {
         terminal::command_line()
     );
     if options.quick {
-        text += "this was --quick: smaller objects than the paper's; without it the set-up is the paper's\n";
+        text += &format!(
+            "this was --quick: {}; without it the set-up is the paper's\n",
+            paper.quick
+        );
     }
     text
 }

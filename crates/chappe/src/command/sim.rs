@@ -107,9 +107,8 @@ fn text(plan: &Plan, session: &Session) -> String {
     let mut text = format!("{}\n", document.scenario);
     let nodes = plan.ground.nodes();
     text += &format!(
-        "{} ({}), {nodes} nodes, {}\n\n",
-        plan.protocol.variant.label(),
-        plan.mode.rate,
+        "{}, {nodes} nodes, {}\n\n",
+        plan.carrier.label(),
         match document.runs.as_slice() {
             [run] => format!("seed {}", run.seed),
             runs => format!("{} seeds", runs.len()),

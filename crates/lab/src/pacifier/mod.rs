@@ -1,9 +1,11 @@
-//! Pacifier's evaluation: Figures 2 to 7 by simulation (IV), 8 and 9 on an indoor network like its testbed's (V).
+//! Pacifier in scenarios ([`Pacifier`], [`prepare`], [`carry`]), and its evaluation: Figures 2 to 7 by simulation (IV), 8 and 9 on an indoor network like its testbed's (V).
 //!
 //! A figure says which runs it needs ([`runs`]); what several figures need is run once. Nothing is tuned so that a
 //! number of the paper comes out: the set-up is the paper's ([`outdoor`], [`indoor`]), and what the paper leaves
 //! open is listed there.
 
+mod bound;
+mod carry;
 pub mod claims;
 mod figure2;
 mod figure3;
@@ -16,12 +18,53 @@ mod figure9;
 pub mod indoor;
 pub mod links;
 pub mod outdoor;
+mod plan;
+mod prepare;
 pub mod runs;
 mod sensitivity;
 
+pub use bound::StageBound;
+pub use carry::{Attempt, carry};
+pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant, check};
+pub use prepare::{Prepared, prepare};
+
 use crate::figure::Figure;
-use crate::run::{Meter, RunError};
+use crate::paper::{Item, Made, Order, Paper};
+use crate::run::RunError;
 use runs::{Cell, Cells, Scale};
+
+/// Its line in the table of papers.
+pub static PAPER: Paper = Paper {
+    name: "pacifier",
+    about: "reliable multicast over lossy meshes (Koutsonikolas, Hu, Wang)",
+    figures: &ITEMS,
+    quick: "smaller objects than the paper's",
+    make: |order| {
+        let scale = if order.quick {
+            Scale::quick(order.seed)
+        } else {
+            Scale::full(order.seed)
+        };
+        make(order, &scale)
+    },
+};
+
+/// The names of [`FIGURES`].
+const ITEMS: [Item; FIGURES.len()] = {
+    let mut items = [Item {
+        name: "",
+        about: "",
+    }; FIGURES.len()];
+    let mut at = 0;
+    while at < FIGURES.len() {
+        items[at] = Item {
+            name: FIGURES[at].name,
+            about: FIGURES[at].about,
+        };
+        at += 1;
+    }
+    items
+};
 
 /// A figure of the paper: its name, the runs it needs, and how it is made of them.
 pub struct Recipe {
@@ -91,37 +134,26 @@ pub const FIGURES: [Recipe; 9] = [
     },
 ];
 
-/// What the lab made.
-#[derive(Clone, Debug)]
-pub struct Made {
-    /// The figures whose runs are all there.
-    pub figures: Vec<Figure>,
-    /// Names of those that lack some, because somebody asked to stop.
-    pub unfinished: Vec<&'static str>,
-    /// How many runs were made.
-    pub runs: usize,
-}
-
-/// Makes the named figures; all of them if no name is given.
-pub fn make(
-    names: &[&str],
-    scale: &Scale,
-    threads: usize,
-    meter: &Meter,
-) -> Result<Made, RunError> {
+/// Makes the wanted figures.
+pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
     let wanted: Vec<&Recipe> = FIGURES
         .iter()
-        .filter(|recipe| names.is_empty() || names.contains(&recipe.name))
+        .filter(|recipe| order.wants(recipe.name))
         .collect();
     let needed = wanted
         .iter()
         .flat_map(|recipe| (recipe.needs)(scale))
         .collect();
-    let cells = Cells::run(needed, scale, threads, meter)?;
+    let cells = Cells::run(needed, scale, order.threads, order.meter)?;
     let mut made = Made {
         figures: Vec::new(),
         unfinished: Vec::new(),
         runs: cells.len(),
+        scale: vec![
+            ("scenarios", u64::from(scale.scenarios)),
+            ("outdoor_bytes", scale.outdoor_bytes as u64),
+            ("indoor_bytes", scale.indoor_bytes as u64),
+        ],
     };
     for recipe in wanted {
         if (recipe.needs)(scale).iter().all(|cell| cells.has(cell)) {

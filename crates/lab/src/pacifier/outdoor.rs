@@ -205,7 +205,8 @@ mod tests {
             .unwrap();
             let places = [0.0, RANGE, SENSING].map(|x| chappe_sim::Position::new(x, 0.0));
             let medium = chappe_sim::Medium::geometric(&places, &plan.profile, Seed(1)).unwrap();
-            let heard = medium.prr(0, 1, plan.mode, plan.protocol.frame_octets());
+            let (mode, octets) = plan.carrier.frame();
+            let heard = medium.prr(0, 1, mode, octets);
             assert!((heard - AT_RANGE).abs() < 0.002, "{heard}");
             assert!((medium.sense_probability(0, 2) - AT_RANGE).abs() < 0.002);
         }

@@ -9,12 +9,13 @@ use chappe_pacifier::baseline::more;
 use super::indoor;
 use super::links::LinkStatistics;
 use super::outdoor::{self, Setting};
+use super::{
+    Attempt, Pacifier, Prepared, ProtocolPlan, StageBound, Variant, carry, check, prepare,
+};
 use crate::figure::Series;
-use crate::plan::{Plan, ProtocolPlan};
+use crate::plan::Plan;
 use crate::results::{DATA_TRANSMISSIONS, Run};
-use crate::run::{Attempt, Depth, Meter, Prepared, RunError, StageBound, carry, prepare, seeds};
-use crate::scenario::Variant;
-use crate::session;
+use crate::run::{Depth, Meter, RunError, seeds};
 
 /// Where a run takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -390,7 +391,8 @@ fn network(
     // The bound of the mean takes a program for each receiver, and the sensitivity table does not show it.
     let figures = site == Site::OUTDOOR || matches!(site, Site::Indoor { .. });
     let depth = if figures { Depth::Each } else { Depth::Slowest };
-    let mut prepared = prepare(&plan, stage, depth, meter)?;
+    let with = Pacifier::of(&plan)?;
+    let mut prepared = prepare(with, stage, depth, meter)?;
     if let Site::Indoor { day } = site {
         // The same source and receivers every day, and another day's air.
         prepared.stage.seed = Seed(seed).child(u64::from(day)).0;
@@ -399,7 +401,7 @@ fn network(
     let ground = Ground {
         bound: prepared.bounds[0].clone(),
         links: LinkStatistics::of(&prepared.links),
-        payload: plan.protocol.config.payload,
+        payload: with.protocol.config.payload,
     };
     let runs = cells
         .iter()
@@ -410,19 +412,20 @@ fn network(
 /// One run.
 //= pacifier IV-B.1: the threshold is lowered by 0.01 and the simulation repeated until no receiver is left out
 fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Result<Run, RunError> {
-    let mut plan = plan.carried_by(&cell.system.protocol());
+    let mut with = Pacifier::of(plan)?.carried_by(&cell.system.protocol());
     if let Site::Outdoor { pace, .. } = cell.site {
-        plan.protocol.config.pace_factor = pace;
+        with.protocol.config.pace_factor = pace;
     }
     loop {
         let attempt = Attempt {
-            plan: &plan,
+            plan,
+            with: &with,
             prepared,
             copies: false,
             pcap: None,
         };
         let run = carry(attempt, meter)?.run;
-        session::check(&plan, prepared, &run)?;
+        check(&with, prepared, &run)?;
         if let Some(wrong) = run
             .flows
             .iter()
@@ -437,8 +440,8 @@ fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Resul
         if cell.system != System::More || run.all_complete() || percent == 0 {
             return Ok(run);
         }
-        plan.protocol.tuned = false;
+        with.protocol.tuned = false;
         let prune = more::prune_share(percent - 1);
-        plan.protocol.config.variant = chappe_pacifier::Variant::More { prune };
+        with.protocol.config.variant = chappe_pacifier::Variant::More { prune };
     }
 }

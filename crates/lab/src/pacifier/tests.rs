@@ -2,6 +2,7 @@
 
 use super::runs::Scale;
 use super::*;
+use crate::run::Meter;
 
 fn tiny() -> Scale {
     Scale {
@@ -14,8 +15,19 @@ fn tiny() -> Scale {
     }
 }
 
-fn made(names: &[&str], threads: usize) -> Vec<Figure> {
-    let made = make(names, &tiny(), threads, &Meter::default()).unwrap();
+fn order<'a>(names: &'a [&'static str], threads: usize, meter: &'a Meter) -> Order<'a> {
+    let (quick, seed) = (false, 1);
+    Order {
+        names,
+        quick,
+        seed,
+        threads,
+        meter,
+    }
+}
+
+fn made(names: &[&'static str], threads: usize) -> Vec<Figure> {
+    let made = make(&order(names, threads, &Meter::default()), &tiny()).unwrap();
     assert!(made.unfinished.is_empty());
     made.figures
 }
@@ -64,7 +76,7 @@ fn threads_change_nothing() {
 fn what_was_stopped_is_left_out() {
     let meter = Meter::default();
     meter.stop();
-    let made = make(&["figure7"], &tiny(), 1, &meter).unwrap();
+    let made = make(&order(&["figure7"], 1, &meter), &tiny()).unwrap();
     assert_eq!(
         (made.figures.len(), made.unfinished, made.runs),
         (0, vec!["figure7"], 0)

@@ -10,11 +10,10 @@ use crate::scenario::Mac;
 /// Metres per second.
 const LIGHT: f64 = 299_792_458.0;
 
+/// What `[mac]` says, on top of the standard's values.
 pub fn config(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config, InputError> {
     let mut config = dot11::Config::dot11b(mode.rate);
     config.data = mode;
-    // Pacifier hears its own acknowledgements confirmed in frames to others.
-    config.overhear = true;
     let time = |target: &mut Duration, given: Option<crate::quantity::Time>| {
         if let Some(given) = given {
             *target = Duration::from_secs_f64(given.value());

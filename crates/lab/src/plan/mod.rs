@@ -6,24 +6,23 @@
 
 mod fault;
 mod ground;
-mod mac;
-mod protocol;
-mod radio;
+pub mod mac;
+pub mod radio;
 mod stage;
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
-use chappe_core::{Duration, Mode};
-use chappe_mac::dot11;
+use chappe_core::Duration;
 use chappe_sim::Profile;
 
 use crate::input::InputError;
 use crate::scenario::{Located, Scenario, Source};
+use crate::system::{Carrier, Draft, System};
 
 pub use fault::FaultPlan;
 pub use ground::{Ground, Placing};
-pub use protocol::ProtocolPlan;
 pub use stage::{Payload, REACHABLE_PRR, Stage, TransferStage};
 
 /// What is the same for every seed of a scenario.
@@ -37,12 +36,8 @@ pub struct Plan {
     pub ground: Ground,
     /// The physics.
     pub profile: Profile,
-    /// How data frames are sent.
-    pub mode: Mode,
-    /// Channel access.
-    pub mac: dot11::Config,
     /// What carries the data.
-    pub protocol: ProtocolPlan,
+    pub carrier: Arc<dyn Carrier>,
     /// What must be carried.
     pub transfers: Vec<TransferPlan>,
     /// What goes wrong, from the start of the transfer on.
@@ -91,16 +86,6 @@ impl Plan {
         Plan::new(source.parse()?, source, &Changes::default())
     }
 
-    /// The same network and transfers, carried by another form of the protocol: what belongs to the variant is
-    /// taken from `protocol`, rate, payload and batch stay.
-    pub fn carried_by(&self, protocol: &ProtocolPlan) -> Plan {
-        let mut plan = self.clone();
-        plan.protocol.variant = protocol.variant;
-        plan.protocol.tuned = protocol.tuned;
-        plan.protocol.config.variant = protocol.config.variant;
-        plan
-    }
-
     /// Checks a scenario that is not in a file.
     pub fn of(scenario: Scenario) -> Result<Plan, InputError> {
         Plan::new(
@@ -122,12 +107,19 @@ impl Plan {
             .title
             .clone()
             .unwrap_or_else(|| source.name().to_string());
-        let profile = radio::profile(&scenario.radio, &check)?;
-        let mode = radio::mode(&scenario.radio, &check)?;
-        let mac = mac::config(&scenario.mac, mode, &check)?;
-        let protocol = protocol::plan(&scenario.protocol, mode, &mac, &check)?;
+        let system = System::of(&scenario.protocol);
+        let variant = system.variant_of(&scenario.protocol, &check)?;
+        system.refuse_unread(&scenario, &check)?;
+        let profile = radio::profile(&scenario.radio, system, &check)?;
         let ground = ground::plan(&scenario.network, &check)?;
-        check.node_count(&scenario, ground.nodes())?;
+        check.node_count(&scenario, system, ground.nodes())?;
+        let carrier = (system.plan)(&Draft {
+            scenario: &scenario,
+            variant,
+            profile: &profile,
+            ground: &ground,
+            check: &check,
+        })?;
         let transfers = stage::transfers(&scenario, ground.nodes(), &check)?;
         let faults = fault::plan(&scenario.fault, &ground, &check)?;
         let seeds = seeds(&scenario, &check)?;
@@ -143,9 +135,7 @@ impl Plan {
             canonical,
             ground,
             profile,
-            mode,
-            mac,
-            protocol,
+            carrier,
             transfers,
             faults,
             seeds,
@@ -218,20 +208,23 @@ fn seeds(scenario: &Scenario, check: &Check<'_>) -> Result<Vec<u64>, InputError>
 }
 
 /// Makes errors that point into the scenario.
-pub(crate) struct Check<'a> {
+pub struct Check<'a> {
     source: &'a Source,
 }
 
 impl Check<'_> {
-    fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
+    /// An error about these octets of the scenario.
+    pub fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
         self.source.error(span, label, message)
     }
 
-    fn at<T>(&self, value: &Located<T>, label: &str, message: impl Into<String>) -> InputError {
+    /// An error about a value.
+    pub fn at<T>(&self, value: &Located<T>, label: &str, message: impl Into<String>) -> InputError {
         self.error(value.span(), label, message)
     }
 
-    fn time(&self, time: &Located<crate::quantity::Time>) -> Result<Duration, InputError> {
+    /// A span of time, from zero on.
+    pub fn time(&self, time: &Located<crate::quantity::Time>) -> Result<Duration, InputError> {
         let seconds = time.value();
         if !(0.0..=1e9).contains(&seconds) {
             return Err(self.at(time, "here", format!("{} is not a span of time", **time)));
@@ -247,11 +240,15 @@ impl Check<'_> {
         Err(self.at(node, "no such node", message).help(numbered(nodes)))
     }
 
-    fn node_count(&self, scenario: &Scenario, nodes: usize) -> Result<(), InputError> {
-        let most = chappe_pacifier::NODES_MAX;
+    fn node_count(
+        &self,
+        scenario: &Scenario,
+        system: &System,
+        nodes: usize,
+    ) -> Result<(), InputError> {
+        let (most, why) = system.nodes_max;
         if nodes > most {
-            let message =
-                format!("Pacifier names nodes by one octet: {nodes} nodes, at most {most}");
+            let message = format!("{why}: {nodes} nodes, at most {most}");
             return Err(self.at(&scenario.network, "this network", message));
         }
         if nodes < 2 {

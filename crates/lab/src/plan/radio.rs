@@ -6,6 +6,7 @@ use chappe_sim::{Capture, Fading, PathLoss, Profile, Rule, Window};
 use super::Check;
 use crate::input::InputError;
 use crate::scenario::{CaptureName, FadingName, PathLossName, PreambleName, Radio, ReceptionName};
+use crate::system::System;
 
 /// Rate and preamble of data frames; 2 Mbit/s and long if not given.
 pub fn mode(radio: &Radio, check: &Check<'_>) -> Result<Mode, InputError> {
@@ -43,8 +44,30 @@ pub fn rate_of(bits_per_second: f64) -> Option<Rate> {
 }
 
 /// The physics.
-pub fn profile(radio: &Radio, check: &Check<'_>) -> Result<Profile, InputError> {
-    let mut profile = Profile::named(radio.profile.name()).unwrap_or_else(Profile::chappe_physical);
+pub fn profile(radio: &Radio, system: &System, check: &Check<'_>) -> Result<Profile, InputError> {
+    let radios = system.radios;
+    let name = radio
+        .profile
+        .as_ref()
+        .map_or(system.profile, |given| given.name());
+    let mut profile = Profile::named(name).unwrap_or_else(Profile::chappe_physical);
+    if let Some(given) = radio
+        .profile
+        .as_ref()
+        .filter(|_| !radios.match_profile(&profile))
+    {
+        let message = format!(
+            "{} sends {} frames, and {name} is no such radio",
+            system.title,
+            radios.name()
+        );
+        let help = format!(
+            "profiles for {}: {}",
+            radios.name(),
+            radios.profiles().join(", ")
+        );
+        return Err(check.at(given, "another radio", message).help(help));
+    }
     powers(radio, &mut profile);
     path_loss(radio, &mut profile);
     fading(radio, &mut profile);
@@ -60,11 +83,11 @@ pub fn profile(radio: &Radio, check: &Check<'_>) -> Result<Profile, InputError> 
         }
     }
     if let Some(channel) = &radio.channel {
-        if !(1..=14).contains(&**channel) {
-            let message = format!("802.11b has no channel {}", **channel);
-            return Err(check
-                .at(channel, "no such channel", message)
-                .help("1 to 14"));
+        let channels = radios.channels();
+        if !channels.contains(&**channel) {
+            let message = format!("{} has no channel {}", radios.name(), **channel);
+            let help = format!("{} to {}", channels.start(), channels.end());
+            return Err(check.at(channel, "no such channel", message).help(help));
         }
         profile.channel = Channel(**channel);
     }

@@ -140,7 +140,7 @@ impl Plan {
     }
 
     fn medium(&self, seed: u64, check: &Check<'_>) -> Result<Medium, InputError> {
-        let ask = (self.mode, self.protocol.frame_octets());
+        let ask = self.carrier.frame();
         let places = self.ground.connected_positions(seed, &self.profile, ask);
         let made = match (&self.ground, places) {
             (Ground::Measured(matrix), _) => Medium::matrix(matrix),
@@ -236,7 +236,7 @@ fn draw_group(
 /// The true delivery ratios of the shortest data frame.
 fn delivery(medium: &Medium, plan: &Plan) -> Vec<f64> {
     let nodes = medium.nodes();
-    let (mode, octets) = (plan.mode, plan.protocol.frame_octets());
+    let (mode, octets) = plan.carrier.frame();
     let mut delivery = vec![0.0; nodes * nodes];
     for from in 0..nodes {
         let hearers: Vec<usize> = medium.hearers(from).collect();

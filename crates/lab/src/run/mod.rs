@@ -1,18 +1,15 @@
 //! Runs: from a plan and a seed to what every receiver got.
 //!
-//! A run has two phases on one network. First the nodes learn their links, as the paper's do, by probing for ten
-//! minutes ([`prepare`]); then the transfer starts on a fresh clock with the fading of the run's own seed
-//! ([`carry`]). What the first phase finds depends on the seed and the network only, so that protocols compared on
-//! one seed share it, and share the bound.
+//! A run has two phases on one network. First the nodes learn their links, as their paper's do; then the transfer
+//! starts on a fresh clock with the fading of the run's own seed. What the first phase finds depends on the seed and
+//! the network only, so that variants compared on one seed share it, and share the bound. How a system does both is
+//! its [`Carrier`](crate::system::Carrier)'s matter; here is what all of them share.
 //!
 //! **Architecture invariant:** one run is single-threaded and decided by (plan, seed) alone; threads only take
 //! turns at seeds ([`seeds`]).
 
-mod bound;
-mod carry;
-mod prepare;
 pub mod seeds;
-mod watch;
+pub(crate) mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,9 +17,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::input::InputError;
 use crate::results::Run;
 
-pub use bound::{Depth, StageBound};
-pub use carry::{Attempt, carry};
-pub use prepare::{Prepared, prepare};
+/// Which bounds to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// That of all receivers at once only.
+    Slowest,
+    /// That of each receiver alone too, which takes as many times longer as there are receivers.
+    Each,
+}
 
 /// A run that could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -23,7 +23,7 @@ pub use fault::{Fault, FaultKind};
 pub use located::Located;
 pub use mac::Mac;
 pub use network::{Generator, Links, Network};
-pub use protocol::{LinkKnowledge, Protocol, ProtocolName, Prune, PruneRule, Variant};
+pub use protocol::{LinkKnowledge, Protocol, Prune, PruneRule, SystemName, VariantName};
 pub use radio::{
     CaptureName, FadingName, PathLossName, PreambleName, ProfileName, Radio, ReceptionName,
 };
@@ -44,9 +44,9 @@ pub struct Scenario {
     /// The radios and the air between them.
     #[serde(default)]
     pub radio: Radio,
-    /// Channel access.
-    #[serde(default)]
-    pub mac: Mac,
+    /// Channel access, for systems on 802.11.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Located<Mac>>,
     /// What carries the data.
     #[serde(default)]
     pub protocol: Located<Protocol>,

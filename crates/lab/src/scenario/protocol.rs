@@ -1,21 +1,27 @@
 //! `[protocol]`: what carries the data.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::ops::{Deref, Range};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Located;
 use crate::quantity::{Size, Time};
+use crate::system::{SYSTEMS, span_of};
 
-/// What carries the data, and its parameters. What is left out is as in the paper.
+/// What carries the data, and its parameters. What is left out is as in the system's paper. A key that only other
+/// systems read is refused; which keys a system reads stands in [`SYSTEMS`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Protocol {
-    /// Which system.
-    #[serde(default)]
-    pub name: ProtocolName,
-    /// Which form of it: the paper's, or one of the paper's baselines.
-    #[serde(default)]
-    pub variant: Located<Variant>,
+    /// Which system; `pacifier` if left out. Files of version 0.1 call it `name`.
+    #[serde(alias = "name", skip_serializing_if = "Option::is_none")]
+    pub system: Option<Located<SystemName>>,
+    /// Which form of it: the paper's if left out, one of the paper's baselines, or an improved one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Located<VariantName>>,
     /// Pacifier's share between the best child (0) and every child (1) in the transmission credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub knob: Option<Located<f64>>,
@@ -29,63 +35,122 @@ pub struct Protocol {
     /// Data in one packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Located<Size>>,
-    /// How the nodes learn the delivery ratios of their links.
-    #[serde(default)]
-    pub links: LinkKnowledge,
+    /// How the nodes learn the delivery ratios of their links; `probed` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Located<LinkKnowledge>>,
     /// How long probes are sent before the transfer, one a second from each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probing: Option<Located<Time>>,
     /// An acknowledgement is sent again after this many frames overheard from its next hop that do not confirm it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ack_overheard_next_hop: Option<u32>,
+    pub ack_overheard_next_hop: Option<Located<u32>>,
     /// An acknowledgement is sent again after this many frames overheard from other nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ack_overheard_other: Option<u32>,
+    pub ack_overheard_other: Option<Located<u32>>,
 }
 
-/// Which system carries the data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProtocolName {
-    /// Reliable multicast by tree opportunistic routing and network coding.
-    #[default]
-    Pacifier,
+impl Protocol {
+    /// All keys beside `system` and `variant`.
+    pub const KEYS: [&'static str; 8] = [
+        "knob",
+        "prune",
+        "batch",
+        "payload",
+        "links",
+        "probing",
+        "ack_overheard_next_hop",
+        "ack_overheard_other",
+    ];
+
+    /// Those that the scenario gives, and where.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, Range<usize>)> {
+        // Every key is named here: a new one that is not does not compile.
+        let Protocol {
+            system: _,
+            variant: _,
+            knob,
+            prune,
+            batch,
+            payload,
+            links,
+            probing,
+            ack_overheard_next_hop,
+            ack_overheard_other,
+        } = self;
+        let spans = [
+            span_of(knob),
+            span_of(prune),
+            span_of(batch),
+            span_of(payload),
+            span_of(links),
+            span_of(probing),
+            span_of(ack_overheard_next_hop),
+            span_of(ack_overheard_other),
+        ];
+        let all = Protocol::KEYS.into_iter().zip(spans);
+        all.filter_map(|(key, span)| Some((key, span?)))
+    }
 }
 
-/// Which form of Pacifier.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Variant {
-    /// The whole protocol of the paper: TREE+RL+RRB.
-    #[default]
-    Paper,
-    /// MORE, the baseline: belts of forwarders, one batch until everybody has it.
-    More,
-    /// Tree-based opportunistic routing only.
-    Tree,
-    /// The tree and the source's rate limit.
-    TreeRl,
+/// The name of a system: one of [`SYSTEMS`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SystemName(&'static str);
+
+impl SystemName {
+    /// The name as it is written.
+    pub fn as_str(&self) -> &'static str {
+        self.0
+    }
 }
 
-impl Variant {
-    /// Its name in files and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Variant::Paper => "paper",
-            Variant::More => "more",
-            Variant::Tree => "tree",
-            Variant::TreeRl => "tree-rl",
-        }
+impl<'de> Deserialize<'de> for SystemName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SystemName, D::Error> {
+        let given = String::deserialize(deserializer)?;
+        let known = SYSTEMS.iter().find(|system| system.name == given);
+        known.map(|system| SystemName(system.name)).ok_or_else(|| {
+            let names: Vec<String> = SYSTEMS.iter().map(|s| format!("`{}`", s.name)).collect();
+            let names = names.join(", ");
+            D::Error::custom(format!(
+                "unknown variant `{given}`, expected one of {names}"
+            ))
+        })
+    }
+}
+
+impl JsonSchema for SystemName {
+    fn schema_name() -> Cow<'static, str> {
+        "SystemName".into()
     }
 
-    /// Its name in tables and figures.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Variant::Paper => "Pacifier",
-            Variant::More => "MORE",
-            Variant::Tree => "TREE",
-            Variant::TreeRl => "TREE+RL",
-        }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names = SYSTEMS.map(|system| system.name);
+        json_schema!({ "description": "Which system carries the data.", "type": "string", "enum": names })
+    }
+}
+
+/// The name of a system's variant. Whether the system has it is checked when the plan is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VariantName(String);
+
+impl Deref for VariantName {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl JsonSchema for VariantName {
+    fn schema_name() -> Cow<'static, str> {
+        "VariantName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let all = SYSTEMS.into_iter().flat_map(|system| system.variants);
+        let mut names: Vec<&str> = all.map(|variant| variant.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        json_schema!({ "description": "A form of the system.", "type": "string", "enum": names })
     }
 }
 

@@ -12,9 +12,10 @@ use crate::quantity::{Frequency, Length, Power, Rate, Ratio, Time};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Radio {
-    /// The physics to start from.
-    pub profile: ProfileName,
-    /// Rate of data frames: 1, 2, 5.5 or 11 Mbit/s.
+    /// The physics to start from; `chappe-physical` or, for systems on 802.15.4, `cc2420-indoor` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Located<ProfileName>>,
+    /// Rate of data frames: 1, 2, 5.5 or 11 Mbit/s; 802.15.4 has one rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Located<Rate>>,
     /// Preamble of data frames.
@@ -95,7 +96,7 @@ pub struct Radio {
     /// How long a radio is deaf after it has transmitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turnaround: Option<Time>,
-    /// The channel, 1 to 14.
+    /// The channel: 1 to 14, or 11 to 26 of 802.15.4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<Located<u8>>,
     /// How much weaker a signal one, two, three... channels away counts.
@@ -104,10 +105,9 @@ pub struct Radio {
 }
 
 /// A named set of physics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ProfileName {
     /// Error curves, true Rayleigh fading, accumulated interference.
-    #[default]
     #[serde(rename = "chappe-physical")]
     ChappePhysical,
     /// ns-3's Yans channel and PHY with their defaults.
@@ -119,6 +119,18 @@ pub enum ProfileName {
     /// ns-2's thresholds.
     #[serde(rename = "ns2-threshold")]
     Ns2Threshold,
+    /// 802.15.4: TI CC2420 indoors, channels that differ.
+    #[serde(rename = "cc2420-indoor")]
+    Cc2420Indoor,
+    /// 802.15.4: Microchip AT86RF233 indoors.
+    #[serde(rename = "at86rf233-indoor")]
+    At86rf233Indoor,
+    /// 802.15.4: Nordic nRF52840 indoors.
+    #[serde(rename = "nrf52840-indoor")]
+    Nrf52840Indoor,
+    /// 802.15.4: ns-3's lr-wpan; identical frames do not add up.
+    #[serde(rename = "ieee-e418")]
+    IeeeE418,
 }
 
 /// What stands before a frame.
@@ -193,6 +205,10 @@ impl ProfileName {
             ProfileName::Ns3Yans => "ns3-yans",
             ProfileName::Glomosim => "glomosim",
             ProfileName::Ns2Threshold => "ns2-threshold",
+            ProfileName::Cc2420Indoor => "cc2420-indoor",
+            ProfileName::At86rf233Indoor => "at86rf233-indoor",
+            ProfileName::Nrf52840Indoor => "nrf52840-indoor",
+            ProfileName::IeeeE418 => "ieee-e418",
         }
     }
 }

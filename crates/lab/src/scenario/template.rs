@@ -27,7 +27,7 @@ tx_power = "15 dBm"
 # retry_short = 7
 
 [protocol]
-name = "pacifier"
+system = "pacifier"
 variant = "paper"               # or the baselines "more", "tree", "tree-rl"
 # knob = 1.0                    # credits for the best child (0) up to every child (1)
 # batch = 32                    # packets coded together

@@ -10,10 +10,11 @@ use chappe_pacifier::baseline::more;
 use chappe_pacifier::{Config, Links, Node, Variant};
 use chappe_sim::{AirTime, Recorder, Simulator, World};
 
-use super::watch::{Arrivals, Filmed};
-use super::{Meter, Outcome, Prepared, RunError, WORK};
+use super::{Pacifier, Prepared};
 use crate::plan::{Plan, TransferStage};
 use crate::results::{DATA_TRANSMISSIONS, Flow, Run};
+use crate::run::watch::{Arrivals, Filmed};
+use crate::run::{Meter, Outcome, RunError, WORK};
 
 /// A node of ours on 802.11.
 type Station = OverMac<Dot11, Node>;
@@ -37,6 +38,8 @@ const STALL_FACTOR: f64 = 30.0;
 pub struct Attempt<'a> {
     /// What to run.
     pub plan: &'a Plan,
+    /// By what; it may differ from what the plan says.
+    pub with: &'a Pacifier,
     /// On which network.
     pub prepared: &'a Prepared,
     /// Whether the receivers' copies are wanted.
@@ -93,12 +96,17 @@ fn launch<R: Recorder>(
     attempt: Attempt<'_>,
     recorder: R,
 ) -> Result<(Simulator<Station, R>, Crew), RunError> {
-    let Attempt { plan, prepared, .. } = attempt;
+    let Attempt {
+        plan,
+        with,
+        prepared,
+        ..
+    } = attempt;
     let defect = |error: &dyn std::fmt::Display| RunError::Defect(error.to_string());
-    let config = tuned(plan, prepared);
+    let config = tuned(with, prepared);
     let factory = Factory {
         config: config.clone(),
-        mac: plan.mac,
+        mac: with.mac,
         links: prepared.links.clone(),
         seed: Seed(prepared.stage.seed),
         transfers: prepared.stage.transfers.clone(),
@@ -157,9 +165,9 @@ fn launch<R: Recorder>(
 }
 
 /// Pacifier's parameters, with MORE's threshold found if it is to be.
-fn tuned(plan: &Plan, prepared: &Prepared) -> Config {
-    let mut config = plan.protocol.config.clone();
-    if plan.protocol.tuned {
+fn tuned(with: &Pacifier, prepared: &Prepared) -> Config {
+    let mut config = with.protocol.config.clone();
+    if with.protocol.tuned {
         let percents = prepared.stage.transfers.iter().map(|transfer| {
             let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();
             more::tuned_prune_percent(&prepared.links, transfer.source as u16, &receivers)
@@ -366,7 +374,7 @@ fn report<R: Recorder>(
     crew: &Crew,
 ) -> Outcome {
     let Attempt {
-        plan,
+        with,
         prepared,
         copies,
         ..
@@ -394,7 +402,7 @@ fn report<R: Recorder>(
             let copy = link.object();
             outcome.run.flows.push(Flow {
                 digest_ok: copy.is_some_and(|copy| blake3::hash(copy) == digest),
-                ..flow(plan, index, transfer, node, link)
+                ..flow(with, index, transfer, node, link)
             });
             outcome
                 .copies
@@ -410,7 +418,7 @@ fn report<R: Recorder>(
     outcome
 }
 
-fn flow(plan: &Plan, index: usize, transfer: &TransferStage, node: usize, link: &Node) -> Flow {
+fn flow(with: &Pacifier, index: usize, transfer: &TransferStage, node: usize, link: &Node) -> Flow {
     let (progress, offered) = (link.received(), transfer.object.len());
     let completion_s = progress.complete_at.map(|at| at.as_secs_f64());
     Flow {
@@ -419,7 +427,7 @@ fn flow(plan: &Plan, index: usize, transfer: &TransferStage, node: usize, link: 
         source: transfer.source,
         sink: node,
         protocol: "pacifier".into(),
-        variant: plan.protocol.variant.name().into(),
+        variant: with.protocol.variant.name().into(),
         offered_bytes: offered as u64,
         delivered_bytes: progress.bytes as u64,
         complete: completion_s.is_some(),

@@ -7,8 +7,9 @@ use chappe_mac::dot11::Dot11;
 use chappe_pacifier::{Links, ProbeConfig, Prober};
 use chappe_sim::{AirTime, Simulator, World};
 
-use super::{Depth, Meter, RunError, StageBound};
-use crate::plan::{Plan, Stage};
+use super::{Pacifier, StageBound};
+use crate::plan::Stage;
+use crate::run::{Depth, Meter, RunError};
 use crate::scenario::LinkKnowledge;
 
 /// Part of a run's seed that belongs to the probing phase, so that its fading is not that of the transfer.
@@ -27,7 +28,7 @@ pub struct Prepared {
 
 /// Computes a stage's bounds and lets its nodes probe their links.
 pub fn prepare(
-    plan: &Plan,
+    with: &Pacifier,
     stage: Stage,
     depth: Depth,
     meter: &Meter,
@@ -35,11 +36,11 @@ pub fn prepare(
     let bounds = stage
         .transfers
         .iter()
-        .map(|transfer| StageBound::of(plan, &stage, transfer, depth));
+        .map(|transfer| StageBound::of(with, &stage, transfer, depth));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
-    let links = match plan.protocol.knowledge {
+    let links = match with.protocol.knowledge {
         LinkKnowledge::True => Links::new(stage.medium.nodes(), stage.delivery.clone()),
-        LinkKnowledge::Probed => probe(plan, &stage, meter)?,
+        LinkKnowledge::Probed => probe(with, &stage, meter)?,
     };
     let links = links.map_err(|error| RunError::Defect(format!("links: {error:?}")))?;
     Ok(Prepared {
@@ -52,18 +53,18 @@ pub fn prepare(
 type Probed = Result<Links, chappe_pacifier::LinksError>;
 
 //= pacifier IV-A: before the transfer each node broadcasts a packet a second and counts what it hears
-fn probe(plan: &Plan, stage: &Stage, meter: &Meter) -> Result<Probed, RunError> {
+fn probe(with: &Pacifier, stage: &Stage, meter: &Meter) -> Result<Probed, RunError> {
     let seed = Seed(stage.seed).child(PROBING);
     let config = ProbeConfig {
-        payload: plan.protocol.config.payload,
-        mode: plan.mode,
+        payload: with.protocol.config.payload,
+        mode: with.mode,
         ..ProbeConfig::default()
     };
     let nodes = stage.medium.nodes();
     let node = |number: usize| {
         let random = seed.stream(Purpose::Node(number as u32));
         let mac_random = seed.stream(Purpose::Node((nodes + number) as u32));
-        let mac = Dot11::new(plan.mac, Address::node(number as u16), mac_random);
+        let mac = Dot11::new(with.mac, Address::node(number as u16), mac_random);
         Box::new(OverMac::new(
             mac,
             Prober::new(config, nodes, Instant::ZERO, random),
@@ -72,7 +73,7 @@ fn probe(plan: &Plan, stage: &Stage, meter: &Meter) -> Result<Probed, RunError> 
     let world = World::new(stage.medium.clone());
     let mut simulator = Simulator::new(world, (0..nodes).map(node).collect(), seed, ())
         .map_err(|error| RunError::Defect(error.to_string()))?;
-    let end = AirTime::ZERO + plan.protocol.probing;
+    let end = AirTime::ZERO + with.protocol.probing;
     simulator.run_while(end, |_| !meter.stopped());
     if meter.stopped() {
         return Err(RunError::Interrupted);

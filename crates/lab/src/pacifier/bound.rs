@@ -5,28 +5,20 @@ use chappe_bound::{
 };
 use chappe_core::Duration;
 
-use super::RunError;
-use crate::plan::{Plan, Stage, TransferStage};
+use super::Pacifier;
+use crate::plan::{Stage, TransferStage};
 use crate::results::{Bound, Flow};
+use crate::run::{Depth, RunError};
 
 /// Where fades outlast a frame, two nodes keep their transmissions apart, for the bound, if each senses more than
 /// this share of the other's.
 const SENSES: f64 = 0.99;
 
 /// Its name in results.
-pub(super) const NAME: &str = "multicast LP, carrier sense";
+const NAME: &str = "multicast LP, carrier sense";
 
 /// How close the computed bound must come to the true optimum; what is returned is proven in any case.
 const GAP: f64 = 1e-2;
-
-/// Which bounds to compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    /// That of all receivers at once only.
-    Slowest,
-    /// That of each receiver alone too, which takes as many times longer as there are receivers.
-    Each,
-}
 
 /// The bounds of one transfer, in bits of payload per second.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,13 +34,13 @@ pub struct StageBound {
 impl StageBound {
     /// Computes the bounds of a transfer on its stage.
     pub fn of(
-        plan: &Plan,
+        with: &Pacifier,
         stage: &Stage,
         transfer: &TransferStage,
         depth: Depth,
     ) -> Result<StageBound, RunError> {
         let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
-        let network = network(plan, stage).map_err(failed)?;
+        let network = network(with, stage).map_err(failed)?;
         // Counting also that each radio does one thing at a time makes it hardly tighter on such meshes, and takes
         // two to three times as long.
         let options = Options {
@@ -116,9 +108,9 @@ impl StageBound {
 }
 
 /// The stage as plain numbers: true delivery ratios, least airtimes, and how often who senses whom.
-fn network(plan: &Plan, stage: &Stage) -> Result<Network, chappe_bound::Error> {
+fn network(with: &Pacifier, stage: &Stage) -> Result<Network, chappe_bound::Error> {
     let nodes = stage.medium.nodes();
-    let airtime: Duration = plan.mode.airtime(plan.protocol.frame_octets());
+    let airtime: Duration = with.mode.airtime(with.protocol.frame_octets());
     // The bound takes each frame's fade as new. If it is not, one that always senses can still be told from one that
     // may not.
     let lasting = stage.medium.profile().coherence > airtime;
@@ -134,11 +126,11 @@ fn network(plan: &Plan, stage: &Stage) -> Result<Network, chappe_bound::Error> {
             }
         });
     // The least that stands between two frames: DIFS without any back-off.
-    let difs = plan.mac.sifs + plan.mac.slot * 2;
+    let difs = with.mac.sifs + with.mac.slot * 2;
     Network::new(
         stage.delivery.clone(),
         vec![airtime.as_secs_f64(); nodes],
-        plan.protocol.config.payload as u32,
+        with.protocol.config.payload as u32,
         sensing.collect(),
     )?
     .with_gap(difs.as_secs_f64())
@@ -147,6 +139,7 @@ fn network(plan: &Plan, stage: &Stage) -> Result<Network, chappe_bound::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Plan;
     use chappe_bound::overfull_sets;
     use chappe_core::{
         Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, OverMac, Purpose, Rate,
@@ -205,7 +198,13 @@ mod tests {
         let text = "[network]\nlinks = [[0, 0.5], [0.5, 0]]\n[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"3 kB\"\n";
         let plan = Plan::parse("pair", text).unwrap();
         let stage = plan.stage(1).unwrap();
-        let bound = StageBound::of(&plan, &stage, &stage.transfers[0], Depth::Each).unwrap();
+        let bound = StageBound::of(
+            Pacifier::of(&plan).unwrap(),
+            &stage,
+            &stage.transfers[0],
+            Depth::Each,
+        )
+        .unwrap();
         // 1549 octets of frame and 36 around it at 2 Mbit/s after 192 us, then DIFS.
         let frame_s = 192e-6 + (1549.0 + 36.0) * 8.0 / 2e6 + 50e-6;
         let expected = 0.5 * 1500.0 * 8.0 / frame_s;

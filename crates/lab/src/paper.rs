@@ -1,0 +1,94 @@
+//! The papers whose figures the lab makes again.
+//!
+//! To add one: a folder `src/<system>/` with a [`Paper`], and a line in [`PAPERS`].
+
+use crate::figure::Figure;
+use crate::pacifier;
+use crate::run::{Meter, RunError};
+
+/// All papers, in the order in which they are listed.
+pub static PAPERS: [&Paper; 1] = [&pacifier::PAPER];
+
+/// A paper and what the lab makes of it.
+pub struct Paper {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is about, and who wrote it.
+    pub about: &'static str,
+    /// Its figures and tables, in the paper's order.
+    pub figures: &'static [Item],
+    /// What is smaller with `--quick`, in a few words.
+    pub quick: &'static str,
+    /// Makes them.
+    pub make: fn(&Order<'_>) -> Result<Made, RunError>,
+}
+
+/// A figure or table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its name on the command line: `figure7`.
+    pub name: &'static str,
+    /// What it shows, in a few words.
+    pub about: &'static str,
+}
+
+/// What somebody wants made.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    /// Names of figures; none means all of them.
+    pub names: &'a [&'static str],
+    /// Whether less work will do: under two minutes on two cores.
+    pub quick: bool,
+    /// The first seed.
+    pub seed: u64,
+    /// Threads; results do not depend on it.
+    pub threads: usize,
+    /// Whom to tell how far it is, and who may stop it.
+    pub meter: &'a Meter,
+}
+
+/// What was made.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The figures whose runs are all there.
+    pub figures: Vec<Figure>,
+    /// Names of those that lack some, because somebody asked to stop.
+    pub unfinished: Vec<&'static str>,
+    /// How many runs were made.
+    pub runs: usize,
+    /// How much of the paper's work was done: numbers by name, for the document.
+    pub scale: Vec<(&'static str, u64)>,
+}
+
+impl Order<'_> {
+    /// Whether a figure is wanted.
+    pub fn wants(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.contains(&name)
+    }
+}
+
+impl Paper {
+    /// The name of a figure of this paper, if it has it.
+    pub fn figure(&self, name: &str) -> Option<&'static str> {
+        let found = self.figures.iter().find(|item| item.name == name);
+        found.map(|item| item.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names are told apart: a paper is not called like a figure, and no name stands twice.
+    #[test]
+    fn the_table_is_consistent() {
+        for (place, paper) in PAPERS.into_iter().enumerate() {
+            assert!(PAPERS[..place].iter().all(|other| other.name != paper.name));
+            for (at, item) in paper.figures.iter().enumerate() {
+                let before = &paper.figures[..at];
+                assert!(before.iter().all(|other| other.name != item.name));
+                assert!(PAPERS.iter().all(|other| other.name != item.name));
+            }
+        }
+    }
+}

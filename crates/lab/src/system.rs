@@ -1,0 +1,242 @@
+//! The systems that a scenario can name, and what each of them gives the lab.
+//!
+//! To add one: a folder `src/<system>/` with a [`Carrier`], a line in [`SYSTEMS`], its keys in
+//! [`scenario::Protocol`](crate::scenario::Protocol); and, for its paper's figures, a line in
+//! [`PAPERS`](crate::paper::PAPERS).
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
+use chappe_core::Mode;
+use chappe_sim::Profile;
+
+use crate::input::InputError;
+use crate::nearest::nearest;
+use crate::pacifier;
+use crate::plan::{Check, Ground, Plan, Stage};
+use crate::run::{Meter, Outcome, RunError};
+use crate::scenario::{Located, Protocol, Scenario};
+
+/// All systems; the first one is meant where a scenario names none.
+pub static SYSTEMS: [&System; 1] = [&pacifier::SYSTEM];
+
+/// What is the same for every scenario of a system.
+#[derive(Debug)]
+pub struct System {
+    /// Its name in scenario files and results.
+    pub name: &'static str,
+    /// Its name in sentences.
+    pub title: &'static str,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// Its forms; the first one is meant where a scenario names none.
+    pub variants: &'static [Variant],
+    /// The keys of `[protocol]` that it reads, beside `system` and `variant`.
+    pub keys: &'static [&'static str],
+    /// Whether it reads `[mac]`.
+    pub has_mac: bool,
+    /// Which radios it is for.
+    pub radios: Radios,
+    /// The profile of `[radio]` where a scenario names none.
+    pub profile: &'static str,
+    /// Most nodes, and the reason in a sentence's beginning: `Pacifier names nodes by one octet`.
+    pub nodes_max: (usize, &'static str),
+    /// Makes what carries the data, or says what is wrong.
+    pub plan: fn(&Draft<'_>) -> Result<Arc<dyn Carrier>, InputError>,
+}
+
+/// One form of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Its name in scenario files and results.
+    pub name: &'static str,
+    /// Its name in tables and figures.
+    pub label: &'static str,
+}
+
+/// A family of radios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Radios {
+    /// 802.11b.
+    Dot11b,
+    /// 802.15.4 at 2.4 GHz.
+    Dot15d4,
+}
+
+/// A scenario of which everything is checked but the system's own part.
+pub struct Draft<'a> {
+    /// As it was written.
+    pub scenario: &'a Scenario,
+    /// Which of the system's variants.
+    pub variant: &'static Variant,
+    /// The physics.
+    pub profile: &'a Profile,
+    /// Where the nodes stand, or their links.
+    pub ground: &'a Ground,
+    /// Makes errors that point into the scenario.
+    pub check: &'a Check<'a>,
+}
+
+/// What carries the data in one plan: a system with its parameters.
+pub trait Carrier: Any + Debug + Send + Sync {
+    /// The system.
+    fn system(&self) -> &'static System;
+
+    /// The variant.
+    fn variant(&self) -> &'static Variant;
+
+    /// System and radio as they stand over a table: `Pacifier (2 Mbit/s)`.
+    fn label(&self) -> String;
+
+    /// How the shortest data frame is sent, and its octets with all headers: what delivery ratios are asked for.
+    fn frame(&self) -> (Mode, usize);
+
+    /// Carries a stage's transfers. Advances the meter by two [`WORK`](crate::run::WORK): one when everything is
+    /// prepared, one in the course of the transfer. Says [`RunError::Defect`] if more arrived than the bound allows.
+    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError>;
+}
+
+/// One seed to run.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// What is the same for all seeds.
+    pub plan: &'a Plan,
+    /// The network and transfers of this one.
+    pub stage: Stage,
+    /// Whether the receivers' copies are wanted.
+    pub copies: bool,
+    /// Where to write every frame, if that is wanted.
+    pub pcap: Option<&'a Path>,
+}
+
+impl System {
+    /// The system that a scenario names.
+    pub fn of(protocol: &Protocol) -> &'static System {
+        let wanted = protocol.system.as_deref().map(|name| name.as_str());
+        let named = SYSTEMS
+            .into_iter()
+            .find(|system| Some(system.name) == wanted);
+        // A name that is in no line of the table was refused when the file was read.
+        named.unwrap_or(SYSTEMS[0])
+    }
+
+    /// The variant that a scenario names.
+    pub(crate) fn variant_of(
+        &'static self,
+        protocol: &Protocol,
+        check: &Check<'_>,
+    ) -> Result<&'static Variant, InputError> {
+        let Some(given) = &protocol.variant else {
+            return Ok(&self.variants[0]);
+        };
+        let known = || self.variants.iter().map(|variant| variant.name);
+        let found = self
+            .variants
+            .iter()
+            .find(|variant| variant.name == &***given);
+        found.ok_or_else(|| {
+            let help = match nearest(given, known()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!(
+                    "variants of {}: {}",
+                    self.name,
+                    known().collect::<Vec<_>>().join(", ")
+                ),
+            };
+            check
+                .at(
+                    given,
+                    "unknown name",
+                    format!("unknown name `{}`", &***given),
+                )
+                .help(help)
+        })
+    }
+
+    /// Refuses keys that only other systems read.
+    pub(crate) fn refuse_unread(
+        &self,
+        scenario: &Scenario,
+        check: &Check<'_>,
+    ) -> Result<(), InputError> {
+        for (key, span) in scenario.protocol.given() {
+            if self.keys.contains(&key) {
+                continue;
+            }
+            let owner = SYSTEMS.into_iter().find(|other| other.keys.contains(&key));
+            let message = format!("`{key}` means nothing for the system {}", self.name);
+            let error = check.error(span, "no use here", message);
+            return Err(match owner {
+                Some(owner) => error.help(format!("it belongs to system = \"{}\"", owner.name)),
+                None => error,
+            });
+        }
+        if let Some(mac) = scenario.mac.as_ref().filter(|_| !self.has_mac) {
+            let message = format!("{} has no [mac] to set", self.title);
+            return Err(check.at(mac, "no use here", message));
+        }
+        Ok(())
+    }
+}
+
+impl Radios {
+    /// Its name in sentences.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Radios::Dot11b => "802.11b",
+            Radios::Dot15d4 => "802.15.4",
+        }
+    }
+
+    /// Whether a profile is of this family.
+    pub fn match_profile(self, profile: &Profile) -> bool {
+        profile.dot15d4.is_some() == (self == Radios::Dot15d4)
+    }
+
+    /// The names of its profiles.
+    pub const fn profiles(self) -> &'static [&'static str] {
+        match self {
+            Radios::Dot11b => &Profile::NAMES,
+            Radios::Dot15d4 => &Profile::NAMES_DOT15D4,
+        }
+    }
+
+    /// The channels that a scenario may name.
+    pub const fn channels(self) -> std::ops::RangeInclusive<u8> {
+        match self {
+            Radios::Dot11b => 1..=14,
+            Radios::Dot15d4 => 11..=26,
+        }
+    }
+}
+
+/// Where a key of `[protocol]` stands, if it is given.
+pub(crate) fn span_of<T>(key: &Option<Located<T>>) -> Option<std::ops::Range<usize>> {
+    key.as_ref().map(Located::span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_consistent() {
+        for (place, system) in SYSTEMS.into_iter().enumerate() {
+            assert!(
+                SYSTEMS[..place]
+                    .iter()
+                    .all(|other| other.name != system.name)
+            );
+            assert!(!system.variants.is_empty());
+            assert!(system.radios.profiles().contains(&system.profile));
+            let profile = Profile::named(system.profile).unwrap();
+            assert!(system.radios.match_profile(&profile));
+            // A misspelt key would refuse what the system means to read.
+            for key in system.keys {
+                assert!(Protocol::KEYS.contains(key), "{} {key}", system.name);
+            }
+        }
+    }
+}
