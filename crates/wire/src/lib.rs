@@ -10,6 +10,9 @@
 //! | [`llc`] | LLC/SNAP encapsulation | IEEE 802-2014, 9 |
 //! | [`fcs`] | the 32-bit frame check sequence | IEEE 802.11-2020, 9.2.4.8 |
 //! | [`radiotap`] | what a radio knew about a captured frame | radiotap.org |
+//! | [`dot154`] | Data, ACK, commands, with their security header | IEEE 802.15.4-2015, 7 and 9.4 |
+//! | [`sixlowpan`] | IPv6 over 802.15.4: fragments, mesh header, compression | RFC 4944, 6282 |
+//! | [`ipv6`], [`udp`], [`icmpv6`], [`checksum`] | what 6LoWPAN carries | RFC 8200, 768, 4443, 1071 |
 //!
 //! ```
 //! use chappe_core::{Address, Duration};
@@ -39,10 +42,16 @@
 
 use core::fmt;
 
+pub mod checksum;
 pub mod dot11;
+pub mod dot154;
 pub mod fcs;
+pub mod icmpv6;
+pub mod ipv6;
 pub mod llc;
 pub mod radiotap;
+pub mod sixlowpan;
+pub mod udp;
 
 /// Why bytes are not a frame of the format, or a buffer cannot hold one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +67,8 @@ pub enum Malformed {
     Version(u8),
     /// A well-formed frame of a kind that is not supported here.
     Unsupported,
+    /// Fields whose values contradict each other or the standard.
+    Illegal,
 }
 
 impl fmt::Display for Malformed {
@@ -68,6 +79,7 @@ impl fmt::Display for Malformed {
             }
             Malformed::Version(version) => write!(f, "unknown version {version}"),
             Malformed::Unsupported => f.write_str("a kind of frame that is not supported"),
+            Malformed::Illegal => f.write_str("fields that the standard does not allow"),
         }
     }
 }
@@ -80,6 +92,57 @@ fn head<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Malformed> {
         needed: N,
         found: bytes.len(),
     })
+}
+
+/// Reads a format's fields one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes, at: 0 }
+    }
+
+    /// The next `N` octets, or how many are missing.
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let chunk = rest.first_chunk().ok_or(Malformed::Truncated {
+            needed: self.at.saturating_add(N),
+            found: self.bytes.len(),
+        })?;
+        self.at += N;
+        Ok(*chunk)
+    }
+
+    fn octet(&mut self) -> Result<u8, Malformed> {
+        self.take().map(|[octet]| octet)
+    }
+}
+
+/// Writes a format's fields one after the other.
+#[derive(Debug)]
+struct Writer<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(bytes: &'a mut [u8]) -> Writer<'a> {
+        Writer { bytes, at: 0 }
+    }
+
+    fn put(&mut self, octets: &[u8]) -> Result<(), Malformed> {
+        let end = self.at.saturating_add(octets.len());
+        let found = self.bytes.len();
+        let place = self.bytes.get_mut(self.at..end);
+        let place = place.ok_or(Malformed::Truncated { needed: end, found })?;
+        place.copy_from_slice(octets);
+        self.at = end;
+        Ok(())
+    }
 }
 
 /// The first `N` octets for writing, or how many are missing.

@@ -1,0 +1,54 @@
+//! IPv6 over 802.15.4 (6LoWPAN): what the first octet says, fragments, the mesh header, and header compression.
+//!
+//! | first octet | what | module |
+//! |---|---|---|
+//! | `00xxxxxx` | not 6LoWPAN | |
+//! | `01000001` | an IPv6 packet as it is | |
+//! | `011xxxxx` | compressed headers (RFC 6282) | [`iphc`] |
+//! | `10xxxxxx` | mesh header (RFC 4944, 5.2) | [`mesh`] |
+//! | `11000xxx`, `11100xxx` | first and further fragments (RFC 4944, 5.3) | [`frag`] |
+//!
+//! Compression knows contexts in both directions and keeps the traffic class, so congestion marks (ECN) survive. Not
+//! supported: HC1 and HC2 (RFC 4944, superseded), broadcast header, extension headers in compressed form, elided
+//! UDP checksums, RFC 8138, RFC 7400, RFC 8931.
+
+mod address;
+pub mod frag;
+pub mod iphc;
+pub mod mesh;
+
+pub use address::{Context, Ends};
+
+/// What a payload is, by its first octet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatch {
+    /// IPv6 follows behind this octet.
+    Ipv6,
+    /// Compressed headers begin with this octet.
+    Iphc,
+    /// A mesh header.
+    Mesh,
+    /// A first fragment.
+    First,
+    /// A further fragment.
+    Further,
+    /// Something else.
+    Unknown(u8),
+}
+
+/// The octet before an IPv6 packet that is not compressed.
+pub const IPV6: u8 = 0x41;
+
+impl Dispatch {
+    /// Of a payload; an empty one is unknown.
+    pub fn of(payload: &[u8]) -> Dispatch {
+        match payload.first().copied().unwrap_or_default() {
+            IPV6 => Dispatch::Ipv6,
+            0x60..=0x7f => Dispatch::Iphc,
+            0x80..=0xbf => Dispatch::Mesh,
+            0xc0..=0xc7 => Dispatch::First,
+            0xe0..=0xe7 => Dispatch::Further,
+            other => Dispatch::Unknown(other),
+        }
+    }
+}
