@@ -31,6 +31,11 @@ const TOOLS: &[Tool] = &[
         used_for: "kernel TCP over emulated links",
     },
     Tool {
+        program: "ping",
+        package: "iputils-ping",
+        used_for: "packets over emulated links",
+    },
+    Tool {
         program: "curl",
         package: "curl",
         used_for: "kernel TCP against simulated motes",

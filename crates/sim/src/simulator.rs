@@ -183,6 +183,11 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         }
     }
 
+    /// When the next event is due; [`AirTime::MAX`] if there is none. For a driver that keeps time with a clock.
+    pub fn next_at(&self) -> AirTime {
+        AirTime(self.queue.top().at())
+    }
+
     fn handle(&mut self, key: Key, limit: Key) {
         match key.kind() {
             Kind::FrameEnd => self.frame_ends(key, limit),

@@ -5,7 +5,8 @@
 //! | [`udp`] [`packet`] | a [`Socket`] on one interface, many frames to a system call, a priority for each class |
 //! | [`tun`] | an interface whose other end is this program |
 //! | [`namespace`] | network namespaces; all of it without root by [`namespace::isolate`] |
-//! | [`Links`] | veth pairs, bridges, addresses, up and down |
+//! | [`process`] | programs in a namespace: started, watched, ended, found again |
+//! | [`Links`] | veth pairs, bridges, addresses, routes, up and down |
 //! | [`Interface`] | number, MTU, addresses; offloads off |
 //! | [`EventLoop`] [`Clock`] | one wait for descriptors, a deadline and signals |
 //! | [`ability`] | what this machine and user can do, with a reason and a remedy |
@@ -50,6 +51,7 @@ mod socket;
 pub mod ability;
 pub mod namespace;
 pub mod packet;
+pub mod process;
 pub mod tun;
 pub mod udp;
 

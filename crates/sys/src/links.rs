@@ -95,6 +95,28 @@ impl Links {
         self.ask("add an address", name, request)
     }
 
+    /// Sets the link-layer address; the interface should be down.
+    pub fn set_hardware(&self, name: &str, address: [u8; 6]) -> Result<()> {
+        let request = change(name)?.put(libc::IFLA_ADDRESS, &address);
+        self.ask("set the link-layer address", name, request)
+    }
+
+    /// Routes the network of the first `prefix` bits of `destination` over the neighbour `via` on the interface.
+    pub fn add_route(
+        &self,
+        name: &str,
+        (destination, prefix): (Ipv4Addr, u8),
+        via: Ipv4Addr,
+    ) -> Result<()> {
+        let index = Interface::find(name)?.index;
+        let request = Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE)
+            .route(libc::AF_INET, prefix)
+            .put(libc::RTA_DST, &destination.octets())
+            .put(libc::RTA_GATEWAY, &via.octets())
+            .put(libc::RTA_OIF, &index.to_ne_bytes());
+        self.ask("add a route", name, request)
+    }
+
     /// Moves the interface to another namespace, where it is down and without addresses.
     pub fn move_to(&self, name: &str, away: &NetworkNamespace) -> Result<()> {
         let fd = away.as_fd().as_raw_fd().to_ne_bytes();

@@ -61,6 +61,26 @@ impl NetworkNamespace {
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
+    /// The namespace that process `pid` holds open as descriptor `fd`.
+    pub fn of_process(pid: u32, fd: i32) -> Result<NetworkNamespace> {
+        let path = format!("/proc/{pid}/fd/{fd}");
+        let fd = rustix::fs::open(&*path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| Error::new("open the network namespace", error).on(&path))?;
+        Ok(NetworkNamespace { fd })
+    }
+
+    /// Sets a kernel parameter of this namespace, such as `net/ipv4/ip_forward`.
+    pub fn set_parameter(&self, name: &str, value: &str) -> Result<()> {
+        let path = format!("/proc/sys/{name}");
+        self.run(|| {
+            fs::write(&path, value).map_err(|error| {
+                Error::new("set a kernel parameter", error)
+                    .on(&path)
+                    .needs("/proc/sys must be writable; containers often mount it read-only")
+            })
+        })?
+    }
+
     /// A path by which other programs of this user (`nsenter --net=`) find it while this value lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
@@ -97,6 +117,48 @@ pub fn isolate() -> Result<()> {
     map("/proc/self/uid_map", format!("0 {user} 1"))?;
     map("/proc/self/gid_map", format!("0 {group} 1"))?;
     Links::open()?.up("lo")
+}
+
+/// What [`isolate_by_any_means`] found to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// A user namespace: no rights over the host, and none were needed.
+    User,
+    /// A network namespace alone: the program was root and still is.
+    Root,
+}
+
+/// Moves the whole program into a new network namespace: inside a user namespace ([`isolate`]) where the kernel
+/// allows that, or as the root that it is. The error is that of the user namespace.
+pub fn isolate_by_any_means() -> Result<Isolation> {
+    let refused = match isolate() {
+        Ok(()) => return Ok(Isolation::User),
+        Err(error) => error,
+    };
+    if raw::unshare(false, true).is_err() {
+        return Err(refused);
+    }
+    Links::open()?.up("lo")?;
+    Ok(Isolation::Root)
+}
+
+/// Moves the program into the user namespace of process `pid`, where it becomes what it is there. Nothing happens
+/// if that is its own. The kernel refuses it to a program that has several threads, or that is another user's.
+pub fn join_user_of(pid: u32) -> Result<()> {
+    let path = format!("/proc/{pid}/ns/user");
+    let same =
+        |a: &str, b: &str| matches!((fs::read_link(a), fs::read_link(b)), (Ok(a), Ok(b)) if a == b);
+    if same(&path, "/proc/self/ns/user") {
+        return Ok(());
+    }
+    let failed = |error: rustix::io::Errno| {
+        Error::new("enter a user namespace", error)
+            .on(&path)
+            .needs("it belongs to the user who made it: run this as the same user")
+    };
+    let fd = rustix::fs::open(&*path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(failed)?;
+    move_into_link_name_space(fd.as_fd(), Some(LinkNameSpaceType::User)).map_err(failed)
 }
 
 /// The system setting that forbids user namespaces, if one does: what it is and what to do.

@@ -86,6 +86,16 @@ impl Request {
         self
     }
 
+    /// `struct rtmsg`: a unicast route of the main table that an administrator made.
+    pub(crate) fn route(mut self, family: i32, prefix: u8) -> Request {
+        let (table, by) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
+        let (scope, kind) = (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST);
+        let octets = [family as u8, prefix, 0, 0, table, by, scope, kind];
+        self.octets.extend(octets);
+        self.octets.extend([0; 4]);
+        self
+    }
+
     /// An attribute.
     pub(crate) fn put(mut self, kind: u16, value: &[u8]) -> Request {
         let nest = self.open(kind);

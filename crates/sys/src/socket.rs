@@ -96,6 +96,19 @@ impl Socket {
         }
     }
 
+    /// How many frames were lost since the last call because the receive queue was full. Packet sockets only; 0 for
+    /// others, whose losses the kernel counts elsewhere.
+    pub fn overflowed(&self) -> u64 {
+        // struct tpacket_stats: packets, and of these the drops; reading sets both to zero (packet(7)).
+        let mut counts = [0; 8];
+        let name = libc::PACKET_STATISTICS;
+        let read = raw::get_option(self.fd.as_fd(), libc::SOL_PACKET, name, &mut counts);
+        match (self.kind, read, counts) {
+            (Kind::Packet, Ok(8), [_, _, _, _, drops @ ..]) => u32::from_ne_bytes(drops).into(),
+            _ => 0,
+        }
+    }
+
     /// Sends the frames to come with the priority of `class`.
     ///
     /// 802.11 takes the user priority from SO_PRIORITY 256 to 263 (packet sockets) or from the top three bits of

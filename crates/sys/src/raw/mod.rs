@@ -1,7 +1,7 @@
 //! The system calls that rustix lacks: the only files of the workspace, SIMD aside, that may be unsafe.
 //!
 //! `options.rs`: socket options and addresses. `batch.rs`: recvmmsg and sendmmsg. `device.rs`: interface and TUN
-//! requests. `process.rs`: signals, namespaces. Each function is safe to call: what it hands to the kernel lives
+//! requests. `process.rs`: signals, namespaces, programs. Each function is safe to call: what it hands to the kernel lives
 //! on its own stack or is borrowed for the length of the call.
 
 #![allow(unsafe_code)]
@@ -15,8 +15,10 @@ pub(crate) use batch::{receive_many, send_many};
 pub(crate) use device::{
     Offload, Query, attach_tun, interface_address, interface_number, set_offload,
 };
-pub(crate) use options::{bind_packet, set_option};
-pub(crate) use process::{Signals, open_signals, unshare, unshare_in_child};
+pub(crate) use options::{bind_packet, get_option, set_option};
+pub(crate) use process::{
+    Signals, enter_before_exec, open_signals, schedule_first, unshare, unshare_in_child,
+};
 
 use std::io;
 

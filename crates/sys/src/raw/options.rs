@@ -20,6 +20,22 @@ pub(crate) fn set_option(
     check(result).map(drop)
 }
 
+/// getsockopt; returns how many octets of `value` the kernel wrote.
+pub(crate) fn get_option(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &mut [u8],
+) -> io::Result<usize> {
+    let mut len = value.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` octets to a slice that is that long and borrowed mutably.
+    let result = unsafe {
+        let value = value.as_mut_ptr().cast();
+        libc::getsockopt(fd.as_raw_fd(), level, name, value, &raw mut len)
+    };
+    check(result).map(|_| len as usize)
+}
+
 /// Binds a packet socket to one interface and one EtherType.
 pub(crate) fn bind_packet(fd: BorrowedFd<'_>, ether_type: u16, index: u32) -> io::Result<()> {
     let address = link_address(ether_type, index, None);

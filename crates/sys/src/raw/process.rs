@@ -1,8 +1,8 @@
-//! Signals as a file descriptor, and namespaces.
+//! Signals as a file descriptor, namespaces, the start of programs in them, and priority.
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
@@ -60,7 +60,7 @@ impl Signals {
 }
 
 impl AsFd for Signals {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
@@ -98,6 +98,36 @@ pub(crate) fn unshare_in_child(user: bool, network: bool) -> io::Result<()> {
         Err(error) => Err(error),
         Ok(mut child) => child.wait().map(drop),
     }
+}
+
+/// Makes the program that `command` will start enter `namespace` first, and die with the thread that starts it.
+pub(crate) fn enter_before_exec(command: &mut Command, namespace: BorrowedFd<'_>) {
+    let (namespace, parent) = (namespace.as_raw_fd(), std::process::id());
+    let enter = move || {
+        // SAFETY: plain system calls with numbers only. The descriptor is a copy of the parent's, which is open
+        // until exec, since the caller borrows it for as long as the start takes; a stale one is only refused.
+        unsafe {
+            check(libc::setns(namespace, libc::CLONE_NEWNET))?;
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            // It may have died before it was to be told.
+            if libc::getppid() != parent as libc::pid_t {
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made: no allocation and no lock.
+    unsafe {
+        command.pre_exec(enter);
+    }
+}
+
+/// Puts the calling thread into SCHED_FIFO at the lowest of its priorities; its children get the ordinary class.
+pub(crate) fn schedule_first() -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the kernel reads one sched_param that outlives the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, policy, &raw const param) }).map(drop)
 }
 
 fn flags(user: bool, network: bool) -> UnshareFlags {

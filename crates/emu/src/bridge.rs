@@ -1,0 +1,372 @@
+//! What sits on a station's MAC in place of a protocol: the host's interface.
+
+use std::fmt;
+
+use chappe_core::{
+    Address, Arrival, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mac, Outcome,
+    OverMac, RadioNode, Wake,
+};
+
+use crate::ethernet::{self, Frame, HEADER, ON_AIR};
+use crate::ring::Ring;
+
+/// A radio node with a host's interface on top.
+///
+/// Any MAC with a [`Bridge`] on it is one; so may be a protocol that carries a host's packets itself.
+pub trait Station: RadioNode {
+    /// The interface.
+    fn bridge(&self) -> &Bridge;
+    /// The same, to offer frames and take what came.
+    fn bridge_mut(&mut self) -> &mut Bridge;
+}
+
+impl<M: Mac> Station for OverMac<M, Bridge> {
+    fn bridge(&self) -> &Bridge {
+        &self.link
+    }
+
+    fn bridge_mut(&mut self) -> &mut Bridge {
+        &mut self.link
+    }
+}
+
+/// Carries whole Ethernet frames between a host's interface and the MAC below.
+///
+/// A frame goes to the neighbour whose address it bears, with whatever the MAC does for that (802.11: ACK and
+/// retries), or to everybody if the address is a group's. Frames from the host wait in a queue of a stated length, as
+/// in a card's driver; one that finds it full is lost and counted.
+///
+/// 802.11 in ad hoc mode has no room for a third address: frames whose source is not the station itself are not
+/// carried (counted as strange).
+#[derive(Clone, Debug)]
+pub struct Bridge {
+    address: Address,
+    mtu: usize,
+    to_air: Ring,
+    to_host: Ring,
+    counters: BridgeCounters,
+}
+
+/// What a bridge did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BridgeCounters {
+    /// Frames the host handed over.
+    pub from_host: u64,
+    /// Frames that went on to the host.
+    pub to_host: u64,
+    /// Octets of payload that went on to the host.
+    pub octets_to_host: u64,
+    /// Frames to one neighbour that it acknowledged.
+    pub acknowledged: u64,
+    /// Frames to one neighbour that the MAC gave up.
+    pub given_up: u64,
+    /// Frames to everybody that were sent.
+    pub unconfirmed: u64,
+    /// Frames lost, by reason.
+    pub lost: Lost,
+}
+
+/// Frames lost above the MAC, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// From the host, while the queue was full.
+    pub queue_full: u64,
+    /// From the host: not from the station's own address, or no Ethernet frame at all.
+    pub strange: u64,
+    /// From the host: longer than the interface's MTU.
+    pub too_long: u64,
+    /// From the air: no frame that an interface could show.
+    pub malformed: u64,
+    /// From the air, while the room for the host was full, or refused by the host's interface.
+    pub host_full: u64,
+}
+
+/// Frames that may wait for the host: it takes them at least every millisecond, and no radio here delivers more.
+const TO_HOST: usize = 32;
+
+impl Bridge {
+    /// The bridge of the station `address`, for frames with up to `mtu` octets of payload, `queue` of which may wait.
+    pub fn new(address: Address, mtu: usize, queue: usize) -> Bridge {
+        Bridge {
+            address,
+            mtu,
+            to_air: Ring::new(queue, HEADER + mtu),
+            to_host: Ring::new(TO_HOST, HEADER + mtu),
+            counters: BridgeCounters::default(),
+        }
+    }
+
+    /// The largest payload for a link that carries SDUs of `frame_max` octets
+    /// ([`Caps::frame_max`](chappe_core::Caps::frame_max)): what is left behind LLC and SNAP.
+    pub fn mtu_of(frame_max: usize) -> usize {
+        frame_max.saturating_sub(ON_AIR)
+    }
+
+    /// The station's address.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Largest payload in octets.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> &BridgeCounters {
+        &self.counters
+    }
+
+    /// Frames that wait for the air.
+    pub fn waiting(&self) -> usize {
+        self.to_air.len()
+    }
+
+    /// A frame from the host, as on its interface. False if it was lost.
+    pub fn offer(&mut self, frame: &[u8]) -> bool {
+        let counters = &mut self.counters;
+        counters.from_host += 1;
+        let own = Frame::parse(frame).is_some_and(|parsed| parsed.from == self.address);
+        if !own {
+            counters.lost.strange += 1;
+            return false;
+        }
+        if frame.len() > HEADER + self.mtu {
+            counters.lost.too_long += 1;
+            return false;
+        }
+        let taken = self.to_air.push(|room| {
+            room.get_mut(..frame.len())?.copy_from_slice(frame);
+            Some(frame.len())
+        });
+        counters.lost.queue_full += u64::from(!taken);
+        taken
+    }
+
+    /// Frames that came over the air and wait for the host, oldest first, as for its interface.
+    pub fn arrived(&self) -> impl Iterator<Item = &[u8]> {
+        self.to_host.iter()
+    }
+
+    /// Whether any wait.
+    pub fn has_arrived(&self) -> bool {
+        !self.to_host.is_empty()
+    }
+
+    /// The host took the `count` oldest of them.
+    pub fn taken(&mut self, count: usize) {
+        for frame in self.to_host.iter().take(count) {
+            self.counters.to_host += 1;
+            self.counters.octets_to_host += frame.len().saturating_sub(HEADER) as u64;
+        }
+        self.to_host.forget(count);
+    }
+
+    /// The host refused the oldest of them, for good.
+    pub fn refused(&mut self) {
+        self.counters.lost.host_full += u64::from(self.has_arrived());
+        self.to_host.forget(1);
+    }
+
+    /// The host's interface lost `frames` of the host's frames before they came here.
+    pub(crate) fn overflowed(&mut self, frames: u64) {
+        self.counters.from_host += frames;
+        self.counters.lost.queue_full += frames;
+    }
+
+    fn on_arrival(&mut self, arrival: &Arrival<'_>) {
+        // Where the MAC overhears, an interface shows only what is for it.
+        let [first, ..] = arrival.to.to_eui48();
+        if arrival.to != self.address && first & 1 == 0 {
+            return;
+        }
+        let mut shown = true;
+        let full = self.to_host.len() == TO_HOST;
+        self.to_host.push(|room| {
+            let len = ethernet::from_air(arrival.to, arrival.from, arrival.sdu, room);
+            shown = len.is_some();
+            len
+        });
+        self.counters.lost.host_full += u64::from(full);
+        self.counters.lost.malformed += u64::from(!shown);
+    }
+}
+
+impl LinkNode for Bridge {
+    fn handle_link(&mut self, _now: Instant, event: LinkEvent<'_>) {
+        match event {
+            LinkEvent::Received(arrival) => self.on_arrival(&arrival),
+            LinkEvent::Sent { outcome, .. } => match outcome {
+                Outcome::Acknowledged { .. } => self.counters.acknowledged += 1,
+                Outcome::Failed { .. } => self.counters.given_up += 1,
+                Outcome::Unconfirmed => self.counters.unconfirmed += 1,
+            },
+        }
+    }
+
+    fn pending(&self) -> Classes {
+        Classes::NONE.with_if(Class::Data, !self.to_air.is_empty())
+    }
+
+    fn poll_link(&mut self, _now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        if !allowed.contains(Class::Data) {
+            return None;
+        }
+        while let Some(frame) = self.to_air.front() {
+            let parsed = Frame::parse(frame);
+            let sent = parsed.and_then(|frame| Some((frame.to, frame.to_air(sdu)?)));
+            self.to_air.forget(1);
+            match sent {
+                Some((to, len)) => {
+                    return Some(LinkSend {
+                        to,
+                        len,
+                        class: Class::Data,
+                        mode: None,
+                        token: 0,
+                    });
+                }
+                // The MTU was chosen larger than what the MAC carries.
+                None => self.counters.lost.too_long += 1,
+            }
+        }
+        None
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        None
+    }
+}
+
+impl BridgeCounters {
+    /// The sum of two.
+    pub fn plus(self, other: BridgeCounters) -> BridgeCounters {
+        BridgeCounters {
+            from_host: self.from_host + other.from_host,
+            to_host: self.to_host + other.to_host,
+            octets_to_host: self.octets_to_host + other.octets_to_host,
+            acknowledged: self.acknowledged + other.acknowledged,
+            given_up: self.given_up + other.given_up,
+            unconfirmed: self.unconfirmed + other.unconfirmed,
+            lost: Lost {
+                queue_full: self.lost.queue_full + other.lost.queue_full,
+                strange: self.lost.strange + other.lost.strange,
+                too_long: self.lost.too_long + other.lost.too_long,
+                malformed: self.lost.malformed + other.lost.malformed,
+                host_full: self.lost.host_full + other.lost.host_full,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            ("queue full", self.queue_full),
+            ("strange", self.strange),
+            ("too long", self.too_long),
+            ("malformed", self.malformed),
+            ("host full", self.host_full),
+        ];
+        let mut some = all.into_iter().filter(|(_, count)| *count > 0);
+        let Some((why, count)) = some.next() else {
+            return f.write_str("none");
+        };
+        write!(f, "{count} {why}")?;
+        some.try_for_each(|(why, count)| write!(f, ", {count} {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chappe_core::contract;
+
+    fn frame(from: u16, to: Address, len: usize) -> Vec<u8> {
+        let mut frame = [to.to_eui48(), Address::node(from).to_eui48()].concat();
+        frame.extend([0x88, 0xb5]);
+        frame.resize(HEADER + len, 7);
+        frame
+    }
+
+    #[test]
+    fn every_lost_frame_is_counted() {
+        let mut bridge = Bridge::new(Address::node(1), 100, 2);
+        assert!(bridge.offer(&frame(1, Address::node(2), 100)));
+        assert!(
+            !bridge.offer(&frame(3, Address::node(2), 100)),
+            "a stranger's"
+        );
+        assert!(!bridge.offer(&[0; 13]), "no frame");
+        assert!(!bridge.offer(&frame(1, Address::node(2), 101)));
+        assert!(bridge.offer(&frame(1, Address::BROADCAST, 0)));
+        assert!(!bridge.offer(&frame(1, Address::node(2), 1)), "a third one");
+        let lost = Lost {
+            queue_full: 1,
+            strange: 2,
+            too_long: 1,
+            ..Lost::default()
+        };
+        assert_eq!(
+            (bridge.counters().lost, bridge.counters().from_host),
+            (lost, 6)
+        );
+        assert_eq!(lost.to_string(), "1 queue full, 2 strange, 1 too long");
+        let mut sdu = [0; 200];
+        let send = bridge.poll_link(Instant::ZERO, Classes::ALL, &mut sdu);
+        assert_eq!(
+            send.map(|send| (send.to, send.len)),
+            Some((Address::node(2), 108))
+        );
+        let send = bridge.poll_link(Instant::ZERO, Classes::ALL, &mut sdu);
+        assert_eq!(
+            send.map(|send| (send.to, send.len)),
+            Some((Address::BROADCAST, 8))
+        );
+        assert!(bridge.pending().is_empty());
+    }
+
+    /// What is for others stays on the air; what is for a group or for us reaches the host.
+    #[test]
+    fn the_host_sees_what_is_for_it() {
+        let mut bridge = Bridge::new(Address::node(1), 100, 2);
+        let group = Address::from_eui48([0x33, 0x33, 0, 0, 0, 1]);
+        let sdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x86, 0xdd][..], &[5; 40]].concat();
+        for to in [
+            Address::node(1),
+            Address::node(2),
+            group,
+            Address::BROADCAST,
+        ] {
+            let from = Address::node(9);
+            let (sdu, power) = (&sdu[..], None);
+            let arrival = Arrival {
+                from,
+                to,
+                sdu,
+                power,
+            };
+            bridge.handle_link(Instant::ZERO, LinkEvent::Received(arrival));
+        }
+        let shown: Vec<_> = bridge.arrived().map(|frame| frame[..6].to_vec()).collect();
+        let wanted = [Address::node(1), group, Address::BROADCAST].map(Address::to_eui48);
+        assert_eq!(shown, wanted);
+        bridge.taken(2);
+        bridge.refused();
+        let counters = bridge.counters();
+        assert_eq!((counters.to_host, counters.octets_to_host), (2, 80));
+        assert_eq!(counters.lost.host_full, 1);
+    }
+
+    #[test]
+    fn it_keeps_the_contract() {
+        contract::check_link(40, |_| {
+            let mut bridge = Bridge::new(Address::node(1), 1500, 8);
+            bridge.offer(&frame(1, Address::node(2), 60));
+            bridge.offer(&frame(1, Address::BROADCAST, 600));
+            bridge
+        });
+    }
+}

@@ -1,0 +1,123 @@
+//! From the frames of a host's interface to what the air carries, and back.
+//!
+//! ```text
+//! interface   to (6)  from (6)  type (2)   payload
+//! air         addresses in the MAC's header   LLC and SNAP with the type (8)   payload
+//! ```
+//!
+//! A type below 0x600 is a length: then LLC follows already (IEEE 802.3-2018, 3.2.6), and goes over the air as it is.
+//! Everything else gets the header of RFC 1042, so a capture shows what a real ad hoc network would.
+
+use chappe_core::Address;
+use chappe_wire::llc::{self, EtherType};
+
+/// Octets of an Ethernet header.
+pub(crate) const HEADER: usize = 14;
+
+/// Octets that the air needs in addition to an interface's MTU.
+pub(crate) const ON_AIR: usize = llc::LEN;
+
+/// Smallest number that is a type and not a length.
+const FIRST_TYPE: u16 = 0x600;
+
+/// A frame as the interface has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame<'a> {
+    pub to: Address,
+    pub from: Address,
+    kind: u16,
+    payload: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// `None` for what is too short to be one.
+    pub(crate) fn parse(frame: &'a [u8]) -> Option<Frame<'a>> {
+        let (to, rest) = frame.split_first_chunk::<6>()?;
+        let (from, rest) = rest.split_first_chunk::<6>()?;
+        let (kind, payload) = rest.split_first_chunk::<2>()?;
+        let kind = u16::from_be_bytes(*kind);
+        // Behind a length may stand padding.
+        let payload = match kind < FIRST_TYPE {
+            true => payload.get(..usize::from(kind))?,
+            false => payload,
+        };
+        Some(Frame {
+            to: Address::from_eui48(*to),
+            from: Address::from_eui48(*from),
+            kind,
+            payload,
+        })
+    }
+
+    /// Writes what goes over the air to the front of `sdu`; `None` if it does not fit.
+    pub(crate) fn to_air(self, sdu: &mut [u8]) -> Option<usize> {
+        let header = match self.kind < FIRST_TYPE {
+            true => 0,
+            false => llc::emit(EtherType(self.kind), sdu).ok()?,
+        };
+        let len = header + self.payload.len();
+        sdu.get_mut(header..len)?.copy_from_slice(self.payload);
+        Some(len)
+    }
+}
+
+/// Writes the frame that an interface shows for an SDU from the air; `None` if it does not fit.
+pub(crate) fn from_air(to: Address, from: Address, sdu: &[u8], frame: &mut [u8]) -> Option<usize> {
+    let (kind, payload) = match llc::parse(sdu) {
+        Ok((kind, payload)) if kind.0 >= FIRST_TYPE => (kind.0, payload),
+        _ => (u16::try_from(sdu.len()).ok()?, sdu),
+    };
+    if kind < FIRST_TYPE && payload.len() != usize::from(kind) || payload.len() > 0xffff {
+        return None;
+    }
+    let len = HEADER + payload.len();
+    let frame = frame.get_mut(..len)?;
+    frame[..6].copy_from_slice(&to.to_eui48());
+    frame[6..12].copy_from_slice(&from.to_eui48());
+    frame[12..HEADER].copy_from_slice(&kind.to_be_bytes());
+    frame[HEADER..].copy_from_slice(payload);
+    Some(len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chappe_core::{Purpose, Seed};
+
+    fn across(frame: &[u8]) -> Option<Vec<u8>> {
+        let parsed = Frame::parse(frame)?;
+        let (mut sdu, mut out) = ([0; 2400], [0; 2400]);
+        let len = parsed.to_air(&mut sdu)?;
+        let len = from_air(parsed.to, parsed.from, &sdu[..len], &mut out)?;
+        Some(out[..len].to_vec())
+    }
+
+    /// Every type crosses unchanged, and so does an 802.3 frame, without its padding.
+    #[test]
+    fn frames_survive_the_air() {
+        let head = [[0xff; 6], [2, 0, 0, 0, 0, 1]].concat();
+        for kind in [0x600u16, 0x800, 0x806, 0x86dd, 0x88b5, 0xffff] {
+            let frame = [&head[..], &kind.to_be_bytes(), &[7; 60]].concat();
+            assert_eq!(across(&frame), Some(frame));
+        }
+        let spanning_tree = [&head[..], &[0, 3], &[0x42, 0x42, 3]].concat();
+        let padded = [&spanning_tree[..], &[0; 43]].concat();
+        assert_eq!(across(&padded), Some(spanning_tree));
+    }
+
+    /// Goal: no octets from either side panic. Method: noise of all lengths, with and without an LLC header.
+    #[test]
+    fn noise_does_no_harm() {
+        let mut stream = Seed(3).stream(Purpose::Trial(0));
+        let mut out = [0; 64];
+        for len in (0..80).cycle().take(20_000) {
+            let mut noise = vec![0; len];
+            stream.fill(&mut noise);
+            across(&noise);
+            if let Some(first) = noise.first_chunk_mut::<6>() {
+                *first = [0xaa, 0xaa, 3, 0, 0, 0];
+            }
+            from_air(Address::BROADCAST, Address::node(1), &noise, &mut out);
+        }
+    }
+}

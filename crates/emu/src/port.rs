@@ -1,0 +1,104 @@
+//! The emulator's end of a host's interface.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use chappe_sys::namespace::NetworkNamespace;
+use chappe_sys::tun::{Kind, Tun};
+use chappe_sys::{BATCH, Interface, Links, Received, Result, Socket, packet};
+
+use crate::bridge::Bridge;
+use crate::ethernet::HEADER;
+use crate::network::INTERFACE;
+
+/// Where whole Ethernet frames of one host come and go.
+#[derive(Debug)]
+pub(crate) enum Port {
+    /// A packet socket on the near end of a veth pair.
+    Veth(Socket),
+    /// A TAP device in the host's namespace.
+    Tap(Tun),
+}
+
+impl Port {
+    /// Makes a pair between the present namespace and that of host `number`, where its end is still down.
+    pub(crate) fn veth(number: usize, host: &NetworkNamespace, mtu: u32) -> Result<Port> {
+        let (links, name) = (Links::open()?, format!("p{number}"));
+        links.veth(&name, INTERFACE, host)?;
+        links.set_mtu(&name, mtu)?;
+        let near = Interface::find(&name)?;
+        near.offloads_off()?;
+        links.up(&name)?;
+        let socket = packet::open(&near, packet::ALL, packet::Framing::Whole)?;
+        Ok(Port::Veth(socket))
+    }
+
+    /// Makes a TAP device in the present namespace, still down.
+    pub(crate) fn tap() -> Result<Port> {
+        Tun::create(INTERFACE, Kind::Tap).map(Port::Tap)
+    }
+
+    /// Hands what the host has sent to `bridge`, up to [`BATCH`] frames; returns how many there were.
+    pub(crate) fn receive(&self, into: &mut Received, bridge: &mut Bridge) -> Result<usize> {
+        match self {
+            Port::Veth(socket) => {
+                let count = socket.receive(into)?;
+                for frame in into.iter() {
+                    // One that did not fit the room is longer than any MTU: the bridge says what is wrong with it.
+                    bridge.offer(frame.map_or(&[], |(_, octets)| octets));
+                }
+                Ok(count)
+            }
+            Port::Tap(tap) => {
+                let mut frame = [0; HEADER + MTU_MAX];
+                for count in 0..BATCH {
+                    match tap.receive(&mut frame)? {
+                        Some(len) => bridge.offer(&frame[..len]),
+                        None => return Ok(count),
+                    };
+                }
+                Ok(BATCH)
+            }
+        }
+    }
+
+    /// Hands to the host what has arrived for it.
+    pub(crate) fn send(&self, bridge: &mut Bridge) {
+        while bridge.has_arrived() {
+            let sent = match self {
+                Port::Veth(socket) => {
+                    let frames = bridge.arrived().map(|frame| (frame, packet::BROADCAST));
+                    socket.send(frames)
+                }
+                Port::Tap(tap) => bridge.arrived().next().map_or(Ok(0), |frame| {
+                    let taken = tap.send(frame)?;
+                    Ok(usize::from(taken))
+                }),
+            };
+            match sent {
+                Ok(count @ 1..) => bridge.taken(count),
+                // The host has turned its interface off, or has no memory: a card would lose the frame too.
+                Ok(0) | Err(_) => bridge.refused(),
+            }
+        }
+    }
+
+    /// Frames of the host that were lost on the way here since the last call.
+    pub(crate) fn overflowed(&self) -> u64 {
+        match self {
+            Port::Veth(socket) => socket.overflowed(),
+            Port::Tap(_) => 0,
+        }
+    }
+}
+
+/// Largest MTU of an interface: what 802.11 carries at most, rounded up.
+pub(crate) const MTU_MAX: usize = 2400;
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Port::Veth(socket) => socket.as_fd(),
+            Port::Tap(tap) => tap.as_fd(),
+        }
+    }
+}

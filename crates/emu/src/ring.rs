@@ -1,0 +1,99 @@
+//! A queue of frames whose memory is there from the start.
+
+/// Up to so many frames of up to so many octets, first in, first out.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring {
+    octets: Vec<u8>,
+    lengths: Vec<usize>,
+    slot: usize,
+    first: usize,
+    count: usize,
+}
+
+impl Ring {
+    pub(crate) fn new(frames: usize, frame_max: usize) -> Ring {
+        let (frames, slot) = (frames.max(1), frame_max.max(1));
+        Ring {
+            octets: vec![0; frames * slot],
+            lengths: vec![0; frames],
+            slot,
+            first: 0,
+            count: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Appends a frame that `write` makes in the room given to it; it returns the length, or `None` for no frame.
+    /// False if there was no room or no frame.
+    pub(crate) fn push(&mut self, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
+        if self.count == self.lengths.len() {
+            return false;
+        }
+        let place = (self.first + self.count) % self.lengths.len();
+        let room = &mut self.octets[place * self.slot..][..self.slot];
+        let Some(len) = write(room).filter(|&len| len <= self.slot) else {
+            return false;
+        };
+        self.lengths[place] = len;
+        self.count += 1;
+        true
+    }
+
+    /// The oldest frame.
+    pub(crate) fn front(&self) -> Option<&[u8]> {
+        self.iter().next()
+    }
+
+    /// Forgets the `count` oldest frames.
+    pub(crate) fn forget(&mut self, count: usize) {
+        let count = count.min(self.count);
+        self.first = (self.first + count) % self.lengths.len();
+        self.count -= count;
+    }
+
+    /// All frames, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.count).map(|number| {
+            let place = (self.first + number) % self.lengths.len();
+            &self.octets[place * self.slot..][..self.lengths[place]]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(ring: &mut Ring, frame: &[u8]) -> bool {
+        ring.push(|room| {
+            room.get_mut(..frame.len())?.copy_from_slice(frame);
+            Some(frame.len())
+        })
+    }
+
+    #[test]
+    fn frames_come_out_in_order_and_none_too_many() {
+        let mut ring = Ring::new(2, 3);
+        for round in 0..5u8 {
+            assert!(push(&mut ring, &[round]));
+            assert!(push(&mut ring, &[round, 1, 2]));
+            assert!(!push(&mut ring, &[9]), "a third frame");
+            assert_eq!(
+                ring.iter().collect::<Vec<_>>(),
+                [&[round][..], &[round, 1, 2]]
+            );
+            ring.forget(1);
+            assert_eq!(ring.front(), Some(&[round, 1, 2][..]));
+            assert!(!push(&mut ring, &[0; 4]), "longer than the room");
+            ring.forget(9);
+            assert!(ring.is_empty() && ring.len() == 0);
+        }
+    }
+}

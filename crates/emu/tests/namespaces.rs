@@ -1,0 +1,239 @@
+//! Programs in namespaces over emulated radios.
+//!
+//! Goal: what programs send crosses the simulated air, hop by hop, on time, and what is lost is counted. Method: the
+//! program isolates itself and emulates small lines of stations while `ping` and packet sockets use them. Where the
+//! kernel forbids that, it says so and passes.
+
+use std::io::ErrorKind;
+use std::net::Ipv4Addr;
+use std::process::{Child, Command, Stdio};
+
+use chappe_core::{Address, Duration, OverMac, Purpose, Rate, Seed};
+use chappe_emu::{Bridge, Emulator, Ending, Host, INTERFACE, Joint, Network, Shape};
+use chappe_mac::dot11::{Config, Dot11};
+use chappe_sim::{Matrix, Medium, Simulator, World};
+use chappe_sys::namespace::isolate_by_any_means;
+use chappe_sys::{Interface, Received, packet, process};
+
+/// Error numbers of Linux: no such kind of device, not even its file.
+const OPNOTSUPP: i32 = 95;
+const NODEV: i32 = 19;
+const NOENT: i32 = 2;
+
+type Node = OverMac<Dot11, Bridge>;
+
+fn main() {
+    // A busy machine is late, and these tests are about what is carried; still, the better the clock is kept the
+    // sooner they are done.
+    let _ = process::prefer();
+    if let Err(error) = isolate_by_any_means() {
+        println!("skipped: {error}");
+        return;
+    }
+    let cases: [(&str, fn()); 4] = [
+        ("neighbours_ping_each_other", neighbours_ping_each_other),
+        ("three_hops_carry_a_ping", three_hops_carry_a_ping),
+        ("any_type_of_frame_crosses", any_type_of_frame_crosses),
+        ("a_tap_device_serves_as_well", a_tap_device_serves_as_well),
+    ];
+    for (name, case) in cases {
+        println!("{name}");
+        case();
+    }
+}
+
+fn address(node: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 17, 0, node as u8 + 1)
+}
+
+/// Stations in a line, each hearing its neighbours with the ratio `prr` and sensing all.
+fn line(nodes: usize, prr: f64, joint: Joint) -> Option<Emulator<Node>> {
+    let mut matrix = Matrix::silent(nodes);
+    for node in 1..nodes {
+        matrix = matrix.with_link(node - 1, node, prr);
+    }
+    matrix.senses = vec![vec![true; nodes]; nodes];
+    let config = Config {
+        llc: None,
+        ..Config::dot11b(Rate::Cck11)
+    };
+    let mtu = Bridge::mtu_of(config.caps().frame_max);
+    let station = |node: usize| {
+        let own = Address::node(node as u16);
+        let random = Seed(1).stream(Purpose::Node(node as u32));
+        Box::new(OverMac::new(
+            Dot11::new(config, own, random),
+            Bridge::new(own, mtu, 64),
+        ))
+    };
+    let world = World::new(Medium::matrix(&matrix).unwrap());
+    let stations = (0..nodes).map(station).collect();
+    let simulator = Simulator::new(world, stations, Seed(1), ()).unwrap();
+    let host = |node: usize| Host {
+        address: Address::node(node as u16),
+        ipv4: address(node),
+        routes: (0..nodes)
+            .filter(|&to| to.abs_diff(node) > 1)
+            .map(|to| {
+                (
+                    address(to),
+                    address(if to > node { node + 1 } else { node - 1 }),
+                )
+            })
+            .collect(),
+    };
+    let hosts: Vec<Host> = (0..nodes).map(host).collect();
+    let shape = Shape {
+        prefix: 16,
+        mtu,
+        forwards: true,
+        joint,
+    };
+    match Network::make(&hosts, shape) {
+        Ok(network) => Some(Emulator::new(simulator, network).unwrap()),
+        // What a kernel or a container may forbid; everything else is a defect.
+        Err(error) => {
+            let forbidden = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+            let forbidden = forbidden.contains(&error.os().kind());
+            let missing = matches!(error.os().raw_os_error(), Some(OPNOTSUPP | NODEV | NOENT));
+            assert!(forbidden || missing, "{error}");
+            println!("  skipped: {error}");
+            None
+        }
+    }
+}
+
+/// Starts `words` in host `node`, emulates until it has ended, and returns what it printed.
+fn run(emulator: &mut Emulator<Node>, node: usize, words: &[&str]) -> Option<String> {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).stdout(Stdio::piped());
+    let started = process::spawn_in(emulator.host(node).unwrap(), &mut command);
+    let child: Child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            println!("  skipped: {error}");
+            return None;
+        }
+    };
+    let end = process::watch(&child).unwrap();
+    emulator.watch(std::os::fd::AsFd::as_fd(&end), 1).unwrap();
+    let limit = emulator.clock().now() + Duration::from_secs(20);
+    let ending = emulator.run(Some(limit)).unwrap();
+    assert_eq!(ending, Ending::Watched(1));
+    emulator.forget(std::os::fd::AsFd::as_fd(&end)).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn ping(emulator: &mut Emulator<Node>, from: usize, to: usize) -> Option<String> {
+    let to = address(to).to_string();
+    run(
+        emulator,
+        from,
+        &["ping", "-n", "-c", "3", "-i", "0.1", "-W", "3", &to],
+    )
+}
+
+fn neighbours_ping_each_other() {
+    let Some(mut emulator) = line(2, 1.0, Joint::Veth) else {
+        return;
+    };
+    let Some(said) = ping(&mut emulator, 0, 1) else {
+        return;
+    };
+    assert!(said.contains("3 received"), "{said}");
+    let (bridges, air) = (emulator.bridges(), emulator.air().clone());
+    // At least three requests, three answers and two ARP messages; each of the unicasts was acknowledged.
+    assert!(
+        bridges[0].to_host >= 4 && bridges[1].to_host >= 4,
+        "{bridges:?}"
+    );
+    assert!(air.frames >= 8 + 6, "{air:?}");
+    assert!(emulator.lateness().samples() > 0);
+}
+
+/// Over three hops of which each loses a fifth of its frames: the MAC's retries make that good, and all of it takes
+/// air time.
+fn three_hops_carry_a_ping() {
+    let Some(mut emulator) = line(4, 0.8, Joint::Veth) else {
+        return;
+    };
+    let Some(said) = ping(&mut emulator, 0, 3) else {
+        return;
+    };
+    assert!(
+        said.contains(" received") && !said.contains(" 0 received"),
+        "{said}"
+    );
+    assert!(said.contains("ttl=62"), "two relays: {said}");
+    let least = said
+        .rsplit_once("= ")
+        .and_then(|(_, times)| times.split('/').next()?.parse::<f64>().ok());
+    // Six frames of 84 + 28 + 8 octets and six ACKs at 1 Mbit/s: 6 * (192 + 91 + 10 + 304) us at the very least.
+    assert!(least.unwrap() >= 3.5, "{said}");
+    assert!(
+        emulator
+            .air()
+            .lost
+            .iter()
+            .map(|(_, lost)| lost)
+            .sum::<u64>()
+            > 0
+    );
+}
+
+/// Broadcasts of whatever type reach every neighbour, unicasts theirs; frames in a stranger's name are counted.
+fn any_type_of_frame_crosses() {
+    let Some(mut emulator) = line(3, 1.0, Joint::Veth) else {
+        return;
+    };
+    let mtu = 2272;
+    let open = || {
+        let interface = Interface::find(INTERFACE).unwrap();
+        assert_eq!(interface.mtu, mtu);
+        packet::open(&interface, packet::ALL, packet::Framing::Whole).unwrap()
+    };
+    let sockets: Vec<_> = (0..3)
+        .map(|node| emulator.host(node).unwrap().run(open).unwrap())
+        .collect();
+    let frame = |to: Address, from: u16, kind: u16, len: usize| {
+        let addresses = [to.to_eui48(), Address::node(from).to_eui48()].concat();
+        [&addresses[..], &kind.to_be_bytes(), &vec![0x5a; len]].concat()
+    };
+    let frames = [
+        frame(Address::BROADCAST, 1, 0x88b5, mtu),
+        frame(Address::BROADCAST, 1, 0x88b6, 1),
+        frame(Address::node(2), 1, 0x1794, 700),
+        frame(Address::BROADCAST, 7, 0x88b5, 60),
+    ];
+    let to = packet::BROADCAST;
+    sockets[1]
+        .send(frames.iter().map(|frame| (&frame[..], to)))
+        .unwrap();
+    let end = emulator.clock().now() + Duration::from_millis(300);
+    assert_eq!(emulator.run(Some(end)).unwrap(), Ending::Time);
+    let heard = |node: usize| {
+        let mut received = Received::new(2400);
+        let mut all = Vec::new();
+        while sockets[node].receive(&mut received).unwrap() > 0 {
+            all.extend(received.iter().flatten().map(|(_, frame)| frame.to_vec()));
+        }
+        // The hosts say a few things of their own on new interfaces.
+        all.retain(|frame| frame.ends_with(&[0x5a]));
+        all
+    };
+    assert_eq!(heard(0), frames[..2]);
+    assert_eq!(heard(2), frames[..3]);
+    let bridges = emulator.bridges();
+    assert_eq!(bridges[1].lost.strange, 1, "{bridges:?}");
+    assert!(bridges[1].acknowledged >= 1);
+}
+
+fn a_tap_device_serves_as_well() {
+    let Some(mut emulator) = line(2, 1.0, Joint::Tap) else {
+        return;
+    };
+    if let Some(said) = ping(&mut emulator, 1, 0) {
+        assert!(said.contains("3 received"), "{said}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Programs: started in a network namespace, watched, told to end, found again by their environment.
+//!
+//! A program that was started here ends with the one that started it, even if that one is killed. What *it* starts
+//! need not; [`in_environment`] finds such leftovers by a variable that all of them inherit, so that nobody else's
+//! program is ever taken for one of ours.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, Command};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
+
+use crate::error::{Error, Result};
+use crate::event_loop::Signal;
+use crate::namespace::NetworkNamespace;
+use crate::raw;
+
+/// Which process, for as long as the machine runs: numbers are used again, but not with the same start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Its number, as the present PID namespace has it.
+    pub pid: u32,
+    /// When it was started, in clock ticks since the machine was (proc_pid_stat(5), field 22).
+    pub started: u64,
+}
+
+impl Identity {
+    /// That of this program.
+    pub fn own() -> Option<Identity> {
+        Identity::of(std::process::id())
+    }
+
+    /// That of the process that has the number `pid` now.
+    pub fn of(pid: u32) -> Option<Identity> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name stands in brackets and may hold anything, brackets and blanks included.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace();
+        let dead = matches!(fields.next()?, "Z" | "X");
+        let started = fields.nth(18)?.parse().ok()?;
+        (!dead).then_some(Identity { pid, started })
+    }
+
+    /// Whether it still runs.
+    pub fn runs(self) -> bool {
+        Identity::of(self.pid) == Some(self)
+    }
+}
+
+/// Starts `command` in `namespace`. It is killed when the calling *thread* ends.
+pub fn spawn_in(namespace: &NetworkNamespace, command: &mut Command) -> Result<Child> {
+    raw::enter_before_exec(command, namespace.as_fd());
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.spawn().map_err(|error| {
+        let missing = error.kind() == std::io::ErrorKind::NotFound;
+        let error = Error::new(format!("start `{program}`"), error);
+        if missing {
+            error.remedy("there is no such program; is it installed, and in PATH?")
+        } else {
+            error
+        }
+    })
+}
+
+/// A descriptor that becomes readable when `child` ends.
+pub fn watch(child: &Child) -> Result<OwnedFd> {
+    pidfd_open(Pid::from_child(child), PidfdFlags::empty())
+        .map_err(|error| Error::new("watch a program", error))
+}
+
+/// Asks `child` to end. One that has ended is left alone.
+pub fn tell(child: &Child, signal: Signal) -> Result<()> {
+    let number = match signal {
+        Signal::Interrupt => rustix::process::Signal::INT,
+        Signal::Terminate => rustix::process::Signal::TERM,
+    };
+    // A child that nobody has waited for keeps its number, so this reaches nobody else.
+    match rustix::process::kill_process(Pid::from_child(child), number) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(Error::new("tell a program to end", error)),
+    }
+}
+
+/// The processes whose environment, as it was when they were started, holds the line `variable`, such as
+/// `CHAPPE_EMU=7f3a`. Not this program itself, and not those that this user may not look into.
+pub fn in_environment(variable: &str) -> Vec<u32> {
+    let Ok(folder) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let numbers = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|&pid: &u32| pid != std::process::id() && has_variable(pid, variable))
+        .collect()
+}
+
+/// Kills all processes whose environment holds `variable`; returns how many it found.
+pub fn kill_in_environment(variable: &str) -> usize {
+    let mut killed = 0;
+    // A process that forks faster than this is looked for again, but not for ever.
+    for _ in 0..10 {
+        let found = in_environment(variable);
+        if found.is_empty() {
+            break;
+        }
+        killed += found.iter().filter(|&&pid| kill(pid, variable)).count();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    killed
+}
+
+/// Asks the kernel to run this thread before all ordinary ones; programs that it starts do not inherit that.
+/// Needs CAP_SYS_NICE on the host, so call it before [`namespace::isolate`](crate::namespace::isolate).
+pub fn prefer() -> Result<()> {
+    raw::schedule_first().map_err(|error| {
+        Error::new("get a real-time priority", error)
+            .needs("run as root, or give the user a limit: `rtprio 1` in /etc/security/limits.conf")
+    })
+}
+
+/// A descriptor holds on to one process while its number is looked at again and it is killed.
+fn kill(pid: u32, variable: &str) -> bool {
+    let open = || pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty()).ok();
+    let Some(process) = open() else {
+        return false;
+    };
+    has_variable(pid, variable)
+        && pidfd_send_signal(process.as_fd(), rustix::process::Signal::KILL).is_ok()
+}
+
+fn has_variable(pid: u32, variable: &str) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    let mut lines = environment.split(|&octet| octet == 0);
+    lines.any(|line| OsStr::from_bytes(line) == OsStr::new(variable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_itself_and_no_other() {
+        let own = Identity::own().unwrap();
+        assert!(own.runs());
+        let older = Identity {
+            started: own.started.wrapping_sub(1),
+            ..own
+        };
+        assert!(!older.runs());
+        assert!(Identity::of(u32::MAX).is_none());
+    }
+
+    /// Goal: only what has the variable is killed. Two programs sleep, one with it.
+    #[test]
+    fn leftovers_are_known_by_their_environment() {
+        let name = format!("CHAPPE_TEST_{}=yes", std::process::id());
+        let (key, value) = name.split_once('=').unwrap();
+        let sleep = |marked: bool| {
+            let mut command = Command::new("sleep");
+            command.arg("20");
+            if marked {
+                command.env(key, value);
+            }
+            command.spawn().unwrap()
+        };
+        let (mut ours, mut other) = (sleep(true), sleep(false));
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        // Between fork and exec it has the environment of this program.
+        while in_environment(&name) != [ours.id()] && std::time::Instant::now() < end {
+            std::thread::yield_now();
+        }
+        assert_eq!(in_environment(&name), [ours.id()]);
+        assert!(kill_in_environment(&name) >= 1);
+        assert!(!ours.wait().unwrap().success());
+        assert!(other.try_wait().unwrap().is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}
