@@ -91,7 +91,7 @@ Examples:
   chappe lab pacifier --quick      the paper's figures, small, in under two minutes
   chappe lab pacifier figure7 --out figures")]
 pub struct Lab {
-    /// A paper (`pacifier`), or some of its figures (`figure2` to `figure9`, `sensitivity`).
+    /// A paper (`pacifier`), or some of its figures and tables; nothing lists them all.
     pub names: Vec<String>,
     /// Smaller objects and fewer points: under two minutes on two cores.
     #[arg(long)]

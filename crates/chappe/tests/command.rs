@@ -309,9 +309,9 @@ fn the_demo_moves_a_file_by_every_system() {
     let output = chappe(&["demo", "Cargo.toml", "--networks", "1", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let demo = json(&output);
-    let systems = demo["systems"].as_array().unwrap();
-    assert_eq!(systems.len(), 4);
-    for system in systems {
+    let parts = demo["parts"].as_array().unwrap();
+    assert_eq!(parts[0]["systems"].as_array().unwrap().len(), 4);
+    for system in parts[0]["systems"].as_array().unwrap() {
         let flows = system["result"]["runs"][0]["flows"].as_array().unwrap();
         assert_eq!(flows.len(), 9);
         assert!(

@@ -146,9 +146,9 @@ fn wanted(names: &[String]) -> Result<(&'static Paper, Vec<&'static str>), Failu
 fn list() -> String {
     let mut text = String::new();
     for paper in PAPERS {
-        text += &format!("{:<12} {}\n", paper.name, paper.about);
+        text += &format!("{:<14}{}\n", paper.name, paper.about);
         for item in paper.figures {
-            text += &format!("  {:<11}{}\n", item.name, item.about);
+            text += &format!("  {:<12}{}\n", item.name, item.about);
         }
     }
     text + &format!("\nnext:  chappe lab {} --quick\n", PAPERS[0].name)

@@ -7,6 +7,7 @@
 mod bound;
 mod carry;
 pub mod claims;
+mod demo;
 mod figure2;
 mod figure3;
 mod figure4;
@@ -25,6 +26,7 @@ mod sensitivity;
 
 pub use bound::StageBound;
 pub use carry::{Attempt, carry};
+pub use demo::DEMO;
 pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant, check};
 pub use prepare::{Prepared, prepare};
 

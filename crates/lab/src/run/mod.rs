@@ -83,8 +83,12 @@ impl Meter {
 
     /// All work is known from the start: that of so many seeds with so many runs each.
     pub fn plan(&self, seeds: usize, runs: usize) {
-        self.total
-            .store(WORK * (seeds * (1 + runs)) as u64, Ordering::Relaxed);
+        self.plan_work(WORK * (seeds * (1 + runs)) as u64);
+    }
+
+    /// All work is known from the start.
+    pub fn plan_work(&self, work: u64) {
+        self.total.store(work, Ordering::Relaxed);
         self.planned.store(true, Ordering::Relaxed);
     }
 
