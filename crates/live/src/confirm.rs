@@ -4,7 +4,7 @@
 //! by the neighbour's own driver, and sent again until it is or the attempts are spent: only then is
 //! `Outcome::Acknowledged` the truth.
 
-use chappe_core::{Address, Class, Classes, Duration, Instant};
+use chappe_core::{Class, Classes, Duration, Instant};
 
 /// Most unicast frames on their way at a time.
 const OUTSTANDING_MAX: usize = 32;
@@ -39,16 +39,16 @@ pub struct Outstanding {
 /// One of them.
 #[derive(Debug)]
 pub struct Waiting {
-    /// Its number in the header.
+    /// Its number.
     pub number: u32,
     /// For whom.
-    pub to: Address,
+    pub to: u16,
     /// The node's token.
     pub token: u32,
     /// How urgent.
     pub class: Class,
-    /// The whole frame.
-    pub frame: Vec<u8>,
+    /// Its SDU, sealed anew for each attempt.
+    pub sdu: Vec<u8>,
     /// Transmissions so far.
     pub attempts: u8,
     due: Instant,
@@ -79,25 +79,25 @@ impl Outstanding {
         &mut self,
         now: Instant,
         number: u32,
-        to: Address,
+        to: u16,
         (token, class): (u32, Class),
-        frame: &[u8],
+        sdu: &[u8],
     ) {
         let (attempts, due) = (1, now + self.retries.wait);
-        let frame = frame.to_vec();
+        let sdu = sdu.to_vec();
         self.frames.push(Waiting {
             number,
             to,
             token,
             class,
-            frame,
+            sdu,
             attempts,
             due,
         });
     }
 
     /// `from` confirms frame `number`: its token and how many attempts it took, or `None` if nothing waits for it.
-    pub fn confirmed(&mut self, from: Address, number: u32) -> Option<(u32, u8)> {
+    pub fn confirmed(&mut self, from: u16, number: u32) -> Option<(u32, u8)> {
         let is = |frame: &Waiting| frame.number == number && frame.to == from;
         let place = self.frames.iter().position(is)?;
         let frame = self.frames.swap_remove(place);
@@ -143,7 +143,7 @@ mod tests {
     fn waits_double_until_it_is_given_up() {
         let wait = Duration::from_millis(10);
         let mut frames = Outstanding::new(Retries { attempts: 3, wait });
-        frames.add(ms(0), 5, Address::node(1), (77, Class::Control), b"x");
+        frames.add(ms(0), 5, 1, (77, Class::Control), b"x");
         for (due, attempts) in [(10, 2), (30, 3)] {
             assert_eq!(frames.deadline(), Some(ms(due)));
             assert!(frames.again(ms(due - 1)).is_none());
@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn only_the_addressee_confirms() {
         let mut frames = Outstanding::new(Retries::default());
-        frames.add(ms(0), 5, Address::node(1), (77, Class::Control), b"x");
-        assert_eq!(frames.confirmed(Address::node(2), 5), None);
-        assert_eq!(frames.confirmed(Address::node(1), 4), None);
-        assert_eq!(frames.confirmed(Address::node(1), 5), Some((77, 1)));
-        assert_eq!(frames.confirmed(Address::node(1), 5), None);
+        frames.add(ms(0), 5, 1, (77, Class::Control), b"x");
+        assert_eq!(frames.confirmed(2, 5), None);
+        assert_eq!(frames.confirmed(1, 4), None);
+        assert_eq!(frames.confirmed(1, 5), Some((77, 1)));
+        assert_eq!(frames.confirmed(1, 5), None);
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         let mut frames = Outstanding::new(Retries::default());
         for number in 0..OUTSTANDING_MAX as u32 {
             assert_eq!(frames.allowed(), Classes::ALL);
-            frames.add(ms(0), number, Address::node(1), (0, Class::Control), b"x");
+            frames.add(ms(0), number, 1, (0, Class::Control), b"x");
         }
         assert!(!frames.allowed().contains(Class::Control));
         assert!(frames.allowed().contains(Class::Data));

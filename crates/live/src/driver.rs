@@ -4,22 +4,28 @@ use std::ops::ControlFlow;
 
 use chappe_core::{
     Address, Arrival, Class, Drop, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
-    TraceEvent,
+    Purpose, Seed, TraceEvent,
 };
 use chappe_sys::{Clock, Endpoint, EventLoop, Ready, Received, Result, Signal, Socket};
 
 use crate::confirm::{Outstanding, Retries};
-use crate::frame::{HEADER, Header, Kind};
+use crate::frame::{EPOCH, HEADER, Header, Kind, TAG};
+use crate::hello::{Hellos, Schedule};
 use crate::loss::Loss;
-use crate::neighbours::{Neighbours, Novelty};
+use crate::neighbours::{Greeting, Neighbours};
 use crate::pace::{Pace, Pacer};
 use crate::port::Port;
 use crate::queue::Queue;
+use crate::seal::{GroupKey, Novelty, Sealer};
 use crate::statistics::Statistics;
 
 /// How to drive a node.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// The key of the group, with which every frame is sealed.
+    pub key: GroupKey,
+    /// When hellos leave.
+    pub hellos: Hellos,
     /// What limits the frames that leave.
     pub pace: Pace,
     /// How often unicast frames are sent again.
@@ -33,9 +39,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults, and a pace: there is no good one for all links.
-    pub fn new(pace: Pace) -> Config {
+    /// The defaults, and a pace: there is no good one for all links. There is no mode without a key.
+    pub fn new(pace: Pace, key: GroupKey) -> Config {
         Config {
+            key,
+            hellos: Hellos::default(),
             pace,
             retries: Retries::default(),
             loss: None,
@@ -61,11 +69,14 @@ pub enum Ending {
 pub struct Live<N: LinkNode + ?Sized> {
     socket: Socket,
     everybody: Endpoint,
-    me: Address,
+    me: u16,
     frame_max: usize,
-    epoch: u32,
-    /// The number of the next unicast frame.
+    sealer: Sealer,
+    schedule: Schedule,
+    /// The number of the latest unicast frame.
     number: u32,
+    /// When the node sent its latest broadcast.
+    broadcast_at: Option<Instant>,
     clock: Clock,
     events: EventLoop,
     pacer: Pacer,
@@ -80,6 +91,10 @@ pub struct Live<N: LinkNode + ?Sized> {
     blocked: bool,
     loss: Option<Loss>,
     statistics: Statistics,
+    /// Where frames are decrypted.
+    scratch: Vec<u8>,
+    /// When the neighbours were counted for the application.
+    observed: Option<Instant>,
     observe_every: Duration,
     trace: Option<TraceSink>,
     node: Box<N>,
@@ -89,6 +104,12 @@ type TraceSink = Box<dyn FnMut(Instant, TraceEvent) + Send>;
 
 /// The socket's token in the event loop.
 const SOCKET: u64 = 0;
+/// Octets of Ethernet's header, which count in a rate.
+const ETHERNET: usize = 14;
+/// Octets of a confirmation: the frame's number and the epoch of its sender.
+const CONFIRMATION: usize = 12;
+/// A node that has sent no broadcast for so long is silent.
+const SILENT: Duration = Duration::from_secs(1);
 /// Batches that are received, or sent, before the other direction has its turn.
 const TURN: usize = 4;
 /// The pause after the kernel ran out of buffers, and after the interface was down.
@@ -98,18 +119,25 @@ const DOWN: Duration = Duration::from_millis(100);
 impl<N: LinkNode + ?Sized> Live<N> {
     /// Puts `node` on `port`. The node's clock starts now.
     pub fn new(config: Config, port: Port, node: Box<N>) -> Result<Live<N>> {
-        let random = chappe_sys::random_u64()?;
+        let epoch = chappe_sys::random_u64()?;
+        // One seed for challenges and another for times: what is seen of the latter tells nothing of the former.
+        let secret = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
+        let times = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
         let clock = Clock::start();
         let mut events = EventLoop::new(clock)?;
         if config.signals {
             events.watch_signals()?;
         }
         events.add(&port.socket, SOCKET)?;
-        let (frame_max, me) = (port.frame_max(), port.address());
+        let frame_max = port.frame_max();
+        let me = port.address().node_number().unwrap_or_default();
         Ok(Live {
-            epoch: random as u32,
-            number: (random >> 32) as u32,
-            pacer: Pacer::new(config.pace, port.overhead),
+            sealer: Sealer::new(&config.key, me, epoch),
+            schedule: Schedule::new(config.hellos, times),
+            number: 0,
+            broadcast_at: None,
+            scratch: vec![0; HEADER + EPOCH + frame_max + TAG],
+            pacer: Pacer::new(config.pace, port.overhead + ETHERNET),
             queue: Queue::new(frame_max, port.everybody),
             socket: port.socket,
             everybody: port.everybody,
@@ -117,13 +145,17 @@ impl<N: LinkNode + ?Sized> Live<N> {
             frame_max,
             clock,
             events,
-            neighbours: Neighbours::default(),
+            neighbours: Neighbours::new(config.key, me, secret),
             outstanding: Outstanding::new(config.retries),
             held_until: Instant::ZERO,
             declined: false,
             blocked: false,
             loss: config.loss,
-            statistics: Statistics::default(),
+            statistics: Statistics {
+                life: epoch,
+                ..Statistics::default()
+            },
+            observed: None,
             observe_every: config.observe_every,
             trace: None,
             node,
@@ -150,21 +182,17 @@ impl<N: LinkNode + ?Sized> Live<N> {
         &self.statistics
     }
 
-    /// The neighbours that have been heard, and when each was heard last.
-    pub fn neighbours(&self) -> impl Iterator<Item = (Address, Instant)> + '_ {
-        self.neighbours.iter()
-    }
-
     /// Drives the node until `observe` breaks or a signal comes. `observe` is called after each wake-up, before the
     /// node is drained, so it may offer it data.
     pub fn run(
         &mut self,
         mut observe: impl FnMut(&mut N, Instant, &Statistics) -> ControlFlow<()>,
     ) -> Result<Ending> {
-        let mut received = Received::new(HEADER + self.frame_max);
+        let mut received = Received::new(HEADER + EPOCH + self.frame_max + TAG);
         let mut ready = Vec::new();
         loop {
             let now = self.clock.now();
+            self.count_neighbours(now);
             if observe(&mut self.node, now, &self.statistics).is_break() {
                 return Ok(Ending::Asked);
             }
@@ -182,6 +210,16 @@ impl<N: LinkNode + ?Sized> Live<N> {
         }
     }
 
+    fn count_neighbours(&mut self, now: Instant) {
+        let due = |last: Instant| now >= last + self.observe_every;
+        if self.observed.is_none_or(due) {
+            self.observed = Some(now);
+            let seen = &mut self.statistics.neighbours;
+            seen.clear();
+            seen.extend(self.neighbours.iter(now));
+        }
+    }
+
     /// Waits for the next event, the next deadline, or the application's turn.
     fn wait(&mut self, now: Instant, ready: &mut Vec<Ready>) -> Result<()> {
         let node = self.node.poll_timeout().map(|wake| wake.at);
@@ -193,7 +231,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
             false => self.held_until,
         });
         let observe = now + self.observe_every;
-        let times = [node, send, self.outstanding.deadline()];
+        let hello = (!self.blocked).then(|| self.schedule.next().max(self.held_until));
+        let times = [node, send, hello, self.outstanding.deadline()];
         let at = times.into_iter().flatten().fold(observe, Instant::min);
         self.events.set_deadline(Some(at))?;
         self.events.wait(ready)
@@ -222,8 +261,13 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let Some(waiting) = self.outstanding.again(now) else {
                 return;
             };
-            let len = waiting.frame.len();
-            slot.frame[..len].copy_from_slice(&waiting.frame);
+            let len = waiting.sdu.len();
+            let attempt = (waiting.number, waiting.attempts);
+            slot.frame[HEADER..HEADER + len].copy_from_slice(&waiting.sdu);
+            let sealed = self
+                .sealer
+                .seal_unicast(waiting.to, attempt, len, &mut slot.frame);
+            let Some(len) = sealed else { return };
             slot.len = len;
             slot.to = self
                 .neighbours
@@ -236,6 +280,39 @@ impl<N: LinkNode + ?Sized> Live<N> {
         }
     }
 
+    /// Says hello, if it is time. While the node is silent a hello is as long as its data would be, since neighbours
+    /// measure by it how well they hear.
+    fn greet(&mut self, now: Instant) {
+        if self.schedule.next() > now {
+            return;
+        }
+        let Some(slot) = self.queue.vacant() else {
+            return;
+        };
+        let clear = Kind::Hello.clear();
+        let room = self.frame_max.saturating_sub(EPOCH);
+        let Some(body) = slot.frame.get_mut(clear..clear + room) else {
+            return;
+        };
+        let len = self.neighbours.write_hello(now, body);
+        let silent = |last: Instant| now.saturating_since(last) > SILENT;
+        let len = match self.broadcast_at.is_none_or(silent) {
+            true => {
+                body[len..].fill(0);
+                room
+            }
+            false => len,
+        };
+        if let Some(len) = self.sealer.seal(Kind::Hello, len, &mut slot.frame) {
+            (slot.len, slot.to) = (len, self.everybody);
+            (slot.class, slot.broadcast) = (Class::Control, None);
+            self.queue.push();
+            self.pacer.spend(now, len, None);
+            self.statistics.hellos_sent += 1;
+        }
+        self.schedule.left(now);
+    }
+
     /// Asks the node for frames and gives them to the kernel, as long as pace and kernel allow.
     fn serve(&mut self) -> Result<()> {
         self.declined = false;
@@ -244,6 +321,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             if self.blocked || now < self.held_until {
                 return Ok(());
             }
+            self.greet(now);
             self.fill(now);
             if self.queue.is_empty() {
                 return Ok(());
@@ -281,39 +359,35 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let Some(slot) = self.queue.vacant() else {
             return;
         };
-        let broadcast = send.to.is_broadcast();
-        let (kind, number) = match broadcast {
-            true => (Kind::Broadcast, 0),
-            false => (Kind::Unicast, self.number),
+        let sealed = match send.to.node_number() {
+            _ if send.len > self.frame_max => None,
+            _ if send.to.is_broadcast() => {
+                let sealed = self.sealer.seal(Kind::Broadcast, send.len, &mut slot.frame);
+                (slot.to, slot.broadcast) = (self.everybody, Some(send.token));
+                self.broadcast_at = Some(now);
+                sealed
+            }
+            Some(to) if self.number < u32::MAX => {
+                self.number += 1;
+                let (number, attempt) = (self.number, 1);
+                let sdu = &slot.frame[HEADER..HEADER + send.len];
+                self.outstanding
+                    .add(now, number, to, (send.token, send.class), sdu);
+                slot.broadcast = None;
+                // Never heard: everybody gets it, and all but one drop it.
+                slot.to = self.neighbours.endpoint(to).unwrap_or(self.everybody);
+                self.sealer
+                    .seal_unicast(to, (number, attempt), send.len, &mut slot.frame)
+            }
+            _ => None,
         };
-        let (from, to, epoch) = (self.me, send.to, self.epoch);
-        let header = Header {
-            kind,
-            from,
-            to,
-            epoch,
-            number,
-        };
-        if !header.emit(send.len, &mut slot.frame) {
-            // A node that claims more octets than it was given room for.
+        let Some(len) = sealed else {
+            // More octets than there was room for, or an address that is no node's.
             self.statistics.drops.count(Drop::Malformed);
             return self.tell(now, send.token, Outcome::Failed { attempts: 0 });
-        }
-        slot.len = HEADER + send.len;
-        slot.class = send.class;
-        slot.broadcast = broadcast.then_some(send.token);
-        slot.to = match broadcast {
-            true => self.everybody,
-            // Never heard: everybody gets it, and all but one drop it.
-            false => self.neighbours.endpoint(to).unwrap_or(self.everybody),
         };
-        self.pacer.spend(now, slot.len, send.mode);
-        if !broadcast {
-            let frame = slot.frame.get(..slot.len).unwrap_or(&[]);
-            self.outstanding
-                .add(now, number, to, (send.token, send.class), frame);
-            self.number = self.number.wrapping_add(1);
-        }
+        (slot.len, slot.class) = (len, send.class);
+        self.pacer.spend(now, len, send.mode);
         self.queue.push();
     }
 
@@ -390,8 +464,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 }
             }
             for frame in received.iter() {
-                match frame.and_then(|(at, frame)| Some((at, Header::parse(frame)?))) {
-                    Some((at, (header, sdu))) => self.on_frame(at, header, sdu),
+                match frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?))) {
+                    Some((at, frame, header)) => self.on_frame(at, header, frame),
                     None => self.statistics.drops.count(Drop::Malformed),
                 }
                 self.serve()?;
@@ -400,63 +474,111 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
-    fn on_frame(&mut self, at: Endpoint, header: Header, sdu: &[u8]) {
+    fn on_frame(&mut self, at: Endpoint, header: Header, frame: &[u8]) {
         let now = self.clock.now();
-        let Header {
-            kind,
-            from,
-            to,
-            epoch,
-            number,
-        } = header;
-        if from == self.me {
-            match epoch == self.epoch {
-                true => self.statistics.echoes += 1,
-                false => self.statistics.address_conflicts += 1,
-            }
+        let from = Address::node(header.from);
+        if header.from == self.me && header.epoch == self.sealer.epoch() as u16 {
+            self.statistics.echoes += 1;
             return;
         }
         if self.loss.as_mut().is_some_and(|loss| loss.takes(from)) {
             self.statistics.injected_losses += 1;
             return;
         }
-        self.statistics.octets_received += (HEADER + sdu.len()) as u64;
-        self.neighbours.heard(now, from, at);
-        match kind {
-            _ if to != self.me && kind != Kind::Broadcast => {
-                self.statistics.drops.count(Drop::NotForUs);
+        let len = header.frame_len();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        if let (Some(place), Some(frame)) = (scratch.get_mut(..len), frame.get(..len)) {
+            place.copy_from_slice(frame);
+            let taken = self.take(now, at, &header, place);
+            match taken {
+                Ok(()) => self.statistics.octets_received += len as u64,
+                Err(why) => self.statistics.drops.count(why),
             }
-            Kind::Confirmation if epoch == self.epoch => self.on_confirmation(now, from, number),
-            Kind::Confirmation => self.statistics.drops.count(Drop::Stale),
-            Kind::Broadcast => self.hand_up(
-                now,
-                Arrival {
-                    from,
-                    to,
-                    sdu,
-                    power: None,
-                },
-            ),
-            Kind::Unicast => match self.neighbours.note(from, epoch, number) {
-                Novelty::New => {
-                    self.confirm(now, at, header);
-                    self.hand_up(
-                        now,
-                        Arrival {
-                            from,
-                            to,
-                            sdu,
-                            power: None,
-                        },
-                    );
+        } else {
+            self.statistics.drops.count(Drop::Malformed);
+        }
+        self.scratch = scratch;
+    }
+
+    /// Opens a frame and does what it asks for, or says why not.
+    fn take(
+        &mut self,
+        now: Instant,
+        at: Endpoint,
+        header: &Header,
+        frame: &mut [u8],
+    ) -> std::result::Result<(), Drop> {
+        let from = Address::node(header.from);
+        if header.kind == Kind::Hello {
+            return self.on_hello(now, at, header, frame);
+        }
+        let for_all = header.kind == Kind::Broadcast;
+        if !for_all && header.to != self.me {
+            return Err(Drop::NotForUs);
+        }
+        if header.from == self.me {
+            return Err(Drop::Stale);
+        }
+        let (sdu, novelty) = self.neighbours.open(now, at, header, frame)?;
+        let arrival = |to| Arrival {
+            from,
+            to,
+            sdu,
+            power: None,
+        };
+        match header.kind {
+            Kind::Broadcast if novelty == Novelty::New => {
+                self.hand_up(now, arrival(Address::BROADCAST));
+            }
+            Kind::Broadcast => return Err(Drop::Duplicate),
+            Kind::Unicast => {
+                let number = (header.counter >> 8) as u32;
+                match self.neighbours.note(header.from, number) {
+                    Novelty::New => {
+                        self.confirm(now, at, header.from, number);
+                        self.hand_up(now, arrival(Address::node(self.me)));
+                    }
+                    Novelty::Seen => {
+                        self.confirm(now, at, header.from, number);
+                        return Err(Drop::Duplicate);
+                    }
+                    // Not confirmed: nobody knows whether the node has had it.
+                    Novelty::Forgotten => return Err(Drop::Stale),
                 }
-                Novelty::Seen => {
-                    self.statistics.drops.count(Drop::Duplicate);
-                    self.confirm(now, at, header);
+            }
+            Kind::Confirmation | Kind::Hello => {
+                let number = sdu.first_chunk().map(|number| u32::from_be_bytes(*number));
+                let epoch = sdu.last_chunk().map(|epoch| u64::from_be_bytes(*epoch));
+                if sdu.len() != CONFIRMATION || epoch != Some(self.sealer.epoch()) {
+                    return Err(Drop::Stale);
                 }
-                // Not confirmed: nobody knows whether the node has had it.
-                Novelty::Forgotten => self.statistics.drops.count(Drop::Stale),
-            },
+                self.on_confirmation(now, header.from, number.unwrap_or(0));
+            }
+        }
+        Ok(())
+    }
+
+    fn on_hello(
+        &mut self,
+        now: Instant,
+        at: Endpoint,
+        header: &Header,
+        frame: &mut [u8],
+    ) -> std::result::Result<(), Drop> {
+        match self.neighbours.hello(now, at, header, frame) {
+            Greeting::Dropped(why) => Err(why),
+            Greeting::Known => Ok(()),
+            Greeting::Unproved => {
+                self.statistics.unproved += 1;
+                self.schedule.hurry();
+                Ok(())
+            }
+            Greeting::Proved { .. } => {
+                self.statistics.address_conflicts += u64::from(header.from == self.me);
+                // It does not know yet that we are alive.
+                self.schedule.hurry();
+                Ok(())
+            }
         }
     }
 
@@ -466,7 +588,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.drain_trace(now);
     }
 
-    fn on_confirmation(&mut self, now: Instant, from: Address, number: u32) {
+    fn on_confirmation(&mut self, now: Instant, from: u16, number: u32) {
         match self.outstanding.confirmed(from, number) {
             Some((token, attempts)) => {
                 self.statistics.confirmed += 1;
@@ -477,22 +599,24 @@ impl<N: LinkNode + ?Sized> Live<N> {
     }
 
     /// Confirms a unicast frame at once, without waiting for the pace: its sender waits.
-    fn confirm(&mut self, now: Instant, at: Endpoint, header: Header) {
+    fn confirm(&mut self, now: Instant, at: Endpoint, from: u16, number: u32) {
+        let Some(epoch) = self.neighbours.life(from) else {
+            return;
+        };
         let Some(slot) = self.queue.vacant() else {
             return self.statistics.drops.count(Drop::QueueFull);
         };
-        let (from, to, kind) = (self.me, header.from, Kind::Confirmation);
-        let reply = Header {
-            kind,
-            from,
-            to,
-            ..header
-        };
-        if reply.emit(0, &mut slot.frame) {
-            (slot.len, slot.to) = (HEADER, at);
+        let body = &mut slot.frame[HEADER..HEADER + CONFIRMATION];
+        body[..4].copy_from_slice(&number.to_be_bytes());
+        body[4..].copy_from_slice(&epoch.to_be_bytes());
+        let sealed = self
+            .sealer
+            .seal_confirmation(from, CONFIRMATION, &mut slot.frame);
+        if let Some(len) = sealed {
+            (slot.len, slot.to) = (len, at);
             (slot.class, slot.broadcast) = (Class::Control, None);
             self.queue.push();
-            self.pacer.spend(now, HEADER, None);
+            self.pacer.spend(now, len, None);
             self.statistics.confirmations_sent += 1;
         }
     }

@@ -1,155 +1,439 @@
-//! Who is in range, where to reach them, and which of their frames have been seen.
+//! Who is in range and alive, where to reach them, what was seen of them, and how well they are heard.
 
 use std::collections::BTreeMap;
 
-use chappe_core::{Address, Instant};
+use chappe_core::{Address, Drop, Duration, Instant, Stream};
 use chappe_sys::Endpoint;
 
-/// Most neighbours that are remembered; the one unheard for longest makes room. A stranger can invent any number.
+use crate::frame::{Header, Kind};
+use crate::hello::{self, Entry};
+use crate::seal::{GroupKey, Novelty, Opener, Window, hello_epoch};
+
+/// Most neighbours that are remembered; the one unheard for longest makes room. Only members of the group, or
+/// recordings of them, get in here.
 const NEIGHBOURS_MAX: usize = 256;
 
-/// How many numbers back a repeated frame is known.
-const WINDOW: u32 = u128::BITS;
+/// Somebody unheard for so long is not a neighbour: five hellos at their usual interval.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Broadcasts over which the share that is heard is taken: the last one or two times as many.
+const TALLY: u32 = 256;
+
+/// A neighbour as it stands in [`Statistics`](crate::Statistics).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbour {
+    /// Its address.
+    pub address: Address,
+    /// Its life: another number after a restart.
+    pub life: u64,
+    /// When it was heard last.
+    pub heard: Instant,
+    /// The share of its broadcasts that is heard here, 0 to 1.
+    pub from: f64,
+    /// The share of our broadcasts that it hears by its own word, 0 to 1; `None` before it believes us.
+    pub to: Option<f64>,
+}
 
 /// The neighbours that have been heard.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Neighbours {
-    known: BTreeMap<Address, Neighbour>,
+    key: GroupKey,
+    me: u16,
+    /// What a life must name to be believed.
+    challenge: u64,
+    random: Stream,
+    known: BTreeMap<u16, Peer>,
 }
 
 #[derive(Debug)]
-struct Neighbour {
+struct Peer {
     endpoint: Endpoint,
     heard: Instant,
-    epoch: Option<u32>,
-    /// The newest number; bit `i` of `seen` is number `newest - i`.
-    newest: u32,
-    seen: u128,
+    /// The life that has proved itself.
+    current: Option<Life>,
+    /// Another life that has not yet, and its challenge.
+    candidate: Option<(Opener, u64)>,
 }
 
-/// Whether a unicast frame has been seen before.
+#[derive(Debug)]
+struct Life {
+    opener: Opener,
+    challenge: u64,
+    broadcasts: Window,
+    unicasts: Window,
+    /// Broadcasts heard, and how many there were.
+    tally: (u32, u32),
+    /// The share of our broadcasts that it hears, in 1/255.
+    reported: Option<u8>,
+}
+
+/// What a hello told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Novelty {
-    /// It has not.
-    New,
-    /// It has: its confirmation was lost.
-    Seen,
-    /// It is so old that nobody knows.
-    Forgotten,
+pub enum Greeting {
+    /// A neighbour goes on.
+    Known,
+    /// A life has proved that it is alive; `former` if it takes the place of another.
+    Proved {
+        /// Whether there was another before.
+        former: bool,
+    },
+    /// A life that has not proved itself: it waits for our hello.
+    Unproved,
+    /// Dropped.
+    Dropped(Drop),
 }
 
 impl Neighbours {
-    /// `from` was heard, and this is where it is.
-    pub fn heard(&mut self, now: Instant, from: Address, endpoint: Endpoint) {
-        if let Some(known) = self.known.get_mut(&from) {
-            (known.endpoint, known.heard) = (endpoint, now);
-            return;
+    /// Nobody yet. `random` must be seeded from the kernel: nobody may guess the challenge.
+    pub fn new(key: GroupKey, me: u16, mut random: Stream) -> Neighbours {
+        Neighbours {
+            key,
+            me,
+            challenge: random.next_u64(),
+            random,
+            known: BTreeMap::new(),
         }
-        if self.known.len() >= NEIGHBOURS_MAX {
-            let silent = self.known.iter().min_by_key(|(_, known)| known.heard);
-            if let Some(silent) = silent.map(|(address, _)| *address) {
-                self.known.remove(&silent);
-            }
-        }
-        let neighbour = Neighbour {
-            endpoint,
-            heard: now,
-            epoch: None,
-            newest: 0,
-            seen: 0,
+    }
+
+    /// Takes in a hello.
+    pub fn hello(
+        &mut self,
+        now: Instant,
+        at: Endpoint,
+        header: &Header,
+        frame: &mut [u8],
+    ) -> Greeting {
+        let (from, me, challenge) = (header.from, self.me, self.challenge);
+        let Some(epoch) = hello_epoch(frame) else {
+            return Greeting::Dropped(Drop::Malformed);
         };
-        self.known.insert(from, neighbour);
+        let peer = self.known.get_mut(&from);
+        let current = peer.and_then(|peer| peer.current.as_mut());
+        if let Some(life) = current.filter(|life| life.opener.epoch() == epoch) {
+            let Some(body) = life.opener.open(header, frame) else {
+                return Greeting::Dropped(Drop::Unauthentic);
+            };
+            let Some((theirs, mut entries)) = hello::parse(body) else {
+                return Greeting::Dropped(Drop::Malformed);
+            };
+            let ours = |entry: &Entry| (entry.node, entry.challenge) == (me, challenge);
+            let reported = entries.find(ours).map(|entry| entry.heard);
+            if life.count(header.counter) != Novelty::New {
+                return Greeting::Dropped(Drop::Duplicate);
+            }
+            life.challenge = theirs;
+            life.reported = reported.filter(|&heard| heard > 0).or(life.reported);
+            self.touch(now, from, at);
+            return Greeting::Known;
+        }
+        let opener = Opener::new(&self.key, from, epoch);
+        let Some(body) = opener.open(header, frame) else {
+            return Greeting::Dropped(Drop::Unauthentic);
+        };
+        let Some((theirs, mut entries)) = hello::parse(body) else {
+            return Greeting::Dropped(Drop::Malformed);
+        };
+        let ours = |entry: &Entry| (entry.node, entry.challenge) == (me, challenge);
+        let proof = entries.find(ours).map(|entry| entry.heard);
+        self.make_room(from);
+        let peer = self.known.entry(from).or_insert_with(|| Peer {
+            endpoint: at,
+            heard: now,
+            current: None,
+            candidate: None,
+        });
+        if proof.is_none() {
+            peer.candidate = Some((opener, theirs));
+            if peer.current.is_none() {
+                (peer.endpoint, peer.heard) = (at, now);
+            }
+            return Greeting::Unproved;
+        }
+        let former = peer.current.is_some();
+        let mut life = Life::new(opener, theirs);
+        life.count(header.counter);
+        // It names our challenge, but believes us only from the hello on that says how well it hears us.
+        life.reported = proof.filter(|&heard| heard > 0);
+        (peer.current, peer.candidate) = (Some(life), None);
+        (peer.endpoint, peer.heard) = (at, now);
+        if former {
+            // Recordings of the former life name this challenge.
+            self.challenge = self.random.next_u64();
+        }
+        Greeting::Proved { former }
+    }
+
+    /// Opens a frame of a neighbour that has proved itself, and sees to it that no broadcast is taken twice.
+    pub fn open<'a>(
+        &mut self,
+        now: Instant,
+        at: Endpoint,
+        header: &Header,
+        frame: &'a mut [u8],
+    ) -> Result<(&'a [u8], Novelty), Drop> {
+        let current = self.known.get_mut(&header.from);
+        let life = current.and_then(|peer| peer.current.as_mut());
+        let life = life.ok_or(Drop::Stale)?;
+        if life.opener.epoch() as u16 != header.epoch {
+            return Err(Drop::Stale);
+        }
+        let sealed = life.opener.open(header, frame);
+        let sealed = sealed.ok_or(Drop::Unauthentic)?;
+        let novelty = match header.kind {
+            Kind::Broadcast | Kind::Hello => life.count(header.counter),
+            Kind::Unicast => Novelty::New,
+            // One that was seen before confirms nothing that still waits.
+            Kind::Confirmation => Novelty::New,
+        };
+        self.touch(now, header.from, at);
+        Ok((sealed, novelty))
+    }
+
+    /// Notes unicast frame `number` of a neighbour that is known.
+    pub fn note(&mut self, from: u16, number: u32) -> Novelty {
+        let peer = self.known.get_mut(&from);
+        let life = peer.and_then(|peer| peer.current.as_mut());
+        life.map_or(Novelty::Forgotten, |life| {
+            life.unicasts.note(u64::from(number))
+        })
+    }
+
+    /// The life of `from` that has proved itself.
+    pub fn life(&self, from: u16) -> Option<u64> {
+        let peer = self.known.get(&from)?;
+        peer.current.as_ref().map(|life| life.opener.epoch())
     }
 
     /// Where `to` was heard last.
-    pub fn endpoint(&self, to: Address) -> Option<Endpoint> {
+    pub fn endpoint(&self, to: u16) -> Option<Endpoint> {
         Some(self.known.get(&to)?.endpoint)
     }
 
-    /// The neighbours, and when each was heard last.
-    pub fn iter(&self) -> impl Iterator<Item = (Address, Instant)> + '_ {
-        self.known
-            .iter()
-            .map(|(address, known)| (*address, known.heard))
+    /// The body of our hello.
+    pub fn write_hello(&self, now: Instant, body: &mut [u8]) -> usize {
+        let near = |peer: &Peer| now.saturating_since(peer.heard) < SILENCE;
+        let near = self.known.iter().filter(|(_, peer)| near(peer));
+        let entries = near.flat_map(|(&node, peer)| {
+            let current = peer.current.as_ref().map(|life| Entry {
+                node,
+                challenge: life.challenge,
+                heard: (life.share() * 255.0).round() as u8,
+            });
+            let candidate = peer.candidate.as_ref().map(|(_, challenge)| Entry {
+                node,
+                challenge: *challenge,
+                heard: 0,
+            });
+            [current, candidate].into_iter().flatten()
+        });
+        hello::emit(self.challenge, entries, body)
     }
 
-    /// Notes unicast frame `number` of a neighbour's life `epoch`. A new epoch starts over: it was restarted.
-    pub fn note(&mut self, from: Address, epoch: u32, number: u32) -> Novelty {
-        let Some(known) = self.known.get_mut(&from) else {
-            return Novelty::Forgotten;
-        };
-        if known.epoch != Some(epoch) {
-            (known.epoch, known.newest, known.seen) = (Some(epoch), number, 1);
-            return Novelty::New;
+    /// The neighbours that have proved themselves and are not silent.
+    pub fn iter(&self, now: Instant) -> impl Iterator<Item = Neighbour> + '_ {
+        self.known.iter().filter_map(move |(&node, peer)| {
+            let life = peer.current.as_ref()?;
+            let near = now.saturating_since(peer.heard) < SILENCE;
+            near.then(|| Neighbour {
+                address: Address::node(node),
+                life: life.opener.epoch(),
+                heard: peer.heard,
+                from: life.share(),
+                to: life.reported.map(|share| f64::from(share) / 255.0),
+            })
+        })
+    }
+
+    fn touch(&mut self, now: Instant, from: u16, at: Endpoint) {
+        if let Some(peer) = self.known.get_mut(&from) {
+            (peer.endpoint, peer.heard) = (at, now);
         }
-        let ahead = number.wrapping_sub(known.newest);
-        if ahead != 0 && ahead < u32::MAX / 2 {
-            known.seen = known.seen.checked_shl(ahead).unwrap_or(0) | 1;
-            known.newest = number;
-            return Novelty::New;
+    }
+
+    fn make_room(&mut self, newcomer: u16) {
+        if self.known.len() < NEIGHBOURS_MAX || self.known.contains_key(&newcomer) {
+            return;
         }
-        let behind = known.newest.wrapping_sub(number);
-        match behind < WINDOW {
-            true if known.seen >> behind & 1 == 1 => Novelty::Seen,
-            true => {
-                known.seen |= 1 << behind;
-                Novelty::New
+        let age = |peer: &Peer| (peer.current.is_some(), peer.heard);
+        let oldest = self.known.iter().min_by_key(|(_, peer)| age(peer));
+        if let Some(node) = oldest.map(|(&node, _)| node) {
+            self.known.remove(&node);
+        }
+    }
+}
+
+impl Life {
+    fn new(opener: Opener, challenge: u64) -> Life {
+        Life {
+            opener,
+            challenge,
+            broadcasts: Window::default(),
+            unicasts: Window::default(),
+            tally: (0, 0),
+            reported: None,
+        }
+    }
+
+    /// Notes a broadcast. The counters in between are broadcasts that were not heard, or not yet.
+    fn count(&mut self, counter: u64) -> Novelty {
+        let newest = self.broadcasts.newest();
+        let novelty = self.broadcasts.note(counter);
+        if novelty == Novelty::New {
+            let passed = match newest {
+                0 => 1,
+                newest => counter.saturating_sub(newest).min(u64::from(TALLY)) as u32,
+            };
+            let (heard, all) = self.tally;
+            self.tally = (heard + 1, all + passed);
+            if self.tally.1 >= 2 * TALLY {
+                self.tally = (self.tally.0 / 2, self.tally.1 / 2);
             }
-            false => Novelty::Forgotten,
         }
+        novelty
+    }
+
+    fn share(&self) -> f64 {
+        let (heard, all) = self.tally;
+        (f64::from(heard) / f64::from(all.max(1))).min(1.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seal::Sealer;
+    use chappe_core::{Purpose, Seed};
 
     const AT: Endpoint = Endpoint::Ethernet([2; 6]);
+    const KEY: [u8; 32] = [5; 32];
 
-    #[test]
-    fn repeated_frames_are_known_in_any_order() {
-        let (mut neighbours, n1) = (Neighbours::default(), Address::node(1));
-        assert_eq!(neighbours.note(n1, 1, 0), Novelty::Forgotten);
-        neighbours.heard(Instant::ZERO, n1, AT);
-        let start = u32::MAX - 1;
-        for (number, novelty) in [
-            (0, Novelty::New),
-            (2, Novelty::New),
-            (1, Novelty::New),
-            (1, Novelty::Seen),
-            (0, Novelty::Seen),
-            (127, Novelty::New),
-            (0, Novelty::Seen),
-            (3, Novelty::New),
-            (128, Novelty::New),
-            (0, Novelty::Forgotten),
-            (1000, Novelty::New),
-            (999, Novelty::New),
-            (1000, Novelty::Seen),
-        ] {
-            assert_eq!(
-                neighbours.note(n1, 1, start.wrapping_add(number)),
-                novelty,
-                "{number}"
-            );
+    /// A node with its sealer.
+    struct Node {
+        sealer: Sealer,
+        neighbours: Neighbours,
+    }
+
+    impl Node {
+        fn new(me: u16, life: u64) -> Node {
+            let random = Seed(life).stream(Purpose::Node(me.into()));
+            let key = GroupKey::new(KEY);
+            Node {
+                sealer: Sealer::new(&key, me, life),
+                neighbours: Neighbours::new(key, me, random),
+            }
         }
-        assert_eq!(neighbours.note(n1, 2, start), Novelty::New);
-        assert_eq!(neighbours.note(n1, 2, start), Novelty::Seen);
+
+        fn hello(&mut self) -> Vec<u8> {
+            let mut frame = vec![0; 200];
+            let clear = Kind::Hello.clear();
+            let len = self
+                .neighbours
+                .write_hello(Instant::ZERO, &mut frame[clear..180]);
+            let len = self.sealer.seal(Kind::Hello, len, &mut frame).unwrap();
+            frame.truncate(len);
+            frame
+        }
+
+        fn broadcast(&mut self) -> Vec<u8> {
+            let mut frame = vec![0; 100];
+            let len = self.sealer.seal(Kind::Broadcast, 9, &mut frame).unwrap();
+            frame.truncate(len);
+            frame
+        }
+
+        fn hear(&mut self, frame: &[u8]) -> Greeting {
+            let (mut frame, header) = (frame.to_vec(), Header::parse(frame).unwrap());
+            self.neighbours
+                .hello(Instant::ZERO, AT, &header, &mut frame)
+        }
+
+        fn take(&mut self, frame: &[u8]) -> Result<Novelty, Drop> {
+            let (mut frame, header) = (frame.to_vec(), Header::parse(frame).unwrap());
+            let opened = self.neighbours.open(Instant::ZERO, AT, &header, &mut frame);
+            opened.map(|(_, novelty)| novelty)
+        }
+    }
+
+    /// Three hellos make two nodes trust each other; no data is taken before.
+    #[test]
+    fn a_life_proves_itself_by_naming_the_challenge() {
+        let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
+        let (first, data) = (a.hello(), a.broadcast());
+        assert_eq!(b.take(&data), Err(Drop::Stale));
+        assert_eq!(b.hear(&first), Greeting::Unproved);
+        assert_eq!(b.take(&data), Err(Drop::Stale));
+        assert_eq!(a.hear(&b.hello()), Greeting::Proved { former: false });
+        assert_eq!(b.hear(&a.hello()), Greeting::Proved { former: false });
+        assert_eq!(b.take(&data), Ok(Novelty::New));
+        assert_eq!(b.take(&data), Ok(Novelty::Seen));
+        assert_eq!(
+            (b.neighbours.life(1), a.neighbours.life(2)),
+            (Some(10), Some(20))
+        );
+    }
+
+    /// A recording of a former life is not believed, however often it is played, and shuts nobody out.
+    #[test]
+    fn recordings_are_not_believed() {
+        let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
+        let mut recorded = Vec::new();
+        for _ in 0..3 {
+            recorded.extend([a.hello(), b.hello()]);
+            let [.., from_a, from_b] = &recorded[..] else {
+                unreachable!()
+            };
+            let (from_a, from_b) = (from_a.clone(), from_b.clone());
+            b.hear(&from_a);
+            a.hear(&from_b);
+        }
+        assert_eq!(b.hear(&recorded[4]), Greeting::Dropped(Drop::Duplicate));
+        let mut again = Node::new(1, 11);
+        assert_eq!(b.hear(&again.hello()), Greeting::Unproved);
+        again.hear(&b.hello());
+        assert_eq!(b.hear(&again.hello()), Greeting::Proved { former: true });
+        for frame in recorded.iter().filter(|frame| frame[2] == 1) {
+            assert_eq!(b.hear(frame), Greeting::Unproved);
+        }
+        assert_eq!(b.take(&a.broadcast()), Err(Drop::Stale));
+        assert_eq!(b.take(&again.broadcast()), Ok(Novelty::New));
+        assert_eq!(b.hear(&again.hello()), Greeting::Known);
     }
 
     #[test]
-    fn the_one_unheard_for_longest_makes_room() {
-        let mut neighbours = Neighbours::default();
-        for number in 0..1000 {
-            neighbours.heard(
-                Instant::from_micros(number),
-                Address::node(number as u16),
-                AT,
-            );
-            neighbours.heard(Instant::from_micros(number), Address::node(0), AT);
+    fn what_is_missed_lowers_the_share() {
+        let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
+        b.hear(&a.hello());
+        a.hear(&b.hello());
+        b.hear(&a.hello());
+        for number in 0..4000 {
+            let frame = a.broadcast();
+            if number % 4 != 0 {
+                b.take(&frame).unwrap();
+            }
         }
-        assert_eq!(neighbours.iter().count(), NEIGHBOURS_MAX);
-        assert_eq!(neighbours.endpoint(Address::node(0)), Some(AT));
-        assert_eq!(neighbours.endpoint(Address::node(1)), None);
+        let seen: Vec<Neighbour> = b.neighbours.iter(Instant::ZERO).collect();
+        assert_eq!(seen.len(), 1);
+        assert!((seen[0].from - 0.75).abs() < 0.02, "{seen:?}");
+        a.hear(&b.hello());
+        let seen: Vec<Neighbour> = a.neighbours.iter(Instant::ZERO).collect();
+        assert!((seen[0].to.unwrap() - 0.75).abs() < 0.02, "{seen:?}");
+        assert_eq!(b.neighbours.iter(Instant::from_millis(6000)).count(), 0);
+    }
+
+    #[test]
+    fn strangers_take_no_memory() {
+        let mut node = Node::new(1, 10);
+        for other in 0..1000 {
+            let mut stranger = Node::new(other, 3);
+            stranger.sealer = Sealer::new(&GroupKey::new([6; 32]), other, 3);
+            let greeting = node.hear(&stranger.hello());
+            assert_eq!(greeting, Greeting::Dropped(Drop::Unauthentic));
+        }
+        assert!(node.neighbours.known.is_empty());
+        // Members do, up to a limit.
+        for other in 2..1000 {
+            node.hear(&Node::new(other, 3).hello());
+        }
+        assert_eq!(node.neighbours.known.len(), NEIGHBOURS_MAX);
     }
 }

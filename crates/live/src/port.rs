@@ -2,9 +2,9 @@
 
 use chappe_core::{Address, Caps, Duration};
 use chappe_sys::udp::Group;
-use chappe_sys::{Endpoint, Interface, Result, Socket, packet, udp};
+use chappe_sys::{Endpoint, Error, Interface, Result, Socket, packet, udp};
 
-use crate::frame::HEADER;
+use crate::frame::{EVERYBODY, HEADER, TAG};
 
 /// What carries the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +47,17 @@ pub struct Port {
 }
 
 impl Port {
-    /// Opens `interface` (by name, in the calling thread's namespace) for the node `address`.
+    /// Opens `interface` (by name, in the calling thread's namespace) for the node `address`, which must be one of
+    /// [`Address::node`]: frames name nodes by 16 bits.
     pub fn open(interface: &str, address: Address, carrier: Carrier) -> Result<Port> {
         let interface = Interface::find(interface)?;
+        if address
+            .node_number()
+            .is_none_or(|number| number == EVERYBODY)
+        {
+            let why = "a link address must be a node number from 0 to 65534";
+            return Err(Error::invalid("open a link", why));
+        }
         let (socket, everybody, overhead) = match carrier {
             Carrier::Udp { port, group } => {
                 let (socket, everybody) = udp::open(&interface, port, group)?;
@@ -101,7 +109,7 @@ impl Port {
 
     /// Largest SDU: what the MTU leaves, and what a length of 16 bits can say.
     pub(crate) fn frame_max(&self) -> usize {
-        let headers = self.overhead + HEADER;
+        let headers = self.overhead + HEADER + TAG;
         self.interface
             .mtu
             .saturating_sub(headers)

@@ -3,7 +3,7 @@
 use chappe_core::Class;
 use chappe_sys::{BATCH, Endpoint, Socket};
 
-use crate::frame::HEADER;
+use crate::frame::{EPOCH, HEADER, TAG};
 
 /// A few frames that are finished and wait for one system call. Their buffers are used again and again.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Queue {
 /// One frame.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// Header and SDU; of `len` octets.
+    /// Header, SDU and tag; of `len` octets.
     pub frame: Vec<u8>,
     /// How many octets of `frame` count.
     pub len: usize,
@@ -31,7 +31,7 @@ impl Queue {
     /// Empty; frames hold SDUs of up to `sdu_max` octets.
     pub fn new(sdu_max: usize, anywhere: Endpoint) -> Queue {
         let slot = Slot {
-            frame: vec![0; HEADER + sdu_max],
+            frame: vec![0; HEADER + EPOCH + sdu_max + TAG],
             len: 0,
             to: anywhere,
             class: Class::Data,

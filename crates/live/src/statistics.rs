@@ -2,8 +2,10 @@
 
 use chappe_core::{Drop, Drops, Duration};
 
+use crate::neighbours::Neighbour;
+
 /// Counters of one [`Live`](crate::Live). Frames are those of this driver, SDUs and confirmations.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Frames that the kernel took.
     pub frames_sent: u64,
@@ -31,8 +33,16 @@ pub struct Statistics {
     pub receive_errors: u64,
     /// Own broadcasts that came back.
     pub echoes: u64,
-    /// Frames that carry our own address but are not ours: two nodes have one address.
+    /// Times that a member who is alive proved to have our own address: two nodes have one number.
     pub address_conflicts: u64,
+    /// Hellos of lives that had not proved to be alive: newcomers, or recordings.
+    pub unproved: u64,
+    /// Hellos sent.
+    pub hellos_sent: u64,
+    /// The neighbours and how well each hears the other, brought up to date before the application is called.
+    pub neighbours: Vec<Neighbour>,
+    /// This node's life, which its neighbours see; another number after a restart.
+    pub life: u64,
     /// Frames thrown away by [`Loss`](crate::Loss).
     pub injected_losses: u64,
     /// Everything else that was not used, by reason.

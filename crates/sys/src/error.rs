@@ -39,6 +39,12 @@ impl Error {
         }
     }
 
+    /// A request that makes no sense, refused before the operating system was asked: `what` completes the sentence
+    /// "cannot ...", `why` says what is wrong.
+    pub fn invalid(what: impl Into<String>, why: &str) -> Error {
+        Error::new(what, io::Error::new(io::ErrorKind::InvalidInput, why))
+    }
+
     /// The interface, namespace or file that it was tried on.
     pub(crate) fn on(mut self, on: &str) -> Error {
         self.on = Some(on.to_owned());

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration as Pause;
 
 use chappe_core::{Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Outcome, Wake};
-use chappe_live::{Carrier, Port};
+use chappe_live::{Carrier, GroupKey, Port};
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::{Interface, Links};
 
@@ -20,6 +20,11 @@ pub fn run(cases: &[(&str, fn())]) {
         println!("{name}");
         case();
     }
+}
+
+/// The key of all members.
+pub fn key() -> GroupKey {
+    GroupKey::new([17; 32])
 }
 
 /// Hosts with an interface `eth0` and an address each, joined by a bridge. Dropping it removes everything.
@@ -79,6 +84,8 @@ pub struct Note {
     pub heard: Vec<(Address, Address, Vec<u8>)>,
     pub outcomes: Vec<(u32, Outcome)>,
     pub sent: u32,
+    /// Sends nothing yet.
+    pub held: bool,
 }
 
 impl LinkNode for Note {
@@ -93,11 +100,11 @@ impl LinkNode for Note {
     }
 
     fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, !self.to_send.is_empty())
+        Classes::NONE.with_if(Class::Data, !self.held && !self.to_send.is_empty())
     }
 
     fn poll_link(&mut self, _now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        if !allowed.contains(Class::Data) {
+        if self.held || !allowed.contains(Class::Data) {
             return None;
         }
         let (to, octets) = self.to_send.pop_front()?;
