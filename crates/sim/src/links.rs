@@ -6,7 +6,7 @@ use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
 use crate::path_loss::{LIGHT, distance};
 use crate::power::MILLIWATT;
-use crate::{Position, Profile, Selectivity};
+use crate::{LinkPowers, Position, Profile, Selectivity};
 
 /// Compressed rows, one for each transmitter; within a row ordered by (delay, receiver).
 #[derive(Clone, Debug, Default)]
@@ -180,6 +180,27 @@ impl Links {
             column.shrink_to_fit();
         }
         links.mean.shrink_to_fit();
+        links
+    }
+
+    /// The links of one channel whose mean powers are given; those under the floor do not exist.
+    pub(crate) fn given(profile: &Profile, powers: &LinkPowers, channel: u8) -> Links {
+        let floor = least_mean(profile);
+        let vanish = profile
+            .vanish_below
+            .map_or(0.0, |power| power.to_milliwatt().0 * MILLIWATT);
+        let nodes = powers.nodes();
+        let (mut links, mut row) = (Links::with_rows(nodes), Vec::new());
+        for from in 0..nodes {
+            row.clear();
+            for to in 0..nodes {
+                let power = powers.get(channel, from, to);
+                if power.0 >= floor.0 {
+                    row.push((0, to as u32, power.to_milliwatt().0 * MILLIWATT));
+                }
+            }
+            links.push_row(&mut row, |mean| profile.fading.least_bits(vanish / mean));
+        }
         links
     }
 

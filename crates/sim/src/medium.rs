@@ -1,17 +1,17 @@
 //! What lies between the antennas: who hears whom, how strongly, how late.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use chappe_core::{Db, Dbm, Duration, Mode, Seed};
+use chappe_core::{Channel, Db, Dbm, Duration, Mode, Seed};
 
 use crate::fading::{Fader, average_rising};
 use crate::links::{Links, Source};
 use crate::power::{MILLIWATT, whole};
 use crate::rules::Rules;
 use crate::{
-    AirTime, Capture, Error, Fading, LinkTrace, Lock, Matrix, PathLoss, Position, Profile, Rule,
-    Search,
+    AirTime, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, PathLoss, Position,
+    Profile, Rule, Search,
 };
 
 /// Most nodes of a run, set by the bits of an event's key and of a fading position.
@@ -38,6 +38,8 @@ enum Space {
         sources: Vec<Source>,
         search: Search,
     },
+    /// Mean powers are given, channel by channel.
+    Given(Arc<LinkPowers>),
     Measured {
         /// Of each link: its delivery ratio, or `NEVER` where it only makes the channel busy.
         ratio: Vec<f32>,
@@ -158,6 +160,16 @@ impl Medium {
         Ok(medium)
     }
 
+    /// Nodes between which mean powers are given, under a profile's physics. `seed` decides nothing but fading, which
+    /// belongs to the run's seed.
+    pub fn given(powers: &LinkPowers, profile: &Profile, seed: Seed) -> Result<Medium, Error> {
+        powers.check(profile)?;
+        let space = Space::Given(Arc::new(powers.clone()));
+        let mut medium = Medium::over(space, powers.nodes(), profile.clone(), seed)?;
+        medium.open(profile.channel.0);
+        Ok(medium)
+    }
+
     fn over(space: Space, nodes: usize, profile: Profile, seed: Seed) -> Result<Medium, Error> {
         if nodes > NODES_MAX {
             return Err(Error::TooManyNodes(nodes));
@@ -188,7 +200,7 @@ impl Medium {
     pub fn positions(&self) -> &[Position] {
         match &self.space {
             Space::Geometric { positions, .. } => positions,
-            Space::Measured { .. } => &[],
+            Space::Given(_) | Space::Measured { .. } => &[],
         }
     }
 
@@ -200,7 +212,7 @@ impl Medium {
     /// Octets of memory that the link tables take.
     pub fn octets(&self) -> usize {
         let measured = match &self.space {
-            Space::Geometric { .. } => 0,
+            Space::Geometric { .. } | Space::Given(_) => 0,
             Space::Measured { ratio, .. } => ratio.len() * 8,
         };
         self.tables.iter().map(Links::octets).sum::<usize>() + measured
@@ -234,16 +246,30 @@ impl Medium {
     /// The probability that `rx` receives a frame of `octets` (check sequence included) from `tx` if nobody else
     /// is on the air: the mean over the fading law. A trace's ratio is that of the run's start.
     pub fn prr(&self, tx: usize, rx: usize, mode: Mode, octets: usize) -> f64 {
-        let Some(link) = self.link(tx, rx) else {
+        self.prr_in(self.profile.channel.0, tx, rx, mode, octets)
+    }
+
+    /// The same on another channel than the profile's; it makes that channel's links if they are not there yet.
+    pub fn prr_on(
+        &mut self,
+        channel: Channel,
+        tx: usize,
+        rx: usize,
+        mode: Mode,
+        octets: usize,
+    ) -> f64 {
+        self.open(channel.0);
+        self.prr_in(channel.0, tx, rx, mode, octets)
+    }
+
+    fn prr_in(&self, channel: u8, tx: usize, rx: usize, mode: Mode, octets: usize) -> f64 {
+        let Some(link) = self.link_in(channel, tx, rx) else {
             return 0.0;
         };
         if let Space::Measured { .. } = self.space {
             return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
         }
-        let (rules, mean) = (
-            Rules::new(&self.profile),
-            self.table(self.profile.channel.0).mean[link],
-        );
+        let (rules, mean) = (Rules::new(&self.profile), self.table(channel).mean[link]);
         let success = |gain: f64| rules.alone(whole(mean * gain), mode, octets);
         average_rising(self.gains(), success)
     }
@@ -263,7 +289,7 @@ impl Medium {
 
     /// Whether powers are those of an antenna, not a matrix's symbols.
     pub(crate) fn powers_are_real(&self) -> bool {
-        matches!(self.space, Space::Geometric { .. })
+        matches!(self.space, Space::Geometric { .. } | Space::Given(_))
     }
 
     /// Equally likely gains of the fading law, made when first asked for.
@@ -272,11 +298,12 @@ impl Medium {
     }
 
     fn link(&self, tx: usize, rx: usize) -> Option<usize> {
+        self.link_in(self.profile.channel.0, tx, rx)
+    }
+
+    fn link_in(&self, channel: u8, tx: usize, rx: usize) -> Option<usize> {
         let inside = tx < self.nodes && rx < self.nodes;
-        inside.then(|| {
-            self.table(self.profile.channel.0)
-                .find(tx as u32, rx as u32)
-        })?
+        inside.then(|| self.table(channel).find(tx as u32, rx as u32))?
     }
 
     fn table(&self, channel: u8) -> &Links {
@@ -289,9 +316,10 @@ impl Medium {
         if self.table_of[usize::from(channel)] != 0 {
             return;
         }
-        let alike = match self.profile.dot15d4 {
-            Some(radio) => radio.selectivity.is_none(),
-            None => self.profile.shadowing == Db(0.0),
+        let alike = match (&self.space, self.profile.dot15d4) {
+            (Space::Given(_), _) => false,
+            (_, Some(radio)) => radio.selectivity.is_none(),
+            (_, None) => self.profile.shadowing == Db(0.0),
         };
         if alike && !self.tables.is_empty() {
             self.table_of[usize::from(channel)] = 1;
@@ -316,6 +344,7 @@ impl Medium {
                 self.seed,
                 *search,
             ),
+            Space::Given(powers) => Links::given(&self.profile, powers, channel),
             Space::Measured { .. } => Links::default(),
         }
     }

@@ -1,0 +1,128 @@
+//! Networks given by the mean power of each link on each channel: what a testbed's RSSI says, or what follows from its
+//! delivery ratios. The physics on top of it are a profile's.
+
+use std::collections::BTreeMap;
+
+use chappe_core::{Dbm, Mode};
+
+use crate::rules::Rules;
+use crate::{Error, Profile};
+
+/// Mean received powers between `n` nodes, channel by channel, in dBm at the profile's usual transmit power.
+///
+/// A link that is not set does not exist: it neither delivers nor disturbs. There is no propagation delay. A channel
+/// on which nothing is set is silent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkPowers {
+    nodes: usize,
+    channels: BTreeMap<u8, Vec<f32>>,
+}
+
+impl LinkPowers {
+    /// `nodes` nodes that do not hear each other.
+    pub fn new(nodes: usize) -> LinkPowers {
+        LinkPowers {
+            nodes,
+            channels: BTreeMap::new(),
+        }
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The channels on which something is set.
+    pub fn channels(&self) -> impl Iterator<Item = u8> + '_ {
+        self.channels.keys().copied()
+    }
+
+    /// Sets the power at which `to` hears `from`. Nodes that do not exist, loops and powers that are no numbers change
+    /// nothing.
+    pub fn set(&mut self, channel: u8, from: usize, to: usize, power: Dbm) {
+        let nodes = self.nodes;
+        if from < nodes && to < nodes && from != to && power.0.is_finite() {
+            let silent = || vec![f32::NEG_INFINITY; nodes * nodes];
+            let table = self.channels.entry(channel).or_insert_with(silent);
+            table[from * nodes + to] = power.0 as f32;
+        }
+    }
+
+    /// The power at which `to` hears `from`; minus infinity where no link is set.
+    pub fn get(&self, channel: u8, from: usize, to: usize) -> Dbm {
+        let table = self.channels.get(&channel);
+        let place = (from < self.nodes && to < self.nodes).then_some(from * self.nodes + to);
+        let power = table.zip(place).and_then(|(table, place)| table.get(place));
+        power.map_or(Dbm(f64::NEG_INFINITY), |&power| Dbm(power.into()))
+    }
+
+    pub(crate) fn check(&self, profile: &Profile) -> Result<(), Error> {
+        let finite = profile.power.0 + profile.noise.0 + profile.floor.0;
+        if finite.is_finite() {
+            Ok(())
+        } else {
+            Err(Error::NotFinite("power, noise or floor of the profile"))
+        }
+    }
+}
+
+impl Profile {
+    /// The mean power at which a frame of `octets` (check sequence included) is delivered with probability `prr` if
+    /// nobody else is on the air and nothing fades: the inverse of the receiver's curve, to a thousandth of a decibel.
+    /// Ratios outside 0 to 1 count as the nearer end; the ends are where the curve comes within 10^-4 of them.
+    pub fn power_for(&self, prr: f64, mode: Mode, octets: usize) -> Dbm {
+        let wanted = prr.clamp(1e-4, 1.0 - 1e-4);
+        let rules = Rules::new(self);
+        let delivered = |dbm: f64| {
+            let power = Dbm(dbm).to_milliwatt().0 * crate::power::MILLIWATT;
+            rules.alone(crate::power::whole(power), mode, octets)
+        };
+        let (mut low, mut high) = (self.noise.0 - 30.0, self.noise.0 + 60.0);
+        while high - low > 1e-3 {
+            let middle = 0.5 * (low + high);
+            if delivered(middle) < wanted {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Dbm(high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Medium;
+    use chappe_core::{Channel, Rate, Seed};
+
+    const MODE: Mode = Mode::long(Rate::Oqpsk250);
+
+    /// What goes in as a ratio comes out as that ratio, on the channel for which it was set and in that direction only.
+    #[test]
+    fn powers_give_back_the_ratios_they_stand_for() {
+        let profile = Profile::named("cc2420-indoor").unwrap();
+        let mut powers = LinkPowers::new(3);
+        for (channel, prr) in [(15, 0.03), (20, 0.5), (25, 0.97)] {
+            powers.set(channel, 0, 1, profile.power_for(prr, MODE, 127));
+        }
+        let mut medium = Medium::given(&powers, &profile, Seed(1)).unwrap();
+        let mut prr = |channel, from, to| medium.prr_on(Channel(channel), from, to, MODE, 127);
+        for (channel, expected) in [(15, 0.03), (20, 0.5), (25, 0.97), (26, 0.0), (11, 0.0)] {
+            let found = prr(channel, 0, 1);
+            assert!((found - expected).abs() < 0.002, "{channel} {found}");
+            assert_eq!(prr(channel, 1, 0), 0.0);
+            assert_eq!(prr(channel, 0, 2), 0.0);
+        }
+    }
+
+    #[test]
+    fn what_does_not_exist_changes_nothing() {
+        let mut powers = LinkPowers::new(2);
+        powers.set(26, 0, 2, Dbm(-50.0));
+        powers.set(26, 1, 1, Dbm(-50.0));
+        powers.set(26, 0, 1, Dbm(f64::NAN));
+        assert_eq!(powers, LinkPowers::new(2));
+        assert_eq!(powers.get(26, 5, 0), Dbm(f64::NEG_INFINITY));
+    }
+}
