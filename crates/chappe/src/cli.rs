@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -28,6 +29,8 @@ pub enum Command {
     Lab(Lab),
     /// Write a commented scenario file to start from.
     New(New),
+    /// Run real programs over a scenario's network: namespaces, the simulated radios in real time, no root.
+    Emu(Emu),
     /// Compare two results, paired by seed: better, worse or the same, and by how much.
     Compare(Compare),
     /// Say what this machine can run, and what to do about what it cannot.
@@ -114,6 +117,80 @@ pub struct Lab {
 pub struct New {
     /// The file to write; it must not exist.
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Each node is a network namespace with one interface, radio0. The program sees CHAPPE_NODE (its own number),
+CHAPPE_NODES (how many there are) and CHAPPE_NODE_0, CHAPPE_NODE_1, ... (their addresses).
+
+Examples:
+  chappe emu examples/line-3-hops.toml                          until Ctrl-C; use it with `chappe emu exec`
+  chappe emu examples/line-3-hops.toml -- sh -c 'ping -c 3 $CHAPPE_NODE_3'
+  chappe emu exec 3 -- iperf3 -s                                in a second terminal
+  chappe emu examples/line-3-hops.toml --no-routes --in 2 -- babeld radio0"
+)]
+pub struct Emu {
+    #[command(subcommand)]
+    pub action: Option<EmuAction>,
+    /// The scenario file: its network, radios, MAC and faults; transfers are left out.
+    #[arg(required = true)]
+    pub file: Option<PathBuf>,
+    /// Change any key of the scenario; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The number that decides the network and the air, instead of the scenario's first.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where to run the program: `2` or `n2`.
+    #[arg(long = "in", value_name = "NODE", default_value = "0")]
+    pub node: String,
+    /// Frames that may wait at each station; more are lost and counted.
+    #[arg(long, value_name = "FRAMES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub queue: u16,
+    /// Largest packet in octets; what the radio carries, if left out.
+    #[arg(long, value_name = "OCTETS")]
+    pub mtu: Option<usize>,
+    /// Set no routes to nodes that are out of reach: a routing daemon will.
+    #[arg(long)]
+    pub no_routes: bool,
+    /// TAP devices instead of veth pairs, for kernels without them; needs access to /dev/net/tun.
+    #[arg(long)]
+    pub tap: bool,
+    /// Do not fail because this machine was too slow or too busy to keep time.
+    #[arg(long)]
+    pub late_ok: bool,
+    /// Print the report as one JSON document on standard output; the program's own output goes to standard error.
+    #[arg(long)]
+    pub json: bool,
+    /// No remarks on standard error.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// The program to run, and its arguments; its exit code is ours.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum EmuAction {
+    /// Run a program in a node of an emulation that is running in another terminal.
+    Exec(EmuExec),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:  chappe emu exec 3 -- iperf3 -s")]
+pub struct EmuExec {
+    /// The node: `2` or `n2`.
+    pub node: String,
+    /// Which emulation, by the number of its process, if several are running.
+    #[arg(long, value_name = "PID")]
+    pub run: Option<u32>,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -114,6 +114,15 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<chappe_sys::Error> for Failure {
+    fn from(error: chappe_sys::Error) -> Failure {
+        let advice = error
+            .advice()
+            .unwrap_or("`chappe doctor` says what this machine allows");
+        Failure::Environment(error.cause(), advice.to_string())
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {

@@ -46,6 +46,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::Sim(options) => command::sim::run(options),
         Command::Lab(options) => command::lab::run(options),
         Command::New(options) => command::new::run(options),
+        Command::Emu(options) => command::emu::run(options),
         Command::Compare(options) => command::compare::run(options),
         Command::Doctor(options) => command::doctor::run(options),
     }

@@ -102,6 +102,11 @@ impl Bridge {
         frame_max.saturating_sub(ON_AIR)
     }
 
+    /// Octets of an SDU on the air for a payload of `octets`.
+    pub fn on_air(octets: usize) -> usize {
+        octets + ON_AIR
+    }
+
     /// The station's address.
     pub fn address(&self) -> Address {
         self.address

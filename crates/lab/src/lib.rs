@@ -43,6 +43,7 @@ pub mod compare;
 pub mod demo;
 pub mod doctor;
 pub mod draw;
+pub mod emulation;
 pub mod figure;
 pub mod import;
 pub mod input;

@@ -93,7 +93,7 @@ impl Error {
     }
 
     /// The sentence without the advice.
-    pub(crate) fn cause(&self) -> String {
+    pub fn cause(&self) -> String {
         let on = self.on.iter().map(|on| format!(" on {on}"));
         format!(
             "cannot {}{}: {}",

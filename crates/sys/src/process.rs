@@ -8,6 +8,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -108,6 +110,32 @@ pub fn kill_in_environment(variable: &str) -> usize {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     killed
+}
+
+/// A folder that only this user can read, for what running programs tell each other: in XDG_RUNTIME_DIR, or where
+/// temporary files go. It outlives the program. Call it before [`namespace::isolate`](crate::namespace::isolate),
+/// where the user has another number.
+pub fn private_folder(name: &str) -> Result<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let path = match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
+        Some(runtime) => Path::new(&runtime).join(name),
+        None => std::env::temp_dir().join(format!("{name}-{user}")),
+    };
+    let failed = |error| Error::new("make a folder", error).on(&path.to_string_lossy());
+    match fs::DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            return Err(failed(error));
+        }
+        _ => {}
+    }
+    // Where everybody may write, somebody else may have made it first.
+    let found = fs::symlink_metadata(&path).map_err(failed)?;
+    if found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
+        return Ok(path);
+    }
+    let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+    Err(failed(error)
+        .remedy("it is not a folder that only you can read: remove it, or set XDG_RUNTIME_DIR"))
 }
 
 /// Asks the kernel to run this thread before all ordinary ones; programs that it starts do not inherit that.

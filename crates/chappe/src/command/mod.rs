@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod demo;
 pub mod doctor;
+pub mod emu;
 pub mod lab;
 pub mod new;
 pub mod sim;

@@ -7,6 +7,7 @@
 mod fault;
 mod ground;
 pub mod mac;
+mod network;
 pub mod radio;
 mod stage;
 
@@ -23,6 +24,7 @@ use crate::system::{Carrier, Draft, System};
 
 pub use fault::FaultPlan;
 pub use ground::{Ground, Placing};
+pub use network::NetworkPlan;
 pub use stage::{Payload, REACHABLE_PRR, Stage, TransferStage};
 
 /// What is the same for every seed of a scenario.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chappe_core::{Purpose, Seed, Stream};
-use chappe_sim::Medium;
+use chappe_core::{Mode, Purpose, Seed, Stream};
+use chappe_sim::{Medium, Profile};
 
 use super::{Check, Ground, Plan, TransferPlan, numbered};
 use crate::input::InputError;
@@ -141,18 +141,7 @@ impl Plan {
 
     fn medium(&self, seed: u64, check: &Check<'_>) -> Result<Medium, InputError> {
         let ask = self.carrier.frame();
-        let places = self.ground.connected_positions(seed, &self.profile, ask);
-        let made = match (&self.ground, places) {
-            (Ground::Measured(matrix), _) => Medium::matrix(matrix),
-            (_, Some(places)) => Medium::geometric(&places, &self.profile, self.ground.seed(seed)),
-            (_, None) => {
-                let message = format!("with seed {seed} no draw of places is connected");
-                return Err(check.error(0..0, "", message).help(
-                    "ask for more nodes, a smaller area, or a lower ratio in network.connected",
-                ));
-            }
-        };
-        made.map_err(|error| check.error(0..0, "", error.to_string()))
+        medium_of((&self.ground, &self.profile), ask, seed, check)
     }
 
     fn unreachable(
@@ -193,6 +182,27 @@ impl Plan {
                 "ask for fewer receivers, or move nodes closer: links count from {share} %"
             ))
     }
+}
+
+/// The medium of one seed, where frames that are sent like `ask` must connect the nodes if the scenario says so.
+pub(super) fn medium_of(
+    (ground, profile): (&Ground, &Profile),
+    ask: (Mode, usize),
+    seed: u64,
+    check: &Check<'_>,
+) -> Result<Medium, InputError> {
+    let places = ground.connected_positions(seed, profile, ask);
+    let made = match (ground, places) {
+        (Ground::Measured(matrix), _) => Medium::matrix(matrix),
+        (_, Some(places)) => Medium::geometric(&places, profile, ground.seed(seed)),
+        (_, None) => {
+            let message = format!("with seed {seed} no draw of places is connected");
+            return Err(check.error(0..0, "", message).help(
+                "ask for more nodes, a smaller area, or a lower ratio in network.connected",
+            ));
+        }
+    };
+    made.map_err(|error| check.error(0..0, "", error.to_string()))
 }
 
 /// How often a source is drawn before giving up on one that reaches enough others.

@@ -1,0 +1,186 @@
+//! What a running emulation leaves on disk so that another terminal finds it, and so that the next one finds what a
+//! killed one has left.
+//!
+//! Namespaces and interfaces need no record: they vanish with the process. Programs that were started in them may go
+//! on; they bear the emulation's name in their environment.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use chappe_lab::emulation::Emulation;
+use chappe_sys::process::{self, Identity};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// The variable that every program of an emulation has.
+const NAME: &str = "CHAPPE_EMU";
+/// The variable that tells it where the record is: inside a user namespace the user has another number, so the
+/// folder could not be found by it.
+const PLACE: &str = "CHAPPE_EMU_RECORD";
+
+/// One emulation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its name: 16 hexadecimal digits that no other has.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// When that was started, in clock ticks.
+    started: u64,
+    /// The scenario's title.
+    pub title: String,
+    /// Each node's namespace, as a descriptor of the process.
+    pub namespaces: Vec<i32>,
+    /// Each node's address.
+    pub addresses: Vec<Ipv4Addr>,
+}
+
+/// A record that is on disk until it is dropped.
+#[derive(Debug)]
+pub struct Kept {
+    record: Record,
+    /// Where.
+    pub path: PathBuf,
+}
+
+/// The folder of all records of this user.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+impl Record {
+    /// That of this process, without namespaces yet.
+    pub fn of(emulation: &Emulation) -> Result<Record, Failure> {
+        let own = Identity::own();
+        let own =
+            own.ok_or_else(|| Failure::Environment("cannot read /proc".into(), "mount it".into()))?;
+        Ok(Record {
+            name: format!("{:016x}", chappe_sys::random_u64()?),
+            pid: own.pid,
+            started: own.started,
+            title: emulation.title.clone(),
+            namespaces: Vec::new(),
+            addresses: (0..emulation.nodes())
+                .map(|node| emulation.ipv4(node))
+                .collect(),
+        })
+    }
+
+    /// The same with the nodes' namespaces.
+    pub fn with_namespaces(self, namespaces: Vec<i32>) -> Record {
+        Record { namespaces, ..self }
+    }
+
+    /// Whether the emulation still runs.
+    pub fn runs(&self) -> bool {
+        let (pid, started) = (self.pid, self.started);
+        Identity { pid, started }.runs()
+    }
+
+    /// The record of the emulation in which this program runs, if it runs in one.
+    pub fn around() -> Option<(Record, PathBuf)> {
+        let path = PathBuf::from(std::env::var_os(PLACE)?);
+        let record: Record = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
+        record.runs().then_some((record, path))
+    }
+
+    /// The variables of a program in `node`, if the record is kept at `path`.
+    pub fn variables(&self, node: usize, path: &Path) -> Vec<(String, String)> {
+        let count = self.addresses.len();
+        let mut all = vec![
+            (NAME.to_string(), self.name.clone()),
+            (PLACE.to_string(), path.display().to_string()),
+            ("CHAPPE_NODE".to_string(), node.to_string()),
+            ("CHAPPE_NODES".to_string(), count.to_string()),
+        ];
+        let addresses = self.addresses.iter().enumerate();
+        all.extend(addresses.map(|(node, ip)| (format!("CHAPPE_NODE_{node}"), ip.to_string())));
+        all
+    }
+
+    /// The node that `text` names: `2` or `n2`.
+    pub fn node(&self, text: &str) -> Result<usize, Failure> {
+        let digits = text.strip_prefix('n').unwrap_or(text);
+        let found = digits.parse().ok();
+        let nodes = self.addresses.len();
+        found.filter(|&node: &usize| node < nodes).ok_or_else(|| {
+            let message = format!("there is no node {text}; they are n0 to n{}", nodes - 1);
+            chappe_lab::input::InputError::new("NODE", message).into()
+        })
+    }
+
+    /// Kills the programs that bear its name; returns how many.
+    pub fn kill_programs(&self) -> usize {
+        process::kill_in_environment(&format!("{NAME}={}", self.name))
+    }
+}
+
+impl Folder {
+    /// This user's. To be asked before the program changes its user by entering a namespace.
+    pub fn open() -> Result<Folder, Failure> {
+        Ok(Folder(process::private_folder("chappe")?))
+    }
+
+    /// Puts a record there.
+    pub fn keep(&self, record: Record) -> Result<Kept, Failure> {
+        let path = self.0.join(format!("emu-{}.json", record.pid));
+        let part = path.with_extension("part");
+        let text = serde_json::to_string_pretty(&record).unwrap_or_default();
+        fs::write(&part, text)?;
+        fs::rename(&part, &path)?;
+        Ok(Kept { record, path })
+    }
+
+    /// The emulations that run, and where their records are.
+    pub fn running(&self) -> Vec<(Record, PathBuf)> {
+        let mut all = self.all();
+        all.retain(|(record, _)| record.runs());
+        all
+    }
+
+    /// Ends what killed emulations have left: their programs and their records. Returns the numbers of both.
+    pub fn clean(&self) -> (usize, usize) {
+        let (mut programs, mut records) = (0, 0);
+        for (record, path) in self.all() {
+            if !record.runs() {
+                programs += record.kill_programs();
+                records += usize::from(fs::remove_file(path).is_ok());
+            }
+        }
+        (programs, records)
+    }
+
+    fn all(&self) -> Vec<(Record, PathBuf)> {
+        let Ok(entries) = fs::read_dir(&self.0) else {
+            return Vec::new();
+        };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let ours = |path: &Path| {
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            name.is_some_and(|name| name.starts_with("emu-") && name.ends_with(".json"))
+        };
+        let read = |path: PathBuf| {
+            let record = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
+            Some((record, path))
+        };
+        paths.filter(|path| ours(path)).filter_map(read).collect()
+    }
+}
+
+impl std::ops::Deref for Kept {
+    type Target = Record;
+    fn deref(&self) -> &Record {
+        &self.record
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.record.kill_programs();
+        // If it stays, the next emulation finds that this one has ended.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,97 @@
+//! The network of a scenario alone, for those who bring their own traffic: what `[[transfer]]` and `[protocol]` say
+//! does not matter.
+
+use std::path::Path;
+
+use chappe_core::{Duration, Mode};
+use chappe_mac::dot11;
+use chappe_sim::{Medium, Profile};
+
+use super::{Check, FaultPlan, Ground, fault, ground, mac, radio, seeds, stage};
+use crate::input::InputError;
+use crate::scenario::{Scenario, Source};
+use crate::system::{Radios, System};
+
+/// Places or links, radios, channel access and faults.
+#[derive(Clone, Debug)]
+pub struct NetworkPlan {
+    /// The scenario's title, or the name of its file.
+    pub title: String,
+    /// Where the nodes stand, or their links.
+    pub ground: Ground,
+    /// The physics.
+    pub profile: Profile,
+    /// How data frames are sent.
+    pub mode: Mode,
+    /// Channel access.
+    pub mac: dot11::Config,
+    /// What goes wrong, from the start on.
+    pub faults: Vec<(Duration, FaultPlan)>,
+    /// The first of the scenario's seeds.
+    pub seed: u64,
+    source: Source,
+}
+
+impl NetworkPlan {
+    /// Reads and checks a scenario file; `seed` goes before the scenario's own.
+    pub fn read(path: &Path, set: &[String], seed: Option<u64>) -> Result<NetworkPlan, InputError> {
+        let source = Source::read(path, set)?;
+        NetworkPlan::new(source.parse()?, source, seed)
+    }
+
+    /// Reads and checks a scenario's text.
+    pub fn parse(name: &str, text: &str) -> Result<NetworkPlan, InputError> {
+        let source = Source::new(name, text, &[]);
+        NetworkPlan::new(source.parse()?, source, None)
+    }
+
+    fn new(
+        scenario: Scenario,
+        source: Source,
+        seed: Option<u64>,
+    ) -> Result<NetworkPlan, InputError> {
+        let check = Check { source: &source };
+        let title = scenario.title.clone();
+        let title = title.unwrap_or_else(|| source.name().to_string());
+        let system = System::of(&scenario.protocol);
+        if system.radios != Radios::Dot11b {
+            let message = format!(
+                "this network is of {} radios, and only 802.11b has an interface for packets",
+                system.radios.name()
+            );
+            return Err(check.at(&scenario.protocol, "this system's radios", message));
+        }
+        let profile = radio::profile(&scenario.radio, system, &check)?;
+        let mode = radio::mode(&scenario.radio, &check)?;
+        let given = scenario.mac.as_deref().cloned().unwrap_or_default();
+        let mac = mac::config(&given, mode, &check)?;
+        let ground = ground::plan(&scenario.network, &check)?;
+        let faults = fault::plan(&scenario.fault, &ground, &check)?;
+        let own = seeds(&scenario, &check)?;
+        let seed = seed.or(own.first().copied()).unwrap_or(1);
+        Ok(NetworkPlan {
+            title,
+            ground,
+            profile,
+            mode,
+            mac,
+            faults,
+            seed,
+            source,
+        })
+    }
+
+    /// What lies between the antennas, where frames of `octets` (check sequence included) matter.
+    pub fn medium(&self, octets: usize) -> Result<Medium, InputError> {
+        let check = Check {
+            source: &self.source,
+        };
+        let ask = (self.mode, octets);
+        stage::medium_of((&self.ground, &self.profile), ask, self.seed, &check)
+    }
+
+    /// An error about the scenario as a whole.
+    pub fn error(&self, message: impl Into<String>) -> InputError {
+        self.source.error(0..0, "", message)
+    }
+}
