@@ -194,13 +194,14 @@ impl Air {
         recorder: &mut R,
         slot: u32,
         key: Key,
-        bound: Key,
+        bounds: [Key; 2],
     ) -> Walk {
-        let Some(last) = key.last_before(bound) else {
+        let [last, far] = bounds.map(|bound| key.last_before(bound));
+        let (Some(last), Some(far)) = (last, far) else {
             return Walk::Pause(key);
         };
         loop {
-            match self.glide_starts(slot, last, R::FRAMES) {
+            match self.glide_starts(recorder, slot, [last, far]) {
                 Glide::End => {
                     self.counters.arrivals += self.frames.get(slot).arrivals.len() as u64;
                     return Walk::Done;
@@ -225,31 +226,64 @@ impl Air {
 
     /// The common case of a first cursor in a tight loop: signals that are too weak for idle radios only add
     /// to their energy.
-    fn glide_starts(&mut self, slot: u32, last: u64, told: bool) -> Glide {
+    ///
+    /// What passes a radio that is off or on another channel changes nothing but counts, so a frame does not stop
+    /// there for the other frames that begin at the same time: such radios are passed up to the second of the
+    /// moments, before which nothing can switch or tune them.
+    fn glide_starts<R: Recorder>(
+        &mut self,
+        recorder: &mut R,
+        slot: u32,
+        [last, far]: [u64; 2],
+    ) -> Glide {
         let Air {
             frames,
             radios,
             rules,
             counters,
+            rejection,
             ..
         } = self;
         let frame = frames.get_mut(slot);
-        let begin = frame.begin;
-        let heard = if told || frame.noise { 0 } else { rules.glides };
+        let (begin, reach) = (frame.begin, rejection.len() as u8);
+        let heard = if R::FRAMES || frame.noise {
+            0
+        } else {
+            rules.glides
+        };
         let first = frame.started as usize;
-        let mut place = first;
+        let (mut place, mut away) = (first, 0);
         let mut stop = Glide::End;
         for arrival in &frame.arrivals[first..] {
             let at = begin + u64::from(arrival.delay);
-            if at > last {
+            let radio = &mut radios[arrival.receiver as usize];
+            let is_away = radio.is_away(frame.channel, reach);
+            if at > last && !(is_away && at <= far && !radio.is_told()) {
                 stop = Glide::Late(at);
                 break;
             }
             place += 1;
-            let radio = &mut radios[arrival.receiver as usize];
+            if is_away {
+                away += 1;
+                if radio.is(ASLEEP | DOWN) {
+                    let power = across(rejection, arrival.power, frame.channel, radio.channel);
+                    radio.energy = radio.energy.wrapping_add(power);
+                    radio.refresh(at, rules.carrier_sense);
+                }
+                if !frame.noise {
+                    let why = radio.away_why();
+                    counters.lost.count(why);
+                    if R::FRAMES {
+                        let (node, power) = (arrival.receiver, arrival.power);
+                        recorder.heard(&report(frame, node, at, at, power, Err(why)));
+                    }
+                }
+                continue;
+            }
             if arrival.power >= heard || !radio.is_idle(frame.channel, at) {
                 let arrival = *arrival;
-                counters.lost.add(Loss::TooWeak, (place - 1 - first) as u64);
+                let weak = place - 1 - first - away;
+                counters.lost.add(Loss::TooWeak, weak as u64);
                 frame.started = place as u32;
                 return Glide::Look {
                     at,
@@ -266,7 +300,9 @@ impl Air {
                 break;
             }
         }
-        counters.lost.add(Loss::TooWeak, (place - first) as u64);
+        counters
+            .lost
+            .add(Loss::TooWeak, (place - first - away) as u64);
         frame.started = place as u32;
         stop
     }
@@ -277,13 +313,14 @@ impl Air {
         recorder: &mut R,
         slot: u32,
         key: Key,
-        bound: Key,
+        bounds: [Key; 2],
     ) -> Walk {
-        let Some(last) = key.last_before(bound) else {
+        let [last, far] = bounds.map(|bound| key.last_before(bound));
+        let (Some(last), Some(far)) = (last, far) else {
             return Walk::Pause(key);
         };
         loop {
-            match self.glide_ends(slot, last) {
+            match self.glide_ends(slot, [last, far]) {
                 Glide::End => return Walk::Done,
                 Glide::Late(at) => return Walk::Pause(key.at_time(at)),
                 Glide::Look { at, arrival, place } => {
@@ -302,27 +339,39 @@ impl Air {
         }
     }
 
-    /// The common case of a second cursor: signals leave radios that receive nothing.
-    fn glide_ends(&mut self, slot: u32, last: u64) -> Glide {
+    /// The common case of a second cursor: signals leave radios that receive nothing. Radios that are away and receive
+    /// nothing are passed up to the second of the moments, as above.
+    fn glide_ends(&mut self, slot: u32, [last, far]: [u64; 2]) -> Glide {
         let Air {
             frames,
             radios,
             rules,
+            rejection,
             ..
         } = self;
         let frame = frames.get_mut(slot);
-        let end = frame.begin + frame.airtime;
+        let (end, reach) = (frame.begin + frame.airtime, rejection.len() as u8);
         let first = frame.ended as usize;
         let mut place = first;
         let mut stop = Glide::End;
         for arrival in &frame.arrivals[first..] {
             let at = end + u64::from(arrival.delay);
-            if at > last {
+            let radio = &mut radios[arrival.receiver as usize];
+            let is_away = radio.is_away(frame.channel, reach);
+            let calm = is_away && radio.lock == NONE && !radio.is_told();
+            if at > last && !(calm && at <= far) {
                 stop = Glide::Late(at);
                 break;
             }
             place += 1;
-            let radio = &mut radios[arrival.receiver as usize];
+            if is_away {
+                if radio.is(ASLEEP | DOWN) {
+                    let power = across(rejection, arrival.power, frame.channel, radio.channel);
+                    radio.energy = radio.energy.wrapping_sub(power);
+                    radio.refresh(at, rules.carrier_sense);
+                }
+                continue;
+            }
             if !radio.is_free(frame.channel) {
                 stop = Glide::Look {
                     at,
@@ -390,7 +439,7 @@ impl Air {
                 .mix(at ^ u64::from(source) << 40 ^ u64::from(node) << 24 ^ (why as u64 + 2) << 58);
         }
         if R::FRAMES {
-            recorder.heard(&heard(
+            recorder.heard(&report(
                 self.frames.get(slot),
                 node,
                 at,
@@ -417,7 +466,7 @@ impl Air {
         self.digest
             .mix(at ^ u64::from(source) << 40 ^ u64::from(node) << 24 ^ 1 << 58);
         if R::FRAMES {
-            recorder.heard(&heard(
+            recorder.heard(&report(
                 self.frames.get(slot),
                 node,
                 at,
@@ -430,14 +479,7 @@ impl Air {
 
     /// What a signal on one channel is worth to a radio on another.
     pub(crate) fn across(&self, power: u64, from: u8, to: u8) -> u64 {
-        if from == to || from == EVERY_CHANNEL {
-            return power;
-        }
-        let apart = usize::from(from.abs_diff(to));
-        match self.rejection.get(apart - 1) {
-            Some(factor) => crate::power::whole(power as f64 * factor),
-            None => 0,
-        }
+        across(&self.rejection, power, from, to)
     }
 
     /// Moves a radio to another channel: its reception is lost, and it hears what is on the air there.
@@ -462,7 +504,18 @@ impl Air {
     }
 }
 
-fn heard(
+/// What a signal on one channel is worth to a radio on another.
+fn across(rejection: &[f64], power: u64, from: u8, to: u8) -> u64 {
+    if from == to || from == EVERY_CHANNEL {
+        return power;
+    }
+    match rejection.get(usize::from(from.abs_diff(to)) - 1) {
+        Some(factor) => crate::power::whole(power as f64 * factor),
+        None => 0,
+    }
+}
+
+fn report(
     frame: &Frame,
     node: u32,
     at: u64,

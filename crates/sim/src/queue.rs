@@ -90,24 +90,66 @@ impl Key {
 }
 
 /// A heap with four children per parent: half the depth of a binary one, and siblings share a cache line.
+///
+/// Beside it stand two short sorted lists, for the cursors of frames that are just beginning and just ending: when
+/// several frames begin at once their cursors take turns from receiver to receiver, and a list of a few keys is cheaper
+/// for that than a heap with everybody's deadlines in it. Where a key waits says nothing about when it comes up.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     heap: Vec<Key>,
+    /// The last one is the earliest.
+    starts: Vec<Key>,
+    ends: Vec<Key>,
 }
 
 const CHILDREN: usize = 4;
+/// A list longer than this would be slower than the heap.
+const LIST_MAX: usize = 32;
 
 impl Queue {
     pub(crate) fn with_capacity(events: usize) -> Queue {
         Queue {
             heap: Vec::with_capacity(events),
+            starts: Vec::with_capacity(LIST_MAX),
+            ends: Vec::with_capacity(LIST_MAX),
         }
     }
 
     /// The next event; [`Key::NEVER`] if there is none.
     #[inline]
     pub(crate) fn top(&self) -> Key {
+        last(&self.starts).min(self.top_but_starts())
+    }
+
+    /// The next event that is not a beginning of a frame, as far as those wait in their list.
+    #[inline]
+    pub(crate) fn top_but_starts(&self) -> Key {
+        last(&self.ends).min(self.top_but_cursors())
+    }
+
+    /// The next event that is neither the beginning nor the end of a frame, as far as those wait in their lists.
+    #[inline]
+    pub(crate) fn top_but_cursors(&self) -> Key {
         self.heap.first().copied().unwrap_or(Key::NEVER)
+    }
+
+    /// The same as [`push`](Self::push), for the cursor of a frame that comes up soon.
+    #[inline]
+    pub(crate) fn push_cursor(&mut self, key: Key) {
+        let list = match key.kind() {
+            Kind::FrameEnd => &mut self.ends,
+            _ => &mut self.starts,
+        };
+        if list.len() >= LIST_MAX {
+            return self.push(key);
+        }
+        let mut place = list.len();
+        list.push(key);
+        while place > 0 && list[place - 1] < key {
+            list[place] = list[place - 1];
+            place -= 1;
+        }
+        list[place] = key;
     }
 
     #[inline]
@@ -127,6 +169,13 @@ impl Queue {
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Key> {
+        let (start, end) = (last(&self.starts), last(&self.ends));
+        if start.min(end) < self.top_but_cursors() {
+            return match start < end {
+                true => self.starts.pop(),
+                false => self.ends.pop(),
+            };
+        }
         let last = self.heap.pop()?;
         match self.heap.first().copied() {
             None => Some(last),
@@ -140,7 +189,7 @@ impl Queue {
     /// How many events wait.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
-        self.heap.len()
+        self.heap.len() + self.starts.len() + self.ends.len()
     }
 
     /// Puts `key` where the top was and lets it sink to its place.
@@ -169,6 +218,12 @@ impl Queue {
     }
 }
 
+/// The earliest key of a list.
+#[inline]
+fn last(list: &[Key]) -> Key {
+    list.last().copied().unwrap_or(Key::NEVER)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,7 +238,12 @@ mod tests {
             let kind = KINDS[random.below(6) as usize];
             let key = Key::new(random.below(50), kind, random.below(9) as u32, count);
             if random.below(9) < 5 {
-                queue.push(key);
+                match kind {
+                    Kind::FrameEnd | Kind::FrameStart if random.chance(0.7) => {
+                        queue.push_cursor(key);
+                    }
+                    _ => queue.push(key),
+                }
                 model.push(key);
             } else {
                 model.sort_unstable_by(|a, b| b.cmp(a));

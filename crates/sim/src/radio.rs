@@ -49,6 +49,8 @@ pub(crate) mod flag {
     pub(crate) const DOOMED: u8 = 128;
 }
 
+use crate::Loss;
+use crate::frame::EVERY_CHANNEL;
 use flag::*;
 
 impl Radio {
@@ -111,6 +113,27 @@ impl Radio {
         able && self.lock == NONE && self.channel == channel
     }
 
+    /// Whether the radio is off, or on a channel that nothing of a signal on `channel` reaches, `reach` channels around.
+    #[inline]
+    pub(crate) fn is_away(&self, channel: u8, reach: u8) -> bool {
+        self.is(ASLEEP | DOWN) || self.channel.abs_diff(channel) > reach && channel != EVERY_CHANNEL
+    }
+
+    /// Why a radio that is away hears nothing.
+    pub(crate) fn away_why(&self) -> Loss {
+        match () {
+            _ if self.is(DOWN) => Loss::Down,
+            _ if self.is(ASLEEP) => Loss::Asleep,
+            _ => Loss::OtherChannel,
+        }
+    }
+
+    /// Whether the node is told of its carrier, and may do something about it.
+    #[inline]
+    pub(crate) fn is_told(&self) -> bool {
+        self.flags & (SENSING | ASLEEP | DOWN) == SENSING
+    }
+
     /// Whether energy alone makes the channel busy, and a signal on `channel` counts in full.
     #[inline]
     pub(crate) fn is_free(&self, channel: u8) -> bool {
@@ -146,8 +169,7 @@ impl Radio {
     /// Whether told and true differ, and the node listens for it.
     #[inline]
     fn is_due(&self) -> bool {
-        let listens = self.flags & (SENSING | ASLEEP | DOWN) == SENSING;
-        listens && (self.flags >> 1 ^ self.flags >> 2) & 1 != 0
+        self.is_told() && (self.flags >> 1 ^ self.flags >> 2) & 1 != 0
     }
 }
 

@@ -109,8 +109,6 @@ impl Air {
         let frame = self.frames.get(slot);
         let radio = &mut self.radios[node as usize];
         let why = match () {
-            _ if radio.is(DOWN) => Loss::Down,
-            _ if radio.is(ASLEEP) => Loss::Asleep,
             _ if radio.channel != frame.channel => Loss::OtherChannel,
             _ => Loss::Transmitting,
         };

@@ -177,7 +177,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         if let Some(first) = frame.arrivals.first() {
             let at = frame.begin + u64::from(first.delay);
             self.queue
-                .push(Key::new(at, Kind::FrameStart, frame.source, count));
+                .push_cursor(Key::new(at, Kind::FrameStart, frame.source, count));
         }
     }
 

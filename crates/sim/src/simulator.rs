@@ -203,7 +203,11 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         let slot = slot_of(key);
         loop {
             let bound = self.queue.top().min(limit);
-            match self.air.walk_starts(&mut self.recorder, slot, key, bound) {
+            let far = self.queue.top_but_starts();
+            let walk = self
+                .air
+                .walk_starts(&mut self.recorder, slot, key, [bound, far]);
+            match walk {
                 Walk::Carrier { at, node } => {
                     self.now = AirTime(at);
                     self.tell_carrier(node);
@@ -231,7 +235,10 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         }
         loop {
             let bound = self.queue.top().min(limit);
-            let walk = self.air.walk_ends(&mut self.recorder, slot, key, bound);
+            let far = self.queue.top_but_cursors();
+            let walk = self
+                .air
+                .walk_ends(&mut self.recorder, slot, key, [bound, far]);
             match walk {
                 Walk::Carrier { at, node } => {
                     self.now = AirTime(at);
@@ -254,7 +261,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
     fn pause(&mut self, next: Key, limit: Key) {
         let only_the_end = next >= limit && next < self.queue.top();
         self.air.counters.events -= u64::from(only_the_end);
-        self.queue.push(next);
+        self.queue.push_cursor(next);
     }
 
     fn is_past_own_end(&self, slot: u32) -> bool {
