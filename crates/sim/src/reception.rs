@@ -249,20 +249,18 @@ impl Air {
             power = self.across(power, frame.channel, self.radios[node as usize].channel);
         }
         let radio = &self.radios[node as usize];
-        let (locked, grouped) = (radio.lock != NONE, radio.grouped);
-        if locked && self.rules.judge == Judge::Curves {
+        let locked = radio.lock != NONE;
+        let share = match &self.together {
+            Some(together) if locked && radio.grouped => together.share(node, radio, slot),
+            _ => None,
+        };
+        // One of the set being received that ends before the one that stands for it changes nothing until that end.
+        if locked && share.is_none() && self.rules.judge == Judge::Curves {
             self.close_node(node, at);
         }
         let radio = &mut self.radios[node as usize];
         radio.energy = radio.energy.wrapping_sub(power);
-        if locked
-            && grouped
-            && let Some(together) = &self.together
-        {
-            // One of the set being received ends before the one that stands for it.
-            let share = together.share(node, radio, slot).unwrap_or(0);
-            radio.lock_power = radio.lock_power.wrapping_sub(share);
-        }
+        radio.lock_power = radio.lock_power.wrapping_sub(share.unwrap_or(0));
         Walk::Done
     }
 

@@ -95,6 +95,8 @@ pub struct Signal {
 const MOMENTS: usize = 4;
 /// Seconds between them.
 const STEP: f64 = 16e-6 / MOMENTS as f64;
+/// Moments worked out side by side: those of two symbols.
+const LANES: usize = 2 * MOMENTS;
 /// Arrivals this far apart in microseconds do not draw the receiver's clock together: two chips.
 const PULL: f64 = 1.0;
 
@@ -102,6 +104,8 @@ const PULL: f64 = 1.0;
 #[derive(Clone, Debug, Default)]
 pub struct Group {
     members: Vec<Member>,
+    /// Room for the members as they turn.
+    wheels: Vec<Wheel>,
     /// Power that became interference between chips, weighted.
     smeared: f64,
     split_gain: f64,
@@ -115,6 +119,40 @@ struct Member {
     split: f64,
     offset: f64,
     phase: f64,
+}
+
+/// One member's phasor as it turns: where it stands, and how far it is from there to each lane and to the next block.
+#[derive(Clone, Copy, Debug)]
+struct Wheel {
+    same: f64,
+    split: f64,
+    hub: (f64, f64),
+    step: (f64, f64),
+    spokes: [[f32; LANES]; 2],
+}
+
+impl Wheel {
+    /// Adds a block of moments to the sums (same and split, real and imaginary) and turns on to the next.
+    #[inline]
+    fn add(&mut self, sums: &mut [[f32; LANES]; 4]) {
+        let (cos, sin) = self.hub;
+        let (same_re, same_im) = ((self.same * cos) as f32, (self.same * sin) as f32);
+        let (split_re, split_im) = ((self.split * cos) as f32, (self.split * sin) as f32);
+        let [spoke_re, spoke_im] = &self.spokes;
+        for lane in 0..LANES {
+            sums[0][lane] += same_re * spoke_re[lane] - same_im * spoke_im[lane];
+            sums[1][lane] += same_re * spoke_im[lane] + same_im * spoke_re[lane];
+            sums[2][lane] += split_re * spoke_re[lane] - split_im * spoke_im[lane];
+            sums[3][lane] += split_re * spoke_im[lane] + split_im * spoke_re[lane];
+        }
+        self.hub = times(self.hub, self.step);
+    }
+}
+
+/// A product of complex numbers.
+#[inline]
+fn times(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
 }
 
 impl Group {
@@ -148,43 +186,65 @@ impl Group {
     }
 
     /// Calls `each` with (symbol, power as signal, power as interference) for symbols `from..to` of the frame, counted
-    /// from the first of the preamble, until it says no. The cost is four complex products for each member and symbol.
-    pub fn symbols(&self, from: usize, to: usize, mut each: impl FnMut(usize, f64, f64) -> bool) {
-        let turn = |member: &Member, seconds: f64| {
-            let angle = 2.0 * std::f64::consts::PI * member.offset * seconds;
-            (libm::cos(angle), libm::sin(angle))
-        };
-        let steps: Vec<(f64, f64)> = self.members.iter().map(|m| turn(m, STEP)).collect();
-        let start = from as f64 * STEP * MOMENTS as f64 + 0.5 * STEP;
-        let mut phasors: Vec<(f64, f64)> = self
-            .members
-            .iter()
-            .map(|m| {
-                let angle = m.phase + 2.0 * std::f64::consts::PI * m.offset * start;
-                (libm::cos(angle), libm::sin(angle))
-            })
-            .collect();
-        for symbol in from..to {
-            let (mut same, mut split) = (0.0, 0.0);
-            for _ in 0..MOMENTS {
-                let mut sums = [0.0; 4];
-                for ((member, step), phasor) in self.members.iter().zip(&steps).zip(&mut phasors) {
-                    let (cos, sin) = *phasor;
-                    sums[0] += member.same * cos;
-                    sums[1] += member.same * sin;
-                    sums[2] += member.split * cos;
-                    sums[3] += member.split * sin;
-                    *phasor = (cos * step.0 - sin * step.1, cos * step.1 + sin * step.0);
-                }
-                same += sums[0] * sums[0] + sums[1] * sums[1];
-                split += sums[2] * sums[2] + sums[3] * sums[3];
+    /// from the first of the preamble, until it says no.
+    ///
+    /// Two symbols are worked out at a time, [`LANES`] moments side by side in single precision: relative to the power
+    /// of all members in phase the result is off by less than 1e-5 (held by a test), which is 50 dB under it.
+    pub fn symbols(
+        &mut self,
+        from: usize,
+        to: usize,
+        mut each: impl FnMut(usize, f64, f64) -> bool,
+    ) {
+        self.turn_wheels(from);
+        let mut symbol = from;
+        while symbol < to {
+            let mut sums = [[0f32; LANES]; 4];
+            for wheel in &mut self.wheels {
+                wheel.add(&mut sums);
             }
-            let (same, split) = (same / MOMENTS as f64, split / MOMENTS as f64);
-            let signal = same + self.split_gain * split;
-            if !each(symbol, signal, self.smeared + self.split_loss * split) {
-                return;
+            for half in 0..LANES / MOMENTS {
+                let power = |re: usize| -> f64 {
+                    let lanes = half * MOMENTS..(half + 1) * MOMENTS;
+                    let parts = sums[re][lanes.clone()].iter().zip(&sums[re + 1][lanes]);
+                    f64::from(parts.map(|(re, im)| re * re + im * im).sum::<f32>()) / MOMENTS as f64
+                };
+                let (same, split) = (power(0), power(2));
+                let signal = same + self.split_gain * split;
+                if !each(symbol, signal, self.smeared + self.split_loss * split) {
+                    return;
+                }
+                symbol += 1;
+                if symbol == to {
+                    return;
+                }
             }
         }
+    }
+
+    /// The members' phasors where symbol `from` begins.
+    fn turn_wheels(&mut self, from: usize) {
+        self.wheels.clear();
+        let start = from as f64 * STEP * MOMENTS as f64 + 0.5 * STEP;
+        self.wheels.extend(self.members.iter().map(|member| {
+            let turn = |seconds: f64, phase: f64| {
+                let angle = phase + 2.0 * std::f64::consts::PI * member.offset * seconds;
+                (libm::cos(angle), libm::sin(angle))
+            };
+            let step = turn(STEP, 0.0);
+            let (mut spoke, mut spokes) = ((1.0, 0.0), [[0f32; LANES]; 2]);
+            for lane in 0..LANES {
+                (spokes[0][lane], spokes[1][lane]) = (spoke.0 as f32, spoke.1 as f32);
+                spoke = times(spoke, step);
+            }
+            Wheel {
+                same: member.same,
+                split: member.split,
+                hub: turn(start, member.phase),
+                step: spoke,
+                spokes,
+            }
+        }));
     }
 
     /// Signal and interference that no phases make worse: all others against the strongest.
@@ -201,7 +261,7 @@ impl Group {
 
     /// The probability that all symbols that a receiver needs of a frame of `octets` survive in `noise`, which has
     /// the unit of the powers: two of the preamble, SFD, PHR and PSDU.
-    pub fn success(&self, oqpsk: Oqpsk, octets: usize, noise: f64) -> f64 {
+    pub fn success(&mut self, oqpsk: Oqpsk, octets: usize, noise: f64) -> f64 {
         let mut product = 1.0;
         self.symbols(6, 12 + 2 * octets, |_, signal, lost| {
             product *= 1.0 - oqpsk.symbol_error(signal / (noise + lost));
@@ -232,5 +292,83 @@ fn clock(signals: &[Signal]) -> f64 {
     match anchor.1 {
         power if power > 0.0 => weighted.sum::<f64>() / power,
         _ => anchor.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chappe_core::{Purpose, Seed};
+
+    /// The sum at every moment by the cosine and sine of every member's own angle.
+    fn by_angles(group: &Group, symbol: usize) -> (f64, f64) {
+        let (mut same, mut split) = (0.0, 0.0);
+        for moment in 0..MOMENTS {
+            let seconds = (symbol * MOMENTS + moment) as f64 * STEP + 0.5 * STEP;
+            let mut sums = [0.0; 4];
+            for member in &group.members {
+                let angle = member.phase + std::f64::consts::TAU * member.offset * seconds;
+                let (cos, sin) = (libm::cos(angle), libm::sin(angle));
+                sums[0] += member.same * cos;
+                sums[1] += member.same * sin;
+                sums[2] += member.split * cos;
+                sums[3] += member.split * sin;
+            }
+            same += sums[0] * sums[0] + sums[1] * sums[1];
+            split += sums[2] * sums[2] + sums[3] * sums[3];
+        }
+        let (same, split) = (same / MOMENTS as f64, split / MOMENTS as f64);
+        (
+            same + group.split_gain * split,
+            group.smeared + group.split_loss * split,
+        )
+    }
+
+    /// Blocks in single precision against angles in double, one to twelve members over 40 dB, from any symbol on: the
+    /// powers differ by less than 1e-5 of what all members in phase would give.
+    #[test]
+    fn blocks_give_what_angles_give() {
+        let mut random = Seed(1).stream(Purpose::Trial(0));
+        let mut worst = 0.0f64;
+        for trial in 0..200 {
+            let members = 1 + trial % 12;
+            let signals: Vec<Signal> = (0..members)
+                .map(|_| Signal {
+                    power: 1e9 * libm::pow(10.0, -4.0 * random.fraction()),
+                    offset: 40e3 * (random.fraction() - 0.5),
+                    arrival: 0.6 * random.fraction(),
+                    phase: std::f64::consts::TAU * random.fraction(),
+                })
+                .collect();
+            let mut group = Group::new(&Mixing::FITTED, &signals);
+            let still = group.clone();
+            let amplitudes: f64 = signals.iter().map(|signal| signal.power.sqrt()).sum();
+            let (from, to) = (random.below(20) as usize, 200 + random.below(80) as usize);
+            let mut expected = from;
+            group.symbols(from, to, |symbol, signal, lost| {
+                assert_eq!(symbol, expected);
+                expected += 1;
+                let (exact, exact_lost) = by_angles(&still, symbol);
+                let error = (signal - exact).abs().max((lost - exact_lost).abs());
+                worst = worst.max(error / (amplitudes * amplitudes));
+                true
+            });
+            assert_eq!(expected, to);
+        }
+        assert!(worst < 1e-5, "{worst}");
+        println!("worst {worst:e}");
+    }
+
+    #[test]
+    fn it_stops_when_told() {
+        let mut group = Group::new(&Mixing::FITTED, &[Signal::default()]);
+        for stop in 5..9 {
+            let mut seen = 0;
+            group.symbols(3, 20, |symbol, _, _| {
+                seen = symbol;
+                symbol < stop
+            });
+            assert_eq!(seen, stop);
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::dot15d4::carrier;
 use crate::frame::Frame;
 use crate::oqpsk::{SYMBOL_BITS, SYMBOL_NANOS};
 use crate::radio::{NONE, Radio, flag::INTERFERED};
+use crate::reception::draw_position;
 use crate::synchronous::{Group, Signal};
 use crate::{Clock, Loss, Medium, Recorder, Rule, Synchronous};
 
@@ -263,6 +264,7 @@ impl Air {
             frames,
             rules,
             together,
+            reception,
             ..
         } = self;
         let radio = &mut radios[node as usize];
@@ -276,7 +278,14 @@ impl Air {
             .max(frame.bits.header);
         let to = at.saturating_sub(radio.lock_started).min(frame.airtime);
         radio.segment = at;
-        if from >= to || radio.ln_success < HOPELESS {
+        if from >= to {
+            return;
+        }
+        // The die that decides over the frame is cast already: once the probability is under it, nothing that follows
+        // changes the frame's fate.
+        let draw = reception.fraction_at(draw_position(frame, node));
+        let sealed = HOPELESS.max(libm::log(draw) - 1e-9);
+        if radio.ln_success < sealed {
             return;
         }
         together.gather(node, radio, frame.channel);
@@ -295,7 +304,7 @@ impl Air {
                 let inside = to.min(begin + SYMBOL_NANOS) - from.max(begin);
                 let part = inside as f64 / SYMBOL_NANOS as f64;
                 *ln_success += SYMBOL_BITS * part * curve.ln_success(signal / (others + lost));
-                *ln_success >= HOPELESS
+                *ln_success >= sealed
             });
     }
 }
