@@ -4,7 +4,10 @@ use core::fmt;
 
 use chappe_core::{Caps, Channel, Duration, Missing};
 
-use crate::timing::Line;
+use crate::header::LEAN_LEN;
+use crate::plan::Plan;
+use crate::seal::{Key, TAG_LEN};
+use crate::timing::{Line, airtime};
 
 /// Octets of the frame check sequence, which belongs to the radio (IEEE 802.15.4-2006, 7.2.1.9).
 pub const FCS_LEN: usize = 2;
@@ -12,13 +15,15 @@ pub const FCS_LEN: usize = 2;
 pub const FRAME_MAX: usize = 127 - FCS_LEN;
 /// Octets of the header of every frame. The paper's "7-byte application header".
 pub const HEADER_LEN: usize = 7;
-/// Largest payload of a DATA frame: the paper's best size, and what a frame has room for.
+/// Largest payload of a DATA frame of the paper: its best size, and what a frame has room for.
 pub const PAYLOAD_MAX: usize = FRAME_MAX - HEADER_LEN;
+/// Largest payload of the improved variant without authentication; with it, four octets less.
+pub const LEAN_PAYLOAD_MAX: usize = FRAME_MAX - LEAN_LEN;
 /// Smallest payload: a CTRL frame is as long as a DATA frame and must hold its fields.
 pub const PAYLOAD_MIN: usize = 12;
 /// The four channels that stand clear of Wi-Fi (paper, III-B).
 pub const CHANNELS: [Channel; 4] = [Channel(15), Channel(20), Channel(25), Channel(26)];
-/// Bits that a NACK of full length can hold: 118 octets less 4 of fields.
+/// Bits that a NACK of full length can hold: 118 octets less 4 of fields. A tag takes 32 of them.
 pub const NACK_BITS: usize = (PAYLOAD_MAX - 4) * 8;
 /// Least number of node-distinct paths that the paper looks for (its N).
 pub const PATHS_WANTED: usize = 6;
@@ -35,7 +40,9 @@ pub struct Profile {
     pub turnaround: Duration,
     /// Software and FIFO delay on top of it.
     pub software: Duration,
-    /// Octets of header; the frames of this crate have [`HEADER_LEN`].
+    /// From the end of a frame of the source to its next one, where three groups leave it free to choose.
+    pub source_gap: Duration,
+    /// Octets of header of a DATA frame.
     pub header: usize,
     /// What relays take to change their sending channel at a CTRL; the destination waits for it before it answers.
     pub turn_relays: Duration,
@@ -59,18 +66,22 @@ impl Profile {
     pub const FAITHFUL: Profile = Profile {
         turnaround: Duration::from_micros(192),
         software: Duration::from_micros(89),
+        source_gap: Duration::from_micros(281),
         header: HEADER_LEN,
         turn_relays: splash_ticks(80_000),
         turn_source: splash_ticks(120_000),
         line: Line::PAPER,
     };
 
-    /// The standard's turnaround alone and a header of three octets. Data for the improved variant: the frames
-    /// of this crate do not have that header yet, and [`Config::check`] refuses it.
+    /// The standard's turnaround alone; relays and source change their channels within it, so a turn has no pause.
+    ///
+    /// A source that feeds three groups keeps its transmitter on. Between two frames it leaves two symbols, far more
+    /// than the 0.5 us by which relays may differ: the destination must find the end of one frame before the next.
     pub const LEAN: Profile = Profile {
         turnaround: Duration::from_micros(192),
         software: Duration::ZERO,
-        header: 3,
+        source_gap: Duration::from_micros(32),
+        header: LEAN_LEN,
         turn_relays: Duration::ZERO,
         turn_source: Duration::ZERO,
         line: Line::LEAN,
@@ -82,9 +93,23 @@ impl Profile {
     }
 }
 
+/// Which P³.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// As in the paper: two groups, a NACK for each round, headers of seven octets, no authentication.
+    Faithful,
+    /// Improved: a coded tail, up to three groups, headers of three octets.
+    Chappe,
+}
+
 /// The parameters of a node. Those of timing must be the same in all nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
+    /// Which P³. The plan must be for the same one.
+    pub variant: Variant,
+    /// The network's key; `None` leaves frames unprotected, as in the paper. It costs four octets of each frame, and
+    /// belongs to [`Variant::Chappe`].
+    pub key: Option<Key>,
     /// The timing.
     pub profile: Profile,
     /// The channel of the wake-up flood. 26, on which the paper plans its paths.
@@ -107,13 +132,19 @@ pub struct Config {
     pub ctrl_attempts: u8,
     /// How many rounds that brought nothing a source makes before it gives up. 8: our choice.
     pub fruitless_rounds: u8,
-    /// New packets per round of a long object. 896: one NACK can tell of them all. Smaller devices take 64.
+    /// New packets per round of a long object. 896, in the improved variant 880: one NACK can tell of them all. Smaller
+    /// devices take 64.
     pub segment: u16,
+    /// How many combinations are sent beyond those that the destination lacks, since some are lost as well. 2: a lost
+    /// one costs a turn of the pipeline, some ten frames' time. Improved variant.
+    pub repair_margin: u8,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Config {
+            variant: Variant::Faithful,
+            key: None,
             profile: Profile::FAITHFUL,
             flood_channel: Channel(26),
             flood_repeats: 3,
@@ -125,6 +156,7 @@ impl Default for Config {
             ctrl_attempts: 9,
             fruitless_rounds: 8,
             segment: 896,
+            repair_margin: 2,
         }
     }
 }
@@ -133,6 +165,69 @@ impl Default for Config {
 const START_ERROR_MAX: Duration = Duration::from_nanos(500);
 
 impl Config {
+    /// The improved variant, with authentication if there is a key.
+    ///
+    /// Relays and destination stay a fifth of a second after the end: the source asks three times in it.
+    pub fn chappe(key: Option<Key>) -> Config {
+        Config {
+            variant: Variant::Chappe,
+            key,
+            profile: Profile::LEAN,
+            linger: Duration::from_millis(200),
+            segment: 880,
+            ..Config::default()
+        }
+    }
+
+    /// Octets of a DATA frame beside its payload and the radio's check sequence.
+    pub const fn overhead(&self) -> usize {
+        match (self.variant, &self.key) {
+            (Variant::Faithful, _) => HEADER_LEN,
+            (Variant::Chappe, None) => LEAN_LEN,
+            (Variant::Chappe, Some(_)) => LEAN_LEN + TAG_LEN,
+        }
+    }
+
+    /// The largest payload of a DATA frame: 118 octets in the paper's frames and with authentication, otherwise 122.
+    pub const fn payload_max(&self) -> usize {
+        FRAME_MAX - self.overhead()
+    }
+
+    /// Bits that a NACK of this variant can hold, and with it the longest segment: 912, with a key 880.
+    pub const fn nack_bits(&self) -> usize {
+        match self.key {
+            Some(_) => NACK_BITS - TAG_LEN * 8,
+            None => NACK_BITS,
+        }
+    }
+
+    /// Octets of the frame of this plan.
+    pub fn plan_len(&self, plan: &Plan) -> usize {
+        let tag = if self.key.is_some() { TAG_LEN } else { 0 };
+        HEADER_LEN + plan.encoded_len() + tag
+    }
+
+    /// The pipeline's cycle T_c for this payload: from one frame of the source to its next one, the time of one hop
+    /// for two groups, and for three only a frame and [`Profile::source_gap`].
+    pub const fn cycle(&self, payload: usize, groups: u8) -> Duration {
+        let len = self.overhead() + payload;
+        match groups {
+            3.. => Duration::from_nanos(airtime(len).nanos() + self.profile.source_gap.nanos()),
+            _ => self.profile.slot(len),
+        }
+    }
+
+    /// From a frame at one stage to its repetition at the next.
+    pub fn hop_time(&self, plan: &Plan) -> Duration {
+        self.profile.slot(self.overhead() + plan.payload())
+    }
+
+    /// From one frame of the source to its next where all relays of a stage are one group: each must receive and send.
+    pub fn single_period(&self, plan: &Plan) -> Duration {
+        let (hop, cycle) = (self.hop_time(plan), plan.cycle());
+        if hop > cycle { hop * 2 } else { cycle * 2 }
+    }
+
     /// How long a node of a transfer with this cycle waits in silence.
     pub fn patience(&self, cycle: Duration) -> Duration {
         self.idle + cycle * u64::from(self.segment)
@@ -140,6 +235,9 @@ impl Config {
 
     /// Whether a node with these parameters can work on such a radio.
     pub fn check(&self, caps: &Caps) -> Result<(), ConfigError> {
+        if self.key.is_some() && self.variant == Variant::Faithful {
+            return Err(ConfigError::KeyOfFaithful);
+        }
         caps.need_frame(FRAME_MAX).map_err(ConfigError::Radio)?;
         if !caps.schedules {
             return Err(ConfigError::Radio(Missing::Scheduling));
@@ -151,13 +249,13 @@ impl Config {
             ("flood_repeats", u64::from(self.flood_repeats), 1, 16),
             ("ctrl_attempts", u64::from(self.ctrl_attempts), 1, 255),
             ("fruitless_rounds", u64::from(self.fruitless_rounds), 1, 255),
-            ("segment", u64::from(self.segment), 1, NACK_BITS as u64),
             (
-                "profile.header",
-                self.profile.header as u64,
-                HEADER_LEN as u64,
-                HEADER_LEN as u64,
+                "segment",
+                u64::from(self.segment),
+                1,
+                self.nack_bits() as u64,
             ),
+            ("repair_margin", u64::from(self.repair_margin), 0, 16),
         ];
         for (name, value, min, max) in counts {
             if value < min || value > max {
@@ -180,6 +278,8 @@ pub enum ConfigError {
     Radio(Missing),
     /// The radio's start times are too coarse for synchronous transmissions.
     StartError(Duration),
+    /// The paper's frames have no room for a tag: a key belongs to the improved variant.
+    KeyOfFaithful,
     /// A parameter is out of range.
     Range {
         /// Which.
@@ -200,6 +300,9 @@ impl fmt::Display for ConfigError {
             ConfigError::StartError(error) => write!(
                 f,
                 "synchronous transmissions start within {START_ERROR_MAX} of each other, but this radio is off by up to {error}"
+            ),
+            ConfigError::KeyOfFaithful => f.write_str(
+                "frames of the faithful variant carry no tag; take the improved variant, or no key",
             ),
             ConfigError::Range {
                 name,
@@ -269,9 +372,10 @@ mod tests {
             ));
         }
         let lean = Config {
-            profile: Profile::LEAN,
+            key: Some(Key::new([1; 16])),
             ..Config::default()
         };
-        assert!(lean.check(&RADIO).is_err());
+        assert_eq!(lean.check(&RADIO), Err(ConfigError::KeyOfFaithful));
+        assert_eq!(Config::chappe(lean.key).check(&RADIO), Ok(()));
     }
 }

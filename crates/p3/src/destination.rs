@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | waking | frame sent | again two slots later, N_tx times; then listens on the last stage's channel |
 //! | collecting | DATA of the last stage | stores it |
+//! | collecting | CODED of the last stage | solves for the missing packets when it has enough of them |
 //! | collecting, complete | CTRL | sends a NACK after the last copy of the CTRL |
 //! | collecting | nothing for [`Config::patience`] | incomplete; what arrived stays |
 //! | complete | nothing for [`Config::linger`] | idle |
@@ -15,19 +16,23 @@ use chappe_core::{
 };
 
 use crate::checkpoint::Checkpoint;
-use crate::config::{Config, ConfigError, HEADER_LEN};
+use crate::config::{Config, ConfigError, FRAME_MAX};
 use crate::flood::{data_start, same_flood};
+use crate::frame::Form;
 use crate::header::{Ctrl, Header, Kind};
 use crate::nack;
 use crate::object::Store;
 use crate::outbox::{Notes, Outbox};
 use crate::plan::Plan;
+use crate::repair::{Factors, Sums, Unknowns};
+use crate::seal::Nonce;
 use crate::window::Window;
 
 /// The gateway that fetches objects.
 #[derive(Clone, Debug)]
 pub struct Destination<S> {
     config: Config,
+    form: Form,
     number: u16,
     store: S,
     state: State,
@@ -36,8 +41,44 @@ pub struct Destination<S> {
     received: u32,
     object_len: Option<u32>,
     completed: Option<Instant>,
+    tail: Tail,
     out: Outbox,
     notes: Notes,
+}
+
+/// What the destination has of a round's combinations. Improved variant.
+#[derive(Clone, Debug)]
+struct Tail {
+    /// What it received of the round's plain packets, and of their combinations.
+    sums: Sums,
+    /// Combinations in `sums` from which what was received has been taken away, as bits.
+    heard: u8,
+    unknowns: Unknowns,
+    /// First packet of the segment.
+    segment: u32,
+    /// The round whose frames are due.
+    round: u8,
+    /// The round of the last answer, and whether its successor has begun.
+    answered: Option<u8>,
+    begun: bool,
+}
+
+impl Tail {
+    fn new(segment: u32) -> Tail {
+        Tail {
+            sums: Sums::new(),
+            heard: 0,
+            unknowns: Unknowns::new(),
+            segment,
+            round: 0,
+            answered: None,
+            begun: false,
+        }
+    }
+
+    fn factors(&self, plan: &Plan) -> Factors {
+        Factors::new(plan, self.segment, self.round)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,12 +118,15 @@ pub enum StartError {
     Busy,
     /// The plan has another destination.
     NotOurs,
+    /// The plan is of another variant of P³ than this node, or its packets are longer than this node's frames.
+    Variant,
 }
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             StartError::Busy => "a transfer is still going on",
+            StartError::Variant => "the plan is for another variant or for longer frames",
             StartError::NotOurs => "the plan names another node as its destination",
         })
     }
@@ -101,6 +145,7 @@ impl<S: Store> Destination<S> {
         config.check(caps)?;
         Ok(Destination {
             out: Outbox::new(config.flood_channel),
+            form: Form::new(&config),
             config,
             number,
             store,
@@ -110,6 +155,7 @@ impl<S: Store> Destination<S> {
             received: 0,
             object_len: None,
             completed: None,
+            tail: Tail::new(0),
             notes: Notes::default(),
         })
     }
@@ -130,6 +176,10 @@ impl<S: Store> Destination<S> {
         if plan.destination() != self.number {
             return Err(StartError::NotOurs);
         }
+        let fits = plan.payload() <= self.config.payload_max();
+        if plan.improved().is_some() != self.form.is_lean() || !fits {
+            return Err(StartError::Variant);
+        }
         let plan = match checkpoint {
             Some(checkpoint) => plan.resumed(plan.transfer(), checkpoint.first_missing()),
             None => plan,
@@ -146,9 +196,14 @@ impl<S: Store> Destination<S> {
             sequence: 0,
             round: 0,
         };
-        let frame = self.out.write(HEADER_LEN + plan.encoded_len());
+        self.tail = Tail::new(plan.first());
+        self.tail
+            .sums
+            .reset(plan.improved().map_or(0, |improved| improved.repair));
+        let len = self.form.len_of(Kind::Plan, plan.encoded_len());
         // A plan fits a frame by its making.
-        let _ = header.emit(frame).and_then(|body| plan.emit(body));
+        let _ = plan.emit(self.form.begin(&mut self.out, &header, len));
+        self.form.seal(&mut self.out, &Nonce::of_plan(&plan));
         self.out.listen(true);
         self.out.tune(self.config.flood_channel);
         self.out.send(at);
@@ -229,16 +284,27 @@ impl<S: Store> Destination<S> {
                 if self.out.is_busy() {
                     return Err(Drop::QueueFull);
                 }
-                let (header, body) = Header::parse(heard.psdu).map_err(|_| Drop::Malformed)?;
+                let parsed = self
+                    .form
+                    .parse(&plan, plan.hops().saturating_sub(1), heard.psdu);
+                let (header, body) = parsed.map_err(|_| Drop::Malformed)?;
                 let before = header.hop.checked_add(1) == Some(plan.hops());
                 if header.transfer != plan.transfer() || !before {
                     return Err(Drop::NotForUs);
                 }
                 match header.kind {
                     Kind::Plan | Kind::Nack => Err(Drop::NotForUs),
-                    _ if body.len() != plan.payload() => Err(Drop::Malformed),
-                    Kind::Data => self.collect(now, &plan, header.sequence, body),
-                    Kind::Ctrl => self.reply(now, &plan, header, body),
+                    _ if heard.psdu.len() != self.form.data_len(&plan) => Err(Drop::Malformed),
+                    Kind::Data => self.collect(now, &plan, header.sequence, heard.psdu),
+                    Kind::Coded => self.collect_coded(now, &plan, header, heard.psdu),
+                    Kind::Ctrl => {
+                        let ctrl = Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
+                        let nonce = Nonce::of_ctrl(&plan, &header, &ctrl);
+                        if !self.form.is_genuine(&nonce, heard.psdu) {
+                            return Err(Drop::Unauthentic);
+                        }
+                        self.reply(now, &plan, header, ctrl)
+                    }
                 }
             }
         }
@@ -249,7 +315,7 @@ impl<S: Store> Destination<S> {
         now: Instant,
         plan: &Plan,
         sequence: u16,
-        body: &[u8],
+        psdu: &[u8],
     ) -> Result<(), Drop> {
         let packet = self.have.resolve(sequence).ok_or(Drop::Stale)?;
         if self.have.contains(packet) {
@@ -259,9 +325,23 @@ impl<S: Store> Destination<S> {
         if self.object_len.is_some_and(beyond) {
             return Err(Drop::Malformed);
         }
+        // The source sends combinations while it is asked for few packets; anything else would spoil the equations.
+        if !self.tail.unknowns.is_empty() {
+            return Err(Drop::Stale);
+        }
+        let mut frame = [0; FRAME_MAX];
+        let frame = frame.get_mut(..psdu.len()).ok_or(Drop::Malformed)?;
+        frame.copy_from_slice(psdu);
+        let nonce = Nonce::of_data(plan, packet);
+        let payload = self.form.open(&nonce, frame).ok_or(Drop::Unauthentic)?;
         let offset = packet.checked_mul(plan.payload() as u32);
-        if !offset.is_some_and(|offset| self.store.write(offset, body)) {
+        if !offset.is_some_and(|offset| self.store.write(offset, payload)) {
             return Err(Drop::QueueFull);
+        }
+        self.tail.begun = true;
+        if self.tail.sums.count() > 0 {
+            let factors = self.tail.factors(plan);
+            self.tail.sums.add(&factors, packet, payload);
         }
         self.have.set(packet, true);
         self.have.skip_members();
@@ -271,15 +351,93 @@ impl<S: Store> Destination<S> {
         Ok(())
     }
 
-    /// A CTRL: tells what is missing, when the last copy of the CTRL has passed.
-    fn reply(
+    /// A combination: of all packets of the round, to be kept until the CTRL tells how many these are, or of those
+    /// that were missing at the last answer.
+    fn collect_coded(
         &mut self,
         now: Instant,
         plan: &Plan,
         header: Header,
-        body: &[u8],
+        psdu: &[u8],
     ) -> Result<(), Drop> {
-        let ctrl = Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
+        let number = header.sequence as u8;
+        if header.round != self.tail.round {
+            return Err(Drop::Stale);
+        }
+        let mut frame = [0; FRAME_MAX];
+        let frame = frame.get_mut(..psdu.len()).ok_or(Drop::Malformed)?;
+        frame.copy_from_slice(psdu);
+        let nonce = Nonce::of_coded(plan, self.tail.segment, header.round, number);
+        let payload = self.form.open(&nonce, frame).ok_or(Drop::Unauthentic)?;
+        self.tail.begun = true;
+        let factors = self.tail.factors(plan);
+        if !self.tail.unknowns.is_empty() {
+            let new = self.tail.unknowns.insert(&factors, number, payload);
+            self.stay(now);
+            self.solve(now, plan);
+            return if new {
+                Ok(())
+            } else {
+                Err(Drop::NotInnovative)
+            };
+        }
+        if number >= self.tail.sums.count() {
+            return Err(Drop::Malformed);
+        }
+        if self.tail.heard >> number & 1 == 1 {
+            return Err(Drop::Duplicate);
+        }
+        self.tail.heard |= 1 << number;
+        self.tail.sums.cancel(number, payload);
+        self.stay(now);
+        Ok(())
+    }
+
+    /// Stores the missing packets, if the combinations suffice.
+    fn solve(&mut self, now: Instant, plan: &Plan) {
+        let (have, store, received) = (&mut self.have, &mut self.store, &mut self.received);
+        self.tail.unknowns.solve(|packet, payload| {
+            let offset = packet.checked_mul(plan.payload() as u32);
+            if offset.is_some_and(|offset| store.write(offset, payload)) {
+                have.set(packet, true);
+                *received = received.saturating_add(1);
+            }
+        });
+        self.have.skip_members();
+        self.check_complete(now, plan);
+    }
+
+    /// At a CTRL: what the round's combinations say of the packets that are missing before `end`.
+    fn use_tail(&mut self, now: Instant, plan: &Plan, end: u32, round: u8) {
+        if self.tail.answered == Some(round) {
+            return;
+        }
+        let have = &self.have;
+        let missing = (have.base()..end).filter(|packet| !have.contains(*packet));
+        if self.tail.unknowns.is_empty() {
+            self.tail.unknowns.begin(missing, plan.payload());
+            let factors = self.tail.factors(plan);
+            for number in 0..self.tail.sums.count() {
+                if self.tail.heard >> number & 1 == 1 {
+                    let row = self.tail.sums.row(number, plan.payload());
+                    self.tail.unknowns.insert(&factors, number, row);
+                }
+            }
+            self.solve(now, plan);
+        }
+        let repair = plan.improved().map_or(0, |improved| improved.repair);
+        self.tail.sums.reset(repair);
+        self.tail.heard = 0;
+        self.tail.answered = Some(round);
+        self.tail.begun = false;
+        self.tail.round = round.wrapping_add(1);
+        if self.have.base() >= end {
+            self.tail.segment = end;
+        }
+    }
+
+    /// A CTRL: tells what is missing, when the last copy of the CTRL has passed.
+    fn reply(&mut self, now: Instant, plan: &Plan, header: Header, ctrl: Ctrl) -> Result<(), Drop> {
         let packets = packets_of(ctrl.object_len, plan);
         if self.object_len.is_some_and(|len| len != ctrl.object_len) {
             return Err(Drop::Stale);
@@ -289,8 +447,18 @@ impl<S: Store> Destination<S> {
         if ctrl.end > packets || base > ctrl.end || !in_window {
             return Err(Drop::Malformed);
         }
+        if self.form.is_lean() {
+            // The CTRL of an earlier round, or one that was answered and followed by its next round, is a replay.
+            let due = header.round == self.tail.round;
+            if !due && (self.tail.answered != Some(header.round) || self.tail.begun) {
+                return Err(Drop::Stale);
+            }
+        }
         self.object_len = Some(ctrl.object_len);
         self.stay(now);
+        if self.form.is_lean() {
+            self.use_tail(now, plan, ctrl.end, header.round);
+        }
         self.check_complete(now, plan);
         let round = Round {
             transfer: plan.transfer(),
@@ -298,11 +466,24 @@ impl<S: Store> Destination<S> {
             number: header.round,
             complete: self.completed.is_some(),
         };
+        let deficit = match self.form.is_lean() {
+            true if !self.tail.unknowns.is_empty() => Some(self.tail.unknowns.deficit() as u16),
+            _ => None,
+        };
+        let shape = nack::Shape {
+            len_min: match self.form.is_lean() {
+                true => 0,
+                false => self.form.data_len(plan),
+            },
+            deficit,
+        };
         nack::write(
             &self.have,
             ctrl.end,
             round,
-            HEADER_LEN + plan.payload(),
+            shape,
+            &self.form,
+            plan,
             &mut self.out,
         );
         let wait = plan.cycle() * u64::from(ctrl.copies_left) + self.config.profile.turn_relays;

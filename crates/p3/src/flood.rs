@@ -8,9 +8,11 @@
 use chappe_core::{Drop, Instant, Reception};
 
 use crate::config::Config;
+use crate::frame::Form;
 use crate::header::{Header, Kind};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
+use crate::seal::Nonce;
 use crate::timing::{airtime, flood_slots};
 
 /// Slots beyond this are not of a flood: no network has so many hops.
@@ -31,20 +33,39 @@ pub(crate) struct Flood {
 impl Flood {
     /// The flood that a frame belongs to, if it is a sound plan. Keeps the frame in `out`.
     ///
-    /// A flood that is over by the plan's hops is stale: its data has begun.
+    /// A flood that is over by the plan's hops is stale: its data has begun. So is one of a session that is not later
+    /// than `session`, the last one that this node took part in.
     pub fn open(
         config: &Config,
+        form: &Form,
+        session: u32,
         now: Instant,
         heard: &Reception<'_>,
         out: &mut Outbox,
     ) -> Result<Flood, Drop> {
-        let (header, body) = Header::parse(heard.psdu).map_err(|_| Drop::Malformed)?;
-        if header.kind != Kind::Plan {
-            return Err(Drop::NotForUs);
+        let kind = heard.psdu.first().copied().and_then(Kind::from_code);
+        if kind != Some(Kind::Plan) {
+            let foreign = kind.is_some() || crate::header::is_lean(heard.psdu);
+            return Err(if foreign {
+                Drop::NotForUs
+            } else {
+                Drop::Malformed
+            });
         }
+        let message = heard.psdu.len().checked_sub(form.tag_len());
+        let message = message.and_then(|len| heard.psdu.get(..len));
+        let (header, body) =
+            Header::parse(message.unwrap_or_default()).map_err(|_| Drop::Malformed)?;
         let plan = Plan::parse(header.transfer, body).map_err(|_| Drop::Malformed)?;
-        if header.hop >= SLOT_MAX {
+        let fits = plan.payload() <= config.payload_max();
+        if header.hop >= SLOT_MAX || plan.improved().is_some() != form.is_lean() || !fits {
             return Err(Drop::Malformed);
+        }
+        if !form.is_genuine(&Nonce::of_plan(&plan), heard.psdu) {
+            return Err(Drop::Unauthentic);
+        }
+        if form.is_lean() && plan.session() <= session {
+            return Err(Drop::Stale);
         }
         let slot = config.profile.slot(heard.psdu.len());
         let before = slot * u64::from(header.hop);
@@ -96,8 +117,7 @@ impl Flood {
 
 /// When the first packet is sent: after the flood and a guard.
 pub(crate) fn data_start(config: &Config, plan: &Plan, reference: Instant) -> Instant {
-    let len = crate::config::HEADER_LEN + plan.encoded_len();
-    end(config, plan, reference, len) + config.start_guard
+    end(config, plan, reference, config.plan_len(plan)) + config.start_guard
 }
 
 fn end(config: &Config, plan: &Plan, reference: Instant, len: usize) -> Instant {
@@ -124,6 +144,6 @@ pub fn setup_time(config: &Config, plan: &Plan) -> chappe_core::Duration {
 }
 
 /// The time that a plan frame is on the air.
-pub fn plan_airtime(plan: &Plan) -> chappe_core::Duration {
-    airtime(crate::config::HEADER_LEN + plan.encoded_len())
+pub fn plan_airtime(config: &Config, plan: &Plan) -> chappe_core::Duration {
+    airtime(config.plan_len(plan))
 }

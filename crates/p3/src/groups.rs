@@ -1,14 +1,19 @@
-//! Two groups or one? Two send a packet per cycle; one, of all relays, a packet in every second cycle, with twice
-//! the diversity.
+//! Several groups or one? Two or three send a packet per cycle; one, of all relays, a packet in every second cycle,
+//! with twice or three times the diversity.
 
-/// Whether one group of all relays delivers more per cycle than two groups do.
+use crate::plan::GROUPS_MAX;
+
+/// Whether one group of all relays delivers more per cycle than several groups do.
 ///
 /// `delivered` is the share of packets that reaches the destination through each group, `all` the one through all
 /// relays together.
-pub fn single_is_faster(delivered: [f64; 2], all: f64) -> bool {
-    let [zero, one] = delivered;
-    all / 2.0 > (zero + one) / 2.0
+pub fn single_is_faster(delivered: &[f64], all: f64) -> bool {
+    let sum: f64 = delivered.iter().sum();
+    all / 2.0 > sum / delivered.len().max(1) as f64
 }
+
+/// A number for each group.
+pub(crate) type PerGroup = [u32; GROUPS_MAX as usize];
 
 /// What a source has measured of its groups.
 ///
@@ -16,17 +21,9 @@ pub fn single_is_faster(delivered: [f64; 2], all: f64) -> bool {
 /// delivers decides whether it stays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups {
-    delivered: [f64; 2],
+    delivered: [f64; GROUPS_MAX as usize],
+    count: u8,
     all: f64,
-}
-
-impl Default for Groups {
-    fn default() -> Self {
-        Groups {
-            delivered: [1.0; 2],
-            all: 1.0,
-        }
-    }
 }
 
 /// One group that delivers as much as two does so in fewer rounds, and each round has a turn. A tenth: our choice.
@@ -35,20 +32,26 @@ const ROUNDS_SAVED: f64 = 1.1;
 const SAMPLE_MIN: u32 = 4;
 
 impl Groups {
+    /// So many groups, of which nothing is known.
+    pub fn new(count: u8) -> Groups {
+        Groups {
+            delivered: [1.0; GROUPS_MAX as usize],
+            count,
+            all: 1.0,
+        }
+    }
+
     /// A round is over: per group, how many packets were sent and how many of these are missing.
-    pub fn observe(&mut self, both: bool, sent: [u32; 2], missing: [u32; 2]) {
+    pub fn observe(&mut self, both: bool, sent: PerGroup, missing: PerGroup) {
         let share = |sent: u32, missing: u32| 1.0 - f64::from(missing) / f64::from(sent.max(1));
-        let [sent0, sent1] = sent;
-        let [missing0, missing1] = missing;
         if both {
-            let all = sent0.saturating_add(sent1);
+            let all = sent.iter().sum();
             if all >= SAMPLE_MIN {
-                self.all = share(all, missing0.saturating_add(missing1));
+                self.all = share(all, missing.iter().sum());
             }
             return;
         }
-        let [zero, one] = &mut self.delivered;
-        for (group, sent, missing) in [(zero, sent0, missing0), (one, sent1, missing1)] {
+        for ((group, sent), missing) in self.delivered.iter_mut().zip(sent).zip(missing) {
             if sent >= SAMPLE_MIN {
                 *group = share(sent, missing);
             }
@@ -57,7 +60,8 @@ impl Groups {
 
     /// Whether the next round should use all relays as one group.
     pub fn single(&self) -> bool {
-        single_is_faster(self.delivered, self.all * ROUNDS_SAVED)
+        let delivered = self.delivered.get(..usize::from(self.count));
+        single_is_faster(delivered.unwrap_or_default(), self.all * ROUNDS_SAVED)
     }
 }
 
@@ -67,22 +71,22 @@ mod tests {
 
     #[test]
     fn one_group_is_for_nearly_dead_groups() {
-        assert!(!single_is_faster([0.9, 0.9], 1.0));
-        assert!(!single_is_faster([0.9, 0.2], 1.0));
-        assert!(single_is_faster([0.9, 0.0], 1.0));
-        assert!(!single_is_faster([0.9, 0.0], 0.9));
+        assert!(!single_is_faster(&[0.9, 0.9], 1.0));
+        assert!(!single_is_faster(&[0.9, 0.2], 1.0));
+        assert!(single_is_faster(&[0.9, 0.0], 1.0));
+        assert!(!single_is_faster(&[0.9, 0.0], 0.9));
     }
 
     #[test]
     fn what_one_group_delivers_decides_whether_it_stays() {
-        let mut groups = Groups::default();
+        let mut groups = Groups::new(2);
         assert!(!groups.single());
-        groups.observe(false, [250, 250], [10, 250]);
+        groups.observe(false, [250, 250, 0], [10, 250, 0]);
         assert!(groups.single());
-        groups.observe(true, [250, 0], [200, 0]);
+        groups.observe(true, [250, 0, 0], [200, 0, 0]);
         assert!(!groups.single());
         // Two packets say nothing.
-        groups.observe(false, [1, 1], [1, 1]);
+        groups.observe(false, [1, 1, 0], [1, 1, 0]);
         assert!(!groups.single());
     }
 }

@@ -15,10 +15,24 @@
 //! Packet numbers are modulo 2^16 on the air: both ends know them to within a [window](crate::WINDOW). All fields
 //! but `hop` are the source's or the destination's; each stage writes its own number there, the same in all its
 //! relays, so that their frames stay identical.
+//!
+//! DATA and CODED frames of the improved variant have three octets instead. Their first bit tells them from the others:
+//!
+//! | bits | field |
+//! |---|---|
+//! | 1 | 0 |
+//! | 1 | a combination of packets |
+//! | 2 | group; 3 is all of them |
+//! | 2 | hop / 4; the rest of it follows from the channel |
+//! | 2 | transfer modulo 4; the rest is in the nonce of the frame's tag |
+//! | 16 | packet; of a combination its round and its number |
 
 use core::fmt;
 
 use crate::config::HEADER_LEN;
+
+/// Octets of the header of a DATA or CODED frame of the improved variant.
+pub const LEAN_LEN: usize = 3;
 
 mod field {
     use core::ops::Range;
@@ -49,6 +63,8 @@ pub enum Kind {
     Plan,
     /// A packet of the object.
     Data,
+    /// A combination of packets; improved variant.
+    Coded,
     /// End of a round: turns the pipeline around.
     Ctrl,
     /// Which packets are missing; travels backwards.
@@ -56,16 +72,18 @@ pub enum Kind {
 }
 
 impl Kind {
-    const fn code(self) -> u8 {
+    pub(crate) const fn code(self) -> u8 {
         match self {
             Kind::Plan => 0xb0,
             Kind::Data => 0xd0,
+            // Never on the air with a header of seven octets.
+            Kind::Coded => 0xe0,
             Kind::Ctrl => 0xc0,
             Kind::Nack => 0xa0,
         }
     }
 
-    fn from_code(code: u8) -> Option<Kind> {
+    pub(crate) fn from_code(code: u8) -> Option<Kind> {
         let all = [Kind::Plan, Kind::Data, Kind::Ctrl, Kind::Nack];
         all.into_iter().find(|kind| kind.code() == code)
     }
@@ -74,9 +92,9 @@ impl Kind {
 /// The flags of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// The group of relays that takes it, 0 or 1.
+    /// The group of relays that takes it, 0 to 2.
     pub group: u8,
-    /// The relays of both groups take it: half rate, full diversity.
+    /// The relays of all groups take it: half rate, full diversity.
     pub both: bool,
     /// DATA: the last one of its round.
     pub last: bool,
@@ -85,17 +103,19 @@ pub struct Flags {
 }
 
 impl Flags {
-    fn bits(self) -> u8 {
+    pub(crate) fn bits(self) -> u8 {
         self.group & 1
             | u8::from(self.last) << 1
             | u8::from(self.both) << 2
             | u8::from(self.complete) << 3
+            | (self.group & 2) << 3
     }
 
     fn from_bits(bits: u8) -> Option<Flags> {
         let flag = |bit: u8| bits >> bit & 1 == 1;
-        (bits < 16).then_some(Flags {
-            group: bits & 1,
+        let group = bits & 1 | bits >> 3 & 2;
+        (bits < 32 && group < 3).then_some(Flags {
+            group,
             last: flag(1),
             both: flag(2),
             complete: flag(3),
@@ -158,9 +178,67 @@ impl Header {
     }
 }
 
+impl Header {
+    /// The header of a DATA or CODED frame of the improved variant, heard where hop `expected` of `transfer` is due.
+    /// Where the frame says that it is another one, so does the result.
+    pub(crate) fn parse_lean(
+        psdu: &[u8],
+        transfer: u8,
+        expected: u8,
+    ) -> Result<(Header, &[u8]), Malformed> {
+        let (head, body) = psdu.split_at_checked(LEAN_LEN).ok_or(Malformed)?;
+        let first = head.first().copied().filter(|first| first & 0x80 == 0);
+        let first = first.ok_or(Malformed)?;
+        let sequence = u16_at(head, 1).ok_or(Malformed)?;
+        let (coded, group) = (first >> 6 & 1 == 1, first >> 4 & 3);
+        let hop = if first >> 2 & 3 == expected >> 2 & 3 {
+            expected
+        } else {
+            expected ^ 4
+        };
+        let header = Header {
+            kind: if coded { Kind::Coded } else { Kind::Data },
+            transfer: transfer & !3 | first & 3,
+            hop,
+            flags: Flags {
+                group: if group == 3 { 0 } else { group },
+                both: group == 3,
+                ..Flags::default()
+            },
+            sequence,
+            round: if coded { (sequence >> 8) as u8 } else { 0 },
+        };
+        Ok((header, body))
+    }
+
+    /// Writes the three octets of a DATA or CODED frame and returns the room behind them.
+    pub(crate) fn emit_lean<'a>(&self, psdu: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        let (head, body) = psdu.split_at_mut_checked(LEAN_LEN)?;
+        let group = if self.flags.both {
+            3
+        } else {
+            self.flags.group & 3
+        };
+        let [low, high] = self.sequence.to_le_bytes();
+        let coded = u8::from(self.kind == Kind::Coded);
+        let first = coded << 6 | group << 4 | self.hop & 0xc | self.transfer & 3;
+        head.copy_from_slice(&[first, low, high]);
+        Some(body)
+    }
+}
+
+/// Whether a frame has the short header of the improved variant.
+pub(crate) fn is_lean(psdu: &[u8]) -> bool {
+    psdu.first().is_some_and(|first| first & 0x80 == 0)
+}
+
 /// Writes the number of the repeating stage, or slot, into a frame that is otherwise sent on as it is.
 pub(crate) fn set_hop(psdu: &mut [u8], hop: u8) {
-    if let Some(octet) = psdu.get_mut(field::HOP) {
+    if is_lean(psdu) {
+        if let Some(first) = psdu.first_mut() {
+            *first = *first & !0xc | hop & 0xc;
+        }
+    } else if let Some(octet) = psdu.get_mut(field::HOP) {
         *octet = hop;
     }
 }
@@ -171,14 +249,17 @@ impl fmt::Display for Header {
         let name = match self.kind {
             Kind::Plan => "PLAN",
             Kind::Data => "DATA",
+            Kind::Coded => "CODED",
             Kind::Ctrl => "CTRL",
             Kind::Nack => "NACK",
         };
         let (transfer, round, hop) = (self.transfer, self.round, self.hop);
         write!(f, "{name} transfer={transfer} round={round} hop={hop}")?;
         match (self.kind, self.flags.both) {
-            (Kind::Data | Kind::Ctrl, true) => write!(f, " both")?,
-            (Kind::Data | Kind::Ctrl, false) => write!(f, " group={}", self.flags.group)?,
+            (Kind::Data | Kind::Coded | Kind::Ctrl, true) => write!(f, " both")?,
+            (Kind::Data | Kind::Coded | Kind::Ctrl, false) => {
+                write!(f, " group={}", self.flags.group)?
+            }
             _ => {}
         }
         write!(f, " seq={}", self.sequence)?;
@@ -206,7 +287,7 @@ impl Ctrl {
             end: u32_at(body, 4).ok_or(Malformed)?,
             copies_left: body.get(8).copied().ok_or(Malformed)?,
         };
-        (ctrl.copies_left <= 1).then_some(ctrl).ok_or(Malformed)
+        (ctrl.copies_left <= 2).then_some(ctrl).ok_or(Malformed)
     }
 
     /// Writes the body and fills the rest with zeros; `None` if it is too short.
@@ -233,7 +314,7 @@ pub struct Nack<'a> {
     pub base: u16,
     /// How many packets the frame tells of.
     pub covered: u16,
-    /// How many of them are missing.
+    /// How many of them are missing; where combinations can help, how many of these the destination lacks.
     pub missing: u16,
     form: Form,
     told: &'a [u8],
@@ -274,6 +355,17 @@ impl<'a> Nack<'a> {
             form,
             told,
         })
+    }
+
+    /// The fields of a NACK alone, as its nonce needs them.
+    pub(crate) fn told(base: u16, covered: u16, missing: u16) -> Nack<'static> {
+        Nack {
+            base,
+            covered,
+            missing,
+            form: Form::Vector,
+            told: &[],
+        }
     }
 
     /// How it names packets.
@@ -359,13 +451,13 @@ mod tests {
         assert_eq!(HEADER.emit(&mut psdu[..6]), None);
         HEADER.emit(&mut psdu).unwrap();
         assert_eq!(Header::parse(&psdu[..6]), Err(Malformed));
-        for (place, value) in [(0, 0xd1), (0, 0), (3, 16)] {
+        for (place, value) in [(0, 0xd1), (0, 0), (3, 32), (3, 17)] {
             let mut bent = psdu;
             bent[place] = value;
             assert_eq!(Header::parse(&bent), Err(Malformed), "{place} {value}");
         }
         assert_eq!(Ctrl::parse(&[0; 8]), Err(Malformed));
-        assert_eq!(Ctrl::parse(&[0, 0, 0, 0, 0, 0, 0, 0, 2]), Err(Malformed));
+        assert_eq!(Ctrl::parse(&[0, 0, 0, 0, 0, 0, 0, 0, 3]), Err(Malformed));
         assert_eq!(Nack::parse(0, &[0; 3]), Err(Malformed));
         assert_eq!(Nack::parse(9, &[0; 5]), Err(Malformed));
     }

@@ -1,17 +1,35 @@
 //! Writing a NACK: a bit for each packet where that fits, ranges where these do, and otherwise the bits of as many
 //! packets as a frame can tell of. The source asks for the others later.
 
-use crate::config::{HEADER_LEN, NACK_BITS};
+use crate::config::NACK_BITS;
 use crate::destination::Round;
-use crate::header::{Flags, Form, Header, Kind, NACK_FIELDS, RANGE_LEN, nack_sequence};
+use crate::frame::Form as Frames;
+use crate::header::{Flags, Form, Header, Kind, NACK_FIELDS, Nack, RANGE_LEN, nack_sequence};
 use crate::outbox::Outbox;
+use crate::plan::Plan;
+use crate::seal::Nonce;
 use crate::window::Window;
 
-/// Ranges that fit a NACK of full length.
-const RANGES_MAX: usize = NACK_BITS / 8 / RANGE_LEN;
+/// What a variant wants of its NACKs.
+pub(crate) struct Shape {
+    /// Least length of the frame.
+    pub len_min: usize,
+    /// Combinations that the destination lacks, where it needs these and not the packets.
+    pub deficit: Option<u16>,
+}
 
-/// Writes the NACK for what is missing of `have` before `end` to `out`, at least `frame_min` octets long.
-pub(crate) fn write(have: &Window, end: u32, round: Round, frame_min: usize, out: &mut Outbox) {
+/// Writes the NACK for what is missing of `have` before `end` to `out`.
+pub(crate) fn write(
+    have: &Window,
+    end: u32,
+    round: Round,
+    shape: Shape,
+    frames: &Frames,
+    plan: &Plan,
+    out: &mut Outbox,
+) {
+    // What the tag leaves for bits or ranges.
+    let bits = NACK_BITS.saturating_sub(frames.tag_len() * 8);
     let base = have.base();
     let span = end.saturating_sub(base) as usize;
     let ranges = Ranges {
@@ -20,16 +38,20 @@ pub(crate) fn write(have: &Window, end: u32, round: Round, frame_min: usize, out
         end,
     }
     .count();
-    let (form, covered, told) = if span <= NACK_BITS {
+    let short = frames.is_lean() && ranges * RANGE_LEN < span.div_ceil(8);
+    let fits = ranges * RANGE_LEN <= bits / 8;
+    let (form, covered, told) = if short && fits {
+        (Form::Ranges, span, ranges * RANGE_LEN)
+    } else if span <= bits {
         (Form::Vector, span, span.div_ceil(8))
-    } else if ranges <= RANGES_MAX {
+    } else if fits {
         (Form::Ranges, span, ranges * RANGE_LEN)
     } else {
-        (Form::Vector, NACK_BITS, NACK_BITS / 8)
+        (Form::Vector, bits, bits / 8)
     };
     let shown = base.saturating_add(covered as u32);
     let missing = (base..shown).filter(|&packet| !have.contains(packet));
-    let missing = missing.count() as u16;
+    let missing = shape.deficit.unwrap_or(missing.count() as u16);
     let header = Header {
         kind: Kind::Nack,
         transfer: round.transfer,
@@ -41,11 +63,11 @@ pub(crate) fn write(have: &Window, end: u32, round: Round, frame_min: usize, out
         sequence: nack_sequence(covered as u16, form),
         round: round.number,
     };
-    let frame = out.write((HEADER_LEN + NACK_FIELDS + told).max(frame_min));
-    let Some((fields, told)) = header
-        .emit(frame)
-        .and_then(|body| body.split_at_mut_checked(NACK_FIELDS))
-    else {
+    let len = frames
+        .len_of(Kind::Nack, NACK_FIELDS + told)
+        .max(shape.len_min);
+    let body = frames.begin(out, &header, len);
+    let Some((fields, told)) = body.split_at_mut_checked(NACK_FIELDS) else {
         return;
     };
     let [base_low, base_high] = (base as u16).to_le_bytes();
@@ -72,6 +94,8 @@ pub(crate) fn write(have: &Window, end: u32, round: Round, frame_min: usize, out
             }
         }
     }
+    let nack = Nack::told(base as u16, covered as u16, missing);
+    frames.seal(out, &Nonce::of_nack(plan, &header, &nack));
 }
 
 /// Runs of missing packets as (first after the base, how many up to 255).
@@ -98,10 +122,22 @@ impl Iterator for Ranges<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::config::FRAME_MAX;
+    use crate::config::{Config, FRAME_MAX};
     use crate::header::Nack;
     use chappe_core::{Channel, Purpose, Seed};
     use std::vec::Vec;
+
+    fn plan() -> Plan {
+        let wanted = crate::Wanted {
+            transfer: 1,
+            payload: 118,
+            source: 1,
+            destination: 0,
+            channels: Default::default(),
+        };
+        let mut random = Seed(1).stream(Purpose::Topology);
+        crate::baseline::pip::plan(wanted, &crate::Profile::FAITHFUL, &[2, 3], &mut random).unwrap()
+    }
 
     /// What a NACK for these packets says: form, covered, and the packets after the base that are missing.
     fn told(have: &Window, end: u32) -> (Form, u16, Vec<u32>) {
@@ -112,7 +148,10 @@ mod tests {
             number: 0,
             complete: false,
         };
-        write(have, end, round, 30, &mut out);
+        let (len_min, deficit) = (30, None);
+        let shape = Shape { len_min, deficit };
+        let frames = Frames::new(&Config::default());
+        write(have, end, round, shape, &frames, &plan(), &mut out);
         assert!((30..=FRAME_MAX).contains(&out.frame().len()));
         let (header, body) = Header::parse(out.frame()).unwrap();
         let nack = Nack::parse(header.sequence, body).unwrap();

@@ -50,6 +50,10 @@ impl Outbox {
         self.frame.get(..self.len).unwrap_or_default()
     }
 
+    pub fn frame_mut(&mut self) -> &mut [u8] {
+        self.frame.get_mut(..self.len).unwrap_or_default()
+    }
+
     /// Room for a new frame of `len` octets, zeroed.
     pub fn write(&mut self, len: usize) -> &mut [u8] {
         self.len = len.min(FRAME_MAX);

@@ -10,8 +10,11 @@
 //! | 2 | cycle in microseconds |
 //! | 1 | hops |
 //! | 2, 2 | source, destination |
-//! | 1 | order of the channels (0..24), bit 6: resumed, bit 7: one group |
-//! | 3 each | relay: number (2), stage (4 bits), group (bit 4), may send in the last stage (bit 5) |
+//! | 1 | order of the channels (0..24), bit 5: improved, bit 6: resumed, bit 7: one group |
+//! | 1, 1, 4 | improved variant only: groups, combinations after a segment, session |
+//! | 3 each | relay: number (2), stage (4 bits), group (bits 4 and 6), may send in the last stage (bit 5) |
+//!
+//! The improved variant has [`IMPROVED_RELAYS_MAX`] relays at most, since its frame also ends in a tag.
 //!
 //! The number of packets is not in the plan: the gateway need not know how large the object is, and the source says
 //! it in its CTRL. Stage h listens on the h-th channel of the order, beginning anew after four; the source listens
@@ -20,16 +23,25 @@
 use chappe_core::{Duration, Stream};
 
 use crate::channels::ChannelOrder;
-use crate::config::{PAYLOAD_MAX, PAYLOAD_MIN, Profile};
-use crate::header::{Malformed, u16_at};
+use crate::config::{Config, LEAN_PAYLOAD_MAX, PAYLOAD_MAX, PAYLOAD_MIN, Profile, Variant};
+use crate::header::{Malformed, u16_at, u32_at};
+use crate::repair::SUMS_MAX;
 
 /// Most relays that a plan of one frame can name.
 pub const RELAYS_MAX: usize = 35;
+/// Most relays that a plan of the improved variant can name.
+pub const IMPROVED_RELAYS_MAX: usize = 32;
+/// Most groups of relays.
+pub const GROUPS_MAX: u8 = 3;
 /// Most hops: the stage of a relay has four bits.
 pub const HOPS_MAX: u8 = 15;
 /// Octets of a plan before its relays; the transfer's number, the 13th, is in the header of the frame.
 const FIXED: usize = 12;
 const RELAY_LEN: usize = 3;
+/// Octets of what only the improved variant has.
+const IMPROVED_LEN: usize = 6;
+/// Bit of the octet with the order of the channels.
+const IMPROVED: u8 = 0x20;
 /// Packets that can be numbered from the start of an object: 24 bits.
 pub const PACKETS_MAX: u32 = 1 << 24;
 
@@ -40,7 +52,7 @@ pub struct Part {
     pub node: u16,
     /// Its stage: 1 is next to the source.
     pub stage: u8,
-    /// Its group, 0 or 1.
+    /// Its group, 0 to 2.
     pub group: u8,
     /// In the last stage: whether it sends to the destination. True in other stages.
     pub sends: bool,
@@ -57,10 +69,21 @@ pub struct Plan {
     source: u16,
     destination: u16,
     channels: ChannelOrder,
-    single: bool,
+    groups: u8,
     resumed: bool,
+    improved: Option<Improved>,
     relays: [Part; RELAYS_MAX],
     len: u8,
+}
+
+/// What a plan of the improved variant says beyond the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Improved {
+    /// Combinations that the source sends after the plain packets of a segment, 0 to 8. The planner takes what it
+    /// expects to be lost.
+    pub repair: u8,
+    /// Greater in each transfer of this destination: it keeps old frames from being used again.
+    pub session: u32,
 }
 
 /// What a plan is for; the relays come from the planner.
@@ -91,6 +114,11 @@ pub enum PlanError {
     NotDistinct,
     /// The payload is out of range.
     Payload(u8),
+    /// A stage has no relay in one of the groups, or a number is out of range: stages 1 to hops - 1, groups 0 to
+    /// groups - 1 of at most three, at most eight combinations.
+    Stages,
+    /// The configuration is for the faithful variant, the plan is not.
+    Variant,
     /// A node's number does not fit 16 bits.
     NodeNumber(usize),
 }
@@ -112,6 +140,10 @@ impl core::fmt::Display for PlanError {
             PlanError::NotDistinct => {
                 f.write_str("the paths must have one length and no node in common")
             }
+            PlanError::Stages => f.write_str(
+                "a stage has no relay in one of the groups, or a stage, a group or the repair count is out of range",
+            ),
+            PlanError::Variant => f.write_str("a plan of stages is for the improved variant"),
             PlanError::Payload(n) => write!(
                 f,
                 "a payload of {n} octets; it must be {PAYLOAD_MIN} to {PAYLOAD_MAX}"
@@ -159,14 +191,57 @@ impl Plan {
             source: wanted.source,
             destination: wanted.destination,
             channels: wanted.channels,
-            single: paths.len() < 2 || hops == 1,
+            groups: if paths.len() < 2 || hops == 1 { 1 } else { 2 },
             resumed: false,
+            improved: None,
             relays: [Part::default(); RELAYS_MAX],
             len: 0,
         };
         plan.place(paths, random)?;
         plan.choose_last(threshold, last_prr);
         plan.sound().then_some(plan).ok_or(PlanError::NotDistinct)
+    }
+
+    /// A plan of the improved variant over stages of relays, as [`pipeline`](crate::planner::pipeline) chooses them.
+    ///
+    /// Each of `parts` is a relay; each stage needs one in each group. One group sends in every second cycle.
+    pub fn from_stages(
+        wanted: Wanted,
+        config: &Config,
+        hops: u8,
+        groups: u8,
+        parts: &[Part],
+        improved: Improved,
+    ) -> Result<Plan, PlanError> {
+        if config.variant != Variant::Chappe {
+            return Err(PlanError::Variant);
+        }
+        if parts.len() > IMPROVED_RELAYS_MAX {
+            return Err(PlanError::TooManyRelays(parts.len()));
+        }
+        let payload = usize::from(wanted.payload);
+        if !(PAYLOAD_MIN..=config.payload_max()).contains(&payload) {
+            return Err(PlanError::Payload(wanted.payload));
+        }
+        let mut plan = Plan {
+            transfer: wanted.transfer,
+            first: 0,
+            payload: wanted.payload,
+            cycle_us: (config.cycle(payload, groups).nanos() / 1000) as u16,
+            hops,
+            source: wanted.source,
+            destination: wanted.destination,
+            channels: wanted.channels,
+            groups,
+            resumed: false,
+            improved: Some(improved),
+            relays: [Part::default(); RELAYS_MAX],
+            len: parts.len() as u8,
+        };
+        for (place, part) in plan.relays.iter_mut().zip(parts) {
+            *place = *part;
+        }
+        plan.sound().then_some(plan).ok_or(PlanError::Stages)
     }
 
     /// Puts the relays of shuffled paths into stages and groups.
@@ -183,7 +258,7 @@ impl Plan {
         }
         random.shuffle(order);
         for (rank, &path) in order.iter().enumerate() {
-            let group = u8::from(!self.single && rank >= paths.len() / 2);
+            let group = u8::from(!self.is_single() && rank >= paths.len() / 2);
             let path = paths.get(usize::from(path)).map_or(&[][..], AsRef::as_ref);
             if path.len() + 1 != usize::from(self.hops) {
                 return Err(PlanError::NotDistinct);
@@ -275,7 +350,22 @@ impl Plan {
 
     /// Whether all relays of a stage are one group, so that the source sends in every second cycle only.
     pub fn is_single(&self) -> bool {
-        self.single
+        self.groups == 1
+    }
+
+    /// How many groups of relays take turns, 1 to 3.
+    pub fn groups(&self) -> u8 {
+        self.groups
+    }
+
+    /// What only a plan of the improved variant has.
+    pub fn improved(&self) -> Option<Improved> {
+        self.improved
+    }
+
+    /// The session; 0 in the faithful variant.
+    pub fn session(&self) -> u32 {
+        self.improved.map_or(0, |improved| improved.session)
     }
 
     /// Whether the destination has packets already, so that the source asks first.
@@ -295,19 +385,30 @@ impl Plan {
 
     /// Octets of the plan in a frame.
     pub fn encoded_len(&self) -> usize {
-        FIXED + RELAY_LEN * usize::from(self.len)
+        self.fixed_len() + RELAY_LEN * usize::from(self.len)
+    }
+
+    fn fixed_len(&self) -> usize {
+        FIXED + self.improved.map_or(0, |_| IMPROVED_LEN)
     }
 
     /// Writes the plan to the front of a frame's body; `None` if that is too short.
     pub fn emit(&self, body: &mut [u8]) -> Option<()> {
         let body = body.get_mut(..self.encoded_len())?;
-        let (fixed, relays) = body.split_at_mut_checked(FIXED)?;
+        let (fixed, relays) = body.split_at_mut_checked(self.fixed_len())?;
+        let (fixed, improved) = fixed.split_at_mut_checked(FIXED)?;
         let [first0, first1, first2, _] = self.first.to_le_bytes();
         let [cycle0, cycle1] = self.cycle_us.to_le_bytes();
         let [source0, source1] = self.source.to_le_bytes();
         let [destination0, destination1] = self.destination.to_le_bytes();
-        let order =
-            self.channels.number() | u8::from(self.resumed) << 6 | u8::from(self.single) << 7;
+        let order = self.channels.number()
+            | if self.improved.is_some() { IMPROVED } else { 0 }
+            | u8::from(self.resumed) << 6
+            | u8::from(self.is_single()) << 7;
+        if let Some(Improved { repair, session }) = self.improved {
+            let [s0, s1, s2, s3] = session.to_le_bytes();
+            improved.copy_from_slice(&[self.groups, repair, s0, s1, s2, s3]);
+        }
         fixed.copy_from_slice(&[
             first0,
             first1,
@@ -327,7 +428,10 @@ impl Plan {
             place.copy_from_slice(&[
                 low,
                 high,
-                part.stage & 15 | part.group << 4 | u8::from(part.sends) << 5,
+                part.stage & 15
+                    | (part.group & 1) << 4
+                    | u8::from(part.sends) << 5
+                    | (part.group & 2) << 5,
             ]);
         }
         Some(())
@@ -340,9 +444,20 @@ impl Plan {
             return Err(Malformed);
         };
         let number = |at| u16_at(fixed, at).ok_or(Malformed);
+        let single = order >> 7 == 1;
+        let (improved, groups, rest) = if order & IMPROVED == 0 {
+            (None, if single { 1 } else { 2 }, rest)
+        } else {
+            let (fields, rest) = rest.split_at_checked(IMPROVED_LEN).ok_or(Malformed)?;
+            let [groups, repair, ..] = *fields else {
+                return Err(Malformed);
+            };
+            let session = u32_at(fields, 2).ok_or(Malformed)?;
+            (Some(Improved { repair, session }), groups, rest)
+        };
         let whole = rest.len().is_multiple_of(RELAY_LEN);
         let count = rest.len() / RELAY_LEN;
-        if !whole || count > RELAYS_MAX || order & 0x20 != 0 {
+        if !whole || count > RELAYS_MAX || single != (groups == 1) {
             return Err(Malformed);
         }
         let mut plan = Plan {
@@ -354,18 +469,19 @@ impl Plan {
             source: number(7)?,
             destination: number(9)?,
             channels: ChannelOrder::new(order & 0x1f).ok_or(Malformed)?,
-            single: order >> 7 == 1,
+            groups,
             resumed: order >> 6 & 1 == 1,
+            improved,
             relays: [Part::default(); RELAYS_MAX],
             len: count as u8,
         };
         for (part, octets) in plan.relays.iter_mut().zip(rest.chunks_exact(RELAY_LEN)) {
-            let place = octets.get(2).copied().filter(|bits| *bits < 64);
+            let place = octets.get(2).copied().filter(|bits| *bits < 128);
             let place = place.ok_or(Malformed)?;
             *part = Part {
                 node: u16_at(octets, 0).ok_or(Malformed)?,
                 stage: place & 15,
-                group: place >> 4 & 1,
+                group: place >> 4 & 1 | place >> 5 & 2,
                 sends: place >> 5 & 1 == 1,
             };
         }
@@ -375,9 +491,17 @@ impl Plan {
     /// Whether the plan can work: fields in range, nodes distinct, each stage with relays, in both groups if there
     /// are two, and a sender to the destination in each of them.
     fn sound(&self) -> bool {
-        let payload = (PAYLOAD_MIN..=PAYLOAD_MAX).contains(&self.payload());
+        let (payload_max, groups_max, relays_max) = match self.improved {
+            None => (PAYLOAD_MAX, 2, RELAYS_MAX),
+            Some(_) => (LEAN_PAYLOAD_MAX, GROUPS_MAX, IMPROVED_RELAYS_MAX),
+        };
+        let payload = (PAYLOAD_MIN..=payload_max).contains(&self.payload());
         let hops = (1..=HOPS_MAX).contains(&self.hops);
-        if !payload || !hops || self.cycle_us == 0 || self.source == self.destination {
+        let groups = (1..=groups_max).contains(&self.groups);
+        let repair = self.improved.map_or(0, |improved| improved.repair);
+        let sizes = usize::from(repair) <= SUMS_MAX && self.relays().len() <= relays_max;
+        let ends = self.source != self.destination;
+        if !payload || !hops || !groups || !sizes || !ends || self.cycle_us == 0 {
             return false;
         }
         let relays = self.relays();
@@ -388,8 +512,8 @@ impl Plan {
         });
         let placed = relays
             .iter()
-            .all(|part| part.stage >= 1 && part.stage < self.hops);
-        let groups = if self.single { 0..1 } else { 0..2 };
+            .all(|part| part.stage >= 1 && part.stage < self.hops && part.group < self.groups);
+        let groups = 0..self.groups;
         let staffed = (1..self.hops).all(|stage| {
             groups.clone().all(|group| {
                 let works = |part: &Part| part.stage == stage && part.group == group;
@@ -522,7 +646,8 @@ mod tests {
             (6, 16),
             (11, 24),
             (11, 0x20),
-            (14, 0x40),
+            (14, 0x80),
+            (14, 0x41),
             (14, 0),
             (14, 6),
         ];

@@ -17,18 +17,23 @@ use chappe_core::{
     TraceEvent, Wake,
 };
 
-use crate::config::{Config, ConfigError, HEADER_LEN};
+use crate::config::{Config, ConfigError};
 use crate::flood::Flood;
+use crate::frame::Form;
 use crate::header::{Ctrl, Header, Kind, Nack};
 use crate::outbox::{Notes, Outbox};
 use crate::plan::{Part, Plan};
+use crate::seal::Nonce;
 
 /// A node that relays the transfers of others.
 #[derive(Clone, Debug)]
 pub struct Relay {
     config: Config,
+    form: Form,
     number: u16,
     state: State,
+    /// The latest session that it took part in.
+    session: u32,
     out: Outbox,
     notes: Notes,
     forwarded: u64,
@@ -59,12 +64,24 @@ impl Relay {
         config.check(caps)?;
         Ok(Relay {
             out: Outbox::new(config.flood_channel),
+            form: Form::new(&config),
             config,
             number,
             state: State::Waking,
+            session: 0,
             notes: Notes::default(),
             forwarded: 0,
         })
+    }
+
+    /// The latest session that it took part in. Keep it where it survives a restart: plans of older ones are refused.
+    pub fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// The same relay after a restart, which has heard of this session before.
+    pub fn with_session(self, session: u32) -> Relay {
+        Relay { session, ..self }
     }
 
     /// Turns the trace on or off.
@@ -100,13 +117,15 @@ impl Relay {
             State::Waking => self.wake(now, heard),
             State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
             State::Duty(duty) => {
-                let (header, body) = Header::parse(heard.psdu).map_err(|_| Drop::Malformed)?;
+                let before = duty.part.stage.saturating_sub(1);
+                let parsed = self.form.parse(&duty.plan, before, heard.psdu);
+                let (header, body) = parsed.map_err(|_| Drop::Malformed)?;
                 let transfer = duty.plan.transfer();
                 match header.kind {
                     Kind::Plan if header.transfer != transfer => self.wake(now, heard),
                     _ if header.transfer != transfer => Err(Drop::NotForUs),
                     Kind::Plan => Err(Drop::Stale),
-                    Kind::Data | Kind::Ctrl => self.forward(now, heard, header, body),
+                    Kind::Data | Kind::Coded | Kind::Ctrl => self.forward(now, heard, header, body),
                     Kind::Nack => self.reverse(now, heard, header, body),
                 }
             }
@@ -114,7 +133,9 @@ impl Relay {
     }
 
     fn wake(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
-        let mut flood = Flood::open(&self.config, now, heard, &mut self.out)?;
+        let (config, form) = (&self.config, &self.form);
+        let mut flood = Flood::open(config, form, self.session, now, heard, &mut self.out)?;
+        self.session = flood.plan.session();
         let repeated = flood.hear(&self.config, now, heard, &mut self.out);
         self.out.tune(self.config.flood_channel);
         self.enter(State::Flooding(flood));
@@ -162,17 +183,21 @@ impl Relay {
         if header.hop.checked_add(1) != Some(stage) {
             return Err(Drop::NotForUs);
         }
-        // A frame for the other group is not repeated, but the transfer goes on.
+        // A frame for another group is not repeated, but the transfer goes on.
         duty.leave = now + self.config.patience(duty.plan.cycle());
         if !header.flags.takes(group) {
             return Err(Drop::NotForUs);
         }
-        if heard.psdu.len() != HEADER_LEN + duty.plan.payload() {
+        if heard.psdu.len() != self.form.data_len(&duty.plan) {
             return Err(Drop::Malformed);
         }
         let turns = header.kind == Kind::Ctrl;
         if turns {
-            Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
+            let ctrl = Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
+            let nonce = Nonce::of_ctrl(&duty.plan, &header, &ctrl);
+            if !self.form.is_genuine(&nonce, heard.psdu) {
+                return Err(Drop::Unauthentic);
+            }
         }
         let slot = self.config.profile.slot(heard.psdu.len());
         let wait = reply_time(&self.config, &duty.plan, stage);
@@ -199,10 +224,15 @@ impl Relay {
         if header.hop != stage + 1 {
             return Err(Drop::NotForUs);
         }
-        if duty.reverse.is_none() {
+        // In the improved variant a relay that missed the CTRL helps all the same: the frame says what it is.
+        if duty.reverse.is_none() && !self.form.is_lean() {
             return Err(Drop::Stale);
         }
-        Nack::parse(header.sequence, body).map_err(|_| Drop::Malformed)?;
+        let nack = Nack::parse(header.sequence, body).map_err(|_| Drop::Malformed)?;
+        let nonce = Nonce::of_nack(&duty.plan, &header, &nack);
+        if !self.form.is_genuine(&nonce, heard.psdu) {
+            return Err(Drop::Unauthentic);
+        }
         duty.reverse = None;
         let stay = if header.flags.complete {
             self.config.linger
@@ -259,7 +289,8 @@ impl Relay {
 /// back, the pause at the turn, and four cycles. The source is stage 0.
 pub(crate) fn reply_time(config: &Config, plan: &Plan, stage: u8) -> Duration {
     let hops = u64::from(plan.hops().saturating_sub(stage));
-    let hops_time = plan.cycle() * (hops + 4) + config.profile.nack_slot() * hops;
+    let (hop, cycle) = (config.hop_time(plan), plan.cycle());
+    let hops_time = hop * hops + cycle * 4 + config.profile.nack_slot() * hops;
     hops_time + config.profile.turn_relays
 }
 

@@ -3,7 +3,7 @@
 //! | state | event | does |
 //! |---|---|---|
 //! | waking | a plan that names it | repeats it; sends the first packet at the common start |
-//! | sending | frame sent | the next packet of the round a cycle later; after the last, CTRL |
+//! | sending | frame sent | the next packet of the round a cycle later; combinations; after the last, CTRL |
 //! | sending | last CTRL sent | listens on its own channel |
 //! | waiting | NACK | done, or the next round: what is missing and the next segment |
 //! | waiting | no NACK in time | CTRL again; after [`Config::ctrl_attempts`] gives up |
@@ -12,14 +12,17 @@ use chappe_core::{
     Caps, Drop, Drops, Instant, RadioEvent, RadioNode, RadioRequest, Reception, TraceEvent, Wake,
 };
 
-use crate::config::{Config, ConfigError, HEADER_LEN};
+use crate::config::{Config, ConfigError};
 use crate::flood::Flood;
-use crate::groups::Groups;
+use crate::frame::Form;
+use crate::groups::{Groups, PerGroup};
 use crate::header::{Ctrl, Flags, Header, Kind, Nack};
 use crate::object::Object;
 use crate::outbox::{Notes, Outbox};
 use crate::plan::{PACKETS_MAX, Plan};
 use crate::relay::reply_time;
+use crate::repair::{Factors, Sums, UNKNOWN_MAX, combine};
+use crate::seal::Nonce;
 use crate::window::{WINDOW, Window};
 
 /// A node that has an object and sends it when a plan says so. It takes part in the floods of other transfers, but
@@ -27,7 +30,11 @@ use crate::window::{WINDOW, Window};
 #[derive(Clone, Debug)]
 pub struct Source<O> {
     config: Config,
+    form: Form,
     number: u16,
+    /// The latest session that it took part in.
+    session: u32,
+    sums: Sums,
     object: O,
     state: State,
     ended: Option<Ended>,
@@ -54,6 +61,8 @@ pub enum Ended {
 pub struct Counts {
     /// DATA frames, retransmissions included.
     pub data: u64,
+    /// Combinations of packets; improved variant.
+    pub coded: u64,
     /// CTRL frames.
     pub ctrl: u64,
     /// Rounds begun.
@@ -83,6 +92,10 @@ struct Transfer {
     due: Window,
     /// One past the last packet that the destination can have.
     end: u32,
+    /// First packet of the present segment.
+    segment: u32,
+    /// Combinations that the destination lacks, as far as it told. Improved variant.
+    deficit: u16,
     round: u16,
     groups: Groups,
     fruitless: u8,
@@ -102,6 +115,9 @@ struct Pass {
     data_both: bool,
     /// The next packet to look at.
     cursor: u32,
+    /// Combinations so far, and how many it shall be.
+    coded: u8,
+    combinations: u8,
     /// CTRL frames so far.
     copies: u8,
     /// How often the CTRL of this round has been tried.
@@ -116,8 +132,10 @@ impl Transfer {
             packets,
             due: Window::new(first),
             end: first,
+            segment: first,
+            deficit: 0,
             round: 0,
-            groups: Groups::default(),
+            groups: Groups::new(plan.groups()),
             fruitless: 0,
             pass: Pass {
                 anchor,
@@ -125,15 +143,22 @@ impl Transfer {
                 both: plan.is_single(),
                 data_both: plan.is_single(),
                 cursor: first,
+                coded: 0,
+                combinations: 0,
                 copies: 0,
                 attempt: 1,
             },
         };
         if plan.is_resumed() {
             // The destination may have any packet of its window: ask before sending.
-            transfer.end = first.saturating_add(WINDOW).min(packets);
+            let most = match plan.improved() {
+                Some(_) => u32::from(config.segment),
+                None => WINDOW,
+            };
+            transfer.end = first.saturating_add(most).min(packets);
         } else {
             transfer.add_segment(config);
+            transfer.pass.combinations = plan.improved().map_or(0, |improved| improved.repair);
         }
         transfer
     }
@@ -147,13 +172,32 @@ impl Transfer {
             .min(span)
             .max(self.end);
         (self.end..end).for_each(|packet| self.due.set(packet, true));
+        self.segment = self.end;
         self.end = end;
     }
 
     /// When the next frame of the pass starts: one per cycle, or one in two cycles for one group.
-    fn next_start(&self) -> Instant {
-        let cycles = self.pass.frames * if self.pass.both { 2 } else { 1 };
-        self.pass.anchor + self.plan.cycle() * cycles
+    fn next_start(&self, config: &Config) -> Instant {
+        let period = match self.pass.both {
+            true => config.single_period(&self.plan),
+            false => self.plan.cycle(),
+        };
+        self.pass.anchor + period * self.pass.frames
+    }
+
+    /// Whether this round has combinations only, of the few packets that are missing.
+    fn is_coded(&self) -> bool {
+        self.plan.improved().is_some() && self.pass.cursor == u32::MAX
+    }
+
+    fn factors(&self) -> Factors {
+        Factors::new(&self.plan, self.segment, self.round as u8)
+    }
+
+    /// The packets that are still to come.
+    fn missing(&self) -> impl Iterator<Item = u32> + '_ {
+        let next = |at: u32| self.due.next(at, self.end);
+        core::iter::successors(next(self.due.base()), move |&packet| next(packet + 1))
     }
 
     /// Takes in a NACK; whether anything of this round had arrived. `None` if it is not of this window.
@@ -167,15 +211,20 @@ impl Transfer {
             let offset = u16::try_from(offset).ok().filter(|&n| n < nack.covered)?;
             Some(nack.is_missing(offset))
         };
-        let (mut sent, mut missing) = ([0u32; 2], [0u32; 2]);
+        let (mut sent, mut missing) = (PerGroup::default(), PerGroup::default());
         let (mut rank, mut at) = (0usize, self.due.base());
+        let groups = usize::from(self.plan.groups().max(1));
         while let Some(packet) = self.due.next(at, self.end) {
             let lost = if packet < base {
                 Some(false)
             } else {
                 is_missing(packet)
             };
-            let group = if self.pass.data_both { 0 } else { rank % 2 };
+            let group = if self.pass.data_both {
+                0
+            } else {
+                rank % groups
+            };
             if let (Some(lost), Some(sent), Some(missing)) =
                 (lost, sent.get_mut(group), missing.get_mut(group))
             {
@@ -185,19 +234,33 @@ impl Transfer {
             rank += 1;
             at = packet + 1;
         }
-        self.groups.observe(self.pass.data_both, sent, missing);
+        let less = self.is_coded() && nack.missing < self.deficit;
+        if !self.is_coded() {
+            self.groups.observe(self.pass.data_both, sent, missing);
+        }
+        self.deficit = nack.missing;
         self.due.advance(base);
         (base..self.end).for_each(|packet| {
             self.due.set(packet, is_missing(packet) == Some(true));
         });
-        Some(sent != missing)
+        Some(sent != missing || less)
     }
 
     /// Begins the next round at `anchor`. `told` is whether the NACK told of all packets sent so far.
     fn next_round(&mut self, config: &Config, anchor: Instant, told: bool) {
-        if told {
+        let improved = self.plan.improved();
+        let few = self.missing().take(UNKNOWN_MAX + 1).count();
+        // The improved variant finishes a segment before the next: its sums are of one segment.
+        if told && (improved.is_none() || few == 0) {
             self.add_segment(config);
         }
+        let coded = improved.is_some() && (1..=UNKNOWN_MAX).contains(&few);
+        let margin = u16::from(config.repair_margin);
+        let combinations = match improved {
+            Some(_) if coded => self.deficit.saturating_add(margin).min(255) as u8,
+            Some(improved) => improved.repair,
+            None => 0,
+        };
         self.round = self.round.wrapping_add(1);
         let both = self.plan.is_single() || self.groups.single();
         self.pass = Pass {
@@ -205,16 +268,45 @@ impl Transfer {
             frames: 0,
             both,
             data_both: both,
-            cursor: self.due.base(),
+            cursor: if coded { u32::MAX } else { self.due.base() },
+            coded: 0,
+            combinations,
             copies: 0,
             attempt: 1,
         };
     }
 }
 
+impl Transfer {
+    fn header(&self, kind: Kind, flags: Flags, sequence: u16) -> Header {
+        Header {
+            kind,
+            transfer: self.plan.transfer(),
+            hop: 0,
+            flags,
+            sequence,
+            round: self.round as u8,
+        }
+    }
+
+    /// Begins a frame of full length; returns its body, zeroed.
+    fn begin<'a>(
+        &self,
+        form: &Form,
+        out: &'a mut Outbox,
+        kind: Kind,
+        flags: Flags,
+        sequence: u16,
+    ) -> &'a mut [u8] {
+        let header = self.header(kind, flags, sequence);
+        form.begin(out, &header, form.data_len(&self.plan))
+    }
+}
+
 /// What the source sends next.
 enum Next {
     Data(u32),
+    Coded(u8),
     Ctrl { left: u8 },
     Nothing,
 }
@@ -230,14 +322,28 @@ impl<O: Object> Source<O> {
         config.check(caps)?;
         Ok(Source {
             out: Outbox::new(config.flood_channel),
+            form: Form::new(&config),
             config,
             number,
+            session: 0,
+            sums: Sums::new(),
             object,
             state: State::Waking,
             ended: None,
             counts: Counts::default(),
             notes: Notes::default(),
         })
+    }
+
+    /// The latest session that it took part in. Keep it where it survives a restart: a source that sends another object
+    /// in an old session gives its secrets away.
+    pub fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// The same source after a restart, which has heard of this session before.
+    pub fn with_session(self, session: u32) -> Source<O> {
+        Source { session, ..self }
     }
 
     /// Turns the trace on or off.
@@ -274,7 +380,9 @@ impl<O: Object> Source<O> {
         match &mut self.state {
             _ if self.out.is_busy() => Err(Drop::QueueFull),
             State::Waking => {
-                let mut flood = Flood::open(&self.config, now, heard, &mut self.out)?;
+                let (config, form) = (&self.config, &self.form);
+                let mut flood = Flood::open(config, form, self.session, now, heard, &mut self.out)?;
+                self.session = flood.plan.session();
                 let repeated = flood.hear(&self.config, now, heard, &mut self.out);
                 self.enter(State::Flooding(flood));
                 repeated
@@ -282,7 +390,8 @@ impl<O: Object> Source<O> {
             State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
             State::Sending(_) => Err(Drop::NotForUs),
             State::Waiting { transfer, .. } => {
-                let (header, body) = Header::parse(heard.psdu).map_err(|_| Drop::Malformed)?;
+                let parsed = self.form.parse(&transfer.plan, 1, heard.psdu);
+                let (header, body) = parsed.map_err(|_| Drop::Malformed)?;
                 let ours = header.transfer == transfer.plan.transfer();
                 if !ours || header.kind != Kind::Nack || header.hop != 1 {
                     return Err(Drop::NotForUs);
@@ -291,6 +400,10 @@ impl<O: Object> Source<O> {
                     return Err(Drop::Stale);
                 }
                 let nack = Nack::parse(header.sequence, body).map_err(|_| Drop::Malformed)?;
+                let nonce = Nonce::of_nack(&transfer.plan, &header, &nack);
+                if !self.form.is_genuine(&nonce, heard.psdu) {
+                    return Err(Drop::Unauthentic);
+                }
                 self.answer(now, header.flags.complete, &nack)
             }
         }
@@ -348,6 +461,7 @@ impl<O: Object> Source<O> {
         self.counts.rounds = self.counts.rounds.saturating_add(1);
         let single = u64::from(transfer.pass.both);
         self.counts.single_rounds = self.counts.single_rounds.saturating_add(single);
+        self.sums.reset(transfer.pass.combinations);
         self.enter(State::Sending(transfer));
         self.send_next(now);
     }
@@ -356,7 +470,8 @@ impl<O: Object> Source<O> {
         let State::Sending(transfer) = &mut self.state else {
             return;
         };
-        match transfer.pass.pick(&transfer.due, transfer.end) {
+        let groups = transfer.plan.groups();
+        match transfer.pass.pick(&transfer.due, transfer.end, groups) {
             Next::Nothing => {
                 let wait = reply_time(&self.config, &transfer.plan, 0) + self.config.reply_slack;
                 self.out.tune(transfer.plan.channels().of_stage(0));
@@ -369,16 +484,40 @@ impl<O: Object> Source<O> {
                 let last = transfer.due.next(packet + 1, transfer.end).is_none();
                 let flags = Flags {
                     last,
-                    ..transfer.pass.flags()
+                    ..transfer.pass.flags(groups)
                 };
-                let body = emit(&mut self.out, transfer, Kind::Data, flags, packet as u16);
+                let body =
+                    transfer.begin(&self.form, &mut self.out, Kind::Data, flags, packet as u16);
                 let offset = packet.saturating_mul(transfer.plan.payload() as u32);
                 self.object.read(offset, body);
+                if self.sums.count() > 0 {
+                    self.sums.add(&transfer.factors(), packet, body);
+                }
+                self.form
+                    .seal(&mut self.out, &Nonce::of_data(&transfer.plan, packet));
+            }
+            Next::Coded(number) => {
+                self.counts.coded = self.counts.coded.saturating_add(1);
+                let (flags, round) = (transfer.pass.flags(groups), transfer.round as u8);
+                let sequence = u16::from_be_bytes([round, number]);
+                let body = transfer.begin(&self.form, &mut self.out, Kind::Coded, flags, sequence);
+                if transfer.is_coded() {
+                    let payload = transfer.plan.payload() as u32;
+                    let read = |packet: u32, to: &mut [u8]| {
+                        self.object.read(packet.saturating_mul(payload), to);
+                    };
+                    let packets = transfer.missing();
+                    combine(&transfer.factors(), number, packets, read, body);
+                } else {
+                    body.copy_from_slice(self.sums.row(number, body.len()));
+                }
+                let nonce = Nonce::of_coded(&transfer.plan, transfer.segment, round, number);
+                self.form.seal(&mut self.out, &nonce);
             }
             Next::Ctrl { left } => {
                 self.counts.ctrl = self.counts.ctrl.saturating_add(1);
-                let (flags, end) = (transfer.pass.flags(), transfer.end);
-                let body = emit(&mut self.out, transfer, Kind::Ctrl, flags, end as u16);
+                let (flags, end) = (transfer.pass.flags(groups), transfer.end);
+                let body = transfer.begin(&self.form, &mut self.out, Kind::Ctrl, flags, end as u16);
                 let ctrl = Ctrl {
                     object_len: self.object.len(),
                     end,
@@ -386,9 +525,14 @@ impl<O: Object> Source<O> {
                 };
                 // A plan's payload has room for it.
                 let _ = ctrl.emit(body);
+                let header = transfer.header(Kind::Ctrl, flags, end as u16);
+                self.form.seal(
+                    &mut self.out,
+                    &Nonce::of_ctrl(&transfer.plan, &header, &ctrl),
+                );
             }
         }
-        let start = transfer.next_start();
+        let start = transfer.next_start(&self.config);
         transfer.pass.frames += 1;
         self.out.tune(transfer.plan.channels().of_stage(1));
         self.out.send(if start < now { now } else { start });
@@ -431,13 +575,17 @@ impl<O: Object> Source<O> {
 }
 
 impl Pass {
-    /// The next frame of the pass: its packets in order, then one CTRL per group.
-    fn pick(&mut self, due: &Window, end: u32) -> Next {
+    /// The next frame of the pass: its packets in order, its combinations, then one CTRL per group.
+    fn pick(&mut self, due: &Window, end: u32, groups: u8) -> Next {
         if let Some(packet) = due.next(self.cursor, end) {
             self.cursor = packet + 1;
             return Next::Data(packet);
         }
-        let copies = if self.both { 1 } else { 2 };
+        if self.coded < self.combinations {
+            self.coded += 1;
+            return Next::Coded(self.coded - 1);
+        }
+        let copies = if self.both { 1 } else { groups };
         if self.copies < copies {
             self.copies += 1;
             let left = copies - self.copies;
@@ -446,37 +594,17 @@ impl Pass {
         Next::Nothing
     }
 
-    fn flags(&self) -> Flags {
+    fn flags(&self, groups: u8) -> Flags {
         Flags {
             group: if self.both {
                 0
             } else {
-                (self.frames % 2) as u8
+                (self.frames % u64::from(groups.max(1))) as u8
             },
             both: self.both,
             ..Flags::default()
         }
     }
-}
-
-/// Writes the header of a frame of full length; returns its body, zeroed.
-fn emit<'a>(
-    out: &'a mut Outbox,
-    transfer: &Transfer,
-    kind: Kind,
-    flags: Flags,
-    sequence: u16,
-) -> &'a mut [u8] {
-    let header = Header {
-        kind,
-        transfer: transfer.plan.transfer(),
-        hop: 0,
-        flags,
-        sequence,
-        round: transfer.round as u8,
-    };
-    let frame = out.write(HEADER_LEN + transfer.plan.payload());
-    header.emit(frame).unwrap_or_default()
 }
 
 impl<O: Object> RadioNode for Source<O> {

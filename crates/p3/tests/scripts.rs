@@ -167,6 +167,7 @@ fn silence(setting: &Setting) -> Plan {
     Plan::from_paths(wanted, &profile, &paths, &mut random, 1e9, f64::from).unwrap()
 }
 
+#[allow(clippy::large_enum_variant, reason = "one node in a test")]
 enum Me {
     Relay(Relay),
     Source(Source<&'static [u8]>),

@@ -8,6 +8,9 @@
 //!   then fits one stage only; otherwise branch and bound over max-flows of the stage-expanded graph.
 //! - [`depth_first_path_set`] is the paper's greedy randomised search, kept for comparison.
 //!
+//! - [`pipeline`] does not look for paths, but for the stages, groups and channels that deliver most: the planner of
+//!   the improved variant.
+//!
 //! Beside them: what measuring the links costs and yields ([`Measurement`]), and the channel-aware choice of a single
 //! path ([`best_path`]) for the baseline.
 //!
@@ -20,18 +23,22 @@
 //! assert!(found.proven);
 //! ```
 
+mod chain;
 mod depth_first;
 mod exact;
 mod graph;
 mod measure;
 mod path_choice;
+mod pipeline;
 mod stages;
 
+pub use chain::{Links, Prediction};
 pub use depth_first::depth_first_path_set;
 pub use exact::largest_path_set;
 pub use graph::LinkGraph;
 pub use measure::{Measurement, collection_time};
 pub use path_choice::{PathChoice, best_path};
+pub use pipeline::{Pipeline, Wish, pipeline};
 
 use alloc::vec::Vec;
 

@@ -14,8 +14,8 @@ use chappe_core::{
 };
 use chappe_p3::timing::{MODE, airtime};
 use chappe_p3::{
-    ChannelOrder, Checkpoint, Config, Destination, Plan, Profile, Progress, Relay, Source, Store,
-    Wanted,
+    ChannelOrder, Checkpoint, Config, Destination, Improved, Part, Plan, Profile, Progress, Relay,
+    Source, Store, Variant, Wanted,
 };
 
 pub const CAPS: Caps = Caps {
@@ -56,6 +56,7 @@ impl Store for Growing {
 pub type Bytes = &'static [u8];
 
 /// A node of the test network, so that tests can look inside.
+#[allow(clippy::large_enum_variant, reason = "a few dozen nodes in a test")]
 pub enum Node {
     Source(Source<Bytes>),
     Relay(Relay),
@@ -382,6 +383,9 @@ pub struct Setting {
     pub payload: u8,
     pub config: Config,
     pub seed: u64,
+    /// Improved variant: groups, and combinations after a segment.
+    pub groups: u8,
+    pub repair: u8,
     /// PRR of every link between neighbouring stages, as a function of channel, sender, receiver.
     pub prr: fn(Channel, usize, usize) -> f64,
 }
@@ -394,6 +398,8 @@ impl Default for Setting {
             payload: 118,
             config: Config::default(),
             seed: 1,
+            groups: 2,
+            repair: 2,
             prr: |_, _, _| 1.0,
         }
     }
@@ -428,6 +434,9 @@ impl Setting {
     }
 
     pub fn plan_on(&self, transfer: u8, channels: ChannelOrder) -> Plan {
+        if self.config.variant == Variant::Chappe {
+            return self.improved_plan(transfer, channels);
+        }
         let wanted = Wanted {
             transfer,
             payload: self.payload,
@@ -439,6 +448,37 @@ impl Setting {
         let profile = Profile::FAITHFUL;
         let paths = self.path_set();
         Plan::from_paths(wanted, &profile, &paths, &mut random, 0.8, |_| 1.0).unwrap()
+    }
+
+    /// Paths in turns to the groups; the session is the transfer's number.
+    fn improved_plan(&self, transfer: u8, channels: ChannelOrder) -> Plan {
+        let wanted = Wanted {
+            transfer,
+            payload: self.payload,
+            source: SOURCE as u16,
+            destination: DESTINATION as u16,
+            channels,
+        };
+        let groups = self.groups.min(self.paths as u8);
+        let mut parts = Vec::new();
+        for (path, relays) in self.path_set().iter().enumerate() {
+            for (stage, &node) in (1..).zip(relays) {
+                let (node, group) = (node as u16, path as u8 % groups);
+                let sends = true;
+                parts.push(Part {
+                    node,
+                    stage,
+                    group,
+                    sends,
+                });
+            }
+        }
+        let improved = Improved {
+            repair: self.repair,
+            session: transfer.into(),
+        };
+        let (config, hops) = (&self.config, self.hops as u8);
+        Plan::from_stages(wanted, config, hops, groups, &parts, improved).unwrap()
     }
 
     pub fn fresh(&self, node: usize, object: Bytes) -> Node {

@@ -1,0 +1,204 @@
+//! Combinations of packets over GF(2^8), by which a destination gets what it misses without saying which it is.
+//!
+//! Combination j of a round is the sum over the packets i of that round of c(j, i) * packet i. The factors are drawn
+//! from the session, the first packet of the segment and the round, so that no frame carries them.
+//!
+//! After the *plain* packets of a segment the source sends a few combinations of all of them. It adds each packet to its
+//! [`Sums`] when it sends it, and the destination does so with what arrives: the difference of the two is then a
+//! combination of the missing packets alone, and neither reads the object again. Of few missing packets the next round
+//! sends combinations only.
+
+use chappe_coding::{Batch, Kernel, Shape};
+use chappe_core::{Purpose, Seed, Stream};
+
+use crate::config::LEAN_PAYLOAD_MAX;
+use crate::plan::Plan;
+
+/// Most combinations after the plain packets of a segment.
+pub const SUMS_MAX: usize = 8;
+/// Most packets that a round of combinations is for; if more are missing they are sent again. The destination has room
+/// for so many: 4 kB and 2 kB of factors.
+pub const UNKNOWN_MAX: usize = 32;
+
+/// The factors of one round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factors(Stream);
+
+impl Factors {
+    /// Those of a round for the segment that begins with packet `first`.
+    pub fn new(plan: &Plan, first: u32, round: u8) -> Factors {
+        let seed = Seed(u64::from(plan.session()) << 8 | u64::from(plan.transfer()));
+        let round = u64::from(first) << 8 | u64::from(round);
+        Factors(seed.child(round).stream(Purpose::Trial(0)))
+    }
+
+    /// What packet `packet` is multiplied by in combination `number`.
+    pub fn of(&self, number: u8, packet: u32) -> u8 {
+        let place = u64::from(packet) << 5 | u64::from(number / 8);
+        self.0
+            .at(place)
+            .to_le_bytes()
+            .get(usize::from(number % 8))
+            .copied()
+            .unwrap_or(0)
+    }
+}
+
+/// Sums of packets, each multiplied by its factor: one per combination.
+#[derive(Clone, Debug)]
+pub(crate) struct Sums {
+    rows: [[u8; LEAN_PAYLOAD_MAX]; SUMS_MAX],
+    count: u8,
+    kernel: Kernel,
+}
+
+impl Sums {
+    pub fn new() -> Sums {
+        Sums {
+            rows: [[0; LEAN_PAYLOAD_MAX]; SUMS_MAX],
+            count: 0,
+            kernel: Kernel::best(),
+        }
+    }
+
+    /// Begins anew for `count` combinations.
+    pub fn reset(&mut self, count: u8) {
+        self.rows = [[0; LEAN_PAYLOAD_MAX]; SUMS_MAX];
+        self.count = count.min(SUMS_MAX as u8);
+    }
+
+    /// Adds a packet to all sums.
+    pub fn add(&mut self, factors: &Factors, packet: u32, payload: &[u8]) {
+        for (number, row) in (0..self.count).zip(&mut self.rows) {
+            let factor = factors.of(number, packet);
+            if let Some(row) = row.get_mut(..payload.len()) {
+                // Both are as long as the payload.
+                let _ = self.kernel.axpy(factor, payload, row);
+            }
+        }
+    }
+
+    /// Adds a combination of all packets to its sum, which leaves the combination of those that were not added.
+    pub fn cancel(&mut self, number: u8, payload: &[u8]) {
+        let row = self.rows.get_mut(usize::from(number));
+        if let Some(row) = row.and_then(|row| row.get_mut(..payload.len())) {
+            let _ = self.kernel.axpy(1, payload, row);
+        }
+    }
+
+    /// The sum of this number.
+    pub fn row(&self, number: u8, len: usize) -> &[u8] {
+        let row = self.rows.get(usize::from(number));
+        row.and_then(|row| row.get(..len)).unwrap_or_default()
+    }
+
+    pub fn count(&self) -> u8 {
+        self.count
+    }
+}
+
+/// Makes a combination of packets that `read` gives, in place of the zeros in `to`.
+pub(crate) fn combine(
+    factors: &Factors,
+    number: u8,
+    packets: impl Iterator<Item = u32>,
+    mut read: impl FnMut(u32, &mut [u8]),
+    to: &mut [u8],
+) {
+    let (kernel, mut packet_octets) = (Kernel::best(), [0; LEAN_PAYLOAD_MAX]);
+    for packet in packets {
+        let Some(octets) = packet_octets.get_mut(..to.len()) else {
+            return;
+        };
+        octets.fill(0);
+        read(packet, octets);
+        let _ = kernel.axpy(factors.of(number, packet), octets, to);
+    }
+}
+
+/// The equations for a few missing packets.
+#[derive(Clone, Debug)]
+pub(crate) struct Unknowns {
+    packets: [u32; UNKNOWN_MAX],
+    len: usize,
+    batch: Option<Batch<UNKNOWN_MAX, [u8; UNKNOWN_MAX * LEAN_PAYLOAD_MAX]>>,
+}
+
+impl Unknowns {
+    pub const fn new() -> Unknowns {
+        Unknowns {
+            packets: [0; UNKNOWN_MAX],
+            len: 0,
+            batch: None,
+        }
+    }
+
+    /// Begins anew for these packets of `payload` octets. Too many of them, or none, leave it empty.
+    pub fn begin(&mut self, missing: impl Iterator<Item = u32>, payload: usize) {
+        let mut count = 0;
+        for packet in missing.take(UNKNOWN_MAX + 1) {
+            if let Some(place) = self.packets.get_mut(count) {
+                *place = packet;
+            }
+            count += 1;
+        }
+        self.len = if count <= UNKNOWN_MAX { count } else { 0 };
+        let Ok(shape) = Shape::new(self.len, payload) else {
+            self.len = 0;
+            return;
+        };
+        let ready = match &mut self.batch {
+            Some(batch) => batch.reset(shape).is_ok(),
+            None => {
+                self.batch = Batch::new(shape, [0; UNKNOWN_MAX * LEAN_PAYLOAD_MAX]).ok();
+                self.batch.is_some()
+            }
+        };
+        if !ready {
+            self.len = 0;
+        }
+    }
+
+    /// Whether it works on any packets.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many more combinations it takes.
+    pub fn deficit(&self) -> usize {
+        match &self.batch {
+            Some(batch) if self.len > 0 => batch.missing(),
+            _ => 0,
+        }
+    }
+
+    /// Takes a combination of the missing packets; whether it was new.
+    pub fn insert(&mut self, factors: &Factors, number: u8, combination: &[u8]) -> bool {
+        let mut row = [0; UNKNOWN_MAX];
+        for (factor, &packet) in row.iter_mut().zip(self.packets.iter().take(self.len)) {
+            *factor = factors.of(number, packet);
+        }
+        match (&mut self.batch, row.get(..self.len)) {
+            (Some(batch), Some(row)) if self.len > 0 => {
+                batch.insert(row, combination).is_innovative()
+            }
+            _ => false,
+        }
+    }
+
+    /// Once nothing lacks: gives every packet to `take`, which says whether it could keep it.
+    pub fn solve(&mut self, mut take: impl FnMut(u32, &[u8])) {
+        let Some(batch) = self.batch.as_mut().filter(|batch| batch.is_full()) else {
+            return;
+        };
+        if self.len == 0 || batch.decode().is_err() {
+            return;
+        }
+        for (index, &packet) in self.packets.iter().take(self.len).enumerate() {
+            if let Some(payload) = batch.source(index) {
+                take(packet, payload);
+            }
+        }
+        self.len = 0;
+    }
+}

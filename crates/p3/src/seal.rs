@@ -1,0 +1,229 @@
+//! Authentication: AES-128 in CCM with a tag of four octets (level ENC-MIC-32 of IEEE 802.15.4-2006, annex B; NIST SP
+//! 800-38C).
+//!
+//! Relays of a group must send the same bits, so nothing is sealed anew at a hop: source and destination seal their
+//! frames, and what a relay writes into them (hop, or slot of the flood) is not covered. The payload of DATA and CODED
+//! frames is secret, other frames are not. One key serves the network: it keeps out strangers, not captured nodes.
+//!
+//! | frame | who checks it | before |
+//! |---|---|---|
+//! | PLAN | every node | repeating it |
+//! | CTRL, NACK | every node of the transfer | repeating it |
+//! | DATA, CODED | the destination | using it |
+//!
+//! A relay that repeats a forged DATA frame lost a slot in which a jammer would have cost it the same, and software AES
+//! is slower than a turnaround.
+//!
+//! The nonce never stands in a frame; both ends know it:
+//!
+//! | octets | field |
+//! |---|---|
+//! | 2 | destination |
+//! | 4 | session: the gateway never uses one twice, and nodes refuse a plan whose session is not a new one |
+//! | 1 | kind of frame |
+//! | 3 | packet; CODED: first of its segment; CTRL: end; NACK: base |
+//! | 1 | round |
+//! | 2 | CODED: its number; CTRL: flags and copies to come; NACK: missing |
+
+use core::fmt;
+
+use aes::Aes128;
+use ccm::aead::AeadInOut;
+use ccm::consts::{U4, U13};
+use ccm::{Ccm, KeyInit};
+
+use crate::config::FRAME_MAX;
+use crate::header::Kind;
+
+/// Octets of the tag at a frame's end.
+pub const TAG_LEN: usize = 4;
+
+/// A network's key. It is not shown by `Debug`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key([u8; 16]);
+
+impl Key {
+    /// The key with these octets.
+    pub const fn new(octets: [u8; 16]) -> Key {
+        Key(octets)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// Which message of which session a frame is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nonce {
+    pub destination: u16,
+    pub session: u32,
+    pub kind: Kind,
+    pub number: u32,
+    pub round: u8,
+    pub extra: u16,
+}
+
+impl Nonce {
+    fn octets(&self) -> [u8; 13] {
+        let [d0, d1] = self.destination.to_le_bytes();
+        let [s0, s1, s2, s3] = self.session.to_le_bytes();
+        let [n0, n1, n2, _] = self.number.to_le_bytes();
+        let [x0, x1] = self.extra.to_le_bytes();
+        let kind = self.kind.code();
+        [d0, d1, s0, s1, s2, s3, kind, n0, n1, n2, self.round, x0, x1]
+    }
+}
+
+/// Seals and opens frames; without a key it does nothing and every frame is good.
+#[derive(Clone, Debug)]
+pub(crate) struct Seal(Option<Ccm<Aes128, U4, U13>>);
+
+impl Seal {
+    pub fn new(key: Option<&Key>) -> Seal {
+        Seal(key.map(|key| Ccm::new(&key.0.into())))
+    }
+
+    /// Octets at the end of each frame.
+    pub fn tag_len(&self) -> usize {
+        if self.0.is_some() { TAG_LEN } else { 0 }
+    }
+
+    /// Writes the tag of a frame to its last octets. What follows the first `open` octets becomes secret.
+    pub fn seal(&self, nonce: &Nonce, open: usize, frame: &mut [u8]) -> Option<()> {
+        let Some(ccm) = &self.0 else { return Some(()) };
+        let message = frame.len().checked_sub(TAG_LEN)?;
+        let (message, tag) = frame.split_at_mut_checked(message)?;
+        let (open, secret) = message.split_at_mut_checked(open)?;
+        let mut copy = [0; FRAME_MAX];
+        let open = covered(open, &mut copy)?;
+        let nonce = nonce.octets().into();
+        let made = ccm
+            .encrypt_inout_detached(&nonce, open, secret.into())
+            .ok()?;
+        tag.copy_from_slice(&made);
+        Some(())
+    }
+
+    /// Whether the frame is what its maker sealed; what follows the first `open` octets is then readable.
+    pub fn open(&self, nonce: &Nonce, open: usize, frame: &mut [u8]) -> bool {
+        self.try_open(nonce, open, frame).is_some()
+    }
+
+    fn try_open(&self, nonce: &Nonce, open: usize, frame: &mut [u8]) -> Option<()> {
+        let Some(ccm) = &self.0 else { return Some(()) };
+        let message = frame.len().checked_sub(TAG_LEN)?;
+        let (message, tag) = frame.split_at_mut_checked(message)?;
+        let (open, secret) = message.split_at_mut_checked(open)?;
+        let mut copy = [0; FRAME_MAX];
+        let open = covered(open, &mut copy)?;
+        let tag: [u8; TAG_LEN] = (&*tag).try_into().ok()?;
+        let nonce = nonce.octets().into();
+        ccm.decrypt_inout_detached(&nonce, open, secret.into(), &tag.into())
+            .ok()
+    }
+
+    /// As [`open`](Self::open) for a frame of which nothing is secret.
+    pub fn verify(&self, nonce: &Nonce, frame: &[u8]) -> bool {
+        let mut copy = [0; FRAME_MAX];
+        let Some(place) = copy.get_mut(..frame.len()) else {
+            return false;
+        };
+        place.copy_from_slice(frame);
+        let open = frame.len().saturating_sub(self.tag_len());
+        self.open(nonce, open, place)
+    }
+}
+
+/// What the tag covers of the open octets: all but the hop, which relays write.
+fn covered<'a>(open: &[u8], copy: &'a mut [u8; FRAME_MAX]) -> Option<&'a [u8]> {
+    let copy = copy.get_mut(..open.len())?;
+    copy.copy_from_slice(open);
+    crate::header::set_hop(copy, 0);
+    Some(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONCE: Nonce = Nonce {
+        destination: 7,
+        session: 9,
+        kind: Kind::Data,
+        number: 3,
+        round: 0,
+        extra: 0,
+    };
+
+    /// A frame whose payload counts up, sealed.
+    fn sealed(seal: &Seal) -> [u8; 40] {
+        let mut frame: [u8; 40] = core::array::from_fn(|at| at as u8);
+        assert_eq!(seal.seal(&NONCE, 3, &mut frame), Some(()));
+        frame
+    }
+
+    #[test]
+    fn frames_come_back_whatever_the_hop() {
+        let seal = Seal::new(Some(&Key::new([5; 16])));
+        let mut frame = sealed(&seal);
+        assert_eq!(frame[..3], [0, 1, 2]);
+        assert!((3..36).any(|at| frame[usize::from(at)] != at), "not secret");
+        crate::header::set_hop(&mut frame, 8);
+        assert!(seal.open(&NONCE, 3, &mut frame));
+        assert!((3..36).all(|at| frame[usize::from(at)] == at));
+    }
+
+    #[test]
+    fn every_bent_bit_and_every_other_nonce_is_found() {
+        let seal = Seal::new(Some(&Key::new([5; 16])));
+        let good = sealed(&seal);
+        for bit in 0..40 * 8 {
+            let hop = bit == 2 || bit == 3;
+            let mut bent = good;
+            bent[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(seal.open(&NONCE, 3, &mut bent), hop, "bit {bit}");
+        }
+        let others = [
+            Nonce {
+                destination: 8,
+                ..NONCE
+            },
+            Nonce {
+                session: 10,
+                ..NONCE
+            },
+            Nonce {
+                kind: Kind::Coded,
+                ..NONCE
+            },
+            Nonce { number: 4, ..NONCE },
+            Nonce {
+                number: 1 << 23 | 3,
+                ..NONCE
+            },
+            Nonce { round: 1, ..NONCE },
+            Nonce {
+                extra: 256,
+                ..NONCE
+            },
+        ];
+        for other in others {
+            assert!(!seal.open(&other, 3, &mut good.clone()), "{other:?}");
+        }
+        let stranger = Seal::new(Some(&Key::new([6; 16])));
+        assert!(!stranger.open(&NONCE, 3, &mut good.clone()));
+        let mut short = good;
+        assert!(!seal.open(&NONCE, 3, &mut short[..5]));
+    }
+
+    #[test]
+    fn without_a_key_nothing_happens() {
+        let seal = Seal::new(None);
+        let frame: [u8; 40] = core::array::from_fn(|at| at as u8);
+        assert_eq!((sealed(&seal), seal.tag_len()), (frame, 0));
+        assert!(seal.verify(&NONCE, &frame));
+    }
+}
