@@ -6,7 +6,7 @@
 //! |---|---|
 //! | the file, word for word, with the place of every value | [`scenario`] |
 //! | what a run needs, or why the scenario makes no sense | [`plan`] |
-//! | what carries the data: one of the systems | [`system`], and a folder for each: [`pacifier`] |
+//! | what carries the data: one of the systems | [`system`], and a folder for each: [`pacifier`], [`p3`] |
 //! | one seed: probing, the bound, the transfer, the digests | [`run`] |
 //! | all seeds on all cores, kept on disk as they finish | [`session`], [`store`] |
 //! | the document with its units in the names | [`results`] |
@@ -48,6 +48,7 @@ pub mod figure;
 pub mod import;
 pub mod input;
 pub mod nearest;
+pub mod p3;
 pub mod pacifier;
 pub mod paper;
 pub mod plan;

@@ -14,13 +14,13 @@ use chappe_sim::Profile;
 
 use crate::input::InputError;
 use crate::nearest::nearest;
-use crate::pacifier;
 use crate::plan::{Check, Ground, Plan, Stage};
 use crate::run::{Meter, Outcome, RunError};
 use crate::scenario::{Located, Protocol, Scenario};
+use crate::{p3, pacifier};
 
 /// All systems; the first one is meant where a scenario names none.
-pub static SYSTEMS: [&System; 1] = [&pacifier::SYSTEM];
+pub static SYSTEMS: [&System; 2] = [&pacifier::SYSTEM, &p3::SYSTEM];
 
 /// What is the same for every scenario of a system.
 #[derive(Debug)]

@@ -47,11 +47,20 @@ pub struct Protocol {
     /// An acknowledgement is sent again after this many frames overheard from other nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_overheard_other: Option<Located<u32>>,
+    /// Beacons that each node sends on each channel when links are measured (P³'s N_b).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beacons: Option<Located<u32>>,
+    /// Least number of node-distinct paths that are looked for (P³'s N).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Located<usize>>,
+    /// New packets of a long object in one round; small devices need fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Located<u16>>,
 }
 
 impl Protocol {
     /// All keys beside `system` and `variant`.
-    pub const KEYS: [&'static str; 8] = [
+    pub const KEYS: [&'static str; 11] = [
         "knob",
         "prune",
         "batch",
@@ -60,6 +69,9 @@ impl Protocol {
         "probing",
         "ack_overheard_next_hop",
         "ack_overheard_other",
+        "beacons",
+        "paths",
+        "segment",
     ];
 
     /// Those that the scenario gives, and where.
@@ -76,6 +88,9 @@ impl Protocol {
             probing,
             ack_overheard_next_hop,
             ack_overheard_other,
+            beacons,
+            paths,
+            segment,
         } = self;
         let spans = [
             span_of(knob),
@@ -86,6 +101,9 @@ impl Protocol {
             span_of(probing),
             span_of(ack_overheard_next_hop),
             span_of(ack_overheard_other),
+            span_of(beacons),
+            span_of(paths),
+            span_of(segment),
         ];
         let all = Protocol::KEYS.into_iter().zip(spans);
         all.filter_map(|(key, span)| Some((key, span?)))
