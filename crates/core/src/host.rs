@@ -1,6 +1,6 @@
 //! The contract of a node that sends and receives IP packets.
 
-use crate::{Instant, TraceEvent, Wake};
+use crate::{Expect, Instant, TraceEvent, Wake};
 
 /// Sends and receives IP packets: our TCP and UDP traffic in the simulator, the kernel behind a TUN device
 /// elsewhere. The same driver's rule as for the other contracts holds.
@@ -16,6 +16,11 @@ pub trait HostNode {
 
     /// When the host must be woken next, and why.
     fn poll_timeout(&self) -> Option<Wake>;
+
+    /// What the host expects soon; see [`Expect`].
+    fn expects(&self) -> Expect {
+        Expect::Nothing
+    }
 
     /// What the host recorded about itself since the last call; `None` when there is no more.
     fn poll_trace(&mut self) -> Option<TraceEvent> {

@@ -51,7 +51,7 @@ mod units;
 pub use address::Address;
 pub use caps::{Caps, Missing};
 pub use host::HostNode;
-pub use link::{Arrival, Class, Classes, LinkEvent, LinkNode, LinkSend, Outcome};
+pub use link::{Arrival, Class, Classes, Expect, LinkEvent, LinkNode, LinkSend, Outcome};
 pub use mac::{Mac, OverMac};
 pub use phy::{Mode, Preamble, Rate};
 pub use radio::{

@@ -25,10 +25,28 @@ pub trait LinkNode {
     /// When the node must be woken next, and why.
     fn poll_timeout(&self) -> Option<Wake>;
 
+    /// What the node expects of the link soon. A sleeping radio asks its parent for frames accordingly.
+    fn expects(&self) -> Expect {
+        Expect::Nothing
+    }
+
     /// What the node recorded about itself since the last call; `None` when there is no more.
     fn poll_trace(&mut self) -> Option<TraceEvent> {
         None
     }
+}
+
+/// What a transport expects: it decides how often a sleepy radio wakes. A state that is read, not an event, so that
+/// none can be missed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Expect {
+    /// Idle: nothing is under way, or the batch is done. The radio may sleep for long.
+    #[default]
+    Nothing,
+    /// A peer's opening was answered: its request is likely to follow.
+    Request,
+    /// Something was sent whose acknowledgement or answer is due.
+    Answer,
 }
 
 /// What a link tells its node.

@@ -7,6 +7,7 @@
 //! | module | method | for |
 //! |---|---|---|
 //! | [`dot11`] | the distributed coordination function (DCF) of IEEE 802.11 | 802.11b networks |
+//! | [`dot154`] | unslotted CSMA-CA of IEEE 802.15.4, sleepy leaves, frame security | low-power networks |
 //!
 //! ```
 //! use chappe_core::{Address, OverMac, Purpose, Rate, Seed};
@@ -40,3 +41,4 @@
 )]
 
 pub mod dot11;
+pub mod dot154;

@@ -223,37 +223,34 @@ pub(super) fn read_multicast(
     context: Option<u8>,
     contexts: &[Context],
 ) -> Result<Ipv6Addr, Malformed> {
-    let mut octets = [0; 16];
-    match (context, mode & 3) {
-        (None, 0) => octets = reader.take()?,
+    let octets = match (context, mode & 3) {
+        (None, 0) => reader.take()?,
         (None, 1) => {
             let [flags, a, b, c, d, e] = reader.take()?;
-            octets = [0xff, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, e];
+            [0xff, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d, e]
         }
         (None, 2) => {
             let [flags, c, d, e] = reader.take()?;
-            octets = [0xff, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, c, d, e];
+            [0xff, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, c, d, e]
         }
-        (None, _) => {
-            octets = [
-                0xff,
-                2,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                reader.octet()?,
-            ]
-        }
+        (None, _) => [
+            0xff,
+            2,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            reader.octet()?,
+        ],
         // Unicast-prefix-based (RFC 3306, RFC 3956): ffXX:XXLL:PPPP:PPPP:PPPP:PPPP:XXXX:XXXX.
         (Some(id), 0) => {
             let [a, b, w, x, y, z] = reader.take()?;
@@ -263,9 +260,9 @@ pub(super) fn read_multicast(
             let mut prefix = [0; 16];
             context.apply(&mut prefix);
             let [p, q, r, s, t, u, v, o, ..] = prefix;
-            octets = [0xff, a, b, context.len, p, q, r, s, t, u, v, o, w, x, y, z];
+            [0xff, a, b, context.len, p, q, r, s, t, u, v, o, w, x, y, z]
         }
         (Some(_), _) => return Err(Malformed::Illegal),
-    }
+    };
     Ok(Ipv6Addr::from(octets))
 }

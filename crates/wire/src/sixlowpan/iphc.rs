@@ -258,7 +258,7 @@ fn write_expanded(header: &Header, udp: Option<[u8; 6]>, out: &mut [u8]) -> Resu
 }
 
 fn expand_traffic(tf: u16, reader: &mut Reader<'_>) -> Result<(u8, u32), Malformed> {
-    let class = |octet: u8| octet << 2 | octet >> 6;
+    let class = |octet: u8| octet.rotate_left(2);
     Ok(match tf {
         0b00 => {
             let [first, high, middle, low] = reader.take()?;
