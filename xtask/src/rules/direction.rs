@@ -31,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("chappe-live", &["chappe-core", "chappe-wire", "chappe-sys"]),
     ("chappe-lab", &ROOMS),
     ("chappe", &ALL),
+    ("chappe-fuzz", &ALL),
     ("chappe-python", &ALL),
     ("xtask", &[]),
 ];

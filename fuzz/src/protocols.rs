@@ -1,0 +1,46 @@
+//! The protocols' own frames.
+
+use chappe_p3::header::{Ctrl, Header, Nack};
+use chappe_p3::plan::Plan;
+use chappe_pacifier::header as pacifier;
+
+/// Feeds every format.
+pub fn feed(bytes: &[u8]) {
+    let mut room = [0; 4096];
+    if let Ok(pacifier::Frame::Ack(ack)) = pacifier::parse(bytes) {
+        let len = ack.emit(&mut room).expect("there is room");
+        assert_eq!(Ok(pacifier::Frame::Ack(ack)), pacifier::parse(&room[..len]));
+    }
+    if let Ok(pacifier::Frame::Data(data)) = pacifier::parse(bytes) {
+        let _ = (data.last_ack(), data.forwarders(), data.destinations());
+        assert!(!data.vector().is_empty() && !data.payload().is_empty());
+    }
+    p3(bytes);
+}
+
+fn p3(bytes: &[u8]) {
+    if let Ok((header, body)) = Header::parse(bytes) {
+        let mut room = vec![0; bytes.len()];
+        let place = header.emit(&mut room).expect("as long as it was");
+        place[..body.len()].copy_from_slice(body);
+        assert_eq!(Ok((header, body)), Header::parse(&room));
+    }
+    let _ = Ctrl::parse(bytes);
+    if let Ok(nack) = Nack::parse(7, bytes) {
+        let _ = nack.form();
+        let _ = (0..=u16::MAX)
+            .step_by(251)
+            .filter(|offset| nack.is_missing(*offset))
+            .count();
+    }
+    if let Ok(plan) = Plan::parse(7, bytes) {
+        let mut room = vec![0; plan.encoded_len()];
+        plan.emit(&mut room).expect("as long as it says");
+        let again = Plan::parse(7, &room).expect("what is written parses");
+        assert_eq!(again.relays(), plan.relays());
+        assert_eq!(
+            (again.first(), again.payload(), again.cycle(), again.hops()),
+            (plan.first(), plan.payload(), plan.cycle(), plan.hops())
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! Frame formats of the standards: whatever parses is written again and read back.
+
+use chappe_tcplp::tcp::{Endpoint, Flow, Segment};
+use chappe_wire::sixlowpan::frag::Fragment;
+use chappe_wire::sixlowpan::iphc::{self, Known, Reach};
+use chappe_wire::sixlowpan::mesh::Mesh;
+use chappe_wire::sixlowpan::{Context, Dispatch, Ends};
+use chappe_wire::{dot11, dot154, icmpv6, ipv6, llc, radiotap, udp};
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Room for any header that is written again.
+const ROOM: usize = 4096;
+
+/// Feeds every format.
+pub fn feed(bytes: &[u8]) {
+    dot11(bytes);
+    dot154(bytes);
+    lowpan(bytes);
+    internet(bytes);
+    let _ = llc::parse(bytes);
+    if let Ok((header, _)) = radiotap::Radiotap::parse(bytes) {
+        let mut room = [0; ROOM];
+        let len = header.emit(&mut room).expect("there is room");
+        let (again, _) = radiotap::Radiotap::parse(&room[..len]).expect("what is written parses");
+        assert_eq!(header, again);
+    }
+}
+
+fn dot11(bytes: &[u8]) {
+    let Ok(frame) = dot11::Frame::new(bytes) else {
+        return;
+    };
+    let _ = (frame.duration(), frame.receiver(), frame.transmitter());
+    let _ = (frame.bssid(), frame.sequence(), frame.body());
+    if let Ok(repr) = dot11::Repr::parse(&frame) {
+        let mut room = [0; ROOM];
+        let len = repr.emit(&mut room).expect("there is room");
+        let again = dot11::Frame::new(&room[..len]).expect("what is written parses");
+        assert_eq!(Ok(repr), dot11::Repr::parse(&again));
+    }
+}
+
+fn dot154(bytes: &[u8]) {
+    let Ok(frame) = dot154::Frame::new(bytes) else {
+        return;
+    };
+    assert_eq!(
+        frame.header_octets().len() + frame.payload().len(),
+        bytes.len()
+    );
+    let mut room = [0; ROOM];
+    if let Ok(len) = frame.header().emit(&mut room) {
+        let (again, read) = dot154::Header::parse(&room[..len]).expect("what is written parses");
+        assert_eq!((frame.header(), len), (&again, read));
+    }
+}
+
+fn lowpan(bytes: &[u8]) {
+    let _ = Dispatch::of(bytes);
+    let mut room = [0; ROOM];
+    if let Ok((fragment, _)) = Fragment::parse(bytes) {
+        let len = fragment.emit(&mut room).expect("there is room");
+        assert_eq!(Ok((fragment, len)), Fragment::parse(&room[..len]));
+    }
+    if let Ok((mesh, _)) = Mesh::parse(bytes) {
+        let len = mesh.emit(&mut room).expect("there is room");
+        assert_eq!(Ok((mesh, len)), Mesh::parse(&room[..len]));
+    }
+    let contexts = [Context {
+        id: 0,
+        prefix: Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0),
+        len: 64,
+    }];
+    let known = Known {
+        contexts: &contexts,
+        ends: Ends {
+            source: [2, 0, 0, 0, 0, 0, 0, 1],
+            destination: [2, 0, 0, 0, 0, 0, 0, 2],
+        },
+    };
+    let _ = iphc::ecn(bytes);
+    let mut marked = bytes.to_vec();
+    if iphc::mark(&mut marked) {
+        assert_eq!(iphc::ecn(&marked), Some(3));
+    }
+    expanded_headers_come_back(bytes, &known, &mut room);
+}
+
+/// What expands is a packet; compressed again and expanded again it is the same packet.
+fn expanded_headers_come_back(bytes: &[u8], known: &Known<'_>, packet: &mut [u8]) {
+    let Ok(lengths) = iphc::expand(bytes, known, None, packet) else {
+        return;
+    };
+    let Some(payload) = bytes.get(lengths.compressed..) else {
+        panic!("more headers than octets");
+    };
+    let whole = lengths.expanded + payload.len();
+    let Some(place) = packet.get_mut(lengths.expanded..whole) else {
+        return;
+    };
+    place.copy_from_slice(payload);
+    for reach in [Reach::Link, Reach::Path] {
+        let (mut short, mut again) = ([0; ROOM], [0; ROOM]);
+        let Ok(lengths) = iphc::compress(&packet[..whole], known, reach, &mut short) else {
+            continue;
+        };
+        let rest = &packet[lengths.expanded..whole];
+        short[lengths.compressed..][..rest.len()].copy_from_slice(rest);
+        let frame = &short[..lengths.compressed + rest.len()];
+        let back = iphc::expand(frame, known, None, &mut again).expect("ours expands");
+        assert_eq!(back, lengths);
+        assert_eq!(again[..back.expanded], packet[..back.expanded], "{reach:?}");
+    }
+}
+
+fn internet(bytes: &[u8]) {
+    let ends = [1, 2].map(|n| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, n));
+    let _ = udp::Datagram::parse(ends[0], ends[1], bytes);
+    let _ = icmpv6::Message::parse(ends[0], ends[1], bytes);
+    if let Ok((header, upper)) = ipv6::parse(bytes) {
+        let mut room = [0; ROOM];
+        let len = header.emit(&mut room).expect("there is room");
+        assert_eq!(Ok(header), ipv6::Header::parse(&room[..len]));
+        assert!(upper.packet.len() <= usize::from(header.payload_len));
+    }
+    let Ok(segment) = Segment::parse(bytes) else {
+        return;
+    };
+    let end = |address, port| Endpoint::new(IpAddr::V6(address), port);
+    let flow = Flow::new(
+        end(ends[0], segment.source_port),
+        end(ends[1], segment.destination_port),
+    );
+    let mut room = vec![0; ROOM + bytes.len()];
+    if let Some(len) = segment.emit(&flow, &mut room) {
+        let again = Segment::parse_checked(&room[..len], &flow).expect("what is written parses");
+        assert_eq!(segment, again);
+    }
+}
