@@ -1,0 +1,75 @@
+//! A bulk transfer: octets that say where they stand, in one direction or both.
+
+use chappe_core::Instant;
+
+use super::Application;
+use crate::tcp::{Congestion, Socket};
+
+/// Writes `to_send` octets to the first socket, closes, and reads all that comes on any, checking each octet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bulk {
+    /// Octets to send.
+    pub to_send: u64,
+    /// Octets written so far.
+    pub sent: u64,
+    /// Octets read so far.
+    pub received: u64,
+    /// Octets read that were not what belongs in their place.
+    pub wrong: u64,
+    /// When the last octets were read.
+    pub last: Instant,
+}
+
+/// The octet at a position of the stream.
+fn octet(position: u64) -> u8 {
+    (position ^ position >> 8 ^ position >> 16) as u8
+}
+
+impl Bulk {
+    /// Sends `octets`, then closes.
+    pub fn sending(octets: u64) -> Bulk {
+        Bulk {
+            to_send: octets,
+            ..Bulk::default()
+        }
+    }
+}
+
+impl<'a, C: Congestion> Application<'a, C> for Bulk {
+    fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a, C>]) {
+        if let Some(socket) = sockets.first_mut()
+            && self.sent < self.to_send
+        {
+            let (mut position, end, mut written) = (self.sent, self.to_send, 0);
+            let (front, back) = socket.vacant();
+            for place in front.iter_mut().chain(back) {
+                if position == end {
+                    break;
+                }
+                *place = octet(position);
+                position += 1;
+                written += 1;
+            }
+            socket.commit(written);
+            self.sent = position;
+            if self.sent == self.to_send {
+                socket.shutdown();
+            }
+        }
+        for socket in sockets {
+            let (front, back) = socket.readable();
+            let read = front.len() + back.len();
+            let wrong = front.iter().chain(back).zip(self.received..);
+            let wrong = wrong.filter(|(octet_read, at)| **octet_read != octet(*at));
+            self.wrong += wrong.count() as u64;
+            self.received += read as u64;
+            socket.consume(read);
+            if read > 0 {
+                self.last = now;
+            }
+            if socket.at_end() {
+                socket.close(now);
+            }
+        }
+    }
+}

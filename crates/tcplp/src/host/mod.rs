@@ -1,0 +1,365 @@
+//! A host: TCP sockets, UDP and ping over IPv6, under one application.
+//!
+//! A [`Host`] is a [`HostNode`]: packets go in and out, and between them an [`Application`] is asked what it wants. The
+//! sockets' memory is lent by the owner, as [`tcp`](crate::tcp) has it; the host adds a few octets.
+
+mod bulk;
+mod udp;
+
+use core::net::{IpAddr, Ipv6Addr};
+
+use chappe_core::{Expect, HostNode, Instant, Wake};
+use chappe_wire::icmpv6::Message;
+use chappe_wire::ipv6::{self, Header, Upper, next};
+
+use crate::tcp::{
+    Congestion, Ecn, Endpoint, Flags, Flow, Heard, Listener, Local, NewReno, Segment, Socket,
+    State, Verdict,
+};
+
+pub use bulk::Bulk;
+pub use udp::{Datagram, Outgoing};
+
+/// What runs on a host. Every method has a default, so that an application writes what it needs.
+pub trait Application<'a, C: Congestion = NewReno> {
+    /// Called after every packet and deadline: reads what has arrived, writes what fits, closes what is done.
+    fn serve(&mut self, _now: Instant, _sockets: &mut [Socket<'a, C>]) {}
+
+    /// A UDP datagram for this host.
+    fn handle_datagram(&mut self, _now: Instant, _datagram: Datagram<'_>) {}
+
+    /// Writes the payload of the next UDP datagram to send to the front of `payload`.
+    fn poll_datagram(&mut self, _now: Instant, _payload: &mut [u8]) -> Option<Outgoing> {
+        None
+    }
+
+    /// Its own deadline may have come; calling early changes nothing.
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    /// Its own next deadline.
+    fn poll_timeout(&self) -> Option<Wake> {
+        None
+    }
+
+    /// What it expects beside what its sockets do.
+    fn expects(&self) -> Expect {
+        Expect::Nothing
+    }
+}
+
+/// A host that does nothing but answer pings.
+impl<C: Congestion> Application<'_, C> for () {}
+
+/// Largest ping that is answered, octets of data.
+const PING_MAX: usize = 64;
+/// Octets that hop limits start with (RFC 8200 leaves it open; IANA recommends 64).
+const HOP_LIMIT: u8 = 64;
+
+/// An IPv6 host with `TCP` sockets.
+#[derive(Debug)]
+pub struct Host<'a, A, const TCP: usize = 1, C: Congestion = NewReno> {
+    address: Ipv6Addr,
+    link_local: Ipv6Addr,
+    sockets: [Socket<'a, C>; TCP],
+    listener: Option<Listener>,
+    app: A,
+    /// Connections that were accepted and have not brought data yet, by place.
+    fresh: u32,
+    /// The socket that sends next, so that none starves.
+    turn: usize,
+    reset: Option<(Flow, Segment<'static>)>,
+    pong: Option<Pong>,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pong {
+    to: Ipv6Addr,
+    from: Ipv6Addr,
+    id: u16,
+    sequence: u16,
+    len: usize,
+    data: [u8; PING_MAX],
+}
+
+/// What a host has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// TCP segments that were handed to a socket.
+    pub segments: u32,
+    /// UDP datagrams that were handed to the application.
+    pub datagrams: u32,
+    /// Packets for others, broken ones, and those that nobody here wants.
+    pub dropped: u32,
+}
+
+impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP, C> {
+    /// A host with the IPv6 address of `local`, and `link_local` on its link.
+    pub fn new(local: &Local, link_local: Ipv6Addr, sockets: [Socket<'a, C>; TCP], app: A) -> Self {
+        let address = match local.address {
+            IpAddr::V6(address) => address,
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+        };
+        Host {
+            address,
+            link_local,
+            sockets,
+            listener: None,
+            app,
+            fresh: 0,
+            turn: 0,
+            reset: None,
+            pong: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Takes connections on a port, as many as there are free sockets.
+    pub fn listen(&mut self, port: u16) {
+        self.listener = Some(Listener::new(port, TCP as u16));
+    }
+
+    /// Opens a connection with the first free socket. False if there is none, or it refuses.
+    pub fn connect(&mut self, now: Instant, port: u16, remote: Endpoint) -> bool {
+        let free = self.sockets.iter_mut().find(|socket| is_free(socket));
+        free.is_some_and(|socket| socket.connect(now, port, remote).is_ok())
+    }
+
+    /// The application.
+    pub fn app(&self) -> &A {
+        &self.app
+    }
+
+    /// The application, to change it. Poll afterwards.
+    pub fn app_mut(&mut self) -> &mut A {
+        &mut self.app
+    }
+
+    /// The sockets.
+    pub fn sockets(&self) -> &[Socket<'a, C>] {
+        &self.sockets
+    }
+
+    /// The sockets, to use them from outside. Poll afterwards.
+    pub fn sockets_mut(&mut self) -> &mut [Socket<'a, C>] {
+        &mut self.sockets
+    }
+
+    /// What it has seen.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Lets the application act: after a change from outside.
+    pub fn serve(&mut self, now: Instant) {
+        self.app.serve(now, &mut self.sockets);
+    }
+
+    fn on_segment(&mut self, now: Instant, header: &Header, upper: &[u8]) -> Option<()> {
+        let ports: &[u8; 4] = upper.first_chunk()?;
+        let &[a, b, c, d] = ports;
+        let flow = Flow::new(
+            Endpoint::new(IpAddr::V6(header.destination), u16::from_be_bytes([c, d])),
+            Endpoint::new(IpAddr::V6(header.source), u16::from_be_bytes([a, b])),
+        );
+        let segment = Segment::parse_checked(upper, &flow).ok()?;
+        let ecn = Ecn::from_bits(header.traffic_class & 3);
+        self.counters.segments = self.counters.segments.wrapping_add(1);
+        let of_flow = |socket: &Socket<'a, C>| !is_free(socket) && socket.flow() == flow;
+        let verdict = match self.sockets.iter().position(of_flow) {
+            None => Verdict::Reopen,
+            Some(place) => {
+                if !segment.payload.is_empty() || segment.flags.has(Flags::RST) {
+                    self.fresh &= !bit(place);
+                }
+                let socket = self.sockets.get_mut(place)?;
+                socket.handle_segment(now, &segment, ecn)
+            }
+        };
+        let heard = match verdict {
+            Verdict::Done => return Some(()),
+            Verdict::Refuse => Heard::Refuse,
+            // Without a listener the port is closed (RFC 9293, 3.10.7.1): everything but a reset is refused.
+            Verdict::Reopen => match self.listener {
+                Some(listener) if listener.port == flow.local.port => listener.hear(&segment),
+                _ => Heard::Refuse,
+            },
+        };
+        match heard {
+            Heard::Syn => {
+                let place = self.sockets.iter().position(is_free)?;
+                let socket = self.sockets.get_mut(place)?;
+                socket.accept(now, flow.remote, &segment).ok()?;
+                self.fresh |= bit(place);
+            }
+            Heard::Ignore => {}
+            Heard::Refuse => self.reset = segment.reset().map(|reset| (flow, reset)),
+        }
+        Some(())
+    }
+
+    fn on_ping(&mut self, header: &Header, upper: &[u8]) -> Option<()> {
+        let message = Message::parse(header.source, header.destination, upper).ok()?;
+        let Message::Echo {
+            reply: false,
+            id,
+            sequence,
+            data,
+        } = message
+        else {
+            return Some(());
+        };
+        let mut kept = [0; PING_MAX];
+        kept.get_mut(..data.len())?.copy_from_slice(data);
+        let group = header.destination.is_multicast();
+        self.pong = Some(Pong {
+            to: header.source,
+            from: if group {
+                self.link_local
+            } else {
+                header.destination
+            },
+            id,
+            sequence,
+            len: data.len(),
+            data: kept,
+        });
+        Some(())
+    }
+
+    fn take_in(&mut self, now: Instant, packet: &[u8]) -> Option<()> {
+        let (header, Upper { protocol, packet }) = ipv6::parse(packet).ok()?;
+        let destination = header.destination;
+        let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+        let ours = destination == self.address || destination == self.link_local;
+        let group = destination == all_nodes;
+        if (!ours && !group) || header.source.is_multicast() || header.source.is_unspecified() {
+            return None;
+        }
+        match protocol {
+            next::TCP if ours => self.on_segment(now, &header, packet),
+            next::UDP => {
+                let datagram = udp::parse(&header, packet)?;
+                self.counters.datagrams = self.counters.datagrams.wrapping_add(1);
+                self.app.handle_datagram(now, datagram);
+                Some(())
+            }
+            next::ICMPV6 => self.on_ping(&header, packet),
+            _ => None,
+        }
+    }
+
+    /// The next upper-layer packet, written behind the room for the fixed header: what the header must say.
+    fn put_out(&mut self, now: Instant, upper: &mut [u8]) -> Option<(usize, u8, Ecn, Flow)> {
+        if let Some((flow, reset)) = self.reset.take() {
+            let len = reset.emit(&flow, upper)?;
+            return Some((len, next::TCP, Ecn::NotCapable, flow));
+        }
+        if let Some(pong) = self.pong.take() {
+            let echo = Message::Echo {
+                reply: true,
+                id: pong.id,
+                sequence: pong.sequence,
+                data: pong.data.get(..pong.len).unwrap_or_default(),
+            };
+            let len = echo.emit(pong.from, pong.to, upper).ok()?;
+            let ends = ends(pong.from, pong.to);
+            return Some((len, next::ICMPV6, Ecn::NotCapable, ends));
+        }
+        for step in 0..TCP {
+            let place = (self.turn + step) % TCP;
+            let socket = self.sockets.get_mut(place)?;
+            if let Some(sent) = socket.poll_segment(now, upper) {
+                self.turn = (place + 1) % TCP;
+                return Some((sent.len, next::TCP, sent.ecn, socket.flow()));
+            }
+        }
+        let (app, address) = (&mut self.app, self.address);
+        let (len, to) = udp::emit(upper, address, |payload| app.poll_datagram(now, payload))?;
+        let ends = ends(address, to);
+        Some((len, next::UDP, Ecn::NotCapable, ends))
+    }
+}
+
+fn ends(from: Ipv6Addr, to: Ipv6Addr) -> Flow {
+    let end = |address| Endpoint::new(IpAddr::V6(address), 0);
+    Flow::new(end(from), end(to))
+}
+
+fn is_free<C: Congestion>(socket: &Socket<'_, C>) -> bool {
+    socket.state() == State::Closed && socket.readable().0.is_empty()
+}
+
+/// The place's bit; places beyond 31 have none.
+fn bit(place: usize) -> u32 {
+    1u32.checked_shl(place as u32).unwrap_or(0)
+}
+
+fn v6(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V6(address) => address,
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+    }
+}
+
+impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> HostNode for Host<'a, A, TCP, C> {
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        if self.take_in(now, packet).is_none() {
+            self.counters.dropped = self.counters.dropped.wrapping_add(1);
+        }
+        self.serve(now);
+    }
+
+    fn poll_packet(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
+        let upper = packet.get_mut(ipv6::HEADER_LEN..)?;
+        let (len, next_header, ecn, flow) = self.put_out(now, upper)?;
+        let header = Header {
+            traffic_class: ecn.bits(),
+            flow_label: 0,
+            payload_len: len as u16,
+            next_header,
+            hop_limit: HOP_LIMIT,
+            source: v6(flow.local.address()),
+            destination: v6(flow.remote.address()),
+        };
+        header.emit(packet).ok()?;
+        Some(ipv6::HEADER_LEN + len)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for socket in &mut self.sockets {
+            if Wake::due(socket.poll_timeout(), now) {
+                socket.handle_timeout(now);
+            }
+        }
+        if Wake::due(self.app.poll_timeout(), now) {
+            self.app.handle_timeout(now);
+        }
+        self.serve(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        self.sockets
+            .iter()
+            .map(Socket::poll_timeout)
+            .fold(self.app.poll_timeout(), Wake::earlier)
+    }
+
+    //= tcplp 8.1.1: an answer is due after data was sent; a request after a SYN was answered; else nothing
+    fn expects(&self) -> Expect {
+        let answer = self.sockets.iter().any(Socket::awaits_answer);
+        let open = |socket: &Socket<'a, C>| {
+            matches!(
+                socket.state(),
+                State::SynReceived | State::FinWait1 | State::FinWait2
+            )
+        };
+        let request = self.fresh != 0 || self.sockets.iter().any(open);
+        let transport = match (answer, request) {
+            (true, _) => Expect::Answer,
+            (_, true) => Expect::Request,
+            _ => Expect::Nothing,
+        };
+        transport.max(self.app.expects())
+    }
+}

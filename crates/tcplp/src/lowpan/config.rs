@@ -1,0 +1,64 @@
+//! Parameters of an interface.
+
+use core::net::Ipv6Addr;
+
+use chappe_core::{Address, Duration};
+use chappe_wire::dot154::Node;
+use chappe_wire::sixlowpan::{Context, iphc};
+
+use super::red::Thresholds;
+
+/// What an interface needs to know. Times are judgements unless a source stands beside them.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// The own link-layer address.
+    pub address: Address,
+    /// The mesh's prefix of 64 bits.
+    pub prefix: Ipv6Addr,
+    /// Prefixes that all nodes of the mesh know by number. Without any, addresses other than link-local ones go in
+    /// line: 32 octets of a frame.
+    pub contexts: &'static [Context],
+    /// Largest SDU of the link, octets.
+    pub frame_max: usize,
+    /// A datagram is given up when no fragment of it came for so long: 2 s as in OpenThread. RFC 4944, 5.3, allows
+    /// up to 60 s, which lets one lost frame block a slot for a hundred datagrams.
+    pub reassembly_idle: Duration,
+    /// When all slots are taken, one that has made progress is given up for a newcomer only after this silence.
+    pub slot_idle: Duration,
+    /// Whether packets for others are passed on.
+    pub forward: bool,
+    /// When to mark or drop what is passed on; `None` drops only what finds the queue full.
+    pub red: Option<Thresholds>,
+}
+
+impl Config {
+    /// The usual values for a node at `address` of the mesh `prefix`, on a link with frames of `frame_max`.
+    pub const fn new(address: Address, prefix: Ipv6Addr, frame_max: usize) -> Config {
+        Config {
+            address,
+            prefix,
+            contexts: &[],
+            frame_max,
+            reassembly_idle: Duration::from_secs(2),
+            slot_idle: Duration::from_millis(250),
+            forward: true,
+            red: None,
+        }
+    }
+
+    /// The interface identifier of a link-layer address.
+    pub(super) fn interface_id(address: Address) -> [u8; 8] {
+        Node::extended(address).interface_id()
+    }
+
+    /// The node's address under the mesh's prefix.
+    pub fn global(&self) -> Ipv6Addr {
+        iphc::address_under(self.prefix, Config::interface_id(self.address))
+    }
+
+    /// The node's link-local address.
+    pub fn link_local(&self) -> Ipv6Addr {
+        let prefix = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0);
+        iphc::address_under(prefix, Config::interface_id(self.address))
+    }
+}

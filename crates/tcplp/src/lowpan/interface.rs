@@ -1,0 +1,202 @@
+//! The node: a host on a link, and a relay beside it.
+
+use chappe_core::{
+    Classes, Drop, Expect, HostNode, Instant, Layer, LinkEvent, LinkNode, LinkSend, Stream,
+    TraceEvent, TraceRing, Wake,
+};
+
+use super::forwarding::Forwarding;
+use super::outgoing::Outgoing;
+use super::output::Flying;
+use super::reassembly::Reassembly;
+use super::red::Red;
+use super::{Config, Losses, Lost, Routes};
+
+/// A 6LoWPAN interface under a host.
+///
+/// `OUT` datagrams of the host can be under way at a time (one for a leaf, two or more where neighbours sleep), `IN`
+/// are put together at a time, `FRAMES` frames wait and as many datagrams pass through (0 for a leaf); none may be larger
+/// than `MTU` octets.
+#[derive(Debug)]
+pub struct Interface<
+    H,
+    R,
+    const OUT: usize = 1,
+    const IN: usize = 2,
+    const FRAMES: usize = 0,
+    const MTU: usize = 640,
+> {
+    pub(super) config: Config,
+    pub(super) host: H,
+    pub(super) routes: R,
+    pub(super) outgoing: [Outgoing<MTU>; OUT],
+    pub(super) reassembly: Reassembly<IN, MTU>,
+    pub(super) forwarding: Forwarding<FRAMES>,
+    pub(super) flying: Flying,
+    pub(super) red: Red,
+    pub(super) random: Stream,
+    pub(super) tag: u16,
+    /// A relayed frame went last: an own one is next.
+    pub(super) relayed: bool,
+    pub(super) losses: Losses,
+    pub(super) counters: Counters,
+    pub(super) trace: TraceRing,
+}
+
+/// What an interface has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets taken from the host.
+    pub packets_sent: u32,
+    /// Packets handed to the host.
+    pub packets_received: u32,
+    /// Frames made of the host's packets.
+    pub frames_sent: u32,
+    /// Frames passed on.
+    pub frames_forwarded: u32,
+    /// Packets passed on, whole or as their first fragment.
+    pub packets_forwarded: u32,
+    /// Packets marked as having met congestion.
+    pub marked: u32,
+}
+
+impl<
+    H: HostNode,
+    R: Routes,
+    const OUT: usize,
+    const IN: usize,
+    const FRAMES: usize,
+    const MTU: usize,
+> Interface<H, R, OUT, IN, FRAMES, MTU>
+{
+    /// An interface that has not heard anything yet. `random` is its own stream, for its first tag and for RED.
+    pub fn new(config: Config, host: H, routes: R, mut random: Stream) -> Self {
+        Interface {
+            config,
+            host,
+            routes,
+            outgoing: [Outgoing::EMPTY; OUT],
+            reassembly: Reassembly::new(),
+            forwarding: Forwarding::new(),
+            flying: Flying::default(),
+            red: Red::default(),
+            tag: random.below(0x1_0000) as u16,
+            random,
+            relayed: false,
+            losses: Losses::default(),
+            counters: Counters::default(),
+            trace: TraceRing::default(),
+        }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &H {
+        &self.host
+    }
+
+    /// The application's side: calls `f` with the host, then takes what it has to send.
+    pub fn with_host<T>(&mut self, now: Instant, f: impl FnOnce(&mut H) -> T) -> T {
+        let result = f(&mut self.host);
+        self.pump(now);
+        result
+    }
+
+    /// The routes, to change them.
+    pub fn routes_mut(&mut self) -> &mut R {
+        &mut self.routes
+    }
+
+    /// Parameters.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What was lost, and why.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// What was done.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Turns trace events on or off; off at first.
+    pub fn trace(&mut self, on: bool) {
+        self.trace.on(on);
+    }
+
+    pub(super) fn lose(&mut self, why: Lost) {
+        note(&mut self.losses, &mut self.trace, why);
+    }
+}
+
+/// Counts a loss and traces it under the nearest of the common reasons.
+pub(super) fn note(losses: &mut Losses, trace: &mut TraceRing, why: Lost) {
+    losses.count(why);
+    let layer = Layer::Link;
+    let why = match why {
+        Lost::Malformed | Lost::Overlap | Lost::TooBig => Drop::Malformed,
+        Lost::NoFirst | Lost::Evicted | Lost::Expired | Lost::HopLimit => Drop::Stale,
+        Lost::NoSlot | Lost::QueueFull | Lost::Early => Drop::QueueFull,
+        Lost::NoRoute => Drop::NotForUs,
+        Lost::LinkFailed => Drop::RetryLimit,
+    };
+    trace.push(TraceEvent::Dropped { layer, why });
+}
+
+impl<
+    H: HostNode,
+    R: Routes,
+    const OUT: usize,
+    const IN: usize,
+    const FRAMES: usize,
+    const MTU: usize,
+> LinkNode for Interface<H, R, OUT, IN, FRAMES, MTU>
+{
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        match event {
+            LinkEvent::Received(arrival) => self.on_frame(now, &arrival),
+            LinkEvent::Sent { token, outcome } => self.on_outcome(now, token, outcome),
+        }
+        self.pump(now);
+    }
+
+    fn pending(&self) -> Classes {
+        self.waiting()
+    }
+
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        self.next_frame(now, allowed, sdu)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let idle = self.config.reassembly_idle;
+        let (losses, trace) = (&mut self.losses, &mut self.trace);
+        self.reassembly
+            .expire(now, idle, |why| note(losses, trace, why));
+        let (losses, trace) = (&mut self.losses, &mut self.trace);
+        self.forwarding
+            .expire(now, idle, |why| note(losses, trace, why));
+        if Wake::due(self.host.poll_timeout(), now) {
+            self.host.handle_timeout(now);
+            self.pump(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        let idle = self.config.reassembly_idle;
+        let wake = |at: Option<Instant>, why| at.map(|at| Wake { at, why });
+        let put = wake(self.reassembly.next_expiry(idle), "reassembly gives up");
+        let pass = wake(self.forwarding.next_expiry(idle), "forwarding forgets");
+        Wake::earlier(self.host.poll_timeout(), Wake::earlier(put, pass))
+    }
+
+    fn expects(&self) -> Expect {
+        self.host.expects()
+    }
+
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.trace.pop().or_else(|| self.host.poll_trace())
+    }
+}

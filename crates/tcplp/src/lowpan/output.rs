@@ -1,0 +1,276 @@
+//! Frames that go: the relay's and the host's, one unconfirmed frame for each neighbour at a time, two if it sleeps.
+
+use chappe_core::{
+    Address, Class, Classes, HostNode, Instant, Layer, LinkSend, Outcome, TraceEvent,
+};
+use chappe_wire::ipv6;
+use chappe_wire::sixlowpan::Ends;
+use chappe_wire::sixlowpan::iphc::{Known, Reach};
+
+use super::{Config, Interface, Lost, Route, Routes, node_of};
+
+/// Frames whose fate is not known; a link that holds more than this many at a time does not get more.
+const FLYING_MAX: usize = 8;
+
+/// What was handed to the link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flying {
+    frames: [Option<Flight>; FLYING_MAX],
+    token: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    token: u32,
+    next: Address,
+    what: What,
+}
+
+/// Whose frame it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Of the host's datagram in this place.
+    Own(u8),
+    /// Of the datagram that goes on under this tag, or a whole packet.
+    Relayed(Option<u16>),
+}
+
+impl Flying {
+    fn to(&self, next: Address) -> usize {
+        let frames = self.frames.iter().flatten();
+        frames.filter(|flight| flight.next == next).count()
+    }
+
+    fn is_full(&self) -> bool {
+        self.frames.iter().all(Option::is_some)
+    }
+
+    fn launch(&mut self, next: Address, what: What) -> u32 {
+        self.token = self.token.wrapping_add(1);
+        let token = self.token;
+        if let Some(place) = self.frames.iter_mut().find(|place| place.is_none()) {
+            *place = Some(Flight { token, next, what });
+        }
+        token
+    }
+
+    fn land(&mut self, token: u32) -> Option<What> {
+        let is = |flight: &mut Flight| flight.token == token;
+        let landed = self.frames.iter_mut().find_map(|place| place.take_if(is));
+        landed.map(|flight| flight.what)
+    }
+
+    /// Frames of a datagram that was given up no longer belong to anything.
+    fn disown(&mut self, what: What) {
+        for flight in self.frames.iter_mut().flatten() {
+            if flight.what == what {
+                flight.what = What::Relayed(None);
+            }
+        }
+    }
+}
+
+impl<
+    H: HostNode,
+    R: Routes,
+    const OUT: usize,
+    const IN: usize,
+    const FRAMES: usize,
+    const MTU: usize,
+> Interface<H, R, OUT, IN, FRAMES, MTU>
+{
+    /// Takes packets from the host while there is a place for them.
+    pub(super) fn pump(&mut self, now: Instant) {
+        while let Some(place) = self.outgoing.iter().position(|own| own.is_free()) {
+            let Some(own) = self.outgoing.get_mut(place) else {
+                return;
+            };
+            let Some(len) = self.host.poll_packet(now, own.room()) else {
+                return;
+            };
+            self.begin(place, len);
+        }
+    }
+
+    fn begin(&mut self, place: usize, len: usize) {
+        let tag = self.next_tag();
+        let Some(own) = self.outgoing.get_mut(place) else {
+            return;
+        };
+        let whole = own.room().get(..len);
+        let header = whole.and_then(|packet| ipv6::Header::parse(packet).ok());
+        let Some(header) = header.filter(|header| usize::from(header.payload_len) + 40 == len)
+        else {
+            return self.lose(Lost::Malformed);
+        };
+        let next = match header.destination.is_multicast() {
+            true => Some(Address::BROADCAST),
+            false => match self.routes.route(header.destination) {
+                Route::Via(next) => Some(next),
+                Route::Here | Route::Nowhere => None,
+            },
+        };
+        let Some(next) = next else {
+            return self.lose(Lost::NoRoute);
+        };
+        let reach = reach(
+            header.destination.is_multicast(),
+            node_of(header.destination),
+            next,
+        );
+        if let Some(own) = self.outgoing.get_mut(place) {
+            own.begin(len, next, reach, tag);
+        }
+        self.counters.packets_sent = self.counters.packets_sent.wrapping_add(1);
+    }
+
+    pub(super) fn next_tag(&mut self) -> u16 {
+        self.tag = self.tag.wrapping_add(1);
+        self.tag
+    }
+
+    pub(super) fn known(&self, from: Address, to: Address) -> Known<'static> {
+        Known {
+            contexts: self.config.contexts,
+            ends: Ends {
+                source: Config::interface_id(from),
+                destination: Config::interface_id(to),
+            },
+        }
+    }
+
+    /// Whether a neighbour may get another frame now.
+    fn may(&self, next: Address) -> bool {
+        let limit = if self.routes.is_sleepy(next) { 2 } else { 1 };
+        self.flying.to(next) < limit
+    }
+
+    /// The host's datagram whose turn it is: the first one for its neighbour.
+    fn ready_own(&self) -> Option<usize> {
+        self.outgoing
+            .iter()
+            .position(|own| !own.is_free() && own.has_more() && self.may(own.next))
+    }
+
+    pub(super) fn waiting(&self) -> Classes {
+        let some = !self.flying.is_full()
+            && (self.ready_own().is_some() || self.forwarding.any(|next| self.may(next)));
+        Classes::NONE.with_if(Class::Data, some)
+    }
+
+    pub(super) fn next_frame(
+        &mut self,
+        now: Instant,
+        allowed: Classes,
+        sdu: &mut [u8],
+    ) -> Option<LinkSend> {
+        if !allowed.contains(Class::Data) || self.flying.is_full() {
+            return None;
+        }
+        let sent = match self.relayed {
+            true => match self.send_own(now, sdu) {
+                Some(own) => Some(own),
+                None => self.send_relayed(now, sdu),
+            },
+            false => match self.send_relayed(now, sdu) {
+                Some(relayed) => Some(relayed),
+                None => self.send_own(now, sdu),
+            },
+        };
+        if let Some(send) = &sent {
+            self.trace.push(TraceEvent::Sent {
+                layer: Layer::Link,
+                to: send.to,
+                bytes: send.len as u32,
+            });
+        }
+        sent
+    }
+
+    fn send_relayed(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        let limit = |next| if self.routes.is_sleepy(next) { 2 } else { 1 };
+        let flying = &self.flying;
+        let frame = self.forwarding.take(|next| flying.to(next) < limit(next))?;
+        if self.forwarding.len() == 0 {
+            self.red.emptied(now);
+        }
+        let len = frame.sdu().len();
+        sdu.get_mut(..len)?.copy_from_slice(frame.sdu());
+        self.relayed = true;
+        self.counters.frames_forwarded = self.counters.frames_forwarded.wrapping_add(1);
+        Some(self.launch(frame.next, len, What::Relayed(frame.tag)))
+    }
+
+    fn send_own(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        while let Some(place) = self.ready_own() {
+            let next = self.outgoing.get(place)?.next;
+            let known = self.known(self.config.address, next);
+            let frame_max = self.config.frame_max;
+            let own = self.outgoing.get_mut(place)?;
+            match own.frame(&known, frame_max, sdu) {
+                Ok(len) => {
+                    own.out = own.out.saturating_add(1);
+                    self.relayed = false;
+                    self.counters.frames_sent = self.counters.frames_sent.wrapping_add(1);
+                    return Some(self.launch(next, len, What::Own(place as u8)));
+                }
+                Err(_) => {
+                    own.clear();
+                    self.flying.disown(What::Own(place as u8));
+                    self.lose(Lost::TooBig);
+                    self.pump(now);
+                }
+            }
+        }
+        None
+    }
+
+    fn launch(&mut self, to: Address, len: usize, what: What) -> LinkSend {
+        LinkSend {
+            to,
+            len,
+            class: Class::Data,
+            mode: None,
+            token: self.flying.launch(to, what),
+        }
+    }
+
+    /// A frame has been dealt with.
+    pub(super) fn on_outcome(&mut self, _now: Instant, token: u32, outcome: Outcome) {
+        let Some(what) = self.flying.land(token) else {
+            return;
+        };
+        let failed = matches!(outcome, Outcome::Failed { .. });
+        match what {
+            What::Own(place) => {
+                let Some(own) = self.outgoing.get_mut(usize::from(place)) else {
+                    return;
+                };
+                own.out = own.out.saturating_sub(1);
+                if failed {
+                    // The rest would only load the air.
+                    own.clear();
+                    self.flying.disown(what);
+                    self.lose(Lost::LinkFailed);
+                } else if !own.has_more() && own.out == 0 {
+                    own.clear();
+                }
+            }
+            What::Relayed(Some(tag)) if failed => {
+                self.forwarding.abandon(tag);
+                self.flying.disown(what);
+                self.lose(Lost::LinkFailed);
+            }
+            What::Relayed(_) if failed => self.lose(Lost::LinkFailed),
+            What::Relayed(_) => {}
+        }
+    }
+}
+
+/// How long headers to a destination must keep their form.
+pub(super) fn reach(multicast: bool, destination: Option<Address>, next: Address) -> Reach {
+    match multicast || destination == Some(next) {
+        true => Reach::Link,
+        false => Reach::Path,
+    }
+}
