@@ -39,6 +39,7 @@ fn measure() {
             nodes - 1,
             goodput(&simulator, nodes) / 1e3
         );
+        if std::env::var("VERBOSE").is_err() { continue; }
         for (i, node) in simulator.nodes().enumerate() {
             println!(
                 "  {i} {:?}\n    {:?} {:?}\n    {:?}",

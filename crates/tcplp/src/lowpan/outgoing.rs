@@ -16,6 +16,8 @@ pub(super) struct Outgoing<const MTU: usize> {
     pub next: Address,
     pub reach: Reach,
     tag: u16,
+    /// Counts the datagrams, to tell which is older.
+    pub number: u32,
     /// Octets handed to the link so far.
     sent: usize,
     /// Frames whose fate is not known.
@@ -29,6 +31,7 @@ impl<const MTU: usize> Outgoing<MTU> {
         next: Address::BROADCAST,
         reach: Reach::Link,
         tag: 0,
+        number: 0,
         sent: 0,
         out: 0,
     };

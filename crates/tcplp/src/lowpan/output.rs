@@ -120,6 +120,7 @@ impl<
         );
         if let Some(own) = self.outgoing.get_mut(place) {
             own.begin(len, next, reach, tag);
+            own.number = self.counters.packets_sent;
         }
         self.counters.packets_sent = self.counters.packets_sent.wrapping_add(1);
     }
@@ -145,11 +146,16 @@ impl<
         self.flying.to(next) < limit
     }
 
-    /// The host's datagram whose turn it is: the first one for its neighbour.
+    /// The host's datagram whose turn it is: the oldest one that may go, so that the fragments of two datagrams to
+    /// one neighbour never mix.
     fn ready_own(&self) -> Option<usize> {
+        let newest = self.counters.packets_sent;
         self.outgoing
             .iter()
-            .position(|own| !own.is_free() && own.has_more() && self.may(own.next))
+            .enumerate()
+            .filter(|(_, own)| !own.is_free() && own.has_more() && self.may(own.next))
+            .max_by_key(|(_, own)| newest.wrapping_sub(own.number))
+            .map(|(place, _)| place)
     }
 
     pub(super) fn waiting(&self) -> Classes {
