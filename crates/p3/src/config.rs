@@ -42,6 +42,8 @@ pub struct Profile {
     pub software: Duration,
     /// From the end of a frame of the source to its next one, where three groups leave it free to choose.
     pub source_gap: Duration,
+    /// What two groups have beyond a hop's time: a relay that is late by as much still turns around in time.
+    pub relay_slack: Duration,
     /// Octets of header of a DATA frame.
     pub header: usize,
     /// What relays take to change their sending channel at a CTRL; the destination waits for it before it answers.
@@ -67,6 +69,7 @@ impl Profile {
         turnaround: Duration::from_micros(192),
         software: Duration::from_micros(89),
         source_gap: Duration::from_micros(281),
+        relay_slack: Duration::ZERO,
         header: HEADER_LEN,
         turn_relays: splash_ticks(80_000),
         turn_source: splash_ticks(120_000),
@@ -75,12 +78,14 @@ impl Profile {
 
     /// The standard's turnaround alone; relays and source change their channels within it, so a turn has no pause.
     ///
-    /// A source that feeds three groups keeps its transmitter on. Between two frames it leaves two symbols, far more
-    /// than the 0.5 us by which relays may differ: the destination must find the end of one frame before the next.
+    /// A source that feeds three groups keeps its transmitter on, and leaves one symbol between two frames, so that the
+    /// destination finds the end of the one before the next. Two groups need as much beyond the turnaround: a relay's
+    /// start may be off by 0.5 us at each stage, and a radio that is not ready for a preamble misses the frame.
     pub const LEAN: Profile = Profile {
         turnaround: Duration::from_micros(192),
         software: Duration::ZERO,
-        source_gap: Duration::from_micros(32),
+        source_gap: Duration::from_micros(16),
+        relay_slack: Duration::from_micros(16),
         header: LEAN_LEN,
         turn_relays: Duration::ZERO,
         turn_source: Duration::ZERO,
@@ -213,7 +218,9 @@ impl Config {
         let len = self.overhead() + payload;
         match groups {
             3.. => Duration::from_nanos(airtime(len).nanos() + self.profile.source_gap.nanos()),
-            _ => self.profile.slot(len),
+            _ => Duration::from_nanos(
+                self.profile.slot(len).nanos() + self.profile.relay_slack.nanos(),
+            ),
         }
     }
 

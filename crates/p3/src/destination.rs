@@ -12,11 +12,13 @@
 use core::fmt;
 
 use chappe_core::{
-    Caps, Drop, Drops, Instant, RadioEvent, RadioNode, RadioRequest, Reception, TraceEvent, Wake,
+    Caps, Drop, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception, TraceEvent,
+    Wake,
 };
 
 use crate::checkpoint::Checkpoint;
 use crate::config::{Config, ConfigError, FRAME_MAX};
+use crate::ear::{Ear, first_turn, round_due};
 use crate::flood::{data_start, same_flood};
 use crate::frame::Form;
 use crate::header::{Ctrl, Header, Kind};
@@ -26,6 +28,7 @@ use crate::outbox::{Notes, Outbox};
 use crate::plan::Plan;
 use crate::repair::{Factors, Sums, Unknowns};
 use crate::seal::Nonce;
+use crate::timing::airtime;
 use crate::window::Window;
 
 /// The gateway that fetches objects.
@@ -42,6 +45,7 @@ pub struct Destination<S> {
     object_len: Option<u32>,
     completed: Option<Instant>,
     tail: Tail,
+    ear: Ear,
     out: Outbox,
     notes: Notes,
 }
@@ -156,6 +160,7 @@ impl<S: Store> Destination<S> {
             object_len: None,
             completed: None,
             tail: Tail::new(0),
+            ear: Ear::default(),
             notes: Notes::default(),
         })
     }
@@ -204,7 +209,7 @@ impl<S: Store> Destination<S> {
         // A plan fits a frame by its making.
         let _ = plan.emit(self.form.begin(&mut self.out, &header, len));
         self.form.seal(&mut self.out, &Nonce::of_plan(&plan));
-        self.out.listen(true);
+        self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
         self.out.send(at);
         self.enter(State::Waking {
@@ -306,6 +311,24 @@ impl<S: Store> Destination<S> {
                         self.reply(now, &plan, header, ctrl)
                     }
                 }
+            }
+        }
+    }
+
+    /// The front of a frame that is still arriving: what is not of the last stage is not heard out.
+    fn glance(&mut self, head: &Head<'_>) {
+        let busy = matches!(
+            self.state,
+            State::Collecting { .. } | State::Complete { .. }
+        );
+        let Some(plan) = self.plan.filter(|_| busy) else {
+            return;
+        };
+        let before = plan.hops().saturating_sub(1);
+        if let Some(header) = self.form.glance(&plan, before, head.octets) {
+            let ours = header.transfer == plan.transfer() && header.hop == before;
+            if !ours || matches!(header.kind, Kind::Plan | Kind::Nack) {
+                self.out.abort();
             }
         }
     }
@@ -489,6 +512,7 @@ impl<S: Store> Destination<S> {
         let wait = plan.cycle() * u64::from(ctrl.copies_left) + self.config.profile.turn_relays;
         self.out.tune(plan.channels().of_stage(plan.hops() - 1));
         self.out.send(now + self.config.profile.gap() + wait);
+        self.ear.close(&mut self.out);
         Ok(())
     }
 
@@ -539,8 +563,17 @@ impl<S: Store> Destination<S> {
                 let start = if start < now { now } else { start };
                 let until = start + self.config.patience(plan.cycle());
                 self.enter(State::Collecting { until });
+                let first = first_turn(&self.config, &plan, plan.hops(), 0, start);
+                self.ear.rest(&self.config, now, first, &mut self.out);
             }
-            _ => self.stay(now),
+            _ => {
+                self.stay(now);
+                let len = self.out.frame().len();
+                let began = now.saturating_before(airtime(len));
+                let complete = self.completed.is_some();
+                let due = round_due(&self.config, &plan, plan.hops(), began, len, complete);
+                self.ear.rest(&self.config, now, due, &mut self.out);
+            }
         }
         self.out.tune(plan.channels().of_stage(plan.hops()));
     }
@@ -582,7 +615,8 @@ impl<S: Store> RadioNode for Destination<S> {
                     self.sent(now);
                 }
             }
-            RadioEvent::Head(_) | RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
+            RadioEvent::Head(head) => self.glance(&head),
+            RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
         }
     }
 
@@ -595,16 +629,32 @@ impl<S: Store> RadioNode for Destination<S> {
             return;
         };
         self.notes.push(TraceEvent::Timer { why: wake.why });
+        self.ear.on_time(now, &mut self.out);
+        if !Wake::due(self.own_timeout(), now) {
+            return;
+        }
         let ended = match self.state {
             State::Complete { .. } => State::Idle,
             _ => State::Incomplete,
         };
         self.out.stop();
+        self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
         self.enter(ended);
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
+        Wake::earlier(self.ear.wake(), self.own_timeout())
+    }
+
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.notes.pop()
+    }
+}
+
+impl<S: Store> Destination<S> {
+    /// The deadline of the state.
+    fn own_timeout(&self) -> Option<Wake> {
         let wake = |at, why| Some(Wake { at, why });
         match self.state {
             State::Idle | State::Incomplete => None,
@@ -616,9 +666,5 @@ impl<S: Store> RadioNode for Destination<S> {
             State::Collecting { until } => wake(until, "nothing heard"),
             State::Complete { until } => wake(until, "no more questions"),
         }
-    }
-
-    fn poll_trace(&mut self) -> Option<TraceEvent> {
-        self.notes.pop()
     }
 }

@@ -1,10 +1,13 @@
 //! How a node of one variant reads and writes frames: which header, and where the tag is.
 
 use crate::config::{Config, HEADER_LEN, Variant};
-use crate::header::{Ctrl, Header, Kind, LEAN_LEN, Malformed, Nack, is_lean};
+use crate::header::{Ctrl, Header, Kind, LEAN_LEN, Malformed, NACK_FIELDS, Nack, is_lean};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
 use crate::seal::{Nonce, Seal};
+
+/// Octets at which a node looks while a frame still arrives: kind, transfer, hop, flags.
+pub(crate) const HEAD_LEN: usize = 4;
 
 /// The form of a node's frames.
 #[derive(Clone, Debug)]
@@ -47,6 +50,30 @@ impl Form {
     /// Octets of a frame with a body of that many.
     pub fn len_of(&self, kind: Kind, body: usize) -> usize {
         self.head(kind) + body + self.seal.tag_len()
+    }
+
+    /// Octets of the shortest NACK.
+    pub fn nack_min(&self, plan: &Plan) -> usize {
+        match self.lean {
+            true => self.len_of(Kind::Nack, NACK_FIELDS),
+            false => self.data_len(plan),
+        }
+    }
+
+    /// What the first [`HEAD_LEN`] octets of a frame say: kind, transfer, hop and flags. Garbled ones say nothing.
+    pub fn glance(&self, plan: &Plan, before: u8, octets: &[u8]) -> Option<Header> {
+        if self.lean && is_lean(octets) {
+            let (mut header, _) = Header::parse_lean(octets, plan.transfer(), before).ok()?;
+            if header.transfer & 3 == plan.transfer() & 3 {
+                header.transfer = plan.transfer();
+            }
+            return Some(header);
+        }
+        let mut whole = [0; HEADER_LEN];
+        whole
+            .get_mut(..HEAD_LEN)?
+            .copy_from_slice(octets.get(..HEAD_LEN)?);
+        Header::parse(&whole).ok().map(|(header, _)| header)
     }
 
     /// The header and body of a frame heard by a node that listens for hop `before` of this plan.

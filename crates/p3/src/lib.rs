@@ -106,6 +106,7 @@ mod channels;
 mod checkpoint;
 pub mod config;
 mod destination;
+mod ear;
 mod flood;
 mod frame;
 pub mod groups;

@@ -5,6 +5,7 @@ use chappe_core::{
 };
 
 use crate::config::FRAME_MAX;
+use crate::frame::HEAD_LEN;
 use crate::timing::MODE;
 
 /// The requests that wait for the driver, at most one of each sort, and the frame to send.
@@ -14,7 +15,11 @@ pub(crate) struct Outbox {
     len: usize,
     channel: Channel,
     tune: bool,
-    listen: Option<bool>,
+    /// Whether the receiver is on, and whether the driver has yet to be told.
+    on: bool,
+    listen: bool,
+    peek: bool,
+    abort: bool,
     cancel: bool,
     send: Option<Instant>,
     /// A frame waits for its instant or is on the air.
@@ -29,7 +34,10 @@ impl Outbox {
             len: 0,
             channel,
             tune: true,
-            listen: Some(true),
+            on: true,
+            listen: true,
+            peek: true,
+            abort: false,
             cancel: false,
             send: None,
             busy: false,
@@ -42,7 +50,13 @@ impl Outbox {
     }
 
     pub fn listen(&mut self, on: bool) {
-        self.listen = Some(on);
+        self.listen |= on != self.on;
+        self.on = on;
+    }
+
+    /// Gives up the frame that is arriving.
+    pub fn abort(&mut self) {
+        self.abort = true;
     }
 
     /// The frame to send or to keep.
@@ -102,8 +116,14 @@ impl Outbox {
         if core::mem::take(&mut self.cancel) {
             return Some(RadioRequest::Cancel);
         }
-        if let Some(on) = self.listen.take() {
-            return Some(RadioRequest::Listen(on));
+        if core::mem::take(&mut self.peek) {
+            return Some(RadioRequest::Peek(HEAD_LEN));
+        }
+        if core::mem::take(&mut self.abort) && !self.listen {
+            return Some(RadioRequest::Abort);
+        }
+        if core::mem::take(&mut self.listen) {
+            return Some(RadioRequest::Listen(self.on));
         }
         if core::mem::take(&mut self.tune) {
             return Some(RadioRequest::Tune(self.channel));

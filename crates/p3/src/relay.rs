@@ -13,14 +13,15 @@
 //! it does not repeat, that is all.
 
 use chappe_core::{
-    Caps, Drop, Drops, Duration, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
+    Caps, Drop, Drops, Duration, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
     TraceEvent, Wake,
 };
 
 use crate::config::{Config, ConfigError};
+use crate::ear::{Ear, answer_due, first_turn, next_turn, round_due};
 use crate::flood::Flood;
 use crate::frame::Form;
-use crate::header::{Ctrl, Header, Kind, Nack};
+use crate::header::{Ctrl, Flags, Header, Kind, Nack};
 use crate::outbox::{Notes, Outbox};
 use crate::plan::{Part, Plan};
 use crate::seal::Nonce;
@@ -35,6 +36,7 @@ pub struct Relay {
     /// The latest session that it took part in.
     session: u32,
     out: Outbox,
+    ear: Ear,
     notes: Notes,
     forwarded: u64,
 }
@@ -69,6 +71,7 @@ impl Relay {
             number,
             state: State::Waking,
             session: 0,
+            ear: Ear::default(),
             notes: Notes::default(),
             forwarded: 0,
         })
@@ -136,6 +139,7 @@ impl Relay {
         let (config, form) = (&self.config, &self.form);
         let mut flood = Flood::open(config, form, self.session, now, heard, &mut self.out)?;
         self.session = flood.plan.session();
+        self.ear.open(&mut self.out);
         let repeated = flood.hear(&self.config, now, heard, &mut self.out);
         self.out.tune(self.config.flood_channel);
         self.enter(State::Flooding(flood));
@@ -148,13 +152,16 @@ impl Relay {
             return;
         };
         let plan = flood.plan;
+        let start = flood.data_start(&self.config);
         let Some(part) = plan.part_of(self.number) else {
-            self.out.listen(false);
+            self.ear.close(&mut self.out);
             let until = now + self.config.rest;
             return self.enter(State::Resting { until });
         };
         self.out.tune(plan.channels().of_stage(part.stage));
-        let leave = flood.data_start(&self.config) + self.config.patience(plan.cycle());
+        let first = first_turn(&self.config, &plan, part.stage, part.group, start);
+        self.ear.rest(&self.config, now, first, &mut self.out);
+        let leave = start + self.config.patience(plan.cycle());
         self.enter(State::Duty(Duty {
             plan,
             part,
@@ -185,12 +192,17 @@ impl Relay {
         }
         // A frame for another group is not repeated, but the transfer goes on.
         duty.leave = now + self.config.patience(duty.plan.cycle());
+        let turn = next_turn(&self.config, &duty.plan, group, heard.started, header.flags);
         if !header.flags.takes(group) {
+            if duty.reverse.is_none() {
+                self.ear.rest(&self.config, now, turn, &mut self.out);
+            }
             return Err(Drop::NotForUs);
         }
         if heard.psdu.len() != self.form.data_len(&duty.plan) {
             return Err(Drop::Malformed);
         }
+        let mut due = turn;
         let turns = header.kind == Kind::Ctrl;
         if turns {
             let ctrl = Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
@@ -198,11 +210,21 @@ impl Relay {
             if !self.form.is_genuine(&nonce, heard.psdu) {
                 return Err(Drop::Unauthentic);
             }
+            let (plan, started) = (&duty.plan, heard.started);
+            due = answer_due(
+                &self.config,
+                &self.form,
+                plan,
+                stage,
+                started,
+                ctrl.copies_left,
+            );
         }
         let slot = self.config.profile.slot(heard.psdu.len());
         let wait = reply_time(&self.config, &duty.plan, stage);
         duty.reverse = turns.then(|| now + slot + wait);
         let channel = duty.plan.channels().of_stage(stage + 1);
+        self.ear.rest(&self.config, now, due, &mut self.out);
         if sends {
             self.repeat(now, heard.psdu, stage, channel);
         }
@@ -241,8 +263,68 @@ impl Relay {
         };
         duty.leave = now + stay;
         let channel = duty.plan.channels().of_stage(stage - 1);
+        let (len, complete) = (heard.psdu.len(), header.flags.complete);
+        let due = round_due(
+            &self.config,
+            &duty.plan,
+            stage,
+            heard.started,
+            len,
+            complete,
+        );
+        self.ear.rest(&self.config, now, due, &mut self.out);
         self.repeat(now, heard.psdu, stage, channel);
         Ok(())
+    }
+
+    /// The front of a frame that is still arriving: what is not for this relay is not heard out.
+    fn glance(&mut self, now: Instant, head: &Head<'_>) {
+        let State::Duty(duty) = &mut self.state else {
+            return;
+        };
+        let Part { stage, group, .. } = duty.part;
+        let before = stage.saturating_sub(1);
+        let Some(header) = self.form.glance(&duty.plan, before, head.octets) else {
+            return;
+        };
+        let ours = header.transfer == duty.plan.transfer();
+        match header.kind {
+            Kind::Plan => {}
+            Kind::Data | Kind::Coded | Kind::Ctrl if ours && header.hop == before => {
+                if header.flags.takes(group) {
+                    return;
+                }
+                duty.leave = now + self.config.patience(duty.plan.cycle());
+                let turn = next_turn(&self.config, &duty.plan, group, head.started, header.flags);
+                match duty.reverse {
+                    Some(_) => self.out.abort(),
+                    None => self.ear.rest(&self.config, now, turn, &mut self.out),
+                }
+            }
+            Kind::Nack if ours && header.hop == stage + 1 => {
+                if duty.reverse.is_none() && !self.form.is_lean() {
+                    self.out.abort();
+                }
+            }
+            _ => self.out.abort(),
+        }
+    }
+
+    /// A frame was garbled: if it was the one that was due, the next one is due a turn later.
+    fn miss(&mut self, now: Instant, started: Instant) {
+        let State::Duty(duty) = &self.state else {
+            return;
+        };
+        if duty.reverse.is_none() && self.ear.was_due(started) && !self.out.is_busy() {
+            let (both, group) = (duty.plan.is_single(), duty.part.group);
+            let flags = Flags {
+                both,
+                group,
+                ..Flags::default()
+            };
+            let turn = next_turn(&self.config, &duty.plan, group, started, flags);
+            self.ear.rest(&self.config, now, turn, &mut self.out);
+        }
     }
 
     fn repeat(&mut self, now: Instant, psdu: &[u8], stage: u8, channel: chappe_core::Channel) {
@@ -279,7 +361,7 @@ impl Relay {
 
     fn leave(&mut self) {
         self.out.stop();
-        self.out.listen(true);
+        self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
         self.enter(State::Waking);
     }
@@ -317,7 +399,9 @@ impl RadioNode for Relay {
                     self.sent(now);
                 }
             }
-            RadioEvent::Head(_) | RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
+            RadioEvent::Head(head) => self.glance(now, &head),
+            RadioEvent::Failed(failure) => self.miss(now, failure.started),
+            RadioEvent::Carrier { .. } => {}
         }
     }
 
@@ -330,15 +414,19 @@ impl RadioNode for Relay {
             return;
         };
         self.notes.push(TraceEvent::Timer { why: wake.why });
+        self.ear.on_time(now, &mut self.out);
         match &mut self.state {
-            State::Waking => {}
-            State::Flooding(_) => {
+            State::Flooding(flood) if flood.end <= now => {
                 self.out.stop();
                 self.take_part(now);
             }
-            State::Resting { .. } => self.leave(),
+            State::Resting { until } if *until <= now => self.leave(),
             State::Duty(duty) if duty.leave <= now => self.leave(),
-            State::Duty(duty) => duty.reverse = None,
+            State::Duty(duty) if duty.reverse.is_some_and(|until| until <= now) => {
+                duty.reverse = None;
+                self.ear.open(&mut self.out);
+            }
+            _ => {}
         }
         // A node that is woken much too late has missed the transfer as well.
         if Wake::due(self.poll_timeout(), now) {
@@ -348,7 +436,7 @@ impl RadioNode for Relay {
 
     fn poll_timeout(&self) -> Option<Wake> {
         let wake = |at, why| Some(Wake { at, why });
-        match &self.state {
+        let own = match &self.state {
             State::Waking => None,
             State::Flooding(flood) => wake(flood.end, "end of the flood"),
             State::Resting { until } => wake(*until, "rest is over"),
@@ -356,7 +444,8 @@ impl RadioNode for Relay {
                 let reverse = duty.reverse.map(|at| Wake { at, why: "no NACK" });
                 Wake::earlier(reverse, wake(duty.leave, "nothing heard"))
             }
-        }
+        };
+        Wake::earlier(self.ear.wake(), own)
     }
 
     fn poll_trace(&mut self) -> Option<TraceEvent> {

@@ -9,10 +9,12 @@
 //! | waiting | no NACK in time | CTRL again; after [`Config::ctrl_attempts`] gives up |
 
 use chappe_core::{
-    Caps, Drop, Drops, Instant, RadioEvent, RadioNode, RadioRequest, Reception, TraceEvent, Wake,
+    Caps, Drop, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception, TraceEvent,
+    Wake,
 };
 
 use crate::config::{Config, ConfigError};
+use crate::ear::{Ear, answer_due};
 use crate::flood::Flood;
 use crate::frame::Form;
 use crate::groups::{Groups, PerGroup};
@@ -39,6 +41,7 @@ pub struct Source<O> {
     state: State,
     ended: Option<Ended>,
     counts: Counts,
+    ear: Ear,
     out: Outbox,
     notes: Notes,
 }
@@ -122,6 +125,8 @@ struct Pass {
     copies: u8,
     /// How often the CTRL of this round has been tried.
     attempt: u8,
+    /// When its last frame started.
+    last_start: Instant,
 }
 
 impl Transfer {
@@ -147,6 +152,7 @@ impl Transfer {
                 combinations: 0,
                 copies: 0,
                 attempt: 1,
+                last_start: anchor,
             },
         };
         if plan.is_resumed() {
@@ -273,6 +279,7 @@ impl Transfer {
             combinations,
             copies: 0,
             attempt: 1,
+            last_start: anchor,
         };
     }
 }
@@ -331,6 +338,7 @@ impl<O: Object> Source<O> {
             state: State::Waking,
             ended: None,
             counts: Counts::default(),
+            ear: Ear::default(),
             notes: Notes::default(),
         })
     }
@@ -409,6 +417,20 @@ impl<O: Object> Source<O> {
         }
     }
 
+    /// The front of a frame that is still arriving: only an answer is heard out.
+    fn glance(&mut self, head: &Head<'_>) {
+        let State::Waiting { transfer, .. } = &self.state else {
+            return;
+        };
+        let plan = &transfer.plan;
+        if let Some(header) = self.form.glance(plan, 1, head.octets) {
+            let ours = header.transfer == plan.transfer() && header.hop == 1;
+            if !ours || header.kind != Kind::Nack {
+                self.out.abort();
+            }
+        }
+    }
+
     /// A NACK of this round has come.
     fn answer(&mut self, now: Instant, complete: bool, nack: &Nack<'_>) -> Result<(), Drop> {
         let State::Waiting { transfer, .. } = &mut self.state else {
@@ -474,6 +496,9 @@ impl<O: Object> Source<O> {
         match transfer.pass.pick(&transfer.due, transfer.end, groups) {
             Next::Nothing => {
                 let wait = reply_time(&self.config, &transfer.plan, 0) + self.config.reply_slack;
+                let began = transfer.pass.last_start;
+                let due = answer_due(&self.config, &self.form, &transfer.plan, 0, began, 0);
+                self.ear.rest(&self.config, now, due, &mut self.out);
                 self.out.tune(transfer.plan.channels().of_stage(0));
                 let transfer = transfer.clone();
                 let until = now + wait;
@@ -533,9 +558,12 @@ impl<O: Object> Source<O> {
             }
         }
         let start = transfer.next_start(&self.config);
+        let start = if start < now { now } else { start };
         transfer.pass.frames += 1;
+        transfer.pass.last_start = start;
+        self.ear.close(&mut self.out);
         self.out.tune(transfer.plan.channels().of_stage(1));
-        self.out.send(if start < now { now } else { start });
+        self.out.send(start);
     }
 
     /// No NACK: CTRL again, in turns for two groups and for all relays as one.
@@ -558,6 +586,7 @@ impl<O: Object> Source<O> {
     fn end(&mut self, ended: Ended) {
         self.ended = Some(ended);
         self.out.stop();
+        self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
         self.enter(State::Waking);
     }
@@ -624,7 +653,8 @@ impl<O: Object> RadioNode for Source<O> {
                     _ => self.send_next(now),
                 }
             }
-            RadioEvent::Head(_) | RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
+            RadioEvent::Head(head) => self.glance(&head),
+            RadioEvent::Failed(_) | RadioEvent::Carrier { .. } => {}
         }
     }
 
@@ -637,23 +667,25 @@ impl<O: Object> RadioNode for Source<O> {
             return;
         };
         self.notes.push(TraceEvent::Timer { why: wake.why });
+        self.ear.on_time(now, &mut self.out);
         match &self.state {
-            State::Flooding(_) => {
+            State::Flooding(flood) if flood.end <= now => {
                 self.out.stop();
                 self.take_part(now);
             }
-            State::Waiting { .. } => self.ask_again(now),
-            State::Waking | State::Sending(_) => {}
+            State::Waiting { until, .. } if *until <= now => self.ask_again(now),
+            _ => {}
         }
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
         let wake = |at, why| Some(Wake { at, why });
-        match &self.state {
+        let own = match &self.state {
             State::Flooding(flood) => wake(flood.end, "end of the flood"),
             State::Waiting { until, .. } => wake(*until, "no NACK"),
             State::Waking | State::Sending(_) => None,
-        }
+        };
+        Wake::earlier(self.ear.wake(), own)
     }
 
     fn poll_trace(&mut self) -> Option<TraceEvent> {

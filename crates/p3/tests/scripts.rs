@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::str::FromStr;
 
 use chappe_core::{
-    Channel, Drop, Drops, Duration, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
+    Channel, Drop, Drops, Duration, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
     Transmit, Wake,
 };
 use chappe_p3::header::{Ctrl, Flags, Header, Kind, Nack};
@@ -145,6 +145,7 @@ impl Scene {
             now: Instant::ZERO,
             channel: Channel(0),
             listening: true,
+            aborted: false,
             transmit: None,
             heard: Vec::new(),
         };
@@ -215,6 +216,7 @@ struct Play {
     now: Instant,
     channel: Channel,
     listening: bool,
+    aborted: bool,
     transmit: Option<(Transmit, Vec<u8>)>,
     /// The last frame that it heard.
     heard: Vec<u8>,
@@ -238,6 +240,21 @@ impl Play {
             }
             ["woken"] => self.wake(place),
             ["hears", kind, fields @ ..] => self.hear(kind, &fields_of(fields, place), place),
+            ["glances", kind, fields @ ..] => {
+                let psdu = self.frame(kind, &fields_of(fields, place), place);
+                let octets = &psdu[..4];
+                let event = RadioEvent::Head(Head {
+                    octets,
+                    len: psdu.len(),
+                    started: self.now.saturating_before(airtime(2)),
+                    mode: MODE,
+                });
+                self.aborted = false;
+                self.node.radio().handle_radio(self.now, event);
+                self.drain();
+            }
+            ["aborts"] => assert!(self.aborted, "{place}"),
+            ["stays"] => assert!(!self.aborted && self.listening, "{place}"),
             ["sends", kind, fields @ ..] => self.expect(kind, fields, place),
             ["silent"] => {
                 assert!(self.transmit.is_none(), "{place}: {:?}", self.transmit);
@@ -247,15 +264,22 @@ impl Play {
                 let actual = self.listening.then_some(self.channel);
                 assert_eq!(actual, wanted, "{place}");
             }
+            ["rests", channel] => {
+                let off = !self.listening && self.channel == self.channel_of(channel, place);
+                assert!(off, "{place}: on {}, {}", self.channel, self.listening);
+            }
             ["waits", span, why @ ..] => {
-                let wake = self.node.deadline();
+                let (asked, why) = (self.now, why.join(" "));
+                let mut wake = self.node.deadline();
+                // A receiver that opens meanwhile is not what the script asks for.
+                while let Some(opens) = wake.filter(|wake| wake.why != why) {
+                    assert_eq!(opens.why, "receiver on", "{place}");
+                    self.advance(opens.at);
+                    wake = self.node.deadline();
+                }
                 let wake = wake.unwrap_or_else(|| panic!("{place}: it waits for nothing"));
-                let after = wake.at.saturating_since(self.now).nanos() / 1000;
-                assert_eq!(
-                    (after, wake.why),
-                    (number(span, place), &*why.join(" ")),
-                    "{place}"
-                );
+                let after = wake.at.saturating_since(asked).nanos() / 1000;
+                assert_eq!((after, wake.why), (number(span, place), &*why), "{place}");
             }
             ["state", state] => assert_eq!(self.node.state(), *state, "{place}"),
             ["drops", why, count] => {
@@ -324,7 +348,8 @@ impl Play {
                 RadioRequest::Cancel => self.transmit = None,
                 RadioRequest::Tune(channel) => self.channel = channel,
                 RadioRequest::Listen(on) => self.listening = on,
-                RadioRequest::Sense(_) | RadioRequest::Peek(_) | RadioRequest::Abort => {}
+                RadioRequest::Abort => self.aborted = true,
+                RadioRequest::Sense(_) | RadioRequest::Peek(_) => {}
             }
         }
     }

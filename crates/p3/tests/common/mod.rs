@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use chappe_core::{
-    Caps, Channel, Duration, Instant, Ppm, Purpose, RadioEvent, RadioNode, RadioRequest, Reception,
-    Seed, Stream, Wake,
+    Caps, Channel, Duration, Failure, Head, Instant, Ppm, Purpose, RadioEvent, RadioNode,
+    RadioRequest, Reception, Seed, Stream, Wake,
 };
 use chappe_p3::timing::{MODE, airtime};
 use chappe_p3::{
@@ -81,6 +81,8 @@ pub struct Flight {
     pub start: u64,
     pub end: u64,
     pub psdu: Vec<u8>,
+    /// When its first octets, those that the nodes ask for, have arrived; `None` once they have been told.
+    head: Option<u64>,
     over: bool,
 }
 
@@ -94,6 +96,13 @@ struct Radio {
     sending: bool,
     /// Start of the last frame that was decided for this radio.
     decided: Option<u64>,
+    /// Start of the last frame whose head was told or not, and which of the two.
+    glanced: Option<(u64, bool)>,
+    peek: usize,
+    /// For how long it has been receiving or waiting, and sending, up to `counted`.
+    on: u64,
+    sent: u64,
+    counted: u64,
     drift: Ppm,
     offset: u64,
 }
@@ -127,6 +136,11 @@ impl Net {
             waiting: None,
             sending: false,
             decided: None,
+            glanced: None,
+            peek: 0,
+            on: 0,
+            sent: 0,
+            counted: 0,
             drift: Ppm(0.0),
             offset: 0,
         });
@@ -154,15 +168,37 @@ impl Net {
     }
 
     pub fn kill(&mut self, node: usize) {
+        self.count(node);
         self.radios[node].node = None;
         self.radios[node].waiting = None;
     }
 
     pub fn place(&mut self, node: usize, fresh: Node) {
+        self.count(node);
+        self.radios[node].listening = true;
         self.radios[node].node = Some(fresh);
         self.radios[node].hears_since = self.now;
         self.radios[node].sending = false;
         self.drain(node);
+    }
+
+    /// How long the radio has been on, receiving or sending.
+    pub fn radio_on(&mut self, node: usize) -> Duration {
+        self.count(node);
+        Duration::from_nanos(self.radios[node].on + self.radios[node].sent)
+    }
+
+    /// Books a radio's time before what it does changes.
+    fn count(&mut self, node: usize) {
+        let radio = &mut self.radios[node];
+        let span = self.now - radio.counted;
+        radio.counted = self.now;
+        match (radio.node.is_some(), radio.sending, radio.listening) {
+            (false, ..) => {}
+            (_, true, _) => radio.sent += span,
+            (_, _, true) => radio.on += span,
+            _ => {}
+        }
     }
 
     pub fn source(&mut self, node: usize) -> &mut Source<Bytes> {
@@ -215,7 +251,8 @@ impl Net {
     }
 
     fn next(&self) -> Option<u64> {
-        let flights = self.flights.iter().filter(|f| !f.over).map(|f| f.end);
+        let flights = self.flights.iter().filter(|f| !f.over);
+        let flights = flights.map(|f| f.head.unwrap_or(f.end));
         let starts = self
             .radios
             .iter()
@@ -243,6 +280,13 @@ impl Net {
                 self.end(at);
             }
         }
+        for at in 0..self.flights.len() {
+            let due = self.flights[at].head.take_if(|head| *head <= self.now);
+            if due.is_some() {
+                let flight = self.flights[at].clone();
+                (0..self.radios.len()).for_each(|node| self.glance(&flight, node));
+            }
+        }
         let recent = self.now.saturating_sub(20_000_000);
         self.flights.retain(|flight| flight.end > recent);
         for node in 0..self.radios.len() {
@@ -267,7 +311,10 @@ impl Net {
 
     fn begin(&mut self, node: usize, psdu: Vec<u8>) {
         assert!(!self.radios[node].sending, "node {node} sends already");
+        self.count(node);
+        let octets = psdu.len().min(4) as u64;
         let flight = Flight {
+            head: Some(self.now + 192_000 + octets * 32_000),
             from: node,
             channel: self.radios[node].channel,
             start: self.now,
@@ -285,6 +332,7 @@ impl Net {
         for node in 0..self.radios.len() {
             self.arrive(&flight, node);
         }
+        self.count(flight.from);
         let sender = &mut self.radios[flight.from];
         if !std::mem::take(&mut sender.sending) {
             return; // restarted meanwhile
@@ -297,16 +345,45 @@ impl Net {
         self.drain(flight.from);
     }
 
-    /// Decides for one radio about a frame that ends now, once for all its synchronous copies.
-    fn arrive(&mut self, flight: &Flight, node: usize) {
+    /// Whether a radio is there for a frame.
+    fn is_with(&self, flight: &Flight, node: usize) -> bool {
         let radio = &self.radios[node];
         let hears = radio.node.is_some() && radio.listening && !radio.sending;
         let in_time = radio.channel == flight.channel && radio.hears_since <= flight.start;
-        let near = |a: u64, b: u64| a.abs_diff(b) <= SYNCHRONOUS;
-        let decided = radio.decided.is_some_and(|start| near(start, flight.start));
-        if !hears || !in_time || decided || (self.prr)(flight.channel, flight.from, node) <= 0.0 {
+        hears && in_time && (self.prr)(flight.channel, flight.from, node) > 0.0
+    }
+
+    /// Tells one radio the first octets of a frame, once for all its synchronous copies.
+    fn glance(&mut self, flight: &Flight, node: usize) {
+        let near = |start: u64| start.abs_diff(flight.start) <= SYNCHRONOUS;
+        let radio = &self.radios[node];
+        let told = radio.glanced.is_some_and(|(start, _)| near(start));
+        if radio.peek == 0 || told || !self.is_with(flight, node) {
             return;
         }
+        let (best, collides) = self.chance(flight, node);
+        let good = !collides && self.random.chance(best);
+        self.radios[node].glanced = Some((flight.start, good));
+        if !good || (self.fault)(flight, node) {
+            return;
+        }
+        let octets = self.radios[node].peek.min(flight.psdu.len());
+        let clock = self.clock(node);
+        let head = Head {
+            octets: &flight.psdu[..octets],
+            len: flight.psdu.len(),
+            started: clock.saturating_before(Duration::from_nanos(self.now - flight.start)),
+            mode: MODE,
+        };
+        if let Some(node) = &mut self.radios[node].node {
+            node.radio().handle_radio(clock, RadioEvent::Head(head));
+        }
+        self.drain(node);
+    }
+
+    /// The best link over which a frame arrives, and whether another frame overlaps it.
+    fn chance(&self, flight: &Flight, node: usize) -> (f64, bool) {
+        let near = |a: u64, b: u64| a.abs_diff(b) <= SYNCHRONOUS;
         let (mut best, mut collides) = (0.0f64, false);
         for other in &self.flights {
             let reached = (self.prr)(flight.channel, other.from, node);
@@ -320,13 +397,38 @@ impl Net {
                 collides = true;
             }
         }
-        self.radios[node].decided = Some(flight.start);
-        self.collisions += u64::from(collides);
-        if collides || !self.random.chance(best) || (self.fault)(flight, node) {
+        (best, collides)
+    }
+
+    /// Decides for one radio about a frame that ends now, once for all its synchronous copies.
+    fn arrive(&mut self, flight: &Flight, node: usize) {
+        let near = |start: u64| start.abs_diff(flight.start) <= SYNCHRONOUS;
+        let radio = &self.radios[node];
+        if radio.decided.is_some_and(near) || !self.is_with(flight, node) {
             return;
         }
+        let glanced = radio.glanced.filter(|(start, _)| near(*start));
+        let (best, collides) = self.chance(flight, node);
+        self.radios[node].decided = Some(flight.start);
+        self.collisions += u64::from(collides);
+        let good = match glanced {
+            Some((_, good)) => good,
+            None => self.random.chance(best),
+        };
         let clock = self.clock(node);
         let started = clock.saturating_before(Duration::from_nanos(self.now - flight.start));
+        if (self.fault)(flight, node) {
+            return;
+        }
+        if collides || !good {
+            let mode = Some(MODE);
+            if let Some(node) = &mut self.radios[node].node {
+                let failure = Failure { started, mode };
+                node.radio()
+                    .handle_radio(clock, RadioEvent::Failed(failure));
+            }
+            return self.drain(node);
+        }
         let heard = Reception {
             psdu: &flight.psdu,
             started,
@@ -358,7 +460,9 @@ impl Net {
                     self.radios[node].waiting = Some((at, psdu[..transmit.len].to_vec()));
                 }
                 RadioRequest::Cancel => self.radios[node].waiting = None,
-                RadioRequest::Sense(_) | RadioRequest::Peek(_) | RadioRequest::Abort => {}
+                RadioRequest::Sense(_) => {}
+                RadioRequest::Peek(octets) => self.radios[node].peek = octets,
+                RadioRequest::Abort => self.radios[node].hears_since = now,
                 RadioRequest::Tune(channel) => {
                     let radio = &mut self.radios[node];
                     assert!(
@@ -368,6 +472,7 @@ impl Net {
                     (radio.channel, radio.hears_since) = (channel, now);
                 }
                 RadioRequest::Listen(on) => {
+                    self.count(node);
                     let radio = &mut self.radios[node];
                     (radio.listening, radio.hears_since) = (on, now);
                 }

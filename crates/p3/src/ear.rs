@@ -1,0 +1,144 @@
+//! When a node's receiver is on. What is not on costs nothing, and radio-on time is what P³'s energy is counted in.
+//!
+//! A node of a transfer knows when the next frame can come for it: from the last one that it heard, of whatever group, or
+//! from the plan. Until shortly before, its receiver is off. Then it is on until something is heard: after a frame that
+//! was lost it listens on, and hears from the next frame of another group where it stands.
+
+use chappe_core::{Duration, Instant, Wake};
+
+use crate::config::Config;
+use crate::frame::Form;
+use crate::header::Flags;
+use crate::outbox::Outbox;
+use crate::plan::Plan;
+
+/// The receiver is on this much early: one symbol of 16 us, 30 times what a synchronous start may be off.
+const EARLY: Duration = Duration::from_micros(16);
+/// And one part in so many of the time that it was off, since clocks differ: 122 ppm, for two clocks of 40 ppm.
+const DRIFT: u64 = 8192;
+
+/// Whether and until when the receiver is off.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ear {
+    opens: Option<Instant>,
+    /// When the frame starts for which it opened.
+    due: Option<Instant>,
+}
+
+impl Ear {
+    /// Nothing can come before `due`: off until then, unless that is too short to be worth it.
+    pub fn rest(&mut self, config: &Config, now: Instant, due: Instant, out: &mut Outbox) {
+        let span = due.saturating_since(now);
+        let early = EARLY + span / DRIFT;
+        let opens = due.saturating_before(early);
+        self.due = Some(due);
+        if opens <= now + config.profile.turnaround {
+            self.open(out);
+        } else {
+            out.listen(false);
+            self.opens = Some(opens);
+        }
+    }
+
+    /// On.
+    pub fn open(&mut self, out: &mut Outbox) {
+        out.listen(true);
+        self.opens = None;
+    }
+
+    /// Off until further notice.
+    pub fn close(&mut self, out: &mut Outbox) {
+        out.listen(false);
+        self.opens = None;
+    }
+
+    /// Opens it if it is time.
+    pub fn on_time(&mut self, now: Instant, out: &mut Outbox) {
+        if self.opens.is_some_and(|opens| opens <= now) {
+            self.open(out);
+        }
+    }
+
+    /// Whether a frame that began then is the one that was due.
+    pub fn was_due(&self, started: Instant) -> bool {
+        self.due.is_some_and(|due| {
+            let off = due.saturating_since(started) + started.saturating_since(due);
+            off <= EARLY * 2
+        })
+    }
+
+    pub fn wake(&self) -> Option<Wake> {
+        let why = "receiver on";
+        self.opens.map(|at| Wake { at, why })
+    }
+}
+
+/// The start of the next frame for relays of `group`, after one with these flags that began at `started`.
+pub(crate) fn next_turn(
+    config: &Config,
+    plan: &Plan,
+    group: u8,
+    started: Instant,
+    flags: Flags,
+) -> Instant {
+    if flags.both {
+        return started + config.single_period(plan);
+    }
+    let groups = plan.groups().max(1);
+    let ahead = (group % groups + groups).saturating_sub(flags.group % groups) % groups;
+    let ahead = if ahead == 0 { groups } else { ahead };
+    started + plan.cycle() * u64::from(ahead)
+}
+
+/// The start of the first frame for relays of a stage and group, where the source begins at `start`.
+pub(crate) fn first_turn(
+    config: &Config,
+    plan: &Plan,
+    stage: u8,
+    group: u8,
+    start: Instant,
+) -> Instant {
+    let stages = u64::from(stage.saturating_sub(1));
+    start + config.hop_time(plan) * stages + plan.cycle() * u64::from(group)
+}
+
+/// The earliest start of an answer at `stage` (0 is the source) to a CTRL that began there at `started`, received from
+/// the stage before or, at the source, sent by it.
+pub(crate) fn answer_due(
+    config: &Config,
+    form: &Form,
+    plan: &Plan,
+    stage: u8,
+    started: Instant,
+    copies_left: u8,
+) -> Instant {
+    let hops = u64::from(plan.hops().saturating_sub(stage));
+    // A frame that is received at a stage reaches the next one a hop later; the source sends it a hop earlier.
+    let there = config.hop_time(plan) * (hops + u64::from(stage > 0));
+    let back = config.profile.slot(form.nack_min(plan)) * hops.saturating_sub(1);
+    let waits = plan.cycle() * u64::from(copies_left) + config.profile.turn_relays;
+    started + there + waits + back
+}
+
+/// The earliest start of a frame at `stage` after an answer of `len` octets that began there at `started`: received from
+/// the stage after or, at the destination, sent by it.
+pub(crate) fn round_due(
+    config: &Config,
+    plan: &Plan,
+    stage: u8,
+    started: Instant,
+    len: usize,
+    complete: bool,
+) -> Instant {
+    let last = stage == plan.hops();
+    let back = config.profile.slot(len) * (u64::from(stage) + u64::from(!last));
+    let there = config.hop_time(plan) * u64::from(stage.saturating_sub(1));
+    // A source that missed it asks again: its wait is four cycles longer than the answer's way.
+    let (again, turn) = (plan.cycle() * 3, config.profile.turn_source);
+    let pause = if complete || turn > again {
+        again
+    } else {
+        turn
+    };
+    started + back + pause + there
+}
