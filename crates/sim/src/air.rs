@@ -12,6 +12,7 @@ use chappe_core::{Purpose, Seed, Stream};
 use crate::digest::Digest;
 use crate::duty::Duty;
 use crate::frame::{Bits, EVERY_CHANNEL, Frame, Frames};
+use crate::link_loss::{Fate, LinkLosses};
 use crate::medium::{Arrival, Departure};
 use crate::queue::Key;
 use crate::radio::{NONE, Radio, flag::*};
@@ -38,6 +39,8 @@ pub(crate) struct Air {
     pub(crate) corruption: Vec<(f64, bool)>,
     /// Identical frames at each receiver; only where the profile lets them add up.
     pub(crate) together: Option<Box<Together>>,
+    /// What single links lose by themselves; nothing in most runs.
+    pub(crate) link_losses: Option<LinkLosses>,
     /// What each radio has been doing, and since when.
     pub(crate) duty: Duty,
 }
@@ -102,6 +105,7 @@ impl Air {
             cuts: Vec::new(),
             corruption: Vec::new(),
             together,
+            link_losses: None,
             duty: Duty::new(nodes),
         }
     }
@@ -118,6 +122,9 @@ impl Air {
             content.mix(
                 (frame.len as u64) << 16 ^ (frame.mode.rate as u64) << 8 ^ u64::from(frame.channel),
             );
+            if frame.foreign {
+                content.mix(u64::from(frame.source) << 32 ^ frame.number);
+            }
             frame.content = content.value();
         }
         let departure = Departure {
@@ -132,15 +139,15 @@ impl Air {
         let vanished = self
             .medium
             .spread(departure, self.rules.vanish, arrivals, ratios);
-        let (source, noise, octets, airtime) =
-            (frame.source, frame.noise, frame.octets, frame.airtime);
+        let (source, foreign, octets, airtime) =
+            (frame.source, frame.foreign, frame.octets, frame.airtime);
         self.digest.mix(at);
         self.digest
             .mix(u64::from(source) << 40 ^ frame.number << 16 ^ octets as u64);
         if !self.cuts.is_empty() {
             self.cut(slot);
         }
-        if noise {
+        if foreign {
             return;
         }
         self.digest.bytes(self.frames.get(slot).psdu());
@@ -164,6 +171,16 @@ impl Air {
                 channel: frame.channel,
             });
         }
+    }
+
+    /// What a link's own loss process makes of a frame.
+    #[inline]
+    pub(crate) fn fate(&mut self, slot: u32, node: u32) -> Fate {
+        let Some(losses) = &mut self.link_losses else {
+            return Fate::Through;
+        };
+        let frame = self.frames.get(slot);
+        losses.fate(frame.source, node, frame.begin, frame.number)
     }
 
     /// Takes the receivers behind cut links out of a frame.
@@ -270,7 +287,7 @@ impl Air {
                     radio.energy = radio.energy.wrapping_add(power);
                     radio.refresh(at, rules.carrier_sense);
                 }
-                if !frame.noise {
+                if !frame.foreign {
                     let why = radio.away_why();
                     counters.lost.count(why);
                     if R::FRAMES {
@@ -282,8 +299,10 @@ impl Air {
             }
             if arrival.power >= heard || !radio.is_idle(frame.channel, at) {
                 let arrival = *arrival;
-                let weak = place - 1 - first - away;
-                counters.lost.add(Loss::TooWeak, weak as u64);
+                if !frame.foreign {
+                    let weak = place - 1 - first - away;
+                    counters.lost.add(Loss::TooWeak, weak as u64);
+                }
                 frame.started = place as u32;
                 return Glide::Look {
                     at,
@@ -300,9 +319,10 @@ impl Air {
                 break;
             }
         }
-        counters
-            .lost
-            .add(Loss::TooWeak, (place - first - away) as u64);
+        if !frame.foreign {
+            let weak = place - first - away;
+            counters.lost.add(Loss::TooWeak, weak as u64);
+        }
         frame.started = place as u32;
         stop
     }
@@ -396,7 +416,7 @@ impl Air {
     /// The transmitter's own end of a frame: it may listen again after its turnaround.
     pub(crate) fn finish(&mut self, slot: u32, at: u64) -> Option<u32> {
         let frame = self.frames.get(slot);
-        if frame.noise || frame.truncated {
+        if frame.foreign || frame.truncated {
             return None;
         }
         let node = frame.source;
@@ -431,14 +451,17 @@ impl Air {
         power: u64,
         why: Loss,
     ) {
-        self.counters.lost.count(why);
+        let foreign = self.frames.get(slot).foreign;
+        if !foreign {
+            self.counters.lost.count(why);
+        }
         // Most signals are too weak and say nothing that the survivors do not.
         if why != Loss::TooWeak {
             let source = self.frames.get(slot).source;
             self.digest
                 .mix(at ^ u64::from(source) << 40 ^ u64::from(node) << 24 ^ (why as u64 + 2) << 58);
         }
-        if R::FRAMES {
+        if R::FRAMES && !foreign {
             recorder.heard(&report(
                 self.frames.get(slot),
                 node,

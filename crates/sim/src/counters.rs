@@ -36,6 +36,8 @@ pub struct NodeCounters {
     pub airtime: Duration,
     /// Frames it received.
     pub receptions: u64,
+    /// Frames of other networks that it received whole; it is not told of them.
+    pub foreign: u64,
     /// Frames it began to receive and lost, those included that it gave up itself.
     pub failures: u64,
     /// How long its radio transmitted, in air time up to the present of the run. The three spans add up to it.

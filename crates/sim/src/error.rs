@@ -18,6 +18,10 @@ pub enum Error {
     NotFinite(&'static str),
     /// The matrix or a trace is malformed.
     Matrix(&'static str),
+    /// An antenna is malformed, or there is not one for each node.
+    Antenna(&'static str),
+    /// A link's loss process is malformed, or its link does not exist.
+    LinkLoss(&'static str),
     /// There are clocks for some nodes, but not for all.
     ClockCount {
         /// Clocks given.
@@ -45,6 +49,8 @@ impl fmt::Display for Error {
             }
             Error::NotFinite(what) => write!(f, "{what} is not a finite number"),
             Error::Matrix(what) => write!(f, "matrix: {what}"),
+            Error::Antenna(what) => write!(f, "antenna: {what}"),
+            Error::LinkLoss(what) => write!(f, "link loss: {what}"),
             Error::ClockCount { clocks, nodes } => {
                 write!(
                     f,

@@ -1,6 +1,6 @@
 //! What goes wrong on purpose.
 
-use chappe_core::{Channel, Dbm, Duration, Ppm};
+use chappe_core::{Channel, Dbm, Duration, Mode, Ppm};
 
 use crate::{Error, Position};
 
@@ -32,11 +32,11 @@ pub enum Fault {
         /// node are flipped.
         detected: bool,
     },
-    /// An external transmitter of noise begins.
+    /// An external transmitter begins.
     Jammer(Jammer),
 }
 
-/// An external transmitter of noise. It hears nothing and does not fade.
+/// An external transmitter of noise or foreign frames. It hears nothing and does not fade.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jammer {
     /// Where it stands.
@@ -80,6 +80,17 @@ pub enum Bursts {
         /// How long a burst is.
         on: Duration,
     },
+    /// The same with a frame of another network as each burst: receivers lock on to it like on any frame, miss the
+    /// preambles of others meanwhile, and tell their node of a failed one when it is destroyed. One that
+    /// arrives whole they know for another network's and tell nobody. Needs a channel of its own and a geometric medium.
+    Frames {
+        /// Mean gap.
+        gap: Duration,
+        /// How the frames are sent.
+        mode: Mode,
+        /// Their length, check sequence included.
+        octets: usize,
+    },
 }
 
 impl Fault {
@@ -106,7 +117,14 @@ impl Fault {
                     Bursts::Constant => false,
                     Bursts::Periodic { period, on } => on == Duration::ZERO || period < on,
                     Bursts::Poisson { on, .. } => on == Duration::ZERO,
+                    Bursts::Frames { octets, .. } => octets == 0,
                 };
+                let frames = matches!(jammer.bursts, Bursts::Frames { .. });
+                if frames && (jammer.channel.is_none() || matches!(jammer.place, Place::Over(_))) {
+                    return Err(Error::Fault(
+                        "foreign frames need a channel and a geometric medium",
+                    ));
+                }
                 if empty || !jammer.power.0.is_finite() {
                     return Err(Error::Fault(
                         "a jammer's bursts are empty or longer than their period",

@@ -40,6 +40,8 @@ pub(crate) struct Frame {
     pub(crate) flying: bool,
     /// Pure noise: an interferer's burst.
     pub(crate) noise: bool,
+    /// An interferer's, be it noise or a frame of a network that is not in the run.
+    pub(crate) foreign: bool,
     /// The transmitter crashed on the way.
     pub(crate) truncated: bool,
     pub(crate) bits: Bits,
@@ -102,6 +104,7 @@ impl Frame {
             ended: 0,
             flying: false,
             noise: false,
+            foreign: false,
             truncated: false,
             bits: Bits::new(mode, 0, ErrorCurves::get(Oqpsk::IeeeE418)),
         }
@@ -140,6 +143,7 @@ impl Frames {
         let frame = self.get_mut(slot);
         (frame.started, frame.ended) = (0, 0);
         (frame.flying, frame.noise, frame.truncated) = (false, false, false);
+        frame.foreign = false;
         slot
     }
 

@@ -9,6 +9,7 @@
 use chappe_core::{Head, RadioEvent, RadioNode, Stream};
 
 use crate::air::Air;
+use crate::link_loss::Fate;
 use crate::queue::{Key, Kind};
 use crate::radio::flag::DOOMED;
 use crate::reception::{draw_position, survives};
@@ -80,9 +81,18 @@ impl Air {
         if self.rules.judge == Judge::Curves {
             self.close_node(node, at);
         }
+        let broken = match self.fate(slot, node) {
+            Fate::Broken(place) => place * self.frames.get(slot).octets as f64 <= octets as f64,
+            _ => false,
+        };
         let radio = self.radios[node as usize];
         let frame = self.frames.get(slot);
-        if frame.truncated || radio.is(DOOMED) || radio.lock_power < self.rules.decode_power {
+        if broken
+            || frame.foreign
+            || frame.truncated
+            || radio.is(DOOMED)
+            || radio.lock_power < self.rules.decode_power
+        {
             return None;
         }
         let draw = || self.reception.fraction_at(draw_position(frame, node));

@@ -137,27 +137,37 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         if left == Duration::ZERO {
             return;
         }
+        let position = u64::from(number) << 40 | interferer.bursts;
+        let drawn =
+            |gap: Duration| gap.mul_f64(-libm::log(self.interference.fraction_at(position)));
         let (on, pause) = match interferer.jammer.bursts {
+            Bursts::Frames { gap, mode, octets } => {
+                let on = mode.airtime(octets);
+                (on, on + drawn(gap))
+            }
             Bursts::Constant => (left, Duration::MAX),
             Bursts::Periodic { period, on } => (on, period),
-            Bursts::Poisson { gap, on } => {
-                let position = u64::from(number) << 40 | interferer.bursts;
-                let wait = gap.mul_f64(-libm::log(self.interference.fraction_at(position)));
-                (on, on + wait)
-            }
+            Bursts::Poisson { gap, on } => (on, on + drawn(gap)),
         };
         let (source, channel, burst) =
             (interferer.row, interferer.jammer.channel, interferer.bursts);
+        let (mode, octets) = match interferer.jammer.bursts {
+            Bursts::Frames { mode, octets, .. } => (mode, octets),
+            _ => (Mode::long(Rate::Dsss1), 0),
+        };
+        if octets > 0 && left < on {
+            return;
+        }
         interferer.bursts += 1;
         let slot = self.air.frames.take();
         let frame = self.air.frames.get_mut(slot);
         frame.source = source;
         frame.number = burst;
-        frame.noise = true;
+        (frame.noise, frame.foreign) = (octets == 0, true);
         frame.channel = channel.map_or(EVERY_CHANNEL, |channel| channel.0);
         frame.airtime = on.nanos().min(left.nanos());
-        frame.mode = Mode::long(Rate::Dsss1);
-        (frame.len, frame.octets, frame.scale) = (0, 0, 1.0);
+        frame.mode = mode;
+        (frame.len, frame.octets, frame.scale) = (0, octets, 1.0);
         self.launch(slot);
         let next = self.now + pause;
         if next < AirTime::MAX {

@@ -6,7 +6,7 @@ use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
 use crate::path_loss::{LIGHT, distance};
 use crate::power::MILLIWATT;
-use crate::{LinkPowers, Position, Profile, Selectivity};
+use crate::{Antennas, LinkPowers, Position, Profile, Selectivity};
 
 /// Compressed rows, one for each transmitter; within a row ordered by (delay, receiver).
 #[derive(Clone, Debug, Default)]
@@ -119,7 +119,7 @@ impl Links {
     /// too, which changes nothing.
     pub(crate) fn geometric(
         profile: &Profile,
-        receivers: &[Position],
+        (receivers, antennas): (&[Position], Option<&Antennas>),
         sources: &[Source],
         channel: u8,
         seed: Seed,
@@ -140,6 +140,7 @@ impl Links {
             .map(|source| source.power_max.0)
             .fold(f64::MIN, f64::max);
         let gain_max = profile.antennas.0
+            + antennas.map_or(0.0, Antennas::gain_max)
             + SHADOWING_MAX * profile.shadowing.0
             + selectivity.map_or(0.0, Selectivity::gain_max);
         let reach = profile.path_loss.reach(Dbm(strongest + gain_max) - floor);
@@ -163,7 +164,16 @@ impl Links {
                     return;
                 };
                 let metres = distance(source.position, position);
-                let gain = profile.antennas.0 - profile.path_loss.loss(metres).0
+                let spread = match antennas {
+                    None => -profile.path_loss.loss(metres).0,
+                    Some(antennas) => antennas.gain(
+                        profile,
+                        (number, source.position),
+                        (receiver as usize, position),
+                    ),
+                };
+                let gain = profile.antennas.0
+                    + spread
                     + shadowing.gain(number as u32, receiver)
                     + selectivity.map_or(0.0, |law| {
                         law.gain(&selected, number as u32, receiver, channel)
@@ -360,7 +370,14 @@ mod tests {
                 power_max: profile.power_max,
             })
             .collect();
-        Links::geometric(profile, &positions, &sources, channel, Seed(8), search)
+        Links::geometric(
+            profile,
+            (&positions, None),
+            &sources,
+            channel,
+            Seed(8),
+            search,
+        )
     }
 
     /// Culled and brute-force search find the same links, with and without shadowing.

@@ -31,10 +31,12 @@ pub enum Loss {
     Truncated,
     /// The receiver gave it up on purpose while it arrived.
     Aborted,
+    /// The link's own loss process took it.
+    Link,
 }
 
 impl Loss {
-    const COUNT: usize = 13;
+    const COUNT: usize = 14;
 
     /// All reasons, in the order of [`Losses::iter`].
     pub const ALL: [Loss; Loss::COUNT] = [
@@ -51,6 +53,7 @@ impl Loss {
         Loss::OtherChannel,
         Loss::Truncated,
         Loss::Aborted,
+        Loss::Link,
     ];
 
     /// The reason in `snake_case`, as it stands in results.
@@ -69,6 +72,7 @@ impl Loss {
             Loss::OtherChannel => "other_channel",
             Loss::Truncated => "truncated",
             Loss::Aborted => "aborted",
+            Loss::Link => "link",
         }
     }
 
@@ -88,6 +92,7 @@ impl Loss {
             Loss::OtherChannel => "missed: the receiver was on another channel",
             Loss::Truncated => "cut short: the transmitter crashed",
             Loss::Aborted => "given up by the receiver while it arrived",
+            Loss::Link => "lost by the link's own loss process",
         }
     }
 }

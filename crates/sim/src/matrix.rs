@@ -71,26 +71,32 @@ impl Matrix {
             if *from >= nodes || *to >= nodes || from == to {
                 return Err(Error::Matrix("a trace is for a link that does not exist"));
             }
-            match trace {
-                LinkTrace::Steps(steps) => {
-                    if !steps.is_sorted_by_key(|&(at, _)| at) {
-                        return Err(Error::Matrix("the steps of a trace are out of order"));
-                    }
-                    if steps.iter().any(|(_, ratio)| !(0.0..=1.0).contains(ratio)) {
-                        return Err(Error::Matrix("a traced delivery ratio lies outside 0 to 1"));
-                    }
-                }
-                LinkTrace::Packets(packets) if packets.is_empty() => {
-                    return Err(Error::Matrix("a packet trace is empty"));
-                }
-                LinkTrace::Packets(_) => {}
-            }
+            trace.check()?;
         }
         Ok(nodes)
     }
 }
 
 impl LinkTrace {
+    /// Checks ranges and order.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self {
+            LinkTrace::Steps(steps) => {
+                if !steps.is_sorted_by_key(|&(at, _)| at) {
+                    return Err(Error::Matrix("the steps of a trace are out of order"));
+                }
+                if steps.iter().any(|(_, ratio)| !(0.0..=1.0).contains(ratio)) {
+                    return Err(Error::Matrix("a traced delivery ratio lies outside 0 to 1"));
+                }
+            }
+            LinkTrace::Packets(packets) if packets.is_empty() => {
+                return Err(Error::Matrix("a packet trace is empty"));
+            }
+            LinkTrace::Packets(_) => {}
+        }
+        Ok(())
+    }
+
     /// The delivery ratio of the transmitter's frame `number` that starts at `at`; `None` leaves it to the matrix.
     pub(crate) fn ratio(&self, at: AirTime, number: u64) -> Option<f64> {
         match self {

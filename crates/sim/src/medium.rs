@@ -10,8 +10,8 @@ use crate::links::{Links, Source};
 use crate::power::{MILLIWATT, whole};
 use crate::rules::Rules;
 use crate::{
-    AirTime, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, PathLoss, Position,
-    Profile, Rule, Search,
+    AirTime, Antennas, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, PathLoss,
+    Position, Profile, Rule, Search,
 };
 
 /// Most nodes of a run, set by the bits of an event's key and of a fading position.
@@ -36,6 +36,7 @@ enum Space {
     Geometric {
         positions: Vec<Position>,
         sources: Vec<Source>,
+        antennas: Option<Antennas>,
         search: Search,
     },
     /// Mean powers are given, channel by channel.
@@ -97,6 +98,16 @@ impl Medium {
         seed: Seed,
         search: Search,
     ) -> Result<Medium, Error> {
+        Medium::placed(positions, None, profile, seed, search)
+    }
+
+    pub(crate) fn placed(
+        positions: &[Position],
+        antennas: Option<&Antennas>,
+        profile: &Profile,
+        seed: Seed,
+        search: Search,
+    ) -> Result<Medium, Error> {
         if positions.iter().any(|p| !(p.x + p.y + p.z).is_finite()) {
             return Err(Error::NotFinite("a position"));
         }
@@ -113,6 +124,7 @@ impl Medium {
         let space = Space::Geometric {
             positions: positions.to_vec(),
             sources: sources.collect(),
+            antennas: antennas.cloned(),
             search,
         };
         let mut medium = Medium::over(space, positions.len(), profile.clone(), seed)?;
@@ -335,10 +347,11 @@ impl Medium {
             Space::Geometric {
                 positions,
                 sources,
+                antennas,
                 search,
             } => Links::geometric(
                 &self.profile,
-                positions,
+                (positions, antennas.as_ref()),
                 sources,
                 channel,
                 self.seed,

@@ -4,6 +4,7 @@ use chappe_core::Purpose;
 
 use crate::air::{Air, Walk};
 use crate::frame::Frame;
+use crate::link_loss::Fate;
 use crate::medium::NEVER;
 use crate::radio::{NONE, Radio, flag::*};
 use crate::rules::{Judge, Rules};
@@ -24,19 +25,27 @@ impl Air {
         node: u32,
         at: u64,
     ) {
-        let radio = &mut self.radios[node as usize];
+        let radio = &self.radios[node as usize];
         let frame = self.frames.get(slot);
         if radio.channel != frame.channel
             || frame.noise
             || radio.is(TRANSMITTING | ASLEEP | DOWN)
             || at < radio.deaf_until
         {
-            power = self.across(power, frame.channel, self.radios[node as usize].channel);
-            return self.arrive_unheard(recorder, slot, power, node, at);
+            let why = match radio.channel != frame.channel {
+                true => Loss::OtherChannel,
+                false => Loss::Transmitting,
+            };
+            power = self.across(power, frame.channel, radio.channel);
+            return self.arrive_unheard(recorder, slot, power, node, at, why);
+        }
+        if self.fate(slot, node) == Fate::Unheard {
+            return self.arrive_unheard(recorder, slot, power, node, at, Loss::Link);
         }
         if self.together.is_some() {
             return self.arrive_together(recorder, slot, place, power, node, at);
         }
+        let (frame, radio) = (self.frames.get(slot), &mut self.radios[node as usize]);
         if radio.lock != NONE {
             return self.arrive_locked(recorder, slot, place, power, 0, node, at);
         }
@@ -98,6 +107,7 @@ impl Air {
 
     /// A signal reaches a radio that cannot lock on to it: it counts as energy, and disturbs.
     #[cold]
+    #[allow(clippy::too_many_arguments)] // The facts of an arrival; a struct would be built for nothing.
     fn arrive_unheard<R: Recorder>(
         &mut self,
         recorder: &mut R,
@@ -105,14 +115,10 @@ impl Air {
         power: u64,
         node: u32,
         at: u64,
+        why: Loss,
     ) {
-        let frame = self.frames.get(slot);
+        let noise = self.frames.get(slot).noise;
         let radio = &mut self.radios[node as usize];
-        let why = match () {
-            _ if radio.channel != frame.channel => Loss::OtherChannel,
-            _ => Loss::Transmitting,
-        };
-        let noise = frame.noise;
         if radio.lock != NONE && power != 0 {
             self.disturb(node, power, at);
         } else {
@@ -291,10 +297,17 @@ impl Air {
         let (radio, started) = (*radio, radio.lock_started);
         let mut outcome = self.judge(slot, place, node, &radio);
         let mut falsified = None;
+        if outcome.is_ok() && matches!(self.fate(slot, node), Fate::Broken(_)) {
+            outcome = Err(Loss::Link);
+        }
         if outcome.is_ok() && !self.corruption.is_empty() {
             (outcome, falsified) = self.corrupt(slot, node, self.frames.get(slot).octets);
         }
         match outcome {
+            Ok(()) if self.frames.get(slot).foreign => {
+                self.counters.nodes[node as usize].foreign += 1;
+                Walk::Done
+            }
             Ok(()) => {
                 self.keep(recorder, slot, node, at, started, radio.lock_power);
                 let power = radio.lock_power;

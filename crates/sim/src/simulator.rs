@@ -4,6 +4,7 @@ use chappe_core::{Failure, Instant, Purpose, RadioEvent, RadioNode, Reception, S
 
 use crate::air::{Air, Walk};
 use crate::jamming::Interferer;
+use crate::link_loss::LinkLosses;
 use crate::queue::{Key, Kind, Queue};
 use crate::radio::{NONE, Radio, flag::*};
 use crate::serving::Desk;
@@ -47,16 +48,19 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         let World {
             mut medium,
             clocks,
+            link_losses,
             faults,
             frame_max,
         } = world;
         medium.set_run_seed(seed);
         let interferers = Interferer::place_all(&mut medium, &faults)?;
+        let mut air = Air::new(medium, frame_max, seed);
+        air.link_losses = LinkLosses::new(&link_losses, seed)?;
         let clock = |node: usize| clocks.get(node).copied().unwrap_or_default();
         let mut simulator = Simulator {
             now: AirTime::ZERO,
             queue: Queue::with_capacity(nodes.len() * 4 + faults.len()),
-            air: Air::new(medium, frame_max, seed),
+            air,
             desks: (0..nodes.len())
                 .map(|node| Desk::new(clock(node)))
                 .collect(),
@@ -266,7 +270,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
 
     fn is_past_own_end(&self, slot: u32) -> bool {
         let frame = self.air.frames.get(slot);
-        frame.noise || self.desks[frame.source as usize].flying != slot
+        frame.foreign || self.desks[frame.source as usize].flying != slot
     }
 
     /// The transmitter's own end: it is told, and a frame whose time has come meanwhile follows.

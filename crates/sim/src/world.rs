@@ -1,14 +1,16 @@
 //! Everything a run starts from but the nodes.
 
-use crate::{AirTime, Clock, Error, Fault, Medium};
+use crate::{AirTime, Clock, Error, Fault, LinkLoss, Medium};
 
-/// The medium, the clocks, the faults.
+/// The medium, the clocks, the losses of links, the faults.
 #[derive(Clone, Debug)]
 pub struct World {
     /// What lies between the antennas.
     pub medium: Medium,
     /// One clock for each node; none means ideal ones.
     pub clocks: Vec<Clock>,
+    /// What single links lose on top of what the radio loses; at most one for each direction.
+    pub link_losses: Vec<LinkLoss>,
     /// What goes wrong, and when; in any order. Faults of one moment strike in the order given.
     pub faults: Vec<(AirTime, Fault)>,
     /// Room for a frame in octets, without check sequence: what a node may write in `poll_radio`.
@@ -21,6 +23,7 @@ impl World {
         World {
             medium,
             clocks: Vec::new(),
+            link_losses: Vec::new(),
             faults: Vec::new(),
             frame_max: 2400,
         }
@@ -40,6 +43,9 @@ impl World {
                 nodes,
             });
         }
+        self.link_losses
+            .iter()
+            .try_for_each(|loss| loss.check(nodes))?;
         self.faults
             .iter()
             .try_for_each(|(_, fault)| fault.check(nodes))

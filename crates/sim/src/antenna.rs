@@ -1,0 +1,198 @@
+//! Directional antennas, and several radios on one mast.
+//!
+//! A radio with a dish hears its far end loudly, everything else through its side lobes, and the other radios of its own
+//! mast hardly weaker than its far end: that is what makes long links of one site disturb each other.
+
+use chappe_core::{Db, Seed};
+
+use crate::links::Search;
+use crate::path_loss::distance;
+use crate::{Error, Medium, Position, Profile};
+
+/// One antenna: a main lobe in one direction, and one level everywhere else.
+///
+/// The gain falls with the angle off the axis as `12 (angle / beamwidth)^2` dB, down to the side lobes: the pattern of 3GPP
+/// TR 36.942, 4.2.1, turned around its axis. At half the beamwidth it is down by 3 dB. Real side lobes have nulls and
+/// peaks; the one level stands for what is guaranteed in no direction, so give the data sheet's worst figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Antenna {
+    /// Gain on the axis, over an antenna that radiates alike everywhere (dBi).
+    pub gain: Db,
+    /// Width of the main lobe between its half-power points, in degrees.
+    pub beamwidth: f64,
+    /// How far side lobes and back lie under the axis.
+    pub side: Db,
+    /// Where the axis points: degrees from the x axis towards the y axis.
+    pub azimuth: f64,
+    /// And degrees above the horizon.
+    pub elevation: f64,
+}
+
+impl Antenna {
+    /// 0 dBi in every direction.
+    pub const ISOTROPIC: Antenna = Antenna {
+        gain: Db(0.0),
+        beamwidth: 360.0,
+        side: Db(0.0),
+        azimuth: 0.0,
+        elevation: 0.0,
+    };
+
+    /// A grid parabola of some 90 cm as long 2.4 GHz links use: 24 dBi and 8 degrees, as makers print it; side lobes 25 dB
+    /// down are a judgement, to be replaced by the data sheet's.
+    pub const GRID_24DBI: Antenna = Antenna {
+        gain: Db(24.0),
+        beamwidth: 8.0,
+        side: Db(25.0),
+        ..Antenna::ISOTROPIC
+    };
+
+    /// The same antenna, turned from its place towards another.
+    pub fn towards(self, own: Position, other: Position) -> Antenna {
+        let (x, y, z) = (other.x - own.x, other.y - own.y, other.z - own.z);
+        let degrees = 180.0 / std::f64::consts::PI;
+        Antenna {
+            azimuth: libm::atan2(y, x) * degrees,
+            elevation: libm::atan2(z, libm::hypot(x, y)) * degrees,
+            ..self
+        }
+    }
+
+    /// Its gain from its place towards another one.
+    pub fn gain_towards(&self, own: Position, other: Position) -> Db {
+        let (x, y, z) = (other.x - own.x, other.y - own.y, other.z - own.z);
+        let length = libm::sqrt(x * x + y * y + z * z);
+        if length == 0.0 {
+            return Db(self.gain.0 - self.side.0);
+        }
+        let radians = std::f64::consts::PI / 180.0;
+        let (azimuth, elevation) = (self.azimuth * radians, self.elevation * radians);
+        let level = libm::cos(elevation);
+        let along = x * level * libm::cos(azimuth)
+            + y * level * libm::sin(azimuth)
+            + z * libm::sin(elevation);
+        // Near the axis the arc cosine would lose digits; the sine's side keeps them.
+        let across = libm::sqrt((length * length - along * along).max(0.0));
+        let angle = libm::atan2(across, along) / radians;
+        let widths = angle / self.beamwidth;
+        Db(self.gain.0 - (12.0 * widths * widths).min(self.side.0))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let sum = self.gain.0 + self.side.0 + self.azimuth + self.elevation;
+        if !sum.is_finite() || self.beamwidth.is_nan() || self.beamwidth <= 0.0 || self.side.0 < 0.0
+        {
+            return Err(Error::Antenna(
+                "gain, side lobes and direction must be finite, the beamwidth positive, side lobes not above the axis",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Every radio's antenna, and what holds on one mast.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Antennas {
+    /// One for each node.
+    pub of: Vec<Antenna>,
+    /// Nodes at most this far apart, in metres, stand on one mast, where patterns and path loss say nothing: antennas are
+    /// in each other's near field. Zero is the same position.
+    pub mast: f64,
+    /// Loss between the ports of any two radios of one mast. Measure it or take it from the mast's plan: parallel
+    /// dishes have 40 to 80 dB.
+    pub isolation: Db,
+}
+
+impl Antennas {
+    /// Gain of both antennas less the path's loss, from one place to another. `to` is a node; `from` may be an external
+    /// transmitter, which has no antenna of its own.
+    pub(crate) fn gain(
+        &self,
+        profile: &Profile,
+        (from, here): (usize, Position),
+        (to, there): (usize, Position),
+    ) -> f64 {
+        let metres = distance(here, there);
+        let loss = profile.path_loss.loss(metres).0;
+        let heard = self
+            .of
+            .get(to)
+            .map_or(0.0, |antenna| antenna.gain_towards(there, here).0);
+        match self.of.get(from) {
+            Some(_) if metres <= self.mast => -self.isolation.0,
+            Some(antenna) => antenna.gain_towards(here, there).0 + heard - loss,
+            None => heard - loss,
+        }
+    }
+
+    /// The most that two antennas add to a link.
+    pub(crate) fn gain_max(&self) -> f64 {
+        let most = |sum: f64, antenna: &Antenna| sum.max(antenna.gain.0);
+        2.0 * self.of.iter().fold(0.0, most)
+    }
+}
+
+impl Medium {
+    /// Nodes at `positions`, each with an antenna of its own, under a profile's physics. A site with several links is
+    /// several nodes on one mast, one for each radio. The profile's [`antennas`](Profile::antennas) still count, so they
+    /// should be 0 dB.
+    pub fn directed(
+        positions: &[Position],
+        antennas: &Antennas,
+        profile: &Profile,
+        seed: Seed,
+    ) -> Result<Medium, Error> {
+        if antennas.of.len() != positions.len() {
+            return Err(Error::Antenna("give one antenna for each node"));
+        }
+        antennas.of.iter().try_for_each(Antenna::check)?;
+        if !(antennas.isolation.0.is_finite() && antennas.mast >= 0.0) {
+            return Err(Error::Antenna("isolation and mast must be numbers"));
+        }
+        Medium::placed(positions, Some(antennas), profile, seed, Search::Grid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half-power points, side lobes and back, in the plane and above it.
+    #[test]
+    fn the_pattern_is_the_stated_one() {
+        let own = Position::new(100.0, 50.0);
+        let at = |azimuth: f64, elevation: f64| {
+            let radians = std::f64::consts::PI / 180.0;
+            let (azimuth, elevation) = (azimuth * radians, elevation * radians);
+            Position {
+                x: own.x + 5e4 * elevation.cos() * azimuth.cos(),
+                y: own.y + 5e4 * elevation.cos() * azimuth.sin(),
+                z: 5e4 * elevation.sin(),
+            }
+        };
+        let dish = Antenna::GRID_24DBI.towards(own, at(30.0, 0.0));
+        assert!((dish.azimuth - 30.0).abs() < 1e-9 && dish.elevation.abs() < 1e-9);
+        for (azimuth, elevation, expected) in [
+            (30.0, 0.0, 24.0),
+            (34.0, 0.0, 21.0),
+            (26.0, 0.0, 21.0),
+            (30.0, 4.0, 21.0),
+            (38.0, 0.0, 12.0),
+            (60.0, 0.0, -1.0),
+            (-150.0, 0.0, -1.0),
+            (30.0, 90.0, -1.0),
+        ] {
+            let found = dish.gain_towards(own, at(azimuth, elevation)).0;
+            assert!(
+                (found - expected).abs() < 1e-6,
+                "{azimuth} {elevation} {found}"
+            );
+        }
+        let up = Antenna::GRID_24DBI.towards(own, at(30.0, 10.0));
+        assert!((up.gain_towards(own, at(30.0, 14.0)).0 - 21.0).abs() < 1e-6);
+        assert_eq!(
+            Antenna::ISOTROPIC.gain_towards(own, at(77.0, 12.0)),
+            Db(0.0)
+        );
+    }
+}
