@@ -233,8 +233,9 @@ impl Group {
             };
             let step = turn(STEP, 0.0);
             let (mut spoke, mut spokes) = ((1.0, 0.0), [[0f32; LANES]; 2]);
-            for lane in 0..LANES {
-                (spokes[0][lane], spokes[1][lane]) = (spoke.0 as f32, spoke.1 as f32);
+            let [re, im] = &mut spokes;
+            for (re, im) in re.iter_mut().zip(im) {
+                (*re, *im) = (spoke.0 as f32, spoke.1 as f32);
                 spoke = times(spoke, step);
             }
             Wheel {
