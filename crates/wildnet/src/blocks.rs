@@ -1,0 +1,157 @@
+//! Bodies that are sent in one round and share their repairs.
+
+use alloc::collections::VecDeque;
+
+use chappe_core::Instant;
+
+use crate::header::before;
+use crate::policy::BLOCK_MAX;
+
+/// Bodies that went out together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    first: u32,
+    /// Bit i: `first + i` belongs to it.
+    mask: u64,
+    open: bool,
+    pub service: usize,
+    pub deadline: Option<Instant>,
+    /// Rounds that were left when it was first sent.
+    pub rounds: u8,
+    /// Repairs that are still to be sent in this round.
+    pub owed: usize,
+    /// The last frame that was sent for it.
+    pub last: u32,
+    /// A further round has begun: its bodies are sent again.
+    pub extended: bool,
+}
+
+impl Block {
+    pub fn members(self) -> impl Iterator<Item = u32> {
+        (0..64).filter(move |i| self.mask >> i & 1 != 0).map(move |i| self.first.wrapping_add(i))
+    }
+
+    /// The members in an array, and how many they are.
+    pub fn list(self) -> ([u32; 64], usize) {
+        let (mut list, mut len) = ([0; 64], 0);
+        for (cell, seq) in list.iter_mut().zip(self.members()) {
+            *cell = seq;
+            len += 1;
+        }
+        (list, len)
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    fn has(&self, seq: u32) -> bool {
+        let place = seq.wrapping_sub(self.first);
+        place < 64 && self.mask >> place & 1 != 0
+    }
+}
+
+/// Blocks that are not settled, oldest first; the last one may be open.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    blocks: VecDeque<Block>,
+}
+
+impl Blocks {
+    pub fn new() -> Blocks {
+        Blocks {
+            blocks: VecDeque::with_capacity(256),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+    }
+
+    pub fn get(&self, i: usize) -> Option<Block> {
+        self.blocks.get(i).copied()
+    }
+
+    pub fn remove(&mut self, i: usize) {
+        self.blocks.remove(i);
+    }
+
+    /// Adds a body to the open block, or opens one; says whether it is full now.
+    pub fn add(&mut self, seq: u32, service: usize, deadline: Option<Instant>) -> bool {
+        match self.blocks.back_mut().filter(|block| block.open) {
+            Some(block) => block.mask |= 1u64.checked_shl(seq.wrapping_sub(block.first)).unwrap_or(0),
+            None => self.blocks.push_back(Block {
+                first: seq,
+                mask: 1,
+                open: true,
+                service,
+                deadline,
+                rounds: 0,
+                owed: 0,
+                last: 0,
+                extended: false,
+            }),
+        }
+        self.open_block().is_some_and(|(_, size)| size >= BLOCK_MAX)
+    }
+
+    /// The open block's class and size.
+    pub fn open_block(&self) -> Option<(usize, usize)> {
+        let block = self.blocks.back().filter(|block| block.open)?;
+        Some((block.service, block.mask.count_ones() as usize))
+    }
+
+    pub fn open_service(&self) -> Option<usize> {
+        self.open_block().map(|(service, _)| service)
+    }
+
+    /// When the first body of the open block is due.
+    pub fn open_deadline(&self) -> Option<Instant> {
+        self.blocks.back().filter(|block| block.open)?.deadline
+    }
+
+    /// Closes the open block, which gets so many repairs and has so many rounds.
+    pub fn close(&mut self, (repairs, rounds): (usize, u8)) {
+        if let Some(block) = self.blocks.back_mut().filter(|block| block.open) {
+            (block.open, block.owed, block.rounds) = (false, repairs, rounds);
+        }
+    }
+
+    /// A slot has ended: what was owed in it and did not fit is not sent any more.
+    pub fn close_all(&mut self) {
+        for block in &mut self.blocks {
+            (block.open, block.owed) = (false, 0);
+        }
+    }
+
+    /// The first block that repairs are owed.
+    pub fn owing(&self) -> Option<usize> {
+        self.blocks.iter().position(|block| block.owed > 0)
+    }
+
+    /// A repair of block `i` leaves in frame `number`.
+    pub fn pay(&mut self, i: usize, number: u32) {
+        if let Some(block) = self.blocks.get_mut(i) {
+            block.owed = block.owed.saturating_sub(1);
+            block.last = number;
+        }
+    }
+
+    /// A body leaves in frame `number`.
+    pub fn sent(&mut self, seq: u32, number: u32) {
+        if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.has(seq)) {
+            block.last = number;
+        }
+    }
+
+    /// Block `i` goes into another round with `extra` repairs; no frame before `number` belongs to it.
+    pub fn next_round(&mut self, i: usize, extra: usize, number: u32) {
+        if let Some(block) = self.blocks.get_mut(i) {
+            block.owed = extra;
+            block.extended = true;
+            if before(block.last, number) {
+                block.last = number;
+            }
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! The frames of a link: what stands in front of packets, repairs and acknowledgements.
+//!
+//! Numbers stand most significant octet first. Optional parts follow in this order where their flag is set.
+//!
+//! ```text
+//!  0..4    number: counts every frame of the sender; what is missing of it was lost
+//!  4       version (2 bits), kind (2 bits), flags (4 bits)
+//!  5       epoch: another one means that the sender has started over
+//!  6..10   data: the packet's sequence number; repair: the first one it covers; else the next new one
+//! 10..12   base: how far behind that the oldest number lies that the sender still supports
+//!  slot    slot number (2), microseconds since its start (2; ffff: not stamped), its length (1), what the
+//!          sender would fill next (1), both in units of 400 us
+//!  repair  index (1), octets of the bitmap (1), bitmap of the covered numbers
+//!  ack     see [`Ack`]: 16 octets and the bitmap
+//!  body    data: flow (1), number in the flow (2), then packets, each behind its length (2)
+//!          repair: a combination of bodies, the shorter ones filled up with zeros
+//! ```
+//!
+//! The paper gives no layout. Ours differs from a plain one in a few things. The frame number, which is not the
+//! packet's, makes loss in one direction known to its receiver exactly, repairs and repetitions included. Counts in
+//! acknowledgements are totals, so that losing one loses nothing. A slot announces its own length, not the next
+//! one's: any one of its frames then says when it ends.
+
+use chappe_core::Duration;
+
+/// Octets of what stands in every frame.
+pub const FIXED: usize = 12;
+/// Octets of the slot part.
+pub const SLOT: usize = 6;
+/// Octets of an acknowledgement without its bitmap.
+pub const ACK: usize = 16;
+/// Octets of a body before its first packet.
+pub const BODY: usize = 3;
+/// Octets of a length before each packet of a body.
+pub const LENGTH: usize = 2;
+/// Most octets of a repair's bitmap: a repair covers numbers at most [`SPAN`] apart.
+pub const COVER: usize = 16;
+/// How far apart the packets of one repair may lie: its coefficients are distinct within that.
+pub const SPAN: u32 = COVER as u32 * 8;
+/// Unit of announced lengths. 255 of them are 102 ms, more than any slot.
+pub const LENGTH_UNIT: Duration = Duration::from_micros(400);
+
+const VERSION: u8 = 1;
+const ACK_FLAG: u8 = 1;
+const SLOT_FLAG: u8 = 2;
+const CUT_FLAG: u8 = 4;
+const MARKER_FLAG: u8 = 8;
+
+/// A frame, as it was received or is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Counts the sender's frames of all kinds.
+    pub number: u32,
+    /// Changes when the sender starts over.
+    pub epoch: u8,
+    /// Which kind, and what belongs to it.
+    pub kind: Kind<'a>,
+    /// The oldest sequence number that the sender still supports: what is missing below it will not come.
+    pub base: u32,
+    /// When it was sent in the sender's slot, where there are slots.
+    pub slot: Option<Slot>,
+    /// What the sender has received.
+    pub ack: Option<Ack<'a>>,
+}
+
+/// The three kinds of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind<'a> {
+    /// One body as it is.
+    Data {
+        /// Its sequence number.
+        seq: u32,
+        /// Flow, number in the flow, packets.
+        body: &'a [u8],
+    },
+    /// A combination of several bodies.
+    Repair {
+        /// The lowest sequence number that it can cover.
+        first: u32,
+        /// Decides the coefficients: different for repairs of the same bodies.
+        index: u8,
+        /// Bit i (lowest of the first octet first): whether `first + i` is in it.
+        cover: &'a [u8],
+        /// The combination.
+        coded: &'a [u8],
+    },
+    /// Nothing but what the header says: an acknowledgement, a hello, a stamp.
+    Note {
+        /// The next sequence number that a new packet will get.
+        next: u32,
+    },
+}
+
+/// Where in its slot a frame was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The sender's count of its slots.
+    pub number: u16,
+    /// Since the start of the slot; `None` where it was not stamped.
+    pub since: Option<Duration>,
+    /// How long the slot is.
+    pub length: Duration,
+    /// How long a slot the sender could fill with what waits.
+    pub demand: Duration,
+    /// The sender's slot ends with this frame: 2P's marker. WiLDNet has none.
+    pub marker: bool,
+}
+
+/// What a receiver tells about what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack<'a> {
+    /// The highest frame number received.
+    pub highest: u32,
+    /// How many frames were received, modulo 65,536.
+    pub received: u16,
+    /// How many runs of lost frames there were, modulo 65,536.
+    pub runs: u16,
+    /// How long ago the frame `highest` came, in units of 16 us; saturates at a second.
+    pub held: u16,
+    /// Every sequence number before this one is received or given up.
+    pub next: u32,
+    /// Independent repairs that wait for more.
+    pub spare: u8,
+    /// Whether the bitmap had no room for all that was received.
+    pub cut: bool,
+    /// Bit i (lowest of the first octet first): whether `next + 1 + i` is received.
+    pub bitmap: &'a [u8],
+}
+
+/// Why octets are not a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Shorter than its own fields say.
+    Short,
+    /// Another version or an unknown kind.
+    Version,
+    /// A repair of nothing, or a body without packets.
+    Empty,
+}
+
+/// Whether `a` comes before `b`, both modulo 2^32.
+pub fn before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) > u32::MAX / 2
+}
+
+/// Whether bit `i` of a bitmap is set.
+pub(crate) fn bit(bitmap: &[u8], i: u32) -> bool {
+    bitmap
+        .get(i as usize / 8)
+        .is_some_and(|octet| octet >> (i % 8) & 1 != 0)
+}
+
+/// Sets bit `i` of a bitmap, if it has one.
+pub(crate) fn set_bit(bitmap: &mut [u8], i: u32) {
+    if let Some(octet) = bitmap.get_mut(i as usize / 8) {
+        *octet |= 1 << (i % 8);
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Reads a frame. Its content is outside data still: numbers may be anything.
+    pub fn parse(octets: &'a [u8]) -> Result<Frame<'a>, Malformed> {
+        let mut reader = Reader(octets);
+        let number = reader.u32()?;
+        let first = reader.u8()?;
+        if first >> 6 != VERSION {
+            return Err(Malformed::Version);
+        }
+        let epoch = reader.u8()?;
+        let seq = reader.u32()?;
+        let base = seq.wrapping_sub(u32::from(reader.u16()?));
+        let slot = match first & SLOT_FLAG {
+            0 => None,
+            _ => Some(Slot::parse(&mut reader, first & MARKER_FLAG != 0)?),
+        };
+        let (mut index, mut cover) = (0, &[][..]);
+        let kind = first >> 4 & 3;
+        if kind == 1 {
+            index = reader.u8()?;
+            let octets = reader.u8()?.into();
+            cover = reader.take(octets)?;
+            if cover.len() > COVER || cover.iter().all(|&octet| octet == 0) {
+                return Err(Malformed::Empty);
+            }
+        }
+        let ack = match first & ACK_FLAG {
+            0 => None,
+            _ => Some(Ack::parse(&mut reader, first & CUT_FLAG != 0)?),
+        };
+        let rest = reader.0;
+        let kind = match kind {
+            0 if rest.len() > BODY => Kind::Data { seq, body: rest },
+            1 if rest.len() > BODY => Kind::Repair {
+                first: seq,
+                index,
+                cover,
+                coded: rest,
+            },
+            0 | 1 => return Err(Malformed::Empty),
+            2 => Kind::Note { next: seq },
+            _ => return Err(Malformed::Version),
+        };
+        Ok(Frame {
+            number,
+            epoch,
+            kind,
+            base,
+            slot,
+            ack,
+        })
+    }
+
+    /// Octets of the frame.
+    pub fn len(&self) -> usize {
+        let kind = match self.kind {
+            Kind::Data { body, .. } => body.len(),
+            Kind::Repair { cover, coded, .. } => 2 + cover.len() + coded.len(),
+            Kind::Note { .. } => 0,
+        };
+        let ack = self.ack.map_or(0, |ack| ACK + ack.bitmap.len());
+        FIXED + self.slot.map_or(0, |_| SLOT) + ack + kind
+    }
+
+    /// Never: a frame has a header.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Writes the frame to the front of `octets` and returns its length; `None` if it does not fit.
+    pub fn emit(&self, octets: &mut [u8]) -> Option<usize> {
+        let len = self.len();
+        let mut writer = Writer(octets.get_mut(..len)?);
+        let (kind, seq) = match self.kind {
+            Kind::Data { seq, .. } => (0, seq),
+            Kind::Repair { first, .. } => (1, first),
+            Kind::Note { next } => (2, next),
+        };
+        let mut flags = 0;
+        flags |= self.slot.map_or(0, |slot| SLOT_FLAG | if slot.marker { MARKER_FLAG } else { 0 });
+        flags |= self.ack.map_or(0, |_| ACK_FLAG);
+        flags |= self.ack.map_or(0, |ack| if ack.cut { CUT_FLAG } else { 0 });
+        writer.put(&self.number.to_be_bytes());
+        writer.put(&[VERSION << 6 | kind << 4 | flags, self.epoch]);
+        writer.put(&seq.to_be_bytes());
+        let behind = seq.wrapping_sub(self.base).min(u16::MAX.into()) as u16;
+        writer.put(&behind.to_be_bytes());
+        if let Some(slot) = &self.slot {
+            slot.emit(&mut writer);
+        }
+        if let Kind::Repair { index, cover, .. } = self.kind {
+            writer.put(&[index, cover.len().min(COVER) as u8]);
+            writer.put(cover);
+        }
+        if let Some(ack) = &self.ack {
+            ack.emit(&mut writer);
+        }
+        if let Kind::Data { body, .. } | Kind::Repair { coded: body, .. } = self.kind {
+            writer.put(body);
+        }
+        Some(len)
+    }
+}
+
+impl Slot {
+    fn parse(reader: &mut Reader<'_>, marker: bool) -> Result<Slot, Malformed> {
+        let number = reader.u16()?;
+        let since = reader.u16()?;
+        let length = LENGTH_UNIT * reader.u8()?.into();
+        let demand = LENGTH_UNIT * reader.u8()?.into();
+        Ok(Slot {
+            number,
+            since: (since != u16::MAX).then_some(Duration::from_micros(since.into())),
+            length,
+            demand,
+            marker,
+        })
+    }
+
+    fn emit(&self, writer: &mut Writer<'_>) {
+        let since = self.since.map_or(u16::MAX, |since| {
+            let micros = (since + Duration::from_nanos(500)).nanos() / 1_000;
+            micros.min(u16::MAX.into()) as u16
+        });
+        writer.put(&self.number.to_be_bytes());
+        writer.put(&since.to_be_bytes());
+        writer.put(&[units(self.length), units(self.demand)]);
+    }
+}
+
+/// A length in announced units, rounded down: whoever waits for the end then does not wait too long.
+fn units(length: Duration) -> u8 {
+    length.steps(LENGTH_UNIT).min(255) as u8
+}
+
+impl<'a> Ack<'a> {
+    fn parse(reader: &mut Reader<'a>, cut: bool) -> Result<Ack<'a>, Malformed> {
+        let highest = reader.u32()?;
+        let received = reader.u16()?;
+        let runs = reader.u16()?;
+        let held = reader.u16()?;
+        let next = reader.u32()?;
+        let spare = reader.u8()?;
+        let octets = reader.u8()?.into();
+        Ok(Ack {
+            highest,
+            received,
+            runs,
+            held,
+            next,
+            spare,
+            cut,
+            bitmap: reader.take(octets)?,
+        })
+    }
+
+    fn emit(&self, writer: &mut Writer<'_>) {
+        writer.put(&self.highest.to_be_bytes());
+        writer.put(&self.received.to_be_bytes());
+        writer.put(&self.runs.to_be_bytes());
+        writer.put(&self.held.to_be_bytes());
+        writer.put(&self.next.to_be_bytes());
+        writer.put(&[self.spare, self.bitmap.len().min(255) as u8]);
+        writer.put(self.bitmap);
+    }
+
+    /// Whether the receiver has `seq`; `None` where the acknowledgement does not say.
+    pub fn has(&self, seq: u32) -> Option<bool> {
+        if before(seq, self.next) {
+            return Some(true);
+        }
+        let place = seq.wrapping_sub(self.next);
+        if place == 0 {
+            return Some(false);
+        }
+        let within = place - 1 < self.bitmap.len() as u32 * 8;
+        match (within, self.cut) {
+            (true, _) => Some(bit(self.bitmap, place - 1)),
+            (false, true) => None,
+            (false, false) => Some(false),
+        }
+    }
+
+    /// How long ago the frame `highest` came.
+    pub fn held(&self) -> Duration {
+        HELD_UNIT * self.held.into()
+    }
+}
+
+/// Unit of [`Ack::held`].
+pub(crate) const HELD_UNIT: Duration = Duration::from_micros(16);
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.0.split_at_checked(len).ok_or(Malformed::Short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.take(N)?.try_into().map_err(|_| Malformed::Short)
+    }
+
+    fn u8(&mut self) -> Result<u8, Malformed> {
+        Ok(u8::from_be_bytes(self.array()?))
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        Ok(u16::from_be_bytes(self.array()?))
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        Ok(u32::from_be_bytes(self.array()?))
+    }
+}
+
+struct Writer<'a>(&'a mut [u8]);
+
+impl Writer<'_> {
+    /// Writes what fits; [`Frame::emit`] has made sure that everything does.
+    fn put(&mut self, octets: &[u8]) {
+        let space = core::mem::take(&mut self.0);
+        if let Some((to, rest)) = space.split_at_mut_checked(octets.len()) {
+            to.copy_from_slice(octets);
+            self.0 = rest;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chappe_core::{Purpose, Seed};
+
+    fn sample<'a>(kind: Kind<'a>, bitmap: &'a [u8]) -> Frame<'a> {
+        Frame {
+            number: 0xfffffffe,
+            epoch: 7,
+            kind,
+            base: 95,
+            slot: Some(Slot {
+                number: 5,
+                since: Some(Duration::from_micros(19_999)),
+                length: Duration::from_millis(20),
+                demand: Duration::from_micros(38_000),
+                marker: true,
+            }),
+            ack: Some(Ack {
+                highest: 12,
+                received: 65_535,
+                runs: 3,
+                held: 9,
+                next: 40,
+                spare: 2,
+                cut: true,
+                bitmap,
+            }),
+        }
+    }
+
+    #[test]
+    fn frames_survive_the_air() {
+        let kinds = [
+            Kind::Data { seq: 100, body: &[1, 0, 2, 0, 1, 9] },
+            Kind::Repair { first: 100, index: 3, cover: &[5, 1], coded: &[1, 2, 3, 4] },
+            Kind::Note { next: 100 },
+        ];
+        for kind in kinds {
+            let frame = sample(kind, &[0xf0, 1]);
+            let mut octets = [0; 200];
+            let len = frame.emit(&mut octets).unwrap();
+            assert_eq!(len, frame.len());
+            assert_eq!(Frame::parse(&octets[..len]), Ok(frame));
+            // A note may be cut to a shorter one only where a flag says less follows.
+            for short in 0..len {
+                let parsed = Frame::parse(&octets[..short]);
+                let body = len - short < frame.len() - FIXED - SLOT - ACK - 2;
+                assert!(parsed.is_err() || body, "{short} of {len}");
+            }
+            assert_eq!(frame.emit(&mut octets[..len - 1]), None);
+        }
+    }
+
+    #[test]
+    fn random_octets_never_panic() {
+        let mut random = Seed(1).stream(Purpose::Trial(0));
+        let mut octets = [0; 64];
+        for _ in 0..20_000 {
+            random.fill(&mut octets);
+            octets[4] = octets[4] & 0x3f | 0x40;
+            let len = random.below(65) as usize;
+            if let Ok(frame) = Frame::parse(&octets[..len]) {
+                if let Some(ack) = frame.ack {
+                    (0..300).for_each(|i| _ = ack.has(ack.next.wrapping_add(i)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_acknowledgement_says_what_it_knows() {
+        let ack = Ack { cut: false, ..sample(Kind::Note { next: 0 }, &[0b101]).ack.unwrap() };
+        let has = |ack: &Ack<'_>| [39, 40, 41, 42, 43, 49].map(|seq| ack.has(seq));
+        let [yes, no] = [Some(true), Some(false)];
+        assert_eq!(has(&ack), [yes, no, yes, no, yes, no]);
+        assert_eq!(has(&Ack { cut: true, ..ack }), [yes, no, yes, no, yes, None]);
+    }
+}

@@ -1,0 +1,488 @@
+//! One end of a link to one peer: packets in, frames out, and back.
+//!
+//! It has no medium: whoever owns it says when a frame can leave ([`Link::poll`]) and hands in what arrives
+//! ([`Link::handle`]). In turns ([`Config::turns`]) that is a slot's owner, with stamps and reports in every frame; else
+//! any network, with reports when they are due and a timer against silence.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use chappe_core::{Drop, Duration, Instant, Wake};
+
+use crate::config::{Config, ConfigError, SERVICES, Service};
+use crate::counters::Counters;
+use crate::estimate::Totals;
+use crate::gilbert::Channel;
+use crate::header::{ACK, COVER, FIXED, Frame, Kind, SLOT, Slot};
+use crate::policy::Prediction;
+use crate::receiver::{Delivery, Receiver};
+use crate::sender::{Choice, Out, Sender};
+
+/// One end of a link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    sender: Sender,
+    receiver: Receiver,
+    epoch: u8,
+    peer_epoch: Option<u8>,
+    rtt: Rtt,
+    /// When the loss estimate's bin was opened.
+    bin_since: Instant,
+    /// When silence has lasted too long, and how often it has in a row.
+    probe_at: Option<Instant>,
+    silences: u32,
+    /// Frames without body that are owed in this slot.
+    notes: u8,
+    /// A report came since the slot before.
+    heard: bool,
+    coded: Vec<u8>,
+}
+
+/// A chance to send one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opportunity {
+    /// Frames of full size that fit before the chance ends, this one included, whatever its size; 0: only a note
+    /// fits; `usize::MAX` where nothing ends.
+    pub fits: usize,
+    /// Whether repairs may be sent although nothing asks for them.
+    pub fill: bool,
+    /// The stamp, where there are slots.
+    pub slot: Option<Slot>,
+}
+
+impl Opportunity {
+    /// Any time, anything that is due.
+    pub const ALWAYS: Opportunity = Opportunity {
+        fits: usize::MAX,
+        fill: false,
+        slot: None,
+    };
+}
+
+/// What a frame said besides its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The sender's stamp.
+    pub slot: Option<Slot>,
+    /// Whether it reported progress.
+    pub progress: bool,
+    /// Why its body was not used, if it had one that was not.
+    pub dropped: Option<Drop>,
+}
+
+/// What a link knows about itself and its channel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Report {
+    /// The channel to the peer, as it counts.
+    pub channel: Channel,
+    /// Totals of the channel to the peer.
+    pub totals: Totals,
+    /// Smoothed and least round trip, as far as known.
+    pub rtt: Option<(Duration, Duration)>,
+    /// Bodies under way.
+    pub open: u32,
+    /// Packets waiting, all classes.
+    pub queued: usize,
+    /// Bodies received that wait for an older one.
+    pub held: usize,
+    /// Octets in frames that are neither reported nor known to be lost.
+    pub in_flight: usize,
+    /// Times in a row that nothing came back in time.
+    pub silences: u32,
+}
+
+/// Smoothed round trip after RFC 6298, 2, and the least one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rtt {
+    smoothed: Duration,
+    variation: Duration,
+    least: Option<Duration>,
+}
+
+/// Until the first round trip is known (RFC 9002, 6.2.2: kInitialRtt).
+const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// Longest pause between two probes.
+const PROBE_MAX: Duration = Duration::from_secs(2);
+/// Shortest stretch over which loss is counted where there are no slots.
+const BIN: Duration = Duration::from_millis(40);
+const ACK_DUE: &str = "acknowledgement due";
+const SILENCE: &str = "nothing reported";
+
+impl Link {
+    /// An end that has not heard anything. `epoch` should differ from that of an earlier life.
+    pub fn new(config: Config, epoch: u8) -> Result<Link, ConfigError> {
+        config.check()?;
+        Ok(Link {
+            sender: Sender::new(config),
+            receiver: Receiver::new(&config),
+            epoch,
+            peer_epoch: None,
+            rtt: Rtt::default(),
+            bin_since: Instant::ZERO,
+            probe_at: None,
+            silences: 0,
+            notes: 0,
+            heard: true,
+            coded: vec![0; config.body_max() + crate::config::COVER_USUAL],
+        })
+    }
+
+    /// Queues a packet of a class (0 is the most urgent) and flow (0 to 63). False if it was refused: no room, empty,
+    /// or longer than [`Config::packet_max`].
+    pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
+        let taken = self.sender.offer(now, service, flow, packet);
+        self.sender.counters.refused += u64::from(!taken);
+        taken
+    }
+
+    /// Packets that a class takes before it refuses.
+    pub fn room(&self, service: usize) -> usize {
+        let queue = self.sender.config.queue;
+        if service < SERVICES { queue - self.sender.queued(service).min(queue) } else { 0 }
+    }
+
+    /// Takes the next packet from the peer whose turn has come, written to the front of `packet`.
+    pub fn deliver(&mut self, packet: &mut [u8]) -> Option<Delivery> {
+        let delivery = self.receiver.deliver(packet);
+        self.sender.counters.packets_received += u64::from(delivery.is_some());
+        delivery
+    }
+
+    /// A frame came from the peer; an error if it is none. Drain [`deliver`](Self::deliver) afterwards.
+    pub fn handle(&mut self, now: Instant, octets: &[u8]) -> Result<Heard, Drop> {
+        let Ok(frame) = Frame::parse(octets) else {
+            self.sender.counters.drops.count(Drop::Malformed);
+            return Err(Drop::Malformed);
+        };
+        let heard = self.take(now, &frame);
+        match heard.dropped {
+            None => self.sender.counters.frames_received += 1,
+            Some(why) => self.sender.counters.drops.count(why),
+        }
+        self.sender.counters.recovered = self.receiver.recovered;
+        Ok(heard)
+    }
+
+    /// The best frame to send now, if there is one, written to the front of `octets`.
+    pub fn poll(&mut self, now: Instant, chance: Opportunity, octets: &mut [u8]) -> Option<usize> {
+        let frame_max = self.sender.config.frame_max.min(octets.len());
+        let octets = octets.get_mut(..frame_max)?;
+        let mut cover = [0; COVER];
+        let around = FIXED + chance.slot.map_or(0, |_| SLOT) + 2 + self.sender.config.ack_room;
+        let mut coded = core::mem::take(&mut self.coded);
+        let room = frame_max.saturating_sub(around).min(coded.len());
+        let mut out = Out {
+            cover: &mut cover,
+            coded: coded.get_mut(..room).unwrap_or_default(),
+        };
+        let choice = match chance.fits {
+            0 => None,
+            fits => self
+                .sender
+                .choose(now, fits, chance.fill, &mut out)
+                .or_else(|| self.repeat_in_doubt()),
+        };
+        let len = self.write(now, choice, chance.slot, (&cover, &coded), octets);
+        self.coded = coded;
+        len
+    }
+
+    /// A frame without body, whether it is due or not.
+    pub fn note(&mut self, now: Instant, slot: Option<Slot>, octets: &mut [u8]) -> Option<usize> {
+        self.notes = self.notes.saturating_add(1);
+        self.write(now, None, slot, (&[0; COVER], &[]), octets)
+    }
+
+    /// Whether [`poll`](Self::poll) has something at any time, without filling.
+    pub fn wants(&self, now: Instant) -> bool {
+        self.sender.has_lost()
+            || self.sender.has_new()
+            || self.sender.blocks.owing().is_some()
+            || Wake::due(self.ack_due(), now)
+    }
+
+    /// A slot of ours begins (only in turns).
+    pub fn begin_slot(&mut self, now: Instant) {
+        self.sender.estimate.close_bin();
+        self.bin_since = now;
+        self.sender.begin_slot(self.heard);
+        self.heard = false;
+        // Alone in its slot, a report is sent until it is lost as a whole in one slot of a hundred at most.
+        //= wildnet 3.3.1: acknowledgements ride on every frame, so that some arrive
+        let loss = self.sender.estimate.loss().max(0.01);
+        self.notes = libm::ceil(libm::log(0.01) / libm::log(loss)).clamp(2.0, 8.0) as u8;
+    }
+
+    /// What a round takes, and one way (only in turns; else it is measured).
+    pub fn set_round(&mut self, round: Duration, one_way: Duration) {
+        (self.sender.round, self.sender.one_way) = (round, one_way);
+    }
+
+    /// Most bodies under way from now on, up to the configured window.
+    pub fn set_window(&mut self, bodies: u32) {
+        self.sender.window = bodies.clamp(1, self.sender.config.window as u32);
+    }
+
+    /// Changes what a class is promised. Nothing is lost by it.
+    pub fn set_service(&mut self, service: usize, to: Service) {
+        self.sender.set_service(service, to);
+    }
+
+    /// The peer has started over, and has told so by other means than its frames.
+    pub fn peer_restarted(&mut self) {
+        self.sender.counters.peer_restarts += 1;
+        self.sender.restart();
+        self.peer_epoch = None;
+        self.probe_at = None;
+        self.silences = 0;
+    }
+
+    /// Frames that wait: lost, new, and repairs that are owed.
+    pub fn waiting(&self) -> usize {
+        let blocks = &self.sender.blocks;
+        self.sender.lost_count() + self.sender.all_queued() + blocks.owing().map_or(0, |_| 1)
+    }
+
+    /// Octets of the next frame at most.
+    pub fn next_len(&self) -> usize {
+        let config = &self.sender.config;
+        let around = FIXED + SLOT + config.ack_room.max(ACK);
+        self.sender.next_body_len().map_or(config.frame_max, |body| body + around)
+    }
+
+    /// Whether anything is neither reported nor given up.
+    pub fn has_open(&self) -> bool {
+        self.sender.has_open()
+    }
+
+    /// Counters since the link was made.
+    pub fn counters(&self) -> &Counters {
+        &self.sender.counters
+    }
+
+    /// What decides how it works.
+    pub fn config(&self) -> &Config {
+        &self.sender.config
+    }
+
+    /// Its state and its channel.
+    pub fn report(&self) -> Report {
+        let sender = &self.sender;
+        Report {
+            channel: sender.estimate.channel(),
+            totals: sender.estimate.totals(),
+            rtt: self.rtt.least.map(|least| (self.rtt.smoothed, least)),
+            open: sender.next.wrapping_sub(sender.base),
+            queued: sender.all_queued(),
+            held: self.receiver.waiting,
+            in_flight: sender.in_flight,
+            silences: self.silences,
+        }
+    }
+
+    /// What a class costs and leaves on the channel as it is, if it has a deadline.
+    pub fn predict(&self, service: &Service) -> Prediction {
+        crate::targets::predict(&self.sender.estimate.channel(), service, self.sender.round, self.sender.one_way)
+    }
+
+    /// A deadline has come, or not.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.probe_at.is_some_and(|at| at <= now) {
+            self.silences = self.silences.saturating_add(1);
+            self.sender.suspect_oldest();
+            self.probe_at = self.sender.has_open().then(|| now + self.patience());
+        }
+    }
+
+    /// When something is due although nothing comes. Never in turns: the slot is the clock.
+    pub fn poll_timeout(&self) -> Option<Wake> {
+        let probe = self.probe_at.map(|at| Wake { at, why: SILENCE });
+        Wake::earlier(self.ack_due(), probe)
+    }
+}
+
+impl Link {
+    fn turns(&self) -> bool {
+        self.sender.config.turns
+    }
+
+    fn take(&mut self, now: Instant, frame: &Frame<'_>) -> Heard {
+        self.know(frame);
+        self.receiver.on_frame(now, frame.number);
+        let mut heard = Heard {
+            slot: frame.slot,
+            progress: false,
+            dropped: None,
+        };
+        if let Some(ack) = &frame.ack {
+            let reported = self.sender.on_ack(now, ack, self.turns());
+            self.heard = true;
+            heard.progress = reported.progress;
+            if let Some(rtt) = reported.rtt.filter(|_| !self.turns()) {
+                self.measure(rtt);
+            }
+            if reported.progress && !self.turns() {
+                self.silences = 0;
+                self.probe_at = self.sender.has_open().then(|| now + self.patience());
+                if now.saturating_since(self.bin_since) >= BIN {
+                    self.sender.estimate.close_bin();
+                    self.bin_since = now;
+                }
+            }
+        }
+        self.receiver.on_base(frame.base);
+        let taken = match frame.kind {
+            Kind::Data { seq, body } => self.receiver.on_data(seq, body),
+            Kind::Repair { first, index, cover, coded } => {
+                self.receiver.on_repair((first, index), cover, coded)
+            }
+            Kind::Note { .. } => return heard,
+        };
+        self.receiver.owed = self.receiver.owed.saturating_add(1);
+        self.receiver.owed_since.get_or_insert(now);
+        heard.dropped = taken.err();
+        heard
+    }
+
+    /// Notices a peer that is new or has started over.
+    fn know(&mut self, frame: &Frame<'_>) {
+        if self.peer_epoch == Some(frame.epoch) {
+            return;
+        }
+        if self.peer_epoch.is_some() {
+            self.sender.counters.peer_restarts += 1;
+            self.sender.restart();
+        }
+        self.peer_epoch = Some(frame.epoch);
+        self.receiver.restart(frame.base, frame.number);
+    }
+
+    fn measure(&mut self, sample: Duration) {
+        let rtt = &mut self.rtt;
+        let Some(least) = rtt.least else {
+            *rtt = Rtt {
+                smoothed: sample,
+                variation: sample / 2,
+                least: Some(sample),
+            };
+            return self.adopt_rtt();
+        };
+        rtt.least = Some(least.min(sample));
+        let off = sample.max(rtt.smoothed).saturating_sub(sample.min(rtt.smoothed));
+        rtt.variation = (rtt.variation * 3 + off) / 4;
+        rtt.smoothed = (rtt.smoothed * 7 + sample) / 8;
+        self.adopt_rtt();
+    }
+
+    fn adopt_rtt(&mut self) {
+        let config = &self.sender.config;
+        self.sender.round = self.rtt.smoothed + self.rtt.variation + config.ack_delay;
+        self.sender.one_way = self.rtt.smoothed / 2;
+    }
+
+    /// How long to wait for a report (RFC 9002, 6.2.1), doubled with each silence.
+    fn patience(&self) -> Duration {
+        let delay = self.sender.config.ack_delay;
+        let base = match self.rtt.least {
+            Some(_) => self.rtt.smoothed + self.rtt.variation * 4 + delay + Duration::from_millis(1),
+            None => INITIAL_RTT,
+        };
+        (base * (1 << self.silences.min(8))).min(PROBE_MAX)
+    }
+
+    fn ack_due(&self) -> Option<Wake> {
+        if self.turns() {
+            return None;
+        }
+        let since = self.receiver.owed_since?;
+        let config = &self.sender.config;
+        let wait = match self.receiver.owed >= config.ack_every {
+            true => Duration::ZERO,
+            false => config.ack_delay,
+        };
+        Some(Wake {
+            at: since + wait,
+            why: ACK_DUE,
+        })
+    }
+
+    fn repeat_in_doubt(&mut self) -> Option<Choice> {
+        if self.turns() { self.sender.repeat_doubtful() } else { None }
+    }
+
+    /// Writes the frame that was chosen, or a note if one is due.
+    fn write(
+        &mut self,
+        now: Instant,
+        choice: Option<Choice>,
+        slot: Option<Slot>,
+        (cover, coded): (&[u8; COVER], &[u8]),
+        octets: &mut [u8],
+    ) -> Option<usize> {
+        let due = Wake::due(self.ack_due(), now) || (self.turns() && self.notes > 0);
+        if choice.is_none() && !due {
+            return None;
+        }
+        let sender = &self.sender;
+        let kind = match choice {
+            Some(Choice::Body(seq)) => Kind::Data {
+                seq,
+                body: sender.body(seq),
+            },
+            Some(Choice::Repair { first, index, cover: width, len }) => Kind::Repair {
+                first,
+                index,
+                cover: cover.get(..width).unwrap_or_default(),
+                coded: coded.get(..len).unwrap_or_default(),
+            },
+            None => Kind::Note { next: sender.next },
+        };
+        let mut frame = Frame {
+            number: sender.number,
+            epoch: self.epoch,
+            kind,
+            base: sender.base,
+            slot,
+            ack: None,
+        };
+        let mut bitmap = [0; 255];
+        let free = octets.len().saturating_sub(frame.len());
+        let reports = self.receiver.has_started() && (self.turns() || self.receiver.owed > 0);
+        let space = free.checked_sub(ACK).filter(|_| reports);
+        let whole = self.receiver.bitmap_len();
+        // A report that does not fit as a whole goes apart, except where it rides on every frame anyway.
+        if let Some(space) = space.filter(|&space| space >= whole || self.turns() || choice.is_none()) {
+            let space = bitmap.get_mut(..space.min(255)).unwrap_or_default();
+            frame.ack = Some(self.receiver.ack(now, space));
+        }
+        let reported = frame.ack.is_some();
+        let len = frame.emit(octets)?;
+        if reported {
+            (self.receiver.owed, self.receiver.owed_since) = (0, None);
+        }
+        self.sent(now, choice, len);
+        Some(len)
+    }
+
+    fn sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
+        let number = self.sender.number;
+        self.sender.counters.octets_sent += len as u64;
+        let seq = match choice {
+            Some(Choice::Body(seq)) => {
+                self.sender.sent_in(seq, number);
+                Some(seq)
+            }
+            Some(Choice::Repair { .. }) => None,
+            None => {
+                self.sender.counters.notes += 1;
+                None
+            }
+        };
+        self.notes = self.notes.saturating_sub(1);
+        // A note is not answered, so it does not count as under way.
+        self.sender.log(now, seq, if choice.is_some() { len } else { 0 });
+        if choice.is_some() && !self.turns() && self.probe_at.is_none() {
+            self.probe_at = Some(now + self.patience());
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Policies that have been worked out, so that this is done only when the channel or the target has changed.
+
+use alloc::vec::Vec;
+
+use crate::config::Service;
+use crate::estimate::Estimate;
+use crate::gilbert::Channel;
+use crate::policy::{Goal, Policy, ROUNDS_MAX};
+
+/// Policies that are kept.
+const KEPT: usize = 16;
+/// Steps of loss and burst length for which policies are made: finer than ten slots can tell.
+const LOSS_STEP: f64 = 0.02;
+const BURST_STEP: f64 = 0.5;
+/// Bodies of the block that a policy is made for; others are looked up in the same table.
+const BLOCK: usize = 12;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Policies {
+    kept: Vec<(Key, Policy)>,
+    oldest: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Key {
+    loss: i32,
+    burst: i32,
+    residual: f64,
+    rounds: u8,
+}
+
+impl Policies {
+    pub fn new() -> Policies {
+        Policies {
+            kept: Vec::with_capacity(KEPT),
+            oldest: 0,
+        }
+    }
+
+    /// The policy for the channel as it seems to be, this class, and a block that began with so many rounds; `None`
+    /// where nothing needs to be added: no loss, or no deadline.
+    pub fn get(&mut self, estimate: &Estimate, service: &Service, rounds: u8) -> Option<&Policy> {
+        service.deadline?;
+        let channel = estimate.channel();
+        let key = Key {
+            // Up: the plan is for a little more loss, not for a little less.
+            loss: libm::ceil(channel.loss / LOSS_STEP - 1e-9) as i32,
+            burst: libm::round(channel.burst / BURST_STEP) as i32,
+            residual: service.residual,
+            rounds: rounds.min(ROUNDS_MAX),
+        };
+        if key.loss == 0 {
+            return None;
+        }
+        if let Some(place) = self.kept.iter().position(|(kept, _)| *kept == key) {
+            return self.kept.get(place).map(|(_, policy)| policy);
+        }
+        let planned = Channel::bursty(f64::from(key.loss) * LOSS_STEP, f64::from(key.burst) * BURST_STEP);
+        let goal = Goal {
+            block: BLOCK,
+            rounds: key.rounds,
+            residual: key.residual,
+        };
+        let made = (key, Policy::solve(&planned, &goal));
+        if self.kept.len() < KEPT {
+            self.kept.push(made);
+            return self.kept.last().map(|(_, policy)| policy);
+        }
+        self.oldest = (self.oldest + 1) % KEPT;
+        let place = self.kept.get_mut(self.oldest)?;
+        *place = made;
+        Some(&place.1)
+    }
+}

@@ -1,0 +1,280 @@
+//! One controller for redundancy and repetition: what to send in each round so that a target is met at least cost.
+//!
+//! A block of K packets has D + 1 rounds before its deadline: the first sending and D more, each after feedback. In
+//! a round with m packets missing the sender repeats these m and adds x coded packets over them, any of which stands
+//! for any of the m. Which x? Too small, and packets stay lost at the end; too large, and air time is gone. With a
+//! price λ on a packet that is lost at the end, the cheapest x for every m and every round follows backwards, as a
+//! dynamic programme:
+//!
+//! ```text
+//! V(m, no round left) = λ m
+//! V(m, r left)        = min over x of  m + x + E[ V(m', r - 1 left) ]
+//! ```
+//!
+//! where m' is 0 if at least as many coded packets arrive as repeated ones are lost, else the number of those. The
+//! smallest λ whose policy leaves at most the target's share lost is found by bisection. With D = 0 this is the
+//! paper's block code, with D without limit its bulk acknowledgement, and in between the cheapest mixture: mostly bare
+//! rounds and a last one with an exact margin.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::gilbert::{Channel, Losses};
+
+/// Most packets of a block that are planned for exactly; larger ones are planned in parts of this size.
+pub const BLOCK_MAX: usize = 24;
+/// Most rounds after the first that are planned; with more the bound is met within a percent (specs 2.2: D = 4).
+pub const ROUNDS_MAX: u8 = 6;
+/// Most coded packets in one round.
+const EXTRA_MAX: usize = 40;
+/// Prices tried: 2^30 is more than any residual asks for.
+const DOUBLINGS: i32 = 30;
+const HALVINGS: usize = 12;
+
+/// What is wanted of a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// Packets of a block when it is first sent, at least 1; larger than [`BLOCK_MAX`] counts as that.
+    pub block: usize,
+    /// Rounds after the first before the deadline.
+    pub rounds: u8,
+    /// Share of packets that may be missing after the last round, above 0.
+    pub residual: f64,
+}
+
+/// What a policy costs and leaves, exactly, on the channel it was made for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Packets sent for each packet offered, less one.
+    pub overhead: f64,
+    /// Share of packets missing after the last round.
+    pub residual: f64,
+    /// The least overhead that any code can have at the goal's residual.
+    pub bound: f64,
+}
+
+/// How many coded packets to add in each round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    block: usize,
+    rounds: u8,
+    /// `[rounds left][missing]`
+    extra: Vec<u8>,
+    prediction: Prediction,
+    /// Whether the residual could be met with the packets that a round may have.
+    met: bool,
+}
+
+impl Policy {
+    /// The cheapest policy for this channel that meets the goal; if none does, the one that leaves least.
+    pub fn solve(channel: &Channel, goal: &Goal) -> Policy {
+        let block = goal.block.clamp(1, BLOCK_MAX);
+        let rounds = goal.rounds.min(ROUNDS_MAX);
+        let target = goal.residual.clamp(1e-9, 1.0);
+        let outcomes = Outcomes::new(channel, block);
+        let solve = |price: f64| Policy::at_price(&outcomes, (channel, target), (block, rounds), price);
+        let mut high = solve(libm::exp2(DOUBLINGS.into()));
+        let (mut low_price, mut high_price) = (0.0, f64::from(DOUBLINGS));
+        if !high.met {
+            return high;
+        }
+        for _ in 0..HALVINGS {
+            let middle = (low_price + high_price) / 2.0;
+            let policy = solve(libm::exp2(middle));
+            if policy.met {
+                (high, high_price) = (policy, middle);
+            } else {
+                low_price = middle;
+            }
+        }
+        high
+    }
+
+    /// How many coded packets to add to `missing` repeated ones when `left` rounds follow this one.
+    pub fn extra(&self, missing: usize, left: u8) -> usize {
+        let left = usize::from(left.min(self.rounds));
+        let whole = missing / self.block;
+        let at = |missing: usize| {
+            let place = left * (self.block + 1) + missing;
+            usize::from(self.extra.get(place).copied().unwrap_or(0))
+        };
+        whole * at(self.block) + at(missing % self.block)
+    }
+
+    /// What it costs and leaves.
+    pub fn prediction(&self) -> Prediction {
+        self.prediction
+    }
+
+    /// Whether the goal's residual is met.
+    pub fn is_met(&self) -> bool {
+        self.met
+    }
+
+    fn at_price(
+        outcomes: &Outcomes,
+        (channel, target): (&Channel, f64),
+        (block, rounds): (usize, u8),
+        price: f64,
+    ) -> Policy {
+        let side = block + 1;
+        let mut extra = vec![0; side * (usize::from(rounds) + 1)];
+        let mut cost: Vec<f64> = (0..side).map(|missing| price * missing as f64).collect();
+        let mut next = cost.clone();
+        for row in extra.chunks_mut(side) {
+            for (missing, (chosen, next)) in row.iter_mut().zip(&mut next).enumerate().skip(1) {
+                let (x, value) = outcomes.cheapest(missing, &cost);
+                (*chosen, *next) = (x as u8, value);
+            }
+            cost.clone_from(&next);
+        }
+        let mut policy = Policy {
+            block,
+            rounds,
+            extra,
+            prediction: Prediction {
+                overhead: 0.0,
+                residual: 0.0,
+                bound: channel.overhead_bound(target),
+            },
+            met: false,
+        };
+        let (sent, left) = policy.play(outcomes);
+        policy.prediction.overhead = sent / block as f64 - 1.0;
+        policy.prediction.residual = left / block as f64;
+        policy.met = policy.prediction.residual <= target;
+        policy
+    }
+
+    /// The means of packets sent for a block and of packets missing at its end.
+    fn play(&self, outcomes: &Outcomes) -> (f64, f64) {
+        let mut law = vec![0.0; self.block + 1];
+        if let Some(all) = law.last_mut() {
+            *all = 1.0;
+        }
+        let mut sent = 0.0;
+        for left in (0..=self.rounds).rev() {
+            let mut after = vec![0.0; self.block + 1];
+            for (missing, &weight) in law.iter().enumerate().skip(1) {
+                let extra = self.extra(missing, left);
+                sent += weight * (missing + extra) as f64;
+                for (cell, chance) in after.iter_mut().zip(outcomes.of(missing, extra)) {
+                    *cell += weight * chance;
+                }
+            }
+            law = after;
+        }
+        let left = law.iter().enumerate().map(|(missing, weight)| missing as f64 * weight);
+        (sent, left.sum())
+    }
+}
+
+/// The law of how many packets are missing after a round, for every number repeated and every number of coded ones.
+struct Outcomes {
+    /// `[(missing, extra)]`: chances of 0 to `missing` missing after.
+    laws: Vec<Vec<f64>>,
+}
+
+impl Outcomes {
+    fn new(channel: &Channel, block: usize) -> Outcomes {
+        let losses = Losses::new(channel, block.max(EXTRA_MAX));
+        let law = |missing: usize, extra: usize| {
+            let mut law = vec![0.0; missing + 1];
+            for (lost, chance) in law.iter_mut().enumerate().skip(1) {
+                let states = losses.of(missing, lost).into_iter().enumerate();
+                let failed = states.map(|(state, weight)| {
+                    weight * losses.fewer_after(state, extra, lost)
+                });
+                *chance = failed.sum();
+            }
+            let failed: f64 = law.iter().sum();
+            if let Some(none) = law.first_mut() {
+                *none = 1.0 - failed;
+            }
+            law
+        };
+        let pairs = (0..=block).flat_map(|missing| (0..=EXTRA_MAX).map(move |x| (missing, x)));
+        Outcomes {
+            laws: pairs.map(|(missing, extra)| law(missing, extra)).collect(),
+        }
+    }
+
+    fn of(&self, missing: usize, extra: usize) -> &[f64] {
+        let place = missing * (EXTRA_MAX + 1) + extra.min(EXTRA_MAX);
+        self.laws.get(place).map_or(&[], Vec::as_slice)
+    }
+
+    /// The number of coded packets with the least cost, and that cost.
+    fn cheapest(&self, missing: usize, cost: &[f64]) -> (usize, f64) {
+        let mut best = (0, f64::INFINITY);
+        for extra in 0..=EXTRA_MAX {
+            // More packets alone cost more than everything with fewer does.
+            if (missing + extra) as f64 > best.1 {
+                break;
+            }
+            let after = self.of(missing, extra).iter().zip(cost);
+            let value = (missing + extra) as f64 + after.map(|(chance, cost)| chance * cost).sum::<f64>();
+            if value < best.1 {
+                best = (extra, value);
+            }
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    fn solve(loss: f64, block: usize, rounds: u8, residual: f64) -> Policy {
+        let goal = Goal { block, rounds, residual };
+        Policy::solve(&Channel::independent(loss), &goal)
+    }
+
+    /// With no further round it is the shortest block code.
+    #[test]
+    fn without_feedback_it_is_the_block_code() {
+        for (loss, block, overhead) in [(0.3, 10, 1.0), (0.3, 13, 0.92), (0.1, 10, 0.4), (0.2, 4, 1.0)] {
+            let policy = solve(loss, block, 0, 0.01);
+            let prediction = policy.prediction();
+            assert!((prediction.overhead - overhead).abs() < 0.0051, "{loss} {block}: {prediction:?}");
+            assert!(prediction.residual <= 0.01);
+        }
+    }
+
+    /// Goal: the numbers of specs 6 G4 (0.75, 0.52, 0.45 at one, two, four further rounds), with slots of 13 packets,
+    /// which hold some 8 new ones and their repairs. No policy goes below the bound.
+    #[test]
+    fn feedback_brings_the_overhead_near_the_bound() {
+        for (rounds, most) in [(1, 0.75), (2, 0.52), (4, 0.45)] {
+            let policy = solve(0.3, 8, rounds, 0.01);
+            let prediction = policy.prediction();
+            std::println!("{rounds} rounds: {prediction:?}");
+            assert!(prediction.overhead <= most, "{rounds}: {prediction:?}");
+            assert!(prediction.overhead >= prediction.bound - 1e-9);
+            assert!(prediction.residual <= 0.01 && policy.is_met());
+        }
+    }
+
+    /// At 50 % and one further round a margin by rule of thumb in the last round misses 1 % (specs 2.2); the exact one
+    /// meets it, cheaper than one round alone, with redundancy in the first round too.
+    #[test]
+    fn high_loss_puts_redundancy_into_the_first_round() {
+        let (one, two) = (solve(0.5, 12, 0, 0.01), solve(0.5, 12, 1, 0.01));
+        assert!(one.is_met() && two.is_met());
+        assert!(two.prediction().overhead < 0.85 * one.prediction().overhead);
+        assert!(two.extra(12, 1) > 0);
+        assert_eq!(solve(0.1, 24, 4, 0.01).extra(24, 4), 0);
+    }
+
+    /// Bursts cost more, nothing costs nothing, and what cannot be met says so.
+    #[test]
+    fn bursts_cost_and_the_impossible_is_told() {
+        let goal = Goal { block: 12, rounds: 1, residual: 0.01 };
+        let cost = |channel| Policy::solve(&channel, &goal).prediction().overhead;
+        assert!(cost(Channel::bursty(0.2, 4.0)) > cost(Channel::independent(0.2)));
+        assert_eq!(cost(Channel::independent(0.0)), 0.0);
+        assert!(!solve(0.9, 24, 0, 1e-6).is_met());
+    }
+}

@@ -1,0 +1,286 @@
+//! One radio of a site, with the link it carries: sends in the site's slots, listens between them.
+//!
+//! It never senses the carrier: the schedule is the access method. A frame is taken from the link when it can leave,
+//! so that what it says is the newest.
+
+use chappe_core::{
+    Address, Duration, Instant, RadioEvent, RadioNode, RadioRequest, Stream, Transmit, Wake,
+};
+use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, Frame, NavTime, Repr, Sequence};
+use chappe_wire::llc::{self, EtherType};
+
+use crate::config::Recovery;
+use crate::header::{ACK, FIXED, SLOT, Slot};
+use crate::link::{Link, Opportunity};
+use crate::site::{Site, SlotConfig, Turn, Turns};
+
+/// Octets around a link's frame: 802.11 header, LLC and check sequence.
+const AROUND: usize = DATA_HEADER_LEN + llc::LEN + FCS_LEN;
+/// "WILD" in ASCII and two more, the first octet made locally administered.
+const BSSID: [u8; 6] = [0x56, 0x49, 0x4c, 0x44, 0x30, 0x31];
+
+/// One radio, pointed at one peer.
+#[derive(Clone, Debug)]
+pub struct Radio {
+    /// The link: offer packets to it, take packets from it. After that, call
+    /// [`RadioNode::handle_timeout`] with the present time.
+    pub link: Link,
+    site: Site,
+    place: usize,
+    me: Address,
+    peer: Address,
+    random: Stream,
+    sequence: Sequence,
+    /// The slot that this radio takes part in, or took part in last.
+    turn: Turn,
+    /// In its slot: when the last frame ends, as admission counts (virtual time).
+    busy_until: Instant,
+    /// A frame has been handed to the radio and has not ended.
+    transmitting: bool,
+    /// Nothing more is sent in this slot.
+    done: bool,
+    marked: bool,
+    /// The back-off of the next frame.
+    backoff: Duration,
+    slots: SlotCounters,
+}
+
+/// What a radio did with its slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotCounters {
+    /// Slots it took part in.
+    pub slots: u64,
+    /// Time in frames, gaps not counted.
+    pub airtime: Duration,
+    /// Frames sent.
+    pub frames: u64,
+    /// Frames of the peer that were received.
+    pub heard: u64,
+    /// Slots in which it only listened, in search of a peer.
+    pub searched: u64,
+}
+
+impl Radio {
+    /// The radio at `place` of a site, from `me` to `peer`.
+    pub fn new(link: Link, site: Site, place: usize, (me, peer): (Address, Address), random: Stream) -> Radio {
+        let turn = site.turn();
+        let mut radio = Radio {
+            link,
+            site,
+            place,
+            me,
+            peer,
+            random,
+            sequence: Sequence::new(0),
+            turn,
+            busy_until: Instant::ZERO,
+            transmitting: false,
+            done: true,
+            marked: false,
+            backoff: Duration::ZERO,
+            slots: SlotCounters::default(),
+        };
+        radio.draw();
+        radio
+    }
+
+    /// What it did with its slots.
+    pub fn slots(&self) -> &SlotCounters {
+        &self.slots
+    }
+
+    /// The site that it belongs to.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// The slot it took part in last.
+    pub fn turn(&self) -> Turn {
+        self.turn
+    }
+
+    fn end(&self) -> Instant {
+        self.turn.start + self.turn.length
+    }
+
+    /// Joins the site's slot if a new one has begun.
+    fn join(&mut self, now: Instant) {
+        let turn = self.site.advance(now);
+        if turn.index == self.turn.index || now >= turn.start + turn.length {
+            return;
+        }
+        self.turn = turn;
+        let (cycle, one_way) = self.site.cycle(self.place);
+        self.link.set_round(cycle, turn.length / 2 + one_way);
+        self.link.begin_slot(now);
+        self.busy_until = turn.start.max(now);
+        (self.done, self.marked) = (false, false);
+        self.slots.slots += 1;
+        // Two sites whose slots coincide never hear each other: a radio without a peer sometimes only listens.
+        let waits = self.site.radios() > 1 && !self.site.is_live(self.place);
+        if waits && self.random.chance(0.25) {
+            self.done = true;
+            self.slots.searched += 1;
+        }
+    }
+
+    fn draw(&mut self) {
+        let config = self.site.config();
+        self.backoff = config.step * self.random.below(u64::from(config.backoff) + 1);
+    }
+
+    fn airtime(&self, frame: usize) -> Duration {
+        self.site.config().mode.airtime(frame + AROUND)
+    }
+
+    /// The next frame of the slot, if it fits.
+    fn next_frame(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
+        let config: SlotConfig = *self.site.config();
+        let markers = matches!(config.turns, Turns::Markers { .. });
+        let note = self.airtime(FIXED + SLOT + ACK + 32);
+        let reserve = if markers { note + config.mean_gap() } else { Duration::ZERO };
+        let limit = self.end().saturating_before(config.guard + reserve);
+        //= wildnet 3.2: a frame is handed to the radio only if it ends within the slot by virtual time
+        let from = self.busy_until.max(now);
+        let room = limit.saturating_since(from + config.mean_gap());
+        let full = self.airtime(self.link.config().frame_max) + config.mean_gap();
+        let fits = if self.airtime(self.link.next_len()) <= room {
+            ((room + config.mean_gap()).steps(full) as usize).max(1)
+        } else {
+            0
+        };
+        let allowed = fits > 0 || note <= room;
+        let at = (from + config.gap + self.backoff).max(now);
+        let chance = self.chance(at, fits);
+        let (_, body) = psdu.split_at_mut_checked(DATA_HEADER_LEN + llc::LEN)?;
+        let mut len = if allowed { self.link.poll(now, chance, body) } else { None };
+        if len.is_none() && markers && !self.marked {
+            self.marked = true;
+            len = self.marker(now, chance, body);
+        }
+        let Some(len) = len else {
+            // A packet may come yet, as long as it would fit.
+            self.done = !allowed;
+            return None;
+        };
+        self.wrap(psdu)?;
+        self.draw();
+        let airtime = self.airtime(len);
+        self.busy_until = at + airtime;
+        self.slots.frames += 1;
+        self.slots.airtime += airtime;
+        Some(Transmit {
+            at,
+            len: DATA_HEADER_LEN + llc::LEN + len,
+            mode: config.mode,
+            power: None,
+        })
+    }
+
+    fn chance(&self, at: Instant, fits: usize) -> Opportunity {
+        let since = at.saturating_since(self.turn.start);
+        Opportunity {
+            fits,
+            fill: matches!(self.link.config().recovery, Recovery::Chappe { fill: true }),
+            slot: Some(Slot {
+                number: self.turn.index as u16,
+                since: (since < Duration::from_micros(65_535)).then_some(since),
+                length: self.turn.length,
+                demand: self.site.demand(),
+                marker: false,
+            }),
+        }
+    }
+
+    /// 2P's last frame.
+    fn marker(&mut self, now: Instant, chance: Opportunity, body: &mut [u8]) -> Option<usize> {
+        let slot = chance.slot.map(|slot| Slot { marker: true, ..slot });
+        self.link.note(now, slot, body)
+    }
+
+    /// Writes the headers before a frame of the link.
+    fn wrap(&mut self, psdu: &mut [u8]) -> Option<()> {
+        let header = Repr::Data(Data {
+            receiver: self.peer,
+            transmitter: self.me,
+            bssid: Address::from_eui48(BSSID),
+            sequence: self.sequence,
+            retry: false,
+            duration: NavTime::ZERO,
+        });
+        self.sequence = self.sequence.next();
+        let len = header.emit(psdu).ok()?;
+        llc::emit(EtherType::EXPERIMENTAL, psdu.get_mut(len..)?).ok()?;
+        Some(())
+    }
+
+    fn on_received(&mut self, now: Instant, started: Instant, psdu: &[u8]) {
+        let Ok(frame) = Frame::new(psdu) else { return };
+        let Ok(Repr::Data(data)) = Repr::parse(&frame) else { return };
+        if data.receiver != self.me || data.transmitter != self.peer {
+            return;
+        }
+        let Ok((EtherType::EXPERIMENTAL, octets)) = llc::parse(frame.body()) else { return };
+        let Ok(heard) = self.link.handle(now, octets) else { return };
+        self.slots.heard += 1;
+        if let Some(slot) = &heard.slot
+            && let Some(since) = slot.since
+        {
+            self.site.hear(self.place, now, started.saturating_before(since), slot);
+        }
+        self.tell_demand();
+    }
+
+    /// Tells the site how long a slot this link could fill.
+    fn tell_demand(&self) {
+        let config = self.site.config();
+        let full = self.airtime(self.link.config().frame_max) + config.mean_gap();
+        self.site.set_demand(self.place, full * self.link.waiting() as u64);
+    }
+}
+
+const SLOT_BEGINS: &str = "slot begins";
+const FRAME_DUE: &str = "next frame of the slot";
+
+impl RadioNode for Radio {
+    fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
+        match event {
+            RadioEvent::Received(reception) => self.on_received(now, reception.started, reception.psdu),
+            RadioEvent::Sent => self.transmitting = false,
+            RadioEvent::Carrier { .. } | RadioEvent::Failed(_) => {}
+        }
+        self.join(now);
+    }
+
+    fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
+        if self.done || self.transmitting || now >= self.end() {
+            return None;
+        }
+        let transmit = self.next_frame(now, psdu)?;
+        self.transmitting = true;
+        Some(RadioRequest::Transmit(transmit))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.tell_demand();
+        if now >= self.end() {
+            self.done = true;
+        }
+        if now >= self.site.next_start() || self.site.turn().index != self.turn.index {
+            self.join(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        if !self.done && !self.transmitting && self.turn.start > Instant::ZERO {
+            return Some(Wake {
+                at: self.end(),
+                why: FRAME_DUE,
+            });
+        }
+        Some(Wake {
+            at: self.site.next_start(),
+            why: SLOT_BEGINS,
+        })
+    }
+}

@@ -1,0 +1,400 @@
+//! The receiving half of a link: what is there, what is missing, and in which order packets leave.
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use chappe_core::{Drop, Instant};
+
+use crate::config::{Config, FLOWS, Order};
+use crate::decoder::{Decoder, Known, Taken};
+use crate::header::{Ack, BODY, HELD_UNIT, LENGTH, before, set_bit};
+use crate::store::Store;
+
+/// A packet that left the link at its receiving end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its octets at the front of the buffer.
+    pub len: usize,
+    /// The flow it belongs to.
+    pub flow: u8,
+    /// The sequence number of the body it came in.
+    pub seq: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    held: Held,
+    decoder: Decoder,
+    /// The next number expected in each flow.
+    flows: [u16; FLOWS],
+    /// Bodies whose turn has come, and how much of the first one has been taken.
+    ready: VecDeque<u32>,
+    taken: usize,
+    frames: Frames,
+    /// Acknowledgement: frames received since the last one, and since when one is owed.
+    pub owed: u16,
+    pub owed_since: Option<Instant>,
+    /// Bodies that repairs have recovered.
+    pub recovered: u64,
+    /// Packets held up because an older one is missing, at present.
+    pub waiting: usize,
+}
+
+/// The bodies, in a ring by sequence number.
+#[derive(Clone, Debug)]
+struct Held {
+    bodies: Store,
+    slots: Vec<Slot>,
+    next: u32,
+    /// One above the highest number received.
+    top: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slot {
+    /// Which number's body it holds, if any.
+    seq: Option<u32>,
+    /// Still waits for its turn.
+    waits: bool,
+    /// In the list of bodies whose turn has come, not taken yet.
+    ready: bool,
+}
+
+/// Totals over frame numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Frames {
+    started: bool,
+    highest: u32,
+    received: u16,
+    runs: u16,
+    last_at: Instant,
+}
+
+impl Held {
+    fn place(&self, seq: u32) -> usize {
+        seq as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    fn slot(&self, seq: u32) -> Option<&Slot> {
+        self.slots.get(self.place(seq)).filter(|slot| slot.seq == Some(seq))
+    }
+
+    fn slot_mut(&mut self, seq: u32) -> Option<&mut Slot> {
+        let place = self.place(seq);
+        self.slots.get_mut(place).filter(|slot| slot.seq == Some(seq))
+    }
+
+    fn has(&self, seq: u32) -> bool {
+        self.slot(seq).is_some()
+    }
+}
+
+impl Known for Held {
+    fn body(&self, seq: u32) -> Option<&[u8]> {
+        self.has(seq).then(|| self.bodies.get(self.place(seq)))
+    }
+
+    fn next(&self) -> u32 {
+        self.next
+    }
+}
+
+impl Receiver {
+    pub fn new(config: &Config) -> Receiver {
+        let body_max = config.body_max();
+        let empty = Slot {
+            seq: None,
+            waits: false,
+            ready: false,
+        };
+        Receiver {
+            held: Held {
+                bodies: Store::new(config.window, body_max),
+                slots: vec![empty; config.window],
+                next: 0,
+                top: 0,
+            },
+            decoder: Decoder::new(body_max),
+            flows: [0; FLOWS],
+            ready: VecDeque::with_capacity(config.window),
+            taken: 0,
+            frames: Frames::default(),
+            owed: 0,
+            owed_since: None,
+            recovered: 0,
+            waiting: 0,
+        }
+    }
+
+    /// Whether anything has been heard since the start.
+    pub fn has_started(&self) -> bool {
+        self.frames.started
+    }
+
+    /// The sender has started over, or is heard for the first time, with what it supports from `base` on. Bodies
+    /// whose turn had come stay.
+    pub fn restart(&mut self, base: u32, number: u32) {
+        for slot in &mut self.held.slots {
+            (slot.seq, slot.waits) = (None, false);
+        }
+        self.held.next = base;
+        self.held.top = base;
+        self.decoder.clear();
+        self.flows = [0; FLOWS];
+        self.waiting = 0;
+        self.frames = Frames {
+            started: true,
+            highest: number.wrapping_sub(1),
+            ..Frames::default()
+        };
+    }
+
+    /// Counts a frame by its number.
+    pub fn on_frame(&mut self, now: Instant, number: u32) {
+        let frames = &mut self.frames;
+        frames.received = frames.received.wrapping_add(1);
+        if before(frames.highest, number) {
+            if number.wrapping_sub(frames.highest) > 1 {
+                frames.runs = frames.runs.wrapping_add(1);
+            }
+            (frames.highest, frames.last_at) = (number, now);
+        }
+    }
+
+    /// A body came.
+    pub fn on_data(&mut self, seq: u32, body: &[u8]) -> Result<(), Drop> {
+        self.insert(seq, body)?;
+        self.decoder.learn(seq, body, self.held.next);
+        self.solve();
+        Ok(())
+    }
+
+    /// A repair came.
+    pub fn on_repair(&mut self, id: (u32, u8), cover: &[u8], coded: &[u8]) -> Result<(), Drop> {
+        let taken = self.decoder.insert(&self.held, id, cover, coded);
+        self.solve();
+        match taken {
+            Taken::Innovative => Ok(()),
+            Taken::Redundant => Err(Drop::NotInnovative),
+            Taken::Stale => Err(Drop::Stale),
+            Taken::Full => Err(Drop::QueueFull),
+        }
+    }
+
+    /// The sender supports nothing before `base` any more.
+    pub fn on_base(&mut self, base: u32) {
+        // A base beyond the window is nonsense, or the work of a sender that has forgotten us.
+        if base.wrapping_sub(self.held.next) > self.held.slots.len() as u32 {
+            return;
+        }
+        while before(self.held.next, base) {
+            if !self.held.has(self.held.next) {
+                self.decoder.forget(self.held.next);
+            }
+            self.pass();
+        }
+        if before(self.held.top, base) {
+            self.held.top = base;
+        }
+        self.advance();
+    }
+
+    /// Takes the next packet whose turn has come.
+    pub fn deliver(&mut self, packet: &mut [u8]) -> Option<Delivery> {
+        loop {
+            let &seq = self.ready.front()?;
+            let place = self.held.place(seq);
+            let body = self.held.bodies.get(place);
+            let flow = body.first().map_or(0, |first| first & 0x3f);
+            let rest = body.get(BODY + self.taken..).unwrap_or_default();
+            if let Some((octets, used)) = first_packet(rest) {
+                self.taken += used;
+                if let Some(to) = packet.get_mut(..octets.len()) {
+                    to.copy_from_slice(octets);
+                    let len = octets.len();
+                    return Some(Delivery { len, flow, seq });
+                }
+                continue;
+            }
+            self.taken = 0;
+            self.ready.pop_front();
+            if let Some(slot) = self.held.slots.get_mut(place) {
+                slot.ready = false;
+            }
+        }
+    }
+
+    /// What to acknowledge, with as much of the bitmap as fits.
+    pub fn ack<'a>(&self, now: Instant, bitmap: &'a mut [u8]) -> Ack<'a> {
+        let ahead = self.held.top.wrapping_sub(self.held.next);
+        // The first bit is for next + 1.
+        let wanted = (ahead.saturating_sub(1) as usize).div_ceil(8).min(255);
+        let octets = wanted.min(bitmap.len());
+        let shown = bitmap.get_mut(..octets).unwrap_or_default();
+        shown.fill(0);
+        for i in 0..(octets as u32 * 8).min(ahead.saturating_sub(1)) {
+            if self.held.has(self.held.next.wrapping_add(1 + i)) {
+                set_bit(shown, i);
+            }
+        }
+        let held = now.saturating_since(self.frames.last_at).steps(HELD_UNIT);
+        Ack {
+            highest: self.frames.highest,
+            received: self.frames.received,
+            runs: self.frames.runs,
+            held: held.min(u16::MAX.into()) as u16,
+            next: self.held.next,
+            spare: self.decoder.rank().min(255) as u8,
+            cut: octets < wanted || ahead as usize > 255 * 8,
+            bitmap: shown,
+        }
+    }
+
+    /// Octets of bitmap that a whole acknowledgement needs.
+    pub fn bitmap_len(&self) -> usize {
+        let ahead = self.held.top.wrapping_sub(self.held.next) as usize;
+        ahead.saturating_sub(1).div_ceil(8).min(255)
+    }
+
+    fn insert(&mut self, seq: u32, body: &[u8]) -> Result<(), Drop> {
+        if before(seq, self.held.next) || self.held.has(seq) {
+            return Err(Drop::Duplicate);
+        }
+        let place = self.held.place(seq);
+        let ahead = seq.wrapping_sub(self.held.next) as usize;
+        let taken = self.held.slots.get(place).is_none_or(|slot| slot.ready || slot.waits);
+        // A body that nobody has taken yet must not be overwritten: the sender will send this one again.
+        if ahead >= self.held.slots.len() || taken || !self.held.bodies.put(place, &[body]) {
+            return Err(Drop::QueueFull);
+        }
+        if let Some(slot) = self.held.slots.get_mut(place) {
+            (slot.seq, slot.waits) = (Some(seq), true);
+            self.waiting += 1;
+        }
+        if !before(seq, self.held.top) {
+            self.held.top = seq.wrapping_add(1);
+        }
+        let (order, flow, number) = head(body);
+        match order {
+            Order::None => self.release(seq),
+            Order::Flow if self.flows.get(flow) == Some(&number) => self.release_flow(flow, seq),
+            _ => {}
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// Recovers what the equations give, until they give nothing more.
+    fn solve(&mut self) {
+        while let Some((seq, place)) = self.decoder.solved(self.held.next) {
+            let side = self.decoder.side(place);
+            let len = body_len(side);
+            let mut copy = side.get(..len).unwrap_or_default().to_vec();
+            if self.insert(seq, &copy).is_ok() {
+                self.recovered = self.recovered.saturating_add(1);
+            }
+            self.decoder.learn(seq, &copy, self.held.next);
+            copy.clear();
+        }
+    }
+
+    fn advance(&mut self) {
+        while self.held.has(self.held.next) {
+            self.pass();
+        }
+    }
+
+    /// Everything before the oldest number is settled: whatever waits there goes on its way.
+    fn pass(&mut self) {
+        let seq = self.held.next;
+        self.held.next = seq.wrapping_add(1);
+        if self.held.slot(seq).is_some_and(|slot| slot.waits) {
+            let (_, flow, number) = head(self.held.bodies.get(self.held.place(seq)));
+            if let Some(expected) = self.flows.get_mut(flow) {
+                *expected = number.wrapping_add(1);
+            }
+            self.release(seq);
+            self.release_followers(flow, seq);
+        }
+    }
+
+    /// Body `seq` is the next of its flow.
+    fn release_flow(&mut self, flow: usize, seq: u32) {
+        if let Some(expected) = self.flows.get_mut(flow) {
+            *expected = expected.wrapping_add(1);
+        }
+        self.release(seq);
+        self.release_followers(flow, seq);
+    }
+
+    /// Bodies of the flow after `seq` that were held up and are next now.
+    fn release_followers(&mut self, flow: usize, seq: u32) {
+        let mut seq = seq.wrapping_add(1);
+        while self.waiting > 0 && before(seq, self.held.top) {
+            if self.held.slot(seq).is_some_and(|slot| slot.waits) {
+                let (order, own, number) = head(self.held.bodies.get(self.held.place(seq)));
+                let expected = self.flows.get_mut(flow).filter(|expected| **expected == number);
+                if own == flow && order == Order::Flow {
+                    let Some(expected) = expected else { return };
+                    *expected = number.wrapping_add(1);
+                    self.release(seq);
+                }
+            }
+            seq = seq.wrapping_add(1);
+        }
+    }
+
+    fn release(&mut self, seq: u32) {
+        if let Some(slot) = self.held.slot_mut(seq)
+            && slot.waits
+        {
+            (slot.waits, slot.ready) = (false, true);
+            self.waiting = self.waiting.saturating_sub(1);
+            self.ready.push_back(seq);
+        }
+    }
+}
+
+/// Order, flow and number in the flow, from the front of a body.
+fn head(body: &[u8]) -> (Order, usize, u16) {
+    match body {
+        [first, high, low, ..] => {
+            let order = match first >> 6 {
+                0 => Order::Link,
+                1 => Order::Flow,
+                _ => Order::None,
+            };
+            (order, usize::from(first & 0x3f), u16::from_be_bytes([*high, *low]))
+        }
+        _ => (Order::None, 0, 0),
+    }
+}
+
+/// The front of a body: the reverse of [`head`].
+pub(crate) fn body_head(order: Order, flow: u8, number: u16) -> [u8; BODY] {
+    let order = match order {
+        Order::Link => 0,
+        Order::Flow => 1,
+        Order::None => 2,
+    };
+    let [high, low] = number.to_be_bytes();
+    [order << 6 | flow & 0x3f, high, low]
+}
+
+/// The first packet of what is left of a body, and the octets it takes; `None` at the end.
+fn first_packet(rest: &[u8]) -> Option<(&[u8], usize)> {
+    let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
+    let len = usize::from(u16::from_be_bytes(*length));
+    let packet = rest.get(..len).filter(|packet| !packet.is_empty())?;
+    Some((packet, LENGTH + len))
+}
+
+/// How long a body is that zeros have been added to: its packets say.
+fn body_len(body: &[u8]) -> usize {
+    let mut len = BODY.min(body.len());
+    while let Some((_, used)) = first_packet(body.get(len..).unwrap_or_default()) {
+        len += used;
+    }
+    len
+}
