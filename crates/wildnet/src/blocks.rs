@@ -28,7 +28,9 @@ pub(crate) struct Block {
 
 impl Block {
     pub fn members(self) -> impl Iterator<Item = u32> {
-        (0..64).filter(move |i| self.mask >> i & 1 != 0).map(move |i| self.first.wrapping_add(i))
+        (0..64)
+            .filter(move |i| self.mask >> i & 1 != 0)
+            .map(move |i| self.first.wrapping_add(i))
     }
 
     /// The members in an array, and how many they are.
@@ -39,6 +41,10 @@ impl Block {
             len += 1;
         }
         (list, len)
+    }
+
+    pub fn size(&self) -> usize {
+        self.mask.count_ones() as usize
     }
 
     pub fn is_open(&self) -> bool {
@@ -79,7 +85,9 @@ impl Blocks {
     /// Adds a body to the open block, or opens one; says whether it is full now.
     pub fn add(&mut self, seq: u32, service: usize, deadline: Option<Instant>) -> bool {
         match self.blocks.back_mut().filter(|block| block.open) {
-            Some(block) => block.mask |= 1u64.checked_shl(seq.wrapping_sub(block.first)).unwrap_or(0),
+            Some(block) => {
+                block.mask |= 1u64.checked_shl(seq.wrapping_sub(block.first)).unwrap_or(0)
+            }
             None => self.blocks.push_back(Block {
                 first: seq,
                 mask: 1,
@@ -98,7 +106,7 @@ impl Blocks {
     /// The open block's class and size.
     pub fn open_block(&self) -> Option<(usize, usize)> {
         let block = self.blocks.back().filter(|block| block.open)?;
-        Some((block.service, block.mask.count_ones() as usize))
+        Some((block.service, block.size()))
     }
 
     pub fn open_service(&self) -> Option<usize> {
@@ -117,9 +125,9 @@ impl Blocks {
         }
     }
 
-    /// A slot has ended: what was owed in it and did not fit is not sent any more.
+    /// A slot has ended: what a first round was owed in it and did not fit is not sent any more.
     pub fn close_all(&mut self) {
-        for block in &mut self.blocks {
+        for block in self.blocks.iter_mut().filter(|block| !block.extended) {
             (block.open, block.owed) = (false, 0);
         }
     }

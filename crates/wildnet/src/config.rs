@@ -146,7 +146,12 @@ impl Config {
             window: 256,
             queue: 64,
             recovery: Recovery::Chappe { fill: true },
-            services: [Service::PROMPT, Service::RELIABLE, Service::RELIABLE, Service::RELIABLE],
+            services: [
+                Service::PROMPT,
+                Service::RELIABLE,
+                Service::RELIABLE,
+                Service::RELIABLE,
+            ],
             ack_room: 24,
             ack_delay: Duration::ZERO,
             ack_every: 1,
@@ -163,7 +168,12 @@ impl Config {
             window: 1024,
             queue: 256,
             recovery: Recovery::Chappe { fill: false },
-            services: [Service::PROMPT, Service::RELIABLE, Service::RELIABLE, Service::RELIABLE],
+            services: [
+                Service::PROMPT,
+                Service::RELIABLE,
+                Service::RELIABLE,
+                Service::RELIABLE,
+            ],
             ack_room: 0,
             ack_delay: Duration::from_millis(4),
             ack_every: 16,
@@ -175,7 +185,8 @@ impl Config {
 
     /// Largest packet that a frame carries, so that a repair of it fits as well.
     pub const fn packet_max(&self) -> usize {
-        self.body_max().saturating_sub(header::BODY + header::LENGTH)
+        self.body_max()
+            .saturating_sub(header::BODY + header::LENGTH)
     }
 
     /// Largest body.
@@ -220,10 +231,18 @@ pub enum ConfigError {
 impl core::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            ConfigError::FrameMax(len) => write!(f, "frames of {len} octets: they must hold a packet of 64 and be at most 65536 long"),
-            ConfigError::Window(packets) => write!(f, "a window of {packets} packets: it must be a power of two from 16 to 8192"),
+            ConfigError::FrameMax(len) => write!(
+                f,
+                "frames of {len} octets: they must hold a packet of 64 and be at most 65536 long"
+            ),
+            ConfigError::Window(packets) => write!(
+                f,
+                "a window of {packets} packets: it must be a power of two from 16 to 8192"
+            ),
             ConfigError::Queue => f.write_str("a queue must hold at least one packet"),
-            ConfigError::Residual => f.write_str("a residual loss must lie above 0 and not above 1"),
+            ConfigError::Residual => {
+                f.write_str("a residual loss must lie above 0 and not above 1")
+            }
         }
     }
 }

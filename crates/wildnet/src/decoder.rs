@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use chappe_coding::{Kernel, field};
 
-use crate::header::{bit, before};
+use crate::header::{before, bit};
 use crate::store::Store;
 
 /// Repairs that are kept: more than one slot holds, with a part of the next.
@@ -195,13 +195,17 @@ impl Decoder {
 
     /// Takes the pivot of row `i` out of `row`.
     fn reduce(&mut self, row: &mut Row, i: usize) {
-        let Some(other) = self.rows.get(i) else { return };
+        let Some(other) = self.rows.get(i) else {
+            return;
+        };
         let factor = row.at(other.pivot);
         if factor == 0 {
             return;
         }
         let (from, to) = (other.place, row.place);
-        let _ = self.kernel.axpy(factor, &other.coefficients[..], &mut row.coefficients[..]);
+        let _ = self
+            .kernel
+            .axpy(factor, &other.coefficients[..], &mut row.coefficients[..]);
         self.combine(factor, from, to);
     }
 
@@ -215,10 +219,14 @@ impl Decoder {
         self.kernel.scale(factor, self.sides.whole_mut(row.place));
         row.pivot = pivot;
         for i in 0..self.rows.len() {
-            let Some(other) = self.rows.get_mut(i) else { break };
+            let Some(other) = self.rows.get_mut(i) else {
+                break;
+            };
             let factor = other.at(pivot);
             if factor != 0 {
-                let _ = self.kernel.axpy(factor, &row.coefficients[..], &mut other.coefficients[..]);
+                let _ =
+                    self.kernel
+                        .axpy(factor, &row.coefficients[..], &mut other.coefficients[..]);
                 let to = other.place;
                 self.combine(factor, row.place, to);
             }

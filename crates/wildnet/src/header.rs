@@ -236,7 +236,9 @@ impl<'a> Frame<'a> {
             Kind::Note { next } => (2, next),
         };
         let mut flags = 0;
-        flags |= self.slot.map_or(0, |slot| SLOT_FLAG | if slot.marker { MARKER_FLAG } else { 0 });
+        flags |= self.slot.map_or(0, |slot| {
+            SLOT_FLAG | if slot.marker { MARKER_FLAG } else { 0 }
+        });
         flags |= self.ack.map_or(0, |_| ACK_FLAG);
         flags |= self.ack.map_or(0, |ack| if ack.cut { CUT_FLAG } else { 0 });
         writer.put(&self.number.to_be_bytes());
@@ -422,8 +424,16 @@ mod tests {
     #[test]
     fn frames_survive_the_air() {
         let kinds = [
-            Kind::Data { seq: 100, body: &[1, 0, 2, 0, 1, 9] },
-            Kind::Repair { first: 100, index: 3, cover: &[5, 1], coded: &[1, 2, 3, 4] },
+            Kind::Data {
+                seq: 100,
+                body: &[1, 0, 2, 0, 1, 9],
+            },
+            Kind::Repair {
+                first: 100,
+                index: 3,
+                cover: &[5, 1],
+                coded: &[1, 2, 3, 4],
+            },
             Kind::Note { next: 100 },
         ];
         for kind in kinds {
@@ -451,19 +461,24 @@ mod tests {
             octets[4] = octets[4] & 0x3f | 0x40;
             let len = random.below(65) as usize;
             if let Ok(frame) = Frame::parse(&octets[..len]) {
-                if let Some(ack) = frame.ack {
-                    (0..300).for_each(|i| _ = ack.has(ack.next.wrapping_add(i)));
-                }
+                let acks = frame.ack.into_iter();
+                acks.for_each(|ack| (0..300).for_each(|i| _ = ack.has(ack.next.wrapping_add(i))));
             }
         }
     }
 
     #[test]
     fn an_acknowledgement_says_what_it_knows() {
-        let ack = Ack { cut: false, ..sample(Kind::Note { next: 0 }, &[0b101]).ack.unwrap() };
+        let ack = Ack {
+            cut: false,
+            ..sample(Kind::Note { next: 0 }, &[0b101]).ack.unwrap()
+        };
         let has = |ack: &Ack<'_>| [39, 40, 41, 42, 43, 49].map(|seq| ack.has(seq));
         let [yes, no] = [Some(true), Some(false)];
         assert_eq!(has(&ack), [yes, no, yes, no, yes, no]);
-        assert_eq!(has(&Ack { cut: true, ..ack }), [yes, no, yes, no, yes, None]);
+        assert_eq!(
+            has(&Ack { cut: true, ..ack }),
+            [yes, no, yes, no, yes, None]
+        );
     }
 }

@@ -1,4 +1,58 @@
-//! WiLDNet
+//! WiLDNet: a link of tens of kilometres that loses every tenth frame, made usable.
+//!
+//! R. Patra, S. Nedevschi, S. Surana, A. Sheth, L. Subramanian, E. Brewer, "WiLDNet: Design and Implementation of High
+//! Performance WiFi Based Long Distance Networks" (NSDI 2007). Comments like `//= wildnet 3.1` name its sections.
+//!
+//! Three ideas, each usable without the others:
+//!
+//! 1. **Slots without markers** ([`Site`], [`Radio`]). Both ends send in turns; every frame says how far into the
+//!    sender's turn it left, so any one of them tells the other end when its own turn comes.
+//! 2. **Bulk acknowledgements** ([`Link`]). Each frame carries what its sender has received; the other end learns in one
+//!    go what a whole slot has lost.
+//! 3. **Redundancy from the measured loss** ([`policy`]). The paper chooses between repetition and a block code by hand;
+//!    [`Recovery::Chappe`] computes the cheapest mixture that meets a deadline and a residual loss.
+//!
+//! | type | what it is | who drives it |
+//! |---|---|---|
+//! | [`Link`] | recovery of one link at one end | anybody: frames in, frames out |
+//! | [`Node`] | a link on a MAC or a card | [`LinkNode`](chappe_core::LinkNode): `mac`, `live` |
+//! | [`Radio`] | a link in slots on its own radio | [`RadioNode`](chappe_core::RadioNode): `sim` |
+//! | [`Site`] | several radios in step | its radios |
+//!
+//! ```
+//! use chappe_core::Instant;
+//! use chappe_wildnet::{Config, Link, Opportunity};
+//!
+//! let (mut here, mut there) = (Link::new(Config::tunnel(1400), 1)?, Link::new(Config::tunnel(1400), 2)?);
+//! let (now, mut frame, mut packet) = (Instant::ZERO, [0; 1400], [0; 1400]);
+//! assert!(here.offer(now, 1, 0, b"a packet"));
+//! let len = here.poll(now, Opportunity::ALWAYS, &mut frame).unwrap();
+//! there.handle(now, &frame[..len]).unwrap();
+//! let delivery = there.deliver(&mut packet).unwrap();
+//! assert_eq!(&packet[..delivery.len], b"a packet");
+//! # Ok::<(), chappe_wildnet::ConfigError>(())
+//! ```
+//!
+//! # Where the paper is silent
+//!
+//! | question | our answer | where |
+//! |---|---|---|
+//! | frame layout | frame numbers beside packet numbers; totals in acknowledgements | [`header`] |
+//! | which loss counts | of frames of all kinds, by the receiver's own count | `estimate.rs` |
+//! | a changed channel | two slots that do not fit the mean make older ones forgotten | `estimate.rs` |
+//! | weights of the ten slots | by frames | `estimate.rs` |
+//! | from estimate to N - K | p / (1 - p), or the exact binomial sum | [`Redundancy`] |
+//! | block and slot | a block ends with its slot, or when nothing more waits | `sender.rs` |
+//! | a given-up packet | the base in every frame passes it | [`header`] |
+//! | order of several flows | a number in each flow; order by link, by flow, or none | [`Order`] |
+//! | no acknowledgement in a cycle | new packets, then the oldest of earlier slots again | `sender.rs` |
+//! | window | 256 bodies in slots | [`Config::slots`] |
+//! | who begins | each at random moments until one hears the other | `site.rs` |
+//! | one of several links of a node is silent | it does not count, and its radio sometimes only listens | `site.rs`, `radio.rs` |
+//! | odd cycles of links | not supported: nodes must be two-colourable | - |
+//! | end of a slot | the slot's length in every frame | [`header`] |
+//!
+//! **Architecture invariant:** nothing here reads a clock or knows the medium, or that it is measured.
 #![no_std]
 #![cfg_attr(
     not(test),
@@ -20,6 +74,7 @@ mod estimate;
 pub mod gilbert;
 pub mod header;
 mod link;
+mod node;
 mod policies;
 pub mod policy;
 mod radio;
@@ -33,6 +88,7 @@ pub use config::{Config, ConfigError, FLOWS, Order, Recovery, Redundancy, SERVIC
 pub use counters::Counters;
 pub use estimate::{Estimate, Totals};
 pub use link::{Heard, Link, Opportunity, Report};
+pub use node::Node;
 pub use radio::{Radio, SlotCounters};
 pub use receiver::Delivery;
 pub use site::{Site, SlotConfig, Turn, Turns};

@@ -138,7 +138,11 @@ impl Link {
     /// Packets that a class takes before it refuses.
     pub fn room(&self, service: usize) -> usize {
         let queue = self.sender.config.queue;
-        if service < SERVICES { queue - self.sender.queued(service).min(queue) } else { 0 }
+        if service < SERVICES {
+            queue - self.sender.queued(service).min(queue)
+        } else {
+            0
+        }
     }
 
     /// Takes the next packet from the peer whose turn has come, written to the front of `packet`.
@@ -208,7 +212,7 @@ impl Link {
         self.sender.begin_slot(self.heard);
         self.heard = false;
         // Alone in its slot, a report is sent until it is lost as a whole in one slot of a hundred at most.
-        //= wildnet 3.3.1: acknowledgements ride on every frame, so that some arrive
+        //= wildnet 3.1: acknowledgements are cumulative and repeated, so that one of them arrives
         let loss = self.sender.estimate.loss().max(0.01);
         self.notes = libm::ceil(libm::log(0.01) / libm::log(loss)).clamp(2.0, 8.0) as u8;
     }
@@ -247,7 +251,9 @@ impl Link {
     pub fn next_len(&self) -> usize {
         let config = &self.sender.config;
         let around = FIXED + SLOT + config.ack_room.max(ACK);
-        self.sender.next_body_len().map_or(config.frame_max, |body| body + around)
+        self.sender
+            .next_body_len()
+            .map_or(config.frame_max, |body| body + around)
     }
 
     /// Whether anything is neither reported nor given up.
@@ -282,7 +288,12 @@ impl Link {
 
     /// What a class costs and leaves on the channel as it is, if it has a deadline.
     pub fn predict(&self, service: &Service) -> Prediction {
-        crate::targets::predict(&self.sender.estimate.channel(), service, self.sender.round, self.sender.one_way)
+        crate::targets::predict(
+            &self.sender.estimate.channel(),
+            service,
+            self.sender.round,
+            self.sender.one_way,
+        )
     }
 
     /// A deadline has come, or not.
@@ -333,9 +344,12 @@ impl Link {
         self.receiver.on_base(frame.base);
         let taken = match frame.kind {
             Kind::Data { seq, body } => self.receiver.on_data(seq, body),
-            Kind::Repair { first, index, cover, coded } => {
-                self.receiver.on_repair((first, index), cover, coded)
-            }
+            Kind::Repair {
+                first,
+                index,
+                cover,
+                coded,
+            } => self.receiver.on_repair((first, index), cover, coded),
             Kind::Note { .. } => return heard,
         };
         self.receiver.owed = self.receiver.owed.saturating_add(1);
@@ -368,7 +382,9 @@ impl Link {
             return self.adopt_rtt();
         };
         rtt.least = Some(least.min(sample));
-        let off = sample.max(rtt.smoothed).saturating_sub(sample.min(rtt.smoothed));
+        let off = sample
+            .max(rtt.smoothed)
+            .saturating_sub(sample.min(rtt.smoothed));
         rtt.variation = (rtt.variation * 3 + off) / 4;
         rtt.smoothed = (rtt.smoothed * 7 + sample) / 8;
         self.adopt_rtt();
@@ -384,7 +400,9 @@ impl Link {
     fn patience(&self) -> Duration {
         let delay = self.sender.config.ack_delay;
         let base = match self.rtt.least {
-            Some(_) => self.rtt.smoothed + self.rtt.variation * 4 + delay + Duration::from_millis(1),
+            Some(_) => {
+                self.rtt.smoothed + self.rtt.variation * 4 + delay + Duration::from_millis(1)
+            }
             None => INITIAL_RTT,
         };
         (base * (1 << self.silences.min(8))).min(PROBE_MAX)
@@ -407,7 +425,11 @@ impl Link {
     }
 
     fn repeat_in_doubt(&mut self) -> Option<Choice> {
-        if self.turns() { self.sender.repeat_doubtful() } else { None }
+        if self.turns() {
+            self.sender.repeat_doubtful()
+        } else {
+            None
+        }
     }
 
     /// Writes the frame that was chosen, or a note if one is due.
@@ -429,7 +451,12 @@ impl Link {
                 seq,
                 body: sender.body(seq),
             },
-            Some(Choice::Repair { first, index, cover: width, len }) => Kind::Repair {
+            Some(Choice::Repair {
+                first,
+                index,
+                cover: width,
+                len,
+            }) => Kind::Repair {
                 first,
                 index,
                 cover: cover.get(..width).unwrap_or_default(),
@@ -451,7 +478,9 @@ impl Link {
         let space = free.checked_sub(ACK).filter(|_| reports);
         let whole = self.receiver.bitmap_len();
         // A report that does not fit as a whole goes apart, except where it rides on every frame anyway.
-        if let Some(space) = space.filter(|&space| space >= whole || self.turns() || choice.is_none()) {
+        if let Some(space) =
+            space.filter(|&space| space >= whole || self.turns() || choice.is_none())
+        {
             let space = bitmap.get_mut(..space.min(255)).unwrap_or_default();
             frame.ack = Some(self.receiver.ack(now, space));
         }
@@ -480,7 +509,8 @@ impl Link {
         };
         self.notes = self.notes.saturating_sub(1);
         // A note is not answered, so it does not count as under way.
-        self.sender.log(now, seq, if choice.is_some() { len } else { 0 });
+        self.sender
+            .log(now, seq, if choice.is_some() { len } else { 0 });
         if choice.is_some() && !self.turns() && self.probe_at.is_none() {
             self.probe_at = Some(now + self.patience());
         }

@@ -10,10 +10,10 @@ use crate::policy::{Goal, Policy, ROUNDS_MAX};
 /// Policies that are kept.
 const KEPT: usize = 16;
 /// Steps of loss and burst length for which policies are made: finer than ten slots can tell.
-const LOSS_STEP: f64 = 0.02;
+const LOSS_STEP: f64 = 0.01;
 const BURST_STEP: f64 = 0.5;
-/// Bodies of the block that a policy is made for; others are looked up in the same table.
-const BLOCK: usize = 12;
+/// Sizes of blocks for which policies are made; one in between takes the next smaller, which is careful.
+const SIZES: [usize; 7] = [1, 2, 4, 8, 12, 18, 24];
 
 #[derive(Clone, Debug)]
 pub(crate) struct Policies {
@@ -27,6 +27,7 @@ struct Key {
     burst: i32,
     residual: f64,
     rounds: u8,
+    block: usize,
 }
 
 impl Policies {
@@ -37,17 +38,24 @@ impl Policies {
         }
     }
 
-    /// The policy for the channel as it seems to be, this class, and a block that began with so many rounds; `None`
+    /// The policy for the channel as it seems to be, this class, and a block that began with so many
+    /// bodies and rounds; `None`
     /// where nothing needs to be added: no loss, or no deadline.
-    pub fn get(&mut self, estimate: &Estimate, service: &Service, rounds: u8) -> Option<&Policy> {
+    pub fn get(
+        &mut self,
+        estimate: &Estimate,
+        service: &Service,
+        (size, rounds): (usize, u8),
+    ) -> Option<&Policy> {
         service.deadline?;
-        let channel = estimate.channel();
+        let channel = estimate.planned_channel();
         let key = Key {
             // Up: the plan is for a little more loss, not for a little less.
             loss: libm::ceil(channel.loss / LOSS_STEP - 1e-9) as i32,
             burst: libm::round(channel.burst / BURST_STEP) as i32,
             residual: service.residual,
             rounds: rounds.min(ROUNDS_MAX),
+            block: SIZES.into_iter().rfind(|&known| known <= size).unwrap_or(1),
         };
         if key.loss == 0 {
             return None;
@@ -55,9 +63,12 @@ impl Policies {
         if let Some(place) = self.kept.iter().position(|(kept, _)| *kept == key) {
             return self.kept.get(place).map(|(_, policy)| policy);
         }
-        let planned = Channel::bursty(f64::from(key.loss) * LOSS_STEP, f64::from(key.burst) * BURST_STEP);
+        let planned = Channel::bursty(
+            f64::from(key.loss) * LOSS_STEP,
+            f64::from(key.burst) * BURST_STEP,
+        );
         let goal = Goal {
-            block: BLOCK,
+            block: key.block,
             rounds: key.rounds,
             residual: key.residual,
         };

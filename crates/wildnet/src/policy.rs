@@ -72,7 +72,8 @@ impl Policy {
         let rounds = goal.rounds.min(ROUNDS_MAX);
         let target = goal.residual.clamp(1e-9, 1.0);
         let outcomes = Outcomes::new(channel, block);
-        let solve = |price: f64| Policy::at_price(&outcomes, (channel, target), (block, rounds), price);
+        let solve =
+            |price: f64| Policy::at_price(&outcomes, (channel, target), (block, rounds), price);
         let mut high = solve(libm::exp2(DOUBLINGS.into()));
         let (mut low_price, mut high_price) = (0.0, f64::from(DOUBLINGS));
         if !high.met {
@@ -164,7 +165,10 @@ impl Policy {
             }
             law = after;
         }
-        let left = law.iter().enumerate().map(|(missing, weight)| missing as f64 * weight);
+        let left = law
+            .iter()
+            .enumerate()
+            .map(|(missing, weight)| missing as f64 * weight);
         (sent, left.sum())
     }
 }
@@ -182,9 +186,8 @@ impl Outcomes {
             let mut law = vec![0.0; missing + 1];
             for (lost, chance) in law.iter_mut().enumerate().skip(1) {
                 let states = losses.of(missing, lost).into_iter().enumerate();
-                let failed = states.map(|(state, weight)| {
-                    weight * losses.fewer_after(state, extra, lost)
-                });
+                let failed =
+                    states.map(|(state, weight)| weight * losses.fewer_after(state, extra, lost));
                 *chance = failed.sum();
             }
             let failed: f64 = law.iter().sum();
@@ -213,7 +216,8 @@ impl Outcomes {
                 break;
             }
             let after = self.of(missing, extra).iter().zip(cost);
-            let value = (missing + extra) as f64 + after.map(|(chance, cost)| chance * cost).sum::<f64>();
+            let value =
+                (missing + extra) as f64 + after.map(|(chance, cost)| chance * cost).sum::<f64>();
             if value < best.1 {
                 best = (extra, value);
             }
@@ -228,17 +232,29 @@ mod tests {
     use super::*;
 
     fn solve(loss: f64, block: usize, rounds: u8, residual: f64) -> Policy {
-        let goal = Goal { block, rounds, residual };
+        let goal = Goal {
+            block,
+            rounds,
+            residual,
+        };
         Policy::solve(&Channel::independent(loss), &goal)
     }
 
     /// With no further round it is the shortest block code.
     #[test]
     fn without_feedback_it_is_the_block_code() {
-        for (loss, block, overhead) in [(0.3, 10, 1.0), (0.3, 13, 0.92), (0.1, 10, 0.4), (0.2, 4, 1.0)] {
+        for (loss, block, overhead) in [
+            (0.3, 10, 1.0),
+            (0.3, 13, 0.92),
+            (0.1, 10, 0.4),
+            (0.2, 4, 1.0),
+        ] {
             let policy = solve(loss, block, 0, 0.01);
             let prediction = policy.prediction();
-            assert!((prediction.overhead - overhead).abs() < 0.0051, "{loss} {block}: {prediction:?}");
+            assert!(
+                (prediction.overhead - overhead).abs() < 0.0051,
+                "{loss} {block}: {prediction:?}"
+            );
             assert!(prediction.residual <= 0.01);
         }
     }
@@ -271,7 +287,11 @@ mod tests {
     /// Bursts cost more, nothing costs nothing, and what cannot be met says so.
     #[test]
     fn bursts_cost_and_the_impossible_is_told() {
-        let goal = Goal { block: 12, rounds: 1, residual: 0.01 };
+        let goal = Goal {
+            block: 12,
+            rounds: 1,
+            residual: 0.01,
+        };
         let cost = |channel| Policy::solve(&channel, &goal).prediction().overhead;
         assert!(cost(Channel::bursty(0.2, 4.0)) > cost(Channel::independent(0.2)));
         assert_eq!(cost(Channel::independent(0.0)), 0.0);

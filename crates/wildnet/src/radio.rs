@@ -62,7 +62,13 @@ pub struct SlotCounters {
 
 impl Radio {
     /// The radio at `place` of a site, from `me` to `peer`.
-    pub fn new(link: Link, site: Site, place: usize, (me, peer): (Address, Address), random: Stream) -> Radio {
+    pub fn new(
+        link: Link,
+        site: Site,
+        place: usize,
+        (me, peer): (Address, Address),
+        random: Stream,
+    ) -> Radio {
         let turn = site.turn();
         let mut radio = Radio {
             link,
@@ -138,7 +144,11 @@ impl Radio {
         let config: SlotConfig = *self.site.config();
         let markers = matches!(config.turns, Turns::Markers { .. });
         let note = self.airtime(FIXED + SLOT + ACK + 32);
-        let reserve = if markers { note + config.mean_gap() } else { Duration::ZERO };
+        let reserve = if markers {
+            note + config.mean_gap()
+        } else {
+            Duration::ZERO
+        };
         let limit = self.end().saturating_before(config.guard + reserve);
         //= wildnet 3.2: a frame is handed to the radio only if it ends within the slot by virtual time
         let from = self.busy_until.max(now);
@@ -153,7 +163,11 @@ impl Radio {
         let at = (from + config.gap + self.backoff).max(now);
         let chance = self.chance(at, fits);
         let (_, body) = psdu.split_at_mut_checked(DATA_HEADER_LEN + llc::LEN)?;
-        let mut len = if allowed { self.link.poll(now, chance, body) } else { None };
+        let mut len = if allowed {
+            self.link.poll(now, chance, body)
+        } else {
+            None
+        };
         if len.is_none() && markers && !self.marked {
             self.marked = true;
             len = self.marker(now, chance, body);
@@ -194,7 +208,10 @@ impl Radio {
 
     /// 2P's last frame.
     fn marker(&mut self, now: Instant, chance: Opportunity, body: &mut [u8]) -> Option<usize> {
-        let slot = chance.slot.map(|slot| Slot { marker: true, ..slot });
+        let slot = chance.slot.map(|slot| Slot {
+            marker: true,
+            ..slot
+        });
         self.link.note(now, slot, body)
     }
 
@@ -216,17 +233,24 @@ impl Radio {
 
     fn on_received(&mut self, now: Instant, started: Instant, psdu: &[u8]) {
         let Ok(frame) = Frame::new(psdu) else { return };
-        let Ok(Repr::Data(data)) = Repr::parse(&frame) else { return };
+        let Ok(Repr::Data(data)) = Repr::parse(&frame) else {
+            return;
+        };
         if data.receiver != self.me || data.transmitter != self.peer {
             return;
         }
-        let Ok((EtherType::EXPERIMENTAL, octets)) = llc::parse(frame.body()) else { return };
-        let Ok(heard) = self.link.handle(now, octets) else { return };
+        let Ok((EtherType::EXPERIMENTAL, octets)) = llc::parse(frame.body()) else {
+            return;
+        };
+        let Ok(heard) = self.link.handle(now, octets) else {
+            return;
+        };
         self.slots.heard += 1;
         if let Some(slot) = &heard.slot
             && let Some(since) = slot.since
         {
-            self.site.hear(self.place, now, started.saturating_before(since), slot);
+            self.site
+                .hear(self.place, now, started.saturating_before(since), slot);
         }
         self.tell_demand();
     }
@@ -235,7 +259,8 @@ impl Radio {
     fn tell_demand(&self) {
         let config = self.site.config();
         let full = self.airtime(self.link.config().frame_max) + config.mean_gap();
-        self.site.set_demand(self.place, full * self.link.waiting() as u64);
+        self.site
+            .set_demand(self.place, full * self.link.waiting() as u64);
     }
 }
 
@@ -245,10 +270,13 @@ const FRAME_DUE: &str = "next frame of the slot";
 impl RadioNode for Radio {
     fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
         match event {
-            RadioEvent::Received(reception) => self.on_received(now, reception.started, reception.psdu),
+            RadioEvent::Received(reception) => {
+                self.on_received(now, reception.started, reception.psdu)
+            }
             RadioEvent::Sent => self.transmitting = false,
             RadioEvent::Carrier { .. } | RadioEvent::Failed(_) => {}
         }
+        self.done |= now >= self.end();
         self.join(now);
     }
 

@@ -77,12 +77,16 @@ impl Held {
     }
 
     fn slot(&self, seq: u32) -> Option<&Slot> {
-        self.slots.get(self.place(seq)).filter(|slot| slot.seq == Some(seq))
+        self.slots
+            .get(self.place(seq))
+            .filter(|slot| slot.seq == Some(seq))
     }
 
     fn slot_mut(&mut self, seq: u32) -> Option<&mut Slot> {
         let place = self.place(seq);
-        self.slots.get_mut(place).filter(|slot| slot.seq == Some(seq))
+        self.slots
+            .get_mut(place)
+            .filter(|slot| slot.seq == Some(seq))
     }
 
     fn has(&self, seq: u32) -> bool {
@@ -263,7 +267,11 @@ impl Receiver {
         }
         let place = self.held.place(seq);
         let ahead = seq.wrapping_sub(self.held.next) as usize;
-        let taken = self.held.slots.get(place).is_none_or(|slot| slot.ready || slot.waits);
+        let taken = self
+            .held
+            .slots
+            .get(place)
+            .is_none_or(|slot| slot.ready || slot.waits);
         // A body that nobody has taken yet must not be overwritten: the sender will send this one again.
         if ahead >= self.held.slots.len() || taken || !self.held.bodies.put(place, &[body]) {
             return Err(Drop::QueueFull);
@@ -334,7 +342,10 @@ impl Receiver {
         while self.waiting > 0 && before(seq, self.held.top) {
             if self.held.slot(seq).is_some_and(|slot| slot.waits) {
                 let (order, own, number) = head(self.held.bodies.get(self.held.place(seq)));
-                let expected = self.flows.get_mut(flow).filter(|expected| **expected == number);
+                let expected = self
+                    .flows
+                    .get_mut(flow)
+                    .filter(|expected| **expected == number);
                 if own == flow && order == Order::Flow {
                     let Some(expected) = expected else { return };
                     *expected = number.wrapping_add(1);
@@ -365,7 +376,11 @@ fn head(body: &[u8]) -> (Order, usize, u16) {
                 1 => Order::Flow,
                 _ => Order::None,
             };
-            (order, usize::from(first & 0x3f), u16::from_be_bytes([*high, *low]))
+            (
+                order,
+                usize::from(first & 0x3f),
+                u16::from_be_bytes([*high, *low]),
+            )
         }
         _ => (Order::None, 0, 0),
     }

@@ -1,7 +1,7 @@
 //! Radios that stand together and must send together: their common slot.
 //!
-//! //= wildnet 3.2 means: two radios of one node must not hear and send at the same time. So a site has one schedule:
-//! all its radios send in one slot, then all listen. The slot's start follows from what the radios hear:
+//! Two radios of one node must not hear and send at the same time. So a site has one schedule: all its radios send in
+//! one slot, then all listen. The slot's start follows from what the radios hear:
 //!
 //! ```text
 //! t_recv(l)  start of the peer's slot on link l, from any frame of it: arrival - stamp; the least of the slot
@@ -186,7 +186,11 @@ impl Site {
         {
             return self.after_markers(&turn, timeout);
         }
-        let live = self.shared.links.iter().filter(|link| link.is_live(turn.index));
+        let live = self
+            .shared
+            .links
+            .iter()
+            .filter(|link| link.is_live(turn.index));
         //= wildnet 3.2: one slot for all radios of a node, after the last of its neighbours has ended
         let starts = live.map(|link| link.free_run(&turn));
         starts.max().unwrap_or_else(|| self.hello_at(&turn))
@@ -208,22 +212,33 @@ impl Site {
     /// Whether anything has been heard on a link lately.
     pub fn is_live(&self, radio: usize) -> bool {
         let index = self.shared.index.load(Relaxed);
-        self.shared.links.get(radio).is_some_and(|link| link.is_live(index))
+        self.shared
+            .links
+            .get(radio)
+            .is_some_and(|link| link.is_live(index))
     }
 
     /// The time of a cycle on a link, and the time to its peer, as far as known: half of what is left beside both slots.
     pub fn cycle(&self, radio: usize) -> (Duration, Duration) {
         let usual = self.shared.config.length * 2;
-        let period = self.shared.links.get(radio).map_or(usual, |link| load(&link.period));
+        let period = self
+            .shared
+            .links
+            .get(radio)
+            .map_or(usual, |link| load(&link.period));
         (period, period.saturating_sub(usual) / 2)
     }
 
     /// A radio heard a stamped frame: the peer's slot started at `start` by our clock.
     pub(crate) fn hear(&self, radio: usize, now: Instant, start: Instant, slot: &Slot) {
-        let Some(link) = self.shared.links.get(radio) else { return };
+        let Some(link) = self.shared.links.get(radio) else {
+            return;
+        };
         let index = self.shared.index.load(Relaxed).max(1);
         link.peer_demand.store(slot.demand.nanos(), Relaxed);
-        if slot.marker {
+        let turn = self.turn();
+        // A marker that comes in our own turn ends a turn that we have not waited for.
+        if slot.marker && now >= turn.start + turn.length {
             link.marker.store(index, Relaxed);
             link.marker_at.store(now.nanos(), Relaxed);
         }
@@ -267,9 +282,14 @@ impl Site {
         demands.max().unwrap_or(Duration::ZERO)
     }
 
-    //= wildnet 4.7: a slot grows at the cost of a peer that has little to send
+    // Ours: a slot grows at the cost of a peer that has little to send
     fn length(&self) -> Duration {
-        let SlotConfig { length, least, by_demand, .. } = self.shared.config;
+        let SlotConfig {
+            length,
+            least,
+            by_demand,
+            ..
+        } = self.shared.config;
         let index = self.shared.index.load(Relaxed);
         // Who has just not been heard may have any plans: the usual length fits those of all.
         let heard = |link: &LinkClock| link.cycle.load(Relaxed) + 1 >= index;
@@ -303,7 +323,9 @@ impl Site {
     /// 2P: the peers' turn ends with the last of their markers, or when none came for too long.
     fn after_markers(&self, turn: &Turn, timeout: u8) -> Instant {
         let links = &self.shared.links;
-        let all = links.iter().all(|link| link.marker.load(Relaxed) == turn.index);
+        let all = links
+            .iter()
+            .all(|link| link.marker.load(Relaxed) == turn.index);
         if all {
             let last = links.iter().map(|link| load_at(&link.marker_at)).max();
             return last.unwrap_or(turn.start).max(turn.start + turn.length);
@@ -326,7 +348,8 @@ impl LinkClock {
         // The end of a slot of the peer that lies in our own turn, or just after, is not the one to wait for.
         let least = turn.start + turn.length + length / 2;
         let missing = least.saturating_since(heard);
-        let cycles = missing.steps(period) + u64::from(missing.nanos() % period.nanos() != 0);
+        let cycles =
+            missing.steps(period) + u64::from(!missing.nanos().is_multiple_of(period.nanos()));
         heard + period * cycles
     }
 }

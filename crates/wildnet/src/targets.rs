@@ -12,7 +12,12 @@ const BLOCK: usize = 12;
 /// What a class costs and leaves on a channel whose rounds take `round` and whose frames take `one_way`.
 ///
 /// A class without a deadline, or with room for many rounds, costs what the losses cost and leaves nothing.
-pub fn predict(channel: &Channel, service: &Service, round: Duration, one_way: Duration) -> Prediction {
+pub fn predict(
+    channel: &Channel,
+    service: &Service,
+    round: Duration,
+    one_way: Duration,
+) -> Prediction {
     let rounds = service.deadline.map_or(u64::MAX, |deadline| {
         deadline.saturating_sub(one_way).steps(round)
     });

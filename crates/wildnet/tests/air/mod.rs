@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use chappe_core::{
-    Duration, Instant, Mode, Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed, Stream,
+    Duration, Instant, Mode, Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed,
+    Stream,
 };
 
 /// Octets of the check sequence, which the radio adds.
@@ -51,8 +52,9 @@ pub struct Air<N> {
     queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
     count: u64,
     frames: Vec<Frame>,
-    waiting: Vec<Option<usize>>,
-    /// (from, to) of own transmissions, and of arrivals, latest first needed only.
+    /// When each node is to be woken; other wake-ups are out of date.
+    wake_at: Vec<u64>,
+    /// (from, to) of the latest own transmission, and recent arrivals.
     on_air: Vec<(u64, u64)>,
     arriving: Vec<Vec<(u64, u64, usize)>>,
     random: Stream,
@@ -69,7 +71,7 @@ impl<N: RadioNode> Air<N> {
             queue: BinaryHeap::new(),
             count: 0,
             frames: Vec::new(),
-            waiting: (0..n).map(|_| None).collect(),
+            wake_at: vec![0; n],
             on_air: vec![(0, 0); n],
             arriving: vec![Vec::new(); n],
             random: Seed(seed).stream(Purpose::Reception),
@@ -96,7 +98,8 @@ impl<N: RadioNode> Air<N> {
 
     fn push(&mut self, at: u64, event: Event) {
         self.count += 1;
-        self.queue.push(Reverse((at.max(self.now), self.count, event)));
+        self.queue
+            .push(Reverse((at.max(self.now), self.count, event)));
     }
 
     /// Does something with a node, as an application would, and serves it.
@@ -123,7 +126,9 @@ impl<N: RadioNode> Air<N> {
                     look(self);
                     self.push(self.now + every.nanos(), Event::Look);
                 }
+                Event::Wake(node) if self.wake_at[node] != at => {}
                 Event::Wake(node) => {
+                    self.wake_at[node] = u64::MAX;
                     let now = self.local(node, at);
                     self.nodes[node].handle_timeout(now);
                     self.serve(node);
@@ -143,17 +148,26 @@ impl<N: RadioNode> Air<N> {
         let mut psdu = [0; 2400];
         let now = self.local(node, self.now);
         while let Some(request) = self.nodes[node].poll_radio(now, &mut psdu) {
-            let RadioRequest::Transmit(transmit) = request else { continue };
+            let RadioRequest::Transmit(transmit) = request else {
+                continue;
+            };
             let begin = self.global(node, transmit.at).max(self.now);
             let end = begin + transmit.airtime(FCS).nanos();
-            let frame = Frame { psdu: psdu[..transmit.len].to_vec(), mode: transmit.mode, begin, end };
+            let frame = Frame {
+                psdu: psdu[..transmit.len].to_vec(),
+                mode: transmit.mode,
+                begin,
+                end,
+            };
             self.frames.push(frame);
-            self.waiting[node] = Some(self.frames.len() - 1);
             self.push(begin, Event::Begin(node, self.frames.len() - 1));
         }
         if let Some(wake) = self.nodes[node].poll_timeout() {
-            let at = self.global(node, wake.at);
-            self.push(at, Event::Wake(node));
+            let at = self.global(node, wake.at).max(self.now);
+            if self.wake_at[node] != at {
+                self.wake_at[node] = at;
+                self.push(at, Event::Wake(node));
+            }
         }
     }
 
@@ -179,7 +193,9 @@ impl<N: RadioNode> Air<N> {
         let all = &self.arriving[node];
         let &(from, to, _) = all.iter().find(|arrival| arrival.2 == frame).unwrap();
         let overlaps = |begin: u64, end: u64| begin < to && end > from;
-        let collided = all.iter().any(|&(begin, end, other)| other != frame && overlaps(begin, end));
+        let collided = all
+            .iter()
+            .any(|&(begin, end, other)| other != frame && overlaps(begin, end));
         let (begin, end) = self.on_air[node];
         if collided || overlaps(begin, end) {
             return;
@@ -187,7 +203,12 @@ impl<N: RadioNode> Air<N> {
         let started = self.local(node, from);
         let now = self.local(node, self.now);
         let Frame { psdu, mode, .. } = &self.frames[frame];
-        let reception = Reception { psdu, started, mode: *mode, power: None };
+        let reception = Reception {
+            psdu,
+            started,
+            mode: *mode,
+            power: None,
+        };
         self.nodes[node].handle_radio(now, RadioEvent::Received(reception));
         self.serve(node);
     }

@@ -114,12 +114,17 @@ impl Pair {
                 end.link.handle_timeout(now);
                 end.feed(now);
                 while way.free_at <= now {
-                    let Some(len) = end.link.poll(now, Opportunity::ALWAYS, &mut frame) else { break };
+                    let Some(len) = end.link.poll(now, Opportunity::ALWAYS, &mut frame) else {
+                        break;
+                    };
                     way.send(now, &frame[..len]);
                     end.feed(now);
                 }
             }
-            self.now = self.next_moment().min(until).max(self.now + Duration::from_nanos(1));
+            self.now = self
+                .next_moment()
+                .min(until)
+                .max(self.now + Duration::from_nanos(1));
             for i in 0..2 {
                 let (way, end) = (&mut self.ways[1 - i], &mut self.ends[i]);
                 while let Some(entry) = way.flying.first_entry() {
@@ -129,7 +134,8 @@ impl Pair {
                     let octets = entry.remove();
                     end.link.handle(self.now, &octets).unwrap();
                     while let Some(delivery) = end.link.deliver(&mut frame) {
-                        end.heard.push((self.now, delivery.flow, frame[..delivery.len].to_vec()));
+                        end.heard
+                            .push((self.now, delivery.flow, frame[..delivery.len].to_vec()));
                     }
                 }
             }
@@ -137,19 +143,34 @@ impl Pair {
     }
 
     fn next_moment(&self) -> Instant {
-        let flights = self.ways.iter().filter_map(|way| way.flying.keys().next().map(|key| key.0));
-        let wakes = self.ends.iter().filter_map(|end| end.link.poll_timeout().map(|wake: Wake| wake.at));
-        let traffic = self.ends.iter().filter_map(|end| end.traffic.front().map(|next| next.0));
-        let ways = (0..2).filter(|&i| self.ends[i].link.wants(self.now)).map(|i| self.ways[i].free_at);
+        let flights = self
+            .ways
+            .iter()
+            .filter_map(|way| way.flying.keys().next().map(|key| key.0));
+        let wakes = self
+            .ends
+            .iter()
+            .filter_map(|end| end.link.poll_timeout().map(|wake: Wake| wake.at));
+        let traffic = self
+            .ends
+            .iter()
+            .filter_map(|end| end.traffic.front().map(|next| next.0));
+        let ways = (0..2)
+            .filter(|&i| self.ends[i].link.wants(self.now))
+            .map(|i| self.ways[i].free_at);
         let all = flights.chain(wakes).chain(traffic).chain(ways);
-        all.filter(|&at| at > self.now).min().unwrap_or(self.now + Duration::from_millis(1))
+        all.filter(|&at| at > self.now)
+            .min()
+            .unwrap_or(self.now + Duration::from_millis(1))
     }
 }
 
 /// Packet `number` of a flow, of `len` octets; its content follows from both.
 pub fn packet(flow: u8, number: u32, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len.max(8)];
-    Seed(u64::from(number)).stream(Purpose::Traffic(flow.into())).fill(&mut octets);
+    Seed(u64::from(number))
+        .stream(Purpose::Traffic(flow.into()))
+        .fill(&mut octets);
     octets[..4].copy_from_slice(&number.to_be_bytes());
     octets
 }
@@ -160,8 +181,15 @@ pub fn check(heard: &[(Instant, u8, Vec<u8>)], ordered: bool) -> usize {
     let mut seen = std::collections::BTreeSet::new();
     for (_, flow, octets) in heard {
         let number = u32::from_be_bytes(octets[..4].try_into().unwrap());
-        assert_eq!(*octets, packet(*flow, number, octets.len()), "a wrong packet");
-        assert!(seen.insert((*flow, number)), "packet {number} of flow {flow} came twice");
+        assert_eq!(
+            *octets,
+            packet(*flow, number, octets.len()),
+            "a wrong packet"
+        );
+        assert!(
+            seen.insert((*flow, number)),
+            "packet {number} of flow {flow} came twice"
+        );
         if ordered && let Some(before) = last.insert(*flow, number) {
             assert!(before < number, "flow {flow}: {number} after {before}");
         }
