@@ -154,6 +154,14 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     }
 }
 
+/// The source of the group that a frame belongs to, without further checks; `None` for probes and what is no frame.
+/// For nodes that take part in several groups, each with a [`Node`](crate::Node) of its own.
+pub fn group_of(sdu: &[u8]) -> Option<u16> {
+    let first = *sdu.get(field::TYPE)?;
+    let source = u16::from(*sdu.get(field::SOURCE)?);
+    (first >> 4 == VERSION && first & 15 != 3).then_some(source)
+}
+
 impl<'a> Data<'a> {
     /// A view of a data frame; the type octet is not looked at.
     pub fn new(sdu: &'a [u8]) -> Result<Data<'a>, Malformed> {

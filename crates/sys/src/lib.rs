@@ -69,3 +69,15 @@ pub fn random_u64() -> Result<u64> {
         .map_err(|error| Error::new("draw a random number", error))?;
     Ok(u64::from_ne_bytes(octets))
 }
+
+/// Reserves room for a file of `len` octets, so that a full disk shows now and not in the middle. Where the file system
+/// cannot, nothing happens.
+pub fn reserve(file: &std::fs::File, len: u64) -> std::io::Result<()> {
+    let flags = rustix::fs::FallocateFlags::empty();
+    match rustix::fs::fallocate(file, flags, 0, len) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+        // No file system takes 0 octets.
+        Err(rustix::io::Errno::INVAL) if len == 0 => Ok(()),
+        result => Ok(result?),
+    }
+}

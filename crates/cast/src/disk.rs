@@ -1,0 +1,628 @@
+//! Files on disk: those that are sent, and those that are being received.
+//!
+//! A receiver keeps a transfer in `DIR/.chappe-cast/NAME/`: ticket, manifest, the parts of the files at their final
+//! size, and a map of the batches that were written. After a crash, each batch in the map is read again and its digest
+//! compared: what the disk has lost, or never had, is fetched anew. So nothing needs to be forced to the disk in a
+//! certain order, and what was acknowledged counts only while it is there. A file gets its final name, by renaming,
+//! after its whole digest has held and it is on the disk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chappe_pacifier::Object;
+
+use crate::error::{Error, Result};
+use crate::manifest::{Cut, Digest, Entry, Manifest, Ticket, check_name};
+
+/// The folder, in the receiver's, of transfers that are not complete.
+pub const FOLDER: &str = ".chappe-cast";
+
+/// The files of a transfer that is sent.
+#[derive(Debug)]
+pub struct Sent {
+    manifest: Manifest,
+    cut: Cut,
+    files: Vec<(PathBuf, File)>,
+    changed: AtomicBool,
+}
+
+impl Sent {
+    /// Opens files and makes their manifest, which reads all of them once.
+    pub fn open(paths: &[PathBuf], k: u8, payload: u16) -> Result<Sent> {
+        let mut files = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        for path in paths {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let name = name.ok_or_else(|| {
+                let what = format!("{} has no name that can be sent", path.display());
+                Error::input(what, "rename it: names are UTF-8")
+            })?;
+            check_name(name)?;
+            if entries.iter().any(|entry| entry.name == name) {
+                let what = format!("two of the files are called {name:?}");
+                return Err(Error::input(
+                    what,
+                    "receivers put all into one folder: rename one",
+                ));
+            }
+            let (file, about) = Sent::open_one(path)?;
+            entries.push(Entry {
+                name: name.into(),
+                size: about.len(),
+                digest: [0; 32],
+            });
+            files.push((path.clone(), file));
+        }
+        let len = entries.iter().map(|entry| entry.size).sum();
+        let mut sent = Sent {
+            manifest: Manifest {
+                files: entries,
+                batches: Vec::new(),
+            },
+            cut: Cut { len, k, payload },
+            files,
+            changed: AtomicBool::new(false),
+        };
+        sent.digest()?;
+        Ok(sent)
+    }
+
+    /// Opens one file, if it can be sent.
+    pub fn open_one(path: &Path) -> Result<(File, fs::Metadata)> {
+        let unreadable =
+            |error: io::Error| Error::input(format!("cannot read {}: {error}", path.display()), "");
+        let file = File::open(path).map_err(unreadable)?;
+        let about = file.metadata().map_err(unreadable)?;
+        if !about.is_file() {
+            let what = format!("{} is not a file", path.display());
+            let todo = "a folder is sent as an archive: `tar`";
+            return Err(Error::input(what, todo));
+        }
+        Ok((file, about))
+    }
+
+    fn digest(&mut self) -> Result<()> {
+        let mut wholes = vec![blake3::Hasher::new(); self.files.len()];
+        let mut buffer = vec![0; self.cut.batch_len() as usize];
+        for batch in 0..self.cut.batches() {
+            let range = self.cut.range(batch);
+            let octets = &mut buffer[..(range.end - range.start) as usize];
+            for place in self.manifest.places(range) {
+                let (path, file) = &self.files[place.file];
+                let part = &mut octets[place.within];
+                file.read_exact_at(part, place.offset).map_err(|error| {
+                    Error::input(format!("cannot read {}: {error}", path.display()), "")
+                })?;
+                wholes[place.file].update(part);
+            }
+            self.manifest.batches.push(*blake3::hash(octets).as_bytes());
+        }
+        for (entry, whole) in self.manifest.files.iter_mut().zip(wholes) {
+            entry.digest = *whole.finalize().as_bytes();
+        }
+        Ok(())
+    }
+
+    /// What is in it.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// How it is cut.
+    pub fn cut(&self) -> Cut {
+        self.cut
+    }
+
+    /// Whether a file has changed since its digest was taken: it cannot be sent any more.
+    pub fn has_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed)
+    }
+}
+
+impl Object for Sent {
+    fn size(&self) -> usize {
+        self.cut.len as usize
+    }
+
+    fn read(&self, start: usize, into: &mut [u8]) -> bool {
+        let range = start as u64..(start + into.len()) as u64;
+        let batch = (range.start / self.cut.batch_len()) as usize;
+        let read = self.manifest.places(range).all(|place| {
+            let part = &mut into[place.within];
+            self.files[place.file]
+                .1
+                .read_exact_at(part, place.offset)
+                .is_ok()
+        });
+        let right = read
+            && self
+                .manifest
+                .batches
+                .get(batch)
+                .is_some_and(|digest| blake3::hash(into) == *digest);
+        if !right {
+            self.changed.store(true, Ordering::Relaxed);
+        }
+        right
+    }
+}
+
+/// A transfer that is being received.
+#[derive(Debug)]
+pub struct Incoming {
+    folder: PathBuf,
+    place: PathBuf,
+    manifest: Manifest,
+    cut: Cut,
+    parts: Vec<File>,
+    map: File,
+    held: Vec<bool>,
+    octets: u64,
+    dirty: bool,
+}
+
+/// What [`Incoming::put`] made of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is right and on its way to the disk.
+    Kept,
+    /// Its digest is another: somebody has polluted it.
+    Polluted,
+}
+
+impl Incoming {
+    /// Opens the place of a transfer in `folder`, and finds out what is there already.
+    pub fn open(
+        folder: &Path,
+        ticket: &Ticket,
+        manifest: Manifest,
+        overwrite: bool,
+    ) -> Result<Incoming> {
+        for entry in &manifest.files {
+            check_name(&entry.name)?;
+            check_target(folder, entry, overwrite)?;
+        }
+        let place = folder.join(FOLDER).join(ticket.name());
+        make_place(folder, &place)?;
+        let failed = |what: &str| {
+            let what = format!("cannot {what} in {}", place.display());
+            move |error: io::Error| failure(what, &error)
+        };
+        let mut parts = Vec::new();
+        for (number, entry) in manifest.files.iter().enumerate() {
+            let part = open_part(&place.join(format!("{number}.part")));
+            let part = part.map_err(failed("make a file"))?;
+            let len = part.metadata().map_err(failed("read"))?.len();
+            if len != entry.size {
+                part.set_len(entry.size).map_err(failed("make a file"))?;
+            }
+            chappe_sys::reserve(&part, entry.size).map_err(|error| {
+                let what = format!(
+                    "no room for {:?} of {} octets in {}: {error}",
+                    entry.name,
+                    entry.size,
+                    folder.display()
+                );
+                Error::environment(what, "make room and start again; what is there is kept")
+            })?;
+            parts.push(part);
+        }
+        let map = open_part(&place.join("batches")).map_err(failed("make a file"))?;
+        let cut = ticket.cut;
+        let mut incoming = Incoming {
+            folder: folder.to_owned(),
+            place,
+            held: vec![false; manifest.batches.len()],
+            manifest,
+            cut,
+            parts,
+            map,
+            octets: 0,
+            dirty: false,
+        };
+        incoming
+            .resume()
+            .map_err(|error| failure("cannot read what was received before".into(), &error))?;
+        Ok(incoming)
+    }
+
+    /// Takes the batches of the map whose digests hold.
+    fn resume(&mut self) -> io::Result<()> {
+        let mut map = Vec::new();
+        self.map.read_to_end(&mut map)?;
+        self.map.set_len(self.held.len().div_ceil(8) as u64)?;
+        let mut buffer = vec![0; self.cut.batch_len() as usize];
+        for batch in 0..self.held.len() {
+            let marked = map
+                .get(batch / 8)
+                .is_some_and(|octet| octet >> (batch % 8) & 1 == 1);
+            if !marked {
+                continue;
+            }
+            let range = self.cut.range(batch as u32);
+            let octets = &mut buffer[..(range.end - range.start) as usize];
+            let mut read = true;
+            for place in self.manifest.places(range) {
+                let part = &mut octets[place.within];
+                read &= self.parts[place.file]
+                    .read_exact_at(part, place.offset)
+                    .is_ok();
+            }
+            if read && blake3::hash(octets) == self.manifest.batches[batch] {
+                self.held[batch] = true;
+                self.octets += octets.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a batch to its place, if it is what the manifest says.
+    pub fn put(&mut self, batch: u32, octets: &[u8]) -> Result<Put> {
+        let index = batch as usize;
+        let digest: Option<&Digest> = self.manifest.batches.get(index);
+        if digest.is_none_or(|digest| blake3::hash(octets) != *digest) {
+            return Ok(Put::Polluted);
+        }
+        if self.held[index] {
+            return Ok(Put::Kept);
+        }
+        let failed = |error: io::Error| failure("cannot write what was received".into(), &error);
+        for place in self.manifest.places(self.cut.range(batch)) {
+            let part = &octets[place.within];
+            self.parts[place.file]
+                .write_all_at(part, place.offset)
+                .map_err(failed)?;
+        }
+        self.held[index] = true;
+        self.octets += octets.len() as u64;
+        self.dirty = true;
+        let first = index / 8 * 8;
+        let eight = self.held[first..].iter().take(8).enumerate();
+        let octet = eight.fold(0u8, |octet, (bit, held)| octet | u8::from(*held) << bit);
+        self.map
+            .write_all_at(&[octet], (index / 8) as u64)
+            .map_err(failed)?;
+        Ok(Put::Kept)
+    }
+
+    /// Whether a batch is there.
+    pub fn holds(&self, batch: u32) -> bool {
+        self.held.get(batch as usize).copied().unwrap_or(false)
+    }
+
+    /// Batches that are there.
+    pub fn held(&self) -> &[bool] {
+        &self.held
+    }
+
+    /// Octets that are there.
+    pub fn octets(&self) -> u64 {
+        self.octets
+    }
+
+    /// Whether every batch is there.
+    pub fn is_whole(&self) -> bool {
+        self.held.iter().all(|held| *held)
+    }
+
+    /// The files.
+    pub fn files(&self) -> &[Entry] {
+        &self.manifest.files
+    }
+
+    /// Lets the disk write what it has, on a thread of its own, if something has changed.
+    pub fn flush(&mut self) {
+        if !std::mem::take(&mut self.dirty) {
+            return;
+        }
+        let handles: io::Result<Vec<File>> = self
+            .parts
+            .iter()
+            .chain([&self.map])
+            .map(File::try_clone)
+            .collect();
+        if let Ok(handles) = handles {
+            // A failure shows again at the end, when it counts.
+            std::thread::spawn(move || handles.iter().for_each(|file| drop(file.sync_data())));
+        }
+    }
+
+    /// Checks every file, brings it to the disk and gives it its name; removes what is no longer needed. The paths.
+    pub fn finish(self) -> Result<Vec<PathBuf>> {
+        let failed = |what: &str, name: &str| {
+            let what = format!("cannot {what} {name:?} in {}", self.folder.display());
+            move |error: io::Error| failure(what, &error)
+        };
+        for (entry, part) in self.manifest.files.iter().zip(&self.parts) {
+            let mut hasher = blake3::Hasher::new();
+            let mut buffer = vec![0; 1 << 16];
+            let mut at = 0;
+            while at < entry.size {
+                let len = (entry.size - at).min(buffer.len() as u64) as usize;
+                part.read_exact_at(&mut buffer[..len], at)
+                    .map_err(failed("read", &entry.name))?;
+                hasher.update(&buffer[..len]);
+                at += len as u64;
+            }
+            if hasher.finalize() != entry.digest {
+                // Every batch was right: the disk, or another program, has changed what was written.
+                let what = format!(
+                    "{:?} has changed on the disk while it was received",
+                    entry.name
+                );
+                let _ = fs::remove_file(self.place.join("batches"));
+                return Err(Error::failed(what, "start again: it is fetched anew"));
+            }
+            part.sync_all().map_err(failed("write", &entry.name))?;
+        }
+        let mut paths = Vec::new();
+        for (number, entry) in self.manifest.files.iter().enumerate() {
+            let path = self.folder.join(&entry.name);
+            let part = self.place.join(format!("{number}.part"));
+            fs::rename(part, &path).map_err(failed("name", &entry.name))?;
+            paths.push(path);
+        }
+        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        synced.map_err(failed("write", "."))?;
+        let _ = fs::remove_dir_all(&self.place);
+        // Only if no other transfer is there.
+        let _ = fs::remove_dir(self.folder.join(FOLDER));
+        Ok(paths)
+    }
+}
+
+/// Whether the files of a manifest stand in `folder` already, as they should be.
+pub fn is_there(folder: &Path, manifest: &Manifest) -> bool {
+    let same = |entry: &Entry| -> io::Result<bool> {
+        let path = folder.join(&entry.name);
+        let about = path.symlink_metadata()?;
+        if !about.is_file() || about.len() != entry.size {
+            return Ok(false);
+        }
+        let mut hasher = blake3::Hasher::new();
+        io::copy(&mut File::open(path)?, &mut hasher)?;
+        Ok(hasher.finalize() == entry.digest)
+    };
+    manifest
+        .files
+        .iter()
+        .all(|entry| same(entry).unwrap_or(false))
+}
+
+/// Refuses to replace what is there, unless told to; a folder is never replaced.
+fn check_target(folder: &Path, entry: &Entry, overwrite: bool) -> Result<()> {
+    let path = folder.join(&entry.name);
+    let Ok(about) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    if about.is_dir() {
+        let what = format!(
+            "{} is a folder; a file of this name is to be received",
+            path.display()
+        );
+        return Err(Error::input(
+            what,
+            "move it away, or receive into another folder",
+        ));
+    }
+    if overwrite {
+        return Ok(());
+    }
+    let what = format!(
+        "{} exists, with other contents than what is to be received",
+        path.display()
+    );
+    Err(Error::input(what, "--overwrite replaces it"))
+}
+
+/// Makes the folder of a transfer. What stands at its path and is not a folder of ours is not followed.
+fn make_place(folder: &Path, place: &Path) -> Result<()> {
+    for path in [folder.join(FOLDER), place.to_owned()] {
+        let made = fs::DirBuilder::new().mode(0o700).create(&path);
+        match made {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let real = path.symlink_metadata().is_ok_and(|about| about.is_dir());
+                if !real {
+                    let what = format!("{} is not a folder", path.display());
+                    return Err(Error::input(what, "move it away"));
+                }
+            }
+            Err(error) => {
+                return Err(failure(format!("cannot make {}", path.display()), &error));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn open_part(path: &Path) -> io::Result<File> {
+    if path.symlink_metadata().is_ok_and(|about| !about.is_file()) {
+        return Err(io::Error::other(
+            "something else than a file is in its place",
+        ));
+    }
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+}
+
+fn failure(what: String, error: &io::Error) -> Error {
+    let todo = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room and start again; what was received is kept"
+        }
+        io::ErrorKind::PermissionDenied => "give this user the right to write there",
+        io::ErrorKind::ReadOnlyFilesystem => "choose a folder that can be written",
+        _ => "",
+    };
+    Error::environment(format!("{what}: {error}"), todo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::SignKey;
+    use crate::scratch::Scratch;
+    use chappe_core::{Purpose, Seed};
+
+    const K: u8 = 4;
+    const PAYLOAD: u16 = 100;
+
+    /// Three files in a folder, one of them empty, and what a sender makes of them.
+    fn sent(place: &Scratch) -> (Sent, Ticket) {
+        let mut random = Seed(5).stream(Purpose::Trial(0));
+        let mut paths = Vec::new();
+        for (name, len) in [("one", 950), ("empty", 0), ("two", 3333)] {
+            let mut octets = vec![0; len];
+            random.fill(&mut octets);
+            paths.push(place.path(name));
+            fs::write(place.path(name), octets).unwrap();
+        }
+        let sent = Sent::open(&paths, K, PAYLOAD).unwrap();
+        let manifest = sent.manifest().encode().unwrap();
+        let ticket = Ticket::sign(0, sent.cut(), &manifest, &SignKey::new(&[1; 32]));
+        (sent, ticket)
+    }
+
+    fn batch(sent: &Sent, batch: u32) -> Vec<u8> {
+        let range = sent.cut().range(batch);
+        let mut octets = vec![0; (range.end - range.start) as usize];
+        assert!(sent.read(range.start as usize, &mut octets));
+        octets
+    }
+
+    fn folder(place: &Scratch) -> PathBuf {
+        let folder = place.path("received");
+        let _ = fs::create_dir(&folder);
+        folder
+    }
+
+    fn open(place: &Scratch, sent: &Sent, ticket: &Ticket) -> Result<Incoming> {
+        Incoming::open(&folder(place), ticket, sent.manifest().clone(), false)
+    }
+
+    /// Batches in any order, with a crash after every one of them: the files are right, and only then there.
+    #[test]
+    fn a_transfer_survives_a_crash_after_every_batch() {
+        let place = Scratch::new("crash");
+        let (sent, ticket) = sent(&place);
+        let batches = ticket.cut.batches();
+        for (count, number) in (0..batches).rev().enumerate() {
+            let mut incoming = open(&place, &sent, &ticket).unwrap();
+            let held = incoming.held().iter().filter(|held| **held).count();
+            assert_eq!((held, incoming.is_whole()), (count, false));
+            assert_eq!(incoming.put(number, &batch(&sent, number)), Ok(Put::Kept));
+            assert!(!folder(&place).join("two").exists());
+        }
+        let incoming = open(&place, &sent, &ticket).unwrap();
+        assert!(incoming.is_whole());
+        assert_eq!(incoming.octets(), 950 + 3333);
+        assert_eq!(incoming.finish().unwrap().len(), 3);
+        for name in ["one", "empty", "two"] {
+            let read = |path: PathBuf| fs::read(path).unwrap();
+            assert_eq!(read(folder(&place).join(name)), read(place.path(name)));
+        }
+        assert!(is_there(&folder(&place), sent.manifest()));
+        assert!(!folder(&place).join(FOLDER).exists());
+    }
+
+    #[test]
+    fn polluted_and_rotten_batches_are_fetched_again() {
+        let place = Scratch::new("rot");
+        let (sent, ticket) = sent(&place);
+        let mut incoming = open(&place, &sent, &ticket).unwrap();
+        let right = batch(&sent, 3);
+        let mut wrong = right.clone();
+        wrong[7] ^= 1;
+        assert_eq!(incoming.put(3, &wrong), Ok(Put::Polluted));
+        assert_eq!(incoming.put(99, &right), Ok(Put::Polluted));
+        assert_eq!(incoming.put(3, &right), Ok(Put::Kept));
+        assert!(incoming.holds(3));
+        drop(incoming);
+        // The disk forgets some octets of the batch.
+        let part = folder(&place)
+            .join(FOLDER)
+            .join(ticket.name())
+            .join("2.part");
+        let part = File::options().write(true).open(part).unwrap();
+        part.write_all_at(&[0; 50], 400).unwrap();
+        assert!(!open(&place, &sent, &ticket).unwrap().holds(3));
+    }
+
+    #[test]
+    fn what_is_there_is_not_replaced_unasked() {
+        let place = Scratch::new("there");
+        let (sent, ticket) = sent(&place);
+        fs::write(folder(&place).join("two"), "mine").unwrap();
+        let error = open(&place, &sent, &ticket).unwrap_err();
+        assert!(error.todo.contains("--overwrite"), "{error}");
+        let again = Incoming::open(&folder(&place), &ticket, sent.manifest().clone(), true);
+        assert!(again.is_ok());
+        fs::remove_file(folder(&place).join("two")).unwrap();
+        fs::create_dir(folder(&place).join("two")).unwrap();
+        let again = Incoming::open(&folder(&place), &ticket, sent.manifest().clone(), true);
+        assert!(again.unwrap_err().what.contains("is a folder"));
+    }
+
+    /// A link in the place of our folder, or of a part, is not followed.
+    #[test]
+    fn links_are_not_followed() {
+        let place = Scratch::new("links");
+        let (sent, ticket) = sent(&place);
+        let elsewhere = place.path("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder(&place).join(FOLDER)).unwrap();
+        assert!(open(&place, &sent, &ticket).is_err());
+        fs::remove_file(folder(&place).join(FOLDER)).unwrap();
+        drop(open(&place, &sent, &ticket).unwrap());
+        let part = folder(&place)
+            .join(FOLDER)
+            .join(ticket.name())
+            .join("0.part");
+        fs::remove_file(&part).unwrap();
+        std::os::unix::fs::symlink(place.path("one"), &part).unwrap();
+        assert!(open(&place, &sent, &ticket).is_err());
+        assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_does_not_fit_is_refused_at_once() {
+        let place = Scratch::new("room");
+        let (sent, ticket) = sent(&place);
+        let mut manifest = sent.manifest().clone();
+        manifest.files[2].size = 1 << 50;
+        let error = Incoming::open(&folder(&place), &ticket, manifest, false).unwrap_err();
+        assert_eq!(error.kind, crate::Kind::Environment, "{error}");
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_sent_is_noticed() {
+        let place = Scratch::new("change");
+        let (sent, _) = sent(&place);
+        batch(&sent, 5);
+        let two = File::options().write(true).open(place.path("two")).unwrap();
+        two.write_all_at(b"!", 1500).unwrap();
+        let mut octets = vec![0; 400];
+        assert!(!sent.has_changed());
+        assert!(!sent.read(6 * 400, &mut octets) && sent.has_changed());
+    }
+
+    #[test]
+    fn only_files_are_sent() {
+        let place = Scratch::new("only");
+        let refused = |paths: &[PathBuf]| Sent::open(paths, K, PAYLOAD).unwrap_err().what;
+        assert!(refused(&[place.path("")]).contains("is not a file"));
+        assert!(refused(&[place.path("none")]).contains("No such file"));
+        fs::write(place.path("x"), "1").unwrap();
+        assert!(refused(&[place.path("x"), place.path("x")]).contains("two of the files"));
+    }
+}

@@ -1,0 +1,215 @@
+//! How a manifest travels: asked for and given piece by piece, from neighbour to neighbour.
+//!
+//! A manifest must be there before the first batch can be checked, and members who come late need it as well. So it is
+//! not part of the coded transfer: whoever lacks pieces asks, and whoever has the whole answers with broadcasts that
+//! everybody overhears.
+
+use std::collections::BTreeSet;
+
+use chappe_core::{Duration, Instant};
+
+use crate::manifest::Ticket;
+
+/// Octets of a piece.
+pub const PIECE: usize = 1024;
+/// Pieces that one request can name.
+pub const WINDOW: u32 = 1024;
+/// After so long without a piece it is asked again.
+const PATIENCE: Duration = Duration::from_millis(60);
+/// Who is not the sender waits so long before it answers; an answer that is overheard ends the wait.
+pub const POLITENESS: Duration = Duration::from_millis(40);
+
+/// A manifest, as far as it is here.
+#[derive(Debug)]
+pub struct Fetch {
+    ticket: Ticket,
+    octets: Vec<u8>,
+    have: Vec<bool>,
+    missing: usize,
+    ask_at: Instant,
+    /// Pieces that somebody waits for, and from when on they are given.
+    wanted: BTreeSet<u32>,
+    give_at: Instant,
+    /// Times that all pieces were here and the digest was wrong.
+    polluted: u32,
+}
+
+impl Fetch {
+    /// Nothing of it is here.
+    pub fn new(now: Instant, ticket: Ticket) -> Fetch {
+        let pieces = (ticket.manifest_len as usize).div_ceil(PIECE);
+        Fetch {
+            ticket,
+            octets: vec![0; ticket.manifest_len as usize],
+            have: vec![false; pieces],
+            missing: pieces,
+            ask_at: now,
+            wanted: BTreeSet::new(),
+            give_at: now,
+            polluted: 0,
+        }
+    }
+
+    /// All of it is here.
+    pub fn whole(now: Instant, ticket: Ticket, octets: Vec<u8>) -> Fetch {
+        let mut fetch = Fetch::new(now, ticket);
+        fetch.have.fill(true);
+        (fetch.octets, fetch.missing) = (octets, 0);
+        fetch
+    }
+
+    /// The manifest, once it is complete and right.
+    pub fn octets(&self) -> Option<&[u8]> {
+        (self.missing == 0).then_some(&self.octets)
+    }
+
+    /// Times that it had to be fetched again, since a piece was wrong.
+    pub fn polluted(&self) -> u32 {
+        self.polluted
+    }
+
+    /// Takes in a piece; whether that completed the manifest.
+    pub fn put(&mut self, now: Instant, piece: u32, octets: &[u8]) -> bool {
+        // Whoever has heard it needs no second one.
+        self.wanted.remove(&piece);
+        let start = piece as usize * PIECE;
+        let end = (start + PIECE).min(self.octets.len());
+        let (Some(have), Some(place)) = (
+            self.have.get_mut(piece as usize),
+            self.octets.get_mut(start..end),
+        ) else {
+            return false;
+        };
+        if *have || place.len() != octets.len() {
+            return false;
+        }
+        place.copy_from_slice(octets);
+        *have = true;
+        self.missing -= 1;
+        self.ask_at = now + PATIENCE;
+        if self.missing > 0 {
+            return false;
+        }
+        if self.ticket.names(&self.octets) {
+            return true;
+        }
+        // A member has sent a wrong piece, and nobody knows which.
+        self.have.fill(false);
+        self.missing = self.have.len();
+        self.polluted += 1;
+        // The liar may be the fastest to answer: wait longer each time.
+        self.ask_at = now + PATIENCE * u64::from(self.polluted.min(100));
+        false
+    }
+
+    /// When to ask, if something is missing.
+    pub fn ask_at(&self) -> Option<Instant> {
+        (self.missing > 0).then_some(self.ask_at)
+    }
+
+    /// A request for what is missing: the first piece, and a bit for each that follows.
+    pub fn ask(&mut self, now: Instant, jitter: Duration) -> Option<(u32, Vec<u8>)> {
+        let first = self.have.iter().position(|have| !have)?;
+        let lacking = self.have[first..].iter().take(WINDOW as usize);
+        let mut bits = vec![0u8; lacking.len().div_ceil(8)];
+        for (place, _) in lacking.enumerate().filter(|(_, have)| !**have) {
+            bits[place / 8] |= 1 << (place % 8);
+        }
+        self.ask_at = now + PATIENCE + jitter;
+        Some((first as u32, bits))
+    }
+
+    /// Somebody asks.
+    pub fn on_ask(&mut self, now: Instant, first: u32, bits: &[u8], wait: Duration) {
+        if self.missing > 0 {
+            return;
+        }
+        if self.wanted.is_empty() {
+            self.give_at = now + wait;
+        }
+        for place in 0..(bits.len() as u32 * 8).min(WINDOW) {
+            let piece = first.saturating_add(place);
+            let asked = bits[place as usize / 8] >> (place % 8) & 1 == 1;
+            if asked && (piece as usize) < self.have.len() {
+                self.wanted.insert(piece);
+            }
+        }
+    }
+
+    /// When a piece is to be given, if somebody waits for one.
+    pub fn give_at(&self) -> Option<Instant> {
+        (!self.wanted.is_empty()).then_some(self.give_at)
+    }
+
+    /// The next piece to give.
+    pub fn give(&mut self) -> Option<(u32, &[u8])> {
+        let piece = self.wanted.pop_first()?;
+        let start = piece as usize * PIECE;
+        let end = (start + PIECE).min(self.octets.len());
+        Some((piece, self.octets.get(start..end)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::SignKey;
+    use crate::manifest::Cut;
+    use chappe_core::{Purpose, Seed};
+
+    fn ticket(octets: &[u8]) -> Ticket {
+        let cut = Cut {
+            len: 0,
+            k: 1,
+            payload: 1,
+        };
+        Ticket::sign(0, cut, octets, &SignKey::new(&[1; 32]))
+    }
+
+    /// Half of the pieces are lost: both listeners get all by asking, and one answer serves both.
+    #[test]
+    fn pieces_are_asked_for_until_all_are_there() {
+        let mut random = Seed(2).stream(Purpose::Trial(0));
+        let mut octets = vec![0; 70 * PIECE + 5];
+        random.fill(&mut octets);
+        let ticket = ticket(&octets);
+        let mut now = Instant::ZERO;
+        let mut giver = Fetch::whole(now, ticket, octets.clone());
+        let mut takers = [Fetch::new(now, ticket), Fetch::new(now, ticket)];
+        let mut given = 0;
+        while takers.iter().any(|taker| taker.octets().is_none()) {
+            now += Duration::from_millis(1);
+            for taker in &mut takers {
+                if taker.ask_at().is_some_and(|at| at <= now) {
+                    let (first, bits) = taker.ask(now, Duration::ZERO).unwrap();
+                    giver.on_ask(now, first, &bits, Duration::ZERO);
+                }
+            }
+            if let Some((piece, octets)) = giver.give() {
+                given += 1;
+                for taker in &mut takers {
+                    if random.chance(0.5) {
+                        taker.put(now, piece, octets);
+                    }
+                }
+            }
+        }
+        assert!(takers.iter().all(|taker| taker.octets() == Some(&octets)));
+        // 71 pieces over two links of 1/2: 8/3 each; requests cross some answers.
+        assert!(given < 71 * 5, "{given}");
+    }
+
+    #[test]
+    fn a_wrong_piece_is_noticed_and_all_is_fetched_again() {
+        let octets = vec![7; 2000];
+        let mut taker = Fetch::new(Instant::ZERO, ticket(&octets));
+        assert!(!taker.put(Instant::ZERO, 0, &[8; PIECE]));
+        assert!(!taker.put(Instant::ZERO, 1, &octets[PIECE..]));
+        assert_eq!((taker.polluted(), taker.octets()), (1, None));
+        assert!(!taker.put(Instant::ZERO, 0, &octets[..PIECE]));
+        assert!(taker.put(Instant::ZERO, 1, &octets[PIECE..]));
+        for (piece, len) in [(2, 5), (u32::MAX, 5), (0, 3)] {
+            assert!(!taker.put(Instant::ZERO, piece, &vec![0; len]));
+        }
+    }
+}

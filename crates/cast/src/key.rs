@@ -1,0 +1,294 @@
+//! Keys and their files.
+//!
+//! | file | who has it | what it is for |
+//! |---|---|---|
+//! | `NAME.group` | every member | seals frames: who has it belongs to the group |
+//! | `NAME.sign` | who may send | signs manifests: what receivers install |
+//! | `NAME.verify` | every receiver | checks these signatures; not a secret |
+//!
+//! Each is one line of text: what it is, and 32 octets in hexadecimal digits. Secret ones are made with mode 0600, and
+//! refused when anybody but their owner can read them.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use chappe_live::GroupKey;
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+
+use crate::error::{Error, Result};
+
+/// Octets of every key.
+const LENGTH: usize = 32;
+/// A key file has one short line.
+const FILE_MAX: u64 = 1024;
+
+/// What a key file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Group,
+    Sign,
+    Verify,
+}
+
+/// Signs what a sender announces.
+#[derive(Clone)]
+pub struct SignKey(SigningKey);
+
+/// Checks what a sender has signed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VerifyKey(VerifyingKey);
+
+/// The files that [`generate`] has written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyFiles {
+    /// For every member.
+    pub group: PathBuf,
+    /// For who may send.
+    pub sign: PathBuf,
+    /// For every receiver.
+    pub verify: PathBuf,
+}
+
+/// Makes a new group: three files whose names begin with `name`. Nothing is overwritten: if one of them exists, none
+/// is made.
+pub fn generate(name: &Path) -> Result<KeyFiles> {
+    let [group, sign, verify] =
+        [Purpose::Group, Purpose::Sign, Purpose::Verify].map(|purpose| with(name, purpose));
+    for path in [&group, &sign, &verify] {
+        if path.symlink_metadata().is_ok() {
+            let what = format!("{} exists; no key was made", path.display());
+            return Err(Error::input(what, "choose another name, or move it away"));
+        }
+    }
+    let signing = SigningKey::from_bytes(&random()?);
+    write(&group, Purpose::Group, &random()?)?;
+    write(&sign, Purpose::Sign, signing.as_bytes())?;
+    write(&verify, Purpose::Verify, signing.verifying_key().as_bytes())?;
+    Ok(KeyFiles {
+        group,
+        sign,
+        verify,
+    })
+}
+
+/// Reads the key of a group.
+pub fn group(path: &Path) -> Result<GroupKey> {
+    read(path, Purpose::Group).map(GroupKey::new)
+}
+
+impl SignKey {
+    /// Reads it from its file.
+    pub fn read(path: &Path) -> Result<SignKey> {
+        read(path, Purpose::Sign).map(|octets| SignKey::new(&octets))
+    }
+
+    /// From its 32 octets.
+    pub fn new(octets: &[u8; LENGTH]) -> SignKey {
+        SignKey(SigningKey::from_bytes(octets))
+    }
+
+    /// The signature of `message`.
+    pub fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message).to_bytes()
+    }
+
+    /// What checks it.
+    pub fn verify_key(&self) -> VerifyKey {
+        VerifyKey(self.0.verifying_key())
+    }
+}
+
+impl VerifyKey {
+    /// Reads it from its file.
+    pub fn read(path: &Path) -> Result<VerifyKey> {
+        let octets = read(path, Purpose::Verify)?;
+        let key = VerifyingKey::from_bytes(&octets).map_err(|_| {
+            let what = format!("{} is not the key of a signer", path.display());
+            Error::input(what, "copy it again from where it was made")
+        });
+        key.map(VerifyKey)
+    }
+
+    /// Whether `signature` is the signer's under `message`.
+    pub fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        let signature = Signature::from_bytes(signature);
+        self.0.verify_strict(message, &signature).is_ok()
+    }
+}
+
+impl fmt::Debug for SignKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SignKey(..)")
+    }
+}
+
+impl fmt::Debug for VerifyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VerifyKey({})", hex(self.0.as_bytes()))
+    }
+}
+
+impl Purpose {
+    fn tag(self) -> &'static str {
+        match self {
+            Purpose::Group => "chappe-group-1",
+            Purpose::Sign => "chappe-sign-1",
+            Purpose::Verify => "chappe-verify-1",
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Purpose::Group => "group",
+            Purpose::Sign => "sign",
+            Purpose::Verify => "verify",
+        }
+    }
+}
+
+fn with(name: &Path, purpose: Purpose) -> PathBuf {
+    let mut path = name.as_os_str().to_owned();
+    path.push(".");
+    path.push(purpose.suffix());
+    path.into()
+}
+
+fn random() -> Result<[u8; LENGTH]> {
+    let mut octets = [0; LENGTH];
+    for eight in octets.chunks_exact_mut(8) {
+        eight.copy_from_slice(&chappe_sys::random_u64()?.to_ne_bytes());
+    }
+    Ok(octets)
+}
+
+fn write(path: &Path, purpose: Purpose, octets: &[u8; LENGTH]) -> Result<()> {
+    let failed = |error: io::Error| {
+        let what = format!("cannot write {}: {error}", path.display());
+        Error::environment(what, "choose another place")
+    };
+    let mode = match purpose {
+        Purpose::Verify => 0o644,
+        _ => 0o600,
+    };
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
+        .map_err(failed)?;
+    writeln!(file, "{} {}", purpose.tag(), hex(octets)).map_err(failed)?;
+    file.sync_all().map_err(failed)
+}
+
+fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
+    let named = path.display();
+    let unreadable = |error: io::Error| {
+        let todo = format!("`chappe cast keygen NAME` makes NAME.{}", purpose.suffix());
+        Error::input(format!("cannot read the key {named}: {error}"), todo)
+    };
+    let about = fs::metadata(path).map_err(unreadable)?;
+    let mode = about.permissions().mode() & 0o777;
+    if purpose != Purpose::Verify && mode & 0o077 != 0 {
+        let what = format!("{named} can be read by others (mode {mode:03o})");
+        return Err(Error::input(what, format!("`chmod 600 {named}`")));
+    }
+    let not_one = |what: String| Error::input(format!("{named} {what}"), "give the right file");
+    if !about.is_file() || about.len() > FILE_MAX {
+        return Err(not_one("is not a key file".into()));
+    }
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let mut words = text.split_whitespace();
+    let (tag, digits) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    if tag != purpose.tag() {
+        let kinds = [Purpose::Group, Purpose::Sign, Purpose::Verify];
+        let kind = kinds.iter().find(|kind| kind.tag() == tag);
+        let what = kind.map_or("is not a key file".into(), |kind| {
+            format!(
+                "is a .{} key, a .{} key is needed",
+                kind.suffix(),
+                purpose.suffix()
+            )
+        });
+        return Err(not_one(what));
+    }
+    unhex(digits).ok_or_else(|| not_one("is damaged: a key has 64 hexadecimal digits".into()))
+}
+
+/// Octets as hexadecimal digits.
+pub(crate) fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+fn unhex(digits: &str) -> Option<[u8; LENGTH]> {
+    let mut octets = [0; LENGTH];
+    if digits.len() != 2 * LENGTH || !digits.is_ascii() {
+        return None;
+    }
+    for (octet, at) in octets.iter_mut().zip((0..).step_by(2)) {
+        *octet = u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?;
+    }
+    Some(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn keys_are_made_once_and_read_back() {
+        let place = Scratch::new("keys");
+        let files = generate(&place.path("lab")).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&files.group), mode(&files.sign)), (0o600, 0o600));
+        group(&files.group).unwrap();
+        let (sign, verify) = (SignKey::read(&files.sign), VerifyKey::read(&files.verify));
+        let (sign, verify) = (sign.unwrap(), verify.unwrap());
+        let signature = sign.sign(b"a file");
+        assert!(verify.verifies(b"a file", &signature));
+        assert!(!verify.verifies(b"b file", &signature));
+        let again = generate(&place.path("lab")).unwrap_err();
+        assert!(again.what.contains("exists"), "{again}");
+        // The existing keys were left alone.
+        assert!(verify.verifies(
+            b"a file",
+            &SignKey::read(&files.sign).unwrap().sign(b"a file")
+        ));
+    }
+
+    #[test]
+    fn keys_that_others_can_read_are_refused() {
+        let place = Scratch::new("modes");
+        let files = generate(&place.path("lab")).unwrap();
+        fs::set_permissions(&files.group, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = group(&files.group).unwrap_err();
+        assert!(error.to_string().contains("mode 640"), "{error}");
+        assert!(error.todo.starts_with("`chmod 600 "), "{error}");
+    }
+
+    #[test]
+    fn the_wrong_file_is_named() {
+        let place = Scratch::new("wrong");
+        let files = generate(&place.path("lab")).unwrap();
+        let error = group(&files.sign).unwrap_err();
+        assert!(
+            error
+                .what
+                .ends_with("is a .sign key, a .group key is needed"),
+            "{error}"
+        );
+        let path = place.path("torn");
+        fs::write(&path, "chappe-verify-1 00112233").unwrap();
+        assert!(VerifyKey::read(&path).unwrap_err().what.contains("damaged"));
+        assert!(
+            VerifyKey::read(&place.path("none"))
+                .unwrap_err()
+                .what
+                .contains("cannot read")
+        );
+    }
+}

@@ -1,0 +1,338 @@
+//! The receiver: stores what is offered, checks it, and gives it its name.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use chappe_core::{Duration, Instant};
+use chappe_live::Statistics;
+
+use crate::disk::{self, Incoming, Put};
+use crate::error::{Error, Kind, Result};
+use crate::event::{Event, Progress, Summary};
+use crate::key::VerifyKey;
+use crate::manifest::{Manifest, Ticket};
+use crate::member::Member;
+use crate::roster::{Roles, State};
+use crate::session::{End, Options, Role, Session, Watch};
+
+/// Where to put what is received.
+#[derive(Clone, Debug)]
+pub struct Receiving {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Whose files are installed.
+    pub verify: VerifyKey,
+    /// Whether files that are there may be replaced.
+    pub overwrite: bool,
+    /// Whether to go on after the first transfer.
+    pub keep: bool,
+}
+
+/// The time between writings to the disk.
+const FLUSH: Duration = Duration::from_secs(5);
+/// The time between looks at how far we are.
+const TELL: Duration = Duration::from_secs(1);
+
+/// Receives files until one transfer is complete and its sender has finished, or for ever.
+pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) -> Result<End> {
+    let about = std::fs::metadata(&receiving.folder);
+    if !about.is_ok_and(|about| about.is_dir()) {
+        let what = format!("{} is not a folder", receiving.folder.display());
+        return Err(Error::input(what, "make it, or name another"));
+    }
+    let roles = Roles {
+        receives: true,
+        ..Roles::default()
+    };
+    let mut session = Session::open(options, roles, Some(receiving.verify.clone()))?;
+    watch.event(session.started(options));
+    let mut receiver = Receiver {
+        receiving,
+        node: session.node(),
+        frame_max: session.frame_max(),
+        active: BTreeMap::new(),
+        ended: Vec::new(),
+        buffer: Vec::new(),
+        failure: None,
+    };
+    let end = session.play(&mut receiver, watch)?;
+    match receiver.failure {
+        Some(error) if !receiving.keep => Err(error),
+        _ => Ok(end),
+    }
+}
+
+/// Does nothing but pass on what others send, until it is stopped.
+pub fn relay(options: &Options, watch: &mut dyn Watch) -> Result<End> {
+    struct Relay;
+    impl Role for Relay {
+        fn step(
+            &mut self,
+            _: Instant,
+            _: &mut Member,
+            _: &Statistics,
+            _: &mut dyn Watch,
+        ) -> Result<ControlFlow<()>> {
+            Ok(ControlFlow::Continue(()))
+        }
+    }
+    let mut session = Session::open(options, Roles::default(), None)?;
+    watch.event(session.started(options));
+    session.play(&mut Relay, watch)
+}
+
+struct Receiver<'a> {
+    receiving: &'a Receiving,
+    node: u16,
+    frame_max: usize,
+    active: BTreeMap<u16, Active>,
+    /// Transfers that are complete or refused, with their senders.
+    ended: Vec<(u16, u64)>,
+    buffer: Vec<u8>,
+    failure: Option<Error>,
+}
+
+/// One transfer.
+struct Active {
+    ticket: Ticket,
+    incoming: Option<Incoming>,
+    finishing: Option<JoinHandle<Result<Vec<PathBuf>>>>,
+    sizes: Vec<u64>,
+    begun: Instant,
+    flushed: Instant,
+    told: Instant,
+    held_before: u64,
+}
+
+impl Role for Receiver<'_> {
+    fn step(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        _: &Statistics,
+        watch: &mut dyn Watch,
+    ) -> Result<ControlFlow<()>> {
+        let tickets: Vec<Ticket> = member.tickets().copied().collect();
+        for ticket in tickets {
+            let known = self.active.get(&ticket.source);
+            if known.is_some_and(|active| active.ticket.id() != ticket.id()) {
+                // The sender has turned to something else; what is here stays on the disk.
+                self.active.remove(&ticket.source);
+            }
+            let ended = self.ended.contains(&(ticket.source, ticket.id()));
+            if !ended && !self.active.contains_key(&ticket.source) {
+                self.begin(now, member, ticket, watch);
+            }
+        }
+        let sources: Vec<u16> = self.active.keys().copied().collect();
+        for source in sources {
+            if let Err(error) = self.go_on(now, member, source, watch) {
+                self.refuse(now, member, source, error, watch);
+            }
+        }
+        // Who has the files still passes them on to others, until the sender has finished.
+        let offering = |(source, id): &(u16, u64)| {
+            let record = member.roster().get(now, *source);
+            record.is_some_and(|record| matches!(record.transfer(*id), Some((State::Offering, _))))
+        };
+        let over =
+            !self.ended.is_empty() && self.active.is_empty() && !self.ended.iter().any(offering);
+        match (over || self.failure.is_some()) && !self.receiving.keep {
+            true => Ok(ControlFlow::Break(())),
+            false => Ok(ControlFlow::Continue(())),
+        }
+    }
+}
+
+impl Receiver<'_> {
+    /// A transfer is offered and its manifest is there.
+    fn begin(&mut self, now: Instant, member: &mut Member, ticket: Ticket, watch: &mut dyn Watch) {
+        let Some(octets) = member.manifest(ticket.source) else {
+            return;
+        };
+        let opened = Manifest::decode(octets, &ticket.cut).and_then(|manifest| {
+            let files = manifest
+                .files
+                .iter()
+                .map(|file| file.name.clone())
+                .collect();
+            let sizes = manifest.files.iter().map(|file| file.size).collect();
+            self.check_frames(&ticket)?;
+            if disk::is_there(&self.receiving.folder, &manifest) {
+                return Ok((files, sizes, None));
+            }
+            let overwrite = self.receiving.overwrite;
+            let incoming = Incoming::open(&self.receiving.folder, &ticket, manifest, overwrite)?;
+            Ok((files, sizes, Some(incoming)))
+        });
+        let (files, sizes, incoming) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return self.refuse_ticket(now, member, &ticket, error, watch),
+        };
+        let held = incoming.iter().flat_map(|incoming| incoming.held());
+        watch.event(Event::Offered {
+            transfer: ticket.name(),
+            source: ticket.source,
+            files,
+            bytes: ticket.cut.len,
+            batches: ticket.cut.batches(),
+            held: held.filter(|held| **held).count() as u32,
+        });
+        let Some(incoming) = incoming else {
+            let transfer = ticket.name();
+            watch.event(Event::Present { transfer });
+            self.ended.push((ticket.source, ticket.id()));
+            return member.report(now, ticket.id(), State::Complete, ticket.cut.batches());
+        };
+        member.join(now, ticket.source, incoming.held().to_vec());
+        let active = Active {
+            ticket,
+            held_before: incoming.octets(),
+            incoming: Some(incoming),
+            finishing: None,
+            sizes,
+            begun: now,
+            flushed: now,
+            told: Instant::ZERO,
+        };
+        self.active.insert(ticket.source, active);
+    }
+
+    /// Frames of the sender that our link cannot carry would never arrive.
+    fn check_frames(&self, ticket: &Ticket) -> Result<()> {
+        let needed = usize::from(ticket.cut.payload) + usize::from(ticket.cut.k) + 17;
+        if needed <= self.frame_max {
+            return Ok(());
+        }
+        let what = format!(
+            "the sender's frames of {needed} octets are too long for this link, which carries {}",
+            self.frame_max
+        );
+        Err(Error::environment(
+            what,
+            "give all interfaces of the group one MTU",
+        ))
+    }
+
+    fn go_on(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        source: u16,
+        watch: &mut dyn Watch,
+    ) -> Result<()> {
+        let Some(active) = self.active.get_mut(&source) else {
+            return Ok(());
+        };
+        if let Some(incoming) = &mut active.incoming {
+            while let Some(batch) = member.decoded(source, &mut self.buffer) {
+                match incoming.put(batch, &self.buffer)? {
+                    Put::Kept => member.accept(now, source, batch),
+                    Put::Polluted => {
+                        member.reject(source, batch);
+                        let transfer = active.ticket.name();
+                        watch.event(Event::Polluted { transfer, batch });
+                    }
+                }
+            }
+            if now >= active.flushed + FLUSH {
+                active.flushed = now;
+                incoming.flush();
+            }
+            active.tell(now, self.node, member, watch);
+        }
+        let whole = |incoming: &mut Incoming| incoming.is_whole();
+        if let Some(incoming) = active.incoming.take_if(whole) {
+            active.finishing = Some(std::thread::spawn(move || incoming.finish()));
+        }
+        let finished = active
+            .finishing
+            .take_if(|finishing| finishing.is_finished());
+        let Some(finished) = finished else {
+            return Ok(());
+        };
+        let ended = Error::failed("storing the files ended early", "");
+        let paths = finished.join().map_err(|_| ended)??;
+        for (path, &bytes) in paths.into_iter().zip(&active.sizes) {
+            watch.event(Event::Installed { path, bytes });
+        }
+        let (id, batches) = (active.ticket.id(), active.ticket.cut.batches());
+        member.report(now, id, State::Complete, batches);
+        let seconds = now.saturating_since(active.begun).as_secs_f64();
+        let bytes = active.ticket.cut.len;
+        watch.event(Event::Done(Summary {
+            transfer: active.ticket.name(),
+            bytes,
+            seconds,
+            wall_seconds: now.as_secs_f64(),
+            goodput_bps: (bytes - active.held_before) as f64 * 8.0 / seconds.max(1e-9),
+            complete: vec![self.node],
+            ..Summary::default()
+        }));
+        self.active.remove(&source);
+        self.ended.push((source, id));
+        Ok(())
+    }
+
+    fn refuse(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        source: u16,
+        error: Error,
+        watch: &mut dyn Watch,
+    ) {
+        if let Some(active) = self.active.remove(&source) {
+            self.refuse_ticket(now, member, &active.ticket, error, watch);
+        }
+    }
+
+    /// A transfer cannot be received. One that is merely a nuisance to us is not a failure of ours.
+    fn refuse_ticket(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        ticket: &Ticket,
+        error: Error,
+        watch: &mut dyn Watch,
+    ) {
+        watch.event(Event::Refused {
+            transfer: ticket.name(),
+            why: error.what.clone(),
+            todo: error.todo.clone(),
+        });
+        member.report(now, ticket.id(), State::Failed, 0);
+        self.ended.push((ticket.source, ticket.id()));
+        let kind = match error.kind {
+            Kind::Input => Kind::Failed,
+            kind => kind,
+        };
+        self.failure = Some(Error { kind, ..error });
+    }
+}
+
+impl Active {
+    fn tell(&mut self, now: Instant, node: u16, member: &mut Member, watch: &mut dyn Watch) {
+        let Some(incoming) = &self.incoming else {
+            return;
+        };
+        if now < self.told + TELL && self.told != Instant::ZERO {
+            return;
+        }
+        self.told = now;
+        let done = incoming.held().iter().filter(|held| **held).count() as u32;
+        member.report(now, self.ticket.id(), State::Receiving, done);
+        watch.event(Event::Progress {
+            transfer: self.ticket.name(),
+            receivers: vec![Progress {
+                node,
+                name: "here".into(),
+                state: State::Receiving.word(),
+                batches_done: done,
+                batches: self.ticket.cut.batches(),
+            }],
+        });
+    }
+}

@@ -1,0 +1,328 @@
+//! The sender: announces files, waits for receivers and for measurements, sends until all have all.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use chappe_core::{Drop, Duration, Instant};
+use chappe_live::Statistics;
+
+use crate::disk::Sent;
+use crate::error::{Error, Result};
+use crate::event::{Event, Progress, Summary};
+use crate::key::SignKey;
+use crate::manifest::Ticket;
+use crate::member::Member;
+use crate::roster::{Roles, State};
+use crate::session::{End, Options, Role, Session, Watch};
+
+/// What to send, and when to begin.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// Who answers for them.
+    pub sign: SignKey,
+    /// How many receivers to wait for.
+    pub receivers: usize,
+    /// How long to wait for them.
+    pub wait: Duration,
+    /// Whether to go on when all have all, for those who come later.
+    pub keep: bool,
+    /// Forwarding nodes that frames have room for.
+    pub relays: usize,
+    /// Packets in a batch.
+    pub k: u8,
+}
+
+/// Octets of Pacifier's header before the lists, with room for what variants add.
+const PACIFIER_HEADER: usize = 17;
+/// Octets of a forwarding node in a frame.
+const FORWARDER: usize = 3;
+/// Receivers that are known but have not asked yet are waited for this long.
+const LATECOMERS: Duration = Duration::from_secs(3);
+
+/// Sends files until every receiver has them.
+pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Result<(End, Summary)> {
+    for path in &sending.files {
+        // What is wrong with a file is known before anybody is asked.
+        Sent::open_one(path)?;
+    }
+    let roles = Roles {
+        sends: true,
+        ..Roles::default()
+    };
+    let mut session = Session::open(options, roles, None)?;
+    let payload = payload(session.frame_max(), sending)?;
+    watch.event(session.started(options));
+    let (files, k) = (sending.files.clone(), sending.k);
+    let mut sender = Sender {
+        sending,
+        node: session.node(),
+        measured: Instant::ZERO + options.measuring,
+        opening: Some(std::thread::spawn(move || Sent::open(&files, k, payload))),
+        sent: None,
+        first_asked: None,
+        begun: None,
+        finished: None,
+        told: Instant::ZERO,
+        receivers: BTreeMap::new(),
+        summary: Summary::default(),
+    };
+    let end = session.play(&mut sender, watch)?;
+    sender.summary.octets_sent = session.statistics().octets_sent;
+    let summary = sender.summary;
+    watch.event(Event::Done(summary.clone()));
+    Ok((end, summary))
+}
+
+/// Octets of file in a packet: what the frame leaves. It depends on the interface and the options only, so that a
+/// sender that was restarted cuts the files as before.
+fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
+    let headers = PACIFIER_HEADER + FORWARDER * sending.relays + usize::from(sending.k);
+    let payload = frame_max
+        .checked_sub(headers)
+        .filter(|&payload| payload >= 128);
+    let payload = payload.and_then(|payload| u16::try_from(payload).ok());
+    payload.ok_or_else(|| {
+        let what = format!(
+            "frames of {frame_max} octets leave no room for data beside {headers} of headers"
+        );
+        Error::environment(what, "raise the interface's MTU, or lower --relays or --k")
+    })
+}
+
+struct Sender<'a> {
+    sending: &'a Sending,
+    node: u16,
+    measured: Instant,
+    opening: Option<JoinHandle<Result<Sent>>>,
+    sent: Option<(Arc<Sent>, Ticket)>,
+    first_asked: Option<Instant>,
+    begun: Option<Instant>,
+    finished: Option<Instant>,
+    told: Instant,
+    receivers: BTreeMap<u16, Progress>,
+    summary: Summary,
+}
+
+impl Role for Sender<'_> {
+    fn step(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        statistics: &Statistics,
+        watch: &mut dyn Watch,
+    ) -> Result<ControlFlow<()>> {
+        if self.opening.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.announce(now, member, watch)?;
+        }
+        let Some((sent, ticket)) = self.sent.clone() else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        if sent.has_changed() {
+            let what = "a file has changed while it was sent";
+            return Err(Error::failed(
+                what,
+                "send it again when nobody writes to it",
+            ));
+        }
+        self.count(now, member, &ticket);
+        self.first_asked = self
+            .first_asked
+            .or((!self.receivers.is_empty()).then_some(now));
+        if self.begun.is_none() {
+            self.begin(now, member, statistics, sent, watch)?;
+        }
+        self.tell(now, &ticket, watch);
+        self.sum_up(now, member, &ticket);
+        let over = self.begun.is_some() && self.is_over() && !self.sending.keep;
+        if over {
+            member.withdraw(now);
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl Sender<'_> {
+    fn announce(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) -> Result<()> {
+        let opened = self.opening.take().map(JoinHandle::join);
+        let Some(Ok(sent)) = opened else {
+            return Err(Error::failed("reading the files ended early", ""));
+        };
+        let sent = sent?;
+        let manifest = sent.manifest().encode()?;
+        let ticket = Ticket::sign(self.node, sent.cut(), &manifest, &self.sending.sign);
+        let files = sent.manifest().files.iter().map(|file| file.name.clone());
+        self.summary.transfer = ticket.name();
+        self.summary.bytes = ticket.cut.len;
+        watch.event(Event::Offered {
+            transfer: ticket.name(),
+            source: self.node,
+            files: files.collect(),
+            bytes: ticket.cut.len,
+            batches: ticket.cut.batches(),
+            held: 0,
+        });
+        member.announce(now, ticket, manifest);
+        self.sent = Some((Arc::new(sent), ticket));
+        Ok(())
+    }
+
+    /// Who is there, and how far, by their own word and by their acknowledgements.
+    fn count(&mut self, now: Instant, member: &Member, ticket: &Ticket) {
+        let (id, batches) = (ticket.id(), ticket.cut.batches());
+        let acknowledged: BTreeMap<u16, u32> = member.receivers().into_iter().collect();
+        for record in member.roster().all(now) {
+            let Some((state, done)) = record
+                .transfer(id)
+                .filter(|(state, _)| *state != State::Offering)
+            else {
+                continue;
+            };
+            let asked = acknowledged.get(&record.node).copied();
+            let known = self
+                .receivers
+                .entry(record.node)
+                .or_insert_with(|| Progress {
+                    node: record.node,
+                    name: record.name.clone(),
+                    state: State::Preparing.word(),
+                    batches_done: 0,
+                    batches,
+                });
+            known.state = state.word();
+            known.batches_done = match state {
+                State::Complete => batches,
+                _ => done.max(asked.unwrap_or(0)),
+            };
+        }
+        for known in self.receivers.values_mut() {
+            let gone = member.roster().get(now, known.node).is_none();
+            if gone && !ENDED.contains(&known.state) {
+                known.state = GONE;
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        statistics: &Statistics,
+        sent: Arc<Sent>,
+        watch: &mut dyn Watch,
+    ) -> Result<()> {
+        let here = self
+            .receivers
+            .values()
+            .filter(|receiver| receiver.state != GONE)
+            .count();
+        let enough = here >= self.sending.receivers.max(1);
+        let waited = now.saturating_since(Instant::ZERO) >= self.sending.wait;
+        if waited && here == 0 && !self.sending.keep {
+            return Err(nobody(self.sending.wait, statistics));
+        }
+        let asked = member.receivers().len();
+        // Those whom we hear of, but who are still busy with the manifest.
+        let ready = |receiver: &&Progress| receiver.state != State::Preparing.word();
+        let all_ready = self.receivers.values().filter(ready).count() >= here;
+        let patient = self
+            .first_asked
+            .is_none_or(|first| now >= first + LATECOMERS);
+        let begin = now >= self.measured && (enough || waited) && (all_ready || patient);
+        let done = here > 0 && self.is_over();
+        if !(begin && (asked > 0 || done)) {
+            return Ok(());
+        }
+        member.begin(now, sent);
+        self.begun = Some(now);
+        let receivers: Vec<u16> = self.receivers.keys().copied().collect();
+        let reaches = |node: &&u16| {
+            let paths = member.links().map(|links| links.etx_paths(self.node));
+            paths.is_some_and(|paths| paths.reaches(**node))
+        };
+        let unreachable = receivers
+            .iter()
+            .filter(|node| !reaches(node))
+            .copied()
+            .collect();
+        watch.event(Event::Begun {
+            receivers,
+            unreachable,
+        });
+        Ok(())
+    }
+
+    fn tell(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {
+        let over = self.is_over() && self.begun.is_some();
+        let last = over && self.finished.is_none();
+        if now < self.told + Duration::from_secs(1) && !last {
+            return;
+        }
+        self.told = now;
+        if !self.receivers.is_empty() {
+            watch.event(Event::Progress {
+                transfer: ticket.name(),
+                receivers: self.receivers.values().cloned().collect(),
+            });
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let ended = |receiver: &Progress| ENDED.contains(&receiver.state) || receiver.state == GONE;
+        !self.receivers.is_empty() && self.receivers.values().all(ended)
+    }
+
+    fn sum_up(&mut self, now: Instant, member: &Member, ticket: &Ticket) {
+        let Some(begun) = self.begun else { return };
+        if !self.is_over() {
+            self.finished = None;
+        } else if self.finished.is_none() {
+            self.finished = Some(now);
+        }
+        let end = self.finished.unwrap_or(now);
+        let seconds = end.saturating_since(begun).as_secs_f64();
+        let summary = &mut self.summary;
+        summary.seconds = seconds;
+        summary.wall_seconds = end.saturating_since(Instant::ZERO).as_secs_f64();
+        summary.goodput_bps = ticket.cut.len as f64 * 8.0 / seconds.max(1e-9);
+        if let Some(counters) = member.counters(self.node) {
+            summary.data_frames = counters.data_sent;
+            let octets = counters.data_sent as f64 * f64::from(ticket.cut.payload);
+            summary.redundancy = octets / (ticket.cut.len.max(1) as f64);
+        }
+        let complete = |receiver: &&Progress| receiver.state == State::Complete.word();
+        let nodes = |complete_ones: bool| {
+            let chosen = self
+                .receivers
+                .values()
+                .filter(|receiver| complete(receiver) == complete_ones);
+            chosen.map(|receiver| receiver.node).collect::<Vec<_>>()
+        };
+        let (all, rest) = (nodes(true), nodes(false));
+        (self.summary.complete, self.summary.incomplete) = (all, rest);
+    }
+}
+
+/// The state of a receiver that is heard no more.
+const GONE: &str = "gone";
+/// The states in which a receiver needs no data any more.
+const ENDED: [&str; 2] = ["complete", "failed"];
+
+/// Nobody came; why that may be.
+fn nobody(wait: Duration, statistics: &Statistics) -> Error {
+    let forged = statistics.dropped(Drop::Unauthentic);
+    let what = format!("no receiver has asked for the files within {wait}");
+    let todo = match forged {
+        0 if statistics.neighbours.is_empty() => {
+            "start `chappe cast receive DIR` elsewhere on this network; same --port, and no firewall in between".into()
+        }
+        0 => "members are there, but none of them receives: start `chappe cast receive DIR`".into(),
+        _ => format!("{forged} frames were made with another key: give all members the same .group file"),
+    };
+    Error::failed(what, todo)
+}
