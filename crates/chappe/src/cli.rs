@@ -31,6 +31,8 @@ pub enum Command {
     New(New),
     /// Run real programs over a scenario's network: namespaces, the simulated radios in real time, no root.
     Emu(Emu),
+    /// Send files to many hosts over real, lossy networks of several hops.
+    Cast(crate::command::cast::Cast),
     /// Compare two results, paired by seed: better, worse or the same, and by how much.
     Compare(Compare),
     /// Say what this machine can run, and what to do about what it cannot.

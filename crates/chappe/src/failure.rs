@@ -30,6 +30,8 @@ pub enum Failure {
     Input(Box<InputError>),
     /// The machine lacks something: what, and what to do about it.
     Environment(String, String),
+    /// A cast could not begin or go on.
+    Cast(chappe_cast::Error),
     /// A mistake of Chappe itself.
     Defect(String),
     /// Ctrl-C before anything was finished.
@@ -43,6 +45,11 @@ impl Failure {
         match self {
             Failure::Input(_) => INPUT,
             Failure::Environment(..) => ENVIRONMENT,
+            Failure::Cast(error) => match error.kind {
+                chappe_cast::Kind::Input => INPUT,
+                chappe_cast::Kind::Environment => ENVIRONMENT,
+                chappe_cast::Kind::Failed => FAILED,
+            },
             Failure::Defect(_) => DEFECT,
             Failure::Interrupted => INTERRUPTED,
             Failure::NobodyReads => 0,
@@ -54,6 +61,8 @@ impl Failure {
         match self {
             Failure::Input(error) => eprint!("{}", render(error)),
             Failure::Environment(what, todo) => eprintln!("chappe: {what}\n  {todo}"),
+            Failure::Cast(error) if error.todo.is_empty() => eprintln!("chappe: {}", error.what),
+            Failure::Cast(error) => eprintln!("chappe: {}\n  {}", error.what, error.todo),
             Failure::Defect(what) => eprintln!("{}", defect(what)),
             Failure::Interrupted => eprintln!("chappe: interrupted before anything was finished"),
             Failure::NobodyReads => {}
@@ -84,6 +93,12 @@ pub fn explain_panics() {
             .unwrap_or_else(|| "no message".into());
         eprintln!("{}", defect(&format!("{words}{place}")));
     }));
+}
+
+impl From<chappe_cast::Error> for Failure {
+    fn from(error: chappe_cast::Error) -> Failure {
+        Failure::Cast(error)
+    }
 }
 
 impl From<InputError> for Failure {

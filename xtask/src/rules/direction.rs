@@ -29,6 +29,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["chappe-core", "chappe-wire", "chappe-sim", "chappe-sys"],
     ),
     ("chappe-live", &["chappe-core", "chappe-wire", "chappe-sys"]),
+    // The daemon joins one protocol and one medium.
+    (
+        "chappe-cast",
+        &[
+            "chappe-core",
+            "chappe-pacifier",
+            "chappe-live",
+            "chappe-sys",
+        ],
+    ),
     ("chappe-lab", &ROOMS),
     ("chappe", &ALL),
     ("chappe-fuzz", &ALL),
@@ -55,8 +65,9 @@ const ROOMS: [&str; 14] = [
     "chappe-live",
     "chappe-sys",
 ];
-const ALL: [&str; 15] = {
-    let mut all = ["chappe-lab"; 15];
+const ALL: [&str; 16] = {
+    let mut all = ["chappe-lab"; 16];
+    all[15] = "chappe-cast";
     let mut i = 0;
     while i < ROOMS.len() {
         all[i] = ROOMS[i];

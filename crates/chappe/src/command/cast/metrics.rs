@@ -1,0 +1,138 @@
+//! Counters for Prometheus, over the least HTTP that it needs.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chappe_cast::session::View;
+use chappe_core::Drop;
+
+/// The text that is served.
+pub struct Metrics(Arc<Mutex<String>>);
+
+impl Metrics {
+    /// Serves at `address` as long as the program runs, one request at a time. Every path has the same answer.
+    pub fn serve(address: SocketAddr) -> io::Result<Metrics> {
+        let listener = TcpListener::bind(address)?;
+        let text = Arc::new(Mutex::new(String::new()));
+        let served = text.clone();
+        std::thread::Builder::new().name("metrics".into()).spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { continue };
+                let limit = Some(Duration::from_secs(1));
+                let _ = stream.set_read_timeout(limit).and(stream.set_write_timeout(limit));
+                // The request is read, so that closing does not cut the answer off, and not looked at.
+                let _ = stream.read(&mut [0; 4096]);
+                let body = served.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                    body.len()
+                );
+            }
+        })?;
+        Ok(Metrics(text))
+    }
+
+    /// Brings the text up to date.
+    pub fn update(&self, view: &View<'_>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text(view);
+    }
+}
+
+fn text(view: &View<'_>) -> String {
+    let (statistics, member) = (view.statistics, view.member);
+    let mut text = String::new();
+    let mut put = |name: &str, kind: &str, help: &str, rows: &[(String, f64)]| {
+        let _ = writeln!(
+            text,
+            "# HELP chappe_cast_{name} {help}\n# TYPE chappe_cast_{name} {kind}"
+        );
+        for (labels, value) in rows {
+            let _ = writeln!(text, "chappe_cast_{name}{labels} {value}");
+        }
+    };
+    let bare = |value: u64| [(String::new(), value as f64)];
+    put(
+        "frames_sent_total",
+        "counter",
+        "Frames that the kernel took.",
+        &bare(statistics.frames_sent),
+    );
+    put(
+        "bytes_sent_total",
+        "counter",
+        "Their octets.",
+        &bare(statistics.octets_sent),
+    );
+    put(
+        "frames_received_total",
+        "counter",
+        "Frames that were opened and used.",
+        &bare(statistics.frames_received),
+    );
+    put(
+        "bytes_received_total",
+        "counter",
+        "Octets of authentic frames.",
+        &bare(statistics.octets_received),
+    );
+    put(
+        "refused_total",
+        "counter",
+        "Frames that the kernel refused.",
+        &bare(statistics.refused),
+    );
+    let dropped: Vec<(String, f64)> = Drop::ALL
+        .iter()
+        .map(|why| {
+            (
+                format!("{{reason=\"{}\"}}", why.name()),
+                statistics.dropped(*why) as f64,
+            )
+        })
+        .collect();
+    put(
+        "dropped_total",
+        "counter",
+        "Frames that were not used, by reason.",
+        &dropped,
+    );
+    let members: Vec<(String, f64)> = member
+        .roster()
+        .others(view.now)
+        .map(|record| (format!("{{node=\"{}\"}}", record.node), 1.0))
+        .collect();
+    put("member", "gauge", "Members that are alive.", &members);
+    let links: Vec<(String, f64)> = statistics
+        .neighbours
+        .iter()
+        .map(|near| {
+            (
+                format!("{{from=\"{}\"}}", near.address.node_number().unwrap_or(0)),
+                near.from,
+            )
+        })
+        .collect();
+    put(
+        "delivery_ratio",
+        "gauge",
+        "Share of a neighbour's broadcasts that is heard here.",
+        &links,
+    );
+    let done = member.roster().others(view.now).flat_map(|record| {
+        let row = |transfer: &(u64, _, u32)| {
+            let labels = format!(
+                "{{node=\"{}\",transfer=\"{:016x}\"}}",
+                record.node, transfer.0
+            );
+            (labels, f64::from(transfer.2))
+        };
+        record.transfers.iter().map(row).collect::<Vec<_>>()
+    });
+    let done: Vec<(String, f64)> = done.collect();
+    put("batches_done", "gauge", "Batches that a member has.", &done);
+    text
+}

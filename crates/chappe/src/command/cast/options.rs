@@ -1,0 +1,232 @@
+//! What can be typed after `chappe cast`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use chappe_cast::{Carrier, Group, Loss, Options, key};
+use chappe_core::{Bitrate, Duration, Seed};
+use chappe_lab::quantity::{Rate, Size, Time};
+use chappe_pacifier::Variant;
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every member needs the group's key; make one with `chappe cast keygen lab` and copy lab.group to all.
+
+Examples, each on a host of its own:
+  chappe cast receive /srv/files --interface wlan0 --key lab.group --verify lab.verify
+  chappe cast relay --interface wlan0 --key lab.group
+  chappe cast send image.bin --interface wlan0 --key lab.group --sign lab.sign --rate '5 Mbit/s'")]
+pub struct Cast {
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Send files to every receiver of the group, until all have them.
+    Send(Box<Send>),
+    /// Receive files into a folder; what is there from before is not fetched again.
+    Receive(Box<Receive>),
+    /// Pass on what others send.
+    Relay(Box<Relay>),
+    /// Make the keys of a new group.
+    Keygen(Keygen),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:  chappe cast keygen lab   (writes lab.group, lab.sign and lab.verify)"
+)]
+pub struct Keygen {
+    /// What the key files' names begin with. Nothing is overwritten.
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Send {
+    /// The files. All arrive in one folder, under their names without folders.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// The key that signs the files (.sign).
+    #[arg(long, value_name = "FILE")]
+    pub sign: PathBuf,
+    /// Begin when so many receivers are there, or when --wait is over.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=255))]
+    pub receivers: u16,
+    /// How long to wait for receivers.
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = span)]
+    pub wait: Duration,
+    /// Go on when all receivers have all, for those who come later, until Ctrl-C.
+    #[arg(long)]
+    pub keep: bool,
+    /// Forwarding nodes that frames have room for: 3 octets of every frame each. All sendings of a file must agree,
+    /// or receivers begin anew.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=64))]
+    pub relays: u16,
+    /// Packets in a batch.
+    #[arg(long, value_name = "K", default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=128))]
+    pub k: u8,
+    #[command(flatten)]
+    pub link: Link,
+}
+
+#[derive(Debug, Args)]
+pub struct Receive {
+    /// The folder; it must exist.
+    pub folder: PathBuf,
+    /// The key that checks the signature (.verify).
+    #[arg(long, value_name = "FILE")]
+    pub verify: PathBuf,
+    /// Replace files of the same name.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Go on after the first transfer, until Ctrl-C.
+    #[arg(long)]
+    pub keep: bool,
+    #[command(flatten)]
+    pub link: Link,
+}
+
+#[derive(Debug, Args)]
+pub struct Relay {
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// How a member reaches the others.
+#[derive(Debug, Args)]
+pub struct Link {
+    /// The network interface.
+    #[arg(long, short, value_name = "NAME")]
+    pub interface: String,
+    /// The key of the group (.group).
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The member's number, 0 to 255; without it, the last octet of the interface's address.
+    #[arg(long, value_name = "N")]
+    pub node: Option<u16>,
+    /// The name that others see; without it, the host's.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// How fast frames leave, all headers included. On a radio, what is left of the rate of its broadcasts.
+    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = rate)]
+    pub rate: Bitrate,
+    /// The UDP port.
+    #[arg(long, value_name = "PORT", default_value_t = 1794)]
+    pub port: u16,
+    /// Send to this multicast group instead of everybody: 224.0.0.x or ff02::x.
+    #[arg(long, value_name = "ADDRESS")]
+    pub multicast: Option<IpAddr>,
+    /// Send Ethernet frames without IP: less overhead, no address needed; needs CAP_NET_RAW.
+    #[arg(long, conflicts_with_all = ["port", "multicast"])]
+    pub ethernet: bool,
+    /// Memory for batches that are not complete.
+    #[arg(long, value_name = "SIZE", default_value = "48 MB", value_parser = size)]
+    pub memory: usize,
+    /// How long links are measured before data flow.
+    #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = span)]
+    pub measure: Duration,
+    /// Serve counters for Prometheus at this address, such as 127.0.0.1:9794.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
+    /// For trials: lose this share of what is heard, 0 to 1; NODE=SHARE for one sender. May be given several times.
+    #[arg(long, value_name = "SHARE", value_parser = lost)]
+    pub lose: Vec<Lost>,
+    /// Print events as JSON, one object on each line of standard output, and nothing else there.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no talk on standard error.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Frames to lose: from whom, and which share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lost(Option<u16>, f64);
+
+impl Link {
+    /// The options of the library.
+    pub fn open(&self) -> Result<Options, Failure> {
+        let carrier = match self.multicast {
+            _ if self.ethernet => Carrier::PACKET,
+            multicast => Carrier::Udp {
+                port: self.port,
+                group: match multicast {
+                    None => Group::Broadcast,
+                    Some(IpAddr::V4(group)) => Group::Ipv4(group),
+                    Some(IpAddr::V6(group)) => Group::Ipv6(group),
+                },
+            },
+        };
+        Ok(Options {
+            interface: self.interface.clone(),
+            carrier,
+            key: key::group(&self.key)?,
+            node: self.node,
+            name: self.name.clone(),
+            rate: self.rate,
+            memory: self.memory,
+            variant: Variant::Pacifier { knob: 1.0 },
+            measuring: self.measure,
+            loss: self.loss(),
+        })
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        let all = self.lose.iter().find(|lost| lost.0.is_none());
+        let ratio = all.map_or(0.0, |lost| lost.1);
+        let seed = Seed(std::process::id().into());
+        let lose = |loss: Loss, &Lost(node, share): &Lost| match node {
+            Some(node) => loss.from(chappe_core::Address::node(node), share),
+            None => loss,
+        };
+        let loss = self.lose.iter().fold(Loss::new(seed, ratio), lose);
+        (!self.lose.is_empty()).then_some(loss)
+    }
+}
+
+fn span(text: &str) -> Result<Duration, String> {
+    let seconds = Time::parse(text)?.value();
+    match (0.0..=1e6).contains(&seconds) {
+        true => Ok(Duration::from_nanos((seconds * 1e9) as u64)),
+        false => Err("0 to 1,000,000 seconds".into()),
+    }
+}
+
+fn rate(text: &str) -> Result<Bitrate, String> {
+    let rate = Rate::parse(text)?.value();
+    match (1e4..=1e11).contains(&rate) {
+        true => Ok(Bitrate(rate as u64)),
+        false => Err("10 kbit/s to 100 Gbit/s".into()),
+    }
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    let size = Size::parse(text)?.value();
+    match (1e6..=1e12).contains(&size) {
+        true => Ok(size as usize),
+        false => Err("1 MB to 1000 GB".into()),
+    }
+}
+
+fn lost(text: &str) -> Result<Lost, String> {
+    let (node, share) = match text.split_once('=') {
+        Some((node, share)) => {
+            let node = node
+                .parse()
+                .map_err(|_| format!("`{node}` is no number of a member"))?;
+            (Some(node), share)
+        }
+        None => (None, text),
+    };
+    let share: f64 = share
+        .parse()
+        .map_err(|_| format!("`{share}` is no share"))?;
+    match (0.0..=1.0).contains(&share) {
+        true => Ok(Lost(node, share)),
+        false => Err("a share is 0 to 1".into()),
+    }
+}

@@ -1,0 +1,370 @@
+//! What a cast shows: who is there, the links, a bar for each receiver, and what it came to.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::IsTerminal;
+
+use chappe_bound::{Medium, Network, multicast};
+use chappe_cast::event::{Event, Link as Measured, Progress, Summary};
+use chappe_cast::session::View;
+use chappe_cast::{Error, Watch};
+use chappe_core::{Bitrate, Instant};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::metrics::Metrics;
+use super::options::Link;
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Shows events on standard error, or writes them as JSON to standard output.
+pub struct Screen {
+    json: bool,
+    quiet: bool,
+    rate: Bitrate,
+    bars: Option<MultiProgress>,
+    of: BTreeMap<u16, (ProgressBar, Instant, u32)>,
+    now: Instant,
+    me: u16,
+    names: BTreeMap<u16, String>,
+    links: Vec<Measured>,
+    bytes: u64,
+    frame_max: usize,
+    headers: usize,
+    installed: bool,
+    receivers: Vec<u16>,
+    sends: bool,
+    metrics: Option<Metrics>,
+}
+
+impl Screen {
+    pub fn new(link: &Link, rate: Bitrate) -> Result<Screen, Failure> {
+        let bars = (!link.json && !link.quiet && std::io::stderr().is_terminal())
+            .then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+        let metrics = link
+            .metrics
+            .map(Metrics::serve)
+            .transpose()
+            .map_err(|error| {
+                let what = format!("cannot serve metrics: {error}");
+                Error::environment(what, "choose another address with --metrics")
+            })?;
+        Ok(Screen {
+            json: link.json,
+            quiet: link.quiet,
+            rate,
+            bars,
+            of: BTreeMap::new(),
+            now: Instant::ZERO,
+            me: 0,
+            names: BTreeMap::new(),
+            links: Vec::new(),
+            bytes: 0,
+            frame_max: 0,
+            headers: if link.ethernet { 44 } else { 72 },
+            installed: false,
+            receivers: Vec::new(),
+            sends: false,
+            metrics,
+        })
+    }
+
+    /// Whether a file was installed, or was there already.
+    pub fn has_installed(&self) -> bool {
+        self.installed
+    }
+
+    /// Takes the bars away.
+    pub fn finish(&mut self) {
+        for (bar, _, _) in std::mem::take(&mut self.of).into_values() {
+            bar.abandon();
+        }
+    }
+
+    fn say(&self, words: &str) {
+        if self.json || self.quiet {
+            return;
+        }
+        match &self.bars {
+            // A line above the bars; a terminal that has gone is nobody to tell.
+            Some(bars) => drop(bars.println(words)),
+            None => eprintln!("{words}"),
+        }
+    }
+
+    fn name(&self, node: u16) -> String {
+        match self.names.get(&node) {
+            Some(name) => format!("{node} ({name})"),
+            None => node.to_string(),
+        }
+    }
+
+    fn list(&self, nodes: &[u16]) -> String {
+        let names: Vec<String> = nodes.iter().map(|&node| self.name(node)).collect();
+        names.join(", ")
+    }
+
+    fn show(&mut self, event: &Event) {
+        match event {
+            Event::Started {
+                node,
+                name,
+                interface,
+                frame_max_bytes,
+            } => {
+                (self.me, self.frame_max) = (*node, *frame_max_bytes);
+                self.names.insert(*node, name.clone());
+                self.say(&format!(
+                    "member {node} ({name}) on {interface}, at most {}",
+                    self.rate
+                ));
+            }
+            Event::Joined { node, name, role } => {
+                self.names.insert(*node, name.clone());
+                self.say(&format!("  + {role} {node} ({name})"));
+            }
+            Event::Left { node, name } => self.say(&format!("  - {node} ({name}) has left")),
+            Event::Links { links } => {
+                self.links.clone_from(links);
+                self.say(&table(links));
+            }
+            Event::Offered {
+                transfer,
+                source,
+                files,
+                bytes,
+                batches,
+                held,
+            } => {
+                self.bytes = *bytes;
+                self.sends = *source == self.me;
+                let what = match &files[..] {
+                    [file] => file.clone(),
+                    files => format!("{} files", files.len()),
+                };
+                let from = match *source == self.me {
+                    true => String::new(),
+                    false => format!(" from {}", self.name(*source)),
+                };
+                let rest = match *held {
+                    0 => String::new(),
+                    held => format!(", {held} of them here from before"),
+                };
+                let size = octets(*bytes);
+                self.say(&format!(
+                    "transfer {transfer}{from}: {what}, {size} in {batches} batches{rest}"
+                ));
+            }
+            Event::Begun {
+                receivers,
+                unreachable,
+            } => {
+                self.receivers.clone_from(receivers);
+                self.say(&format!("sending to {}", self.list(receivers)));
+                if !unreachable.is_empty() {
+                    self.say(&format!(
+                        "  no path leads to {}; a relay in between would help",
+                        self.list(unreachable)
+                    ));
+                }
+            }
+            Event::Progress { receivers, .. } => self.advance(receivers),
+            Event::Polluted { batch, .. } => {
+                self.say(&format!(
+                    "  batch {batch} was polluted by a member; it is fetched again"
+                ));
+            }
+            Event::Installed { path, bytes } => {
+                self.installed = true;
+                self.say(&format!(
+                    "  {} is complete, {}",
+                    path.display(),
+                    octets(*bytes)
+                ));
+            }
+            Event::Present { transfer } => {
+                self.installed = true;
+                self.say(&format!("  transfer {transfer} is here already"));
+            }
+            Event::Refused { why, todo, .. } => self.say(&format!("  refused: {why}; {todo}")),
+            Event::Warning { what } => self.say(&format!("  note: {what}")),
+            Event::Done(summary) => {
+                self.finish();
+                self.sum_up(summary);
+            }
+        }
+    }
+
+    fn advance(&mut self, receivers: &[Progress]) {
+        let Some(bars) = &self.bars else {
+            let state = |receiver: &Progress| {
+                let share = share(receiver.batches_done, receiver.batches);
+                format!("{} {} {share:.0} %", receiver.node, receiver.state)
+            };
+            let states: Vec<String> = receivers.iter().map(state).collect();
+            return self.say(&format!(
+                "  {:6.1} s  {}",
+                self.now.as_secs_f64(),
+                states.join(", ")
+            ));
+        };
+        for receiver in receivers {
+            let begin = || {
+                let bar = bars.add(ProgressBar::new(receiver.batches.max(1).into()));
+                let style = ProgressStyle::with_template(
+                    "  {prefix:<22!} {wide_bar:.cyan} {percent:>3} %  {msg}",
+                );
+                if let Ok(style) = style {
+                    bar.set_style(style.progress_chars("━╸ "));
+                }
+                bar.set_prefix(format!("{} {}", receiver.node, receiver.name));
+                (bar, self.now, receiver.batches_done)
+            };
+            let (bar, since, before) = self.of.entry(receiver.node).or_insert_with(begin);
+            bar.set_position(receiver.batches_done.into());
+            let seconds = self.now.saturating_since(*since).as_secs_f64();
+            let gained = f64::from(receiver.batches_done.saturating_sub(*before));
+            let bits = gained / f64::from(receiver.batches.max(1)) * self.bytes as f64 * 8.0;
+            if receiver.state == "complete" {
+                bar.set_message("complete");
+            } else if seconds > 0.5 && receiver.state == "receiving" {
+                bar.set_message(format!("{:.1} Mbit/s", bits / seconds / 1e6));
+            } else {
+                bar.set_message(receiver.state);
+            }
+        }
+    }
+
+    fn sum_up(&self, summary: &Summary) {
+        if self.json {
+            return;
+        }
+        let mut text = String::new();
+        let all = summary.complete.len() + summary.incomplete.len();
+        let (size, rate) = (octets(summary.bytes), summary.goodput_bps / 1e6);
+        if !self.sends {
+            let _ = writeln!(
+                text,
+                "received {size} in {:.1} s, {rate:.2} Mbit/s",
+                summary.seconds
+            );
+        } else {
+            let _ = writeln!(
+                text,
+                "sent {size} to {} of {all} receivers in {:.1} s ({:.1} s with the measuring): {rate:.2} Mbit/s to all",
+                summary.complete.len(),
+                summary.seconds,
+                summary.wall_seconds,
+            );
+            let airtime = summary.octets_sent as f64 * 8.0 / self.rate.0 as f64;
+            let _ = writeln!(
+                text,
+                "  {} data frames, {:.2} times the files; {airtime:.1} s of airtime at {}",
+                summary.data_frames, summary.redundancy, self.rate
+            );
+            if let Some(bound) = self.bound(summary) {
+                let share = summary.goodput_bps / bound * 100.0;
+                let _ = writeln!(
+                    text,
+                    "  the measured links carry at most {:.2} Mbit/s to all of them, one radio each: {share:.0} % of it",
+                    bound / 1e6
+                );
+            }
+            if !summary.incomplete.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "  without the files: {}",
+                    self.list(&summary.incomplete)
+                );
+            }
+        }
+        // Whoever reads no more of it has what it wanted.
+        let _ = terminal::print(&text);
+    }
+
+    /// What the links would carry at best, in bits per second.
+    fn bound(&self, summary: &Summary) -> Option<f64> {
+        let mut nodes: Vec<u16> = self
+            .links
+            .iter()
+            .flat_map(|link| [link.from, link.to])
+            .collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let place = |node: u16| nodes.iter().position(|&known| known == node);
+        let mut delivery = vec![0.0; nodes.len() * nodes.len()];
+        for link in &self.links {
+            *delivery.get_mut(place(link.from)? * nodes.len() + place(link.to)?)? = link.delivery;
+        }
+        let sinks: Option<Vec<usize>> = summary.complete.iter().map(|&node| place(node)).collect();
+        let octets = self.frame_max + self.headers;
+        let airtime = octets as f64 * 8.0 / self.rate.0 as f64;
+        let payload = u32::try_from(self.frame_max).ok()?;
+        let sensing = vec![0.0; delivery.len()];
+        let network = Network::new(delivery, vec![airtime; nodes.len()], payload, sensing).ok()?;
+        let options = chappe_bound::Options {
+            medium: Medium::OneRadio,
+            ..chappe_bound::Options::default()
+        };
+        let bound = multicast(&network, place(self.me)?, &sinks?, &options).ok()?;
+        Some(bound.goodput_bps()).filter(|bound| *bound > 0.0)
+    }
+}
+
+impl Watch for Screen {
+    fn event(&mut self, event: Event) {
+        if self.json {
+            let line = serde_json::to_string(&event).unwrap_or_default();
+            let _ = terminal::print(&format!("{line}\n"));
+        }
+        self.show(&event);
+    }
+
+    fn look(&mut self, view: &View<'_>) {
+        self.now = view.now;
+        if let Some(metrics) = &self.metrics {
+            metrics.update(view);
+        }
+    }
+}
+
+/// The links as a table: who hears whom how well.
+fn table(links: &[Measured]) -> String {
+    let mut nodes: Vec<u16> = links.iter().flat_map(|link| [link.from, link.to]).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let mut text = "  delivered of 100 frames, from the left to the top\n       ".to_owned();
+    for to in &nodes {
+        let _ = write!(text, "{to:>5}");
+    }
+    for from in &nodes {
+        let _ = write!(text, "\n  {from:>5}");
+        for to in &nodes {
+            let link = links
+                .iter()
+                .find(|link| (link.from, link.to) == (*from, *to));
+            let _ = match link {
+                Some(link) => write!(text, "{:>5.0}", link.delivery * 100.0),
+                None if from == to => write!(text, "     "),
+                None => write!(text, "    ."),
+            };
+        }
+    }
+    text
+}
+
+fn share(done: u32, all: u32) -> f64 {
+    match all {
+        0 => 100.0,
+        all => f64::from(done) / f64::from(all) * 100.0,
+    }
+}
+
+/// A size for people.
+fn octets(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
