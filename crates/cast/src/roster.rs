@@ -313,7 +313,7 @@ impl Record {
 
     /// The record at the front of `octets`, its age, and the rest.
     pub fn read(octets: &[u8]) -> Option<(Record, Duration, &[u8])> {
-        fn take<'a, const N: usize>(octets: &mut &'a [u8]) -> Option<[u8; N]> {
+        fn take<const N: usize>(octets: &mut &[u8]) -> Option<[u8; N]> {
             let (head, rest) = octets.split_first_chunk::<N>()?;
             *octets = rest;
             Some(*head)
