@@ -25,6 +25,10 @@ pub struct Config {
     pub reassembly_idle: Duration,
     /// When all slots are taken, one that has made progress is given up for a newcomer only after this silence.
     pub slot_idle: Duration,
+    /// Silence after each confirmed frame of the host's own that has further relays before it, so that it gets out of
+    /// the way before the next one: fragments that follow each other closely collide with themselves two hops on (RFC
+    /// 8930, 5). Zero: none. See [`Config::pace_over`].
+    pub pace: Duration,
     /// Whether packets for others are passed on.
     pub forward: bool,
     /// When to mark or drop what is passed on; `None` drops only what finds the queue full.
@@ -41,9 +45,22 @@ impl Config {
             frame_max,
             reassembly_idle: Duration::from_secs(2),
             slot_idle: Duration::from_millis(250),
+            pace: Duration::ZERO,
             forward: true,
             red: None,
         }
+    }
+
+    /// The silence that suits a path of so many hops: a frame keeps the air around its sender busy for three of them,
+    /// each taking `frame`; the next frame is on the air `lead` after the silence (load, mean back-off, assessment,
+    /// turnaround).
+    pub const fn pace_over(hops: u8, frame: Duration, lead: Duration) -> Duration {
+        let behind = match hops {
+            0 | 1 => return Duration::ZERO,
+            2 => 1,
+            _ => 2,
+        };
+        Duration::from_nanos(frame.nanos().saturating_mul(behind)).saturating_sub(lead)
     }
 
     /// The interface identifier of a link-layer address.

@@ -36,6 +36,8 @@ pub struct Interface<
     pub(super) red: Red,
     pub(super) random: Stream,
     pub(super) tag: u16,
+    /// Own frames with relays before them wait until then.
+    pub(super) resting: Option<Instant>,
     /// A relayed frame went last: an own one is next.
     pub(super) relayed: bool,
     pub(super) losses: Losses,
@@ -82,6 +84,7 @@ impl<
             red: Red::default(),
             tag: random.below(0x1_0000) as u16,
             random,
+            resting: None,
             relayed: false,
             losses: Losses::default(),
             counters: Counters::default(),
@@ -171,6 +174,7 @@ impl<
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.resting.take_if(|until| *until <= now);
         let idle = self.config.reassembly_idle;
         let (losses, trace) = (&mut self.losses, &mut self.trace);
         self.reassembly
@@ -189,7 +193,9 @@ impl<
         let wake = |at: Option<Instant>, why| at.map(|at| Wake { at, why });
         let put = wake(self.reassembly.next_expiry(idle), "reassembly gives up");
         let pass = wake(self.forwarding.next_expiry(idle), "forwarding forgets");
-        Wake::earlier(self.host.poll_timeout(), Wake::earlier(put, pass))
+        let rest = wake(self.resting, "pace");
+        let own = Wake::earlier(rest, Wake::earlier(put, pass));
+        Wake::earlier(self.host.poll_timeout(), own)
     }
 
     fn expects(&self) -> Expect {

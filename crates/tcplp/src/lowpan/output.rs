@@ -1,7 +1,7 @@
 //! Frames that go: the relay's and the host's, one unconfirmed frame for each neighbour at a time, two if it sleeps.
 
 use chappe_core::{
-    Address, Class, Classes, HostNode, Instant, Layer, LinkSend, Outcome, TraceEvent,
+    Address, Class, Classes, Duration, HostNode, Instant, Layer, LinkSend, Outcome, TraceEvent,
 };
 use chappe_wire::ipv6;
 use chappe_wire::sixlowpan::Ends;
@@ -154,6 +154,7 @@ impl<
             .iter()
             .enumerate()
             .filter(|(_, own)| !own.is_free() && own.has_more() && self.may(own.next))
+            .filter(|(_, own)| own.reach == Reach::Link || self.resting.is_none())
             .max_by_key(|(_, own)| newest.wrapping_sub(own.number))
             .map(|(place, _)| place)
     }
@@ -242,7 +243,7 @@ impl<
     }
 
     /// A frame has been dealt with.
-    pub(super) fn on_outcome(&mut self, _now: Instant, token: u32, outcome: Outcome) {
+    pub(super) fn on_outcome(&mut self, now: Instant, token: u32, outcome: Outcome) {
         let Some(what) = self.flying.land(token) else {
             return;
         };
@@ -253,6 +254,9 @@ impl<
                     return;
                 };
                 own.out = own.out.saturating_sub(1);
+                if own.reach == Reach::Path && self.config.pace > Duration::ZERO {
+                    self.resting = Some(now + self.config.pace);
+                }
                 if failed {
                     // The rest would only load the air.
                     own.clear();

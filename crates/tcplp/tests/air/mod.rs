@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use chappe_core::{Address, OverMac, Purpose, Seed};
+use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
 use chappe_mac::dot154::{Config as MacConfig, Dot154};
 use chappe_sim::Simulator;
 use chappe_tcplp::host::{Bulk, Host};
@@ -24,6 +24,8 @@ pub struct Setup {
     pub window: usize,
     /// Whether the nodes share a context for their prefix.
     pub contexts: bool,
+    /// Silence after an own frame that has relays before it.
+    pub pace: Duration,
     pub tcp: tcp::Config,
 }
 
@@ -34,6 +36,7 @@ impl Setup {
         mss: 474,
         window: 4,
         contexts: false,
+        pace: Duration::ZERO,
         tcp: tcp::Config::STANDARD,
     };
 }
@@ -64,6 +67,7 @@ pub fn node(setup: &Setup, number: u16, nodes: u16, seed: u64, app: Bulk) -> Nod
     let here = Address::node(number);
     let config = Config {
         contexts: if setup.contexts { &CONTEXTS } else { &[] },
+        pace: setup.pace,
         red: Some(Thresholds::of(16)),
         ..Config::new(here, PREFIX, setup.mac.caps(0).frame_max)
     };
