@@ -48,6 +48,18 @@ impl LinkPowers {
         }
     }
 
+    /// Takes a link away.
+    pub fn remove(&mut self, channel: u8, from: usize, to: usize) {
+        let (nodes, table) = (self.nodes, self.channels.get_mut(&channel));
+        let place = (from < nodes && to < nodes).then_some(from * nodes + to);
+        if let Some(power) = table
+            .zip(place)
+            .and_then(|(table, place)| table.get_mut(place))
+        {
+            *power = f32::NEG_INFINITY;
+        }
+    }
+
     /// The power at which `to` hears `from`; minus infinity where no link is set.
     pub fn get(&self, channel: u8, from: usize, to: usize) -> Dbm {
         let table = self.channels.get(&channel);

@@ -4,17 +4,21 @@
 //! `delivery` (0 to 1), `pdr_pct` (per cent), `n_received_of_N` (of N frames), or `tq_fwd` and `tq_rev`
 //! (batman-adv's transmit quality in both directions; an empty `tq_rev` counts as equal). A column for each
 //! channel (`pdr11` to `pdr26`) is chosen by `channel`. A first line in JSON, as K7 files have, is skipped.
+//! With a column `channel` and no choice of one, all channels are kept apart, with the power in `rssi`, `mean_rssi` or
+//! `mean_rssi_dbm` if there is one.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::text::FileText;
-use super::{Collector, Map, Select};
+use super::{Channels, Collector, Map, Name, Select};
 use crate::input::InputError;
 use crate::nearest::nearest;
 
 const SENDER: [&str; 4] = ["src", "tx", "from", "source"];
 const RECEIVER: [&str; 4] = ["dst", "rx", "to", "target"];
 const SHARE: [&str; 3] = ["pdr", "prr", "delivery"];
+const POWER: [&str; 3] = ["rssi", "mean_rssi", "mean_rssi_dbm"];
 const RECEIVED_OF: &str = "n_received_of_";
 
 /// How a line says how good its link is.
@@ -58,11 +62,7 @@ pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
             );
             return Err(file.error_at(span, "this line", message));
         }
-        if columns
-            .wanted
-            .iter()
-            .all(|&(column, value)| fields[column] == value)
-        {
+        if columns.wants(&fields) {
             columns.take(file, &fields, span, &mut collector)?;
         }
     }
@@ -73,6 +73,89 @@ pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
             error.help(format!("with only the rows where {}", said(select)))
         }
     })
+}
+
+/// A link list with a column `channel`: one table for each channel in it. `None` for anything else.
+pub fn parse_channels(file: &FileText, select: &Select) -> Result<Option<Channels>, InputError> {
+    let mut lines = Lines {
+        text: &file.text,
+        at: 0,
+    };
+    let mut header = lines.next();
+    if header
+        .as_ref()
+        .is_some_and(|(line, _)| line.starts_with('{'))
+    {
+        header = lines.next();
+    }
+    let Some((header, span)) = header else {
+        return Ok(None);
+    };
+    let find = |wanted: &[&str]| {
+        let mut names = header.split(',').map(str::trim);
+        names.position(|name| wanted.contains(&name))
+    };
+    let Some(channel) = find(&["channel"]).filter(|_| !select.contains_key("channel")) else {
+        return Ok(None);
+    };
+    let power = find(&POWER);
+    let columns = Columns::new(file, header, span, select)?;
+    let mut shares: BTreeMap<u8, Collector> = BTreeMap::new();
+    let mut powers: BTreeMap<u8, Collector> = BTreeMap::new();
+    let mut all = Collector::default();
+    for (line, span) in lines.filter(|(line, _)| !line.trim().is_empty()) {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        if fields.len() != columns.names.len() {
+            let found = fields.len();
+            let message = format!("{found} fields, but the header has {}", columns.names.len());
+            return Err(file.error_at(span, "this line", message));
+        }
+        if !columns.wants(&fields) {
+            continue;
+        }
+        let number: u8 = fields[channel].parse().map_err(|_| {
+            let message = format!("`{}` is not a channel", fields[channel]);
+            file.error_at(span.clone(), "this line", message)
+        })?;
+        let (from, to) = (fields[columns.from], fields[columns.to]);
+        all.node(from);
+        all.node(to);
+        columns.take(file, &fields, span, shares.entry(number).or_default())?;
+        // A power that is no number was not measured.
+        let dbm = power.and_then(|column| fields[column].parse::<f64>().ok());
+        if let Some(dbm) = dbm.filter(|dbm| dbm.is_finite()) {
+            powers.entry(number).or_default().value(from, to, dbm);
+        }
+    }
+    let names: Vec<Name> = all.names.into_iter().collect();
+    if names.is_empty() || names.len() > super::NODES_MAX {
+        let message = format!(
+            "it has {} nodes; 1 to {} can be imported",
+            names.len(),
+            super::NODES_MAX
+        );
+        return Err(file.error(message));
+    }
+    let of = |collectors: &BTreeMap<u8, Collector>, channel: u8, from: &Name, to: &Name| {
+        let value = collectors.get(&channel).and_then(|of| of.mean(from, to));
+        value.map_or(f32::NAN, |value| value as f32)
+    };
+    let table = |channel: u8| {
+        let pairs = names
+            .iter()
+            .flat_map(|from| names.iter().map(move |to| (from, to)));
+        let row = pairs.map(|(from, to)| {
+            (
+                of(&shares, channel, from, to),
+                of(&powers, channel, from, to),
+            )
+        });
+        (channel, row.collect())
+    };
+    Ok(Some(Channels {
+        tables: shares.keys().map(|&channel| table(channel)).collect(),
+        names: names.iter().map(Name::text).collect(),
+    }))
 }
 
 fn said(select: &Select) -> String {
@@ -134,6 +217,12 @@ impl<'a> Columns<'a> {
             quality,
             wanted,
         })
+    }
+
+    /// Whether a line is among those to use.
+    fn wants(&self, fields: &[&str]) -> bool {
+        let mut wanted = self.wanted.iter();
+        wanted.all(|&(column, value)| fields[column] == value)
     }
 
     fn take(

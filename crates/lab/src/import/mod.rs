@@ -38,6 +38,68 @@ pub fn read(path: &Path, select: &Select) -> Result<Map, InputError> {
     parse(&file, select)
 }
 
+/// A network measured channel by channel, between named nodes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Channels {
+    /// The nodes' names in the file.
+    pub names: Vec<String>,
+    /// For each channel, row-major: the delivery ratio and the mean power in dBm at which frames came, not-a-number
+    /// where nothing was measured. Channel 0 stands for all channels that are not listed.
+    tables: BTreeMap<u8, Vec<(f32, f32)>>,
+}
+
+impl Channels {
+    /// Delivery ratio and received power of a link; `None` where nothing came.
+    pub fn link(&self, channel: u8, from: usize, to: usize) -> Option<(f64, Option<f64>)> {
+        let table = self.tables.get(&channel).or(self.tables.get(&0))?;
+        let &(prr, rssi) = table.get(from * self.names.len() + to)?;
+        let rssi = (!rssi.is_nan()).then_some(f64::from(rssi));
+        (!prr.is_nan()).then_some((f64::from(prr), rssi))
+    }
+
+    /// The same ratios on all channels, as of a matrix.
+    pub fn alike(rows: &[Vec<f64>]) -> Channels {
+        let ratios = rows.iter().flatten();
+        let table = ratios.map(|&prr| (prr as f32, f32::NAN)).collect();
+        Channels {
+            names: (0..rows.len()).map(|node| node.to_string()).collect(),
+            tables: BTreeMap::from([(0, table)]),
+        }
+    }
+
+    /// A digest of all of it.
+    pub fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for (channel, table) in &self.tables {
+            hasher.update(&[*channel]);
+            for (prr, rssi) in table {
+                hasher.update(&prr.to_le_bytes());
+                hasher.update(&rssi.to_le_bytes());
+            }
+        }
+        hasher.finalize().to_hex()[..16].to_string()
+    }
+}
+
+/// Reads a file whose links may be measured channel by channel (a link list with a column `channel`, and perhaps the
+/// power). Any other file holds for all channels.
+pub fn read_channels(path: &Path, select: &Select) -> Result<Channels, InputError> {
+    let file = FileText::read(path)?;
+    if let Some(channels) = links::parse_channels(&file, select)? {
+        return Ok(channels);
+    }
+    let map = parse(&file, select)?;
+    let rows: Vec<Vec<f64>> = map
+        .delivery
+        .chunks(map.names.len().max(1))
+        .map(<[f64]>::to_vec)
+        .collect();
+    Ok(Channels {
+        names: map.names,
+        ..Channels::alike(&rows)
+    })
+}
+
 fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
     let first_line = file.text.trim_start().lines().next().unwrap_or("");
     let is_json = first_line.starts_with('{')
@@ -101,6 +163,20 @@ impl Collector {
             entry.0 += delivery.clamp(0.0, 1.0) * weight;
             entry.1 += weight;
         }
+    }
+
+    /// The mean of a link's values.
+    fn mean(&self, from: &Name, to: &Name) -> Option<f64> {
+        let (sum, weight) = self.sums.get(&(from.clone(), to.clone()))?;
+        Some(sum / weight)
+    }
+
+    /// Any value of a link; several count by their mean.
+    fn value(&mut self, from: &str, to: &str, value: f64) {
+        let (from, to) = (Name::new(from), Name::new(to));
+        let entry = self.sums.entry((from, to)).or_insert((0.0, 0.0));
+        entry.0 += value;
+        entry.1 += 1.0;
     }
 
     fn finish(self, file: &FileText) -> Result<Map, InputError> {

@@ -1,17 +1,24 @@
 //! `[network]`: where the nodes stand, or which links they have.
 
+use std::sync::Arc;
+
 use chappe_core::{Mode, Seed};
 use chappe_sim::{Matrix, Position, Profile, topology};
 
 use super::Check;
+use super::channels::{ChannelGround, Origin};
 use crate::import;
 use crate::input::InputError;
 use crate::quantity::Length;
 use crate::scenario::{Generator, Links, Located, Network};
+use crate::system::{Radios, span_of};
 
 /// Share of frames above which two nodes of a measured network sense each other, unless the scenario says
 /// otherwise: who hears one frame in ten finds the channel busy during most of the others too.
 const SENSES_ABOVE: f64 = 0.1;
+
+/// Links of this share, both ways, connect a generated building unless the scenario says otherwise.
+const CONNECTED: f64 = 0.9;
 
 /// How often places are drawn before giving up on connected ones.
 const DRAWS: u64 = 1000;
@@ -39,6 +46,8 @@ pub enum Ground {
     },
     /// Links instead of places.
     Measured(Matrix),
+    /// Links that differ between the channels of 802.15.4.
+    Channels(ChannelGround),
 }
 
 /// A rule that places nodes, lengths in metres.
@@ -77,11 +86,15 @@ impl Ground {
             Ground::Generated { nodes, .. } => *nodes,
             Ground::Positions { places, .. } => places.len(),
             Ground::Measured(matrix) => matrix.prr.len(),
+            Ground::Channels(ground) => ground.nodes,
         }
     }
 
     /// Whether another seed means another network.
     pub fn varies(&self) -> bool {
+        if let Ground::Channels(ground) = self {
+            return ground.seed.is_none();
+        }
         matches!(
             self,
             Ground::Generated {
@@ -109,7 +122,7 @@ impl Ground {
     pub fn positions(&self, run: u64) -> Option<Vec<Position>> {
         match self {
             Ground::Positions { places, .. } => Some(places.clone()),
-            Ground::Measured(_) => None,
+            Ground::Measured(_) | Ground::Channels(_) => None,
             Ground::Generated { nodes, rule, .. } => Some(rule.place(*nodes, self.seed(run))),
         }
     }
@@ -142,6 +155,13 @@ impl Ground {
 
     /// A digest of links that came from another file.
     pub fn digest(&self) -> Option<String> {
+        if let Ground::Channels(ChannelGround {
+            origin: Origin::Measured(measured),
+            ..
+        }) = self
+        {
+            return Some(measured.digest());
+        }
         let Ground::Measured(matrix) = self else {
             return None;
         };
@@ -175,7 +195,11 @@ impl Placing {
     }
 }
 
-pub fn plan(network: &Located<Network>, check: &Check<'_>) -> Result<Ground, InputError> {
+pub fn plan(
+    network: &Located<Network>,
+    radios: Radios,
+    check: &Check<'_>,
+) -> Result<Ground, InputError> {
     let given = [
         ("generator", network.generator.as_ref().map(Located::span)),
         ("positions", network.positions.as_ref().map(Located::span)),
@@ -198,7 +222,7 @@ pub fn plan(network: &Located<Network>, check: &Check<'_>) -> Result<Ground, Inp
             .help("leave out one of them"));
     }
     if let Some(generator) = &network.generator {
-        return generated(network, **generator, check);
+        return generated(network, **generator, radios, check);
     }
     if let Some(positions) = &network.positions {
         let places = positions
@@ -210,12 +234,16 @@ pub fn plan(network: &Located<Network>, check: &Check<'_>) -> Result<Ground, Inp
             seed: network.seed,
         });
     }
-    measured(network, check)
+    if let Some(span) = span_of(&network.bad_links).filter(|_| radios != Radios::Dot15d4) {
+        return Err(channels_only(span, check));
+    }
+    measured(network, radios, check)
 }
 
 fn generated(
     network: &Located<Network>,
     generator: Generator,
+    radios: Radios,
     check: &Check<'_>,
 ) -> Result<Ground, InputError> {
     let missing = |key: &str, example: &str| {
@@ -246,6 +274,16 @@ fn generated(
         positive(spacing, check)
     };
     let rule = match generator {
+        Generator::Building if radios == Radios::Dot15d4 => {
+            return channels(network, Origin::Building, nodes, check);
+        }
+        Generator::Building => {
+            let span = network
+                .generator
+                .as_ref()
+                .map_or(network.span(), Located::span);
+            return Err(channels_only(span, check));
+        }
         Generator::Random => Placing::Random { area: area()? },
         Generator::Grid => Placing::Grid {
             spacing: spacing()?,
@@ -290,6 +328,10 @@ fn generated(
 
 /// A key that belongs to another generator.
 fn unused(network: &Network, generator: Generator) -> Option<std::ops::Range<usize>> {
+    let bad_links = span_of(&network.bad_links);
+    if let Some(span) = bad_links.filter(|_| generator != Generator::Building) {
+        return Some(span);
+    }
     let area = network.area.as_ref().map(Located::span);
     let spacing = network.spacing.as_ref().map(Located::span);
     let clusters = network.clusters.as_ref().map(Located::span);
@@ -298,7 +340,45 @@ fn unused(network: &Network, generator: Generator) -> Option<std::ops::Range<usi
         Generator::Random => spacing.or(clusters).or(spread),
         Generator::Grid | Generator::Line => area.or(clusters).or(spread),
         Generator::Clustered => spacing,
+        Generator::Building => area.or(spacing).or(clusters).or(spread),
     }
+}
+
+/// What only 802.15.4 has.
+fn channels_only(span: std::ops::Range<usize>, check: &Check<'_>) -> InputError {
+    let message = "this is for networks of 802.15.4, whose channels differ";
+    let error = check.error(span, "no use here", message);
+    error.help("it belongs to system = \"p3\"")
+}
+
+/// A network whose channels differ.
+fn channels(
+    network: &Located<Network>,
+    origin: Origin,
+    nodes: usize,
+    check: &Check<'_>,
+) -> Result<Ground, InputError> {
+    if let Some(unused) = unused(network, Generator::Building) {
+        let message = "this kind of network does not use this key";
+        return Err(check.error(unused, "no use here", message));
+    }
+    let share = |key: &Option<Located<f64>>, usual: f64| match key {
+        Some(share) if !(0.0..=1.0).contains(&**share) => {
+            Err(check.at(share, "out of range", "a share lies between 0 and 1"))
+        }
+        key => Ok(key.as_ref().map_or(usual, |share| **share)),
+    };
+    let connected = match &origin {
+        Origin::Building => CONNECTED,
+        Origin::Measured(_) => 0.0,
+    };
+    Ok(Ground::Channels(ChannelGround {
+        origin,
+        nodes,
+        bad_links: share(&network.bad_links, 0.0)?,
+        seed: network.seed,
+        connected: share(&network.connected, connected)?,
+    }))
 }
 
 fn positive(length: &Located<Length>, check: &Check<'_>) -> Result<f64, InputError> {
@@ -313,7 +393,23 @@ fn positive(length: &Located<Length>, check: &Check<'_>) -> Result<f64, InputErr
 }
 
 /// Links from the scenario, a matrix file, or an imported map.
-fn measured(network: &Located<Network>, check: &Check<'_>) -> Result<Ground, InputError> {
+fn measured(
+    network: &Located<Network>,
+    radios: Radios,
+    check: &Check<'_>,
+) -> Result<Ground, InputError> {
+    if let (Radios::Dot15d4, Some(file)) = (radios, &network.file) {
+        let path = check.source.beside(file);
+        let measured =
+            import::read_channels(&path, &network.select).map_err(|e| check.instead(file, e))?;
+        let all = measured.names.len();
+        let nodes = network.nodes.as_ref().map_or(all, |nodes| **nodes);
+        if let Some(given) = network.nodes.as_ref().filter(|_| nodes > all) {
+            let message = format!("{nodes} nodes cannot be drawn from {all}");
+            return Err(check.at(given, "too many", message));
+        }
+        return channels(network, Origin::Measured(Arc::new(measured)), nodes, check);
+    }
     let rows = match (&network.links, &network.file) {
         (Some(links), _) => match &**links {
             Links::Matrix(rows) => square(links, rows.clone(), check)?,
@@ -336,6 +432,10 @@ fn measured(network: &Located<Network>, check: &Check<'_>) -> Result<Ground, Inp
         }
         (None, None) => Vec::new(),
     };
+    if radios == Radios::Dot15d4 {
+        let (measured, nodes) = (import::Channels::alike(&rows), rows.len());
+        return channels(network, Origin::Measured(Arc::new(measured)), nodes, check);
+    }
     let above = network
         .senses_above
         .as_ref()

@@ -4,6 +4,8 @@
 //! sends what to whom, and the true delivery ratios, from which both the bound and the check of reachability
 //! are made.
 
+mod building;
+pub mod channels;
 mod fault;
 mod ground;
 pub mod mac;
@@ -113,7 +115,7 @@ impl Plan {
         let variant = system.variant_of(&scenario.protocol, &check)?;
         system.refuse_unread(&scenario, &check)?;
         let profile = radio::profile(&scenario.radio, system, &check)?;
-        let ground = ground::plan(&scenario.network, &check)?;
+        let ground = ground::plan(&scenario.network, system.radios, &check)?;
         check.node_count(&scenario, system, ground.nodes())?;
         let carrier = (system.plan)(&Draft {
             scenario: &scenario,

@@ -65,7 +65,7 @@ impl NetworkPlan {
         let mode = radio::mode(&scenario.radio, &check)?;
         let given = scenario.mac.as_deref().cloned().unwrap_or_default();
         let mac = mac::config(&given, mode, &check)?;
-        let ground = ground::plan(&scenario.network, &check)?;
+        let ground = ground::plan(&scenario.network, system.radios, &check)?;
         let faults = fault::plan(&scenario.fault, &ground, &check)?;
         let own = seeds(&scenario, &check)?;
         let seed = seed.or(own.first().copied()).unwrap_or(1);

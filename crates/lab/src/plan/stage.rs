@@ -192,15 +192,19 @@ pub(super) fn medium_of(
     check: &Check<'_>,
 ) -> Result<Medium, InputError> {
     let places = ground.connected_positions(seed, profile, ask);
+    let unconnected = || {
+        let message = format!("with seed {seed} no draw of places is connected");
+        let help = "ask for more nodes, a smaller area, or a lower ratio in network.connected";
+        check.error(0..0, "", message).help(help)
+    };
     let made = match (ground, places) {
+        (Ground::Channels(ground), _) => {
+            let powers = ground.powers(seed, profile).ok_or_else(unconnected)?;
+            Medium::given(&powers, profile, Seed(seed))
+        }
         (Ground::Measured(matrix), _) => Medium::matrix(matrix),
         (_, Some(places)) => Medium::geometric(&places, profile, ground.seed(seed)),
-        (_, None) => {
-            let message = format!("with seed {seed} no draw of places is connected");
-            return Err(check.error(0..0, "", message).help(
-                "ask for more nodes, a smaller area, or a lower ratio in network.connected",
-            ));
-        }
+        (_, None) => return Err(unconnected()),
     };
     made.map_err(|error| check.error(0..0, "", error.to_string()))
 }

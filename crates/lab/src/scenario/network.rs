@@ -17,7 +17,7 @@ pub struct Network {
     /// Places nodes by a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator: Option<Located<Generator>>,
-    /// How many nodes the generator places.
+    /// How many nodes the generator places, or are drawn from `file` (802.15.4 only).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Located<usize>>,
     /// Width and depth for `random` and `clustered`.
@@ -51,6 +51,10 @@ pub struct Network {
     /// A map or link list: NetJSON NetworkGraph, meshviewer, or CSV with columns such as `src,dst,pdr`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Located<PathBuf>>,
+    /// The share of good links whose other channels are as bad as those of ten inter-floor links that were measured in
+    /// a testbed (Table I of the P³ paper). Only for 802.15.4, with `building`, `links` and `file`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bad_links: Option<Located<f64>>,
     /// Which rows of a link list in `file` to use: column and value, such as `{ channel = "26" }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub select: BTreeMap<String, String>,
@@ -68,6 +72,8 @@ pub enum Generator {
     Line,
     /// In clusters in an area.
     Clustered,
+    /// Along the corridors of a building, with channels that differ; only for 802.15.4.
+    Building,
 }
 
 /// A matrix of delivery ratios.
