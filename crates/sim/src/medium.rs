@@ -274,6 +274,19 @@ impl Medium {
         self.prr_in(channel.0, tx, rx, mode, octets)
     }
 
+    /// Mean power on a channel at `rx` of a frame from `tx`, as [`mean_power`](Self::mean_power) on the profile's; it
+    /// makes that channel's links if they are not there yet.
+    pub fn power_on(&mut self, channel: Channel, tx: usize, rx: usize) -> Dbm {
+        self.open(channel.0);
+        match (self.link_in(channel.0, tx, rx), &self.space) {
+            (None, _) => Dbm(f64::NEG_INFINITY),
+            (Some(_), Space::Measured { .. }) => Dbm(f64::NAN),
+            (Some(link), _) => {
+                Dbm(10.0 * libm::log10(self.table(channel.0).mean[link] / MILLIWATT))
+            }
+        }
+    }
+
     fn prr_in(&self, channel: u8, tx: usize, rx: usize, mode: Mode, octets: usize) -> f64 {
         let Some(link) = self.link_in(channel, tx, rx) else {
             return 0.0;

@@ -3,9 +3,9 @@
 //! The measurement is drawn, not simulated frame by frame: one node sends at a time while all others listen, so a
 //! beacon comes with the link's delivery ratio and nothing else is on the air. What it costs is the paper's equation 1.
 
-use chappe_core::{Channel, Duration, Purpose, Seed};
+use chappe_core::{Channel, Dbm, Duration, Purpose, Seed};
 use chappe_p3::config::{CHANNELS, FCS_LEN, FRAME_MAX};
-use chappe_p3::planner::{Measurement, collection_time};
+use chappe_p3::planner::{Links, Measurement, collection_time};
 use chappe_p3::timing::MODE;
 
 use super::P3;
@@ -30,6 +30,25 @@ pub struct Ratios {
     nodes: usize,
     /// Row-major, one table for each of [`CHANNELS`].
     tables: [Vec<f32>; CHANNELS.len()],
+    /// Mean received powers in dBm, in the same order; minus infinity without a link.
+    powers: [Vec<f32>; CHANNELS.len()],
+}
+
+impl Links for Ratios {
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn prr(&self, channel: Channel, from: usize, to: usize) -> f64 {
+        self.get(channel, from, to)
+    }
+
+    /// What a radio says of the power of the frames that it received, to the decibel; nothing where none came.
+    fn power(&self, channel: Channel, from: usize, to: usize) -> Option<Dbm> {
+        let power = self.look_up(&self.powers, channel, from, to)?;
+        let heard = self.get(channel, from, to) > 0.0 && power.is_finite();
+        heard.then(|| Dbm(f64::from(power).round()))
+    }
 }
 
 /// What the gateway knows when it plans, and what that took.
@@ -51,18 +70,36 @@ impl Ratios {
 
     /// The share of `from`'s full frames that `to` receives on a channel; zero on channels that P³ does not use.
     pub fn get(&self, channel: Channel, from: usize, to: usize) -> f64 {
-        let table = CHANNELS.iter().position(|&known| known == channel);
+        let ratio = self.look_up(&self.tables, channel, from, to);
+        ratio.map_or(0.0, f64::from)
+    }
+
+    fn look_up(
+        &self,
+        tables: &[Vec<f32>; CHANNELS.len()],
+        channel: Channel,
+        from: usize,
+        to: usize,
+    ) -> Option<f32> {
+        let table = CHANNELS.iter().position(|&known| known == channel)?;
         let inside = from < self.nodes && to < self.nodes;
-        let ratio = table
-            .filter(|_| inside)
-            .and_then(|table| self.tables[table].get(from * self.nodes + to));
-        ratio.copied().map_or(0.0, f64::from)
+        let place = inside.then_some(from * self.nodes + to)?;
+        tables[table].get(place).copied()
     }
 }
 
 /// Works out the true ratios.
 pub fn prepare(mut stage: Stage) -> Prepared {
     let nodes = stage.medium.nodes();
+    let powers = CHANNELS.map(|channel| {
+        let mut table = vec![f32::NEG_INFINITY; nodes * nodes];
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| to != from) {
+                table[from * nodes + to] = stage.medium.power_on(channel, from, to).0 as f32;
+            }
+        }
+        table
+    });
     let tables = CHANNELS.map(|channel| {
         let mut table = vec![0.0; nodes * nodes];
         for from in 0..nodes {
@@ -76,7 +113,11 @@ pub fn prepare(mut stage: Stage) -> Prepared {
     });
     Prepared {
         stage,
-        truth: Ratios { nodes, tables },
+        truth: Ratios {
+            nodes,
+            tables,
+            powers,
+        },
     }
 }
 
@@ -102,7 +143,11 @@ impl Prepared {
             tables[place] = self.count(measurement, place);
         }
         Knowledge {
-            ratios: Ratios { nodes, tables },
+            ratios: Ratios {
+                nodes,
+                tables,
+                powers: self.truth.powers.clone(),
+            },
             measuring: measurement.duration(nodes as u64),
             collecting: collection_time(nodes as u64) * u64::from(measurement.channels),
         }

@@ -4,14 +4,20 @@ use chappe_core::{Purpose, Seed};
 use chappe_p3::baseline::pip;
 use chappe_p3::config::{LAST_STAGE_THRESHOLD, LINK_THRESHOLD};
 use chappe_p3::plan::{HOPS_MAX, RELAYS_MAX};
-use chappe_p3::planner::{LinkGraph, PathSet, best_path, choose_length, depth_first_path_set};
+use chappe_p3::planner::{
+    LinkGraph, PathSet, Wish, best_path, choose_length, depth_first_path_set, pipeline,
+};
 use chappe_p3::{ChannelOrder, Plan, Wanted};
 
 use super::{Knowledge, P3, Variant};
 use crate::run::RunError;
+use crate::scenario::LinkKnowledge;
 
 /// Part of a run's seed that belongs to the gateway's choices.
 const PLANNING: u64 = 0x706c_616e_6e69_6e67;
+
+/// The session of the only transfer of a run: its number is authenticated, not drawn.
+const SESSION: u32 = 1;
 
 /// Lengths tried beyond the hop distance (specified as three).
 const EXTRA_HOPS: usize = 3;
@@ -21,7 +27,7 @@ const EXTRA_HOPS: usize = 3;
 pub struct Route {
     /// What the gateway floods.
     pub plan: Plan,
-    /// Node-distinct paths that were found (the paper's M).
+    /// Node-distinct paths that were found (the paper's M); relays to a stage in the improved variant.
     pub paths: usize,
 }
 
@@ -57,12 +63,11 @@ pub fn route(
             )
         },
     );
-    let Some((hops, found)) =
+    let Some((_, found)) =
         found.filter(|(hops, found)| *hops <= usize::from(HOPS_MAX) && !found.paths.is_empty())
     else {
         return Ok(None);
     };
-    debug_assert!(hops > 0);
     let mut wanted = Wanted {
         transfer: 1,
         payload: with.payload,
@@ -94,12 +99,48 @@ pub fn route(
             wanted.channels = choice.channels;
             pip::plan(wanted, profile, &found.paths[choice.path], &mut random)
         }
+        Variant::Chappe => return learned(with, known, (source, destination), packets),
     };
     let plan =
         plan.map_err(|error| RunError::Defect(format!("a plan over found paths: {error}")))?;
     Ok(Some(Route {
         plan,
         paths: found.paths.len(),
+    }))
+}
+
+/// The improved variant's plan: whatever delivers most of what was measured.
+fn learned(
+    with: &P3,
+    known: &Knowledge,
+    (source, destination): (usize, usize),
+    packets: u32,
+) -> Result<Option<Route>, RunError> {
+    let wish = Wish {
+        packets,
+        beacons: match with.knowledge {
+            LinkKnowledge::Probed => with.measurement.beacons,
+            LinkKnowledge::True => u32::MAX >> 8,
+        },
+        ..Wish::default()
+    };
+    let Some(found) = pipeline(&known.ratios, source, destination, &with.config, &wish) else {
+        return Ok(None);
+    };
+    let wanted = Wanted {
+        transfer: 1,
+        payload: with.payload,
+        source: source as u16,
+        destination: destination as u16,
+        channels: found.channels,
+    };
+    let plan = found
+        .plan(wanted, &with.config, SESSION)
+        .map_err(|error| RunError::Defect(format!("a plan over found stages: {error}")))?;
+    let stages = u32::from(plan.hops()).saturating_sub(1).max(1);
+    Ok(Some(Route {
+        paths: (plan.relays().len() as u32).div_ceil(stages) as usize,
+        plan,
     }))
 }
 
