@@ -1,14 +1,10 @@
-//! Bulk transfers over simulated 802.15.4: complete, as fast as arithmetic allows, and readable by others.
+//! Bulk transfers over simulated 802.15.4: complete, and as fast as arithmetic allows.
 
 #[path = "air/mod.rs"]
 mod row;
 
-use std::path::Path;
-use std::process::Command;
-
 use chappe_core::{Db, Dbm, Duration, Seed};
 use chappe_mac::dot154;
-use chappe_sim::capture::{Losses, Pcapng};
 use chappe_sim::{AirTime, Dot15d4, Matrix, Medium, Profile, Simulator, World, topology};
 use chappe_tcplp::lowpan::{Config, Lost};
 use chappe_tcplp::tcp::State;
@@ -157,97 +153,4 @@ fn runs_repeat() {
         simulator.digest()
     };
     assert_eq!(run(), run());
-}
-
-/// What goes over the air is 802.15.4, 6LoWPAN, IPv6 and TCP to others too: tshark finds no fault in it.
-#[test]
-fn tshark_reads_the_air() {
-    let Ok(version) = Command::new("tshark").arg("--version").output() else {
-        println!("no tshark here: skipped");
-        return;
-    };
-    println!(
-        "{}",
-        String::from_utf8_lossy(&version.stdout)
-            .lines()
-            .next()
-            .unwrap_or_default()
-    );
-    let folder = std::env::temp_dir().join(format!("chappe-air-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("air.pcapng");
-    capture(&file);
-    let contexts = ["-o", "6lowpan.context0:fd00:cafe:0:1::/64"];
-    let read = |filter: &str, fields: &[&str]| {
-        let mut command = Command::new("tshark");
-        command
-            .args(["-r"])
-            .arg(&file)
-            .args(contexts)
-            .args(["-Y", filter]);
-        command.args(["-T", "fields"]);
-        for field in fields {
-            command.args(["-e", field]);
-        }
-        let found = command.output().unwrap();
-        assert!(
-            found.status.success(),
-            "{}",
-            String::from_utf8_lossy(&found.stderr)
-        );
-        String::from_utf8(found.stdout).unwrap()
-    };
-    let faults = read(
-        "_ws.malformed || _ws.expert.severity == error",
-        &["frame.number", "_ws.expert.message"],
-    );
-    assert_eq!(faults, "");
-    let whole = read(
-        "tcp && tcp.len == 492",
-        &["ipv6.src", "tcp.options.timestamp.tsval"],
-    );
-    let lines: Vec<&str> = whole.lines().collect();
-    assert!(lines.len() > 10, "reassembled segments: {}", lines.len());
-    assert!(
-        lines
-            .iter()
-            .all(|line| line.starts_with("fd00:cafe:0:1:0:ff:fe00:0\t")),
-        "{whole}"
-    );
-    let sums = read("tcp && tcp.checksum.status == \"Bad\"", &["frame.number"]);
-    assert_eq!(sums, "");
-    let options = read(
-        "tcp.flags.syn == 1",
-        &[
-            "tcp.options.mss_val",
-            "tcp.options.sack_perm",
-            "tcp.options.timestamp.tsval",
-        ],
-    );
-    assert!(
-        options
-            .lines()
-            .next()
-            .is_some_and(|line| line.starts_with("504\t")),
-        "{options}"
-    );
-    std::fs::remove_dir_all(&folder).unwrap();
-}
-
-/// Two hops with contexts, each received frame once.
-fn capture(file: &Path) {
-    let setup = Setup {
-        contexts: true,
-        mss: 504,
-        ..paced(2)
-    };
-    let writer = std::io::BufWriter::new(std::fs::File::create(file).unwrap());
-    let recorder = Pcapng::new(writer, 3, Losses::None);
-    let world = World::new(chain(3));
-    let stations = row::row(&setup, 3, 1, 20_000);
-    let mut simulator = Simulator::new(world, stations, Seed(1), recorder).unwrap();
-    connect(&mut simulator, 2);
-    simulator.run_until(AirTime::from_millis(20_000));
-    let (_, recorder, _) = simulator.into_parts();
-    recorder.finish().unwrap();
 }

@@ -462,7 +462,7 @@ fn tcp_host(seed: u64) -> Host<'static, Bulk> {
     let link_local = Config::new(Address::node(1), PREFIX, 0).link_local();
     let mut host = Host::new(local, link_local, [socket], Bulk::sending(5000));
     host.listen(80);
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         let peer = tcp::Endpoint::new(IpAddr::V6(address(2)), 80);
         assert!(host.connect(ms(1), 5000, peer));
     }

@@ -4,6 +4,7 @@
 //! sockets' memory is lent by the owner, as [`tcp`](crate::tcp) has it; the host adds a few octets.
 
 mod bulk;
+mod sense;
 mod udp;
 
 use core::net::{IpAddr, Ipv6Addr};
@@ -18,6 +19,7 @@ use crate::tcp::{
 };
 
 pub use bulk::Bulk;
+pub use sense::Sense;
 pub use udp::{Datagram, Outgoing};
 
 /// What runs on a host. Every method has a default, so that an application writes what it needs.

@@ -1,18 +1,20 @@
 //! Hosts with TCP over 6LoWPAN over 802.15.4, in a row, on simulated air.
 
+#![allow(dead_code)]
+
 use std::net::{IpAddr, Ipv6Addr};
 
 use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
 use chappe_mac::dot154::{Config as MacConfig, Dot154};
 use chappe_sim::Simulator;
-use chappe_tcplp::host::{Bulk, Host};
+use chappe_tcplp::host::{Application, Bulk, Host};
 use chappe_tcplp::lowpan::red::Thresholds;
 use chappe_tcplp::lowpan::{Config, Interface, Route, Table};
 use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 use chappe_wire::sixlowpan::Context;
 
-pub type Stack = Interface<Host<'static, Bulk>, Table<8>, 2, 4, 16, 1280>;
-pub type Node = OverMac<Dot154, Stack>;
+pub type Stack<A> = Interface<Host<'static, A>, Table<8>, 2, 4, 16, 1280>;
+pub type Node<A = Bulk> = OverMac<Dot154, Stack<A>>;
 
 /// What differs between experiments.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +64,13 @@ fn memory(bytes: usize, segments: usize) -> Memory<'static> {
 }
 
 /// Node `number` of a row of `nodes`.
-pub fn node(setup: &Setup, number: u16, nodes: u16, seed: u64, app: Bulk) -> Node {
+pub fn node<A: Application<'static>>(
+    setup: &Setup,
+    number: u16,
+    nodes: u16,
+    seed: u64,
+    app: A,
+) -> Node<A> {
     let stream = |n| Seed(seed).stream(Purpose::Node(u32::from(number) * 4 + n));
     let here = Address::node(number);
     let config = Config {
@@ -107,7 +115,10 @@ pub fn row(setup: &Setup, nodes: u16, seed: u64, octets: u64) -> Vec<Box<Node>> 
 }
 
 /// Opens the connection from node 0 to `to`.
-pub fn connect<R: chappe_sim::Recorder>(simulator: &mut Simulator<Node, R>, to: u16) {
+pub fn connect<A: Application<'static>, R: chappe_sim::Recorder>(
+    simulator: &mut Simulator<Node<A>, R>,
+    to: u16,
+) {
     simulator.with_node(0, |node, now| {
         node.link.with_host(now, |host| {
             let peer = Endpoint::new(IpAddr::V6(address(to)), 80);
