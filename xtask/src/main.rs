@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask test`, `check`, `bench`, `readme`, `help`.
+//! Developer commands: `cargo xtask test`, `check`, `firmware`, `bench`, `readme`, `help`.
 //!
 //! `cargo xtask test` is everything that CI runs, in one order, on any machine: what the machine lacks is
 //! skipped and said. `cargo xtask check` is the fast part of it. The rules of the house (who may depend on
@@ -8,6 +8,7 @@
 mod bench;
 mod debian;
 mod demo;
+mod firmware;
 mod no_std;
 mod process;
 mod report;
@@ -22,6 +23,7 @@ const HELP: &str = "\
 cargo xtask test [--install]   everything CI runs; a summary at the end. With CI=true or --install, and as
                                root on Debian, it installs the packages that it lacks
 cargo xtask check              the fast part: formatting, lints, the rules of the house
+cargo xtask firmware           P³ on a Cortex-M4 in QEMU, compared with the same here; instructions per frame
 cargo xtask bench [PACKAGE...] runs the benchmarks and keeps the figures, with machine, compiler, date and
                                commit, under docs/benchmarks
 cargo xtask readme             writes the demo's real output into README.md
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         ("test", []) => test::everything(false),
         ("test", [flag]) if flag == "--install" => test::everything(true),
         ("check", []) => test::fast(),
+        ("firmware", []) => firmware::alone(),
         ("bench", packages) => bench::run(packages),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {

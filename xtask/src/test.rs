@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::report::{Outcome, Report};
 use crate::workspace::{self, Workspace};
-use crate::{debian, demo, no_std, process, rules};
+use crate::{debian, demo, firmware, no_std, process, rules};
 
 /// Everything that CI runs. What cannot run here is skipped with its reason; all steps run even if one fails.
 pub fn everything(install: bool) -> Result<(), String> {
@@ -21,6 +21,7 @@ pub fn everything(install: bool) -> Result<(), String> {
     report.step("no_std, other CPUs", || {
         no_std::on_other_processors(&workspace)
     });
+    report.step("firmware", || firmware::firmware(&workspace, in_ci));
     if report.step("build", || build(&root)) {
         report.step("demo", || demo::demo(&workspace));
         report.step("example", || demo::example(&workspace));

@@ -35,6 +35,7 @@ pub extern "C" fn chappe_proof(seed: u64) -> u64 {
         network_code(seed),
         erasure_code(seed),
         channel_access(seed),
+        pipeline(seed),
     ];
     parts
         .into_iter()
@@ -96,6 +97,22 @@ fn erasure_code(seed: u64) -> Option<u64> {
     )
     .ok()?;
     Some(sum(&parity))
+}
+
+/// A whole transfer by P³: source, two relays, destination.
+fn pipeline(seed: u64) -> Option<u64> {
+    let mut octets = Octets(0);
+    let end = p3_relay::play(seed, &mut octets)?;
+    end.complete.then(|| octets.0.wrapping_add(end.at.nanos()))
+}
+
+/// Adds up what the nodes send.
+struct Octets(u64);
+
+impl p3_relay::Watcher for Octets {
+    fn sends(&mut self, at: Instant, _: p3_relay::Role, _: u8, psdu: &[u8]) {
+        self.0 = self.0.wrapping_add(sum(psdu)).wrapping_add(at.nanos());
+    }
 }
 
 /// A station with one broadcast to send, on an idle channel: it ends when the frame has gone out.
