@@ -180,6 +180,55 @@ pub struct Emu {
 pub enum EmuAction {
     /// Run a program in a node of an emulation that is running in another terminal.
     Exec(EmuExec),
+    /// Load the network with the kernel's UDP and TCP (iperf3), and compare with what the simulator predicts.
+    Check(EmuCheck),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The simulator runs the same radios, MACs, queues and routes with a saturating sender and with a model of Linux's TCP; the
+emulator carries the kernel's own packets from iperf3. Exit code 1 if they differ by more than the tolerance.
+
+Example:  chappe emu check examples/line-3-hops.toml")]
+pub struct EmuCheck {
+    /// The scenario file.
+    pub file: PathBuf,
+    /// Change any key of the scenario; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The number that decides the network, and the first of those that decide the air.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// How many times the simulator predicts, each on another air.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=1000))]
+    pub seeds: u64,
+    /// The sender.
+    #[arg(long, value_name = "NODE", default_value = "0")]
+    pub from: String,
+    /// The receiver; the last node, if left out.
+    #[arg(long, value_name = "NODE")]
+    pub to: Option<String>,
+    /// How long each load is measured, in seconds, after one that does not count.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub seconds: u64,
+    /// Most difference, in per cent of the prediction.
+    #[arg(long, value_name = "PERCENT", default_value_t = 15.0)]
+    pub tolerance: f64,
+    /// Frames that may wait at each station.
+    #[arg(long, value_name = "FRAMES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub queue: u16,
+    /// Largest packet in octets; what the radio carries, if left out.
+    #[arg(long, value_name = "OCTETS")]
+    pub mtu: Option<usize>,
+    /// Do not fail because this machine was too slow or too busy to keep time.
+    #[arg(long)]
+    pub late_ok: bool,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// No remarks on standard error.
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,8 @@
 //! This is where the emulator, which knows no MAC, meets the DCF. Node `n` is 10.17.0.(n+1), with the hardware address
 //! that its radio has in the simulator.
 
+pub mod model;
+mod predict;
 mod routes;
 
 use std::net::Ipv4Addr;
@@ -17,6 +19,7 @@ use crate::input::InputError;
 use crate::plan::NetworkPlan;
 use crate::run::RunError;
 
+pub use predict::{Flow, Load};
 pub use routes::Routes;
 
 /// Channel access with a host's interface on it.
@@ -184,6 +187,10 @@ impl Emulation {
         }
     }
 
+    fn bridge(&self, node: usize) -> Bridge {
+        Bridge::new(Address::node(node as u16), self.mtu, self.options.queue)
+    }
+
     fn host(&self, node: usize) -> Host {
         // A neighbour needs no route: it is on the interface's own network.
         let far = |&to: &usize| self.options.routes && to != node;
@@ -234,3 +241,6 @@ fn delivery(medium: &Medium, prr: impl Fn(usize, usize) -> f64) -> Vec<f64> {
     }
     delivery
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ pub fn run(options: &EmuExec) -> Result<u8, Failure> {
         Some(around) => around,
         None => choose(Folder::open()?.running(), options.run)?,
     };
-    let node = record.node(&options.node)?;
+    let node = super::node_of(&options.node, record.addresses.len())?;
     let (Some(program), Some(&namespace)) = (options.command.first(), record.namespaces.get(node))
     else {
         return Err(Failure::Defect("an emulation without namespaces".into()));

@@ -1,38 +1,42 @@
 //! `chappe emu`: real programs over a scenario's network.
 
+mod check;
 mod exec;
+mod live;
 mod record;
 mod report;
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
-use chappe_core::Duration;
-use chappe_emu::{Emulator, Ending, Joint, Network};
-use chappe_lab::emulation::{Emulation, Options, Station};
+use chappe_emu::Joint;
+use chappe_lab::emulation::{Emulation, Options};
+use chappe_lab::input::InputError;
 use chappe_lab::plan::NetworkPlan;
-use chappe_sys::{Signal, namespace, process};
+use chappe_sys::Signal;
 
 use crate::cli::{Emu, EmuAction};
 use crate::failure::{ENVIRONMENT, Failure, INTERRUPTED};
 use crate::terminal;
 
-use record::{Folder, Kept, Record};
+use live::Live;
 use report::Report;
 
 pub fn run(options: &Emu) -> Result<u8, Failure> {
-    if let Some(EmuAction::Exec(options)) = &options.action {
-        return exec::run(options);
+    match &options.action {
+        Some(EmuAction::Exec(options)) => return exec::run(options),
+        Some(EmuAction::Check(options)) => return check::run(options),
+        None => {}
     }
     let Some(file) = &options.file else {
         let missing = "no scenario file is given";
-        return Err(chappe_lab::input::InputError::new("", missing).into());
+        return Err(InputError::new("", missing).into());
     };
     let plan = NetworkPlan::read(file, &options.set, options.seed)?;
     let emulation = Emulation::new(&plan, asked(options))?;
+    let node = node_of(&options.node, emulation.nodes())?;
     let mut live = Live::start(&emulation, options.quiet)?;
-    let node = live.record.node(&options.node)?;
     if options.command.is_empty() {
         if !options.json {
             terminal::print(&report::places(&emulation, live.record.pid))?;
@@ -41,7 +45,12 @@ pub fn run(options: &Emu) -> Result<u8, Failure> {
         let signal = live.until_signal()?;
         return finish(options, &emulation, live, None, Some(signal));
     }
-    let (status, signal) = live.program(options, node)?;
+    let mut command = Command::new(&options.command[0]);
+    command.args(&options.command[1..]);
+    if options.json {
+        command.stdout(Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?));
+    }
+    let (status, signal) = live.program(&mut command, node)?;
     finish(options, &emulation, live, Some(code(status)), signal)
 }
 
@@ -85,97 +94,14 @@ fn finish(
     })
 }
 
-/// An emulation that runs. Dropping it ends its programs and takes everything away.
-struct Live {
-    /// Dropped first: what it kills must not outlive the network.
-    record: Kept,
-    emulator: Emulator<Station>,
-}
-
-/// How long a program may take to end after it was asked to.
-const GRACE: Duration = Duration::from_secs(2);
-
-impl Live {
-    fn start(emulation: &Emulation, quiet: bool) -> Result<Live, Failure> {
-        let folder = Folder::open()?;
-        let (programs, records) = folder.clean();
-        if records > 0 {
-            let what =
-                format!("cleaned up after {records} killed emulations: {programs} programs ended");
-            terminal::remark(quiet, &what);
-        }
-        let record = Record::of(emulation)?;
-        // Without it the emulation works too, and its lateness says how well.
-        let preferred = process::prefer();
-        namespace::isolate_by_any_means()?;
-        let network = Network::make(&emulation.hosts(), emulation.shape())?;
-        let namespaces = (0..network.len()).filter_map(|node| network.host(node));
-        let namespaces = namespaces
-            .map(|namespace| namespace.as_fd().as_raw_fd())
-            .collect();
-        let simulator = emulation.simulator()?;
-        let emulator = Emulator::new(simulator, network)?;
-        let record = folder.keep(record.with_namespaces(namespaces))?;
-        if preferred.is_err() {
-            terminal::remark(
-                quiet,
-                "no real-time priority (only root can have it): keep the machine idle",
-            );
-        }
-        Ok(Live { record, emulator })
-    }
-
-    /// Runs until somebody asks for the end.
-    fn until_signal(&mut self) -> Result<Signal, Failure> {
-        loop {
-            if let Ending::Signal(signal) = self.emulator.run(None)? {
-                return Ok(signal);
-            }
-        }
-    }
-
-    /// Runs a program in `node` to its end; a signal that asks for the end is handed on to it.
-    fn program(
-        &mut self,
-        options: &Emu,
-        node: usize,
-    ) -> Result<(ExitStatus, Option<Signal>), Failure> {
-        let (mut child, end) = self.spawn(options, node)?;
-        self.emulator.watch(end.as_fd(), 0)?;
-        let (mut asked, mut limit) = (None, None);
-        loop {
-            match self.emulator.run(limit)? {
-                Ending::Watched(_) => break,
-                Ending::Signal(signal) if asked.is_none() => {
-                    process::tell(&child, signal)?;
-                    asked = Some(signal);
-                    limit = Some(self.emulator.clock().now() + GRACE);
-                }
-                Ending::Signal(_) | Ending::Time => {
-                    child.kill()?;
-                    limit = None;
-                }
-            }
-        }
-        Ok((child.wait()?, asked))
-    }
-
-    fn spawn(&self, options: &Emu, node: usize) -> Result<(Child, OwnedFd), Failure> {
-        let (Some(namespace), Some(program)) = (self.emulator.host(node), options.command.first())
-        else {
-            return Err(Failure::Defect("a node without a namespace".into()));
-        };
-        let mut command = Command::new(program);
-        command
-            .args(&options.command[1..])
-            .envs(self.record.variables(node, &self.record.path));
-        if options.json {
-            command.stdout(Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?));
-        }
-        let child = process::spawn_in(namespace, &mut command)?;
-        let end = process::watch(&child)?;
-        Ok((child, end))
-    }
+/// The node that `text` names, `2` or `n2`, among so many.
+fn node_of(text: &str, nodes: usize) -> Result<usize, Failure> {
+    let digits = text.strip_prefix('n').unwrap_or(text);
+    let found = digits.parse().ok().filter(|&node: &usize| node < nodes);
+    found.ok_or_else(|| {
+        let message = format!("there is no node {text}; they are n0 to n{}", nodes - 1);
+        InputError::new("NODE", message).into()
+    })
 }
 
 /// The exit code of a program; 128 and the signal's number if one ended it, as shells have it.

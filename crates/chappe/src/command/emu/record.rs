@@ -99,17 +99,6 @@ impl Record {
         all
     }
 
-    /// The node that `text` names: `2` or `n2`.
-    pub fn node(&self, text: &str) -> Result<usize, Failure> {
-        let digits = text.strip_prefix('n').unwrap_or(text);
-        let found = digits.parse().ok();
-        let nodes = self.addresses.len();
-        found.filter(|&node: &usize| node < nodes).ok_or_else(|| {
-            let message = format!("there is no node {text}; they are n0 to n{}", nodes - 1);
-            chappe_lab::input::InputError::new("NODE", message).into()
-        })
-    }
-
     /// Kills the programs that bear its name; returns how many.
     pub fn kill_programs(&self) -> usize {
         process::kill_in_environment(&format!("{NAME}={}", self.name))

@@ -1,0 +1,106 @@
+//! An emulation that runs, with the programs in it.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Child, Command, ExitStatus};
+
+use chappe_core::Duration;
+use chappe_emu::{Emulator, Ending, Network};
+use chappe_lab::emulation::{Emulation, Station};
+use chappe_sys::{Signal, namespace, process};
+
+use super::record::{Folder, Kept, Record};
+use crate::failure::Failure;
+use crate::terminal;
+
+/// An emulation that runs. Dropping it ends its programs and takes everything away.
+pub struct Live {
+    /// Dropped first: what it kills must not outlive the network.
+    pub record: Kept,
+    pub emulator: Emulator<Station>,
+}
+
+/// How long a program may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+impl Live {
+    pub fn start(emulation: &Emulation, quiet: bool) -> Result<Live, Failure> {
+        let folder = Folder::open()?;
+        let (programs, records) = folder.clean();
+        if records > 0 {
+            let what =
+                format!("cleaned up after {records} killed emulations: {programs} programs ended");
+            terminal::remark(quiet, &what);
+        }
+        let record = Record::of(emulation)?;
+        // Without it the emulation works too, and its lateness says how well.
+        let preferred = process::prefer();
+        namespace::isolate_by_any_means()?;
+        let network = Network::make(&emulation.hosts(), emulation.shape())?;
+        let namespaces = (0..network.len()).filter_map(|node| network.host(node));
+        let namespaces = namespaces
+            .map(|namespace| namespace.as_fd().as_raw_fd())
+            .collect();
+        let simulator = emulation.simulator()?;
+        let emulator = Emulator::new(simulator, network)?;
+        let record = folder.keep(record.with_namespaces(namespaces))?;
+        if preferred.is_err() {
+            terminal::remark(
+                quiet,
+                "no real-time priority (only root can have it): keep the machine idle",
+            );
+        }
+        Ok(Live { record, emulator })
+    }
+
+    /// Runs until somebody asks for the end.
+    pub fn until_signal(&mut self) -> Result<Signal, Failure> {
+        loop {
+            if let Ending::Signal(signal) = self.emulator.run(None)? {
+                return Ok(signal);
+            }
+        }
+    }
+
+    /// Runs a program in `node` to its end; a signal that asks for the end is handed on to it.
+    pub fn program(
+        &mut self,
+        command: &mut Command,
+        node: usize,
+    ) -> Result<(ExitStatus, Option<Signal>), Failure> {
+        let mut child = self.spawn(command, node)?;
+        let end = process::watch(&child)?;
+        self.emulator.watch(end.as_fd(), 0)?;
+        let (mut asked, mut limit) = (None, None);
+        loop {
+            match self.emulator.run(limit)? {
+                Ending::Watched(_) => break,
+                Ending::Signal(signal) if asked.is_none() => {
+                    process::tell(&child, signal)?;
+                    asked = Some(signal);
+                    limit = Some(self.emulator.clock().now() + GRACE);
+                }
+                Ending::Signal(_) | Ending::Time => {
+                    child.kill()?;
+                    limit = None;
+                }
+            }
+        }
+        self.emulator.forget(end.as_fd())?;
+        Ok((child.wait()?, asked))
+    }
+
+    /// Emulates for a while; true if somebody asks for the end meanwhile.
+    pub fn pass(&mut self, time: Duration) -> Result<bool, Failure> {
+        let end = self.emulator.clock().now() + time;
+        Ok(matches!(self.emulator.run(Some(end))?, Ending::Signal(_)))
+    }
+
+    /// Starts a program in `node`. It ends with this one at the latest.
+    pub fn spawn(&self, command: &mut Command, node: usize) -> Result<Child, Failure> {
+        let Some(namespace) = self.emulator.host(node) else {
+            return Err(Failure::Defect("a node without a namespace".into()));
+        };
+        command.envs(self.record.variables(node, &self.record.path));
+        Ok(process::spawn_in(namespace, command)?)
+    }
+}
