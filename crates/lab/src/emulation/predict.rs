@@ -13,7 +13,7 @@ use crate::run::RunError;
 pub enum Load {
     /// UDP packets of the MTU, always more than fit: what `iperf3 -u` does at a rate above the path's.
     Udp,
-    /// One TCP that always has something to send: what `iperf3` does.
+    /// One TCP that always has something to send: what `iperf3 -C cubic` does.
     Tcp,
 }
 
@@ -25,7 +25,7 @@ impl Load {
     pub const fn name(self) -> &'static str {
         match self {
             Load::Udp => "UDP, saturated",
-            Load::Tcp => "TCP",
+            Load::Tcp => "TCP (CUBIC)",
         }
     }
 

@@ -156,10 +156,16 @@ fn measure(live: &mut Live, load: Load, flow: Flow, emulation: &Emulation) -> Re
         let mut client = Command::new("iperf3");
         client.args(["-c", &emulation.ipv4(flow.to).to_string(), "-J", "-i", "0"]);
         client.args(["-O", &seconds(flow.skip), "-t", &seconds(flow.lasts)]);
-        if load == Load::Udp {
+        match load {
             // Twice the fastest rate of 802.11b, so that the first queue is always full.
-            let payload = load.payload(emulation.mtu).to_string();
-            client.args(["-u", "-b", "22M", "-l", &payload]);
+            Load::Udp => {
+                let payload = load.payload(emulation.mtu).to_string();
+                client.args(["-u", "-b", "22M", "-l", &payload]);
+            }
+            // What the model is modelled on; a system's default may be another one.
+            Load::Tcp => {
+                client.args(["-C", "cubic"]);
+            }
         }
         let (read, write) = std::io::pipe()?;
         client.stdout(Stdio::from(write)).stderr(Stdio::null());
@@ -185,7 +191,7 @@ fn measure(live: &mut Live, load: Load, flow: Flow, emulation: &Emulation) -> Re
             .unwrap_or("no result");
         Failure::Environment(
             format!("iperf3 failed: {error}"),
-            "is it version 3.9 or later, and is no firewall in the namespace's way?".into(),
+            "it must be version 3.9 or later, and the kernel must have CUBIC: `modprobe tcp_cubic`".into(),
         )
     })
 }
