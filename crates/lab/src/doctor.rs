@@ -1,8 +1,7 @@
 //! What this machine can run, found out without changing anything on it.
 
-use std::path::Path;
-
 use chappe_coding::Kernel;
+use chappe_sys::ability;
 use serde::Serialize;
 
 use crate::provenance::processor;
@@ -17,20 +16,19 @@ pub struct Finding {
     /// What was found, in a few words.
     pub found: String,
     /// What to do if it is missing; empty if nothing is to be done.
-    pub todo: &'static str,
+    pub todo: String,
 }
 
 /// Looks at the machine.
 pub fn examine() -> Vec<Finding> {
-    vec![
-        cores(),
-        kernel(),
-        user_namespaces(),
-        tun(),
-        program("tshark", "shows captures", TSHARK),
-    ]
+    let mut all = vec![cores(), kernel()];
+    all.extend(abilities());
+    all.push(program("iperf3", "loads emulated networks", IPERF3));
+    all.push(program("tshark", "shows captures", TSHARK));
+    all
 }
 
+const IPERF3: &str = "install iperf3 for `chappe emu check`: apt-get install iperf3";
 const TSHARK: &str =
     "install tshark or Wireshark to read what --pcap writes: apt-get install tshark";
 
@@ -41,7 +39,7 @@ fn cores() -> Finding {
         what: "cores",
         ok: true,
         found,
-        todo: "",
+        todo: String::new(),
     }
 }
 
@@ -59,52 +57,29 @@ fn kernel() -> Finding {
         what: "vector instructions for coding",
         ok: !portable,
         found,
-        todo,
+        todo: todo.to_string(),
     }
 }
 
-fn user_namespaces() -> Finding {
-    let number = |path: &str| {
-        let text = std::fs::read_to_string(path).ok()?;
-        text.trim().parse::<u64>().ok()
-    };
-    let exists = Path::new("/proc/self/ns/user").exists();
-    let most = number("/proc/sys/user/max_user_namespaces").unwrap_or(0);
-    let debian = number("/proc/sys/kernel/unprivileged_userns_clone").unwrap_or(1);
-    let apparmor = number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").unwrap_or(0);
-    let ok = exists && most > 0 && debian == 1 && apparmor == 0;
-    let found = match ok {
-        true => format!("allowed, up to {most}"),
-        false if !exists => "this kernel has none".into(),
-        false => "switched off".into(),
-    };
-    Finding {
-        what: "user namespaces",
-        ok,
-        found,
-        todo: "emulated networks need them: sysctl user.max_user_namespaces=10000, and where they exist \
-               kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0",
-    }
-}
-
-fn tun() -> Finding {
-    let path = Path::new("/dev/net/tun");
-    let opened = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path);
-    let found = match &opened {
-        Ok(_) => "can be opened".to_string(),
-        Err(error) => error.to_string(),
-    };
-    let todo =
-        "TUN interfaces need it: modprobe tun, and in a container pass the device /dev/net/tun";
-    Finding {
-        what: "/dev/net/tun",
-        ok: opened.is_ok(),
-        found,
-        todo,
-    }
+/// What the operating system allows this user: tried out, not guessed from settings.
+fn abilities() -> impl Iterator<Item = Finding> {
+    ability::all().into_iter().map(|ability| {
+        let purpose = ability.purpose;
+        let found = match ability.there {
+            true => ability.reason,
+            false => format!("{} (for {purpose})", ability.reason),
+        };
+        let unknown = || format!("{purpose} cannot be had here");
+        Finding {
+            what: ability.name,
+            ok: ability.there,
+            found,
+            todo: match ability.there {
+                true => String::new(),
+                false => ability.remedy.unwrap_or_else(unknown),
+            },
+        }
+    })
 }
 
 fn program(name: &'static str, does: &str, todo: &'static str) -> Finding {
@@ -119,7 +94,7 @@ fn program(name: &'static str, does: &str, todo: &'static str) -> Finding {
             || format!("not installed ({does})"),
             |path| path.display().to_string(),
         ),
-        todo,
+        todo: todo.to_string(),
     }
 }
 

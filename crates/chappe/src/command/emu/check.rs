@@ -191,7 +191,8 @@ fn measure(live: &mut Live, load: Load, flow: Flow, emulation: &Emulation) -> Re
             .unwrap_or("no result");
         Failure::Environment(
             format!("iperf3 failed: {error}"),
-            "it must be version 3.9 or later, and the kernel must have CUBIC: `modprobe tcp_cubic`".into(),
+            "it must be version 3.9 or later, and the kernel must have CUBIC: `modprobe tcp_cubic`"
+                .into(),
         )
     })
 }
