@@ -45,6 +45,14 @@ impl Error {
         Error::new(what, io::Error::new(io::ErrorKind::InvalidInput, why))
     }
 
+    /// A configuration that cannot be carried out, told like an error of the system.
+    pub fn unusable(what: &str, why: &dyn fmt::Display) -> Error {
+        Error::new(
+            what,
+            io::Error::new(io::ErrorKind::InvalidInput, why.to_string()),
+        )
+    }
+
     /// The interface, namespace or file that it was tried on.
     pub(crate) fn on(mut self, on: &str) -> Error {
         self.on = Some(on.to_owned());

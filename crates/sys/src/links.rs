@@ -82,6 +82,12 @@ impl Links {
         self.ask("set the MTU", name, request)
     }
 
+    /// Sets how many packets wait for the interface before the kernel drops some.
+    pub fn set_queue_len(&self, name: &str, packets: u32) -> Result<()> {
+        let request = change(name)?.put(libc::IFLA_TXQLEN, &packets.to_ne_bytes());
+        self.ask("set the queue's length", name, request)
+    }
+
     /// Gives the interface an IPv4 address and the network of its first `prefix` bits.
     pub fn add_address(&self, name: &str, address: Ipv4Addr, prefix: u8) -> Result<()> {
         let index = Interface::find(name)?.index;

@@ -61,6 +61,30 @@ pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, E
     Ok((socket, Endpoint::Udp(to)))
 }
 
+/// Opens a socket for datagrams from and to any host, at `address` (port 0: any free one).
+pub fn bind(address: SocketAddr) -> Result<Socket> {
+    let on = address.to_string();
+    let failed =
+        |what: &'static str| move |error: rustix::io::Errno| Error::new(what, error).on(&on);
+    let (family, kind) = match address {
+        SocketAddr::V4(_) => (AddressFamily::INET, Kind::Ipv4),
+        SocketAddr::V6(_) => (AddressFamily::INET6, Kind::Ipv6),
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))
+        .map_err(|error| Error::new("open a UDP socket", error))?;
+    rustix::net::bind(&fd, &address).map_err(failed("take the UDP port"))?;
+    let socket = Socket {
+        fd,
+        kind,
+        interface: address.to_string(),
+        link: (0, 0),
+        class: None,
+    };
+    socket.widen();
+    Ok(socket)
+}
+
 fn join(
     fd: &OwnedFd,
     interface: &Interface,

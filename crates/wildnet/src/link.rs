@@ -75,6 +75,8 @@ pub struct Heard {
 pub struct Report {
     /// The channel to the peer, as it counts.
     pub channel: Channel,
+    /// The channel from the peer, since the start, as this end counts.
+    pub incoming: Channel,
     /// Totals of the channel to the peer.
     pub totals: Totals,
     /// Smoothed and least round trip, as far as known.
@@ -276,6 +278,7 @@ impl Link {
         let sender = &self.sender;
         Report {
             channel: sender.estimate.channel(),
+            incoming: self.receiver.channel(),
             totals: sender.estimate.totals(),
             rtt: self.rtt.least.map(|least| (self.rtt.smoothed, least)),
             open: sender.next.wrapping_sub(sender.base),

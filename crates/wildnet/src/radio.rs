@@ -274,7 +274,7 @@ impl RadioNode for Radio {
                 self.on_received(now, reception.started, reception.psdu)
             }
             RadioEvent::Sent => self.transmitting = false,
-            RadioEvent::Carrier { .. } | RadioEvent::Failed(_) => {}
+            RadioEvent::Carrier { .. } | RadioEvent::Failed(_) | RadioEvent::Head(_) => {}
         }
         self.done |= now >= self.end();
         self.join(now);

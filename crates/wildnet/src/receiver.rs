@@ -8,6 +8,7 @@ use chappe_core::{Drop, Instant};
 
 use crate::config::{Config, FLOWS, Order};
 use crate::decoder::{Decoder, Known, Taken};
+use crate::gilbert::Channel;
 use crate::header::{Ack, BODY, HELD_UNIT, LENGTH, before, set_bit};
 use crate::store::Store;
 
@@ -21,6 +22,9 @@ pub struct Delivery {
     /// The sequence number of the body it came in.
     pub seq: u32,
 }
+
+/// How much an older count is worth with each frame that comes.
+const RECENT: f64 = 0.998;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
@@ -69,6 +73,8 @@ struct Frames {
     received: u16,
     runs: u16,
     last_at: Instant,
+    /// Recent frames, losses and runs of losses; older ones count less and less.
+    recent: [f64; 3],
 }
 
 impl Held {
@@ -131,6 +137,16 @@ impl Receiver {
         }
     }
 
+    /// The channel from the peer, over some 500 frames.
+    pub fn channel(&self) -> Channel {
+        let [frames, lost, runs] = self.frames.recent;
+        let loss = if frames > 0.0 { lost / frames } else { 0.0 };
+        match runs > 3.0 {
+            true => Channel::bursty(loss, lost / runs),
+            false => Channel::independent(loss),
+        }
+    }
+
     /// Whether anything has been heard since the start.
     pub fn has_started(&self) -> bool {
         self.frames.started
@@ -159,8 +175,13 @@ impl Receiver {
         let frames = &mut self.frames;
         frames.received = frames.received.wrapping_add(1);
         if before(frames.highest, number) {
-            if number.wrapping_sub(frames.highest) > 1 {
+            let lost = number.wrapping_sub(frames.highest) - 1;
+            if lost > 0 {
                 frames.runs = frames.runs.wrapping_add(1);
+            }
+            let counted = [f64::from(lost) + 1.0, lost.into(), f64::from(lost.min(1))];
+            for (recent, more) in frames.recent.iter_mut().zip(counted) {
+                *recent = *recent * RECENT + more;
             }
             (frames.highest, frames.last_at) = (number, now);
         }

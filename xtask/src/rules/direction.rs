@@ -39,6 +39,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "chappe-sys",
         ],
     ),
+    // A protocol's live form: it knows the one protocol that it carries.
+    (
+        "chappe-link",
+        &["chappe-core", "chappe-sys", "chappe-wildnet"],
+    ),
     ("chappe-lab", &ROOMS),
     ("chappe", &ALL),
     ("chappe-fuzz", &ALL),
@@ -65,9 +70,10 @@ const ROOMS: [&str; 14] = [
     "chappe-live",
     "chappe-sys",
 ];
-const ALL: [&str; 16] = {
-    let mut all = ["chappe-lab"; 16];
+const ALL: [&str; 17] = {
+    let mut all = ["chappe-lab"; 17];
     all[15] = "chappe-cast";
+    all[16] = "chappe-link";
     let mut i = 0;
     while i < ROOMS.len() {
         all[i] = ROOMS[i];

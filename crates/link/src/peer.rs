@@ -1,0 +1,498 @@
+//! One peer: its sessions, its link, its pace. A value like a protocol: datagrams and time in, datagrams out.
+
+use chappe_core::{Bitrate, Duration, Instant};
+use chappe_sys::Endpoint;
+use chappe_wildnet::{Config, ConfigError, Delivery, Link, Opportunity, SERVICES, Service};
+
+use crate::classify::Net;
+use crate::pace::Pace;
+use crate::session::{
+    ANSWER, ANSWER_LEN, FRAME, FRAMES_MAX, HELLO, Hello, Introduction, Key, OVERHEAD, Refusal,
+    Refused, Session,
+};
+
+/// What is to be known about a peer.
+#[derive(Clone, Debug)]
+pub struct PeerConfig {
+    /// Its name in messages and metrics.
+    pub name: String,
+    /// The key that both have.
+    pub key: Key,
+    /// Where it is, if that is known: else it must say hello first.
+    pub endpoint: Option<Endpoint>,
+    /// Addresses behind it.
+    pub networks: Vec<Net>,
+    /// Largest datagram, and octets that the layers below add to it on the medium.
+    pub datagram_max: usize,
+    /// See above.
+    pub below: usize,
+    /// What the medium carries; `None`: found out.
+    pub rate: Option<Bitrate>,
+    /// What the classes are promised.
+    pub services: [Service; SERVICES],
+    /// Packets that wait in each class before the host is made to wait.
+    pub queue: usize,
+}
+
+/// How things stand with a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No session, and nobody to ask: it must say hello first.
+    Waiting,
+    /// Hellos go out and are not answered.
+    Calling,
+    /// A session, and frames come.
+    Up,
+    /// A session, but nothing has come for a while.
+    Silent,
+    /// Frames come, but the peer reports none of ours: our direction is dead.
+    Deaf,
+}
+
+/// Counts besides those of the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeerCounters {
+    /// Sessions made.
+    pub sessions: u64,
+    /// Datagrams that were not made with the session's key.
+    pub forged: u64,
+    /// Datagrams that had come before.
+    pub repeated: u64,
+    /// Hellos and answers whose proof was wrong: another key.
+    pub wrong_key: u64,
+    /// Hellos and answers of another version.
+    pub wrong_version: u64,
+    /// Datagrams of no known form, or for a session that is over.
+    pub strange: u64,
+    /// Times the peer's address changed.
+    pub moved: u64,
+    /// Packets from the peer whose source is not in its networks.
+    pub foreign: u64,
+    /// Packets of the host that were too long or found no room.
+    pub not_taken: u64,
+    /// Packets from the peer that the host had no room for.
+    pub host_full: u64,
+    /// Datagrams and their octets, the layers below counted.
+    pub datagrams_sent: u64,
+    /// See above.
+    pub octets_sent: u64,
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Octets of packets handed to the host.
+    pub octets_delivered: u64,
+}
+
+/// A peer.
+pub struct Peer {
+    config: PeerConfig,
+    link: Link,
+    life: u64,
+    number: u32,
+    /// Draws what nobody can guess.
+    random: Box<dyn FnMut() -> u64 + Send>,
+    /// The session frames go out by, the one before, and one that its maker has not used yet.
+    current: Option<Session>,
+    previous: Option<Session>,
+    unproven: Option<Session>,
+    peer_life: Option<u64>,
+    hello: Option<Hello>,
+    hello_at: Instant,
+    unanswered: u32,
+    answer: Option<([u8; ANSWER_LEN], Endpoint)>,
+    endpoint: Option<Endpoint>,
+    pace: Pace,
+    heard_at: Instant,
+    sent_at: Instant,
+    /// A frame is owed that proves the session to the peer.
+    prove: bool,
+    counters: PeerCounters,
+    /// The last thing that went wrong, in words.
+    trouble: Option<String>,
+}
+
+/// Pause between hellos that nobody answers: doubles up to the longest.
+const HELLO_EVERY: Duration = Duration::from_millis(500);
+const HELLO_MOST: Duration = Duration::from_secs(4);
+/// With nothing to send, a frame without body goes out this often, so that either side notices the other's silence
+/// and address translators keep their entries (RFC 4787 allows them to forget after two minutes).
+const KEEPALIVE: Duration = Duration::from_secs(2);
+/// Silence after which the peer is called again.
+const SILENT: Duration = Duration::from_secs(5);
+/// Bits of an index that are the peer's number; the rest is drawn.
+const INDEX_BITS: u32 = 14;
+/// Most peers of one process.
+pub const PEERS_MAX: usize = 1 << (24 - INDEX_BITS);
+
+/// The peer that an index belongs to.
+pub(crate) fn peer_of(index: u32) -> usize {
+    (index >> INDEX_BITS) as usize
+}
+
+impl Peer {
+    /// Peer `number` of a process. `life` is drawn when the process starts; `random` draws 64 bits that nobody guesses.
+    pub fn new(
+        config: PeerConfig,
+        number: usize,
+        life: u64,
+        random: Box<dyn FnMut() -> u64 + Send>,
+    ) -> Result<Peer, ConfigError> {
+        let frame_max = config.datagram_max.saturating_sub(OVERHEAD);
+        let link = Link::new(
+            Config {
+                services: config.services,
+                queue: config.queue,
+                ..Config::tunnel(frame_max)
+            },
+            0,
+        )?;
+        Ok(Peer {
+            link,
+            life,
+            number: number as u32,
+            random,
+            current: None,
+            previous: None,
+            unproven: None,
+            peer_life: None,
+            hello: None,
+            hello_at: Instant::ZERO,
+            unanswered: 0,
+            answer: None,
+            endpoint: config.endpoint,
+            pace: Pace::new(config.rate),
+            heard_at: Instant::ZERO,
+            sent_at: Instant::ZERO,
+            prove: false,
+            counters: PeerCounters::default(),
+            trouble: None,
+            config,
+        })
+    }
+
+    /// What was configured, as changed since.
+    pub fn config(&self) -> &PeerConfig {
+        &self.config
+    }
+
+    /// Its link.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Counts besides those of the link.
+    pub fn counters(&self) -> &PeerCounters {
+        &self.counters
+    }
+
+    /// The driver's own counts.
+    pub(crate) fn counters_mut(&mut self) -> &mut PeerCounters {
+        &mut self.counters
+    }
+
+    /// Where it was heard last, or is expected.
+    pub fn endpoint(&self) -> Option<Endpoint> {
+        self.endpoint
+    }
+
+    /// The pace of frames, headers below included.
+    pub fn rate(&self) -> Bitrate {
+        self.pace.rate()
+    }
+
+    /// The last thing that went wrong, in words that say what to do.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// How things stand.
+    pub fn state(&self, now: Instant) -> State {
+        let silent = now.saturating_since(self.heard_at) > SILENT;
+        match (&self.current, self.endpoint) {
+            (None, None) => State::Waiting,
+            (None, Some(_)) => State::Calling,
+            (Some(_), _) if silent => State::Silent,
+            (Some(_), _) if self.link.report().silences >= 4 => State::Deaf,
+            (Some(_), _) => State::Up,
+        }
+    }
+
+    /// Changes what a class is promised. No packet is lost by it.
+    pub fn set_service(&mut self, class: usize, service: Service) {
+        if let Some(own) = self.config.services.get_mut(class) {
+            *own = service;
+            self.link.set_service(class, service);
+        }
+    }
+
+    /// Changes the rate of the medium; `None`: found out from now on.
+    pub fn set_rate(&mut self, rate: Option<Bitrate>) {
+        self.config.rate = rate;
+        self.pace.give(rate);
+    }
+
+    /// Largest packet.
+    pub fn packet_max(&self) -> usize {
+        self.link.config().packet_max()
+    }
+
+    /// Whether a packet of this class would be taken now.
+    pub fn has_room(&self, service: usize) -> bool {
+        self.link.room(service) > 0
+    }
+
+    /// Takes a packet of the host; false if it was refused.
+    pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
+        let taken = self.link.offer(now, service, flow, packet);
+        self.counters.not_taken += u64::from(!taken);
+        taken
+    }
+
+    /// The next packet for the host, written to the front of `packet`.
+    pub fn deliver(&mut self, packet: &mut [u8]) -> Option<Delivery> {
+        self.link.deliver(packet)
+    }
+
+    /// A datagram came that is a hello of this peer's key, or is addressed to it. Drain [`deliver`](Self::deliver) and
+    /// [`poll`](Self::poll) afterwards.
+    pub fn handle(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) {
+        self.counters.datagrams_received += 1;
+        match datagram.first() {
+            Some(&HELLO) => self.on_hello(from, datagram),
+            Some(&ANSWER) => self.on_answer(now, from, datagram),
+            Some(&FRAME) => self.on_frame(now, from, datagram),
+            _ => self.counters.strange += 1,
+        }
+    }
+
+    /// The next datagram to send, written to the front of `datagram`: its length and where it goes.
+    pub fn poll(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
+        if let Some((answer, to)) = self.answer.take() {
+            return Some((put(datagram, &answer)?, to));
+        }
+        let to = self.endpoint?;
+        if self.hello_due(now) {
+            return Some((self.say_hello(now, datagram)?, to));
+        }
+        let len = self.frame(now, datagram)?;
+        Some((len, to))
+    }
+
+    /// When [`poll`](Self::poll) should be called although nothing came.
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        if self.answer.is_some() {
+            return Some(now);
+        }
+        self.endpoint?;
+        if self.current.is_none() {
+            return Some(self.hello_at);
+        }
+        let link = self.link.poll_timeout().map(|wake| wake.at);
+        let paced = (self.link.wants(now) && !self.is_full()).then(|| self.pace.free_at());
+        let silence = if self.hello.is_some() {
+            self.hello_at
+        } else {
+            self.heard_at + SILENT
+        };
+        let others = [Some(self.sent_at + KEEPALIVE), Some(silence), link, paced];
+        others.into_iter().flatten().min()
+    }
+}
+
+/// Sessions.
+impl Peer {
+    fn introduce(&mut self) -> Introduction {
+        let mut number = [0; 32];
+        for part in number.chunks_exact_mut(8) {
+            part.copy_from_slice(&(self.random)().to_be_bytes());
+        }
+        let drawn = (self.random)() as u32 & ((1 << INDEX_BITS) - 1);
+        Introduction {
+            index: self.number << INDEX_BITS | drawn,
+            number,
+            life: self.life,
+            window: self.link.config().window.min(u16::MAX.into()) as u16,
+        }
+    }
+
+    fn hello_due(&self, now: Instant) -> bool {
+        let worn = self
+            .current
+            .as_ref()
+            .is_some_and(|session| session.sealed > FRAMES_MAX);
+        let silent = now.saturating_since(self.heard_at) > SILENT;
+        (self.current.is_none() || worn || silent) && now >= self.hello_at
+    }
+
+    fn say_hello(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
+        let own = self.introduce();
+        let hello = Hello::new(&self.config.key, own);
+        let len = put(datagram, &hello.octets)?;
+        if self.unanswered == 3 {
+            self.trouble = Some(format!(
+                "no answer from {}: is it running, is the address right, has it the same key, and does a firewall let it through?",
+                self.config.name
+            ));
+        }
+        // Two that call each other at one moment should not do so again.
+        let pause = (HELLO_EVERY * (1 << self.unanswered.min(8))).min(HELLO_MOST);
+        self.hello_at = now + pause + Duration::from_nanos((self.random)() % 200_000_000);
+        self.unanswered = self.unanswered.saturating_add(1);
+        self.hello = Some(hello);
+        Some(len)
+    }
+
+    fn on_hello(&mut self, from: Endpoint, datagram: &[u8]) {
+        let peer = match Hello::read(&self.config.key, datagram) {
+            Ok(peer) => peer,
+            Err(refusal) => return self.refuse(refusal, from),
+        };
+        if peer.life == self.life {
+            return self.refuse(Refusal::Echo, from);
+        }
+        let own = self.introduce();
+        let answer = Hello::answer(&self.config.key, datagram, peer.index, own);
+        self.unproven = Some(Session::new(&self.config.key, &own, &peer, false));
+        self.answer = Some((answer, from));
+    }
+
+    fn on_answer(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
+        let Some(hello) = &self.hello else {
+            return self.counters.strange += 1;
+        };
+        match hello.read_answer(&self.config.key, datagram) {
+            Ok(peer) => {
+                let session = Session::new(&self.config.key, &hello.own, &peer, true);
+                self.hello = None;
+                self.adopt(now, session);
+                self.move_to(from);
+                self.prove = true;
+            }
+            Err(refusal) => self.refuse(refusal, from),
+        }
+    }
+
+    fn refuse(&mut self, refusal: Refusal, from: Endpoint) {
+        let name = &self.config.name;
+        match refusal {
+            Refusal::Malformed | Refusal::Echo => self.counters.strange += 1,
+            Refusal::Version(version) => {
+                self.counters.wrong_version += 1;
+                self.trouble = Some(format!(
+                    "{name} speaks version {version} of the link, this program version {}: install the same release on both",
+                    crate::session::VERSION
+                ));
+            }
+            Refusal::Proof => {
+                self.counters.wrong_key += 1;
+                self.trouble = Some(format!(
+                    "a hello in the name of {name}'s key came from {from:?} and was not made with it: somebody else's, or the key was copied wrong"
+                ));
+            }
+        }
+    }
+
+    /// The session becomes the one that frames go out by.
+    fn adopt(&mut self, now: Instant, session: Session) {
+        let other_life = self.peer_life.is_some_and(|life| life != session.life);
+        if other_life {
+            // The peer has started over: it knows nothing of what was under way, and its old frames are history.
+            self.link.peer_restarted();
+            (self.previous, self.unproven) = (None, None);
+        } else {
+            self.previous = self.current.take();
+        }
+        self.peer_life = Some(session.life);
+        self.link.set_window(session.window.into());
+        self.current = Some(session);
+        self.heard_at = now;
+        self.unanswered = 0;
+        self.trouble = None;
+        self.counters.sessions += 1;
+    }
+
+    fn on_frame(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) {
+        let index = crate::session::addressed(datagram);
+        let is = |session: &Option<Session>| session.as_ref().map(|session| session.mine) == index;
+        let proves = is(&self.unproven);
+        let session = if proves {
+            &mut self.unproven
+        } else if is(&self.current) {
+            &mut self.current
+        } else if is(&self.previous) {
+            &mut self.previous
+        } else {
+            return self.counters.strange += 1;
+        };
+        let Some(opened) = session.as_mut().map(|session| session.open(datagram)) else {
+            return;
+        };
+        match opened {
+            Err(Refused::Forged) => self.counters.forged += 1,
+            Err(Refused::Repeated) => self.counters.repeated += 1,
+            Ok(frame) => {
+                let frame = frame.len();
+                if proves && let Some(session) = self.unproven.take() {
+                    self.adopt(now, session);
+                    self.hello = None;
+                }
+                self.heard_at = now;
+                self.unanswered = 0;
+                self.move_to(from);
+                let from = crate::session::HEAD;
+                if let Some(frame) = datagram.get(from..from + frame) {
+                    // What is not a frame of the link is counted there.
+                    let _ = self.link.handle(now, frame);
+                }
+                self.pace.judge(now, self.link.report().rtt);
+            }
+        }
+    }
+
+    fn move_to(&mut self, from: Endpoint) {
+        if self.endpoint != Some(from) {
+            self.counters.moved += u64::from(self.endpoint.is_some());
+            self.endpoint = Some(from);
+        }
+    }
+}
+
+/// Frames.
+impl Peer {
+    fn is_full(&self) -> bool {
+        let report = self.link.report();
+        let least = report.rtt.map(|(_, least)| least);
+        self.pace
+            .is_full(report.in_flight, self.config.datagram_max, least)
+    }
+
+    fn frame(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
+        self.link.handle_timeout(now);
+        let chance = match self.is_full() {
+            true => Opportunity {
+                fits: 0,
+                ..Opportunity::ALWAYS
+            },
+            false => Opportunity::ALWAYS,
+        };
+        if self.current.is_none() || now < self.pace.free_at() {
+            return None;
+        }
+        let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
+        let mut len = self.link.poll(now, chance, space);
+        if len.is_none() && (self.prove || now >= self.sent_at + KEEPALIVE) {
+            len = self.link.note(now, None, space);
+        }
+        let len = self.current.as_mut()?.seal(datagram, len?)?;
+        self.prove = false;
+        self.sent_at = now;
+        self.pace.spend(now, len + self.config.below);
+        self.counters.datagrams_sent += 1;
+        self.counters.octets_sent += (len + self.config.below) as u64;
+        Some(len)
+    }
+}
+
+fn put(to: &mut [u8], octets: &[u8]) -> Option<usize> {
+    to.get_mut(..octets.len())?.copy_from_slice(octets);
+    Some(octets.len())
+}

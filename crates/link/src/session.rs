@@ -1,0 +1,501 @@
+//! Sessions: who may speak, and with which keys.
+//!
+//! Two hosts share a key. One says hello with a number drawn for the occasion; the other answers with its own, and
+//! proves that it has the key by a keyed hash over both (BLAKE3); the keys of the session, one for each direction,
+//! follow from the shared key and both numbers. The first sealed frame of the one that said hello is the proof for the
+//! other side: until then the older session goes on, so that a hello that somebody has recorded and plays again
+//! changes nothing. There is no forward secrecy: whoever learns the shared key can read what was recorded.
+//!
+//! ```text
+//! hello   1, version, 0, 0, index (4), key name (8), number (32), life (8), window (2), proof (16)
+//! answer  2, version, 0, 0, index (4), to index (4), number (32), life (8), window (2), proof (16)
+//! frame   3, to index (3), frame number (4), sealed rest of the link's frame, tag (16)
+//! ```
+//!
+//! A frame's number is its nonce: the link counts every frame once, and a session ends long before 2^32. A window over
+//! numbers drops what comes a second time.
+
+use chacha20poly1305::aead::AeadInOut;
+use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
+use std::fmt;
+
+/// The version of everything on the wire.
+pub const VERSION: u8 = 1;
+/// What a session adds to a link's frame.
+pub const OVERHEAD: usize = HEAD + TAG;
+/// Before the frame's number.
+pub(crate) const HEAD: usize = 4;
+const TAG: usize = 16;
+const NUMBER: usize = 4;
+/// Frames of one session at most; a new one is made in time.
+pub const FRAMES_MAX: u32 = 1 << 30;
+
+pub(crate) const HELLO: u8 = 1;
+pub(crate) const ANSWER: u8 = 2;
+pub(crate) const FRAME: u8 = 3;
+pub(crate) const HELLO_LEN: usize = 74;
+pub(crate) const ANSWER_LEN: usize = 70;
+
+const PROOF_CONTEXT: &str = "chappe link 2026-11 proof of a hello";
+const NAME_CONTEXT: &str = "chappe link 2026-11 name of a key";
+const SESSION_CONTEXT: &str = "chappe link 2026-11 session key of a direction";
+
+/// A key that two hosts share.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// From 32 octets that nobody can guess.
+    pub const fn new(octets: [u8; 32]) -> Key {
+        Key(octets)
+    }
+
+    /// Reads 64 hexadecimal digits, as `chappe link key` writes them.
+    pub fn parse(text: &str) -> Option<Key> {
+        let text = text.trim();
+        let digits = text.as_bytes();
+        let mut octets = [0; 32];
+        if digits.len() != 64 {
+            return None;
+        }
+        for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |c: u8| char::from(c).to_digit(16);
+            *octet = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+        }
+        Some(Key(octets))
+    }
+
+    /// The key as [`Key::parse`] reads it. Keep it secret.
+    pub fn to_text(&self) -> String {
+        self.0.iter().map(|octet| format!("{octet:02x}")).collect()
+    }
+
+    /// A name that tells nothing about the key: by it a host finds which key a hello is about.
+    pub fn name(&self) -> [u8; 8] {
+        let [
+            name @ ..,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+        ] = blake3::derive_key(NAME_CONTEXT, &self.0);
+        name
+    }
+
+    fn proof(&self, parts: &[&[u8]]) -> [u8; TAG] {
+        let key = blake3::derive_key(PROOF_CONTEXT, &self.0);
+        let mut hasher = blake3::Hasher::new_keyed(&key);
+        parts.iter().for_each(|part| _ = hasher.update(part));
+        let [proof @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
+            *hasher.finalize().as_bytes();
+        proof
+    }
+
+    /// The key of one direction: `first` from the one that said hello.
+    fn session(&self, hello: &[u8; 32], answer: &[u8; 32], first: bool) -> ChaCha20Poly1305 {
+        let mut hasher = blake3::Hasher::new_derive_key(SESSION_CONTEXT);
+        for part in [&self.0, hello, answer] {
+            hasher.update(part);
+        }
+        hasher.update(&[u8::from(first)]);
+        ChaCha20Poly1305::new(hasher.finalize().as_bytes().into())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// What a host says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Introduction {
+    /// By which index the other one is to address it.
+    pub index: u32,
+    /// Drawn for this hello or answer.
+    pub number: [u8; 32],
+    /// Drawn when the process began: another one means that it has started over.
+    pub life: u64,
+    /// Bodies that its receiver keeps.
+    pub window: u16,
+}
+
+/// A hello that has been sent and waits for its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Hello {
+    pub octets: [u8; HELLO_LEN],
+    pub own: Introduction,
+}
+
+/// Why a hello or answer was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Malformed,
+    /// The other side speaks this version.
+    Version(u8),
+    /// Not made with our key, or not for what we said.
+    Proof,
+    /// Our own hello has come back.
+    Echo,
+}
+
+impl Hello {
+    pub fn new(key: &Key, own: Introduction) -> Hello {
+        let mut octets = [0; HELLO_LEN];
+        let mut at = 0;
+        let mut put = |part: &[u8]| {
+            octets[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        };
+        put(&[HELLO, VERSION, 0, 0]);
+        put(&own.index.to_be_bytes());
+        put(&key.name());
+        put(&own.number);
+        put(&own.life.to_be_bytes());
+        put(&own.window.to_be_bytes());
+        let proof = key.proof(&[&octets[..HELLO_LEN - TAG]]);
+        octets[HELLO_LEN - TAG..].copy_from_slice(&proof);
+        Hello { octets, own }
+    }
+
+    /// Which key a hello is about.
+    pub fn key_name(octets: &[u8]) -> Option<[u8; 8]> {
+        octets.get(8..16)?.try_into().ok()
+    }
+
+    /// Reads a hello, if it is one made with this key.
+    pub fn read(key: &Key, octets: &[u8]) -> Result<Introduction, Refusal> {
+        version(octets)?;
+        let octets: &[u8; HELLO_LEN] = octets.try_into().map_err(|_| Refusal::Malformed)?;
+        let (said, proof) = octets.split_at(HELLO_LEN - TAG);
+        if !same(&key.proof(&[said]), proof) {
+            return Err(Refusal::Proof);
+        }
+        Ok(introduction(&octets[4..8], &octets[16..58]))
+    }
+
+    /// The answer to a hello, as octets.
+    pub fn answer(key: &Key, hello: &[u8], to: u32, own: Introduction) -> [u8; ANSWER_LEN] {
+        let mut octets = [0; ANSWER_LEN];
+        let mut at = 0;
+        let mut put = |part: &[u8]| {
+            octets[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        };
+        put(&[ANSWER, VERSION, 0, 0]);
+        put(&own.index.to_be_bytes());
+        put(&to.to_be_bytes());
+        put(&own.number);
+        put(&own.life.to_be_bytes());
+        put(&own.window.to_be_bytes());
+        let proof = key.proof(&[hello, &octets[..ANSWER_LEN - TAG]]);
+        octets[ANSWER_LEN - TAG..].copy_from_slice(&proof);
+        octets
+    }
+
+    /// Reads the answer to this hello.
+    pub fn read_answer(&self, key: &Key, octets: &[u8]) -> Result<Introduction, Refusal> {
+        version(octets)?;
+        let octets: &[u8; ANSWER_LEN] = octets.try_into().map_err(|_| Refusal::Malformed)?;
+        let (said, proof) = octets.split_at(ANSWER_LEN - TAG);
+        if !same(&key.proof(&[&self.octets, said]), proof) {
+            return Err(Refusal::Proof);
+        }
+        Ok(introduction(&octets[4..8], &octets[12..54]))
+    }
+}
+
+/// To which index an answer or frame goes.
+pub(crate) fn addressed(octets: &[u8]) -> Option<u32> {
+    match *octets {
+        [ANSWER, _, _, _, _, _, _, _, a, b, c, d, ..] => Some(u32::from_be_bytes([a, b, c, d])),
+        [FRAME, a, b, c, ..] => Some(u32::from_be_bytes([0, a, b, c])),
+        _ => None,
+    }
+}
+
+fn version(octets: &[u8]) -> Result<(), Refusal> {
+    match octets.get(1) {
+        Some(&VERSION) => Ok(()),
+        Some(&other) => Err(Refusal::Version(other)),
+        None => Err(Refusal::Malformed),
+    }
+}
+
+fn introduction(index: &[u8], rest: &[u8]) -> Introduction {
+    let mut number = [0; 32];
+    number.copy_from_slice(&rest[..32]);
+    let life = rest[32..40].try_into().map_or(0, u64::from_be_bytes);
+    let window = rest[40..42].try_into().map_or(0, u16::from_be_bytes);
+    let index = index.try_into().map_or(0, u32::from_be_bytes);
+    Introduction {
+        index,
+        number,
+        life,
+        window,
+    }
+}
+
+/// Compares without telling by its time where two differ.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+}
+
+/// Keys of both directions.
+pub(crate) struct Session {
+    /// By which index the peer addresses us, and we it.
+    pub mine: u32,
+    pub theirs: u32,
+    /// The peer's life and window.
+    pub life: u64,
+    pub window: u16,
+    seals: ChaCha20Poly1305,
+    opens: ChaCha20Poly1305,
+    replay: Replay,
+    /// Frames sealed.
+    pub sealed: u32,
+}
+
+impl Session {
+    /// The session between two introductions; `said_hello`: whether ours was the hello.
+    pub fn new(key: &Key, own: &Introduction, peer: &Introduction, said_hello: bool) -> Session {
+        let (hello, answer) = match said_hello {
+            true => (&own.number, &peer.number),
+            false => (&peer.number, &own.number),
+        };
+        Session {
+            mine: own.index,
+            theirs: peer.index,
+            life: peer.life,
+            window: peer.window,
+            seals: key.session(hello, answer, said_hello),
+            opens: key.session(hello, answer, !said_hello),
+            replay: Replay::default(),
+            sealed: 0,
+        }
+    }
+
+    /// Seals the link's frame of `len` octets that stands in `octets` after [`HEAD`] octets; the datagram's length.
+    pub fn seal(&mut self, octets: &mut [u8], len: usize) -> Option<usize> {
+        let whole = octets.get_mut(..OVERHEAD + len)?;
+        let [_, a, b, c] = self.theirs.to_be_bytes();
+        whole[..HEAD].copy_from_slice(&[FRAME, a, b, c]);
+        let (clear, rest) = whole.split_at_mut(HEAD + NUMBER);
+        let (sealed, tag_place) = rest.split_at_mut(len.checked_sub(NUMBER)?);
+        let nonce = nonce(clear);
+        let tag = self
+            .seals
+            .encrypt_inout_detached(&nonce.into(), clear, sealed.into())
+            .ok()?;
+        tag_place.copy_from_slice(&tag);
+        self.sealed = self.sealed.saturating_add(1);
+        Some(OVERHEAD + len)
+    }
+
+    /// Opens a datagram and gives the link's frame.
+    pub fn open<'a>(&mut self, octets: &'a mut [u8]) -> Result<&'a [u8], Refused> {
+        if octets.len() < OVERHEAD + NUMBER {
+            return Err(Refused::Forged);
+        }
+        let (clear, rest) = octets.split_at_mut(HEAD + NUMBER);
+        let number = clear[HEAD..].try_into().map_or(0, u32::from_be_bytes);
+        if self.replay.has(number) {
+            return Err(Refused::Repeated);
+        }
+        let (sealed, tag) = rest.split_at_mut(rest.len() - TAG);
+        let tag = Tag::try_from(&*tag).map_err(|_| Refused::Forged)?;
+        let nonce = nonce(clear);
+        let opened = self
+            .opens
+            .decrypt_inout_detached(&nonce.into(), clear, sealed.into(), &tag);
+        opened.map_err(|_| Refused::Forged)?;
+        self.replay.note(number);
+        let len = octets.len() - TAG;
+        octets.get(HEAD..len).ok_or(Refused::Forged)
+    }
+}
+
+/// Why a frame was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Not made with the session's key, or changed on the way.
+    Forged,
+    /// It has come before, or is too old to tell.
+    Repeated,
+}
+
+fn nonce(clear: &[u8]) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[8..].copy_from_slice(&clear[HEAD..HEAD + NUMBER]);
+    nonce
+}
+
+/// How far back a repeated frame is known: more than a window of bodies, each sent twice.
+const REPLAY: u32 = 4096;
+
+/// Which numbers have come (RFC 6479).
+struct Replay {
+    started: bool,
+    newest: u32,
+    seen: Box<[u64; REPLAY as usize / 64]>,
+}
+
+impl Default for Replay {
+    fn default() -> Replay {
+        Replay {
+            started: false,
+            newest: 0,
+            seen: Box::new([0; REPLAY as usize / 64]),
+        }
+    }
+}
+
+impl Replay {
+    fn cell(&mut self, number: u32) -> (&mut u64, u64) {
+        let place = number % REPLAY;
+        (&mut self.seen[(place / 64) as usize], 1 << (place % 64))
+    }
+
+    fn has(&mut self, number: u32) -> bool {
+        let ahead = number.wrapping_sub(self.newest);
+        if !self.started || (1..=u32::MAX / 2).contains(&ahead) {
+            return false;
+        }
+        if ahead.wrapping_neg() >= REPLAY {
+            return true;
+        }
+        let (cell, bit) = self.cell(number);
+        *cell & bit != 0
+    }
+
+    fn note(&mut self, number: u32) {
+        let ahead = number.wrapping_sub(self.newest);
+        if !self.started {
+            (self.started, self.newest) = (true, number);
+        } else if (1..=u32::MAX / 2).contains(&ahead) {
+            for passed in 1..=ahead.min(REPLAY) {
+                let (cell, bit) =
+                    self.cell(number.wrapping_sub(ahead.min(REPLAY)).wrapping_add(passed));
+                *cell &= !bit;
+            }
+            self.newest = number;
+        }
+        let (cell, bit) = self.cell(number);
+        *cell |= bit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Session, Session) {
+        let key = Key::new([7; 32]);
+        let introduce = |index, fill| Introduction {
+            index,
+            number: [fill; 32],
+            life: 1,
+            window: 64,
+        };
+        let (a, b) = (introduce(0x10203, 1), introduce(0x40506, 2));
+        let hello = Hello::new(&key, a);
+        assert_eq!(Hello::read(&key, &hello.octets), Ok(a));
+        let answer = Hello::answer(&key, &hello.octets, a.index, b);
+        assert_eq!(addressed(&answer), Some(a.index));
+        assert_eq!(hello.read_answer(&key, &answer), Ok(b));
+        (
+            Session::new(&key, &a, &b, true),
+            Session::new(&key, &b, &a, false),
+        )
+    }
+
+    fn frame(number: u32) -> Vec<u8> {
+        let mut octets = vec![0; 100];
+        octets[HEAD..HEAD + 4].copy_from_slice(&number.to_be_bytes());
+        octets[HEAD + 4..HEAD + 24].fill(9);
+        octets
+    }
+
+    #[test]
+    fn frames_open_once_and_unchanged_only() {
+        let (mut a, mut b) = pair();
+        let mut sealed = frame(5);
+        let len = a.seal(&mut sealed, 24).unwrap();
+        sealed.truncate(len);
+        assert_eq!(addressed(&sealed), Some(0x40506));
+        for place in 0..len {
+            let mut bent = sealed.clone();
+            bent[place] ^= 1;
+            let opened = b.open(&mut bent).map(<[u8]>::to_vec);
+            assert!(opened == Err(Refused::Forged) || place < HEAD, "{place}");
+        }
+        assert_eq!(b.open(&mut sealed.clone()).unwrap()[4..], [9; 20]);
+        assert_eq!(b.open(&mut sealed.clone()), Err(Refused::Repeated));
+        // Not even to its own sender.
+        assert_eq!(a.open(&mut sealed), Err(Refused::Forged));
+    }
+
+    #[test]
+    fn the_window_knows_what_has_come() {
+        let mut replay = Replay::default();
+        for number in [10, 12, 11, 5000, 4999, u32::MAX, 3] {
+            assert_eq!(replay.has(number), number == u32::MAX, "{number}");
+            if number != u32::MAX {
+                replay.note(number);
+            }
+            if number == 5000 {
+                assert!(replay.has(12) && replay.has(904) && !replay.has(905));
+            }
+            if number == 4999 {
+                break;
+            }
+        }
+        assert!(replay.has(4999) && replay.has(5000) && !replay.has(4998) && !replay.has(5001));
+    }
+
+    #[test]
+    fn strangers_and_other_versions_are_told_apart() {
+        let own = Introduction {
+            index: 1,
+            number: [1; 32],
+            life: 1,
+            window: 64,
+        };
+        let mut hello = Hello::new(&Key::new([1; 32]), own);
+        assert_eq!(
+            Hello::read(&Key::new([2; 32]), &hello.octets),
+            Err(Refusal::Proof)
+        );
+        hello.octets[1] = 2;
+        assert_eq!(
+            Hello::read(&Key::new([1; 32]), &hello.octets),
+            Err(Refusal::Version(2))
+        );
+        assert_eq!(
+            Key::parse(&Key::new([9; 32]).to_text()),
+            Some(Key::new([9; 32]))
+        );
+        assert_eq!(Key::parse("abc"), None);
+    }
+}

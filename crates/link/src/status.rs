@@ -1,0 +1,320 @@
+//! How each peer does: as text for people, JSON for programs, metrics for Prometheus.
+
+use std::fmt::Write;
+
+use chappe_core::{Drop, Duration, Instant};
+
+use crate::peer::{Peer, State};
+use crate::tunnel::Tunnel;
+
+/// One moment of a tunnel.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The TUN device.
+    pub device: String,
+    /// Its MTU.
+    pub mtu: usize,
+    /// What belongs to no peer: name and count.
+    pub strangers: Vec<(&'static str, u64)>,
+    /// The peers.
+    pub peers: Vec<PeerStatus>,
+}
+
+/// One moment of a peer.
+#[derive(Clone, Debug)]
+pub struct PeerStatus {
+    /// Its name.
+    pub name: String,
+    /// How things stand.
+    pub state: State,
+    /// The last thing that went wrong, and what to do.
+    pub trouble: Option<String>,
+    /// Values that go up and down: name, what it is, value in SI units or shares.
+    pub gauges: Vec<(&'static str, &'static str, f64)>,
+    /// Values that only go up.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+impl State {
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Waiting => "waiting",
+            State::Calling => "calling",
+            State::Up => "up",
+            State::Silent => "silent",
+            State::Deaf => "deaf",
+        }
+    }
+}
+
+impl Status {
+    /// The tunnel now.
+    pub fn of(tunnel: &Tunnel, now: Instant) -> Status {
+        let strangers = tunnel.strangers();
+        Status {
+            device: tunnel.device().to_owned(),
+            mtu: tunnel.mtu(),
+            strangers: vec![
+                ("stranger_datagrams", strangers.datagrams),
+                ("unrouted_packets", strangers.unrouted),
+                ("not_ip_packets", strangers.not_ip),
+                ("socket_full", strangers.socket_full),
+                ("refused_datagrams", strangers.refused),
+                ("held_back_packets", strangers.held_back),
+            ],
+            peers: tunnel
+                .peers()
+                .iter()
+                .map(|peer| PeerStatus::of(peer, now))
+                .collect(),
+        }
+    }
+
+    /// One JSON document.
+    pub fn json(&self) -> String {
+        let mut text = format!("{{\"device\":{},\"mtu\":{}", quoted(&self.device), self.mtu);
+        for (name, count) in &self.strangers {
+            let _ = write!(text, ",\"{name}\":{count}");
+        }
+        let peers: Vec<String> = self.peers.iter().map(PeerStatus::json).collect();
+        let _ = write!(text, ",\"peers\":[{}]}}", peers.join(","));
+        text
+    }
+
+    /// Prometheus' text format, version 0.0.4.
+    pub fn prometheus(&self) -> String {
+        let mut text = String::new();
+        for (name, count) in &self.strangers {
+            let _ = writeln!(
+                text,
+                "# TYPE chappe_link_{name}_total counter\nchappe_link_{name}_total {count}"
+            );
+        }
+        let Some(first) = self.peers.first() else {
+            return text;
+        };
+        for (place, (name, what, _)) in first.gauges.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "# HELP chappe_link_{name} {what}\n# TYPE chappe_link_{name} gauge"
+            );
+            for peer in &self.peers {
+                let value = peer.gauges.get(place).map_or(f64::NAN, |gauge| gauge.2);
+                let _ = writeln!(
+                    text,
+                    "chappe_link_{name}{{peer={}}} {value}",
+                    quoted(&peer.name)
+                );
+            }
+        }
+        for (place, (name, _)) in first.counters.iter().enumerate() {
+            let _ = writeln!(text, "# TYPE chappe_link_{name}_total counter");
+            for peer in &self.peers {
+                let count = peer.counters.get(place).map_or(0, |counter| counter.1);
+                let _ = writeln!(
+                    text,
+                    "chappe_link_{name}_total{{peer={}}} {count}",
+                    quoted(&peer.name)
+                );
+            }
+        }
+        text
+    }
+
+    /// A few lines for people.
+    pub fn text(&self) -> String {
+        let mut text = format!("{} (MTU {})\n", self.device, self.mtu);
+        for peer in &self.peers {
+            let gauge = |name: &str| {
+                peer.gauges
+                    .iter()
+                    .find(|gauge| gauge.0 == name)
+                    .map_or(0.0, |gauge| gauge.2)
+            };
+            let percent = |name: &str| gauge(name) * 100.0;
+            let millis = |name: &str| gauge(name) * 1e3;
+            let _ = writeln!(
+                text,
+                "  {:<12} {:<8} loss out {:5.1} % in {:5.1} %  burst {:4.1}  overhead {:5.1} % (bound {:5.1} %)  late or lost {:6.2} %  round trip {:6.1} ms  pace {:7.2} Mbit/s",
+                peer.name,
+                peer.state.name(),
+                percent("loss_out_ratio"),
+                percent("loss_in_ratio"),
+                gauge("burst_out_frames"),
+                percent("overhead_ratio"),
+                percent("overhead_bound_ratio"),
+                percent("residual_ratio"),
+                millis("round_trip_seconds"),
+                gauge("pace_bits_per_second") / 1e6,
+            );
+            if let Some(trouble) = &peer.trouble {
+                let _ = writeln!(text, "    {trouble}");
+            }
+        }
+        text
+    }
+}
+
+impl PeerStatus {
+    fn of(peer: &Peer, now: Instant) -> PeerStatus {
+        let (link, own) = (peer.link(), peer.counters());
+        let (report, counters) = (link.report(), link.counters());
+        let seconds = |span: Option<Duration>| span.map_or(f64::NAN, Duration::as_secs_f64);
+        let state = peer.state(now);
+        let trouble = match state {
+            State::Deaf => Some(format!(
+                "frames of {} come, but it reports none of ours: our direction is dead (a firewall, a route, or its receiver)",
+                peer.config().name
+            )),
+            State::Silent => Some(format!(
+                "nothing has come from {} for a while; it is being called",
+                peer.config().name
+            )),
+            State::Waiting => Some(format!(
+                "{} has no address here and has not said hello yet",
+                peer.config().name
+            )),
+            State::Calling | State::Up => None,
+        };
+        PeerStatus {
+            name: peer.config().name.clone(),
+            state,
+            trouble: peer.trouble().map(str::to_owned).or(trouble),
+            gauges: vec![
+                (
+                    "up",
+                    "Whether there is a session and frames come",
+                    f64::from(u8::from(state == State::Up)),
+                ),
+                (
+                    "loss_out_ratio",
+                    "Share of frames to the peer that are lost",
+                    report.channel.loss,
+                ),
+                (
+                    "loss_in_ratio",
+                    "Share of frames from the peer that are lost",
+                    report.incoming.loss,
+                ),
+                (
+                    "burst_out_frames",
+                    "Mean run of losses to the peer",
+                    report.channel.burst,
+                ),
+                (
+                    "burst_in_frames",
+                    "Mean run of losses from the peer",
+                    report.incoming.burst,
+                ),
+                (
+                    "overhead_ratio",
+                    "Repeated and coded frames for each new one",
+                    counters.overhead(),
+                ),
+                (
+                    "overhead_bound_ratio",
+                    "The least overhead that any code could have now",
+                    report.channel.overhead_bound(0.0),
+                ),
+                (
+                    "residual_ratio",
+                    "Share of bodies that were late or lost",
+                    counters.residual(),
+                ),
+                (
+                    "round_trip_seconds",
+                    "Smoothed round trip",
+                    seconds(report.rtt.map(|rtt| rtt.0)),
+                ),
+                (
+                    "round_trip_least_seconds",
+                    "Least round trip",
+                    seconds(report.rtt.map(|rtt| rtt.1)),
+                ),
+                (
+                    "pace_bits_per_second",
+                    "Pace of frames, headers included",
+                    peer.rate().0 as f64,
+                ),
+                ("open_bodies", "Bodies under way", f64::from(report.open)),
+                (
+                    "queued_packets",
+                    "Packets of the host that wait",
+                    report.queued as f64,
+                ),
+                (
+                    "held_bodies",
+                    "Bodies received that wait for an older one",
+                    report.held as f64,
+                ),
+            ],
+            counters: vec![
+                ("packets_offered", counters.offered),
+                ("packets_refused", counters.refused),
+                ("packets_expired", counters.expired),
+                ("bodies", counters.bodies),
+                ("repeats", counters.repeats),
+                ("repairs", counters.repairs),
+                ("notes", counters.notes),
+                ("delivered", counters.delivered),
+                ("late", counters.late),
+                ("given_up", counters.given_up),
+                ("lost_by_restart", counters.lost_by_restart),
+                ("packets_received", counters.packets_received),
+                ("recovered", counters.recovered),
+                ("peer_restarts", counters.peer_restarts),
+                ("duplicates", counters.drops.of(Drop::Duplicate)),
+                ("sessions", own.sessions),
+                ("forged", own.forged),
+                ("replayed", own.repeated),
+                ("wrong_key", own.wrong_key),
+                ("wrong_version", own.wrong_version),
+                ("strange", own.strange),
+                ("moved", own.moved),
+                ("foreign_source", own.foreign),
+                ("not_taken", own.not_taken),
+                ("host_full", own.host_full),
+                ("datagrams_sent", own.datagrams_sent),
+                ("octets_sent", own.octets_sent),
+                ("datagrams_received", own.datagrams_received),
+                ("octets_delivered", own.octets_delivered),
+            ],
+        }
+    }
+
+    fn json(&self) -> String {
+        let mut text = format!(
+            "{{\"peer\":{},\"state\":\"{}\"",
+            quoted(&self.name),
+            self.state.name()
+        );
+        if let Some(trouble) = &self.trouble {
+            let _ = write!(text, ",\"trouble\":{}", quoted(trouble));
+        }
+        for (name, _, value) in &self.gauges {
+            let _ = match value.is_finite() {
+                true => write!(text, ",\"{name}\":{value}"),
+                false => write!(text, ",\"{name}\":null"),
+            };
+        }
+        for (name, count) in &self.counters {
+            let _ = write!(text, ",\"{name}\":{count}");
+        }
+        text + "}"
+    }
+}
+
+/// A string of JSON, which is one of Prometheus' labels as well.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted += "\\n",
+            c if c < ' ' => _ = write!(quoted, "\\u{:04x}", u32::from(c)),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}

@@ -1,0 +1,417 @@
+//! The process: a TUN device, a socket, peers, and one loop that serves them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::ControlFlow;
+
+use chappe_core::Instant;
+use chappe_sys::tun::{Kind, Tun};
+use chappe_sys::{
+    Clock, Endpoint, Error, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet,
+    udp,
+};
+
+use crate::classify::facts;
+use crate::peer::{PEERS_MAX, Peer, PeerConfig, peer_of};
+use crate::session::{HELLO, Hello, addressed};
+
+/// What carries the datagrams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// UDP on this address and port.
+    Udp(SocketAddr),
+    /// Frames of an EtherType of their own on an interface, without IP. Needs CAP_NET_RAW.
+    Ethernet {
+        /// The interface.
+        interface: String,
+        /// The EtherType.
+        ether_type: u16,
+    },
+}
+
+impl Carrier {
+    /// Octets that the layers below add on the medium: Ethernet's header, and IP and UDP.
+    pub fn below(&self) -> usize {
+        match self {
+            Carrier::Udp(address) if address.is_ipv6() => 14 + 48,
+            Carrier::Udp(_) => 14 + 28,
+            Carrier::Ethernet { .. } => 14,
+        }
+    }
+
+    /// Largest datagram on a path whose packets may have `mtu` octets.
+    pub fn datagram_max(&self, mtu: usize) -> usize {
+        mtu.saturating_sub(self.below() - 14)
+    }
+}
+
+/// What a process needs besides its peers.
+#[derive(Clone, Debug)]
+pub struct TunnelConfig {
+    /// The TUN device's name; `%d` in it becomes a free number.
+    pub device: String,
+    /// Its address and the bits of its network, if it is to be given one.
+    pub address: Option<(Ipv4Addr, u8)>,
+    /// What carries the datagrams.
+    pub carrier: Carrier,
+    /// Packets that the kernel keeps for the device before it drops.
+    pub device_queue: u32,
+    /// Largest packet of the host; `None`: what a frame carries.
+    pub mtu: Option<usize>,
+    /// Whether SIGINT and SIGTERM end the loop.
+    pub signals: bool,
+}
+
+/// Why the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The observer asked for it.
+    Asked,
+    /// A signal.
+    Signal(Signal),
+}
+
+/// Counts of what belongs to no peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strangers {
+    /// Datagrams that no session or key of ours fits.
+    pub datagrams: u64,
+    /// Packets of the host for which there is no peer.
+    pub unrouted: u64,
+    /// Packets of the host that are not IP.
+    pub not_ip: u64,
+    /// Times the socket's queue was full.
+    pub socket_full: u64,
+    /// Datagrams that the kernel refused.
+    pub refused: u64,
+    /// Packets that waited in the kernel, since their peer had no room.
+    pub held_back: u64,
+}
+
+/// The process.
+pub struct Tunnel {
+    tun: Tun,
+    socket: Socket,
+    peers: Vec<Peer>,
+    events: EventLoop,
+    clock: Clock,
+    received: Received,
+    strangers: Strangers,
+    /// A packet that its peer had no room for: until it has, the device is not read.
+    held: Option<(usize, Vec<u8>)>,
+    reading: bool,
+    mtu: usize,
+    last_refusal: Option<String>,
+}
+
+const TUN: u64 = 0;
+const SOCKET: u64 = 1;
+/// Packets read from the device before others have their turn.
+const TURN: usize = 64;
+
+impl Tunnel {
+    /// Opens device and socket, and turns the device on.
+    pub fn open(config: &TunnelConfig, peers: Vec<PeerConfig>) -> chappe_sys::Result<Tunnel> {
+        let socket = match &config.carrier {
+            Carrier::Udp(address) => udp::bind(*address)?,
+            Carrier::Ethernet {
+                interface,
+                ether_type,
+            } => {
+                let interface = Interface::find(interface)?;
+                packet::open(&interface, *ether_type, packet::Framing::Payload)?
+            }
+        };
+        let life = chappe_sys::random_u64()?;
+        let mut made = Vec::new();
+        for (number, peer) in peers.into_iter().take(PEERS_MAX).enumerate() {
+            let seed = [chappe_sys::random_u64()?, chappe_sys::random_u64()?];
+            let name = peer.name.clone();
+            let peer = Peer::new(peer, number, life, drawer(seed));
+            made.push(
+                peer.map_err(|error| Error::unusable(&format!("set up the peer {name}"), &error))?,
+            );
+        }
+        let carried = made.iter().map(Peer::packet_max).min().unwrap_or(1280);
+        let mtu = config.mtu.unwrap_or(carried).min(carried);
+        let tun = Tun::create(&config.device, Kind::Tun)?;
+        let links = Links::open()?;
+        links.set_mtu(tun.name(), mtu as u32)?;
+        links.set_queue_len(tun.name(), config.device_queue)?;
+        if let Some((address, prefix)) = config.address {
+            links.add_address(tun.name(), address, prefix)?;
+        }
+        links.up(tun.name())?;
+        let clock = Clock::start();
+        let mut events = EventLoop::new(clock)?;
+        if config.signals {
+            events.watch_signals()?;
+        }
+        events.add(&tun, TUN)?;
+        events.add(&socket, SOCKET)?;
+        Ok(Tunnel {
+            tun,
+            socket,
+            peers: made,
+            events,
+            clock,
+            received: Received::new(1 << 11),
+            strangers: Strangers::default(),
+            held: None,
+            reading: true,
+            mtu,
+            last_refusal: None,
+        })
+    }
+
+    /// The device's name.
+    pub fn device(&self) -> &str {
+        self.tun.name()
+    }
+
+    /// Largest packet of the host.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    /// The peers.
+    pub fn peers(&self) -> &[Peer] {
+        &self.peers
+    }
+
+    /// A peer, to change what it is promised.
+    pub fn peer_mut(&mut self, name: &str) -> Option<&mut Peer> {
+        self.peers
+            .iter_mut()
+            .find(|peer| peer.config().name == name)
+    }
+
+    /// Counts of what belongs to no peer.
+    pub fn strangers(&self) -> &Strangers {
+        &self.strangers
+    }
+
+    /// The kernel's last refusal to send, in words.
+    pub fn last_refusal(&self) -> Option<&str> {
+        self.last_refusal.as_deref()
+    }
+
+    /// Serves until `observe` says that it is enough, which is asked after every round (a second apart at most).
+    pub fn run(
+        &mut self,
+        mut observe: impl FnMut(&mut Tunnel, Instant) -> ControlFlow<()>,
+    ) -> chappe_sys::Result<Ending> {
+        let mut ready = Vec::new();
+        let mut datagram = vec![0; 1 << 16];
+        loop {
+            let now = self.clock.now();
+            self.send(now, &mut datagram)?;
+            if observe(self, now).is_break() {
+                return Ok(Ending::Asked);
+            }
+            self.read_or_wait()?;
+            self.events.set_deadline(Some(self.deadline(now)))?;
+            ready.clear();
+            self.events.wait(&mut ready)?;
+            for &event in &ready {
+                match event {
+                    Ready::Readable(TUN) => self.take_packets(&mut datagram)?,
+                    Ready::Readable(_) => self.take_datagrams(&mut datagram)?,
+                    Ready::Signal(signal) => return Ok(Ending::Signal(signal)),
+                    Ready::Writable(_) | Ready::Deadline => {}
+                }
+            }
+        }
+    }
+
+    fn deadline(&self, now: Instant) -> Instant {
+        let second = now + chappe_core::Duration::from_secs(1);
+        let peers = self.peers.iter().filter_map(|peer| peer.deadline(now));
+        peers.min().map_or(second, |at| at.min(second))
+    }
+
+    /// Sends what the peers have.
+    fn send(&mut self, now: Instant, datagram: &mut [u8]) -> chappe_sys::Result<()> {
+        for peer in &mut self.peers {
+            while let Some((len, to)) = peer.poll(now, datagram) {
+                let one = datagram.get(..len).map(|octets| (octets, to));
+                match self.socket.send(one.into_iter()) {
+                    Ok(1..) => {}
+                    // The link finds out, as with any loss.
+                    Ok(_) => self.strangers.socket_full += 1,
+                    Err(error) if error.is_gone() => return Err(error),
+                    Err(error) => {
+                        self.strangers.refused += 1;
+                        self.last_refusal = Some(error.to_string());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the device again once a packet that was held back has found its place; else leaves it alone, so that the
+    /// kernel's queue fills and the host's senders slow down.
+    fn read_or_wait(&mut self) -> chappe_sys::Result<()> {
+        if let Some((peer, packet)) = self.held.take() {
+            self.offer(peer, packet);
+        }
+        let read = self.held.is_none();
+        if read != self.reading {
+            match read {
+                true => self.events.add(&self.tun, TUN)?,
+                false => self.events.remove(&self.tun)?,
+            }
+            self.reading = read;
+        }
+        Ok(())
+    }
+
+    fn take_packets(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
+        for _ in 0..TURN {
+            if self.held.is_some() {
+                break;
+            }
+            let Some(len) = self.tun.receive(packet)? else {
+                break;
+            };
+            let packet = packet.get(..len).unwrap_or_default();
+            let Some(facts) = facts(packet) else {
+                self.strangers.not_ip += 1;
+                continue;
+            };
+            match self.route(facts.destination) {
+                Some(peer) => self.offer(peer, packet.to_vec()),
+                None => self.strangers.unrouted += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// The peer with the narrowest network that holds an address.
+    fn route(&self, to: std::net::IpAddr) -> Option<usize> {
+        let nets =
+            self.peers.iter().enumerate().flat_map(|(number, peer)| {
+                peer.config().networks.iter().map(move |net| (net, number))
+            });
+        nets.filter(|(net, _)| net.has(to))
+            .max_by_key(|(net, _)| net.prefix)
+            .map(|(_, number)| number)
+    }
+
+    /// Gives a packet to a peer, or holds it back. With several peers one that is full must not stop the others: then
+    /// its packets are dropped, as by any full queue.
+    fn offer(&mut self, number: usize, packet: Vec<u8>) {
+        let (now, alone) = (self.clock.now(), self.peers.len() == 1);
+        let (Some(peer), Some(facts)) = (self.peers.get_mut(number), facts(&packet)) else {
+            return;
+        };
+        if peer.has_room(facts.service) || !alone {
+            peer.offer(now, facts.service, facts.flow, &packet);
+        } else {
+            self.strangers.held_back += 1;
+            self.held = Some((number, packet));
+        }
+    }
+
+    fn take_datagrams(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
+        match self.socket.receive(&mut self.received) {
+            Ok(_) => {}
+            Err(error) if error.is_gone() => return Err(error),
+            // An earlier datagram found nobody (ICMP), or the interface is down for now.
+            Err(_) => return Ok(()),
+        }
+        let now = self.clock.now();
+        for heard in self.received.iter() {
+            let Some((from, octets)) = heard else {
+                self.strangers.datagrams += 1;
+                continue;
+            };
+            let Some(number) = owner(&self.peers, octets) else {
+                self.strangers.datagrams += 1;
+                continue;
+            };
+            let Some(peer) = self.peers.get_mut(number) else {
+                continue;
+            };
+            let Some(copy) = packet.get_mut(..octets.len()) else {
+                continue;
+            };
+            copy.copy_from_slice(octets);
+            peer.handle(now, from, copy);
+            while let Some(delivery) = peer.deliver(packet) {
+                hand_up(
+                    &self.tun,
+                    peer,
+                    packet.get(..delivery.len).unwrap_or_default(),
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The peer that a datagram belongs to by what it says; whether it does, the peer will find.
+fn owner(peers: &[Peer], octets: &[u8]) -> Option<usize> {
+    match octets.first()? {
+        &HELLO => {
+            let name = Hello::key_name(octets)?;
+            peers
+                .iter()
+                .position(|peer| peer.config().key.name() == name)
+        }
+        _ => addressed(octets)
+            .map(peer_of)
+            .filter(|&number| number < peers.len()),
+    }
+}
+
+/// Gives a packet from a peer to the host, if its source may be behind that peer.
+fn hand_up(tun: &Tun, peer: &mut Peer, packet: &[u8]) -> chappe_sys::Result<()> {
+    let allowed = facts(packet).is_some_and(|facts| {
+        peer.config()
+            .networks
+            .iter()
+            .any(|net| net.has(facts.source))
+    });
+    if !allowed {
+        peer.counters_mut().foreign += 1;
+    } else if tun.send(packet)? {
+        peer.counters_mut().octets_delivered += packet.len() as u64;
+    } else {
+        peer.counters_mut().host_full += 1;
+    }
+    Ok(())
+}
+
+/// Numbers that nobody can guess, from a seed that nobody can (a keyed hash of a counter).
+fn drawer(seed: [u64; 2]) -> Box<dyn FnMut() -> u64 + Send> {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed[0].to_be_bytes());
+    key[8..16].copy_from_slice(&seed[1].to_be_bytes());
+    let mut count = 0u64;
+    Box::new(move || {
+        count += 1;
+        let hash = blake3::keyed_hash(&key, &count.to_be_bytes());
+        hash.as_bytes()
+            .first_chunk()
+            .map_or(0, |first| u64::from_be_bytes(*first))
+    })
+}
+
+/// Where a peer is, as an address of the carrier.
+impl Carrier {
+    /// Reads `host:port` (a literal address) or, for Ethernet, six octets with colons.
+    pub fn endpoint(&self, text: &str) -> Option<Endpoint> {
+        match self {
+            Carrier::Udp(_) => text.trim().parse().ok().map(Endpoint::Udp),
+            Carrier::Ethernet { .. } => {
+                let mut octets = [0; 6];
+                let mut parts = text.trim().split(':');
+                for octet in &mut octets {
+                    *octet = u8::from_str_radix(parts.next()?, 16).ok()?;
+                }
+                parts.next().is_none().then_some(Endpoint::Ethernet(octets))
+            }
+        }
+    }
+}
