@@ -83,6 +83,8 @@ pub struct Flight {
     pub psdu: Vec<u8>,
     /// When its first octets, those that the nodes ask for, have arrived; `None` once they have been told.
     head: Option<u64>,
+    /// Not a node's, but a stranger's beside it.
+    forged: bool,
     over: bool,
 }
 
@@ -112,11 +114,15 @@ pub type Prr = Box<dyn Fn(Channel, usize, usize) -> f64>;
 /// Whether a frame is lost for a receiver on top of that: (frame, receiver).
 pub type Fault = Box<dyn FnMut(&Flight, usize) -> bool>;
 
+/// What a receiver hears in the place of a frame, since a stranger beside it is stronger: (frame, receiver).
+pub type Tamper = Box<dyn FnMut(&Flight, usize) -> Option<Vec<u8>>>;
+
 pub struct Net {
     radios: Vec<Radio>,
     flights: Vec<Flight>,
     prr: Prr,
     pub fault: Fault,
+    pub tamper: Tamper,
     random: Stream,
     pub now: u64,
     /// Every frame that was sent.
@@ -149,6 +155,7 @@ impl Net {
             flights: Vec::new(),
             prr,
             fault: Box::new(|_, _| false),
+            tamper: Box::new(|_, _| None),
             random: Seed(seed).stream(Purpose::Reception),
             now: 0,
             log: Rc::default(),
@@ -320,6 +327,7 @@ impl Net {
             start: self.now,
             end: self.now + airtime(psdu.len()).nanos(),
             psdu,
+            forged: false,
             over: false,
         };
         self.radios[node].sending = true;
@@ -327,10 +335,28 @@ impl Net {
         self.flights.push(flight);
     }
 
+    /// A stranger who stands beside `node` sends a frame now.
+    pub fn inject(&mut self, node: usize, channel: Channel, psdu: Vec<u8>) {
+        let octets = psdu.len().min(4) as u64;
+        self.flights.push(Flight {
+            head: Some(self.now + 192_000 + octets * 32_000),
+            from: node,
+            channel,
+            start: self.now,
+            end: self.now + airtime(psdu.len()).nanos(),
+            psdu,
+            forged: true,
+            over: false,
+        });
+    }
+
     fn end(&mut self, at: usize) {
         let flight = self.flights[at].clone();
         for node in 0..self.radios.len() {
             self.arrive(&flight, node);
+        }
+        if flight.forged {
+            return;
         }
         self.count(flight.from);
         let sender = &mut self.radios[flight.from];
@@ -429,8 +455,9 @@ impl Net {
             }
             return self.drain(node);
         }
+        let forged = (self.tamper)(flight, node);
         let heard = Reception {
-            psdu: &flight.psdu,
+            psdu: forged.as_ref().unwrap_or(&flight.psdu),
             started,
             mode: MODE,
             power: None,
