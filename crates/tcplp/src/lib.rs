@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`tcp`] | the transport |
 //! | [`host`] | TCP, UDP and ping under one application |
+//! | [`baseline`] | what TCPlp is compared with: CoAP, CoCoA, one-segment TCP |
 //! | [`lowpan`] | IPv6 over 802.15.4: compression, fragments, forwarding, queues |
 //!
 //! [`tcp`] is the transport: one state machine, the same in the simulator, behind a TUN device and in firmware.
@@ -15,6 +16,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+pub mod baseline;
 pub mod host;
 pub mod lowpan;
 pub mod tcp;

@@ -21,7 +21,7 @@ pub struct Bulk {
 }
 
 /// The octet at a position of the stream.
-pub(super) fn octet(position: u64) -> u8 {
+pub(crate) fn octet(position: u64) -> u8 {
     (position ^ position >> 8 ^ position >> 16) as u8
 }
 

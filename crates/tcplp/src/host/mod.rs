@@ -19,6 +19,7 @@ use crate::tcp::{
 };
 
 pub use bulk::Bulk;
+pub(crate) use bulk::octet;
 pub use sense::Sense;
 pub use udp::{Datagram, Outgoing};
 

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn notices_are_as_frequent_as_stated() {
         assert_eq!(share(3, 10_000), 0.0);
-        assert!(share(12, 10_000) > 0.99);
+        assert!(share(13, 10_000) > 0.99);
         let p = 26.0 / 256.0 / 2.0;
         let expected = 2.0 / (1.0 / p + 1.0);
         let found = share(8, 100_000);

@@ -1,0 +1,270 @@
+//! Posts bodies to a server, block by block, one message at a time.
+
+use chappe_core::{Duration, Instant, Stream, Wake};
+
+use super::message::{Block, Code, Kind, Message, Token, Writer, option};
+use super::timeout::Timeout;
+
+/// Parameters of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Whether messages are confirmed. If not, each block is sent once and nothing is awaited.
+    pub confirmable: bool,
+    /// Size exponent of blocks: 2^(szx + 4) octets. 5 is 512 octets, the power of two next to TCPlp's segments.
+    pub szx: u8,
+    /// MAX_RETRANSMIT (RFC 7252, 4.8): 4.
+    pub max_retransmit: u8,
+    /// The path that is posted to, one segment.
+    pub path: &'static str,
+}
+
+impl Config {
+    /// RFC 7252's defaults, blocks of 512 octets.
+    pub const STANDARD: Config = Config {
+        confirmable: true,
+        szx: 5,
+        max_retransmit: 4,
+        path: "r",
+    };
+}
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All of it was confirmed, or sent if nothing is confirmed.
+    Done,
+    /// A block was not confirmed, after all retransmissions.
+    GaveUp,
+    /// The server refused it with this code, or with a reset.
+    Refused(Code),
+}
+
+/// A client with at most one exchange (NSTART = 1).
+#[derive(Clone, Debug)]
+pub struct Client<T> {
+    config: Config,
+    timeout: T,
+    random: Stream,
+    id: u16,
+    token: u32,
+    exchange: Option<Exchange>,
+    outcome: Option<Outcome>,
+    counters: Counters,
+}
+
+/// What a client has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages sent, retransmissions included.
+    pub sent: u32,
+    /// Retransmissions.
+    pub retransmitted: u32,
+    /// Blocks confirmed.
+    pub confirmed: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    len: usize,
+    /// The block at work.
+    number: u32,
+    id: u16,
+    retransmissions: u8,
+    first_sent: Instant,
+    first_timeout: Duration,
+    timeout: Duration,
+    deadline: Option<Instant>,
+}
+
+impl<T: Timeout> Client<T> {
+    /// A client at rest. `random` is its own stream.
+    pub fn new(config: Config, timeout: T, mut random: Stream) -> Client<T> {
+        Client {
+            config: Config {
+                szx: config.szx.min(6),
+                ..config
+            },
+            timeout,
+            id: random.next_u64() as u16,
+            token: random.next_u64() as u32,
+            random,
+            exchange: None,
+            outcome: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Begins to post a body of `len` octets, which [`poll`](Self::poll) asks for. False if one is under way.
+    pub fn post(&mut self, len: usize) -> bool {
+        if self.exchange.is_some() {
+            return false;
+        }
+        self.token = self.token.wrapping_add(1);
+        self.outcome = None;
+        self.exchange = Some(Exchange {
+            len,
+            number: 0,
+            id: self.next_id(),
+            retransmissions: 0,
+            first_sent: Instant::ZERO,
+            first_timeout: Duration::ZERO,
+            timeout: Duration::ZERO,
+            deadline: None,
+        });
+        true
+    }
+
+    fn next_id(&mut self) -> u16 {
+        self.id = self.id.wrapping_add(1);
+        self.id
+    }
+
+    /// Whether an exchange is under way.
+    pub fn is_busy(&self) -> bool {
+        self.exchange.is_some()
+    }
+
+    /// How the last exchange ended, once.
+    pub fn outcome(&mut self) -> Option<Outcome> {
+        self.outcome.take()
+    }
+
+    /// What it has done.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Whether an answer is due.
+    pub fn awaits_answer(&self) -> bool {
+        self.exchange
+            .is_some_and(|exchange| exchange.deadline.is_some())
+    }
+
+    /// Octets of a block.
+    fn block_size(&self) -> usize {
+        1 << (self.config.szx + 4)
+    }
+
+    /// Writes the message that is due to the front of `message`. `body` copies a part of the body, from a position on,
+    /// to a buffer, and returns whether it could.
+    pub fn poll(
+        &mut self,
+        now: Instant,
+        body: impl FnOnce(usize, &mut [u8]) -> bool,
+        message: &mut [u8],
+    ) -> Option<usize> {
+        let size = self.block_size();
+        let mut exchange = self.exchange?;
+        if exchange.deadline.is_some() {
+            return None;
+        }
+        let start = exchange.number as usize * size;
+        let part = exchange.len.saturating_sub(start).min(size);
+        let mut payload = [0; 1024];
+        let payload = payload.get_mut(..part)?;
+        if !body(start, payload) {
+            return None;
+        }
+        let more = start + part < exchange.len;
+        let kind = match self.config.confirmable {
+            true => Kind::Confirmable,
+            false => Kind::NonConfirmable,
+        };
+        let token = Token::new(self.token);
+        let mut writer = Writer::new(message, kind, Code::POST, exchange.id, token)?;
+        writer.option(option::URI_PATH, self.config.path.as_bytes())?;
+        if more || exchange.number > 0 {
+            writer.block1(Block {
+                number: exchange.number,
+                more,
+                szx: self.config.szx,
+            })?;
+        }
+        writer.payload(payload)?;
+        let len = writer.len();
+        self.counters.sent = self.counters.sent.wrapping_add(1);
+        if !self.config.confirmable {
+            self.advance(more);
+            return Some(len);
+        }
+        if exchange.retransmissions == 0 {
+            exchange.first_sent = now;
+            exchange.timeout = self.timeout.first(now, &mut self.random);
+            exchange.first_timeout = exchange.timeout;
+        } else {
+            self.counters.retransmitted = self.counters.retransmitted.wrapping_add(1);
+            exchange.timeout = self.timeout.next(exchange.timeout, exchange.first_timeout);
+        }
+        exchange.deadline = Some(now + exchange.timeout);
+        self.exchange = Some(exchange);
+        Some(len)
+    }
+
+    /// The block at work is done with.
+    fn advance(&mut self, more: bool) {
+        if !more {
+            self.exchange = None;
+            self.outcome = Some(Outcome::Done);
+            return;
+        }
+        let id = self.next_id();
+        if let Some(exchange) = &mut self.exchange {
+            exchange.number += 1;
+            exchange.id = id;
+            exchange.retransmissions = 0;
+            exchange.deadline = None;
+        }
+    }
+
+    /// A datagram of the server.
+    pub fn handle(&mut self, now: Instant, bytes: &[u8]) {
+        let (Some(exchange), Ok(message)) = (self.exchange, Message::parse(bytes)) else {
+            return;
+        };
+        if !self.config.confirmable || message.id != exchange.id || exchange.deadline.is_none() {
+            return;
+        }
+        match message.kind {
+            Kind::Reset => self.end(Outcome::Refused(Code::EMPTY)),
+            Kind::Ack if message.token == Token::new(self.token) => {
+                let rtt = now.saturating_since(exchange.first_sent);
+                self.timeout.confirmed(now, rtt, exchange.retransmissions);
+                self.counters.confirmed = self.counters.confirmed.wrapping_add(1);
+                let sent = (exchange.number as usize + 1).saturating_mul(self.block_size());
+                match message.code.is_success() {
+                    true => self.advance(sent < exchange.len),
+                    false => self.end(Outcome::Refused(message.code)),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.exchange = None;
+        self.outcome = Some(outcome);
+    }
+
+    /// The deadline may have come: the message is due again, or given up (RFC 7252, 4.2).
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let Some(exchange) = &mut self.exchange else {
+            return;
+        };
+        if exchange.deadline.take_if(|at| *at <= now).is_none() {
+            return;
+        }
+        if exchange.retransmissions >= self.config.max_retransmit {
+            return self.end(Outcome::GaveUp);
+        }
+        exchange.retransmissions += 1;
+    }
+
+    /// When the message at work is due again.
+    pub fn poll_timeout(&self) -> Option<Wake> {
+        let at = self.exchange?.deadline?;
+        Some(Wake {
+            at,
+            why: "no answer to a confirmable message",
+        })
+    }
+}

@@ -1,0 +1,32 @@
+//! CoAP (RFC 7252) with blockwise transfer (RFC 7959): a client that posts, a server that receives.
+//!
+//! ```text
+//! client                                     server
+//!   CON POST /r  block1 0, more, 512  ------->  first block
+//!   <-------  ACK 2.31 Continue  block1 0
+//!   CON POST /r  block1 1, last, 300  ------->  the rest
+//!   <-------  ACK 2.04 Changed   block1 1
+//! ```
+//!
+//! A [`Client`] has one exchange at a time (NSTART is 1). Confirmable messages are sent again after a timeout that a
+//! [`Timeout`] decides: [`Standard`] as in RFC 7252, or [`Cocoa`]. Non-confirmable ones are sent once, without waiting:
+//! the unreliable baseline of the paper (8.2.4).
+//!
+//! Not supported: observing, separate responses, proxies, Block2, multicast, DTLS.
+
+mod client;
+mod cocoa;
+mod message;
+mod server;
+mod timeout;
+mod transfer;
+
+pub use client::{Client, Config, Outcome};
+pub use cocoa::Cocoa;
+pub use message::{Block, Code, Kind, Malformed, Message, Token, option};
+pub use server::{Received, Server};
+pub use timeout::{Standard, Timeout};
+pub use transfer::{Post, Receive};
+
+/// CoAP's port (RFC 7252, 12.8).
+pub const PORT: u16 = 5683;

@@ -1,0 +1,147 @@
+//! Receives posts, block by block, from several clients.
+
+use core::net::Ipv6Addr;
+
+use super::message::{Block, Code, Kind, Message, Token, Writer};
+
+/// A client: address and port.
+type Peer = (Ipv6Addr, u16);
+
+/// A server that remembers up to `PEERS` clients: what each sent last, to answer repetitions without using them twice
+/// (RFC 7252, 4.5), and how far its body has come.
+#[derive(Clone, Debug)]
+pub struct Server<const PEERS: usize> {
+    peers: [Option<Known>; PEERS],
+    /// The place that the next new client takes.
+    next: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    peer: Peer,
+    id: u16,
+    answer: Code,
+    token: Token,
+    /// Octets of the body so far.
+    octets: usize,
+}
+
+/// What a message brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// A part of a body, new to the server.
+    pub payload: &'a [u8],
+    /// Where it stands in the body.
+    pub start: usize,
+    /// Whether the body is complete with it.
+    pub last: bool,
+}
+
+impl<const PEERS: usize> Default for Server<PEERS> {
+    fn default() -> Self {
+        Server {
+            peers: [None; PEERS],
+            next: 0,
+        }
+    }
+}
+
+impl<const PEERS: usize> Server<PEERS> {
+    /// A datagram of a client. Returns what it brought, and the length of the answer written to `answer`, if any.
+    pub fn handle<'a>(
+        &mut self,
+        peer: Peer,
+        bytes: &'a [u8],
+        answer: &mut [u8],
+    ) -> (Option<Received<'a>>, Option<usize>) {
+        let Ok(message) = Message::parse(bytes) else {
+            return (None, None);
+        };
+        if !matches!(message.kind, Kind::Confirmable | Kind::NonConfirmable)
+            || !message.code.is_request()
+        {
+            return (None, None);
+        }
+        let place = self.place_of(peer);
+        let Some(known) = self.peers.get_mut(place) else {
+            return (None, None);
+        };
+        let repeated = known.is_some_and(|known| known.peer == peer && known.id == message.id);
+        let (code, received) = match repeated {
+            true => (known.map_or(Code::EMPTY, |known| known.answer), None),
+            false => Self::judge(known, peer, &message),
+        };
+        let confirm = message.kind == Kind::Confirmable;
+        let len = confirm
+            .then(|| Self::confirm(&message, code, answer))
+            .flatten();
+        (received, len)
+    }
+
+    fn confirm(message: &Message<'_>, code: Code, answer: &mut [u8]) -> Option<usize> {
+        let mut writer = Writer::new(answer, Kind::Ack, code, message.id, message.token)?;
+        if let Some(block) = message.block1() {
+            writer.block1(block)?;
+        }
+        Some(writer.len())
+    }
+
+    /// The place of a client, or the one that it takes.
+    fn place_of(&mut self, peer: Peer) -> usize {
+        let of = |known: &Option<Known>| known.is_some_and(|known| known.peer == peer);
+        if let Some(place) = self.peers.iter().position(of) {
+            return place;
+        }
+        let place = self.next;
+        self.next = (place + 1) % PEERS.max(1);
+        place
+    }
+
+    fn judge<'a>(
+        known: &mut Option<Known>,
+        peer: Peer,
+        message: &Message<'a>,
+    ) -> (Code, Option<Received<'a>>) {
+        let block = message.block1().unwrap_or(Block {
+            number: 0,
+            more: false,
+            szx: 6,
+        });
+        let start = (block.number as usize).saturating_mul(block.size());
+        let so_far = known
+            .filter(|known| known.peer == peer && known.token == message.token)
+            .map_or(0, |known| known.octets);
+        let lossy = message.kind == Kind::NonConfirmable;
+        // RFC 7959, 2.5: a gap cannot be filled any more. Without confirmation gaps are what is to be expected.
+        let gap = block.number > 0 && start != so_far && !lossy;
+        let (answer, received) = if message.unknown_critical() {
+            (Code::BAD_OPTION, None)
+        } else if message.code != Code::POST {
+            (Code::NOT_ALLOWED, None)
+        } else if gap {
+            (Code::INCOMPLETE, None)
+        } else {
+            let received = Received {
+                payload: message.payload,
+                start,
+                last: !block.more,
+            };
+            match block.more {
+                true => (Code::CONTINUE, Some(received)),
+                false => (Code::CHANGED, Some(received)),
+            }
+        };
+        let octets = match received {
+            Some(received) => start.saturating_add(received.payload.len()),
+            None => so_far,
+        };
+        *known = Some(Known {
+            peer,
+            id: message.id,
+            answer,
+            token: message.token,
+            octets,
+        });
+        (answer, received)
+    }
+}

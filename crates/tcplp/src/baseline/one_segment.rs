@@ -1,0 +1,38 @@
+//! TCP as uIP and its like have it: one segment in flight, no options but the MSS, a timer for everything.
+//!
+//! It is [`tcp`](crate::tcp) with nearly all switched off: give the socket a flight table of one entry (that is what
+//! allows one segment in flight) and these parameters. uIP's own timer ticks each 0.5 s and its first timeout is 3 s.
+
+use chappe_core::Duration;
+
+use crate::tcp::Config;
+
+/// Entries of the flight table that such a socket gets.
+pub const FLIGHT: usize = 1;
+
+/// Parameters: what uIP has, in our TCP's terms.
+pub const CONFIG: Config = Config {
+    rto_initial: Duration::from_secs(3),
+    // RFC 6298's floor; uIP's estimate in whole ticks of 0.5 s cannot be below one.
+    rto_min: Duration::from_secs(1),
+    // UIP_MAXRTX, UIP_MAXSYNRTX.
+    retries_max: 8,
+    syn_retries_max: 5,
+    // Every segment is answered at once: the sender waits for it.
+    delayed_ack: Duration::ZERO,
+    ack_every: 1,
+    initial_window: 1,
+    nagle: false,
+    sack: false,
+    timestamps: false,
+    window_scale: false,
+    ecn: false,
+    limited_transmit: false,
+    rack: false,
+    tail_loss_probe: false,
+    prr: false,
+    undo: false,
+    idle_restart: false,
+    header_prediction: false,
+    ..Config::STANDARD
+};
