@@ -348,6 +348,11 @@ impl Panel {
         }
     }
 
+    /// The same over another axis than scenarios.
+    pub fn on(self, axis: &'static str) -> Panel {
+        Panel { axis, ..self }
+    }
+
     /// A panel of distributions.
     pub fn cdf(id: &str, title: &str, unit: &'static str, series: Vec<Series>) -> Panel {
         let places = QUANTILES.map(|(name, _)| name.to_string()).to_vec();

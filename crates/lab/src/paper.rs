@@ -3,11 +3,11 @@
 //! To add one: a folder `src/<system>/` with a [`Paper`], and a line in [`PAPERS`].
 
 use crate::figure::Figure;
-use crate::pacifier;
 use crate::run::{Meter, RunError};
+use crate::{p3, pacifier};
 
 /// All papers, in the order in which they are listed.
-pub static PAPERS: [&Paper; 1] = [&pacifier::PAPER];
+pub static PAPERS: [&Paper; 2] = [&pacifier::PAPER, &p3::PAPER];
 
 /// A paper and what the lab makes of it.
 pub struct Paper {

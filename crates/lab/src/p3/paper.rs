@@ -1,0 +1,191 @@
+//! P³'s evaluation: Tables I to IV, Figures 5 to 7, the energy comparison, equation 1 and the download times.
+
+use super::campaign::{Cell, Cells, Scale};
+use super::{
+    calibration, energy, figure5, figure6, figure7, large, overhead, table1, table2, table3, table4,
+};
+use crate::figure::{Claim, Figure};
+use crate::paper::{Item, Made, Order, Paper};
+use crate::run::RunError;
+use crate::statistics::Summary;
+
+/// Its line in the table of papers.
+pub static PAPER: Paper = Paper {
+    name: "p3",
+    about: "a pipeline of synchronous transmissions in a sensor network (Doddavenkatappa, Chan)",
+    figures: &ITEMS,
+    quick: "20 routes instead of 120",
+    make: |order| {
+        let scale = if order.quick {
+            Scale::quick(order.seed)
+        } else {
+            Scale::full(order.seed)
+        };
+        make(order, &scale)
+    },
+};
+
+/// A table or figure: its name, the runs it needs, and how it is made of them.
+struct Recipe {
+    item: Item,
+    needs: fn(&Scale) -> Vec<Cell>,
+    make: fn(&Cells, &Scale) -> Result<Figure, RunError>,
+}
+
+const fn recipe(
+    name: &'static str,
+    about: &'static str,
+    needs: fn(&Scale) -> Vec<Cell>,
+    make: fn(&Cells, &Scale) -> Result<Figure, RunError>,
+) -> Recipe {
+    Recipe {
+        item: Item { name, about },
+        needs,
+        make,
+    }
+}
+
+/// In the paper's order, then what it does not have.
+const RECIPES: [Recipe; 11] = [
+    recipe(
+        "table1",
+        "links that are good on channel 26, on all channels",
+        table1::needs,
+        table1::make,
+    ),
+    recipe(
+        "table2",
+        "correlation of receivers of synchronous transmissions",
+        table2::needs,
+        table2::make,
+    ),
+    recipe(
+        "figure5",
+        "goodput by route: P³, PIP, and improved",
+        figure5::needs,
+        figure5::make,
+    ),
+    recipe(
+        "figure6",
+        "utilisation with and without wake-up",
+        figure6::needs,
+        figure6::make,
+    ),
+    recipe(
+        "figure7",
+        "goodput over the size of packets",
+        figure7::needs,
+        figure7::make,
+    ),
+    recipe(
+        "table3",
+        "rounds, retransmissions, goodput",
+        table3::needs,
+        table3::make,
+    ),
+    recipe(
+        "table4",
+        "hops, paths, active nodes",
+        table4::needs,
+        table4::make,
+    ),
+    recipe(
+        "energy",
+        "joules for a kilobyte, also against PIP's working routes",
+        energy::needs,
+        energy::make,
+    ),
+    recipe(
+        "overhead",
+        "equation 1 and the time to download from all nodes",
+        overhead::needs,
+        overhead::make,
+    ),
+    recipe("large", "an object of 1 MB", large::needs, large::make),
+    recipe(
+        "calibration",
+        "what the share of bad links does to each protocol",
+        calibration::needs,
+        calibration::make,
+    ),
+];
+
+const ITEMS: [Item; RECIPES.len()] = {
+    let mut items = [RECIPES[0].item; RECIPES.len()];
+    let mut at = 0;
+    while at < RECIPES.len() {
+        items[at] = RECIPES[at].item;
+        at += 1;
+    }
+    items
+};
+
+/// Makes the wanted tables and figures.
+pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
+    let wanted: Vec<&Recipe> = RECIPES
+        .iter()
+        .filter(|recipe| order.wants(recipe.item.name))
+        .collect();
+    let needed = wanted
+        .iter()
+        .flat_map(|recipe| (recipe.needs)(scale))
+        .collect();
+    let cells = Cells::run(needed, scale, order.threads, order.meter)?;
+    let mut made = Made {
+        figures: Vec::new(),
+        unfinished: Vec::new(),
+        runs: cells.len(),
+        scale: vec![
+            ("routes", scale.routes.into()),
+            ("measured_building", scale.data.is_some().into()),
+        ],
+    };
+    for recipe in wanted {
+        if (recipe.needs)(scale).iter().all(|cell| cells.has(cell)) {
+            made.figures.push((recipe.make)(&cells, scale)?);
+        } else {
+            made.unfinished.push(recipe.item.name);
+        }
+    }
+    Ok(made)
+}
+
+/// Our mean lies within a share of the paper's.
+pub(super) fn within(
+    text: &str,
+    paper: f64,
+    ours: &[f64],
+    unit: &'static str,
+    share: f64,
+) -> Claim {
+    let ours = Summary::of(ours);
+    let text = format!("{text}, to within {:.0} %", share * 100.0);
+    let holds = (ours.mean / paper - 1.0).abs() <= share;
+    Claim::new(&text, Some(paper), ours, unit, holds)
+        .because(|| format!("ours is {:.2} times the paper's", ours.mean / paper))
+}
+
+/// The least of our values is at least the goal.
+pub(super) fn at_least(
+    text: &str,
+    paper: Option<f64>,
+    goal: f64,
+    ours: f64,
+    n: usize,
+    unit: &'static str,
+) -> Claim {
+    let text = format!("{text}: at least {goal}");
+    Claim::value(&text, paper, ours, n, unit, ours >= goal).because(|| format!("ours is {ours:.1}"))
+}
+
+/// The mean at least reaches the goal.
+pub(super) fn mean_at_least(text: &str, goal: f64, ours: &[f64], unit: &'static str) -> Claim {
+    let ours = Summary::of(ours);
+    let text = format!("{text}: at least {goal}");
+    Claim::new(&text, None, ours, unit, ours.mean >= goal).because(|| {
+        format!(
+            "ours is {:.1}, from {:.1} to {:.1}",
+            ours.mean, ours.min, ours.max
+        )
+    })
+}
