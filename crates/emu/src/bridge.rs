@@ -81,7 +81,8 @@ pub struct Lost {
     pub host_full: u64,
 }
 
-/// Frames that may wait for the host: it takes them at least every millisecond, and no radio here delivers more.
+/// Frames that may wait for the host. The emulator hands them over every 100 us of air time, in which no radio
+/// delivers more than a few.
 const TO_HOST: usize = 32;
 
 impl Bridge {

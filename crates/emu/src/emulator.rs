@@ -43,8 +43,9 @@ pub enum Ending {
     Time,
 }
 
-/// The air goes on in steps of at most this, so that what arrives in one of them fits the room for it.
-const STEP: Duration = Duration::from_millis(1);
+/// The air goes on in steps of at most this: what arrives in one of them fits the room for it, and a packet that is
+/// handed on is at most so late on the air: half the time that the long preamble takes.
+const STEP: Duration = Duration::from_micros(100);
 /// Tokens of the caller's descriptors begin here; below are the hosts' ports.
 const CALLERS: u64 = 1 << 32;
 
@@ -109,7 +110,7 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
     fn turn(&mut self, due: Instant) -> Result<Option<Ending>> {
         self.turns += 1;
         let now = self.clock.now();
-        self.catch_up(now);
+        self.catch_up(now)?;
         let mut ending = None;
         for place in 0..self.ready.len() {
             match self.ready[place] {
@@ -131,23 +132,30 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
     }
 
     /// Lets the air go on until `now`, and hands what arrives to the hosts.
-    fn catch_up(&mut self, now: Instant) {
+    fn catch_up(&mut self, now: Instant) -> Result<()> {
         let now = AirTime::from_nanos(now.nanos());
         while self.simulator.now() < now {
             let next = self.simulator.next_at().max(self.simulator.now());
             self.simulator.run_until((next + STEP).min(now));
-            self.hand_over();
+            self.hand_over()?;
         }
+        Ok(())
     }
 
-    fn hand_over(&mut self) {
-        for (number, port) in self.network.ports.iter().enumerate() {
-            if self.simulator.node(number).bridge().has_arrived() {
-                // Taking what has arrived changes nothing about what the station wants of its radio.
-                self.simulator
-                    .with_node(number, |station, _| port.send(station.bridge_mut()));
+    /// Hands what has arrived to the hosts. A kernel that hands a packet on has done so before `send` comes back, so
+    /// it is taken at once: a late turn does not hold up the next hop.
+    fn hand_over(&mut self) -> Result<()> {
+        for number in 0..self.network.ports.len() {
+            if !self.simulator.node(number).bridge().has_arrived() {
+                continue;
             }
+            let port = &self.network.ports[number];
+            // Taking what has arrived changes nothing about what the station wants of its radio.
+            self.simulator
+                .with_node(number, |station, _| port.send(station.bridge_mut()));
+            self.take(number)?;
         }
+        Ok(())
     }
 
     /// Takes what a host has sent.
