@@ -26,8 +26,8 @@ use crate::nack;
 use crate::object::Store;
 use crate::outbox::{Notes, Outbox};
 use crate::plan::Plan;
-use crate::repair::{Factors, Sums, Unknowns};
 use crate::seal::Nonce;
+use crate::tail::Tail;
 use crate::timing::airtime;
 use crate::window::Window;
 
@@ -35,54 +35,19 @@ use crate::window::Window;
 #[derive(Clone, Debug)]
 pub struct Destination<S> {
     config: Config,
-    form: Form,
+    pub(crate) form: Form,
     number: u16,
-    store: S,
+    pub(crate) store: S,
     state: State,
     plan: Option<Plan>,
-    have: Window,
-    received: u32,
+    pub(crate) have: Window,
+    pub(crate) received: u32,
     object_len: Option<u32>,
     completed: Option<Instant>,
-    tail: Tail,
+    pub(crate) tail: Tail,
     ear: Ear,
     out: Outbox,
     notes: Notes,
-}
-
-/// What the destination has of a round's combinations. Improved variant.
-#[derive(Clone, Debug)]
-struct Tail {
-    /// What it received of the round's plain packets, and of their combinations.
-    sums: Sums,
-    /// Combinations in `sums` from which what was received has been taken away, as bits.
-    heard: u8,
-    unknowns: Unknowns,
-    /// First packet of the segment.
-    segment: u32,
-    /// The round whose frames are due.
-    round: u8,
-    /// The round of the last answer, and whether its successor has begun.
-    answered: Option<u8>,
-    begun: bool,
-}
-
-impl Tail {
-    fn new(segment: u32) -> Tail {
-        Tail {
-            sums: Sums::new(),
-            heard: 0,
-            unknowns: Unknowns::new(),
-            segment,
-            round: 0,
-            answered: None,
-            begun: false,
-        }
-    }
-
-    fn factors(&self, plan: &Plan) -> Factors {
-        Factors::new(plan, self.segment, self.round)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -374,91 +339,6 @@ impl<S: Store> Destination<S> {
         Ok(())
     }
 
-    /// A combination: of all packets of the round, to be kept until the CTRL tells how many these are, or of those
-    /// that were missing at the last answer.
-    fn collect_coded(
-        &mut self,
-        now: Instant,
-        plan: &Plan,
-        header: Header,
-        psdu: &[u8],
-    ) -> Result<(), Drop> {
-        let number = header.sequence as u8;
-        if header.round != self.tail.round {
-            return Err(Drop::Stale);
-        }
-        let mut frame = [0; FRAME_MAX];
-        let frame = frame.get_mut(..psdu.len()).ok_or(Drop::Malformed)?;
-        frame.copy_from_slice(psdu);
-        let nonce = Nonce::of_coded(plan, self.tail.segment, header.round, number);
-        let payload = self.form.open(&nonce, frame).ok_or(Drop::Unauthentic)?;
-        self.tail.begun = true;
-        let factors = self.tail.factors(plan);
-        if !self.tail.unknowns.is_empty() {
-            let new = self.tail.unknowns.insert(&factors, number, payload);
-            self.stay(now);
-            self.solve(now, plan);
-            return if new {
-                Ok(())
-            } else {
-                Err(Drop::NotInnovative)
-            };
-        }
-        if number >= self.tail.sums.count() {
-            return Err(Drop::Malformed);
-        }
-        if self.tail.heard >> number & 1 == 1 {
-            return Err(Drop::Duplicate);
-        }
-        self.tail.heard |= 1 << number;
-        self.tail.sums.cancel(number, payload);
-        self.stay(now);
-        Ok(())
-    }
-
-    /// Stores the missing packets, if the combinations suffice.
-    fn solve(&mut self, now: Instant, plan: &Plan) {
-        let (have, store, received) = (&mut self.have, &mut self.store, &mut self.received);
-        self.tail.unknowns.solve(|packet, payload| {
-            let offset = packet.checked_mul(plan.payload() as u32);
-            if offset.is_some_and(|offset| store.write(offset, payload)) {
-                have.set(packet, true);
-                *received = received.saturating_add(1);
-            }
-        });
-        self.have.skip_members();
-        self.check_complete(now, plan);
-    }
-
-    /// At a CTRL: what the round's combinations say of the packets that are missing before `end`.
-    fn use_tail(&mut self, now: Instant, plan: &Plan, end: u32, round: u8) {
-        if self.tail.answered == Some(round) {
-            return;
-        }
-        let have = &self.have;
-        let missing = (have.base()..end).filter(|packet| !have.contains(*packet));
-        if self.tail.unknowns.is_empty() {
-            self.tail.unknowns.begin(missing, plan.payload());
-            let factors = self.tail.factors(plan);
-            for number in 0..self.tail.sums.count() {
-                if self.tail.heard >> number & 1 == 1 {
-                    let row = self.tail.sums.row(number, plan.payload());
-                    self.tail.unknowns.insert(&factors, number, row);
-                }
-            }
-            self.solve(now, plan);
-        }
-        let repair = plan.improved().map_or(0, |improved| improved.repair);
-        self.tail.sums.reset(repair);
-        self.tail.heard = 0;
-        self.tail.answered = Some(round);
-        self.tail.begun = false;
-        self.tail.round = round.wrapping_add(1);
-        if self.have.base() >= end {
-            self.tail.segment = end;
-        }
-    }
-
     /// A CTRL: tells what is missing, when the last copy of the CTRL has passed.
     fn reply(&mut self, now: Instant, plan: &Plan, header: Header, ctrl: Ctrl) -> Result<(), Drop> {
         let packets = packets_of(ctrl.object_len, plan);
@@ -516,7 +396,7 @@ impl<S: Store> Destination<S> {
         Ok(())
     }
 
-    fn check_complete(&mut self, now: Instant, plan: &Plan) {
+    pub(crate) fn check_complete(&mut self, now: Instant, plan: &Plan) {
         let Some(len) = self.object_len.filter(|_| self.completed.is_none()) else {
             return;
         };
@@ -534,7 +414,7 @@ impl<S: Store> Destination<S> {
     }
 
     /// Something of the transfer was heard: it goes on.
-    fn stay(&mut self, now: Instant) {
+    pub(crate) fn stay(&mut self, now: Instant) {
         let cycle = self
             .plan
             .map_or(chappe_core::Duration::ZERO, |plan| plan.cycle());

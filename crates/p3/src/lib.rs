@@ -123,8 +123,10 @@ pub mod plan;
 pub mod planner;
 mod relay;
 mod repair;
+mod round;
 mod seal;
 mod source;
+mod tail;
 pub mod timing;
 mod window;
 

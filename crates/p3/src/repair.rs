@@ -34,13 +34,14 @@ impl Factors {
 
     /// What packet `packet` is multiplied by in combination `number`.
     pub fn of(&self, number: u8, packet: u32) -> u8 {
-        let place = u64::from(packet) << 5 | u64::from(number / 8);
-        self.0
-            .at(place)
-            .to_le_bytes()
-            .get(usize::from(number % 8))
-            .copied()
-            .unwrap_or(0)
+        let eight = self.eight(packet, number / 8);
+        eight.get(usize::from(number % 8)).copied().unwrap_or(0)
+    }
+
+    /// The same for eight combinations at once, from number 8 `block` on: one draw gives all of them.
+    fn eight(&self, packet: u32, block: u8) -> [u8; 8] {
+        let place = u64::from(packet) << 5 | u64::from(block);
+        self.0.at(place).to_le_bytes()
     }
 }
 
@@ -69,8 +70,12 @@ impl Sums {
 
     /// Adds a packet to all sums.
     pub fn add(&mut self, factors: &Factors, packet: u32, payload: &[u8]) {
-        for (number, row) in (0..self.count).zip(&mut self.rows) {
-            let factor = factors.of(number, packet);
+        let eight = factors.eight(packet, 0);
+        for (factor, row) in eight
+            .into_iter()
+            .zip(&mut self.rows)
+            .take(self.count.into())
+        {
             if let Some(row) = row.get_mut(..payload.len()) {
                 // Both are as long as the payload.
                 let _ = self.kernel.axpy(factor, payload, row);
