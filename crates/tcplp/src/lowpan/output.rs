@@ -9,13 +9,12 @@ use chappe_wire::sixlowpan::iphc::{Known, Reach};
 
 use super::{Config, Interface, Lost, Route, Routes, node_of};
 
-/// Frames whose fate is not known; a link that holds more than this many at a time does not get more.
-const FLYING_MAX: usize = 8;
-
-/// What was handed to the link.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flying {
-    frames: [Option<Flight>; FLYING_MAX],
+/// What was handed to the link: at most two frames of each of the host's datagrams, and as many of the relay's as its
+/// queue holds. A link that keeps more in hand does not get more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flying<const OUT: usize, const FRAMES: usize> {
+    own: [[Option<Flight>; 2]; OUT],
+    relayed: [Option<Flight>; FRAMES],
     token: u32,
 }
 
@@ -35,20 +34,49 @@ pub(super) enum What {
     Relayed(Option<u16>),
 }
 
-impl Flying {
-    fn to(&self, next: Address) -> usize {
-        let frames = self.frames.iter().flatten();
-        frames.filter(|flight| flight.next == next).count()
+impl<const OUT: usize, const FRAMES: usize> Flying<OUT, FRAMES> {
+    pub const NONE: Self = Flying {
+        own: [[None; 2]; OUT],
+        relayed: [None; FRAMES],
+        token: 0,
+    };
+
+    fn frames(&self) -> impl Iterator<Item = &Flight> {
+        let own = self.own.iter().flatten();
+        own.chain(&self.relayed).flatten()
     }
 
-    fn is_full(&self) -> bool {
-        self.frames.iter().all(Option::is_some)
+    fn frames_mut(&mut self) -> impl Iterator<Item = &mut Option<Flight>> {
+        let own = self.own.iter_mut().flatten();
+        own.chain(&mut self.relayed)
+    }
+
+    fn to(&self, next: Address) -> usize {
+        self.frames().filter(|flight| flight.next == next).count()
+    }
+
+    /// Whether there is a place for another frame of the host's datagram.
+    fn has_own_place(&self, place: usize) -> bool {
+        let places = self.own.get(place);
+        places.is_some_and(|places| places.iter().any(Option::is_none))
+    }
+
+    fn has_relay_place(&self) -> bool {
+        self.relayed.iter().any(Option::is_none)
     }
 
     fn launch(&mut self, next: Address, what: What) -> u32 {
         self.token = self.token.wrapping_add(1);
         let token = self.token;
-        if let Some(place) = self.frames.iter_mut().find(|place| place.is_none()) {
+        let free = |place: &&mut Option<Flight>| place.is_none();
+        let place = match what {
+            What::Own(number) => self
+                .own
+                .get_mut(usize::from(number))
+                .and_then(|places| places.iter_mut().find(free)),
+            What::Relayed(_) => self.relayed.iter_mut().find(free),
+        };
+        if let Some(place) = place {
             *place = Some(Flight { token, next, what });
         }
         token
@@ -56,13 +84,13 @@ impl Flying {
 
     fn land(&mut self, token: u32) -> Option<What> {
         let is = |flight: &mut Flight| flight.token == token;
-        let landed = self.frames.iter_mut().find_map(|place| place.take_if(is));
+        let landed = self.frames_mut().find_map(|place| place.take_if(is));
         landed.map(|flight| flight.what)
     }
 
     /// Frames of a datagram that was given up no longer belong to anything.
     fn disown(&mut self, what: What) {
-        for flight in self.frames.iter_mut().flatten() {
+        for flight in self.frames_mut().flatten() {
             if flight.what == what {
                 flight.what = What::Relayed(None);
             }
@@ -155,13 +183,14 @@ impl<
             .enumerate()
             .filter(|(_, own)| !own.is_free() && own.has_more() && self.may(own.next))
             .filter(|(_, own)| own.reach == Reach::Link || self.resting.is_none())
+            .filter(|(place, _)| self.flying.has_own_place(*place))
             .max_by_key(|(_, own)| newest.wrapping_sub(own.number))
             .map(|(place, _)| place)
     }
 
     pub(super) fn waiting(&self) -> Classes {
-        let some = !self.flying.is_full()
-            && (self.ready_own().is_some() || self.forwarding.any(|next| self.may(next)));
+        let relay = || self.flying.has_relay_place() && self.forwarding.any(|next| self.may(next));
+        let some = self.ready_own().is_some() || relay();
         Classes::NONE.with_if(Class::Data, some)
     }
 
@@ -171,7 +200,7 @@ impl<
         allowed: Classes,
         sdu: &mut [u8],
     ) -> Option<LinkSend> {
-        if !allowed.contains(Class::Data) || self.flying.is_full() {
+        if !allowed.contains(Class::Data) {
             return None;
         }
         let sent = match self.relayed {
@@ -195,6 +224,9 @@ impl<
     }
 
     fn send_relayed(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        if !self.flying.has_relay_place() {
+            return None;
+        }
         let limit = |next| if self.routes.is_sleepy(next) { 2 } else { 1 };
         let flying = &self.flying;
         let frame = self.forwarding.take(|next| flying.to(next) < limit(next))?;

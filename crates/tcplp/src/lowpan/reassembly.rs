@@ -11,8 +11,8 @@ use chappe_wire::sixlowpan::frag::Fragment;
 
 use super::Lost;
 
-/// Units of 8 octets that a datagram of 2047 octets has.
-const UNITS: usize = 256;
+/// Units of 8 octets that the largest datagram has: 1280 octets, IPv6's smallest MTU, which nobody on such a link exceeds.
+const UNITS: usize = ipv6::MTU_MIN / 8;
 
 /// One datagram.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
         slot_idle: Duration,
         mut lost: impl FnMut(Lost),
     ) -> Put {
-        if usize::from(fragment.size) > MTU {
+        if usize::from(fragment.size) > MTU.min(UNITS * 8) {
             return Put::Lost(Lost::TooBig);
         }
         let key = Key {
