@@ -4,6 +4,7 @@ use core::fmt;
 
 use chappe_core::{Caps, Duration, Missing, Mode, Rate};
 
+use crate::chappe::{self, Settings};
 use crate::links::NODES_MAX;
 
 /// Most packets in a batch that this crate has memory layouts for.
@@ -30,6 +31,8 @@ pub enum Variant {
         /// Eq. 3 between the best child (0) and every child (1). The paper settles on 1 (IV-B.5).
         knob: f64,
     },
+    /// Our own variant: ranks in every frame, many batches in flight ([`chappe`](crate::chappe)).
+    Chappe,
 }
 
 /// What proves to a node that the next hop has its ACK.
@@ -87,6 +90,8 @@ pub struct Config {
     /// Batches from the first one that somebody lacks on which take turns; the others wait. Receivers need memory
     /// for as many. Default all: the paper's rounds go over the whole file (III-C).
     pub window: u32,
+    /// What only [`Variant::Chappe`] uses.
+    pub chappe: Settings,
     /// Largest frame that the link carries, in octets. Default 2296, an 802.11 MSDU less 8 of LLC/SNAP.
     pub frame_max: usize,
 }
@@ -94,7 +99,7 @@ pub struct Config {
 /// What is wrong with a configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConfigError {
-    /// `k` is not from 1 to [`K_MAX`].
+    /// `k` is not from 1 to [`K_MAX`], or [`chappe::K_MAX`].
     BatchSize {
         /// The value given.
         given: usize,
@@ -105,6 +110,11 @@ pub enum ConfigError {
         given: usize,
         /// The largest that `frame_max` leaves room for.
         most: usize,
+    },
+    /// The variant's window is larger than its reports can count.
+    Window {
+        /// The value given.
+        given: u32,
     },
     /// Knob or pruning threshold outside 0 to 1.
     Share {
@@ -155,16 +165,22 @@ impl Config {
             forget: Duration::from_secs(10),
             groups_max: 4,
             window: u32::MAX,
+            chappe: Settings::default(),
             frame_max: 2296,
         }
     }
 
     /// Checks the values that have limits.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if self.k == 0 || self.k > K_MAX {
+        let improved = self.variant == Variant::Chappe;
+        if self.k == 0 || self.k > K_MAX || improved && self.k > chappe::K_MAX {
             return Err(ConfigError::BatchSize { given: self.k });
         }
-        let most = self.frame_max.saturating_sub(FIXED_HEADER + self.k);
+        let header = match improved {
+            true => chappe::header::overhead(NODES_MAX, self.k),
+            false => FIXED_HEADER + self.k,
+        };
+        let most = self.frame_max.saturating_sub(header);
         if self.payload == 0 || self.payload > most {
             return Err(ConfigError::Payload {
                 given: self.payload,
@@ -174,7 +190,7 @@ impl Config {
         let (name, given) = match self.variant {
             Variant::More { prune } => ("prune", prune),
             Variant::Pacifier { knob } => ("knob", knob),
-            Variant::Tree | Variant::TreeRl => ("", 0.0),
+            Variant::Tree | Variant::TreeRl | Variant::Chappe => ("", 0.0),
         };
         if !(0.0..=1.0).contains(&given) {
             return Err(ConfigError::Share { name, given });
@@ -193,7 +209,7 @@ impl Config {
         ];
         match counts.iter().find(|(_, count)| *count == 0) {
             Some(&(name, _)) => Err(ConfigError::Zero { name }),
-            None => Ok(()),
+            None => self.chappe.check(),
         }
     }
 
@@ -201,7 +217,11 @@ impl Config {
     /// broadcasts are used where they exist (broadcasts reach everybody anyway; without confirmation the
     /// source measures its waiting time from the moment the link took the frame).
     pub fn check_link(&self, caps: &Caps) -> Result<(), ConfigError> {
-        caps.need_frame(self.frame_max.min(self.frame_len(NODES_MAX)))
+        let longest = match self.variant {
+            Variant::Chappe => chappe::header::overhead(NODES_MAX, self.k) + self.payload,
+            _ => self.frame_len(NODES_MAX),
+        };
+        caps.need_frame(self.frame_max.min(longest))
             .map_err(ConfigError::Link)
     }
 
@@ -225,13 +245,24 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ConfigError::BatchSize { given } => {
-                write!(f, "a batch of {given} packets: 1 to {K_MAX} are possible")
+                let (most, with) = match *given > K_MAX || *given == 0 {
+                    true => (K_MAX, ""),
+                    false => (chappe::K_MAX, " with the variant chappe"),
+                };
+                write!(
+                    f,
+                    "a batch of {given} packets: 1 to {most} are possible{with}"
+                )
             }
             ConfigError::Payload { given, most } => {
                 write!(
                     f,
                     "a payload of {given} octets: 1 to {most} fit into a frame"
                 )
+            }
+            ConfigError::Window { given } => {
+                let most = Settings::WINDOW_MAX;
+                write!(f, "a window of {given} batches: 1 to {most} are possible")
             }
             ConfigError::Share { name, given } => {
                 write!(f, "{name} = {given} is not between 0 and 1")

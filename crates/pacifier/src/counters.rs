@@ -28,6 +28,8 @@ pub struct Counters {
     pub flushes: u64,
     /// Batches decoded as a receiver.
     pub batches_decoded: u64,
+    /// Reports of the variant: frames without data that tell what their sender has.
+    pub reports_sent: u64,
     /// ACKs originated and handed to the link for the first time.
     pub acks_sent: u64,
     /// ACKs of others handed to the link for the first time.

@@ -110,6 +110,7 @@ extern crate alloc;
 
 mod acks;
 pub mod baseline;
+pub mod chappe;
 mod config;
 mod counters;
 pub mod credit;

@@ -3,6 +3,7 @@
 //! Every node passes ACKs on. It becomes a source by [`Node::offer`], a receiver by [`Node::expect`], and a relay
 //! by finding itself in the list of forwarding nodes of a frame.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,7 +15,8 @@ use chappe_core::{
 
 use crate::NodeSet;
 use crate::acks::{Acks, Added};
-use crate::config::{Config, ConfigError};
+use crate::chappe::peer::Peer;
+use crate::config::{Config, ConfigError, Variant};
 use crate::counters::Counters;
 use crate::header::{self, Ack, AckId, Data, Frame};
 use crate::links::Links;
@@ -48,6 +50,8 @@ pub struct Node {
     trace: TraceRing,
     /// The source of the latest [`Node::expect`].
     expected: Option<u16>,
+    /// All of the above is done by this instead, if the variant is [`Variant::Chappe`].
+    peer: Option<Box<Peer>>,
 }
 
 /// What a node does for the group of one source.
@@ -84,7 +88,10 @@ impl Node {
                 nodes: links.nodes(),
             });
         }
+        let peer = (config.variant == Variant::Chappe)
+            .then(|| Box::new(Peer::new(config.clone(), me, links.clone(), random)));
         Ok(Node {
+            peer,
             me,
             acks: Acks::new(&config),
             routes: vec![None; links.nodes()],
@@ -104,6 +111,9 @@ impl Node {
 
     /// Makes this node the source of `object` for `receivers`, from now on.
     pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
+        if let Some(peer) = &mut self.peer {
+            return peer.offer(object, receivers);
+        }
         let position = match &self.source {
             Some(former) => (former.position().0.wrapping_add(1), former.position().1),
             // A number by lot: relays may still hold packets of a transfer before this node was restarted.
@@ -165,6 +175,9 @@ impl Node {
     ///
     /// How a receiver learns the length is not part of the protocol (the paper's receivers know it).
     pub fn expect(&mut self, source: u16, object_len: usize) -> Result<(), ExpectError> {
+        if let Some(peer) = &mut self.peer {
+            return peer.expect(source, object_len);
+        }
         if source == self.me || !self.links.has(source) {
             return Err(ExpectError::Source(source));
         }
@@ -186,6 +199,9 @@ impl Node {
 
     /// How far the object of the latest [`expect`](Self::expect) is.
     pub fn received(&self) -> Progress {
+        if let Some(peer) = &self.peer {
+            return peer.received();
+        }
         self.receiver().map_or_else(Progress::default, |receiver| {
             let (batches_done, batches) = receiver.batches();
             let (bytes, complete_at) = (receiver.octets(), receiver.complete_at());
@@ -201,16 +217,25 @@ impl Node {
     /// The object of the latest [`expect`](Self::expect), once it is complete. Whether it is the right one is
     /// for the application to check: a digest is not part of the protocol.
     pub fn object(&self) -> Option<&[u8]> {
+        if let Some(peer) = &self.peer {
+            return peer.object();
+        }
         self.receiver()?.object()
     }
 
     /// Whether every receiver that can be reached has acknowledged the whole object. True without an offer.
     pub fn source_done(&self) -> bool {
+        if let Some(peer) = &self.peer {
+            return peer.source_done();
+        }
         self.source.as_ref().is_none_or(Source::is_done)
     }
 
     /// Forwarding nodes of the source's present plan, the source not counted; 0 if this node is none.
     pub fn forwarders(&self) -> usize {
+        if let Some(peer) = &self.peer {
+            return peer.forwarders();
+        }
         self.source.as_ref().map_or(0, Source::forwarder_count)
     }
 
@@ -221,11 +246,17 @@ impl Node {
 
     /// What the node has done so far.
     pub fn counters(&self) -> &Counters {
+        if let Some(peer) = &self.peer {
+            return peer.counters();
+        }
         &self.counters
     }
 
     /// Turns trace events on or off; they are off at first.
     pub fn trace(&mut self, on: bool) {
+        if let Some(peer) = &mut self.peer {
+            return peer.trace(on);
+        }
         self.trace.on(on);
     }
 
@@ -547,6 +578,9 @@ impl Node {
 
 impl LinkNode for Node {
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        if let Some(peer) = &mut self.peer {
+            return peer.handle_link(now, event);
+        }
         match event {
             LinkEvent::Received(arrival) => self.on_frame(now, arrival),
             LinkEvent::Sent { token, outcome } if token & 3 == Kind::Ack as u32 => {
@@ -563,12 +597,18 @@ impl LinkNode for Node {
     }
 
     fn pending(&self) -> Classes {
+        if let Some(peer) = &self.peer {
+            return peer.pending();
+        }
         Classes::NONE
             .with_if(Class::Control, self.acks.waiting())
             .with_if(Class::Data, self.data_waiting())
     }
 
     fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        if let Some(peer) = &mut self.peer {
+            return peer.poll_link(now, allowed, sdu);
+        }
         let control = allowed.contains(Class::Control) && self.acks.waiting();
         let send = match control {
             true => self.send_ack(sdu),
@@ -585,6 +625,9 @@ impl LinkNode for Node {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        if let Some(peer) = &mut self.peer {
+            return peer.handle_timeout(now);
+        }
         if self
             .source
             .as_mut()
@@ -599,6 +642,9 @@ impl LinkNode for Node {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
+        if let Some(peer) = &self.peer {
+            return peer.poll_timeout();
+        }
         let pace = self.source.as_ref().and_then(Source::deadline);
         let pace = pace.map(|at| Wake { at, why: NO_CHILD });
         let acks = self.acks.deadline().map(|at| Wake { at, why: NO_PROOF });
@@ -606,6 +652,9 @@ impl LinkNode for Node {
     }
 
     fn poll_trace(&mut self) -> Option<TraceEvent> {
+        if let Some(peer) = &mut self.peer {
+            return peer.poll_trace();
+        }
         self.trace.pop()
     }
 }

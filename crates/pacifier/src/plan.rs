@@ -68,6 +68,8 @@ impl Planner {
             Variant::More { .. } => self.belt_plan(missing),
             Variant::Tree | Variant::TreeRl => self.tree_plan(missing, 1.0),
             Variant::Pacifier { knob } => self.tree_plan(missing, knob),
+            // It makes its own plans.
+            Variant::Chappe => Plan::default(),
         }
     }
 

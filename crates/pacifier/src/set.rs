@@ -53,6 +53,31 @@ impl NodeSet {
         both
     }
 
+    /// The members of this set that are also in `other`.
+    #[must_use]
+    pub fn common(&self, other: &NodeSet) -> NodeSet {
+        self.without(&self.without(other))
+    }
+
+    /// The set in octets: bit n % 8 of octet n / 8 is node n. Octets beyond the 32nd are not looked at.
+    pub(crate) fn from_octets(octets: &[u8]) -> NodeSet {
+        let mut set = NodeSet::EMPTY;
+        for (place, &octet) in octets.iter().take(32).enumerate() {
+            if let Some(word) = set.0.get_mut(place / 8) {
+                *word |= u64::from(octet) << (place % 8 * 8);
+            }
+        }
+        set
+    }
+
+    /// Writes as many octets of the set as there is room for.
+    pub(crate) fn to_octets(self, octets: &mut [u8]) {
+        for (place, octet) in octets.iter_mut().enumerate() {
+            let word = self.0.get(place / 8).copied().unwrap_or(0);
+            *octet = (word >> (place % 8 * 8)) as u8;
+        }
+    }
+
     /// The number of members.
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()

@@ -12,11 +12,12 @@ use chappe_core::{
 use chappe_pacifier::{AckProof, Config, Links, Node, ProbeConfig, Prober, Variant};
 use common::{object, scatter};
 
-const VARIANTS: [Variant; 4] = [
+const VARIANTS: [Variant; 5] = [
     Variant::More { prune: 0.02 },
     Variant::Tree,
     Variant::TreeRl,
     Variant::Pacifier { knob: 1.0 },
+    Variant::Chappe,
 ];
 
 /// The scripts use the addresses of nodes 0 to 11. Nodes 0 to 2 form a chain here, so node 1 forwards.
@@ -67,6 +68,7 @@ fn hear(node: &mut Node, config: &Config, seed: u64) {
         };
         node.handle_link(now, LinkEvent::Received(arrival));
     }
+    node.handle_timeout(Instant::from_millis(1));
 }
 
 fn each_config(mut check: impl FnMut(&Config)) {

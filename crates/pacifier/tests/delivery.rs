@@ -19,6 +19,7 @@ fn variants(links: &Links, source: u16, receivers: &[u16]) -> Vec<Config> {
         Variant::Pacifier { knob: 0.0 },
         Variant::Pacifier { knob: 0.5 },
         Variant::Pacifier { knob: 1.0 },
+        Variant::Chappe,
     ]
     .map(|variant| Config {
         k: 8,

@@ -449,6 +449,9 @@ fn counters<R: Recorder>(simulator: &Simulator<Station, R>, crew: &Crew) -> BTre
         add("innovative", link.innovative);
         add("non_innovative", link.non_innovative);
         add("acks_sent", link.acks_sent);
+        if link.reports_sent > 0 {
+            add("reports_sent", link.reports_sent);
+        }
         add("acks_forwarded", link.acks_forwarded);
         add("ack_resends", link.ack_resends);
         add("pace_timeouts", link.pace_timeouts);

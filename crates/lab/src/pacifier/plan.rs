@@ -49,11 +49,13 @@ pub enum Variant {
     Tree,
     /// The tree and the source's rate limit.
     TreeRl,
+    /// Our own: ranks in every frame, many batches in flight.
+    Chappe,
 }
 
 impl Variant {
     /// In the order of the enum.
-    const ALL: [system::Variant; 4] = {
+    const ALL: [system::Variant; 5] = {
         const fn row(name: &'static str, label: &'static str) -> system::Variant {
             system::Variant { name, label }
         }
@@ -62,6 +64,7 @@ impl Variant {
             row("more", "MORE"),
             row("tree", "TREE"),
             row("tree-rl", "TREE+RL"),
+            row("chappe", "Chappe"),
         ]
     };
 
@@ -72,6 +75,7 @@ impl Variant {
             Variant::More,
             Variant::Tree,
             Variant::TreeRl,
+            Variant::Chappe,
         ];
         let found = all.into_iter().find(|variant| variant.row() == row);
         found.unwrap_or(Variant::Paper)
@@ -212,6 +216,7 @@ impl ProtocolPlan {
             Variant::More => pacifier::Variant::More { prune: 0.1 },
             Variant::Tree => pacifier::Variant::Tree,
             Variant::TreeRl => pacifier::Variant::TreeRl,
+            Variant::Chappe => pacifier::Variant::Chappe,
         };
         ProtocolPlan {
             variant,

@@ -25,6 +25,9 @@ impl Node {
         serial: u8,
         receivers: &[u16],
     ) -> Result<Offered, OfferError> {
+        if let Some(peer) = &mut self.peer {
+            return peer.offer_read(object, serial, receivers);
+        }
         let turn = self.source.as_ref().map_or(0, |former| former.position().1);
         let object = Batches::read(object, self.config.k, self.config.payload);
         self.begin_offer((serial, turn), object, receivers)
@@ -32,12 +35,18 @@ impl Node {
 
     /// Ends the transfer that this node is the source of, finished or not.
     pub fn withdraw(&mut self) {
+        if let Some(peer) = &mut self.peer {
+            return peer.withdraw();
+        }
         self.source = None;
     }
 
     /// Serves these receivers from now on, over the present links: some may be new, others gone. What was
     /// acknowledged still counts. Nothing happens without an offer.
     pub fn serve(&mut self, receivers: &[u16]) -> Offered {
+        if let Some(peer) = &mut self.peer {
+            return peer.serve(receivers);
+        }
         let (all, reached, planner) = self.reach(receivers);
         let cut_off = planner.cut_off();
         if let Some(source) = &mut self.source {
@@ -59,6 +68,9 @@ impl Node {
 
     /// `receiver` has lost what it had acknowledged.
     pub fn lost_by(&mut self, receiver: u16) {
+        if let Some(peer) = &mut self.peer {
+            return peer.lost_by(receiver);
+        }
         if let Some(source) = &mut self.source {
             source.forget(receiver);
         }
@@ -66,6 +78,9 @@ impl Node {
 
     /// Batches of the object on offer that `receiver` has acknowledged.
     pub fn acknowledged_by(&self, receiver: u16) -> u32 {
+        if let Some(peer) = &self.peer {
+            return peer.acknowledged_by(receiver);
+        }
         let source = self.source.as_ref();
         source.map_or(0, |source| source.acked_by(receiver))
     }
@@ -85,6 +100,9 @@ impl Node {
         partial_max: usize,
         held: impl Fn(u32) -> bool,
     ) -> Result<(), ExpectError> {
+        if let Some(peer) = &mut self.peer {
+            return peer.expect_checked(source, serial, len, partial_max, held);
+        }
         if source == self.me || !self.links.has(source) {
             return Err(ExpectError::Source(source));
         }
@@ -106,11 +124,17 @@ impl Node {
     /// The next decoded batch of `source`, written to `into` without what it was filled up with. It waits for
     /// [`accept`](Self::accept) or [`reject`](Self::reject).
     pub fn decoded(&mut self, source: u16, into: &mut Vec<u8>) -> Option<u32> {
+        if let Some(peer) = &mut self.peer {
+            return peer.decoded(source, into);
+        }
         self.receiver_of(source)?.decoded(into)
     }
 
     /// The batch is right and kept: acknowledge it.
     pub fn accept(&mut self, now: Instant, source: u16, batch: u32) {
+        if let Some(peer) = &mut self.peer {
+            return peer.accept(now, source, batch);
+        }
         let Some(receiver) = self.receiver_of(source) else {
             return;
         };
@@ -130,6 +154,9 @@ impl Node {
     /// The batch is wrong, since one of its packets was: collect it anew. All its packets are thrown away, as nobody
     /// can tell which one it was.
     pub fn reject(&mut self, source: u16, batch: u32) {
+        if let Some(peer) = &mut self.peer {
+            return peer.reject(source, batch);
+        }
         if let Some(receiver) = self.receiver_of(source) {
             receiver.reject(batch);
         }
@@ -138,6 +165,9 @@ impl Node {
     /// Forgets all about the group of `source`: what is relayed for it and, with `receiver`, what is received. For a
     /// source that was restarted and counts its turns anew, or one that has left.
     pub fn forget_group(&mut self, source: u16, receiver: bool) {
+        if let Some(peer) = &mut self.peer {
+            return peer.forget_group(source, receiver);
+        }
         let Some(group) = self.groups.iter_mut().find(|group| group.source == source) else {
             return;
         };
@@ -163,6 +193,9 @@ impl Node {
         if !links.has(self.me) {
             return false;
         }
+        if let Some(peer) = &mut self.peer {
+            peer.relink(links.clone());
+        }
         self.routes.clear();
         self.routes.resize(links.nodes(), None);
         for relay in self
@@ -183,6 +216,9 @@ impl Node {
 
     /// The receivers that the source serves at present.
     pub fn receivers(&self) -> NodeSet {
+        if let Some(peer) = &self.peer {
+            return peer.receivers();
+        }
         let source = self.source.as_ref();
         source.map_or(NodeSet::EMPTY, |source| source.receivers())
     }

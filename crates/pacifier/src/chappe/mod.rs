@@ -1,0 +1,46 @@
+//! The improved variant: every frame says what its sender has, and that decides who sends what.
+//!
+//! Pacifier's relays follow credits, which are promises from delivery ratios measured before the transfer: they
+//! repeat what everybody has, stop before everybody has it, and the source learns of either by ACKs from the other
+//! end of the network. Here nobody promises anything. Five rules, each in a file:
+//!
+//! 1. **Ranks in every frame** ([`report`]). A frame names, for the batches in flight, how many independent packets
+//!    its sender holds, in few octets. Who has nothing to send but gained something says so in a short report.
+//!    Between two words of a neighbour a node counts on with the delivery ratios (`neighbours.rs`); the next word
+//!    puts it right.
+//! 2. **The most expected innovation goes first** (`group.rs`). A node sends the batch from which its neighbours
+//!    gain most, its *worth*: the sum, over neighbours that lack something that it has, of the probability to reach
+//!    them. Each frame says what its sender's next one is worth (its *urge*), and a node lets a neighbour with a
+//!    larger urge go first. So many batches are in flight, none waits for a badly connected receiver, and relays
+//!    that have a batch serve it as the source does.
+//! 3. **A relay wants what somebody behind it lacks**, nothing else.
+//! 4. **Systematic**: the first frames of each batch are its packets, uncoded; all others are combinations.
+//! 5. **Completion spreads as gossip**: the set of complete receivers stands in every frame and is united with what
+//!    others know. It replaces acknowledgements.
+//!
+//! Plans (who takes part, whether the source has closed) are taken from nodes nearer to the source only, so a source
+//! that starts over is followed without anybody's clock.
+//!
+//! # What keeps it going
+//!
+//! Guesses may be wrong for ever if a neighbour's frames do not arrive. A neighbour that has been silent is therefore
+//! *doubted*: guesses about it fall back to what it said last, at growing intervals. A node that lacks something
+//! repeats its report. Both end with completion, so a finished network is silent.
+//!
+//! # Limits
+//!
+//! Batches of 1 to 64 packets. A link that works in one direction only is of no use. Relays hold a window of batches:
+//! one that serves a receiver which is more than a window behind holds up those behind it.
+
+pub(crate) mod group;
+pub mod header;
+pub(crate) mod neighbours;
+pub(crate) mod peer;
+pub mod report;
+mod settings;
+pub(crate) mod shelf;
+
+pub use settings::Settings;
+
+/// Most packets in a batch of the variant: a rank takes one octet, beside the runs.
+pub const K_MAX: usize = 64;

@@ -1,0 +1,208 @@
+//! What a node knows and guesses about the batches of its neighbours.
+//!
+//! A neighbour's own reports are facts, but old ones. Between two of them a node counts on: each frame that it
+//! sends or overhears raises its guess of the ranks of those who may have received it too, by the probability
+//! that they did. Guesses decide what to send next; facts decide what may be forgotten. The next report puts a
+//! guess right, whichever way it was wrong, so that stale or false delivery ratios cost pauses or repetitions,
+//! never packets.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use chappe_core::{Duration, Instant};
+
+use crate::chappe::report::{Report, State};
+
+/// Said of a batch of which a neighbour wants no more.
+const SATISFIED: u8 = u8::MAX;
+
+/// All nodes of the network as neighbours of one of them, by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Neighbours {
+    window: u32,
+    table: Vec<Neighbour>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Neighbour {
+    /// When its last frame arrived.
+    pub heard: Option<Instant>,
+    /// The first batch that it may want.
+    pub base: u32,
+    /// Ranks from the base on, at their number modulo the window.
+    said: Vec<u8>,
+    guess: Vec<f32>,
+    /// When to fall back from guesses to what was said, if nothing is heard until then.
+    pub doubt_at: Instant,
+    /// How long after that again.
+    pub patience: Duration,
+    /// What it expected of its next frame, and until when that counts.
+    pub urge: u8,
+    pub urge_until: Instant,
+}
+
+impl Neighbours {
+    /// Nothing is known; each holds at most `window` batches, or receives everything.
+    pub fn new(nodes: usize, window: u32) -> Neighbours {
+        let table = Vec::new();
+        let mut neighbours = Neighbours { window, table };
+        neighbours.resize(nodes);
+        neighbours
+    }
+
+    /// There are so many nodes now.
+    pub fn resize(&mut self, nodes: usize) {
+        let unknown = Neighbour {
+            heard: None,
+            base: 0,
+            said: vec![0; self.window as usize],
+            guess: vec![0.0; self.window as usize],
+            doubt_at: Instant::ZERO,
+            patience: Duration::ZERO,
+            urge: 0,
+            urge_until: Instant::ZERO,
+        };
+        self.table.resize(nodes, unknown);
+    }
+
+    pub fn get(&self, node: u16) -> Option<&Neighbour> {
+        self.table.get(usize::from(node))
+    }
+
+    pub fn get_mut(&mut self, node: u16) -> Option<&mut Neighbour> {
+        self.table.get_mut(usize::from(node))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &Neighbour)> {
+        (0u16..).zip(&self.table)
+    }
+
+    /// Forgets everything but who was heard.
+    pub fn forget(&mut self) {
+        for neighbour in &mut self.table {
+            neighbour.move_to(0, 0);
+        }
+    }
+
+    fn slot(&self, node: u16, batch: u32) -> Option<(&Neighbour, usize)> {
+        let neighbour = self.get(node)?;
+        let ahead = batch.checked_sub(neighbour.base)?;
+        (ahead < self.window).then_some((neighbour, (batch % self.window) as usize))
+    }
+
+    /// The rank that a neighbour probably has; infinite for a batch of which it wants no more, or for which it has
+    /// no room yet.
+    pub fn guess(&self, node: u16, batch: u32) -> f32 {
+        let known = self.slot(node, batch);
+        known
+            .and_then(|(neighbour, slot)| neighbour.guess.get(slot).copied())
+            .unwrap_or(f32::INFINITY)
+    }
+
+    /// Whether a neighbour has said that it wants more of a batch, or has not yet said that it does not.
+    pub fn wants(&self, node: u16, batch: u32) -> bool {
+        let known = self.slot(node, batch);
+        known
+            .and_then(|(neighbour, slot)| neighbour.said.get(slot))
+            .is_some_and(|&said| said != SATISFIED)
+    }
+
+    /// What a neighbour has said of a batch: its rank, or `full` if it is satisfied.
+    pub fn said(&self, node: u16, batch: u32, full: usize) -> usize {
+        let Some(neighbour) = self.get(node) else {
+            return 0;
+        };
+        if batch < neighbour.base {
+            return full;
+        }
+        match self
+            .slot(node, batch)
+            .and_then(|(neighbour, slot)| neighbour.said.get(slot))
+        {
+            Some(&SATISFIED) => full,
+            Some(&said) => said.into(),
+            None => 0,
+        }
+    }
+
+    /// A frame of the batch may have reached a neighbour, with a probability of `chance`; it raises ranks up to
+    /// `limit`, that of its sender.
+    pub fn count_on(&mut self, node: u16, batch: u32, chance: f32, limit: f32) {
+        let window = self.window;
+        let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
+            return;
+        };
+        let inside = batch
+            .checked_sub(neighbour.base)
+            .is_some_and(|ahead| ahead < window);
+        if !inside {
+            return;
+        }
+        if let Some(guess) = neighbour.guess.get_mut((batch % window) as usize)
+            && *guess < limit
+        {
+            *guess = (*guess + chance).min(limit);
+        }
+    }
+
+    /// Takes a neighbour at its word.
+    pub fn on_report(&mut self, node: u16, report: &Report<'_>) {
+        let window = self.window;
+        let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
+            return;
+        };
+        neighbour.move_to(report.base(), window);
+        for (batch, state) in (report.base()..).zip(report.states()).take(window as usize) {
+            let said = match state {
+                State::Satisfied => SATISFIED,
+                State::Rank(rank) => rank,
+            };
+            neighbour.say((batch % window) as usize, said);
+        }
+    }
+
+    /// Falls back from guesses to what a neighbour has said.
+    pub fn doubt(&mut self, node: u16) {
+        let Some(neighbour) = self.get_mut(node) else {
+            return;
+        };
+        for slot in 0..neighbour.said.len() {
+            let said = neighbour.said.get(slot).copied().unwrap_or(0);
+            neighbour.say(slot, said);
+        }
+    }
+}
+
+impl Neighbour {
+    fn say(&mut self, slot: usize, said: u8) {
+        if let Some(place) = self.said.get_mut(slot) {
+            *place = said;
+        }
+        if let Some(guess) = self.guess.get_mut(slot) {
+            *guess = match said {
+                SATISFIED => f32::INFINITY,
+                rank => rank.into(),
+            };
+        }
+    }
+
+    /// The window begins at `base`; what comes into it anew is empty. Backwards, all of it is.
+    fn move_to(&mut self, base: u32, window: u32) {
+        let fresh = match base.checked_sub(self.base) {
+            Some(0) if window > 0 => return,
+            Some(steps) if steps < window => {
+                self.base.saturating_add(window)..base.saturating_add(window)
+            }
+            _ => 0..self.said.len() as u32,
+        };
+        for batch in fresh {
+            self.say((batch as usize) % self.said.len().max(1), 0);
+        }
+        self.base = base;
+    }
+
+    /// Whether it was heard at or after `since`.
+    pub fn heard_since(&self, since: Instant) -> bool {
+        self.heard.is_some_and(|heard| heard >= since)
+    }
+}

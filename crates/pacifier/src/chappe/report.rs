@@ -1,0 +1,128 @@
+//! What a node tells about its batches, in few octets.
+//!
+//! A report names a batch, the *base*, and gives one state for it and for each following batch. All batches before
+//! the base are satisfied. One octet each, or one octet for a run of equal states, since most batches of a window
+//! are either untouched or finished:
+//!
+//! | octet | meaning |
+//! |---|---|
+//! | 0 to 64 | the rank of one batch |
+//! | 0x80 + n | the next n + 1 batches are satisfied, n below 64 |
+//! | 0xC0 + n | the next n + 1 batches are empty, n below 64 |
+//!
+//! What follows the last octet has not been said.
+
+use crate::chappe::K_MAX;
+
+/// Most octets of states in a frame. A report that needs more is cut: what is left out stays as it was said last.
+pub const STATES_MAX: usize = 64;
+
+const SATISFIED_RUN: u8 = 0x80;
+const EMPTY_RUN: u8 = 0xc0;
+const RUN_MAX: u8 = 64;
+
+/// What a node has of one batch, or wants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It wants more and holds so many independent packets.
+    Rank(u8),
+    /// It wants no more: it has all, or nobody behind it lacks anything.
+    Satisfied,
+}
+
+/// The states in a frame, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report<'a> {
+    base: u32,
+    states: &'a [u8],
+}
+
+impl<'a> Report<'a> {
+    /// The report in these octets; `None` if one of them means nothing.
+    pub fn new(base: u32, states: &'a [u8]) -> Option<Report<'a>> {
+        let known = |&octet: &u8| octet >= SATISFIED_RUN || usize::from(octet) <= K_MAX;
+        states.iter().all(known).then_some(Report { base, states })
+    }
+
+    /// All batches before this one are satisfied.
+    pub fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// The state of each batch from the base on.
+    pub fn states(&self) -> impl Iterator<Item = State> + 'a {
+        self.states.iter().flat_map(|&octet| {
+            let (state, count) = match octet {
+                EMPTY_RUN.. => (State::Rank(0), octet - EMPTY_RUN + 1),
+                SATISFIED_RUN.. => (State::Satisfied, octet - SATISFIED_RUN + 1),
+                rank => (State::Rank(rank), 1),
+            };
+            core::iter::repeat_n(state, usize::from(count))
+        })
+    }
+}
+
+/// Writes states to the front of `to`, until they end or there is no more room; gives the octets used.
+pub fn write(states: impl Iterator<Item = State>, to: &mut [u8]) -> usize {
+    let mut used: usize = 0;
+    for state in states {
+        let (single, run) = match state {
+            State::Satisfied => (SATISFIED_RUN, SATISFIED_RUN),
+            State::Rank(0) => (EMPTY_RUN, EMPTY_RUN),
+            State::Rank(rank) => (rank, 0),
+        };
+        let last = used
+            .checked_sub(1)
+            .and_then(|last| to.get_mut(last))
+            .filter(|last| run > 0 && (run..=run + (RUN_MAX - 2)).contains(*last));
+        if let Some(last) = last {
+            *last += 1;
+            continue;
+        }
+        match to.get_mut(used) {
+            Some(octet) => *octet = single,
+            None => break,
+        }
+        used += 1;
+    }
+    used
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    fn states(ranks: &[i16]) -> Vec<State> {
+        let state = |&rank: &i16| u8::try_from(rank).map_or(State::Satisfied, State::Rank);
+        ranks.iter().map(state).collect()
+    }
+
+    #[test]
+    fn runs_take_one_octet() {
+        let said = states(&[-1, -1, -1, 31, 7, -1, 0, 0, 64]);
+        let mut octets = [0; 8];
+        let used = write(said.iter().copied(), &mut octets);
+        assert_eq!(octets[..used], [0x82, 31, 7, 0x80, 0xc1, 64]);
+        let report = Report::new(5, &octets[..used]).unwrap();
+        assert_eq!(report.states().collect::<Vec<_>>(), said);
+    }
+
+    #[test]
+    fn long_runs_take_another_octet_and_no_room_cuts() {
+        let said = vec![State::Satisfied; 130];
+        let mut octets = [0; 4];
+        assert_eq!(write(said.iter().copied(), &mut octets), 3);
+        assert_eq!(octets[..3], [0xbf, 0xbf, 0x81]);
+        let empty = vec![State::Rank(0); 100];
+        assert_eq!(write(empty.into_iter(), &mut octets), 2);
+        assert_eq!(octets[..2], [0xff, 0xe3]);
+        assert_eq!(write(states(&[1, 2, 3]).into_iter(), &mut octets[..2]), 2);
+    }
+
+    #[test]
+    fn ranks_beyond_the_largest_batch_are_refused() {
+        assert!(Report::new(0, &[64]).is_some() && Report::new(0, &[65]).is_none());
+    }
+}
