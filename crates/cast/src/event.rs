@@ -16,7 +16,7 @@ pub enum Event {
         node: u16,
         /// Our name.
         name: String,
-        /// The interface.
+        /// The interface, or several.
         interface: String,
         /// Octets of the largest frame that it carries, headers of ours not counted.
         frame_max_bytes: usize,

@@ -16,8 +16,8 @@ use crate::roster::{MEMBER_MAX, Record, Roles};
 /// How a member reaches the others.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The interface, by name.
-    pub interface: String,
+    /// The interfaces, by name: one, or all that a router is to join. Each gets its own frames at full rate.
+    pub interfaces: Vec<String>,
     /// What carries the frames.
     pub carrier: Carrier,
     /// The group's key.
@@ -113,22 +113,26 @@ impl Session {
                 return Err(Error::input(what, format!("give --node 0 to {MEMBER_MAX}")));
             }
             Some(node) => node,
-            None => number_of(&options.interface)?,
+            None => number_of(options.interfaces.first().map_or("", String::as_str))?,
         };
-        let port = Port::open(&options.interface, Address::node(node), options.carrier)?;
-        let frame_max = port.caps().frame_max;
-        if frame_max < FRAME_MIN {
-            let mtu = port.interface().mtu;
-            let what = format!(
-                "the MTU of {}, {mtu} octets, leaves {frame_max} octets of a frame",
-                options.interface
-            );
-            let todo = format!(
-                "{FRAME_MIN} are needed: `ip link set {} mtu 1500`",
-                options.interface
-            );
-            return Err(Error::environment(what, todo));
+        let mut ports = Vec::new();
+        for interface in &options.interfaces {
+            let port = Port::open(interface, Address::node(node), options.carrier)?;
+            let (frame_max, mtu) = (port.caps().frame_max, port.interface().mtu);
+            if frame_max < FRAME_MIN {
+                let what = format!(
+                    "the MTU of {interface}, {mtu} octets, leaves {frame_max} octets of a frame"
+                );
+                let todo = format!("{FRAME_MIN} are needed: `ip link set {interface} mtu 1500`");
+                return Err(Error::environment(what, todo));
+            }
+            ports.push(port);
         }
+        let frame_max = ports
+            .iter()
+            .map(|port| port.caps().frame_max)
+            .min()
+            .unwrap_or(0);
         let name = options.name.clone().unwrap_or_else(host_name);
         let settings = Settings {
             node,
@@ -151,7 +155,7 @@ impl Session {
             ..Config::new(Pace::Rate(options.rate), options.key.clone())
         };
         Ok(Session {
-            live: Live::new(config, port, Box::new(member))?,
+            live: Live::on(config, ports, Box::new(member))?,
             frame_max,
             node,
             known: BTreeMap::new(),
@@ -166,7 +170,7 @@ impl Session {
         Event::Started {
             node: self.node,
             name: options.name.clone().unwrap_or_else(host_name),
-            interface: options.interface.clone(),
+            interface: options.interfaces.join(", "),
             frame_max_bytes: self.frame_max,
         }
     }

@@ -6,7 +6,7 @@ use chappe_core::{
     Address, Arrival, Class, Drop, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
     Purpose, Seed, TraceEvent,
 };
-use chappe_sys::{Clock, Endpoint, EventLoop, Ready, Received, Result, Signal, Socket};
+use chappe_sys::{Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket};
 
 use crate::confirm::{Outstanding, Retries};
 use crate::frame::{EPOCH, HEADER, Header, Kind, TAG};
@@ -15,7 +15,7 @@ use crate::loss::Loss;
 use crate::neighbours::{Greeting, Neighbours};
 use crate::pace::{Pace, Pacer};
 use crate::port::Port;
-use crate::queue::Queue;
+use crate::queue::{Place, Queue, Target};
 use crate::seal::{GroupKey, Novelty, Sealer};
 use crate::statistics::Statistics;
 
@@ -67,8 +67,7 @@ pub enum Ending {
 /// The driver's rule holds: after each input the node is drained as far as the pace and the socket allow, and then
 /// its deadline is read. What cannot leave stays in the node, which makes it anew when its turn comes.
 pub struct Live<N: LinkNode + ?Sized> {
-    socket: Socket,
-    everybody: Endpoint,
+    ends: Vec<End>,
     me: u16,
     frame_max: usize,
     sealer: Sealer,
@@ -83,12 +82,8 @@ pub struct Live<N: LinkNode + ?Sized> {
     neighbours: Neighbours,
     outstanding: Outstanding,
     queue: Queue,
-    /// No frame goes to the kernel before this: it had no room, or the interface is down.
-    held_until: Instant,
     /// Whether the node, asked last, had no frame although it had said so.
     declined: bool,
-    /// Whether the event loop waits for room in the kernel's queue.
-    blocked: bool,
     loss: Option<Loss>,
     statistics: Statistics,
     /// Where frames are decrypted.
@@ -100,10 +95,20 @@ pub struct Live<N: LinkNode + ?Sized> {
     node: Box<N>,
 }
 
+/// One interface.
+struct End {
+    socket: Socket,
+    everybody: Endpoint,
+    /// No frame goes to the kernel before this: it had no room, or the interface is down.
+    held_until: Instant,
+    /// Whether the event loop waits for room in the kernel's queue.
+    blocked: bool,
+}
+
 type TraceSink = Box<dyn FnMut(Instant, TraceEvent) + Send>;
 
-/// The socket's token in the event loop.
-const SOCKET: u64 = 0;
+/// Most ports of one node.
+pub const PORTS_MAX: usize = 32;
 /// Octets of Ethernet's header, which count in a rate.
 const ETHERNET: usize = 14;
 /// Octets of a confirmation: the frame's number and the epoch of its sender.
@@ -119,6 +124,18 @@ const DOWN: Duration = Duration::from_millis(100);
 impl<N: LinkNode + ?Sized> Live<N> {
     /// Puts `node` on `port`. The node's clock starts now.
     pub fn new(config: Config, port: Port, node: Box<N>) -> Result<Live<N>> {
+        Live::on(config, vec![port], node)
+    }
+
+    /// Puts `node` on several ports at once: broadcasts leave on each of them, unicasts where the neighbour was heard.
+    /// The pace is that of one port, so each gets as much. All ports must have been opened with one address.
+    pub fn on(config: Config, ports: Vec<Port>, node: Box<N>) -> Result<Live<N>> {
+        let address = ports.first().map(Port::address);
+        let one = |port: &Port| Some(port.address()) == address;
+        if ports.is_empty() || ports.len() > PORTS_MAX || !ports.iter().all(one) {
+            let why = "1 to 32 ports of one address are needed";
+            return Err(Error::invalid("drive a node", why));
+        }
         let epoch = chappe_sys::random_u64()?;
         // One seed for challenges and another for times: what is seen of the latter tells nothing of the former.
         let secret = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
@@ -128,28 +145,34 @@ impl<N: LinkNode + ?Sized> Live<N> {
         if config.signals {
             events.watch_signals()?;
         }
-        events.add(&port.socket, SOCKET)?;
-        let frame_max = port.frame_max();
-        let me = port.address().node_number().unwrap_or_default();
+        for (token, port) in (0..).zip(&ports) {
+            events.add(&port.socket, token)?;
+        }
+        let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
+        let overhead = ports.iter().map(|port| port.overhead).max().unwrap_or(0);
+        let me = address.and_then(Address::node_number).unwrap_or_default();
+        let end = |port: Port| End {
+            socket: port.socket,
+            everybody: port.everybody,
+            held_until: Instant::ZERO,
+            blocked: false,
+        };
         Ok(Live {
             sealer: Sealer::new(&config.key, me, epoch),
             schedule: Schedule::new(config.hellos, times),
             number: 0,
             broadcast_at: None,
             scratch: vec![0; HEADER + EPOCH + frame_max + TAG],
-            pacer: Pacer::new(config.pace, port.overhead + ETHERNET),
-            queue: Queue::new(frame_max, port.everybody),
-            socket: port.socket,
-            everybody: port.everybody,
+            pacer: Pacer::new(config.pace, overhead + ETHERNET),
+            queue: Queue::new(frame_max, ports.len()),
+            ends: ports.into_iter().map(end).collect(),
             me,
             frame_max,
             clock,
             events,
             neighbours: Neighbours::new(config.key, me, secret),
             outstanding: Outstanding::new(config.retries),
-            held_until: Instant::ZERO,
             declined: false,
-            blocked: false,
             loss: config.loss,
             statistics: Statistics {
                 life: epoch,
@@ -201,8 +224,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.wait(now, &mut ready)?;
             for event in ready.drain(..) {
                 match event {
-                    Ready::Readable(_) => self.receive(&mut received)?,
-                    Ready::Writable(_) => self.unblock()?,
+                    Ready::Readable(end) => self.receive(end as usize, &mut received)?,
+                    Ready::Writable(end) => self.unblock(end as usize)?,
                     Ready::Deadline => {}
                     Ready::Signal(signal) => return Ok(Ending::Signal(signal)),
                 }
@@ -223,16 +246,18 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Waits for the next event, the next deadline, or the application's turn.
     fn wait(&mut self, now: Instant, ready: &mut Vec<Ready>) -> Result<()> {
         let node = self.node.poll_timeout().map(|wake| wake.at);
-        let asks = !self.declined && !self.may_ask().is_empty();
-        let wants = asks || !self.queue.is_empty();
+        let asks = !self.declined && !self.queue.is_full() && !self.may_ask().is_empty();
         // While the kernel's queue is full, the event loop tells when that ends.
-        let send = (wants && !self.blocked).then(|| match self.queue.is_empty() {
-            true => self.pacer.free_at().max(self.held_until),
-            false => self.held_until,
-        });
+        let open = || self.ends.iter().enumerate().filter(|(_, end)| !end.blocked);
+        let held = open().map(|(_, end)| end.held_until).min();
+        let ask = held
+            .filter(|_| asks)
+            .map(|held| held.max(self.pacer.free_at()));
+        let waiting = open().filter(|(port, _)| self.queue.waits_for(*port));
+        let send = waiting.map(|(_, end)| end.held_until).min();
+        let hello = held.map(|held| held.max(self.schedule.next()));
         let observe = now + self.observe_every;
-        let hello = (!self.blocked).then(|| self.schedule.next().max(self.held_until));
-        let times = [node, send, hello, self.outstanding.deadline()];
+        let times = [node, ask, send, hello, self.outstanding.deadline()];
         let at = times.into_iter().flatten().fold(observe, Instant::min);
         self.events.set_deadline(Some(at))?;
         self.events.wait(ready)
@@ -269,10 +294,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 .seal_unicast(waiting.to, attempt, len, &mut slot.frame);
             let Some(len) = sealed else { return };
             slot.len = len;
-            slot.to = self
-                .neighbours
-                .endpoint(waiting.to)
-                .unwrap_or(self.everybody);
+            let place = self.neighbours.endpoint(waiting.to);
+            slot.to = place.map_or(Target::Everybody, Target::One);
             (slot.class, slot.broadcast) = (waiting.class, None);
             self.queue.push();
             self.pacer.spend(now, len, None);
@@ -304,7 +327,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             false => len,
         };
         if let Some(len) = self.sealer.seal(Kind::Hello, len, &mut slot.frame) {
-            (slot.len, slot.to) = (len, self.everybody);
+            (slot.len, slot.to) = (len, Target::Everybody);
             (slot.class, slot.broadcast) = (Class::Control, None);
             self.queue.push();
             self.pacer.spend(now, len, None);
@@ -318,7 +341,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.declined = false;
         for _ in 0..TURN {
             let now = self.clock.now();
-            if self.blocked || now < self.held_until {
+            if self.ends.iter().all(|end| end.is_shut(now)) {
                 return Ok(());
             }
             self.greet(now);
@@ -363,7 +386,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             _ if send.len > self.frame_max => None,
             _ if send.to.is_broadcast() => {
                 let sealed = self.sealer.seal(Kind::Broadcast, send.len, &mut slot.frame);
-                (slot.to, slot.broadcast) = (self.everybody, Some(send.token));
+                (slot.to, slot.broadcast) = (Target::Everybody, Some(send.token));
                 self.broadcast_at = Some(now);
                 sealed
             }
@@ -375,7 +398,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     .add(now, number, to, (send.token, send.class), sdu);
                 slot.broadcast = None;
                 // Never heard: everybody gets it, and all but one drop it.
-                slot.to = self.neighbours.endpoint(to).unwrap_or(self.everybody);
+                let place = self.neighbours.endpoint(to);
+                slot.to = place.map_or(Target::Everybody, Target::One);
                 self.sealer
                     .seal_unicast(to, (number, attempt), send.len, &mut slot.frame)
             }
@@ -391,44 +415,51 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.queue.push();
     }
 
+    /// Hands to the kernel what waits, on each port.
     fn flush(&mut self, now: Instant) -> Result<()> {
-        match self.queue.flush(&mut self.socket) {
-            Ok(0) => {
-                self.statistics.queue_full += 1;
-                self.blocked = true;
-                self.events.want_write(&self.socket, SOCKET, true)
+        for port in 0..self.ends.len() {
+            let Some(end) = self.ends.get_mut(port).filter(|end| !end.is_shut(now)) else {
+                continue;
+            };
+            if !self.queue.waits_for(port) {
+                continue;
             }
-            Ok(taken) => {
-                for _ in 0..taken {
-                    self.left(now, Outcome::Unconfirmed);
+            match self.queue.flush(port, &mut end.socket, end.everybody) {
+                Ok(0) => {
+                    self.statistics.queue_full += 1;
+                    end.blocked = true;
+                    self.events.want_write(&end.socket, port as u64, true)?;
                 }
-                Ok(())
+                Ok(_) => {}
+                Err(error) => self.refused(now, port, error)?,
             }
-            Err(error) => self.refused(now, error),
         }
+        while let Some(slot) = self.queue.first().filter(|slot| slot.waits == 0) {
+            let (token, octets, taken) = (slot.broadcast, slot.len as u64, slot.taken);
+            self.queue.pop();
+            let outcome = match taken {
+                true => {
+                    self.statistics.frames_sent += 1;
+                    self.statistics.octets_sent += octets;
+                    Outcome::Unconfirmed
+                }
+                false => Outcome::Failed { attempts: 1 },
+            };
+            if let Some(token) = token {
+                self.tell(now, token, outcome);
+            }
+        }
+        Ok(())
     }
 
-    /// The first frame of the queue has left, or never will.
-    fn left(&mut self, now: Instant, outcome: Outcome) {
-        let Some(slot) = self.queue.first() else {
-            return;
+    /// The kernel will not have the first frame for a port.
+    fn refused(&mut self, now: Instant, port: usize, error: Error) -> Result<()> {
+        let Some(end) = self.ends.get_mut(port) else {
+            return Ok(());
         };
-        let (token, octets) = (slot.broadcast, slot.len as u64);
-        self.queue.pop();
-        if outcome == Outcome::Unconfirmed {
-            self.statistics.frames_sent += 1;
-            self.statistics.octets_sent += octets;
-        }
-        if let Some(token) = token {
-            self.tell(now, token, outcome);
-        }
-    }
-
-    /// The kernel will not have the first frame.
-    fn refused(&mut self, now: Instant, error: chappe_sys::Error) -> Result<()> {
         if error.is_out_of_buffers() {
             self.statistics.queue_full += 1;
-            self.held_until = now + NO_BUFFERS;
+            end.held_until = now + NO_BUFFERS;
             return Ok(());
         }
         if error.is_gone() {
@@ -437,23 +468,28 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.statistics.refused += 1;
         self.statistics.last_refusal = Some(error.to_string());
         if error.is_down() {
-            self.held_until = now + DOWN;
+            end.held_until = now + DOWN;
         }
-        self.left(now, Outcome::Failed { attempts: 1 });
+        // What waits for an interface that is down must not hold up the others.
+        self.queue
+            .give_up(port, error.is_down() && self.ends.len() > 1);
         Ok(())
     }
 
-    fn unblock(&mut self) -> Result<()> {
-        if self.blocked {
-            self.blocked = false;
-            self.events.want_write(&self.socket, SOCKET, false)?;
+    fn unblock(&mut self, port: usize) -> Result<()> {
+        if let Some(end) = self.ends.get_mut(port).filter(|end| end.blocked) {
+            end.blocked = false;
+            self.events.want_write(&end.socket, port as u64, false)?;
         }
         Ok(())
     }
 
-    fn receive(&mut self, received: &mut Received) -> Result<()> {
+    fn receive(&mut self, port: usize, received: &mut Received) -> Result<()> {
         for _ in 0..TURN {
-            match self.socket.receive(received) {
+            let Some(end) = self.ends.get(port) else {
+                return Ok(());
+            };
+            match end.socket.receive(received) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
                 Err(error) if error.is_gone() => return Err(error),
@@ -465,7 +501,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
             }
             for frame in received.iter() {
                 match frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?))) {
-                    Some((at, frame, header)) => self.on_frame(at, header, frame),
+                    Some((at, frame, header)) => {
+                        self.on_frame(Place { port, at }, header, frame);
+                    }
                     None => self.statistics.drops.count(Drop::Malformed),
                 }
                 self.serve()?;
@@ -474,7 +512,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
-    fn on_frame(&mut self, at: Endpoint, header: Header, frame: &[u8]) {
+    fn on_frame(&mut self, at: Place, header: Header, frame: &[u8]) {
         let now = self.clock.now();
         let from = Address::node(header.from);
         if header.from == self.me && header.epoch == self.sealer.epoch() as u16 {
@@ -504,7 +542,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     fn take(
         &mut self,
         now: Instant,
-        at: Endpoint,
+        at: Place,
         header: &Header,
         frame: &mut [u8],
     ) -> std::result::Result<(), Drop> {
@@ -561,7 +599,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     fn on_hello(
         &mut self,
         now: Instant,
-        at: Endpoint,
+        at: Place,
         header: &Header,
         frame: &mut [u8],
     ) -> std::result::Result<(), Drop> {
@@ -599,7 +637,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     }
 
     /// Confirms a unicast frame at once, without waiting for the pace: its sender waits.
-    fn confirm(&mut self, now: Instant, at: Endpoint, from: u16, number: u32) {
+    fn confirm(&mut self, now: Instant, at: Place, from: u16, number: u32) {
         let Some(epoch) = self.neighbours.life(from) else {
             return;
         };
@@ -613,7 +651,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             .sealer
             .seal_confirmation(from, CONFIRMATION, &mut slot.frame);
         if let Some(len) = sealed {
-            (slot.len, slot.to) = (len, at);
+            (slot.len, slot.to) = (len, Target::One(at));
             (slot.class, slot.broadcast) = (Class::Control, None);
             self.queue.push();
             self.pacer.spend(now, len, None);
@@ -633,5 +671,12 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 sink(now, event);
             }
         }
+    }
+}
+
+impl End {
+    /// Whether it takes no frame now.
+    fn is_shut(&self, now: Instant) -> bool {
+        self.blocked || now < self.held_until
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use chappe_core::{Address, Drop, Duration, Instant, Stream};
-use chappe_sys::Endpoint;
 
 use crate::frame::{Header, Kind};
 use crate::hello::{self, Entry};
+use crate::queue::Place;
 use crate::seal::{GroupKey, Novelty, Opener, Window, hello_epoch};
 
 /// Most neighbours that are remembered; the one unheard for longest makes room. Only members of the group, or
@@ -47,7 +47,7 @@ pub struct Neighbours {
 
 #[derive(Debug)]
 struct Peer {
-    endpoint: Endpoint,
+    endpoint: Place,
     heard: Instant,
     /// The life that has proved itself.
     current: Option<Life>,
@@ -99,7 +99,7 @@ impl Neighbours {
     pub fn hello(
         &mut self,
         now: Instant,
-        at: Endpoint,
+        at: Place,
         header: &Header,
         frame: &mut [u8],
     ) -> Greeting {
@@ -167,7 +167,7 @@ impl Neighbours {
     pub fn open<'a>(
         &mut self,
         now: Instant,
-        at: Endpoint,
+        at: Place,
         header: &Header,
         frame: &'a mut [u8],
     ) -> Result<(&'a [u8], Novelty), Drop> {
@@ -205,7 +205,7 @@ impl Neighbours {
     }
 
     /// Where `to` was heard last.
-    pub fn endpoint(&self, to: u16) -> Option<Endpoint> {
+    pub fn endpoint(&self, to: u16) -> Option<Place> {
         Some(self.known.get(&to)?.endpoint)
     }
 
@@ -244,7 +244,7 @@ impl Neighbours {
         })
     }
 
-    fn touch(&mut self, now: Instant, from: u16, at: Endpoint) {
+    fn touch(&mut self, now: Instant, from: u16, at: Place) {
         if let Some(peer) = self.known.get_mut(&from) {
             (peer.endpoint, peer.heard) = (at, now);
         }
@@ -303,8 +303,12 @@ mod tests {
     use super::*;
     use crate::seal::Sealer;
     use chappe_core::{Purpose, Seed};
+    use chappe_sys::Endpoint;
 
-    const AT: Endpoint = Endpoint::Ethernet([2; 6]);
+    const AT: Place = Place {
+        port: 0,
+        at: Endpoint::Ethernet([2; 6]),
+    };
     const KEY: [u8; 32] = [5; 32];
 
     /// A node with its sealer.

@@ -10,6 +10,26 @@ use crate::frame::{EPOCH, HEADER, TAG};
 pub struct Queue {
     slots: Vec<Slot>,
     len: usize,
+    /// The bits of all ports.
+    all: u32,
+}
+
+/// Where a frame goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To everybody, on every port.
+    Everybody,
+    /// To one neighbour.
+    One(Place),
+}
+
+/// Where a neighbour is: on which port, and there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The port's number.
+    pub port: usize,
+    /// The neighbour's address below ours.
+    pub at: Endpoint,
 }
 
 /// One frame.
@@ -20,7 +40,11 @@ pub struct Slot {
     /// How many octets of `frame` count.
     pub len: usize,
     /// Where it goes.
-    pub to: Endpoint,
+    pub to: Target,
+    /// Ports that have not taken it yet, a bit for each; whether one has.
+    pub waits: u32,
+    /// Whether a port has taken it.
+    pub taken: bool,
     /// How urgent it is.
     pub class: Class,
     /// What the node is to be told when it has left: the token of a broadcast.
@@ -29,17 +53,20 @@ pub struct Slot {
 
 impl Queue {
     /// Empty; frames hold SDUs of up to `sdu_max` octets.
-    pub fn new(sdu_max: usize, anywhere: Endpoint) -> Queue {
+    pub fn new(sdu_max: usize, ports: usize) -> Queue {
         let slot = Slot {
             frame: vec![0; HEADER + EPOCH + sdu_max + TAG],
             len: 0,
-            to: anywhere,
+            to: Target::Everybody,
+            waits: 0,
+            taken: false,
             class: Class::Data,
             broadcast: None,
         };
         Queue {
             slots: vec![slot; BATCH],
             len: 0,
+            all: u32::MAX >> (32 - ports.clamp(1, 32)),
         }
     }
 
@@ -50,7 +77,15 @@ impl Queue {
 
     /// The frame in the vacant place is finished.
     pub fn push(&mut self) {
-        self.len = (self.len + 1).min(self.slots.len());
+        let all = self.all;
+        if let Some(slot) = self.slots.get_mut(self.len) {
+            slot.taken = false;
+            slot.waits = match slot.to {
+                Target::Everybody => all,
+                Target::One(place) => 1 << place.port.min(31),
+            };
+            self.len += 1;
+        }
     }
 
     /// Whether nothing waits.
@@ -58,15 +93,53 @@ impl Queue {
         self.len == 0
     }
 
-    /// Hands the first frames, as many as are of one class, to the kernel; returns how many it took.
-    pub fn flush(&self, socket: &mut Socket) -> chappe_sys::Result<usize> {
+    /// Whether there is no vacant place.
+    pub fn is_full(&self) -> bool {
+        self.len == self.slots.len()
+    }
+
+    /// Whether something waits for a port.
+    pub fn waits_for(&self, port: usize) -> bool {
+        let waiting = self.slots.iter().take(self.len);
+        waiting.into_iter().any(|slot| slot.waits >> port & 1 == 1)
+    }
+
+    /// Hands the first frames for a port, as many as are of one class, to the kernel; returns how many it took.
+    pub fn flush(
+        &mut self,
+        port: usize,
+        socket: &mut Socket,
+        everybody: Endpoint,
+    ) -> chappe_sys::Result<usize> {
+        let waits = |slot: &&Slot| slot.waits >> port & 1 == 1;
         let waiting = self.slots.get(..self.len).unwrap_or(&[]);
-        let Some(first) = waiting.first() else {
+        let Some(first) = waiting.iter().find(waits) else {
             return Ok(0);
         };
         socket.set_class(first.class)?;
-        let alike = waiting.iter().take_while(|slot| slot.class == first.class);
-        socket.send(alike.filter_map(|slot| Some((slot.frame.get(..slot.len)?, slot.to))))
+        let alike = waiting.iter().filter(waits);
+        let alike = alike.take_while(|slot| slot.class == first.class);
+        let taken = socket.send(alike.filter_map(|slot| {
+            let to = match slot.to {
+                Target::Everybody => everybody,
+                Target::One(place) => place.at,
+            };
+            Some((slot.frame.get(..slot.len)?, to))
+        }))?;
+        let sent = self.slots.iter_mut().take(self.len);
+        for slot in sent.filter(|slot| slot.waits >> port & 1 == 1).take(taken) {
+            (slot.waits, slot.taken) = (slot.waits & !(1 << port), true);
+        }
+        Ok(taken)
+    }
+
+    /// A port will not have its first frame; `all`: nor any other that waits.
+    pub fn give_up(&mut self, port: usize, all: bool) {
+        let waiting = self.slots.iter_mut().take(self.len);
+        let waiting = waiting.filter(|slot| slot.waits >> port & 1 == 1);
+        for slot in waiting.take(if all { usize::MAX } else { 1 }) {
+            slot.waits &= !(1 << port);
+        }
     }
 
     /// The first frame.

@@ -99,9 +99,9 @@ pub struct Relay {
 /// How a member reaches the others.
 #[derive(Debug, Args)]
 pub struct Link {
-    /// The network interface.
-    #[arg(long, short, value_name = "NAME")]
-    pub interface: String,
+    /// The network interface; several for a router that joins networks.
+    #[arg(long, short, value_name = "NAME", required = true)]
+    pub interface: Vec<String>,
     /// The key of the group (.group).
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
@@ -162,7 +162,7 @@ impl Link {
             },
         };
         Ok(Options {
-            interface: self.interface.clone(),
+            interfaces: self.interface.clone(),
             carrier,
             key: key::group(&self.key)?,
             node: self.node,
