@@ -1,0 +1,235 @@
+//! Hosts in namespaces on a bridge, members on them, and what they tell.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration as Pause, Instant as Moment};
+
+use chappe_cast::event::Event;
+use chappe_cast::key::{self, SignKey, VerifyKey};
+use chappe_cast::session::View;
+use chappe_cast::{Carrier, Loss, Options, Receiving, Sending, Watch};
+use chappe_core::{Address, Bitrate, Duration, Purpose, Seed};
+use chappe_pacifier::Variant;
+use chappe_sys::namespace::{NetworkNamespace, isolate};
+use chappe_sys::{Interface, Links};
+
+/// Runs the cases in namespaces of their own, or says why not. A name on the command line chooses one.
+pub fn run(cases: &[(&str, fn())]) {
+    if let Err(error) = isolate() {
+        println!("skipped: {error}");
+        return;
+    }
+    let chosen = std::env::args()
+        .nth(1)
+        .filter(|word| !word.starts_with('-'));
+    for (name, case) in cases {
+        if chosen
+            .as_ref()
+            .is_none_or(|chosen| name.contains(chosen.as_str()))
+        {
+            let begun = Moment::now();
+            println!("{name}");
+            case();
+            println!("  {:.1} s", begun.elapsed().as_secs_f64());
+        }
+    }
+}
+
+/// Hosts with an interface `eth0` and an address each, joined by a bridge. Dropping it removes everything.
+pub struct Network {
+    pub hosts: Vec<NetworkNamespace>,
+    pub hub: NetworkNamespace,
+}
+
+impl Network {
+    pub fn new(hosts: u8) -> Network {
+        let hub = NetworkNamespace::create().unwrap();
+        let hosts: Vec<_> = (0..hosts)
+            .map(|_| NetworkNamespace::create().unwrap())
+            .collect();
+        let join = || {
+            let links = Links::open().unwrap();
+            links.bridge("br0").unwrap();
+            links.up("br0").unwrap();
+            for (number, host) in hosts.iter().enumerate() {
+                let name = format!("p{number}");
+                links.veth(&name, "eth0", host).unwrap();
+                links.join(&name, "br0").unwrap();
+                links.up(&name).unwrap();
+            }
+        };
+        hub.run(join).unwrap();
+        for (number, host) in hosts.iter().enumerate() {
+            let raise = || {
+                let links = Links::open().unwrap();
+                let address = Ipv4Addr::new(10, 0, 0, number as u8);
+                links.add_address("eth0", address, 8).unwrap();
+                links.up("eth0").unwrap();
+                for _ in 0..400 {
+                    if Interface::find("eth0").unwrap().running {
+                        return;
+                    }
+                    std::thread::sleep(Pause::from_millis(5));
+                }
+            };
+            host.run(raise).unwrap();
+        }
+        // Bridge ports begin to forward shortly after they came up.
+        std::thread::sleep(Pause::from_millis(100));
+        Network { hosts, hub }
+    }
+
+    pub fn switch(&self, host: usize, on: bool) {
+        let switch = || {
+            let links = Links::open().unwrap();
+            match on {
+                true => links.up("eth0").unwrap(),
+                false => links.down("eth0").unwrap(),
+            }
+        };
+        self.hosts[host].run(switch).unwrap();
+    }
+}
+
+/// A folder that is removed when the value goes, with the keys of a group in it.
+pub struct Place(PathBuf);
+
+impl Place {
+    pub fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("chappe-cast-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        key::generate(&path.join("lab")).unwrap();
+        Place(path)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A folder to receive into.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// A file of `len` octets that no pattern can hide.
+    pub fn file(&self, name: &str, len: usize) -> PathBuf {
+        let mut octets = vec![0; len];
+        Seed(len as u64)
+            .stream(Purpose::Traffic(0))
+            .fill(&mut octets);
+        fs::write(self.path(name), octets).unwrap();
+        self.path(name)
+    }
+
+    pub fn sending(&self, files: &[PathBuf], receivers: usize) -> Sending {
+        Sending {
+            files: files.to_vec(),
+            sign: SignKey::read(&self.path("lab.sign")).unwrap(),
+            receivers,
+            wait: Duration::from_secs(20),
+            keep: false,
+            relays: 4,
+            k: 32,
+        }
+    }
+
+    pub fn receiving(&self, folder: &Path) -> Receiving {
+        Receiving {
+            folder: folder.to_owned(),
+            verify: VerifyKey::read(&self.path("lab.verify")).unwrap(),
+            overwrite: false,
+            keep: false,
+        }
+    }
+
+    /// A member on `eth0`; frames from the members of `lose` are lost in these shares.
+    pub fn options(&self, node: u16, rate: u64, lose: &[(u16, f64)]) -> Options {
+        let loss = Loss::new(Seed(node.into()), 0.0);
+        let loss = lose.iter().fold(loss, |loss, &(from, share)| {
+            loss.from(Address::node(from), share)
+        });
+        Options {
+            interfaces: vec!["eth0".into()],
+            carrier: Carrier::UDP,
+            key: key::group(&self.path("lab.group")).unwrap(),
+            node: Some(node),
+            name: Some(format!("host{node}")),
+            rate: Bitrate(rate),
+            memory: 8_000_000,
+            variant: Variant::Pacifier { knob: 1.0 },
+            measuring: Duration::from_millis(600),
+            loss: Some(loss),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Keeps what it is told, and ends a session when it is asked to or after a minute.
+#[derive(Clone, Default)]
+pub struct Notes {
+    pub events: Arc<Mutex<Vec<Event>>>,
+    pub over: Arc<AtomicBool>,
+    /// Frames dropped by reason, at the last look.
+    pub drops: Arc<Mutex<chappe_core::Drops>>,
+}
+
+impl Watch for Notes {
+    fn event(&mut self, event: Event) {
+        if std::env::var_os("CAST_LOUD").is_some() {
+            eprintln!("{event:?}");
+        }
+        self.events.lock().unwrap().push(event);
+    }
+
+    fn look(&mut self, view: &View<'_>) {
+        *self.drops.lock().unwrap() = view.statistics.drops;
+        assert!(view.now.as_secs_f64() < 60.0, "not done after a minute");
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.over.load(Ordering::SeqCst)
+    }
+}
+
+impl Notes {
+    pub fn stop(&self) {
+        self.over.store(true, Ordering::SeqCst);
+    }
+
+    pub fn count(&self, is: impl Fn(&Event) -> bool) -> usize {
+        self.events
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|event| is(event))
+            .count()
+    }
+
+    /// Waits until something was told, at most half a minute.
+    pub fn wait_for(&self, what: &str, is: impl Fn(&Event) -> bool) {
+        let begun = Moment::now();
+        while self.count(&is) == 0 {
+            assert!(
+                begun.elapsed() < Pause::from_secs(30),
+                "waited in vain for {what}"
+            );
+            std::thread::sleep(Pause::from_millis(10));
+        }
+    }
+}
+
+pub fn same(a: &Path, b: &Path) -> bool {
+    fs::read(a).unwrap() == fs::read(b).unwrap()
+}
