@@ -245,5 +245,4 @@ impl fmt::Debug for Security {
 }
 
 #[cfg(test)]
-#[path = "security_tests.rs"]
 mod tests;

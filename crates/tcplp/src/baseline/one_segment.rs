@@ -10,6 +10,7 @@ use crate::tcp::Config;
 /// Entries of the flight table that such a socket gets.
 pub const FLIGHT: usize = 1;
 
+//= tcplp 6.2: simple stacks allow one segment in flight
 /// Parameters: what uIP has, in our TCP's terms.
 pub const CONFIG: Config = Config {
     rto_initial: Duration::from_secs(3),

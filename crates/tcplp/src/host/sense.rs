@@ -31,6 +31,7 @@ pub struct Sense {
 }
 
 impl Sense {
+    //= tcplp 8.2: a reading of 82 octets a second, batches of 64
     /// TCPlp's workload: 82 octets a second in batches of 64, a queue of 104 readings (what is left of Hamilton's
     /// memory is not stated; this is some 8 KiB).
     pub const fn tcplp(begin: Instant) -> Sense {

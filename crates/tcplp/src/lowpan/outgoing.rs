@@ -120,6 +120,7 @@ impl<const MTU: usize> Outgoing<MTU> {
         Ok(total)
     }
 
+    //= tcplp 6.1: a segment of several frames, cut below IP
     fn further(&mut self, frame_max: usize, sdu: &mut [u8]) -> Result<usize, Malformed> {
         let at = self.fragment(self.sent).emit(sdu)?;
         let room = frame_max

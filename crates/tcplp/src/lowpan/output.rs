@@ -174,6 +174,7 @@ impl<
         self.flying.to(next) < limit
     }
 
+    //= tcplp 7.1: hidden terminals: a paced source keeps out of the way of its own frames
     /// The host's datagram whose turn it is: the oldest one that may go, so that the fragments of two datagrams to
     /// one neighbour never mix.
     fn ready_own(&self) -> Option<usize> {

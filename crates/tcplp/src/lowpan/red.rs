@@ -65,6 +65,7 @@ impl Red {
         self.average >> 8
     }
 
+    //= tcplp 8: random early detection at relays, marking where packets allow it
     /// Judges a packet that finds `queue` frames before it.
     pub fn judge(
         &mut self,

@@ -333,5 +333,4 @@ pub fn address_under(prefix: Ipv6Addr, interface_id: [u8; 8]) -> Ipv6Addr {
 }
 
 #[cfg(test)]
-#[path = "iphc_tests.rs"]
 mod tests;

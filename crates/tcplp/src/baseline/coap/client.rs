@@ -183,6 +183,7 @@ impl<T: Timeout> Client<T> {
         writer.payload(payload)?;
         let len = writer.len();
         self.counters.sent = self.counters.sent.wrapping_add(1);
+        //= tcplp 8.2.4: unreliable: non-confirmable messages, sent once
         if !self.config.confirmable {
             self.advance(more);
             return Some(len);

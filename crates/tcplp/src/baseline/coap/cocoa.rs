@@ -98,6 +98,7 @@ impl Timeout for Cocoa {
         longer.min(RTO_MAX)
     }
 
+    //= tcplp 8.2.2: CoCoA measures the time of retransmitted packets from the first transmission
     fn confirmed(&mut self, now: Instant, rtt: Duration, retransmissions: u8) {
         self.rto = match retransmissions {
             0 => self.rto / 2 + self.strong.sample(rtt, 4) / 2,
