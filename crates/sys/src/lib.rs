@@ -62,6 +62,18 @@ pub use interface::Interface;
 pub use links::Links;
 pub use socket::{BATCH, Endpoint, Received, Socket, user_priority};
 
+/// Chooses the congestion control of one TCP socket, such as `cubic`. What an ordinary user may choose is in
+/// `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.
+pub fn set_congestion(socket: impl std::os::fd::AsFd, name: &str) -> Result<()> {
+    raw::set_option(
+        socket.as_fd(),
+        libc::IPPROTO_TCP,
+        libc::TCP_CONGESTION,
+        name.as_bytes(),
+    )
+    .map_err(|error| Error::new(format!("use the congestion control {name}"), error))
+}
+
 /// A number that nobody can guess or has had before, from the kernel's generator.
 pub fn random_u64() -> Result<u64> {
     let mut octets = [0; 8];

@@ -133,6 +133,8 @@ pub struct Config {
     pub reordering: u32,
     /// Whether several packets may share a frame.
     pub bundle: bool,
+    /// How long small packets wait for others to share a frame with, the most urgent class excepted.
+    pub bundle_delay: Duration,
     /// Whether the two ends speak in turns: all own frames are settled by any report, and the owner says when a slot
     /// begins ([`Link::begin_slot`](crate::Link::begin_slot)).
     pub turns: bool,
@@ -157,6 +159,7 @@ impl Config {
             ack_every: 1,
             reordering: 0,
             bundle: false,
+            bundle_delay: Duration::ZERO,
             turns: true,
         }
     }
@@ -179,6 +182,7 @@ impl Config {
             ack_every: 16,
             reordering: 3,
             bundle: true,
+            bundle_delay: Duration::from_millis(6),
             turns: false,
         }
     }
@@ -191,7 +195,8 @@ impl Config {
 
     /// Largest body.
     pub(crate) const fn body_max(&self) -> usize {
-        let around = header::FIXED + header::SLOT + 2 + COVER_USUAL + self.ack_room;
+        let slot = if self.turns { header::SLOT } else { 0 };
+        let around = header::FIXED + slot + 2 + COVER_USUAL + self.ack_room;
         self.frame_max.saturating_sub(around)
     }
 

@@ -108,6 +108,7 @@ const PROBE_MAX: Duration = Duration::from_secs(2);
 /// Shortest stretch over which loss is counted where there are no slots.
 const BIN: Duration = Duration::from_millis(40);
 const ACK_DUE: &str = "acknowledgement due";
+const BUNDLE: &str = "small packets have waited";
 const SILENCE: &str = "nothing reported";
 
 impl Link {
@@ -202,7 +203,7 @@ impl Link {
     /// Whether [`poll`](Self::poll) has something at any time, without filling.
     pub fn wants(&self, now: Instant) -> bool {
         self.sender.has_lost()
-            || self.sender.has_new()
+            || self.sender.has_new(now)
             || self.sender.blocks.owing().is_some()
             || Wake::due(self.ack_due(), now)
     }
@@ -311,7 +312,9 @@ impl Link {
     /// When something is due although nothing comes. Never in turns: the slot is the clock.
     pub fn poll_timeout(&self) -> Option<Wake> {
         let probe = self.probe_at.map(|at| Wake { at, why: SILENCE });
-        Wake::earlier(self.ack_due(), probe)
+        let bundle = self.sender.new_at().filter(|_| !self.turns());
+        let bundle = bundle.map(|at| Wake { at, why: BUNDLE });
+        Wake::earlier(Wake::earlier(self.ack_due(), probe), bundle)
     }
 }
 

@@ -136,6 +136,11 @@ pub(crate) struct Reported {
     pub progress: bool,
 }
 
+/// A packet of at most so many octets waits for others: an acknowledgement of TCP has 40 to 80.
+const SMALL: usize = 128;
+/// So many small packets are enough for a frame.
+const SMALL_MOST: usize = 8;
+
 impl Sender {
     pub fn new(config: Config) -> Sender {
         let body_max = config.body_max();
@@ -217,8 +222,22 @@ impl Sender {
     }
 
     /// Whether a new body may go out.
-    pub fn has_new(&self) -> bool {
-        self.all_queued() > 0 && self.next.wrapping_sub(self.base) < self.window
+    pub fn has_new(&self, now: Instant) -> bool {
+        self.new_at().is_some_and(|at| at <= now)
+    }
+
+    /// When a new body may go out: small packets wait a little for others.
+    pub fn new_at(&self) -> Option<Instant> {
+        if self.next.wrapping_sub(self.base) >= self.window {
+            return None;
+        }
+        let place = self.waiting.queues.iter().position(|queue| !queue.is_empty())?;
+        let queue = self.waiting.queues.get(place)?;
+        let front = queue.front()?;
+        let small = |queued: &Queued| self.waiting.packets.get(queued.place).len() <= SMALL;
+        let alone = place > 0 && queue.len() < SMALL_MOST && queue.iter().all(small);
+        let wait = if alone { self.config.bundle_delay } else { Duration::ZERO };
+        Some(front.offered + wait)
     }
 
     pub fn has_lost(&self) -> bool {
@@ -313,8 +332,10 @@ impl Sender {
         reported
     }
 
-    /// The oldest body in flight is taken for lost, to provoke a report.
+    /// Nothing has been reported for too long: the oldest body in flight is taken for lost, to provoke a report, and
+    /// nothing is counted as under way any more.
     pub fn suspect_oldest(&mut self) {
+        self.in_flight = 0;
         let oldest = self
             .open()
             .find(|&seq| self.state(seq) == Some(State::Flight));
@@ -337,7 +358,7 @@ impl Sender {
         if let Some(choice) = self.block_repair(out) {
             return Some(choice);
         }
-        if self.has_new() && fits > self.planned_repairs() {
+        if self.has_new(now) && fits > self.planned_repairs() {
             let choice = self.send_new(now);
             if choice.is_some() {
                 return choice;
@@ -366,7 +387,7 @@ impl Sender {
         if let Some(&seq) = oldest {
             return Some(self.body(seq).len());
         }
-        if self.blocks.owing().is_some() || !self.has_new() {
+        if self.blocks.owing().is_some() || self.new_at().is_none() {
             return None;
         }
         let queued = self.waiting.queues.iter().find_map(VecDeque::front)?;

@@ -1,0 +1,130 @@
+//! A tunnel on each host of a field.
+#![allow(dead_code, reason = "each program uses a part")]
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use chappe_core::Bitrate;
+use chappe_link::classify::Net;
+use chappe_link::{Carrier, Key, PeerConfig, Status, Tunnel, TunnelConfig};
+use chappe_sys::Endpoint;
+use chappe_sys::namespace::NetworkNamespace;
+use chappe_wildnet::Service;
+
+use super::medium::{Field, address, inner};
+
+/// What is asked of a running tunnel.
+pub type Change = Box<dyn FnOnce(&mut Tunnel) + Send>;
+
+/// A tunnel that runs on a thread of its own, in a host's namespace.
+pub struct Running {
+    stop: Arc<AtomicBool>,
+    pub status: Arc<Mutex<Option<Status>>>,
+    pub changes: Arc<Mutex<Vec<Change>>>,
+    worker: Option<JoinHandle<()>>,
+}
+
+/// How the two ends are joined.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    pub rate: Option<Bitrate>,
+    pub ethernet: bool,
+    pub service: Service,
+    pub keys: [Key; 2],
+    pub port: u16,
+}
+
+impl Ends {
+    pub fn usual() -> Ends {
+        Ends {
+            rate: Some(Bitrate(6_000_000)),
+            ethernet: false,
+            service: Service::RELIABLE,
+            keys: [Key::new([5; 32]), Key::new([5; 32])],
+            port: 1795,
+        }
+    }
+}
+
+impl Running {
+    pub fn start(field: &Field, host: usize, ends: &Ends) -> Running {
+        let carrier = match ends.ethernet {
+            true => Carrier::Ethernet { interface: "eth0".into(), ether_type: 0x88b5 },
+            false => Carrier::Udp((address(host), ends.port).into()),
+        };
+        let to = match ends.ethernet {
+            true => Endpoint::Ethernet(hardware(field, 1 - host)),
+            false => Endpoint::Udp((address(1 - host), ends.port).into()),
+        };
+        let peer = PeerConfig {
+            name: format!("host{}", 1 - host),
+            key: ends.keys[host].clone(),
+            endpoint: Some(to),
+            networks: vec![Net { address: inner(1 - host).into(), prefix: 32 }],
+            datagram_max: carrier.datagram_max(1500),
+            below: carrier.below(),
+            rate: ends.rate,
+            services: [Service::PROMPT, ends.service, ends.service, ends.service],
+            queue: 32,
+        };
+        let config = TunnelConfig {
+            device: "chappe0".into(),
+            address: Some((inner(host), 24)),
+            carrier,
+            device_queue: 64,
+            mtu: None,
+            signals: false,
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let status = Arc::new(Mutex::new(None));
+        let changes: Arc<Mutex<Vec<Change>>> = Arc::default();
+        let (stopped, shown, asked) = (stop.clone(), status.clone(), changes.clone());
+        let home = field.hosts[host].run(|| NetworkNamespace::current().unwrap()).unwrap();
+        let worker = thread::spawn(move || {
+            home.enter().unwrap();
+            let mut tunnel = Tunnel::open(&config, vec![peer]).unwrap();
+            let mut last: Option<chappe_core::Instant> = None;
+            let ending = tunnel.run(|tunnel, now| {
+                if last.is_none_or(|last| now.saturating_since(last) > chappe_core::Duration::from_millis(50)) {
+                    last = Some(now);
+                    *shown.lock().unwrap() = Some(Status::of(tunnel, now));
+                    asked.lock().unwrap().drain(..).for_each(|change| change(tunnel));
+                }
+                match stopped.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+            ending.unwrap();
+        });
+        while status.lock().unwrap().is_none() {
+            thread::sleep(std::time::Duration::from_millis(5));
+        }
+        Running { stop, status, changes, worker: Some(worker) }
+    }
+
+    pub fn show(&self) -> Status {
+        self.status.lock().unwrap().clone().unwrap()
+    }
+
+    /// The value of a counter of its only peer.
+    pub fn counter(&self, name: &str) -> u64 {
+        let status = self.show();
+        status.peers[0].counters.iter().find(|counter| counter.0 == name).unwrap().1
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
+    }
+}
+
+fn hardware(field: &Field, host: usize) -> [u8; 6] {
+    field.hosts[host].run(|| chappe_sys::Interface::find("eth0").unwrap().hardware).unwrap()
+}
