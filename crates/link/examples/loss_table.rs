@@ -1,6 +1,6 @@
 //! Kernel TCP through the link and without it, on a lossy half-duplex medium of 6 Mbit/s and 20 ms, in namespaces.
 //!
-//! `cargo run --release -p chappe-link --example loss_table [SECONDS]` prints the table of docs/link.md. It needs no root where
+//! `cargo run --release -p chappe-link --example loss_table [SECONDS [ROW]]` prints the table of docs/link.md. It needs no root where
 //! user namespaces are allowed, and no netem.
 
 #[path = "../tests/medium/mod.rs"]
@@ -26,10 +26,14 @@ fn table(secs: f64) {
     let capacity = plain("cubic", Air::usual(0.0));
     println!("plain TCP without loss, C: {capacity:.2} Mbit/s\n");
     println!("goodput in Mbit/s (share of (1 - p) C)");
+    let only = std::env::args().nth(2);
     for burst in [0.0, 4.0] {
         let losses = if burst > 0.0 { "in bursts of 4" } else { "independent" };
         println!("\nlosses {losses:<22} {}", LOSSES.map(|loss| format!("{:>14}", format!("{:.0} %", loss * 100.0))).concat());
         for (name, ethernet, congestion) in [("cubic", None, "cubic"), ("bbr", None, "bbr"), ("cubic, link on UDP", Some(false), "cubic"), ("bbr, link on UDP", Some(false), "bbr"), ("cubic, link on Ethernet", Some(true), "cubic")] {
+            if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
+                continue;
+            }
             print!("{name:<29} ");
             for loss in LOSSES {
                 let air = Air { burst, ..Air::usual(loss) };

@@ -38,11 +38,11 @@ pub struct Service {
 }
 
 impl Service {
-    /// Everything arrives, in order: what TCP and file transfers want. The deadline is three quarters of the least
-    /// retransmission timeout of Linux TCP, 200 ms (`TCP_RTO_MIN`): packets held up for longer look lost to it.
+    /// Everything arrives, in order: what TCP and file transfers want. Linux TCP takes a
+    /// packet for lost 200 ms (`TCP_RTO_MIN`) after its usual round trip; losses should not hold one up for longer.
     pub const RELIABLE: Service = Service {
         order: Order::Flow,
-        deadline: Some(Duration::from_millis(150)),
+        deadline: Some(Duration::from_millis(200)),
         residual: 1e-2,
         retries: None,
         drop_late: false,
@@ -178,11 +178,11 @@ impl Config {
                 Service::RELIABLE,
             ],
             ack_room: 0,
-            ack_delay: Duration::from_millis(4),
+            ack_delay: Duration::from_millis(6),
             ack_every: 16,
             reordering: 3,
             bundle: true,
-            bundle_delay: Duration::from_millis(6),
+            bundle_delay: Duration::from_millis(8),
             turns: false,
         }
     }

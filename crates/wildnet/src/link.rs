@@ -182,13 +182,18 @@ impl Link {
             cover: &mut cover,
             coded: coded.get_mut(..room).unwrap_or_default(),
         };
+        let due = Wake::due(self.ack_due(), now);
+        self.sender.flush = due;
+        let apart = due && self.ack_needs_own_frame(frame_max);
         let choice = match chance.fits {
             0 => None,
+            _ if apart => None,
             fits => self
                 .sender
                 .choose(now, fits, chance.fill, &mut out)
                 .or_else(|| self.repeat_in_doubt()),
         };
+        self.sender.flush = false;
         let len = self.write(now, choice, chance.slot, (&cover, &coded), octets);
         self.coded = coded;
         len
@@ -422,12 +427,20 @@ impl Link {
         let config = &self.sender.config;
         let wait = match self.receiver.owed >= config.ack_every {
             true => Duration::ZERO,
-            false => config.ack_delay,
+            // A quarter of a round trip at most, so that on short paths reports are not what takes time.
+            false => config.ack_delay.min(self.rtt.least.map_or(Duration::MAX, |least| least / 4)),
         };
         Some(Wake {
             at: since + wait,
             why: ACK_DUE,
         })
+    }
+
+    /// Whether the report that is due finds no room beside the body that would be sent next.
+    fn ack_needs_own_frame(&self, frame_max: usize) -> bool {
+        let report = FIXED + ACK + self.receiver.bitmap_len();
+        let body = self.sender.next_body_len().unwrap_or(frame_max);
+        report + body > frame_max
     }
 
     fn repeat_in_doubt(&mut self) -> Option<Choice> {

@@ -65,6 +65,8 @@ pub(crate) struct Sender {
     /// Frames sent before this one may be repeated while no report comes.
     pub slot_first: u32,
     pub counters: Counters,
+    /// A frame leaves anyway: small packets need not wait for others.
+    pub flush: bool,
     /// Octets of frames that are not settled.
     pub in_flight: usize,
     kernel: Kernel,
@@ -183,6 +185,7 @@ impl Sender {
             one_way: Duration::from_millis(25),
             slot_first: 0,
             counters: Counters::default(),
+            flush: false,
             in_flight: 0,
             kernel: Kernel::best(),
             config,
@@ -235,8 +238,8 @@ impl Sender {
         let queue = self.waiting.queues.get(place)?;
         let front = queue.front()?;
         let small = |queued: &Queued| self.waiting.packets.get(queued.place).len() <= SMALL;
-        let alone = place > 0 && queue.len() < SMALL_MOST && queue.iter().all(small);
-        let wait = if alone { self.config.bundle_delay } else { Duration::ZERO };
+        let alone = self.config.bundle && place > 0 && queue.len() < SMALL_MOST && queue.iter().all(small);
+        let wait = if alone && !self.flush { self.config.bundle_delay } else { Duration::ZERO };
         Some(front.offered + wait)
     }
 
