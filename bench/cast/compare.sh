@@ -20,7 +20,7 @@ clean() {
   for n in $(ip netns list | awk '{print $1}' | grep -E '^cc-'); do ip netns del "$n"; done
   rm -rf "$W"
 }
-trap clean EXIT
+[ -n "$KEEP" ] || trap clean EXIT
 
 bridge() { # NAME
   ip netns add "cc-$1"

@@ -489,7 +489,13 @@ mod tests {
         }
         let sent = Sent::open(&paths, K, PAYLOAD).unwrap();
         let manifest = sent.manifest().encode().unwrap();
-        let ticket = Ticket::sign(0, sent.cut(), &manifest, &SignKey::new(&[1; 32]));
+        let ticket = Ticket::sign(
+            0,
+            (crate::manifest::Way::Chappe, 8),
+            sent.cut(),
+            &manifest,
+            &SignKey::new(&[1; 32]),
+        );
         (sent, ticket)
     }
 

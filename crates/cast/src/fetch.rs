@@ -163,7 +163,13 @@ mod tests {
             k: 1,
             payload: 1,
         };
-        Ticket::sign(0, cut, octets, &SignKey::new(&[1; 32]))
+        Ticket::sign(
+            0,
+            (crate::manifest::Way::Chappe, 8),
+            cut,
+            octets,
+            &SignKey::new(&[1; 32]),
+        )
     }
 
     /// Half of the pieces are lost: both listeners get all by asking, and one answer serves both.

@@ -40,6 +40,7 @@ pub mod session;
 
 pub use chappe_live::{Carrier, Group, GroupKey, Loss};
 pub use error::{Error, Kind, Result};
+pub use manifest::Way;
 pub use receiver::{Receiving, receive, relay};
 pub use sender::{Sending, send};
 pub use session::{End, Options, Watch};

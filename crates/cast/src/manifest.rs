@@ -6,7 +6,7 @@
 //! ticket's signature and the manifest's digest hold.
 //!
 //! ```text
-//! ticket     "ChppTkt1" source 2, serial 1, k 1, payload 2, octets 8, manifest's length 4 and digest 32, signature 64
+//! ticket     "ChppTkt1" source 2, serial 1, way 1, room 1, k 1, payload 2, octets 8, manifest's length 4 and digest 32, signature 64
 //! manifest   "ChppMan1" files 2, for each: length of name 2, name, octets 8, digest 32; for each batch: digest 32
 //! ```
 
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::key::{SignKey, VerifyKey, hex};
 
 /// Octets of a ticket.
-pub const TICKET: usize = 8 + 2 + 1 + 1 + 2 + 8 + 4 + 32 + 64;
+pub const TICKET: usize = 8 + 2 + 1 + 2 + 1 + 2 + 8 + 4 + 32 + 64;
 /// The largest manifest: the digests of 500,000 batches, some 20 GB. A receiver reserves no more memory than this for
 /// what a signed ticket announces.
 pub const MANIFEST_MAX: u32 = 16 << 20;
@@ -44,6 +44,15 @@ pub struct Cut {
     pub payload: u16,
 }
 
+/// How batches are coded and forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As the paper has it: a tree, credits, acknowledgements.
+    Pacifier,
+    /// Our improved variant: every frame says what its sender has.
+    Chappe,
+}
+
 /// One transfer, as its sender announces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
@@ -51,6 +60,10 @@ pub struct Ticket {
     pub source: u16,
     /// What names the transfer in data frames.
     pub serial: u8,
+    /// How it is coded and forwarded.
+    pub way: Way,
+    /// Members that frames have room for, in eights: numbers below it take part.
+    pub room: u8,
     /// How it is cut.
     pub cut: Cut,
     /// Octets of the manifest.
@@ -113,12 +126,20 @@ impl Ticket {
     }
 
     /// A ticket for `manifest`, signed.
-    pub fn sign(source: u16, cut: Cut, manifest: &[u8], key: &SignKey) -> Ticket {
+    pub fn sign(
+        source: u16,
+        (way, room): (Way, u8),
+        cut: Cut,
+        manifest: &[u8],
+        key: &SignKey,
+    ) -> Ticket {
         let digest = *blake3::hash(manifest).as_bytes();
         let mut ticket = Ticket {
             source,
             // The same files get the same number after a restart, other files most likely another one.
             serial: digest[31],
+            way,
+            room,
             cut,
             manifest_len: manifest.len() as u32,
             manifest: digest,
@@ -126,6 +147,11 @@ impl Ticket {
         };
         ticket.signature = key.sign(&ticket.signed());
         ticket
+    }
+
+    /// Numbers of members that take part stay below this.
+    pub fn nodes_max(&self) -> u16 {
+        u16::from(self.room) * 8
     }
 
     /// Whether `key` has signed it.
@@ -149,7 +175,7 @@ impl Ticket {
         let mut octets = Vec::with_capacity(TICKET);
         octets.extend_from_slice(TICKET_MAGIC);
         octets.extend_from_slice(&self.source.to_be_bytes());
-        octets.extend_from_slice(&[self.serial, self.cut.k]);
+        octets.extend_from_slice(&[self.serial, self.way as u8, self.room, self.cut.k]);
         octets.extend_from_slice(&self.cut.payload.to_be_bytes());
         octets.extend_from_slice(&self.cut.len.to_be_bytes());
         octets.extend_from_slice(&self.manifest_len.to_be_bytes());
@@ -165,12 +191,19 @@ impl Ticket {
         let mut rest = Reader(octets.get(..TICKET)?);
         (rest.take::<8>()? == *TICKET_MAGIC).then_some(())?;
         let source = u16::from_be_bytes(rest.take()?);
-        let [serial, k] = rest.take()?;
+        let [serial, way, room, k] = rest.take()?;
+        let way = match way {
+            0 => Way::Pacifier,
+            1 => Way::Chappe,
+            _ => return None,
+        };
         let payload = u16::from_be_bytes(rest.take()?);
         let len = u64::from_be_bytes(rest.take()?);
         let ticket = Ticket {
             source,
             serial,
+            way,
+            room,
             cut: Cut { len, k, payload },
             manifest_len: u32::from_be_bytes(rest.take()?),
             manifest: rest.take()?,
@@ -179,6 +212,7 @@ impl Ticket {
         let digests = u64::from(ticket.cut.batches()) * 32;
         let possible = (1..=chappe_pacifier::K_MAX).contains(&usize::from(k))
             && payload > 0
+            && (1..=32).contains(&room)
             && ticket.manifest_len <= MANIFEST_MAX
             && digests < u64::from(ticket.manifest_len);
         possible.then_some(ticket)
@@ -337,7 +371,7 @@ mod tests {
         let octets = manifest.encode().unwrap();
         assert_eq!(Manifest::decode(&octets, &cut), Ok(manifest));
         let key = SignKey::new(&[3; 32]);
-        let ticket = Ticket::sign(7, cut, &octets, &key);
+        let ticket = Ticket::sign(7, (Way::Chappe, 4), cut, &octets, &key);
         assert_eq!(Ticket::decode(&ticket.encode()), Some(ticket));
         assert!(ticket.is_signed_by(&key.verify_key()) && ticket.names(&octets));
         assert!(!ticket.is_signed_by(&SignKey::new(&[4; 32]).verify_key()));

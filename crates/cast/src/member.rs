@@ -7,16 +7,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use chappe_core::{
-    Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode, Outcome, Rate,
-    Stream, TraceEvent, Wake,
+    Address, Bitrate, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
+    Outcome, Rate, Stream, TraceEvent, Wake,
 };
 use chappe_live::Statistics;
+use chappe_pacifier::chappe::Settings as Pace;
 use chappe_pacifier::{Config, Counters, Links, Node, Object, Variant, header};
 
 use crate::fetch::{Fetch, POLITENESS};
 use crate::frame::{self, Frame, HOLDING_BITS, Holding};
 use crate::key::VerifyKey;
-use crate::manifest::{TICKET, Ticket};
+use crate::manifest::{TICKET, Ticket, Way};
 use crate::roster::{MEMBER_MAX, News, Record, Roles, Roster, State};
 
 /// What a member is made of.
@@ -34,8 +35,8 @@ pub struct Settings {
     pub frame_max: usize,
     /// Octets of memory for batches that are not complete.
     pub memory: usize,
-    /// How data frames are coded and forwarded.
-    pub variant: Variant,
+    /// How fast frames leave.
+    pub rate: Bitrate,
 }
 
 /// A member of the group.
@@ -622,7 +623,7 @@ impl Member {
         let links = Arc::new(links);
         for transfer in self.transfers.values_mut() {
             if let Some(node) = &mut transfer.node {
-                node.relink(links.clone());
+                node.relink(fit(&links, &transfer.ticket));
             }
             if let Some(offer) = &mut transfer.offer {
                 // Plan anew, also for the same receivers.
@@ -639,6 +640,7 @@ impl Member {
             return;
         };
         for (&source, transfer) in &mut self.transfers {
+            let links = fit(links, &transfer.ticket);
             if transfer.node.is_some() || !links.has(source) {
                 continue;
             }
@@ -895,19 +897,59 @@ fn is_alike(old: &Links, new: &Links) -> bool {
     old.nodes() == new.nodes() && pairs.into_iter().all(close)
 }
 
+/// Octets of states in a data frame: a dozen runs and ranks. Reports have the rest.
+pub const DATA_STATES: usize = 12;
+
 /// Pacifier's parameters for a transfer.
 fn config(settings: &Settings, ticket: &Ticket) -> Config {
     let batch = ticket.cut.batch_len().max(1);
+    let window = (settings.memory as u64 / batch).clamp(1, u64::from(u32::MAX)) as u32;
+    let variant = match ticket.way {
+        Way::Pacifier => Variant::Pacifier { knob: 1.0 },
+        Way::Chappe => Variant::Chappe,
+    };
+    // The variant's times are made for 2 Mbit/s, where a frame of 1500 octets takes 6 ms and more; a quarter of them
+    // leaves the scheduler of a busy machine some room.
+    let frame = settings
+        .rate
+        .time_of(settings.frame_max as u64 * 8)
+        .as_secs_f64();
+    let usual = Pace::default();
+    let quick = |time: Duration| time.mul_f64((frame / 6e-3).clamp(0.25, 4.0));
+    let chappe = Pace {
+        window: usual.window.min(window),
+        nodes_max: ticket.nodes_max().into(),
+        data_states: DATA_STATES,
+        report_interval: quick(usual.report_interval),
+        gossip: quick(usual.gossip),
+        repeat_min: quick(usual.repeat_min),
+        repeat_max: quick(usual.repeat_max),
+        doubt_min: quick(usual.doubt_min),
+        doubt_max: quick(usual.doubt_max),
+        yielding: quick(usual.yielding),
+        ..usual
+    };
     Config {
+        chappe,
         k: usize::from(ticket.cut.k),
         payload: usize::from(ticket.cut.payload),
         frame_max: settings.frame_max,
-        window: (settings.memory as u64 / batch).clamp(1, u64::from(u32::MAX)) as u32,
+        window,
         groups_max: 1,
         // No live link tells the airtime of a frame; this one is near that of common links.
         mode: Mode::long(Rate::Cck11),
         // A broadcast's children are heard within a few frames' time on such links.
         ack_retry_min: Duration::from_millis(100),
-        ..Config::new(settings.variant)
+        ..Config::new(variant)
     }
+}
+
+/// The links among the members that a transfer's frames have room for.
+fn fit(links: &Arc<Links>, ticket: &Ticket) -> Arc<Links> {
+    let most = usize::from(ticket.nodes_max());
+    if links.nodes() <= most {
+        return links.clone();
+    }
+    let fitting = Links::measured(most, |from, to| links.ratio(from, to));
+    fitting.map_or_else(|_| links.clone(), Arc::new)
 }

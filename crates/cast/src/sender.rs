@@ -8,13 +8,14 @@ use std::thread::JoinHandle;
 
 use chappe_core::{Drop, Duration, Instant};
 use chappe_live::Statistics;
+use chappe_pacifier::chappe::header::overhead;
 
 use crate::disk::Sent;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Summary};
 use crate::key::SignKey;
-use crate::manifest::Ticket;
-use crate::member::Member;
+use crate::manifest::{Ticket, Way};
+use crate::member::{DATA_STATES, Member};
 use crate::roster::{Roles, State};
 use crate::session::{End, Options, Role, Session, Watch};
 
@@ -31,16 +32,19 @@ pub struct Sending {
     pub wait: Duration,
     /// Whether to go on when all have all, for those who come later.
     pub keep: bool,
-    /// Forwarding nodes that frames have room for.
-    pub relays: usize,
+    /// How data frames are coded and forwarded.
+    pub way: Way,
+    /// Members that frames have room for: numbers below this take part. Rounded up to eights.
+    pub nodes: u16,
     /// Packets in a batch.
     pub k: u8,
 }
 
-/// Octets of Pacifier's header before the lists, with room for what variants add.
+/// Octets of Pacifier's header before the lists.
 const PACIFIER_HEADER: usize = 17;
-/// Octets of a forwarding node in a frame.
+/// Octets of a forwarding node in a frame, and how many of them have room.
 const FORWARDER: usize = 3;
+const FORWARDERS: usize = 4;
 /// Receivers that are known but have not asked yet are waited for this long.
 const LATECOMERS: Duration = Duration::from_secs(3);
 
@@ -56,6 +60,9 @@ pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Resu
     };
     let mut session = Session::open(options, roles, None)?;
     let payload = payload(session.frame_max(), sending)?;
+    if session.node() >= u16::from(room(sending)) * 8 {
+        return Err(beyond(session.node(), sending.nodes));
+    }
     watch.event(session.started(options));
     let (files, k) = (sending.files.clone(), sending.k);
     let mut sender = Sender {
@@ -78,10 +85,25 @@ pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Resu
     Ok((end, summary))
 }
 
+/// A member whose number frames have no room for.
+pub(crate) fn beyond(node: u16, nodes: u16) -> Error {
+    let what = format!(
+        "member {node} has a number beyond {nodes}, for which the sender's frames have no room"
+    );
+    Error::input(
+        what,
+        "give it a smaller one, --node N, or send with --nodes 256",
+    )
+}
+
 /// Octets of file in a packet: what the frame leaves. It depends on the interface and the options only, so that a
 /// sender that was restarted cuts the files as before.
 fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
-    let headers = PACIFIER_HEADER + FORWARDER * sending.relays + usize::from(sending.k);
+    let k = usize::from(sending.k);
+    let headers = match sending.way {
+        Way::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
+        Way::Chappe => overhead(usize::from(room(sending)) * 8, DATA_STATES, k),
+    };
     let payload = frame_max
         .checked_sub(headers)
         .filter(|&payload| payload >= 128);
@@ -90,8 +112,13 @@ fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
         let what = format!(
             "frames of {frame_max} octets leave no room for data beside {headers} of headers"
         );
-        Error::environment(what, "raise the interface's MTU, or lower --relays or --k")
+        Error::environment(what, "raise the interface's MTU, or lower --nodes or --k")
     })
+}
+
+/// The members that frames have room for, in eights.
+fn room(sending: &Sending) -> u8 {
+    sending.nodes.div_ceil(8).clamp(1, 32) as u8
 }
 
 struct Sender<'a> {
@@ -155,7 +182,9 @@ impl Sender<'_> {
         };
         let sent = sent?;
         let manifest = sent.manifest().encode()?;
-        let ticket = Ticket::sign(self.node, sent.cut(), &manifest, &self.sending.sign);
+        let way = (self.sending.way, room(self.sending));
+        let key = &self.sending.sign;
+        let ticket = Ticket::sign(self.node, way, sent.cut(), &manifest, key);
         let files = sent.manifest().files.iter().map(|file| file.name.clone());
         self.summary.transfer = ticket.name();
         self.summary.bytes = ticket.cut.len;

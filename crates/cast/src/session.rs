@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 
 use chappe_core::{Address, Bitrate, Duration, Instant, Purpose, Seed};
 use chappe_live::{Carrier, Config, Ending, GroupKey, Hellos, Live, Loss, Pace, Port, Statistics};
-use chappe_pacifier::Variant;
 
 use crate::error::{Error, Result};
 use crate::event::{Event, Link};
@@ -30,8 +29,6 @@ pub struct Options {
     pub rate: Bitrate,
     /// Octets of memory for batches that are not complete.
     pub memory: usize,
-    /// How data frames are coded and forwarded.
-    pub variant: Variant,
     /// How long links are measured before data flow.
     pub measuring: Duration,
     /// Frames to lose on purpose, for tests.
@@ -141,7 +138,7 @@ impl Session {
             verify,
             frame_max,
             memory: options.memory,
-            variant: options.variant,
+            rate: options.rate,
         };
         let random = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(node.into()));
         let member = Member::new(settings, random);

@@ -177,7 +177,7 @@ impl Config {
             return Err(ConfigError::BatchSize { given: self.k });
         }
         let header = match improved {
-            true => chappe::header::overhead(NODES_MAX, self.k),
+            true => self.chappe_overhead(),
             false => FIXED_HEADER + self.k,
         };
         let most = self.frame_max.saturating_sub(header);
@@ -218,11 +218,17 @@ impl Config {
     /// source measures its waiting time from the moment the link took the frame).
     pub fn check_link(&self, caps: &Caps) -> Result<(), ConfigError> {
         let longest = match self.variant {
-            Variant::Chappe => chappe::header::overhead(NODES_MAX, self.k) + self.payload,
+            Variant::Chappe => self.chappe_overhead() + self.payload,
             _ => self.frame_len(NODES_MAX),
         };
         caps.need_frame(self.frame_max.min(longest))
             .map_err(ConfigError::Link)
+    }
+
+    /// Octets beside the payload in a data frame of [`Variant::Chappe`].
+    fn chappe_overhead(&self) -> usize {
+        let states = self.chappe.data_states.min(chappe::report::STATES_MAX);
+        chappe::header::overhead(self.chappe.nodes_max.min(NODES_MAX), states, self.k)
     }
 
     /// Octets of a data frame with `forwarders` forwarding nodes.

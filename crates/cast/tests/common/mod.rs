@@ -11,9 +11,8 @@ use std::time::{Duration as Pause, Instant as Moment};
 use chappe_cast::event::Event;
 use chappe_cast::key::{self, SignKey, VerifyKey};
 use chappe_cast::session::View;
-use chappe_cast::{Carrier, Loss, Options, Receiving, Sending, Watch};
+use chappe_cast::{Carrier, Loss, Options, Receiving, Sending, Watch, Way};
 use chappe_core::{Address, Bitrate, Duration, Purpose, Seed};
-use chappe_pacifier::Variant;
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::{Interface, Links};
 
@@ -36,6 +35,14 @@ pub fn run(cases: &[(&str, fn())]) {
             case();
             println!("  {:.1} s", begun.elapsed().as_secs_f64());
         }
+    }
+}
+
+/// The way of coding: `CAST_WAY=pacifier` tries the other one.
+fn way() -> Way {
+    match std::env::var("CAST_WAY").as_deref() {
+        Ok("pacifier") => Way::Pacifier,
+        _ => Way::Chappe,
     }
 }
 
@@ -135,7 +142,8 @@ impl Place {
             receivers,
             wait: Duration::from_secs(20),
             keep: false,
-            relays: 4,
+            way: way(),
+            nodes: 16,
             k: 32,
         }
     }
@@ -163,7 +171,6 @@ impl Place {
             name: Some(format!("host{node}")),
             rate: Bitrate(rate),
             memory: 8_000_000,
-            variant: Variant::Pacifier { knob: 1.0 },
             measuring: Duration::from_millis(600),
             loss: Some(loss),
         }

@@ -455,7 +455,8 @@ impl Group {
         self.front = self.front.max(batch.saturating_add(1));
         self.evaluate(now);
         let mut states = [0; STATES_MAX];
-        let (base, used) = self.states(now, &mut states);
+        let most = self.settings.data_states.min(STATES_MAX);
+        let (base, used) = self.states(now, states.get_mut(..most)?);
         let repr = self.head(base, states.get(..used)?);
         let len = repr.data_len(batch, self.payload);
         let open = repr.emit_data(batch, self.payload, sdu)?;

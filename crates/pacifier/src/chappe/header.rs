@@ -31,7 +31,7 @@
 
 use crate::NodeSet;
 use crate::chappe::K_MAX;
-use crate::chappe::report::{Report, STATES_MAX};
+use crate::chappe::report::Report;
 use crate::header::Malformed;
 
 const VERSION: u8 = 1;
@@ -118,10 +118,10 @@ pub struct Coded<'a> {
     pub payload: &'a [u8],
 }
 
-/// Octets of a data frame of a network of `nodes` with the longest possible report and a payload of one octet
-/// less than none: what [`Config::check`](crate::Config::check) leaves room for.
-pub const fn overhead(nodes: usize, k: usize) -> usize {
-    FIXED + 2 * nodes.div_ceil(8) + REPORT_HEAD + STATES_MAX + BATCH + k
+/// Octets of a data frame beside its payload, in a network of `nodes` and with at most `states` octets of states: what
+/// [`Config::check`](crate::Config::check) leaves room for.
+pub const fn overhead(nodes: usize, states: usize, k: usize) -> usize {
+    FIXED + 2 * nodes.div_ceil(8) + REPORT_HEAD + states + BATCH + k
 }
 
 /// Whether these octets are meant to be a frame of the variant.
@@ -241,7 +241,7 @@ pub struct HeadRepr<'a> {
     pub nodes: usize,
     /// The report's base.
     pub base: u32,
-    /// The report's states, at most [`STATES_MAX`] octets.
+    /// The report's states, at most [`STATES_MAX`](crate::chappe::report::STATES_MAX) octets.
     pub states: &'a [u8],
 }
 

@@ -2,7 +2,9 @@
 
 use chappe_core::Duration;
 
+use crate::chappe::report::STATES_MAX;
 use crate::config::ConfigError;
+use crate::links::NODES_MAX;
 
 /// Parameters that only the variant has; those that it shares stand in [`Config`](crate::Config).
 ///
@@ -45,6 +47,12 @@ pub struct Settings {
     pub worth_min: f32,
     /// Links of a lower delivery ratio are not served. Default 0.05, ETX 20.
     pub link_min: f64,
+    /// Numbers of nodes stay below this, so that a payload can be chosen which leaves room for the sets. Default
+    /// [`NODES_MAX`].
+    pub nodes_max: usize,
+    /// Most octets of states in a data frame, 1 to 64; what is left out stays as it was said last, and stands in the
+    /// next report. Default 64.
+    pub data_states: usize,
 }
 
 impl Default for Settings {
@@ -64,6 +72,8 @@ impl Default for Settings {
             charity: 0.25,
             worth_min: 0.02,
             link_min: 0.05,
+            nodes_max: NODES_MAX,
+            data_states: STATES_MAX,
         }
     }
 }
@@ -90,6 +100,8 @@ impl Settings {
             ("chappe.report_interval", self.report_interval.nanos()),
             ("chappe.repeat_min", self.repeat_min.nanos()),
             ("chappe.doubt_min", self.doubt_min.nanos()),
+            ("chappe.nodes_max", self.nodes_max as u64),
+            ("chappe.data_states", self.data_states as u64),
         ];
         if let Some(&(name, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Err(ConfigError::Zero { name });

@@ -7,7 +7,7 @@ mod screen;
 use std::path::Path;
 
 use chappe_cast::event::Summary;
-use chappe_cast::{End, Receiving, Sending, key};
+use chappe_cast::{End, Receiving, Sending, Way, key};
 
 use crate::failure::{FAILED, Failure, INTERRUPTED};
 use crate::terminal;
@@ -46,7 +46,11 @@ fn send(options: &Send) -> Result<u8, Failure> {
         receivers: options.receivers.into(),
         wait: options.wait,
         keep: options.keep,
-        relays: options.relays.into(),
+        way: match options.variant.as_str() {
+            "pacifier" => Way::Pacifier,
+            _ => Way::Chappe,
+        },
+        nodes: options.nodes,
         k: options.k,
     };
     let member = options.link.open()?;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use chappe_cast::{Carrier, Group, Loss, Options, key};
 use chappe_core::{Bitrate, Duration, Seed};
 use chappe_lab::quantity::{Rate, Size, Time};
-use chappe_pacifier::Variant;
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
@@ -62,12 +61,15 @@ pub struct Send {
     /// Go on when all receivers have all, for those who come later, until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
-    /// Forwarding nodes that frames have room for: 3 octets of every frame each. All sendings of a file must agree,
-    /// or receivers begin anew.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=64))]
-    pub relays: u16,
+    /// How batches are coded and forwarded: `chappe`, the improved variant, or `pacifier`, as the paper has it.
+    #[arg(long, value_name = "NAME", default_value = "chappe", value_parser = ["chappe", "pacifier"])]
+    pub variant: String,
+    /// Numbers of members stay below this; each eight cost two octets of every frame. All sendings of a file must
+    /// agree, or receivers begin anew.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub nodes: u16,
     /// Packets in a batch.
-    #[arg(long, value_name = "K", default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=128))]
+    #[arg(long, value_name = "K", default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub k: u8,
     #[command(flatten)]
     pub link: Link,
@@ -169,7 +171,6 @@ impl Link {
             name: self.name.clone(),
             rate: self.rate,
             memory: self.memory,
-            variant: Variant::Pacifier { knob: 1.0 },
             measuring: self.measure,
             loss: self.loss(),
         })
