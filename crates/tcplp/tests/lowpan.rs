@@ -5,9 +5,10 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use chappe_core::{
-    Address, Arrival, Classes, Duration, HostNode, Instant, LinkEvent, LinkNode, Outcome, Purpose,
-    Seed, Wake, contract,
+    Address, Arrival, Classes, Duration, Expect, HostNode, Instant, LinkEvent, LinkNode, Outcome,
+    OverMac, Purpose, RadioNode, Seed, Wake, contract,
 };
+use chappe_mac::dot154::{self, Dot154, Sleep};
 use chappe_tcplp::host::{Bulk, Host};
 use chappe_tcplp::lowpan::red::Thresholds;
 use chappe_tcplp::lowpan::{Config, Interface, Lost, Route, Table};
@@ -446,6 +447,171 @@ fn p07_lying_packets_are_dropped() {
     assert!(node.host().got.is_empty());
 }
 
+/// P04: nothing is sent in answer to a packet that is not understood, so nothing can go wrong in making it: neither
+/// the interface nor the host generates errors, whatever P01 to P03 bring.
+#[test]
+fn p04_no_errors_are_generated() {
+    let mut host = tcp_host(1);
+    let mut out = [0; 1280];
+    let mut random = Seed(4).stream(Purpose::Trial(1));
+    for next_header in 0..=255u8 {
+        for len in [0usize, 1, 2, 7, 8, 16, 40] {
+            let mut packet = packet(2, 1, 40 + len);
+            packet[6] = next_header;
+            random.fill(&mut packet[40..]);
+            host.handle_packet(ms(1), &packet);
+            // A closed TCP port may be answered by a reset, which needs 20 octets with a right checksum.
+            assert_eq!(
+                host.poll_packet(ms(1), &mut out),
+                None,
+                "{next_header} {len}"
+            );
+        }
+    }
+}
+
+/// P09: IPv4, with options of all kinds, is silently ignored everywhere.
+#[test]
+fn p09_ipv4_is_ignored() {
+    let (mut host, mut node) = (tcp_host(1), stack(2));
+    for words in 0..=15u8 {
+        let mut packet = [0u8; 80];
+        packet[0] = 0x40 | words;
+        packet[9] = 6;
+        for (i, octet) in packet[20..].iter_mut().enumerate() {
+            *octet = (i as u8).wrapping_mul(131);
+        }
+        host.handle_packet(ms(1), &packet);
+        let mut frame = vec![0x41];
+        frame.extend_from_slice(&packet);
+        hand(ms(1), &mut node, 1, &frame);
+    }
+    assert_eq!(host.counters().dropped, 16);
+    assert_eq!(node.losses().of(Lost::Malformed), 16);
+    assert!(node.host().got.is_empty());
+}
+
+/// A border router hands what lies outside the mesh to its host, which is the gateway, and takes from it what comes
+/// from there.
+#[test]
+fn a_border_router_has_the_world_for_a_host() {
+    let outside: Ipv6Addr = "2001:db8::7".parse().unwrap();
+    let mut border = stack(0);
+    *border.routes_mut() = Table::new(Address::node(0), PREFIX, Route::Here);
+    border.routes_mut().add(Address::node(2), Address::node(1));
+    let mut up = packet(2, 9, 300);
+    up[24..40].copy_from_slice(&outside.octets());
+    let mut source = stack(2);
+    *source.routes_mut() = Table::new(Address::node(2), PREFIX, Route::Via(Address::node(1)));
+    let mut relay = stack(1);
+    *relay.routes_mut() = Table::new(Address::node(1), PREFIX, Route::Via(Address::node(0)));
+    relay.routes_mut().add(Address::node(2), Address::node(2));
+    source.with_host(ms(1), |host| host.out.push(up.clone()));
+    for (to, sdu) in drain(ms(1), &mut source) {
+        assert_eq!(to, Address::node(1));
+        hand(ms(1), &mut relay, 2, &sdu);
+        for (to, sdu) in drain(ms(1), &mut relay) {
+            assert_eq!(to, Address::node(0));
+            hand(ms(1), &mut border, 1, &sdu);
+        }
+    }
+    up[7] = 63;
+    assert_eq!(border.host().got, [up]);
+    let mut down = packet(9, 2, 300);
+    down[8..24].copy_from_slice(&outside.octets());
+    border.with_host(ms(2), |host| host.out.push(down.clone()));
+    for (_, sdu) in drain(ms(2), &mut border) {
+        hand(ms(2), &mut relay, 0, &sdu);
+        for (_, sdu) in drain(ms(2), &mut relay) {
+            hand(ms(2), &mut source, 1, &sdu);
+        }
+    }
+    down[7] = 63;
+    assert_eq!(source.host().got, [down]);
+}
+
+/// Pings of all sizes up to 64 octets come back, to the unicast address and to all nodes; nothing else does.
+#[test]
+fn a_host_answers_pings() {
+    use chappe_wire::icmpv6::Message;
+    let mut host = tcp_host(1);
+    let all_nodes: Ipv6Addr = "ff02::1".parse().unwrap();
+    for (to, answers) in [(address(1), true), (all_nodes, true), (address(3), false)] {
+        for len in [0usize, 1, 64, 65] {
+            let data = vec![5; len];
+            let echo = Message::Echo {
+                reply: false,
+                id: 7,
+                sequence: 9,
+                data: &data,
+            };
+            let mut ping = packet(2, 1, 48 + len);
+            ping[6] = 58;
+            ping[24..40].copy_from_slice(&to.octets());
+            echo.emit(address(2), to, &mut ping[40..]).unwrap();
+            host.handle_packet(ms(1), &ping);
+            let mut out = [0; 1280];
+            let answer = host.poll_packet(ms(1), &mut out);
+            assert_eq!(answer.is_some(), answers && len <= 64, "{to} {len}");
+            if let Some(all) = answer {
+                let header = Header::parse(&out).unwrap();
+                assert_eq!(header.destination, address(2));
+                let message = Message::parse(header.source, header.destination, &out[40..all]);
+                assert!(
+                    matches!(message, Ok(Message::Echo { reply: true, id: 7, data: back, .. }) if back == data)
+                );
+            }
+        }
+    }
+}
+
+/// A SYN to a closed port is refused; to the open one it is answered, and the host then expects the request.
+//= tcplp 8.1.1: after a SYN the sleep interval is reduced in anticipation of the request
+#[test]
+fn a_host_refuses_and_accepts() {
+    let mut host = tcp_host(1);
+    host.app_mut().to_send = 0;
+    let local: &'static Local = Box::leak(Box::new(Local {
+        address: IpAddr::V6(address(2)),
+        secret: Secret::new([2; 16]),
+        config: tcp::Config::STANDARD,
+    }));
+    for (port, accepted) in [(81, false), (80, true)] {
+        let memory = Memory {
+            send: vec![0; 100].leak(),
+            receive: vec![0; 100].leak(),
+            ranges: vec![Range::default(); 1].leak(),
+            flight: vec![Sent::default(); 1].leak(),
+        };
+        let socket = Socket::new(local, memory, NewReno).unwrap();
+        let peer_local = Config::new(Address::node(2), PREFIX, 0).link_local();
+        let mut peer: Host<'_, Bulk> = Host::new(local, peer_local, [socket], Bulk::default());
+        assert!(peer.connect(
+            ms(1),
+            4000 + port,
+            tcp::Endpoint::new(IpAddr::V6(address(1)), port)
+        ));
+        let mut out = [0; 1280];
+        for _ in 0..4 {
+            while let Some(len) = peer.poll_packet(ms(2), &mut out) {
+                host.handle_packet(ms(2), &out[..len]);
+            }
+            while let Some(len) = host.poll_packet(ms(2), &mut out) {
+                peer.handle_packet(ms(2), &out[..len]);
+            }
+        }
+        let state = peer.sockets()[0].state();
+        assert_eq!(state == tcp::State::Established, accepted, "{state:?}");
+        let expects = host.expects();
+        let wanted = if accepted {
+            Expect::Request
+        } else {
+            Expect::Nothing
+        };
+        assert_eq!(expects, wanted);
+    }
+}
+
 fn tcp_host(seed: u64) -> Host<'static, Bulk> {
     let local: &'static Local = Box::leak(Box::new(Local {
         address: IpAddr::V6(address(1)),
@@ -472,6 +638,33 @@ fn tcp_host(seed: u64) -> Host<'static, Bulk> {
 #[test]
 fn a_host_keeps_its_promises() {
     contract::check_host(60, tcp_host);
+}
+
+/// The whole stack as a node that owns its radio.
+#[test]
+fn a_whole_stack_keeps_its_promises() {
+    contract::check_radio(40, |seed| {
+        let here = Address::node(1);
+        let sleep = seed
+            .is_multiple_of(3)
+            .then(|| Sleep::tcplp(Address::node(3)));
+        let mac_config = dot154::Config {
+            sleep,
+            ..dot154::Config::HAMILTON
+        };
+        let random = |n| Seed(seed).stream(Purpose::Node(n));
+        let mut mac: Dot154 = Dot154::new(mac_config, here, random(1));
+        mac.add_child(Address::node(2));
+        let mut table: Table<8> = Table::new(here, PREFIX, Route::Via(Address::node(3)));
+        table.add_child(Address::node(2));
+        let config = Config::new(here, PREFIX, FRAME);
+        let mut stack: Interface<_, _, 2, 2, 4, 640> =
+            Interface::new(config, tcp_host(seed), table, random(2));
+        stack.with_host(ms(1), |host| host.serve(ms(1)));
+        let mut node = OverMac::new(mac, stack);
+        node.handle_timeout(ms(1));
+        node
+    });
 }
 
 #[test]

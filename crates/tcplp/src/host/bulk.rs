@@ -67,7 +67,7 @@ impl<'a, C: Congestion> Application<'a, C> for Bulk {
             if read > 0 {
                 self.last = now;
             }
-            if socket.at_end() {
+            if socket.at_end() && self.sent >= self.to_send {
                 socket.close(now);
             }
         }

@@ -58,6 +58,8 @@ pub fn next_hops<const N: usize>(costs: &[[u8; N]; N], me: usize) -> [Option<u8>
 /// A router of the mesh, with up to `ROUTERS` routers and `CHILDREN` sleepy children of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Mesh<const ROUTERS: usize, const CHILDREN: usize> {
+    /// The own address.
+    node: Address,
     /// The own router number.
     me: u8,
     prefix: Ipv6Addr,
@@ -71,11 +73,24 @@ impl<const ROUTERS: usize, const CHILDREN: usize> Mesh<ROUTERS, CHILDREN> {
     /// Router `me` of the mesh `prefix`, whose way out is router `border`.
     pub fn new(me: u8, prefix: Ipv6Addr, border: u8, costs: &[[u8; ROUTERS]; ROUTERS]) -> Self {
         Mesh {
+            node: address(me, 0),
             me,
             prefix,
             next: next_hops(costs, usize::from(me)),
             children: [None; CHILDREN],
             border,
+        }
+    }
+
+    /// A leaf: child `child` of router `parent`, to which everything goes that is not its own.
+    pub const fn leaf(parent: u8, child: u16, prefix: Ipv6Addr) -> Self {
+        Mesh {
+            node: address(parent, child),
+            me: parent,
+            prefix,
+            next: [None; ROUTERS],
+            children: [None; CHILDREN],
+            border: parent,
         }
     }
 
@@ -101,6 +116,13 @@ impl<const ROUTERS: usize, const CHILDREN: usize> Mesh<ROUTERS, CHILDREN> {
 impl<const ROUTERS: usize, const CHILDREN: usize> Routes for Mesh<ROUTERS, CHILDREN> {
     fn route(&self, destination: Ipv6Addr) -> Route {
         let local = destination.is_unicast_link_local();
+        let parent = address(self.me, 0);
+        if self.node != parent {
+            return match node_of(destination) == Some(self.node) {
+                true => Route::Here,
+                false => Route::Via(parent),
+            };
+        }
         let inside = local || same_network(destination, self.prefix);
         let Some(node) = node_of(destination).filter(|_| inside) else {
             return match self.border == self.me {
@@ -110,7 +132,7 @@ impl<const ROUTERS: usize, const CHILDREN: usize> Routes for Mesh<ROUTERS, CHILD
         };
         let number = node.node_number().unwrap_or_default();
         let router = (number >> CHILD_BITS) as u8;
-        if node == address(self.me, 0) {
+        if node == self.node {
             Route::Here
         } else if local || (router == self.me && self.children.contains(&Some(node))) {
             Route::Via(node)

@@ -54,7 +54,7 @@ pub fn address(node: u16) -> Ipv6Addr {
     Config::new(Address::node(node), PREFIX, 0).global()
 }
 
-fn memory(bytes: usize, segments: usize) -> Memory<'static> {
+pub fn memory(bytes: usize, segments: usize) -> Memory<'static> {
     Memory {
         send: vec![0; bytes].leak(),
         receive: vec![0; bytes].leak(),

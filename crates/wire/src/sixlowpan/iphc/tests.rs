@@ -254,3 +254,26 @@ fn marks_are_set_where_the_bits_stand() {
     }
     assert!(!mark(&mut [0x7a, 0x33, 6]));
 }
+
+/// P12: a context with a prefix longer than an address, as a forged announcement might give it: 128 bits are used.
+#[test]
+fn p12_prefixes_longer_than_an_address() {
+    for len in 0..=255u8 {
+        let contexts = [Context {
+            id: 3,
+            prefix: "fd00:1:2:3:4:5:6:7".parse().unwrap(),
+            len,
+        }];
+        let packet = packet("fd00:1:2:3:4:5:6:7", "fe80::1", 6, 0, 0);
+        let length = there_and_back(&packet, &contexts, Reach::Link);
+        assert!(length <= 2 + 1 + 1 + 16 + 8, "{len}: {length}");
+        let known = Known {
+            contexts: &contexts,
+            ends: ENDS,
+        };
+        // A group under it: only prefixes of up to 64 bits make sense there.
+        let bytes = [0x7a, 0xbc, 0x03, 59, 0x12, 0x34, 1, 2, 3, 4];
+        let found = expand(&bytes, &known, None, &mut [0; 64]);
+        assert_eq!(found.is_ok(), len <= 64, "{len}: {found:?}");
+    }
+}
