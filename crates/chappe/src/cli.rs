@@ -156,6 +156,9 @@ pub struct Emu {
     /// Largest packet in octets; what the radio carries, if left out.
     #[arg(long, value_name = "OCTETS")]
     pub mtu: Option<usize>,
+    /// Write every frame on the air to this file, for Wireshark.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
     /// Set no routes to nodes that are out of reach: a routing daemon will.
     #[arg(long)]
     pub no_routes: bool,

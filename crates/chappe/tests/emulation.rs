@@ -104,7 +104,19 @@ fn a_ping_crosses_three_hops_and_the_report_says_how_late() {
     let place = Place::new("ping");
     let ping =
         "command -v ping > /dev/null || exit 77; ping -n -c 3 -i 0.1 -W 3 $CHAPPE_NODE_3 >&2";
-    let Some(output) = place.run(&[LINE, "--json", "--late-ok", "--", "sh", "-c", ping]) else {
+    let film = place.0.join("film.pcapng").display().to_string();
+    let arguments = [
+        LINE,
+        "--json",
+        "--late-ok",
+        "--pcap",
+        &film,
+        "--",
+        "sh",
+        "-c",
+        ping,
+    ];
+    let Some(output) = place.run(&arguments) else {
         return;
     };
     if output.status.code() == Some(77) {
@@ -123,6 +135,11 @@ fn a_ping_crosses_three_hops_and_the_report_says_how_late() {
         assert!(acknowledged >= 4, "{report}");
     }
     assert_eq!(place.records(), 0);
+    // Each frame stands in the capture at least as its transmitter has it.
+    let octets = fs::read(&film).unwrap();
+    assert_eq!(octets[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let frames = report["air"]["frames"].as_u64().unwrap();
+    assert!(octets.len() as u64 > frames * 60, "{} octets", octets.len());
 }
 
 #[test]
@@ -271,6 +288,31 @@ fn what_a_killed_emulation_leaves_is_cleaned_up() {
     assert!(said.contains("cleaned up after 1 killed"), "{said}");
     assert!(!exists(background));
     assert_eq!(place.records(), 0);
+}
+
+/// A live daemon of ours is a program like others: a file is cast from one end of the line to the other.
+#[test]
+fn a_file_is_cast_over_emulated_hops() {
+    let place = Place::new("cast");
+    let folder = place.0.display();
+    let script = format!(
+        "cd {folder}; c={}; head -c 60000 /dev/urandom > file; mkdir to; $c cast keygen lab >&2; \
+         $c emu exec 3 -- $c cast receive to -i radio0 --key lab.group --verify lab.verify -q & \
+         for n in 1 2; do $c emu exec $n -- $c cast relay -i radio0 --key lab.group -q & done; \
+         $c cast send file -i radio0 --key lab.group --sign lab.sign --rate '1 Mbit/s' -q >&2 || exit 1; \
+         cmp file to/file >&2",
+        env!("CARGO_BIN_EXE_chappe")
+    );
+    let arguments = [LINE, "--late-ok", "--json", "--", "sh", "-c", &script];
+    let Some(output) = place.run(&arguments) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        report["nodes"][0]["broadcasts"].as_u64().unwrap() >= 40,
+        "{report}"
+    );
 }
 
 /// The kernel's UDP and TCP get through three hops what the simulator says. Here for a few seconds, in which a TCP

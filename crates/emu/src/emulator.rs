@@ -208,6 +208,11 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         all
     }
 
+    /// What follows the run, to take out what it holds.
+    pub fn recorder_mut(&mut self) -> &mut R {
+        self.simulator.recorder_mut()
+    }
+
     /// The station `number`. Panics if there is none.
     pub fn station(&self, number: usize) -> &N {
         self.simulator.node(number)

@@ -4,6 +4,7 @@
 //! This is where the emulator, which knows no MAC, meets the DCF. Node `n` is 10.17.0.(n+1), with the hardware address
 //! that its radio has in the simulator.
 
+mod film;
 pub mod model;
 mod predict;
 mod routes;
@@ -19,6 +20,7 @@ use crate::input::InputError;
 use crate::plan::NetworkPlan;
 use crate::run::RunError;
 
+pub use film::Film;
 pub use predict::{Flow, Load};
 pub use routes::Routes;
 
@@ -152,8 +154,8 @@ impl Emulation {
             .filter(|(_, prr)| *prr >= NEIGHBOUR)
     }
 
-    /// The stations with their air, at the start of time.
-    pub fn simulator(&self) -> Result<Simulator<Station>, RunError> {
+    /// The stations with their air, at the start of time; what happens there goes into `film`.
+    pub fn simulator(&self, film: Film) -> Result<Simulator<Station, Film>, RunError> {
         let make = Make {
             mac: self.mac,
             mtu: self.mtu,
@@ -162,7 +164,7 @@ impl Emulation {
         };
         let stations = (0..self.nodes()).map(|node| make.station(node, 0));
         let (world, stations) = (self.world.clone(), stations.collect());
-        let mut simulator = Simulator::new(world, stations, Seed(self.seed), ())
+        let mut simulator = Simulator::new(world, stations, Seed(self.seed), film)
             .map_err(|error| RunError::Defect(error.to_string()))?;
         let mut lives = 0;
         simulator.set_reviver(move |node| {

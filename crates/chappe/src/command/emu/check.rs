@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
 use chappe_core::Duration;
-use chappe_lab::emulation::{Emulation, Flow, Load, Options};
+use chappe_lab::emulation::{Emulation, Film, Flow, Load, Options};
 use chappe_lab::input::InputError;
 use chappe_lab::plan::NetworkPlan;
 use chappe_lab::results::Range;
@@ -57,7 +57,7 @@ pub fn run(options: &EmuCheck) -> Result<u8, Failure> {
     let (flow, hops) = flow(options, &emulation)?;
     terminal::remark(options.quiet, "simulating");
     let predictions = Load::ALL.map(|load| predict(options, &emulation, load, flow));
-    let mut live = Live::start(&emulation, options.quiet)?;
+    let mut live = Live::start(&emulation, Film::default(), options.quiet)?;
     let mut rows = Vec::new();
     for (load, predicted) in Load::ALL.into_iter().zip(predictions) {
         let what = format!("{}: {} s in real time", load.name(), options.seconds + 1);

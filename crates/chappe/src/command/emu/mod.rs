@@ -8,10 +8,11 @@ mod report;
 
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use chappe_emu::Joint;
-use chappe_lab::emulation::{Emulation, Options};
+use chappe_lab::emulation::{Emulation, Film, Options};
 use chappe_lab::input::InputError;
 use chappe_lab::plan::NetworkPlan;
 use chappe_sys::Signal;
@@ -36,7 +37,13 @@ pub fn run(options: &Emu) -> Result<u8, Failure> {
     let plan = NetworkPlan::read(file, &options.set, options.seed)?;
     let emulation = Emulation::new(&plan, asked(options))?;
     let node = node_of(&options.node, emulation.nodes())?;
-    let mut live = Live::start(&emulation, options.quiet)?;
+    let film = match &options.pcap {
+        Some(path) => {
+            Film::create(path, emulation.nodes()).map_err(|error| unwritable(path, &error))?
+        }
+        None => Film::default(),
+    };
+    let mut live = Live::start(&emulation, film, options.quiet)?;
     if options.command.is_empty() {
         if !options.json {
             terminal::print(&report::places(&emulation, live.record.pid))?;
@@ -63,6 +70,14 @@ fn asked(options: &Emu) -> Options {
     }
 }
 
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    let what = format!("cannot write {}: {error}", path.display());
+    Failure::Environment(
+        what,
+        "choose another place with --pcap, or make room".into(),
+    )
+}
+
 /// Tells what happened, and with which code to end.
 fn finish(
     options: &Emu,
@@ -72,12 +87,18 @@ fn finish(
     signal: Option<Signal>,
 ) -> Result<u8, Failure> {
     let report = Report::of(emulation, &mut live.emulator, status);
+    let filmed = live.emulator.recorder_mut().finish();
     // Everything goes before the talk, which may fail.
     drop(live);
     if options.json {
         terminal::print(&report.json())?;
     } else {
         terminal::remark(options.quiet, report.text().trim_end());
+    }
+    if let Some(path) = &options.pcap {
+        filmed.map_err(|error| unwritable(path, &error))?;
+        let what = format!("frames are in {}; Wireshark opens it", path.display());
+        terminal::remark(options.quiet, &what);
     }
     let verdict = report.verdict().filter(|_| !options.late_ok);
     if let Some(verdict) = &verdict {

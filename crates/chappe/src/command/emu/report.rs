@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chappe_core::Address;
 use chappe_emu::{BridgeCounters, Emulator, INTERFACE, Lateness};
-use chappe_lab::emulation::{Emulation, Station};
+use chappe_lab::emulation::{Emulation, Film, Station};
 use chappe_lab::table::{Table, count};
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ struct Air {
 impl Report {
     pub fn of(
         emulation: &Emulation,
-        emulator: &mut Emulator<Station>,
+        emulator: &mut Emulator<Station, Film>,
         exit_code: Option<u8>,
     ) -> Report {
         let bridges = emulator.bridges();
@@ -142,7 +142,7 @@ impl Late {
 
 fn node(
     emulation: &Emulation,
-    emulator: &Emulator<Station>,
+    emulator: &Emulator<Station, Film>,
     node: usize,
     bridge: &BridgeCounters,
 ) -> Node {
