@@ -5,7 +5,7 @@
 
 mod common;
 
-use chappe_core::{Db, Dbm, Duration, Mode, RadioRequest, Rate, Seed};
+use chappe_core::{Db, Duration, Mode, RadioRequest, Rate, Seed};
 use chappe_sim::{
     AirTime, Antenna, Antennas, Bursts, Error, Fault, Gilbert, Jammer, LinkLoss, LinkTrace, Loss,
     LossLaw, Medium, Place, Position, Profile, Simulator, World,
