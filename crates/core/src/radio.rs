@@ -71,7 +71,9 @@ pub enum RadioEvent<'a> {
     Head(Head<'a>),
     /// A frame arrived whole. Its end is now.
     Received(Reception<'a>),
-    /// A frame whose preamble was found ended without a good check sequence, or was given up. It ends now.
+    /// A frame whose preamble was found ended without a good check sequence. It ends now. Receptions that the node
+    /// ended itself, by transmitting, tuning, sleeping or [`RadioRequest::Abort`], are not told, nor are frames that
+    /// the radio left for a stronger one: that one's end is told.
     Failed(Failure),
     /// The last bit of the own transmission left the antenna now.
     Sent,

@@ -46,12 +46,13 @@ const RATES: [Rate; 5] = [
 ];
 
 impl ErrorCurves {
-    /// The curves with one of the two receivers for 802.15.4.
+    /// The curves with one of the receivers for 802.15.4.
     pub(crate) fn get(oqpsk: Oqpsk) -> &'static ErrorCurves {
-        static CURVES: [OnceLock<ErrorCurves>; 2] = [const { OnceLock::new() }; 2];
+        static CURVES: [OnceLock<ErrorCurves>; 3] = [const { OnceLock::new() }; 3];
         let place = match oqpsk {
             Oqpsk::IeeeE418 => &CURVES[0],
             Oqpsk::NoncoherentSoft => &CURVES[1],
+            Oqpsk::SymbolSoft => &CURVES[2],
         };
         place.get_or_init(|| ErrorCurves {
             curves: RATES.map(|rate| ErrorCurve::new(rate, oqpsk)),

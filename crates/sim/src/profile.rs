@@ -2,6 +2,7 @@
 
 use chappe_core::{Channel, Db, Dbm, Duration};
 
+use crate::synchronous::Mixing;
 use crate::{Chip, Dot15d4, Fading, Oqpsk, PathLoss, Selectivity, Synchronous};
 
 /// The physics of one network: all nodes have the same radio.
@@ -119,8 +120,9 @@ impl Profile {
         ["chappe-physical", "ns3-yans", "glomosim", "ns2-threshold"];
 
     /// The names of 802.15.4 profiles that [`Profile::named`] knows.
-    pub const NAMES_DOT15D4: [&'static str; 4] = [
+    pub const NAMES_DOT15D4: [&'static str; 5] = [
         "cc2420-indoor",
+        "cc2420-symbol",
         "at86rf233-indoor",
         "nrf52840-indoor",
         "ieee-e418",
@@ -137,6 +139,7 @@ impl Profile {
             "glomosim" => Some(Profile::glomosim()),
             "ns2-threshold" => Some(Profile::ns2_threshold()),
             "cc2420-indoor" => Some(Profile::indoor("cc2420-indoor", &Chip::CC2420)),
+            "cc2420-symbol" => Some(Profile::cc2420_symbol()),
             "at86rf233-indoor" => Some(Profile::indoor("at86rf233-indoor", &Chip::AT86RF233)),
             "nrf52840-indoor" => Some(Profile::indoor("nrf52840-indoor", &Chip::NRF52840)),
             "ieee-e418" => Some(Profile::ieee_e418()),
@@ -291,6 +294,30 @@ impl Profile {
             carrier_sense: Dbm(-78.07),
             turnaround: Duration::ZERO,
             ..Profile::chappe_physical()
+        }
+    }
+
+    /// `cc2420-indoor` with the receiver that adds a symbol's chips up, [`Oqpsk::SymbolSoft`]: noise that makes the same
+    /// sensitivity true, and what beating does to that receiver. How a CC2420 tells symbols apart is not public; run both.
+    pub fn cc2420_symbol() -> Profile {
+        let oqpsk = Oqpsk::SymbolSoft;
+        let plain = Profile::indoor("cc2420-symbol", &Chip::CC2420);
+        Profile {
+            noise: Chip::CC2420.noise(oqpsk),
+            // As in the other profile where header and preamble's end are lost nine times in ten; some 3 dB lower.
+            lock: Lock {
+                sinr: Db(-7.0),
+                ..plain.lock
+            },
+            dot15d4: plain.dot15d4.map(|radio| Dot15d4 {
+                oqpsk,
+                synchronous: Some(Synchronous {
+                    mixing: Mixing::ADDING,
+                    ..Synchronous::USUAL
+                }),
+                ..radio
+            }),
+            ..plain
         }
     }
 

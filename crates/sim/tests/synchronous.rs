@@ -157,8 +157,9 @@ fn a_weak_first_frame_joins_the_strong_one() {
 /// Against measurements with two transmitters and nRF52840 radios: Jacob and others, "Synchronous transmissions on
 /// Bluetooth 5 and IEEE 802.15.4 - A replication study", CPS-IoTBench 2020, data DOI 10.5281/zenodo.3964355 (GPL-3.0;
 /// not part of this repository). Carriers were 2.17 and 1.33 kHz apart; the frames' length and the ratio to noise are
-/// not stated, so the model runs with several lengths at 35 dB, and the claim is what holds for all of them: with 3 dB
-/// between the two, hardly anything is lost, and at equal power and within 0.5 us a good part comes through.
+/// not stated, so the models run with several lengths, and the claim is what holds for all of them: with 3 dB between the
+/// two, hardly anything is lost, and over all cells a model is no further off than it says of itself. Powers were between
+/// -60 and -76 dBm near equality, 27 to 43 dB over the noise of `nrf52840-indoor`.
 #[test]
 fn two_transmitters_as_measured() {
     let path = concat!(
@@ -176,53 +177,60 @@ fn two_transmitters_as_measured() {
         let found = row.find(|row| row[4].parse() == Ok(db));
         found.and_then(|row| row[8].parse().ok()).expect("a row")
     };
-    let (mut random, draws) = (Seed(5).stream(Purpose::Trial(0)), 300);
-    for octets in [16, 40, 80, 127] {
-        let (mut squares, mut cells) = (0.0, 0.0);
-        for ticks in [0, 2, 4, 8] {
-            let mut line = String::new();
-            for db in 0..=5 {
-                let mut sum = 0.0;
-                for draw in 0..draws {
-                    let apart = if draw % 2 == 0 { 2170.0 } else { 1330.0 };
-                    let signal = |db: f64, offset, arrival, phase| Signal {
-                        power: Db(db).to_linear(),
-                        offset,
-                        arrival,
-                        phase,
-                    };
-                    let signals = [
-                        signal(0.0, 0.0, 0.0, 0.0),
-                        signal(
-                            -f64::from(db),
-                            apart,
-                            f64::from(ticks) / 16.0,
-                            std::f64::consts::TAU * random.fraction(),
-                        ),
-                    ];
-                    sum += Group::new(&Mixing::FITTED, &signals).success(
-                        Oqpsk::NoncoherentSoft,
-                        octets,
-                        Db(-35.0).to_linear(),
+    for (oqpsk, mixing, most) in [
+        (Oqpsk::NoncoherentSoft, Mixing::FITTED, 0.25),
+        (Oqpsk::SymbolSoft, Mixing::ADDING, 0.28),
+    ] {
+        for octets in [16, 40, 80, 127] {
+            let (mut squares, mut cells) = (0.0, 0.0);
+            for ticks in [0, 2, 4, 8] {
+                let mut line = String::new();
+                for db in 0..=5 {
+                    let model = pair(oqpsk, &mixing, octets, ticks, f64::from(db));
+                    let seen = measured(ticks, db);
+                    squares += (model - seen) * (model - seen);
+                    cells += 1.0;
+                    line += &format!(" {db} dB {seen:.2}/{model:.2}");
+                    assert!(
+                        db < 3 || (seen > 0.9 && model > 0.85),
+                        "{oqpsk:?} {octets} {ticks} {db}: {seen} {model}"
                     );
                 }
-                let (model, seen) = (sum / f64::from(draws), measured(ticks, db));
-                squares += (model - seen) * (model - seen);
-                cells += 1.0;
-                line += &format!(" {db} dB {seen:.2}/{model:.2}");
-                assert!(
-                    db < 3 || (seen > 0.9 && model > 0.9),
-                    "{octets} {ticks} {db}: {seen} {model}"
+                println!(
+                    "{octets} octets, {} ns, measured/model:{line}",
+                    f64::from(ticks) * 62.5
                 );
             }
-            println!(
-                "{octets} octets, {:.3} us, measured/model:{line}",
-                f64::from(ticks) / 16.0
+            let root_mean_square = f64::sqrt(squares / cells);
+            println!("{oqpsk:?}, {octets} octets: root mean square {root_mean_square:.3}");
+            assert!(
+                root_mean_square < most,
+                "{oqpsk:?} {octets} {root_mean_square}"
             );
         }
-        println!(
-            "{octets} octets: root mean square {:.3}",
-            f64::sqrt(squares / cells)
-        );
     }
+}
+
+/// The delivery ratio that a model gives a pair: carriers of one of the two measured pairs apart, 33 dB over noise.
+fn pair(oqpsk: Oqpsk, mixing: &Mixing, octets: usize, ticks: u32, db: f64) -> f64 {
+    let (mut random, draws) = (Seed(5).stream(Purpose::Trial(0)), 200);
+    let mut sum = 0.0;
+    for draw in 0..draws {
+        let apart = if draw % 2 == 0 { 2170.0 } else { 1330.0 };
+        // Both powers were told in whole dB.
+        let lower = db + random.fraction() + random.fraction() - 1.0;
+        let signal = |db: f64, offset, arrival, phase| Signal {
+            power: Db(db).to_linear(),
+            offset,
+            arrival,
+            phase,
+        };
+        let phase = std::f64::consts::TAU * random.fraction();
+        let signals = [
+            signal(0.0, 0.0, 0.0, 0.0),
+            signal(-lower, apart, f64::from(ticks) / 16.0, phase),
+        ];
+        sum += Group::new(mixing, &signals).success(oqpsk, octets, Db(-33.0).to_linear());
+    }
+    sum / f64::from(draws)
 }

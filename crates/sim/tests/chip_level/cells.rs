@@ -132,6 +132,28 @@ impl Cell {
         cells
     }
 
+    /// More of them for the receiver that adds a symbol's chips up, which slow beats hurt: little noise, carriers one and
+    /// three kilohertz apart.
+    pub fn fitted_slow() -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for octets in [8, 60] {
+            for apart in [0.0, 0.15, 0.3, 0.45, 0.6] {
+                for (weaker, hertz) in [(0.0, 3000.0), (1.0, 1000.0), (2.0, 3000.0)] {
+                    let (spread, carriers) = (Spread::Apart(apart), Carriers::Apart(hertz));
+                    cells.push(Cell {
+                        weaker,
+                        spread,
+                        carriers,
+                        octets,
+                        db: 30.0,
+                        ..Cell::TWO
+                    });
+                }
+            }
+        }
+        cells
+    }
+
     /// Others, on which the error is measured.
     pub fn held_out() -> Vec<Cell> {
         let mut cells = Vec::new();

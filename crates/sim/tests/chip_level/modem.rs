@@ -3,9 +3,11 @@
 //! Complex baseband, four samples to a chip of 0.5 us. The waveform of a transmitter is evaluated at its own time, so
 //! that a displacement need not be a whole number of samples. Noise is white over the 8 MHz that are sampled.
 //!
-//! The receiver smooths over one chip, finds the chip clock by correlating the preamble, takes the sine of the phase
-//! step between neighbouring chips, and chooses of the 16 symbols the one whose 31 steps fit best (soft, without any
-//! carrier recovery). Real chips' demodulators are not public; this one is of their kind.
+//! A receiver smooths over one chip and finds the chip clock by correlating the preamble. Then one of two takes over. The
+//! first takes the sine of the phase step between neighbouring chips and chooses of the 16 symbols the one whose 31
+//! steps fit best, without any carrier recovery. The second measures the carrier in the preamble and chooses the symbol
+//! whose 32 chips add up, as complex numbers, to the greatest power. Real chips' demodulators are not public; these are
+//! of their kinds.
 
 use chappe_core::{Purpose, Seed, Stream};
 
@@ -35,6 +37,15 @@ pub struct Signal {
     pub payload: usize,
 }
 
+/// How symbols are told apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Receiver {
+    /// By the steps between neighbouring chips.
+    Comparing,
+    /// By the power of the sum of all chips, after the carrier has been taken from the preamble.
+    Adding,
+}
+
 /// The chips of the 16 symbols as signs (IEEE 802.15.4-2006, table 24): shifts by four of one sequence, then the same
 /// with every other chip turned.
 pub struct Modem {
@@ -48,6 +59,17 @@ fn normals(random: &mut Stream) -> (f64, f64) {
     let radius = (-2.0 * random.fraction().ln()).sqrt();
     let (sin, cos) = (2.0 * std::f64::consts::PI * random.fraction()).sin_cos();
     (radius * cos, radius * sin)
+}
+
+/// Chips turned back by their signs and added up. Even ones are sent in phase, odd ones in quadrature.
+fn add_up(signs: &[f64], chips: &[(f64, f64)]) -> (f64, f64) {
+    let (mut re, mut im) = (0.0, 0.0);
+    for (place, (sign, &(i, q))) in signs.iter().zip(chips).enumerate() {
+        let (i, q) = if place % 2 == 0 { (i, q) } else { (q, -i) };
+        re += sign * i;
+        im += sign * q;
+    }
+    (re, im)
 }
 
 impl Modem {
@@ -167,6 +189,34 @@ impl Modem {
             .map(|steps| steps.iter().zip(&found).map(|(a, b)| a * b).sum())
     }
 
+    /// How well each of the 16 symbols fits 32 chips for a receiver that adds the chips up as complex numbers over the
+    /// whole symbol and looks at the power of the sum.
+    fn sums(&self, chips: &[(f64, f64)]) -> [f64; 16] {
+        self.chips.map(|row| {
+            let (re, im) = add_up(&row, chips);
+            re * re + im * im
+        })
+    }
+
+    /// Carrier offset in radians to a chip: the phase step between neighbouring halves of preamble symbols 1 to 4. It
+    /// is told up to 62 kHz.
+    fn carrier(&self, chips: &[(f64, f64)]) -> f64 {
+        let half = CHIPS / 2;
+        let sum = |number: usize, part: &[(f64, f64)]| {
+            let row = &self.chips[0][number % 2 * half..];
+            add_up(&row[..half.min(part.len())], part)
+        };
+        let halves = chips.chunks(half).enumerate().skip(2).take(8);
+        let sums: Vec<(f64, f64)> = halves.map(|(number, part)| sum(number, part)).collect();
+        let (mut re, mut im) = (0.0, 0.0);
+        for pair in sums.windows(2) {
+            let ((a, b), (c, d)) = (pair[0], pair[1]);
+            re += a * c + b * d;
+            im += a * d - b * c;
+        }
+        im.atan2(re) / half as f64
+    }
+
     /// Where the chip clock stands: the sample at which preamble symbols 1 to 4 fit best, up to `late` seconds after
     /// the first signal.
     pub fn clock(&self, air: &[(f64, f64)], late: f64) -> usize {
@@ -180,22 +230,45 @@ impl Modem {
             .map_or(LEAD, |best| best.1)
     }
 
-    /// The symbols that the receiver reads.
-    pub fn read(&self, air: &[(f64, f64)], clock: usize, symbols: usize) -> Vec<u8> {
-        let chips = self.chips_at(air, clock, symbols * CHIPS);
+    /// The symbols that a receiver reads. The one that adds chips up turns them back by `carrier` radians to a chip.
+    fn read(
+        &self,
+        receiver: Receiver,
+        air: &[(f64, f64)],
+        (clock, symbols): (usize, usize),
+        carrier: impl FnOnce(&[(f64, f64)]) -> f64,
+    ) -> Vec<u8> {
+        let mut chips = self.chips_at(air, clock, symbols * CHIPS);
+        if receiver == Receiver::Adding {
+            let turn = carrier(&chips);
+            for (place, (i, q)) in chips.iter_mut().enumerate() {
+                let (sin, cos) = (-turn * place as f64).sin_cos();
+                (*i, *q) = (*i * cos - *q * sin, *i * sin + *q * cos);
+            }
+        }
         let best = |fits: [f64; 16]| {
             let place = (0..16).max_by(|&a, &b| fits[a].total_cmp(&fits[b]));
             place.unwrap_or(0) as u8
         };
+        let fits = |symbol| match receiver {
+            Receiver::Comparing => self.fits(symbol),
+            Receiver::Adding => self.sums(symbol),
+        };
         chips
             .chunks(CHIPS)
-            .map(|symbol| best(self.fits(symbol)))
+            .map(|symbol| best(fits(symbol)))
             .collect()
     }
 
     /// Symbol errors of a single transmitter in `symbols` random symbols at a ratio, without carrier offset and
     /// with a perfect clock.
-    pub fn symbol_errors(&self, snr: f64, symbols: usize, random: &mut Stream) -> usize {
+    pub fn symbol_errors(
+        &self,
+        receiver: Receiver,
+        snr: f64,
+        symbols: usize,
+        random: &mut Stream,
+    ) -> usize {
         let mut errors = 0;
         for _ in 0..symbols.div_ceil(500) {
             let sent: Vec<u8> = (0..500).map(|_| random.below(16) as u8).collect();
@@ -207,7 +280,7 @@ impl Modem {
                 payload: 0,
             };
             let air = self.air(std::slice::from_ref(&sent), &[signal], snr, random);
-            let read = self.read(&air, LEAD, sent.len());
+            let read = self.read(receiver, &air, (LEAD, sent.len()), |_| 0.0);
             errors += read.iter().zip(&sent).filter(|(a, b)| a != b).count();
         }
         errors
@@ -216,6 +289,7 @@ impl Modem {
     /// Whether a receiver gets payload 0 of these signals: preamble's end, SFD, PHR and PSDU all right.
     pub fn receives(
         &self,
+        receiver: Receiver,
         octets: usize,
         signals: &[Signal],
         snr: f64,
@@ -226,7 +300,8 @@ impl Modem {
         let air = self.air(&frames, signals, snr, random);
         let late = signals.iter().map(|s| s.delay).fold(0.0, f64::max);
         let clock = self.clock(&air, late);
-        let read = self.read(&air, clock, frames[0].len());
+        let carrier = |chips: &[(f64, f64)]| self.carrier(chips);
+        let read = self.read(receiver, &air, (clock, frames[0].len()), carrier);
         read[FIRST_NEEDED..] == frames[0][FIRST_NEEDED..]
     }
 }
