@@ -5,6 +5,8 @@
 
 #![no_std]
 
+mod low_power;
+
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 
@@ -36,6 +38,7 @@ pub extern "C" fn chappe_proof(seed: u64) -> u64 {
         erasure_code(seed),
         channel_access(seed),
         pipeline(seed),
+        low_power::packet(seed),
     ];
     parts
         .into_iter()

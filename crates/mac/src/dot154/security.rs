@@ -5,8 +5,8 @@
 //! changes nothing; and it must be larger than the sender's last one.
 //!
 //! The nonce is the sender's EUI-64, its counter and the level (9.3.3.1). **A counter must never repeat under one
-//! key**, not even after a loss of power: store [`Security::counter`] ahead of use, in blocks, and start from the
-//! stored value.
+//! key**, not even after a loss of power: whenever [`Security::to_store`] rises, store it before the next frame is
+//! sent, and start from the stored value.
 
 use core::fmt;
 
@@ -79,6 +79,15 @@ impl Security {
     /// The next counter to be used.
     pub fn counter(&self) -> u32 {
         self.counter
+    }
+
+    /// The counter that must stand in lasting memory before the next frame is sent, so that a restart from there
+    /// repeats none: it rises by `block` once in as many frames. Zero counts as one.
+    pub const fn to_store(&self, block: u32) -> u32 {
+        let block = if block == 0 { 1 } else { block };
+        (self.counter / block)
+            .saturating_add(1)
+            .saturating_mul(block)
     }
 
     /// Octets that it adds to a frame.

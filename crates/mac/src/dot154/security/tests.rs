@@ -98,3 +98,25 @@ fn s02_the_last_counter_is_the_last() {
     assert!(sender.protect(header, FROM, b"x", &mut [0; 125]).is_none());
     assert_eq!(sender.counter(), u32::MAX);
 }
+
+/// S02: a thousand power cuts at random moments, the counter stored in blocks of 64: none is used twice.
+#[test]
+fn s02_no_counter_repeats_over_power_cuts() {
+    use chappe_core::{Purpose, Seed};
+    let mut cuts = Seed(1).stream(Purpose::Trial(1));
+    let (mut stored, mut last, mut writes) = (0, None, 0);
+    for _ in 0..1000 {
+        let mut sender = Security::new(KEY, 1, Level::EncMic32, stored);
+        for _ in 0..cuts.below(200) {
+            if sender.to_store(64) > stored {
+                stored = sender.to_store(64);
+                writes += 1;
+            }
+            let used = sender.counter();
+            assert!(last.is_none_or(|last| used > last), "{used} after {last:?}");
+            last = Some(used);
+            frame(&mut sender, b"x", &mut [0; 125]);
+        }
+    }
+    assert!(writes < 4000, "{writes}");
+}
