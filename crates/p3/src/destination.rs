@@ -368,6 +368,8 @@ impl<S: Store> Destination<S> {
             hops: plan.hops(),
             number: header.round,
             complete: self.completed.is_some(),
+            // The source asks all relays together where their groups have not brought it an answer.
+            both: self.form.is_lean() && header.flags.both,
         };
         let deficit = match self.form.is_lean() {
             true if !self.tail.unknowns.is_empty() => Some(self.tail.unknowns.deficit() as u16),
@@ -476,6 +478,7 @@ pub(crate) struct Round {
     pub hops: u8,
     pub number: u8,
     pub complete: bool,
+    pub both: bool,
 }
 
 /// Packets of an object of `len` octets.

@@ -186,7 +186,7 @@ impl Nonce {
             kind: Kind::Nack,
             number: nack.base.into(),
             round: header.round,
-            extra: nack.missing,
+            extra: nack.missing | u16::from(header.flags.both) << 15,
             ..Nonce::of_plan(plan)
         }
     }

@@ -58,6 +58,7 @@ pub(crate) fn write(
         hop: round.hops,
         flags: Flags {
             complete: round.complete,
+            both: round.both,
             ..Flags::default()
         },
         sequence: nack_sequence(covered as u16, form),
@@ -147,6 +148,7 @@ mod tests {
             hops: 3,
             number: 0,
             complete: false,
+            both: false,
         };
         let (len_min, deficit) = (30, None);
         let shape = Shape { len_min, deficit };

@@ -54,7 +54,8 @@ pub struct Part {
     pub stage: u8,
     /// Its group, 0 to 2.
     pub group: u8,
-    /// In the last stage: whether it sends to the destination. True in other stages.
+    /// In the last stage: whether it sends to the destination. True in other stages. In the improved variant, and in any
+    /// stage: whether it is the first to repeat answers; all relays send what goes to the destination.
     pub sends: bool,
 }
 
@@ -517,7 +518,8 @@ impl Plan {
         let staffed = (1..self.hops).all(|stage| {
             groups.clone().all(|group| {
                 let works = |part: &Part| part.stage == stage && part.group == group;
-                relays.iter().any(|part| works(part) && part.sends)
+                let sends = |part: &Part| part.sends || self.improved.is_some();
+                relays.iter().any(|part| works(part) && sends(part))
             })
         });
         distinct && placed && staffed

@@ -225,7 +225,7 @@ impl Relay {
         duty.reverse = turns.then(|| now + slot + wait);
         let channel = duty.plan.channels().of_stage(stage + 1);
         self.ear.rest(&self.config, now, due, &mut self.out);
-        if sends {
+        if sends || self.form.is_lean() {
             self.repeat(now, heard.psdu, stage, channel);
         }
         Ok(())
@@ -273,7 +273,10 @@ impl Relay {
             complete,
         );
         self.ear.rest(&self.config, now, due, &mut self.out);
-        self.repeat(now, heard.psdu, stage, channel);
+        // In the improved variant one relay of each stage answers, and all of them once that has failed.
+        if duty.part.sends || !self.form.is_lean() || header.flags.both {
+            self.repeat(now, heard.psdu, stage, channel);
+        }
         Ok(())
     }
 

@@ -7,9 +7,12 @@
 //! One reception, from all senders of a set at once:
 //!
 //! - the strongest sender's PRR,
-//! - times what overlapping identical frames cost, by how far the strongest stands above the sum of the others,
-//! - times what other frames on the channel cost, by how far it stands above the sum of these. Every fourth stage has the
-//!   same channel, and sends another packet at the same time.
+//! - times what overlapping identical frames cost, by how far the strongest stands above the sum of the others. Their
+//!   carriers beat: in every beat there is a moment at which the others weaken the strongest, and what is left must still
+//!   be received,
+//! - times what other frames on the air cost, by how far it stands above the sum of these. Every stage sends another
+//!   packet at the same time; every fourth one has the same channel, and of the next channel a radio lets through a
+//!   thousandth.
 //!
 //! Both costs are tables of measurements with two nRF52840 senders (R. Jacob et al., data of "Synchronous transmissions
 //! on BLE 5 and IEEE 802.15.4"), frames displaced by 0.25 us and different frames.
@@ -19,6 +22,7 @@ use alloc::vec::Vec;
 
 use chappe_core::{Channel, Dbm};
 
+use super::Wish;
 use crate::ChannelOrder;
 
 /// What has been measured.
@@ -117,12 +121,22 @@ pub(super) struct Model<'a, L> {
     source: usize,
     destination: usize,
     beacons: f64,
+    /// Milliwatts.
+    sensitivity: f64,
 }
 
 /// Loss of two overlapping identical frames, by how many dB one is stronger: 0, 1, .. 4; none from 5 dB on.
 const OVERLAP: [f64; 6] = [0.37, 0.70, 0.86, 0.97, 0.99, 1.0];
 /// The same for different frames.
 const CAPTURE: [f64; 5] = [0.02, 0.19, 0.73, 0.96, 1.0];
+/// Share of frames that survive a beat whose null is too weak to be received: beats slower than a frame, as chip-level
+/// simulation of two senders has it (a quarter to a half of them).
+const NULL_SURVIVED: f64 = 0.3;
+/// 6 dB: from there a CC2420 loses nothing to noise.
+const SAFE_MARGIN: f64 = 4.0;
+/// How much of a signal's power counts no, one and two channels away: 30 and 53 dB of rejection, the worse sides of the
+/// CC2420's data sheet (SWRS041).
+const LEAKAGE: [f64; 3] = [1.0, 1e-3, 5e-6];
 /// A PRR below this is taken for no link: noise of a measurement.
 const FAINT: f64 = 0.05;
 
@@ -143,22 +157,27 @@ fn db(ratio: f64) -> f64 {
 }
 
 impl<'a, L: Links> Model<'a, L> {
-    pub fn new(links: &'a L, source: usize, destination: usize, beacons: u32) -> Self {
+    pub fn new(links: &'a L, source: usize, destination: usize, wish: &Wish) -> Self {
         Model {
             links,
             source,
             destination,
-            beacons: f64::from(beacons),
+            beacons: f64::from(wish.beacons),
+            sensitivity: wish.sensitivity.to_milliwatt().0,
         }
     }
 
-    /// What to believe of a measured share.
-    fn believed(&self, share: f64) -> f64 {
+    /// What to believe of a link. A link that stands well above the sensitivity and lost nothing is better than so few
+    /// beacons alone can say.
+    fn believed(&self, channel: Channel, from: usize, to: usize) -> f64 {
+        let share = self.links.prr(channel, from, to);
         if share < FAINT {
-            0.0
-        } else {
-            (share * self.beacons + 1.0) / (self.beacons + 2.0)
+            return 0.0;
         }
+        let strong = self.milliwatts(channel, from, to);
+        let strong = strong.is_some_and(|power| power > self.sensitivity * SAFE_MARGIN);
+        let doubt = if strong { 0.05 } else { 0.5 };
+        (share * self.beacons + doubt) / (self.beacons + 2.0 * doubt)
     }
 
     /// Milliwatts; where no power was measured, all links that are heard at all count the same.
@@ -168,11 +187,17 @@ impl<'a, L: Links> Model<'a, L> {
     }
 
     /// Probability that `to` receives what `senders` send at once, while `others` send something else.
-    fn reception(&self, channel: Channel, senders: &[usize], others: &[usize], to: usize) -> f64 {
+    fn reception(
+        &self,
+        channel: Channel,
+        senders: &[usize],
+        others: &[(usize, f64)],
+        to: usize,
+    ) -> f64 {
         let (mut best, mut strongest, mut sum, mut known, mut audible) =
             (0.0f64, 0.0f64, 0.0, true, 0);
         for &from in senders {
-            let share = self.believed(self.links.prr(channel, from, to));
+            let share = self.believed(channel, from, to);
             best = best.max(share);
             audible += usize::from(share > 0.0);
             match self.milliwatts(channel, from, to) {
@@ -190,26 +215,44 @@ impl<'a, L: Links> Model<'a, L> {
         let overlap = if audible < 2 {
             1.0
         } else if known && strongest > 0.0 {
-            if rest > 0.0 {
-                read(&OVERLAP, db(strongest / rest))
-            } else {
-                1.0
-            }
+            self.overlap(strongest, rest)
         } else {
             UNKNOWN_OVERLAP
         };
         let mut noise = 0.0;
         let mut capture = 1.0f64;
-        for &from in others {
+        for &(from, share) in others {
             match self.milliwatts(channel, from, to) {
-                Some(power) if known => noise += power,
-                _ => capture *= 1.0 - self.believed(self.links.prr(channel, from, to)),
+                Some(power) if known => noise += power * share,
+                _ if share < 1.0 => {}
+                _ => capture *= 1.0 - self.believed(channel, from, to),
             }
         }
         if noise > 0.0 && strongest > 0.0 {
             capture *= read(&CAPTURE, db(strongest / noise));
         }
         best * overlap * capture
+    }
+
+    /// What overlapping costs a sender of so many milliwatts.
+    fn overlap(&self, strongest: f64, rest: f64) -> f64 {
+        if rest <= 0.0 {
+            return 1.0;
+        }
+        let amplitude = 1.0 - libm::sqrt(rest / strongest);
+        let left = if amplitude > 0.0 {
+            strongest * amplitude * amplitude
+        } else {
+            0.0
+        };
+        // From 2 dB above the sensitivity nothing is lost at the null; 4 dB below it most frames are.
+        let margin = if left > 0.0 {
+            db(left / self.sensitivity)
+        } else {
+            -4.0
+        };
+        let null = ((margin + 4.0) / 6.0).clamp(0.0, 1.0);
+        read(&OVERLAP, db(strongest / rest)) * (NULL_SURVIVED + (1.0 - NULL_SURVIVED) * null)
     }
 
     /// Predicts what the stages do on these channels.
@@ -220,7 +263,7 @@ impl<'a, L: Links> Model<'a, L> {
         Prediction {
             delivered: shares.iter().sum::<f64>() / stages.groups as f64,
             worst_group: shares.iter().copied().fold(1.0, f64::min),
-            answered: self.answered(stages, channels),
+            answered: self.answerers(stages, channels).1,
         }
     }
 
@@ -237,7 +280,7 @@ impl<'a, L: Links> Model<'a, L> {
             };
             let channel = channels.of_stage(stage as u8 + 1);
             others.clear();
-            self.interferers(stages, stage, group, &mut others);
+            self.interferers(stages, channels, stage, group, &mut others);
             let mut next = vec![0.0; 1 << receivers.len()];
             let mut senders = Vec::new();
             for (set, &probability) in sets.iter().enumerate().skip(1) {
@@ -274,26 +317,43 @@ impl<'a, L: Links> Model<'a, L> {
         sets.get(1).copied().unwrap_or(0.0)
     }
 
-    /// Who sends another packet on the channel while `stage` (from 0) of a group listens: the stages that feed the
-    /// fourth stage before and after it. They are four packets apart, so theirs is the group that is then its turn.
-    fn interferers(&self, stages: &Stages, stage: usize, group: usize, others: &mut Vec<usize>) {
+    /// Who sends another packet while `stage` (from 0) of a group listens, and how much of its power counts: all on the
+    /// same channel, little on the next one. A stage `k` further on is `k` packets behind, so theirs is the group whose
+    /// turn it then is; a single group sends in every second slot only.
+    fn interferers(
+        &self,
+        stages: &Stages,
+        channels: ChannelOrder,
+        stage: usize,
+        group: usize,
+        others: &mut Vec<(usize, f64)>,
+    ) {
         let groups = stages.groups;
-        if let Some(feeder) = stage
-            .checked_add(3)
-            .filter(|&feeder| feeder < stages.stages)
-        {
-            others.extend(stages.members(feeder, (group + 4 * groups - 4) % groups));
-        }
-        match stage.checked_sub(5) {
-            Some(feeder) => others.extend(stages.members(feeder, (group + 4) % groups)),
-            None if stage == 4 => others.push(self.source),
-            None => {}
+        let own = channels.of_stage(stage as u8 + 1);
+        // Sender 0 is the source, sender k the relays of stage k - 1; `stage` hears sender `stage`.
+        for sender in (0..=stages.stages).filter(|&sender| sender != stage) {
+            let apart = channels.of_stage(sender as u8 + 1).0.abs_diff(own.0);
+            let Some(&share) = LEAKAGE.get(usize::from(apart)) else {
+                continue;
+            };
+            if groups == 1 && sender.abs_diff(stage) % 2 == 1 {
+                continue;
+            }
+            match sender.checked_sub(1) {
+                None => others.push((self.source, share)),
+                Some(relays) => {
+                    let turn = (group + stage + sender * (groups - 1)) % groups;
+                    others.extend(stages.members(relays, turn).map(|node| (node, share)));
+                }
+            }
         }
     }
 
-    /// An answer goes back through all relays of each stage at once; the best one that is likely to have it counts.
-    fn answered(&self, stages: &Stages, channels: ChannelOrder) -> f64 {
-        let (mut holders, mut chances) = (vec![self.destination], vec![1.0]);
+    /// An answer goes back through one relay of each stage: the chain of them that most likely brings it, and how
+    /// likely that is. Alone they do not beat; if they fail, all relays take part in the next attempt.
+    pub fn answerers(&self, stages: &Stages, channels: ChannelOrder) -> (Vec<usize>, f64) {
+        // For each relay: the best probability to have the answer, and from whom it has it.
+        let mut tables: Vec<Vec<(usize, f64, usize)>> = vec![vec![(self.destination, 1.0, 0)]];
         for stage in (0..=stages.stages).rev() {
             let receivers: Vec<usize> = match stage.checked_sub(1) {
                 Some(stage) => (0..stages.groups)
@@ -302,20 +362,30 @@ impl<'a, L: Links> Model<'a, L> {
                 None => vec![self.source],
             };
             let channel = channels.of_stage(stage as u8);
-            let next = receivers.iter().map(|&to| {
-                let through = |(&from, &chance): (&usize, &f64)| {
-                    chance * self.believed(self.links.prr(channel, from, to))
-                };
-                holders
-                    .iter()
-                    .zip(&chances)
-                    .map(through)
-                    .fold(0.0, f64::max)
-            });
-            chances = next.collect();
-            holders = receivers;
+            let Some(holders) = tables.last() else { break };
+            let reach = |to: usize| {
+                let mut best = (to, 0.0, 0);
+                for (at, &(from, chance, _)) in holders.iter().enumerate() {
+                    let chance = chance * self.believed(channel, from, to);
+                    if chance > best.1 {
+                        best = (to, chance, at);
+                    }
+                }
+                best
+            };
+            let table = receivers.into_iter().map(reach).collect();
+            tables.push(table);
         }
-        chances.first().copied().unwrap_or(0.0)
+        let end = tables.last().and_then(|table| table.first()).copied();
+        let (_, chance, mut at) = end.unwrap_or_default();
+        let mut chain = Vec::new();
+        for table in tables.iter().rev().skip(1) {
+            let (node, _, from) = table.get(at).copied().unwrap_or_default();
+            chain.push(node);
+            at = from;
+        }
+        chain.pop();
+        (chain, chance)
     }
 }
 

@@ -8,6 +8,8 @@
 
 use alloc::vec::Vec;
 
+use chappe_core::Dbm;
+
 use super::chain::{Links, Model, Prediction, Stages};
 use super::{LinkGraph, largest_path_set};
 use crate::ChannelOrder;
@@ -27,12 +29,15 @@ pub struct Wish {
     pub extra_hops: usize,
     /// Packets of the objects to come, which weigh the time to set up against the time to send. 500.
     pub packets: u32,
-    /// Beacons from which each PRR was measured. A share of n is taken as (n * share + 1) / (n + 2), the mean of what it
-    /// may be (Laplace's rule): ten of ten is no proof of a perfect link.
+    /// Beacons from which each PRR was measured. A share of n is taken as (n * share + 1/2) / (n + 1), the mean of what
+    /// it may be where links are mostly good or none (Jeffreys' prior): ten of ten is no proof of a perfect link. Of
+    /// links that were heard 6 dB above the sensitivity a tenth of that doubt is left.
     pub beacons: u32,
     /// What a relay must add to the share of delivered packets to be worth its energy. 0.002: our
     /// choice; with some twenty nodes it is 5 % of all energy.
     pub relay_worth: f64,
+    /// Power at which the radios still receive most frames. -94 dBm: the CC2420's typical -95 less a decibel.
+    pub sensitivity: Dbm,
 }
 
 impl Default for Wish {
@@ -44,6 +49,7 @@ impl Default for Wish {
             packets: 500,
             beacons: 100,
             relay_worth: 0.002,
+            sensitivity: Dbm(-94.0),
         }
     }
 }
@@ -125,10 +131,10 @@ pub fn pipeline(
             }
         }
         // A longer way only costs set-up and energy where this one loses almost nothing.
-        if best
-            .as_ref()
-            .is_some_and(|best| best.prediction.delivered > ENOUGH)
-        {
+        let enough = |best: &Pipeline| {
+            best.prediction.delivered > ENOUGH && best.groups == wish.groups_max.clamp(1, 3)
+        };
+        if best.as_ref().is_some_and(enough) {
             break;
         }
     }
@@ -139,6 +145,8 @@ pub fn pipeline(
 const USABLE: f64 = 0.7;
 /// Predicted delivery from which on no longer way is tried.
 const ENOUGH: f64 = 0.99;
+/// Even a way back that is worse than this is counted as this.
+const ANSWERED_MIN: f64 = 0.02;
 /// Sweeps over all places; three are usually enough for a local optimum.
 const SWEEPS: usize = 4;
 /// Flows for the paths to start from.
@@ -188,7 +196,7 @@ impl<'a, L: Links> Search<'a, L> {
         let relays =
             (IMPROVED_RELAYS_MAX / (hops.max(2) - 1) / groups).clamp(1, wish.relays_max.max(1));
         Search {
-            model: Model::new(links, source, destination, wish.beacons),
+            model: Model::new(links, source, destination, wish),
             graph,
             source,
             destination,
@@ -309,6 +317,7 @@ impl<'a, L: Links> Search<'a, L> {
 
     fn result(&mut self, config: &Config) -> Pipeline {
         let prediction = self.model.predict(&self.stages, self.channels);
+        let (answerers, _) = self.model.answerers(&self.stages, self.channels);
         let mut parts = Vec::new();
         for place in 0..self.stages.places() {
             if let Some(node) = self
@@ -320,7 +329,7 @@ impl<'a, L: Links> Search<'a, L> {
                     node,
                     stage: self.stages.stage_of(place) as u8 + 1,
                     group: self.stages.group_of(place) as u8,
-                    sends: true,
+                    sends: answerers.contains(&usize::from(node)),
                 });
             }
         }
@@ -335,6 +344,8 @@ impl<'a, L: Links> Search<'a, L> {
         // A turn: the question to the end, and a short answer back.
         let answer = config.profile.slot(20).as_secs_f64();
         let turn = self.hops as f64 * (hop + answer) + f64::from(groups) * cycle;
+        // A question that is not answered is asked again.
+        let turn = turn / prediction.answered.max(ANSWERED_MIN);
         let (repair, expected) = tail(f64::from(self.wish.packets) * lost, turn / period);
         let plan_len = 29 + 3 * parts.len();
         let slot = airtime(plan_len) + config.profile.gap();
