@@ -205,26 +205,14 @@ fn predictions_hold_on_simulated_radios() {
             end.ended(),
             end.counts()
         );
-        if std::env::var("P3_PARTS").is_ok() {
-            for part in plan.relays() {
-                let Node::Relay(relay) = simulator.node(part.node.into()) else {
-                    unreachable!()
-                };
-                print!(
-                    "[s{} g{} n{} {}] ",
-                    part.stage,
-                    part.group,
-                    part.node,
-                    relay.forwarded()
-                );
-            }
-            println!();
-        }
         rates.push(rate);
     }
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     println!("{tried} routes: mean {mean:.0}, least {least:.0} bit/s");
+    assert!(tried >= 8 && mean >= 209_000.0, "{tried} {mean}");
+    assert!(least >= 190_000.0, "{least}");
 }
 
-const ROUTES: u64 = 24;
+/// Seeds; in three of ten the ends lie too near or too far.
+const ROUTES: u64 = 14;

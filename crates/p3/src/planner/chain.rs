@@ -115,6 +115,15 @@ impl Stages {
     }
 }
 
+/// Who sends something else meanwhile.
+#[derive(Clone, Copy)]
+struct Other {
+    node: usize,
+    channel: Channel,
+    /// How much of its power counts.
+    share: f64,
+}
+
 /// The predictor, with room that it uses again.
 pub(super) struct Model<'a, L> {
     links: &'a L,
@@ -137,6 +146,9 @@ const SAFE_MARGIN: f64 = 4.0;
 /// How much of a signal's power counts no, one and two channels away: 30 and 53 dB of rejection, the worse sides of the
 /// CC2420's data sheet (SWRS041).
 const LEAKAGE: [f64; 3] = [1.0, 1e-3, 5e-6];
+/// Decibels by which a frame must stand higher above others than the table says: powers are known to the decibel, and
+/// several of them add up.
+const CAPTURE_SLACK: f64 = 3.0;
 /// A PRR below this is taken for no link: noise of a measurement.
 const FAINT: f64 = 0.05;
 
@@ -187,13 +199,7 @@ impl<'a, L: Links> Model<'a, L> {
     }
 
     /// Probability that `to` receives what `senders` send at once, while `others` send something else.
-    fn reception(
-        &self,
-        channel: Channel,
-        senders: &[usize],
-        others: &[(usize, f64)],
-        to: usize,
-    ) -> f64 {
+    fn reception(&self, channel: Channel, senders: &[usize], others: &[Other], to: usize) -> f64 {
         let (mut best, mut strongest, mut sum, mut known, mut audible) =
             (0.0f64, 0.0f64, 0.0, true, 0);
         for &from in senders {
@@ -221,15 +227,15 @@ impl<'a, L: Links> Model<'a, L> {
         };
         let mut noise = 0.0;
         let mut capture = 1.0f64;
-        for &(from, share) in others {
-            match self.milliwatts(channel, from, to) {
-                Some(power) if known => noise += power * share,
-                _ if share < 1.0 => {}
-                _ => capture *= 1.0 - self.believed(channel, from, to),
+        for other in others {
+            match self.milliwatts(other.channel, other.node, to) {
+                Some(power) if known => noise += power * other.share,
+                _ if other.share < 1.0 => {}
+                _ => capture *= 1.0 - self.believed(channel, other.node, to),
             }
         }
         if noise > 0.0 && strongest > 0.0 {
-            capture *= read(&CAPTURE, db(strongest / noise));
+            capture *= read(&CAPTURE, db(strongest / noise) - CAPTURE_SLACK);
         }
         best * overlap * capture
     }
@@ -326,24 +332,37 @@ impl<'a, L: Links> Model<'a, L> {
         channels: ChannelOrder,
         stage: usize,
         group: usize,
-        others: &mut Vec<(usize, f64)>,
+        others: &mut Vec<Other>,
     ) {
         let groups = stages.groups;
         let own = channels.of_stage(stage as u8 + 1);
         // Sender 0 is the source, sender k the relays of stage k - 1; `stage` hears sender `stage`.
         for sender in (0..=stages.stages).filter(|&sender| sender != stage) {
-            let apart = channels.of_stage(sender as u8 + 1).0.abs_diff(own.0);
+            let channel = channels.of_stage(sender as u8 + 1);
+            let apart = channel.0.abs_diff(own.0);
             let Some(&share) = LEAKAGE.get(usize::from(apart)) else {
                 continue;
             };
             if groups == 1 && sender.abs_diff(stage) % 2 == 1 {
                 continue;
             }
+            let other = |node| Other {
+                node,
+                channel,
+                share,
+            };
             match sender.checked_sub(1) {
-                None => others.push((self.source, share)),
+                None => others.push(other(self.source)),
                 Some(relays) => {
-                    let turn = (group + stage + sender * (groups - 1)) % groups;
-                    others.extend(stages.members(relays, turn).map(|node| (node, share)));
+                    let behind = group + stage + sender * (groups - 1);
+                    let turn = behind % groups;
+                    others.extend(stages.members(relays, turn).map(other));
+                    if groups == 3 {
+                        // A hop takes longer than a cycle, so another packet overlaps the front or the end.
+                        let beside = if sender > stage { groups - 1 } else { 1 };
+                        let turn = (behind + beside) % groups;
+                        others.extend(stages.members(relays, turn).map(other));
+                    }
                 }
             }
         }
