@@ -20,7 +20,7 @@ use crate::tcp::{
 
 pub use bulk::Bulk;
 pub(crate) use bulk::octet;
-pub use sense::Sense;
+pub use sense::{Readings, Sense};
 pub use udp::{Datagram, Outgoing};
 
 /// What runs on a host. Every method has a default, so that an application writes what it needs.

@@ -6,10 +6,9 @@ use super::Application;
 use super::bulk::octet;
 use crate::tcp::{Congestion, Socket, State};
 
-/// Produces readings and writes them to the first socket when a batch is complete. Its octets say where they stand, as
-/// [`Bulk`](super::Bulk)'s do.
+/// Makes readings, keeps them in a queue, and releases them in batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sense {
+pub struct Readings {
     /// Time between two readings; TCPlp: 1 s.
     pub period: Duration,
     /// Octets of a reading; TCPlp: 82.
@@ -24,18 +23,15 @@ pub struct Sense {
     pub lost: u32,
     /// Readings that wait.
     queue: u32,
-    /// Octets of the stream written so far, and of the readings released for writing.
-    written: u64,
-    released: u64,
     next: Instant,
 }
 
-impl Sense {
+impl Readings {
     //= tcplp 8.2: a reading of 82 octets a second, batches of 64
-    /// TCPlp's workload: 82 octets a second in batches of 64, a queue of 104 readings (what is left of Hamilton's
-    /// memory is not stated; this is some 8 KiB).
-    pub const fn tcplp(begin: Instant) -> Sense {
-        Sense {
+    /// TCPlp's workload: 82 octets a second in batches of 64, from `begin` on. The queue of 104 readings is some 8 KiB;
+    /// the paper does not state what is left of Hamilton's memory.
+    pub const fn tcplp(begin: Instant) -> Readings {
+        Readings {
             period: Duration::from_secs(1),
             octets: 82,
             batch: 64,
@@ -43,19 +39,12 @@ impl Sense {
             made: 0,
             lost: 0,
             queue: 0,
-            written: 0,
-            released: 0,
             next: begin,
         }
     }
 
-    /// Octets written to the socket so far.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
     /// Makes the readings that are due.
-    fn sense(&mut self, now: Instant) {
+    pub(crate) fn sense(&mut self, now: Instant) {
         while self.next <= now && self.period > Duration::ZERO {
             self.next += self.period;
             self.made = self.made.saturating_add(1);
@@ -66,15 +55,53 @@ impl Sense {
         }
     }
 
-    /// Releases whole batches.
-    fn release(&mut self) {
+    /// Takes a whole batch out of the queue, if there is one: how many readings.
+    pub(crate) fn take_batch(&mut self) -> Option<u32> {
         let batch = self.batch.max(1);
-        // What waits behind an unfinished batch goes with the next one.
-        if self.written == self.released && self.queue >= batch {
-            self.released = self
-                .released
-                .saturating_add(u64::from(batch) * u64::from(self.octets));
-            self.queue -= batch;
+        self.queue = self.queue.checked_sub(batch)?;
+        Some(batch)
+    }
+
+    pub(crate) fn wake(&self) -> Wake {
+        Wake {
+            at: self.next,
+            why: "reading due",
+        }
+    }
+}
+
+/// Writes readings to the first socket, batch by batch. Its octets say where they stand, as [`Bulk`](super::Bulk)'s do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sense {
+    /// Where they come from.
+    pub readings: Readings,
+    /// Octets written so far, and octets of the batches released for writing.
+    written: u64,
+    released: u64,
+}
+
+impl Sense {
+    /// Sends these readings.
+    pub const fn new(readings: Readings) -> Sense {
+        Sense {
+            readings,
+            written: 0,
+            released: 0,
+        }
+    }
+
+    /// Octets written to the socket so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Releases a batch when the one before is written; what waits meanwhile goes with the next one.
+    fn release(&mut self) {
+        if self.written == self.released
+            && let Some(batch) = self.readings.take_batch()
+        {
+            let octets = u64::from(batch) * u64::from(self.readings.octets);
+            self.released = self.released.saturating_add(octets);
         }
     }
 }
@@ -103,13 +130,10 @@ impl<'a, C: Congestion> Application<'a, C> for Sense {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.sense(now);
+        self.readings.sense(now);
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        Some(Wake {
-            at: self.next,
-            why: "reading due",
-        })
+        Some(self.readings.wake())
     }
 }

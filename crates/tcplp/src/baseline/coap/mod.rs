@@ -17,6 +17,7 @@
 mod client;
 mod cocoa;
 mod message;
+mod report;
 mod server;
 mod timeout;
 mod transfer;
@@ -24,6 +25,7 @@ mod transfer;
 pub use client::{Client, Config, Outcome};
 pub use cocoa::Cocoa;
 pub use message::{Block, Code, Kind, Malformed, Message, Token, option};
+pub use report::Report;
 pub use server::{Received, Server};
 pub use timeout::{Standard, Timeout};
 pub use transfer::{Post, Receive};
