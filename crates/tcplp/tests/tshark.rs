@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use chappe_core::{Duration, Seed};
+use chappe_mac::dot154::{Level, Security};
 use chappe_sim::capture::{Losses, Pcapng};
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
 
@@ -110,4 +111,59 @@ fn capture(file: &Path) {
     simulator.run_until(AirTime::from_millis(20_000));
     let (_, recorder, _) = simulator.into_parts();
     recorder.finish().unwrap();
+}
+
+/// Secured frames, opened by tshark with the same key: the layers above are there, and no integrity code is wrong.
+#[test]
+fn tshark_opens_secured_frames() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        println!("no tshark here: skipped");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("chappe-sealed-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("sealed.pcapng");
+    let mut setup = Setup::TCPLP;
+    // The nonce is made of the 64-bit address, which tshark must see.
+    setup.mac.short_addresses = false;
+    setup.overhead = 10;
+    let mut stations = row::row(&setup, 2, 1, 5_000);
+    for station in &mut stations {
+        let key = core::array::from_fn(|i| 0xc0 + i as u8);
+        station
+            .mac
+            .secure(Security::new(key, 1, Level::EncMic32, 0));
+    }
+    let writer = std::io::BufWriter::new(std::fs::File::create(&file).unwrap());
+    let world = World::new(Medium::matrix(&Matrix::silent(2).with_link(0, 1, 1.0)).unwrap());
+    let recorder = Pcapng::new(writer, 2, Losses::None);
+    let mut simulator = Simulator::new(world, stations, Seed(1), recorder).unwrap();
+    connect(&mut simulator, 1);
+    simulator.run_until(AirTime::from_secs(20));
+    assert_eq!(simulator.node(1).link.host().app().received, 5_000);
+    let (_, recorder, _) = simulator.into_parts();
+    recorder.finish().unwrap();
+    let key = "uat:ieee802154_keys:\"c0c1c2c3c4c5c6c7c8c9cacbcccdcecf\",\"1\",\"No hash\"";
+    let count = |filter: &str, key: &str| {
+        let mut command = Command::new("tshark");
+        command.arg("-r").arg(&file).args(["-o", key, "-Y", filter]);
+        let found = command.output().unwrap();
+        assert!(
+            found.status.success(),
+            "{}",
+            String::from_utf8_lossy(&found.stderr)
+        );
+        String::from_utf8_lossy(&found.stdout).lines().count()
+    };
+    assert!(count("tcp", key) > 10);
+    assert_eq!(
+        count("tcp", &key.replace("c0c1", "c1c0")),
+        0,
+        "with another key"
+    );
+    assert_eq!(
+        count("_ws.malformed || _ws.expert.severity == error", key),
+        0
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -28,6 +28,8 @@ pub struct Setup {
     pub contexts: bool,
     /// Silence after an own frame that has relays before it.
     pub pace: Duration,
+    /// Octets that frame security takes of each frame.
+    pub overhead: usize,
     pub tcp: tcp::Config,
 }
 
@@ -39,6 +41,7 @@ impl Setup {
         window: 4,
         contexts: false,
         pace: Duration::ZERO,
+        overhead: 0,
         tcp: tcp::Config::STANDARD,
     };
 }
@@ -78,7 +81,7 @@ pub fn node<A: Application<'static>>(
         contexts: if setup.contexts { &CONTEXTS } else { &[] },
         pace: setup.pace,
         red: Some(Thresholds::of(16)),
-        ..Config::new(here, PREFIX, setup.mac.caps(0).frame_max)
+        ..Config::new(here, PREFIX, setup.mac.caps(setup.overhead).frame_max)
     };
     let local: &'static Local = Box::leak(Box::new(Local {
         address: IpAddr::V6(config.global()),
