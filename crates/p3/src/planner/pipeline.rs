@@ -122,6 +122,7 @@ pub fn pipeline(
                 continue;
             }
             search.improve();
+            search.begin_elsewhere();
             let found = search.result(config);
             let better = best
                 .as_ref()
@@ -147,6 +148,9 @@ const USABLE: f64 = 0.7;
 const ENOUGH: f64 = 0.99;
 /// Even a way back that is worse than this is counted as this.
 const ANSWERED_MIN: f64 = 0.02;
+/// Predicted delivery below which the search begins anew, and from which of the 24 orders: every fourth.
+const POOR: f64 = 0.97;
+const RESTART_STEP: usize = 4;
 /// Sweeps over all places; three are usually enough for a local optimum.
 const SWEEPS: usize = 4;
 /// Flows for the paths to start from.
@@ -237,6 +241,23 @@ impl<'a, L: Links> Search<'a, L> {
         true
     }
 
+    /// Where the search has come to rest on something poor: again from where other channels lead it.
+    fn begin_elsewhere(&mut self) {
+        for number in (0..ChannelOrder::COUNT).step_by(RESTART_STEP) {
+            let poor = self.model.predict(&self.stages, self.channels).delivered < POOR;
+            let Some(channels) = ChannelOrder::new(number).filter(|_| poor) else {
+                return;
+            };
+            let rest = (self.stages.clone(), self.channels, self.score);
+            self.channels = channels;
+            self.score = self.evaluate(channels);
+            self.improve();
+            if self.score <= rest.2 {
+                (self.stages, self.channels, self.score) = rest;
+            }
+        }
+    }
+
     fn improve(&mut self) {
         for _ in 0..SWEEPS {
             let before = self.score;
@@ -272,7 +293,9 @@ impl<'a, L: Links> Search<'a, L> {
             .chain([None])
             .collect();
         for choice in choices {
-            if choice == old || !self.exchange(place, old, choice) {
+            let group = self.stages.group_of(place);
+            let alone = old.is_some() && self.stages.members(stage, group).count() == 1;
+            if choice == old || choice.is_none() && alone || !self.exchange(place, old, choice) {
                 continue;
             }
             let score = self.evaluate(self.channels);
