@@ -211,7 +211,7 @@ fn predictions_hold_on_simulated_radios() {
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     println!("{tried} routes: mean {mean:.0}, least {least:.0} bit/s");
     assert!(tried >= 8 && mean >= 209_000.0, "{tried} {mean}");
-    assert!(least >= 190_000.0, "{least}");
+    assert!(least >= 198_000.0, "{least}");
 }
 
 /// Seeds; in three of ten the ends lie too near or too far.

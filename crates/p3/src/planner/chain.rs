@@ -139,8 +139,8 @@ const OVERLAP: [f64; 6] = [0.37, 0.70, 0.86, 0.97, 0.99, 1.0];
 /// The same for different frames.
 const CAPTURE: [f64; 5] = [0.02, 0.19, 0.73, 0.96, 1.0];
 /// Share of frames that survive a beat whose null is too weak to be received: beats slower than a frame, as chip-level
-/// simulation of two senders has it (a quarter to a half of them).
-const NULL_SURVIVED: f64 = 0.3;
+/// simulation of two senders has it (a fifth to a half of them).
+const NULL_SURVIVED: f64 = 0.2;
 /// 6 dB: from there a CC2420 loses nothing to noise.
 const SAFE_MARGIN: f64 = 4.0;
 /// How much of a signal's power counts no, one and two channels away: 30 and 53 dB of rejection, the worse sides of the
@@ -251,13 +251,13 @@ impl<'a, L: Links> Model<'a, L> {
         } else {
             0.0
         };
-        // From 2 dB above the sensitivity nothing is lost at the null; 4 dB below it most frames are.
+        // From 4 dB above the sensitivity nothing is lost at the null; 2 dB below it most frames are.
         let margin = if left > 0.0 {
             db(left / self.sensitivity)
         } else {
-            -4.0
+            -2.0
         };
-        let null = ((margin + 4.0) / 6.0).clamp(0.0, 1.0);
+        let null = ((margin + 2.0) / 6.0).clamp(0.0, 1.0);
         read(&OVERLAP, db(strongest / rest)) * (NULL_SURVIVED + (1.0 - NULL_SURVIVED) * null)
     }
 

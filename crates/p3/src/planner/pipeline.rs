@@ -149,7 +149,7 @@ const ENOUGH: f64 = 0.99;
 /// Even a way back that is worse than this is counted as this.
 const ANSWERED_MIN: f64 = 0.02;
 /// Predicted delivery below which the search begins anew, and from which of the 24 orders: every fourth.
-const POOR: f64 = 0.97;
+const POOR: f64 = 0.985;
 const RESTART_STEP: usize = 4;
 /// Sweeps over all places; three are usually enough for a local optimum.
 const SWEEPS: usize = 4;
