@@ -122,6 +122,9 @@ pub enum ProfileName {
     /// 802.15.4: TI CC2420 indoors, channels that differ.
     #[serde(rename = "cc2420-indoor")]
     Cc2420Indoor,
+    /// 802.15.4: the same with a receiver that adds up the chips of a symbol, which beating hurts more.
+    #[serde(rename = "cc2420-symbol")]
+    Cc2420Symbol,
     /// 802.15.4: Microchip AT86RF233 indoors.
     #[serde(rename = "at86rf233-indoor")]
     At86rf233Indoor,
@@ -206,6 +209,7 @@ impl ProfileName {
             ProfileName::Glomosim => "glomosim",
             ProfileName::Ns2Threshold => "ns2-threshold",
             ProfileName::Cc2420Indoor => "cc2420-indoor",
+            ProfileName::Cc2420Symbol => "cc2420-symbol",
             ProfileName::At86rf233Indoor => "at86rf233-indoor",
             ProfileName::Nrf52840Indoor => "nrf52840-indoor",
             ProfileName::IeeeE418 => "ieee-e418",
