@@ -189,10 +189,6 @@ impl Emulation {
         }
     }
 
-    fn bridge(&self, node: usize) -> Bridge {
-        Bridge::new(Address::node(node as u16), self.mtu, self.options.queue)
-    }
-
     fn host(&self, node: usize) -> Host {
         // A neighbour needs no route: it is on the interface's own network.
         let far = |&to: &usize| self.options.routes && to != node;

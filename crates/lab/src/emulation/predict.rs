@@ -1,6 +1,7 @@
 //! What the simulator says programs will get through an emulated network.
 
-use chappe_core::{Duration, OverMac, Purpose, Seed};
+use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
+use chappe_emu::Bridge;
 use chappe_mac::dot11::Dot11;
 use chappe_sim::{AirTime, Simulator};
 
@@ -60,7 +61,8 @@ impl Emulation {
         let before = simulator.node(flow.to).link.received();
         simulator.run_until(start + flow.lasts);
         let after = simulator.node(flow.to).link.received();
-        Ok((after - before) as f64 * 8.0 / flow.lasts.as_secs_f64())
+        // A receiver that crashed has begun anew.
+        Ok(after.saturating_sub(before) as f64 * 8.0 / flow.lasts.as_secs_f64())
     }
 
     fn modelled(
@@ -70,34 +72,37 @@ impl Emulation {
         seed: u64,
     ) -> Result<Simulator<ModelStation>, RunError> {
         let (mtu, Options { queue, .. }) = (self.mtu, self.options);
-        let role = |node: usize| match load {
-            Load::Udp if node == flow.from => Role::Flood {
-                to: flow.to,
-                made: 0,
-            },
-            Load::Udp if node == flow.to => Role::Sink { octets: 0 },
-            Load::Tcp if node == flow.from => {
-                Role::Sender(Box::new(Sender::new(node, flow.to, mtu)))
-            }
-            Load::Tcp if node == flow.to => {
-                let payload = load.payload(mtu);
-                Role::Receiver(Box::new(Receiver::new(node, flow.from, payload)))
-            }
-            _ => Role::Relay,
-        };
-        let station = |node: usize| {
-            let next = (0..self.nodes()).map(|to| self.routes.next(node, to));
-            let host = ModelHost::new(self.bridge(node), node, next.collect(), queue, role(node));
+        let (mac, routes, nodes) = (self.mac, self.routes.clone(), self.nodes());
+        let station = move |node: usize| {
+            let next = (0..nodes).map(|to| routes.next(node, to)).collect();
+            let address = Address::node(node as u16);
+            let bridge = Bridge::new(address, mtu, queue);
+            let host = ModelHost::new(bridge, node, next, queue, role(load, flow, node, mtu));
             let random = Seed(seed).stream(Purpose::Node(node as u32));
-            let mac = Dot11::new(self.mac, host_address(node), random);
-            Box::new(OverMac::new(mac, host))
+            Box::new(OverMac::new(Dot11::new(mac, address, random), host))
         };
-        let stations = (0..self.nodes()).map(station).collect();
-        Simulator::new(self.world.clone(), stations, Seed(seed), ())
-            .map_err(|error| RunError::Defect(error.to_string()))
+        let stations = (0..nodes).map(&station).collect();
+        let mut simulator = Simulator::new(self.world.clone(), stations, Seed(seed), ())
+            .map_err(|error| RunError::Defect(error.to_string()))?;
+        simulator.set_reviver(station);
+        Ok(simulator)
     }
 }
 
-fn host_address(node: usize) -> chappe_core::Address {
-    chappe_core::Address::node(node as u16)
+/// What `node` does in a flow.
+fn role(load: Load, flow: Flow, node: usize, mtu: usize) -> Role {
+    let (sends, receives) = (node == flow.from, node == flow.to);
+    match load {
+        Load::Udp if sends => Role::Flood {
+            to: flow.to,
+            made: 0,
+        },
+        Load::Udp if receives => Role::Sink { octets: 0 },
+        Load::Tcp if sends => Role::Sender(Box::new(Sender::new(node, flow.to, mtu))),
+        Load::Tcp if receives => {
+            let payload = load.payload(mtu);
+            Role::Receiver(Box::new(Receiver::new(node, flow.from, payload)))
+        }
+        _ => Role::Relay,
+    }
 }
