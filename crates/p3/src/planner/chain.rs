@@ -143,6 +143,8 @@ const CAPTURE: [f64; 5] = [0.02, 0.19, 0.73, 0.96, 1.0];
 const NULL_SURVIVED: f64 = 0.2;
 /// 6 dB: from there a CC2420 loses nothing to noise.
 const SAFE_MARGIN: f64 = 4.0;
+/// What a sender that is not heard is taken for: 6 dB below the sensitivity.
+const UNHEARD: f64 = 0.25;
 /// How much of a signal's power counts no, one and two channels away: 30 and 53 dB of rejection, the worse sides of the
 /// CC2420's data sheet (SWRS041).
 const LEAKAGE: [f64; 3] = [1.0, 1e-3, 5e-6];
@@ -211,14 +213,16 @@ impl<'a, L: Links> Model<'a, L> {
                     strongest = strongest.max(power);
                     sum += power;
                 }
-                None => known &= share <= 0.0,
+                // Too weak to be received, and yet strong enough to weaken a faint one.
+                None if share <= 0.0 => sum += self.sensitivity * UNHEARD,
+                None => known = false,
             }
         }
         if best <= 0.0 {
             return 0.0;
         }
         let rest = sum - strongest;
-        let overlap = if audible < 2 {
+        let overlap = if audible < 2 && (rest <= 0.0 || strongest <= 0.0) {
             1.0
         } else if known && strongest > 0.0 {
             self.overlap(strongest, rest)

@@ -121,8 +121,9 @@ pub fn pipeline(
             if !search.start() {
                 continue;
             }
+            let start = search.stages.clone();
             search.improve();
-            search.begin_elsewhere();
+            search.begin_elsewhere(&start);
             let found = search.result(config);
             let better = best
                 .as_ref()
@@ -148,9 +149,9 @@ const USABLE: f64 = 0.7;
 const ENOUGH: f64 = 0.99;
 /// Even a way back that is worse than this is counted as this.
 const ANSWERED_MIN: f64 = 0.02;
-/// Predicted delivery below which the search begins anew, and from which of the 24 orders: every fourth.
+/// Predicted delivery below which the search begins anew, and from which of the 24 orders: every third.
 const POOR: f64 = 0.985;
-const RESTART_STEP: usize = 4;
+const RESTART_STEP: usize = 3;
 /// Sweeps over all places; three are usually enough for a local optimum.
 const SWEEPS: usize = 4;
 /// Flows for the paths to start from.
@@ -241,14 +242,18 @@ impl<'a, L: Links> Search<'a, L> {
         true
     }
 
-    /// Where the search has come to rest on something poor: again from where other channels lead it.
-    fn begin_elsewhere(&mut self) {
+    /// Where the search has come to rest on something poor: on from there with other channels, and in turns again from
+    /// the start with them.
+    fn begin_elsewhere(&mut self, start: &Stages) {
         for number in (0..ChannelOrder::COUNT).step_by(RESTART_STEP) {
             let poor = self.model.predict(&self.stages, self.channels).delivered < POOR;
             let Some(channels) = ChannelOrder::new(number).filter(|_| poor) else {
                 return;
             };
             let rest = (self.stages.clone(), self.channels, self.score);
+            if number % 2 == 0 {
+                self.stages = start.clone();
+            }
             self.channels = channels;
             self.score = self.evaluate(channels);
             self.improve();
