@@ -286,14 +286,19 @@ impl Peer {
         if self.current.is_none() {
             return Some(self.hello_at);
         }
-        let link = self.link.poll_timeout().map(|wake| wake.at);
-        let paced = (self.link.wants(now) && !self.is_full()).then(|| self.pace.free_at());
+        // What is due waits for the pace; what the path has no room for waits for a report.
+        let paced = |at: Instant| at.max(self.pace.free_at());
+        let room = !self.is_full();
+        let again = (room && self.link.repeats()).then(|| self.pace.free_at());
+        let new = self.link.next_packet_at().filter(|_| room).map(paced);
+        let report = self.link.report_at().map(paced);
         let silence = if self.hello.is_some() {
             self.hello_at
         } else {
             self.heard_at + SILENT
         };
-        let others = [Some(self.sent_at + KEEPALIVE), Some(silence), link, paced];
+        let kept = Some(paced(self.sent_at + KEEPALIVE));
+        let others = [kept, Some(silence), self.link.probe_at(), again, new, report];
         others.into_iter().flatten().min()
     }
 }

@@ -62,6 +62,7 @@ impl Status {
                 ("socket_full", strangers.socket_full),
                 ("refused_datagrams", strangers.refused),
                 ("held_back_packets", strangers.held_back),
+                ("loop_rounds", tunnel.rounds()),
             ],
             peers: tunnel
                 .peers()

@@ -99,6 +99,8 @@ pub struct Tunnel {
     /// A packet that its peer had no room for: until it has, the device is not read.
     held: Option<(usize, Vec<u8>)>,
     reading: bool,
+    /// Rounds of the loop, to notice one that does not wait.
+    rounds: u64,
     mtu: usize,
     last_refusal: Option<String>,
 }
@@ -158,6 +160,7 @@ impl Tunnel {
             strangers: Strangers::default(),
             held: None,
             reading: true,
+            rounds: 0,
             mtu,
             last_refusal: None,
         })
@@ -190,6 +193,11 @@ impl Tunnel {
         &self.strangers
     }
 
+    /// Rounds of the loop so far.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
     /// The kernel's last refusal to send, in words.
     pub fn last_refusal(&self) -> Option<&str> {
         self.last_refusal.as_deref()
@@ -203,6 +211,7 @@ impl Tunnel {
         let mut ready = Vec::new();
         let mut datagram = vec![0; 1 << 16];
         loop {
+            self.rounds += 1;
             let now = self.clock.now();
             self.send(now, &mut datagram)?;
             if observe(self, now).is_break() {
@@ -280,7 +289,10 @@ impl Tunnel {
                 continue;
             };
             match self.route(facts.destination) {
-                Some(peer) => self.offer(peer, packet.to_vec()),
+                Some(peer) => {
+                    self.offer(peer, packet.to_vec());
+                    self.strangers.held_back += u64::from(self.held.is_some());
+                }
                 None => self.strangers.unrouted += 1,
             }
         }
@@ -308,7 +320,6 @@ impl Tunnel {
         if peer.has_room(facts.service) || !alone {
             peer.offer(now, facts.service, facts.flow, &packet);
         } else {
-            self.strangers.held_back += 1;
             self.held = Some((number, packet));
         }
     }

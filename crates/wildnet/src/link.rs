@@ -213,6 +213,27 @@ impl Link {
             || Wake::due(self.ack_due(), now)
     }
 
+    /// When the packets that wait may go out: now or earlier, or once small ones have waited for others. `None`: none
+    /// waits, or the window is full.
+    pub fn next_packet_at(&self) -> Option<Instant> {
+        self.sender.new_at()
+    }
+
+    /// When a report is due, though nothing else may be sent.
+    pub fn report_at(&self) -> Option<Instant> {
+        self.ack_due().map(|wake| wake.at)
+    }
+
+    /// When silence will have lasted too long.
+    pub fn probe_at(&self) -> Option<Instant> {
+        self.probe_at
+    }
+
+    /// Whether a body or repair is to be sent again, at once.
+    pub fn repeats(&self) -> bool {
+        self.sender.has_lost() || self.sender.blocks.owing().is_some()
+    }
+
     /// A slot of ours begins (only in turns).
     pub fn begin_slot(&mut self, now: Instant) {
         self.sender.estimate.close_bin();
@@ -316,9 +337,9 @@ impl Link {
 
     /// When something is due although nothing comes. Never in turns: the slot is the clock.
     pub fn poll_timeout(&self) -> Option<Wake> {
-        let probe = self.probe_at.map(|at| Wake { at, why: SILENCE });
-        let bundle = self.sender.new_at().filter(|_| !self.turns());
+        let bundle = self.next_packet_at().filter(|_| !self.turns());
         let bundle = bundle.map(|at| Wake { at, why: BUNDLE });
+        let probe = self.probe_at.map(|at| Wake { at, why: SILENCE });
         Wake::earlier(Wake::earlier(self.ack_due(), probe), bundle)
     }
 }
