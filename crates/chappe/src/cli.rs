@@ -33,6 +33,8 @@ pub enum Command {
     Emu(Emu),
     /// Send files to many hosts over real, lossy networks of several hops.
     Cast(crate::command::cast::Cast),
+    /// Hide the losses between two hosts: a TUN device on each side, sealed frames between.
+    Link(crate::command::link::Link),
     /// Compare two results, paired by seed: better, worse or the same, and by how much.
     Compare(Compare),
     /// Say what this machine can run, and what to do about what it cannot.

@@ -48,6 +48,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::New(options) => command::new::run(options),
         Command::Emu(options) => command::emu::run(options),
         Command::Cast(options) => command::cast::run(options),
+        Command::Link(options) => command::link::run(options),
         Command::Compare(options) => command::compare::run(options),
         Command::Doctor(options) => command::doctor::run(options),
     }

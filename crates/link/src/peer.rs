@@ -298,7 +298,14 @@ impl Peer {
             self.heard_at + SILENT
         };
         let kept = Some(paced(self.sent_at + KEEPALIVE));
-        let others = [kept, Some(silence), self.link.probe_at(), again, new, report];
+        let others = [
+            kept,
+            Some(silence),
+            self.link.probe_at(),
+            again,
+            new,
+            report,
+        ];
         others.into_iter().flatten().min()
     }
 }

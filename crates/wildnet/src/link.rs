@@ -426,9 +426,10 @@ impl Link {
         let config = &self.sender.config;
         self.sender.round = self.rtt.smoothed + self.rtt.variation + config.ack_delay;
         self.sender.one_way = self.rtt.smoothed / 2;
+        self.sender.rtt = self.rtt.smoothed;
     }
 
-    /// How long to wait for a report (RFC 9002, 6.2.1), doubled with each silence.
+    /// How long to wait for a report (RFC 9002, 6.2.1), doubled with each silence that losses do not explain.
     fn patience(&self) -> Duration {
         let delay = self.sender.config.ack_delay;
         let base = match self.rtt.least {
@@ -437,7 +438,11 @@ impl Link {
             }
             None => INITIAL_RTT,
         };
-        (base * (1 << self.silences.min(8))).min(PROBE_MAX)
+        // A probe or its report is lost as often as anything. Only what that does not explain means a dead path.
+        let lost = 1.0 - (1.0 - self.sender.estimate.loss()) * (1.0 - self.receiver.channel().loss);
+        let chance = (libm::log(0.01) / libm::log(lost.clamp(0.01, 0.9))) as u32;
+        let doublings = self.silences.saturating_sub(chance).min(8);
+        (base * (1 << doublings)).min(PROBE_MAX)
     }
 
     fn ack_due(&self) -> Option<Wake> {
@@ -449,7 +454,9 @@ impl Link {
         let wait = match self.receiver.owed >= config.ack_every {
             true => Duration::ZERO,
             // A quarter of a round trip at most, so that on short paths reports are not what takes time.
-            false => config.ack_delay.min(self.rtt.least.map_or(Duration::MAX, |least| least / 4)),
+            false => config
+                .ack_delay
+                .min(self.rtt.least.map_or(Duration::MAX, |least| least / 4)),
         };
         Some(Wake {
             at: since + wait,

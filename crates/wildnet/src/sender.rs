@@ -60,6 +60,8 @@ pub(crate) struct Sender {
     pub estimate: Estimate,
     /// A round: from sending to the report, and on to the next sending.
     pub round: Duration,
+    /// The smoothed round trip; zero in turns and as long as it is not known.
+    pub rtt: Duration,
     /// From sending to arrival.
     pub one_way: Duration,
     /// Frames sent before this one may be repeated while no report comes.
@@ -182,6 +184,7 @@ impl Sender {
             repair: 0,
             estimate: Estimate::default(),
             round: Duration::from_millis(50),
+            rtt: Duration::ZERO,
             one_way: Duration::from_millis(25),
             slot_first: 0,
             counters: Counters::default(),
@@ -234,12 +237,21 @@ impl Sender {
         if self.next.wrapping_sub(self.base) >= self.window {
             return None;
         }
-        let place = self.waiting.queues.iter().position(|queue| !queue.is_empty())?;
+        let place = self
+            .waiting
+            .queues
+            .iter()
+            .position(|queue| !queue.is_empty())?;
         let queue = self.waiting.queues.get(place)?;
         let front = queue.front()?;
         let small = |queued: &Queued| self.waiting.packets.get(queued.place).len() <= SMALL;
-        let alone = self.config.bundle && place > 0 && queue.len() < SMALL_MOST && queue.iter().all(small);
-        let wait = if alone && !self.flush { self.config.bundle_delay } else { Duration::ZERO };
+        let alone =
+            self.config.bundle && place > 0 && queue.len() < SMALL_MOST && queue.iter().all(small);
+        let wait = if alone && !self.flush {
+            self.config.bundle_delay
+        } else {
+            Duration::ZERO
+        };
         Some(front.offered + wait)
     }
 
@@ -317,7 +329,7 @@ impl Sender {
         self.estimate.on_ack(ack, self.first);
         let until = match turns {
             true => newest,
-            false => ack.highest.wrapping_sub(self.config.reordering),
+            false => self.overtaken(now, ack.highest),
         };
         for seq in self.open() {
             if ack.has(seq) == Some(true) {
@@ -333,6 +345,22 @@ impl Sender {
         self.end_rounds(now, ack);
         self.move_base();
         reported
+    }
+
+    /// Up to which frame nothing can come any more, given that `highest` has: so many later ones have come, or it was
+    /// sent more than 9/8 of a round trip ago (RFC 9002, 6.1).
+    fn overtaken(&self, now: Instant, highest: u32) -> u32 {
+        let mut until = highest.wrapping_sub(self.config.reordering);
+        let patience = self.rtt + self.rtt / 8;
+        while self.rtt > Duration::ZERO && before(until, highest) {
+            let next = until.wrapping_add(1);
+            let old = |logged: &Logged| logged.at + patience <= now;
+            if next != highest && !self.logged(next).is_some_and(old) {
+                break;
+            }
+            until = next;
+        }
+        until
     }
 
     /// Nothing has been reported for too long: the oldest body in flight is taken for lost, to provoke a report, and

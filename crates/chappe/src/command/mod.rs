@@ -6,5 +6,6 @@ pub mod demo;
 pub mod doctor;
 pub mod emu;
 pub mod lab;
+pub mod link;
 pub mod new;
 pub mod sim;

@@ -30,7 +30,12 @@ pub struct Air {
 impl Air {
     /// 6 Mbit/s for both directions together and a round trip of 20 ms.
     pub fn usual(loss: f64) -> Air {
-        Air { rate: Bitrate(6_000_000), delay: Duration::from_millis(10), loss: [loss; 2], burst: 0.0 }
+        Air {
+            rate: Bitrate(6_000_000),
+            delay: Duration::from_millis(10),
+            loss: [loss; 2],
+            burst: 0.0,
+        }
     }
 }
 
@@ -84,7 +89,14 @@ impl Field {
         let (air, stop) = (Arc::new(Mutex::new(air)), Arc::new(AtomicBool::new(false)));
         let octets = Arc::new(AtomicU64::new(0));
         let sockets = hub.run(|| {
-            ["h0", "h1"].map(|name| packet::open(&Interface::find(name).unwrap(), packet::ALL, packet::Framing::Whole).unwrap())
+            ["h0", "h1"].map(|name| {
+                packet::open(
+                    &Interface::find(name).unwrap(),
+                    packet::ALL,
+                    packet::Framing::Whole,
+                )
+                .unwrap()
+            })
         });
         let carry = Carry {
             sockets: sockets.unwrap(),
@@ -99,7 +111,13 @@ impl Field {
             free_at: Instant::ZERO,
         };
         let worker = thread::spawn(move || carry.run());
-        Field { hosts, air, octets, stop, worker: Some(worker) }
+        Field {
+            hosts,
+            air,
+            octets,
+            stop,
+            worker: Some(worker),
+        }
     }
 
     pub fn set(&self, change: impl FnOnce(&mut Air)) {
@@ -149,9 +167,19 @@ impl Carry {
             let now = clock.now();
             self.serve(now);
             self.land(now);
-            let waits = self.waiting.iter().any(|queue| !queue.is_empty()).then_some(self.free_at);
-            let flights = self.flying.iter().filter_map(|queue| queue.front().map(|next| next.0));
-            let next = flights.chain(waits).chain([now + Duration::from_millis(50)]).min();
+            let waits = self
+                .waiting
+                .iter()
+                .any(|queue| !queue.is_empty())
+                .then_some(self.free_at);
+            let flights = self
+                .flying
+                .iter()
+                .filter_map(|queue| queue.front().map(|next| next.0));
+            let next = flights
+                .chain(waits)
+                .chain([now + Duration::from_millis(50)])
+                .min();
             events.set_deadline(next).unwrap();
             ready.clear();
             events.wait(&mut ready).unwrap();
@@ -172,13 +200,24 @@ impl Carry {
     fn serve(&mut self, now: Instant) {
         let air = *self.air.lock().unwrap();
         if self.waiting.iter().all(VecDeque::is_empty) {
-            self.free_at = self.free_at.max(now.saturating_before(Duration::from_millis(1)));
+            self.free_at = self
+                .free_at
+                .max(now.saturating_before(Duration::from_millis(1)));
         }
         while self.free_at <= now {
-            let from = if self.waiting[self.turn].is_empty() { 1 - self.turn } else { self.turn };
-            let Some(frame) = self.waiting[from].pop_front() else { break };
+            let from = if self.waiting[self.turn].is_empty() {
+                1 - self.turn
+            } else {
+                self.turn
+            };
+            let Some(frame) = self.waiting[from].pop_front() else {
+                break;
+            };
             self.turn = 1 - from;
-            self.free_at = self.free_at.max(now.saturating_before(Duration::from_millis(20))) + air.rate.time_of(frame.len() as u64 * 8);
+            self.free_at = self
+                .free_at
+                .max(now.saturating_before(Duration::from_millis(20)))
+                + air.rate.time_of(frame.len() as u64 * 8);
             self.octets.fetch_add(frame.len() as u64, Ordering::Relaxed);
             let loss = air.loss[from];
             let chance = match air.burst {
@@ -189,7 +228,9 @@ impl Carry {
             self.bad[from] = self.random.chance(chance);
             if !self.bad[from] {
                 // A program that wakes late makes good the rate, but light does not travel faster for that.
-                let left = self.free_at.max(now.saturating_before(Duration::from_millis(1)));
+                let left = self
+                    .free_at
+                    .max(now.saturating_before(Duration::from_millis(1)));
                 self.flying[from].push_back((left + air.delay, frame));
             }
         }
@@ -198,7 +239,9 @@ impl Carry {
     fn land(&mut self, now: Instant) {
         for from in 0..2 {
             while self.flying[from].front().is_some_and(|next| next.0 <= now) {
-                let Some((_, frame)) = self.flying[from].pop_front() else { break };
+                let Some((_, frame)) = self.flying[from].pop_front() else {
+                    break;
+                };
                 let one = [(&frame[..], Endpoint::Ethernet([0; 6]))];
                 let _ = self.sockets[1 - from].send(one.into_iter());
             }
@@ -211,13 +254,19 @@ impl Carry {
 pub fn tcp(field: &Field, to: Ipv4Addr, congestion: &str, secs: f64) -> (f64, bool) {
     let port = 5201;
     let stop = AtomicBool::new(false);
-    let listener = field.hosts[1].run(|| TcpListener::bind((to, port)).unwrap()).unwrap();
+    let listener = field.hosts[1]
+        .run(|| TcpListener::bind((to, port)).unwrap())
+        .unwrap();
     listener.set_nonblocking(true).unwrap();
     thread::scope(|scope| {
         let receiver = scope.spawn(|| receive(&listener, secs));
         let stop = &stop;
         let send = move || {
-            let Ok(mut stream) = TcpStream::connect_timeout(&SocketAddr::from((to, port)), Span::from_secs(8)) else { return };
+            let Ok(mut stream) =
+                TcpStream::connect_timeout(&SocketAddr::from((to, port)), Span::from_secs(8))
+            else {
+                return;
+            };
             if let Err(error) = chappe_sys::set_congestion(&stream, congestion) {
                 println!("{error}");
                 return;
@@ -228,7 +277,11 @@ pub fn tcp(field: &Field, to: Ipv4Addr, congestion: &str, secs: f64) -> (f64, bo
                 let block: Vec<u8> = (0..4096u64).map(|i| pattern(sent + i)).collect();
                 match stream.write(&block) {
                     Ok(len) => sent += len as u64,
-                    Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                        ) => {}
                     Err(_) => return,
                 }
             }
@@ -256,15 +309,22 @@ fn receive(listener: &TcpListener, secs: f64) -> (f64, bool) {
         }
     };
     stream.set_nonblocking(false).unwrap();
-    stream.set_read_timeout(Some(Span::from_millis(100))).unwrap();
+    stream
+        .set_read_timeout(Some(Span::from_millis(100)))
+        .unwrap();
     let (begun, mut place, mut counted, mut right) = (Watch::now(), 0u64, 0u64, true);
     let mut block = vec![0; 1 << 16];
     while begun.elapsed().as_secs_f64() < secs + 1.0 {
-        let Ok(len) = stream.read(&mut block) else { continue };
+        let Ok(len) = stream.read(&mut block) else {
+            continue;
+        };
         if len == 0 {
             break;
         }
-        right &= block[..len].iter().enumerate().all(|(i, &octet)| octet == pattern(place + i as u64));
+        right &= block[..len]
+            .iter()
+            .enumerate()
+            .all(|(i, &octet)| octet == pattern(place + i as u64));
         place += len as u64;
         if begun.elapsed().as_secs_f64() > 1.0 {
             counted += len as u64;

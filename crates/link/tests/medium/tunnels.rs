@@ -51,7 +51,10 @@ impl Ends {
 impl Running {
     pub fn start(field: &Field, host: usize, ends: &Ends) -> Running {
         let carrier = match ends.ethernet {
-            true => Carrier::Ethernet { interface: "eth0".into(), ether_type: 0x88b5 },
+            true => Carrier::Ethernet {
+                interface: "eth0".into(),
+                ether_type: 0x88b5,
+            },
             false => Carrier::Udp((address(host), ends.port).into()),
         };
         let to = match ends.ethernet {
@@ -62,7 +65,10 @@ impl Running {
             name: format!("host{}", 1 - host),
             key: ends.keys[host].clone(),
             endpoint: Some(to),
-            networks: vec![Net { address: inner(1 - host).into(), prefix: 32 }],
+            networks: vec![Net {
+                address: inner(1 - host).into(),
+                prefix: 32,
+            }],
             datagram_max: carrier.datagram_max(1500),
             below: carrier.below(),
             rate: ends.rate,
@@ -81,16 +87,24 @@ impl Running {
         let status = Arc::new(Mutex::new(None));
         let changes: Arc<Mutex<Vec<Change>>> = Arc::default();
         let (stopped, shown, asked) = (stop.clone(), status.clone(), changes.clone());
-        let home = field.hosts[host].run(|| NetworkNamespace::current().unwrap()).unwrap();
+        let home = field.hosts[host]
+            .run(|| NetworkNamespace::current().unwrap())
+            .unwrap();
         let worker = thread::spawn(move || {
             home.enter().unwrap();
             let mut tunnel = Tunnel::open(&config, vec![peer]).unwrap();
             let mut last: Option<chappe_core::Instant> = None;
             let ending = tunnel.run(|tunnel, now| {
-                if last.is_none_or(|last| now.saturating_since(last) > chappe_core::Duration::from_millis(50)) {
+                if last.is_none_or(|last| {
+                    now.saturating_since(last) > chappe_core::Duration::from_millis(50)
+                }) {
                     last = Some(now);
                     *shown.lock().unwrap() = Some(Status::of(tunnel, now));
-                    asked.lock().unwrap().drain(..).for_each(|change| change(tunnel));
+                    asked
+                        .lock()
+                        .unwrap()
+                        .drain(..)
+                        .for_each(|change| change(tunnel));
                 }
                 match stopped.load(Ordering::Relaxed) {
                     true => ControlFlow::Break(()),
@@ -102,7 +116,12 @@ impl Running {
         while status.lock().unwrap().is_none() {
             thread::sleep(std::time::Duration::from_millis(5));
         }
-        Running { stop, status, changes, worker: Some(worker) }
+        Running {
+            stop,
+            status,
+            changes,
+            worker: Some(worker),
+        }
     }
 
     pub fn show(&self) -> Status {
@@ -112,7 +131,12 @@ impl Running {
     /// The value of a counter of its only peer.
     pub fn counter(&self, name: &str) -> u64 {
         let status = self.show();
-        status.peers[0].counters.iter().find(|counter| counter.0 == name).unwrap().1
+        status.peers[0]
+            .counters
+            .iter()
+            .find(|counter| counter.0 == name)
+            .unwrap()
+            .1
     }
 }
 
@@ -126,5 +150,7 @@ impl Drop for Running {
 }
 
 fn hardware(field: &Field, host: usize) -> [u8; 6] {
-    field.hosts[host].run(|| chappe_sys::Interface::find("eth0").unwrap().hardware).unwrap()
+    field.hosts[host]
+        .run(|| chappe_sys::Interface::find("eth0").unwrap().hardware)
+        .unwrap()
 }

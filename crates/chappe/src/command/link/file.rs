@@ -1,0 +1,365 @@
+//! The configuration file of `chappe link run`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chappe_core::{Bitrate, Duration};
+use chappe_lab::input::InputError;
+use chappe_lab::quantity::{Rate, Time};
+use chappe_link::classify::Net;
+use chappe_link::{Carrier, Key, PeerConfig, TunnelConfig};
+use chappe_wildnet::{Order, Service};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// A configuration to start from.
+pub const TEMPLATE: &str = r#"# One end of a link. The other end has the same file with addresses swapped, and the same key.
+
+[link]
+device = "chappe0"                # the TUN device to make
+address = "10.9.0.1/24"           # its address: the other end's is 10.9.0.2
+listen = "0.0.0.0:1795"           # UDP; or `ethernet = "wlan0"` for frames without IP (needs CAP_NET_RAW)
+# path_mtu = 1500                 # largest packet of the path between the two
+# metrics = "chappe-link.prom"    # Prometheus text, written anew at each look (node_exporter's textfile collector)
+
+[[peer]]
+name = "other"
+key_file = "link.key"             # `chappe link key link.key`, copied to both hosts by a safe way
+endpoint = "192.0.2.7:1795"       # where the other end is; leave it away where it calls first (behind NAT)
+networks = ["10.9.0.2/32"]        # addresses behind it
+# rate = "6 Mbit/s"               # what the medium carries; left away, it is found out
+
+# What is promised. `bulk` is everything but ICMP and packets marked urgent (DSCP 40 and above).
+# [peer.bulk]
+# deadline = "200 ms"             # losses should not delay a packet by more
+# residual = 0.01                 # for all but this share
+# order = "flow"                  # "flow", "link" or "none"
+# drop_late = false               # whether a packet that is too late is given up
+# [peer.urgent]
+# deadline = "100 ms"
+# residual = 0.01
+# order = "none"
+# drop_late = true
+"#;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    link: LinkTable,
+    peer: Vec<PeerTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkTable {
+    #[serde(default = "device")]
+    device: String,
+    address: Option<Spanned<String>>,
+    listen: Option<Spanned<String>>,
+    ethernet: Option<String>,
+    path_mtu: Option<Spanned<usize>>,
+    metrics: Option<PathBuf>,
+    #[serde(default = "device_queue")]
+    device_queue: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PeerTable {
+    name: Spanned<String>,
+    key_file: Spanned<PathBuf>,
+    endpoint: Option<Spanned<String>>,
+    networks: Vec<Spanned<String>>,
+    rate: Option<Rate>,
+    bulk: Option<Promise>,
+    urgent: Option<Promise>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Promise {
+    deadline: Option<Time>,
+    residual: Option<Spanned<f64>>,
+    order: Option<OrderName>,
+    retries: Option<u8>,
+    drop_late: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OrderName {
+    Flow,
+    Link,
+    None,
+}
+
+fn device() -> String {
+    "chappe0".into()
+}
+
+/// 64 packets are 130 ms at 6 Mbit/s.
+fn device_queue() -> u32 {
+    64
+}
+
+/// The EtherType that IEEE 802 leaves to experiments.
+const ETHER_TYPE: u16 = 0x88b5;
+
+/// What a file says.
+pub struct Configuration {
+    pub tunnel: TunnelConfig,
+    pub peers: Vec<PeerConfig>,
+    pub metrics: Option<PathBuf>,
+}
+
+/// Reads a configuration with the keys that it names.
+pub fn read(path: &Path) -> Result<Configuration, InputError> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
+    let text: Arc<str> = text.into();
+    let from = path.display().to_string();
+    let wrong = |span: std::ops::Range<usize>, message: String, help: &str| {
+        InputError::new(from.clone(), message)
+            .at(&text, span, "here")
+            .help(help)
+    };
+    let file: File = toml::from_str(&text).map_err(|error| {
+        // A quantity says what would be right behind a separator.
+        let said = error.message().to_owned();
+        let (message, help) = said.split_once('\u{1f}').unwrap_or((&said, ""));
+        let input = InputError::new(from.clone(), message);
+        let input = if help.is_empty() {
+            input
+        } else {
+            input.help(help)
+        };
+        match error.span() {
+            Some(span) => input.at(&text, span, "here"),
+            None => input,
+        }
+    })?;
+    let carrier = match (&file.link.listen, &file.link.ethernet) {
+        (Some(listen), None) => {
+            let address: Result<SocketAddr, _> = listen.get_ref().parse();
+            let explain = |_| {
+                wrong(
+                    listen.span(),
+                    format!("`{}` is not an address and port", listen.get_ref()),
+                    "write \"0.0.0.0:1795\"",
+                )
+            };
+            Carrier::Udp(address.map_err(explain)?)
+        }
+        (None, Some(interface)) => Carrier::Ethernet {
+            interface: interface.clone(),
+            ether_type: ETHER_TYPE,
+        },
+        _ => {
+            return Err(InputError::new(
+                from.clone(),
+                "[link] needs either `listen` or `ethernet`",
+            )
+            .help(
+                "listen = \"0.0.0.0:1795\" for UDP, ethernet = \"wlan0\" for frames without IP",
+            ));
+        }
+    };
+    let path_mtu = file
+        .link
+        .path_mtu
+        .as_ref()
+        .map_or(1500, |mtu| *mtu.get_ref());
+    if !(576..=9000).contains(&path_mtu) {
+        let span = file.link.path_mtu.as_ref().map_or(0..0, Spanned::span);
+        return Err(wrong(
+            span,
+            format!("a path MTU of {path_mtu}"),
+            "576 to 9000; most paths have 1500",
+        ));
+    }
+    let address = match &file.link.address {
+        None => None,
+        Some(address) => Some(interface_address(address.get_ref()).ok_or_else(|| {
+            wrong(
+                address.span(),
+                format!(
+                    "`{}` is not an IPv4 address with its network",
+                    address.get_ref()
+                ),
+                "write \"10.9.0.1/24\"",
+            )
+        })?),
+    };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut peers = Vec::new();
+    for table in &file.peer {
+        peers.push(peer(table, &carrier, path_mtu, folder, &wrong)?);
+    }
+    if peers.is_empty() {
+        return Err(InputError::new(from, "there is no [[peer]]")
+            .help("`chappe link new FILE` writes an example"));
+    }
+    Ok(Configuration {
+        tunnel: TunnelConfig {
+            device: file.link.device,
+            address,
+            carrier,
+            device_queue: file.link.device_queue,
+            mtu: None,
+            signals: true,
+        },
+        peers,
+        metrics: file.link.metrics.map(|metrics| folder.join(metrics)),
+    })
+}
+
+type Wrong<'a> = &'a dyn Fn(std::ops::Range<usize>, String, &str) -> InputError;
+
+fn peer(
+    table: &PeerTable,
+    carrier: &Carrier,
+    path_mtu: usize,
+    folder: &Path,
+    wrong: Wrong<'_>,
+) -> Result<PeerConfig, InputError> {
+    let key_path = folder.join(table.key_file.get_ref());
+    let key = std::fs::read_to_string(&key_path).map_err(|error| {
+        wrong(
+            table.key_file.span(),
+            format!("cannot read {}: {error}", key_path.display()),
+            "`chappe link key FILE` makes one; both ends need the same",
+        )
+    })?;
+    let key = Key::parse(&key).ok_or_else(|| {
+        wrong(
+            table.key_file.span(),
+            format!("{} is not a key", key_path.display()),
+            "a key is 64 hexadecimal digits, as `chappe link key` writes them",
+        )
+    })?;
+    let endpoint = match &table.endpoint {
+        None => None,
+        Some(text) => Some(carrier.endpoint(text.get_ref()).ok_or_else(|| {
+            wrong(
+                text.span(),
+                format!("`{}` is not an address of this carrier", text.get_ref()),
+                "write \"192.0.2.7:1795\", or \"02:00:00:00:00:07\" with `ethernet`",
+            )
+        })?),
+    };
+    let mut networks = Vec::new();
+    for text in &table.networks {
+        let net = Net::parse(text.get_ref());
+        networks.push(net.ok_or_else(|| {
+            wrong(
+                text.span(),
+                format!("`{}` is not a network", text.get_ref()),
+                "write \"10.9.0.2/32\"",
+            )
+        })?);
+    }
+    let bulk = service(&table.bulk, Service::RELIABLE, wrong)?;
+    let urgent = service(&table.urgent, Service::PROMPT, wrong)?;
+    Ok(PeerConfig {
+        name: table.name.get_ref().clone(),
+        key,
+        endpoint,
+        networks,
+        datagram_max: carrier.datagram_max(path_mtu),
+        below: carrier.below(),
+        rate: table.rate.map(|rate| Bitrate(rate.value() as u64)),
+        services: [urgent, bulk, bulk, bulk],
+        queue: 32,
+    })
+}
+
+fn service(
+    promise: &Option<Promise>,
+    usual: Service,
+    wrong: Wrong<'_>,
+) -> Result<Service, InputError> {
+    let Some(promise) = promise else {
+        return Ok(usual);
+    };
+    let residual = promise
+        .residual
+        .as_ref()
+        .map_or(usual.residual, |residual| *residual.get_ref());
+    if !(residual > 0.0 && residual <= 1.0) {
+        let span = promise.residual.as_ref().map_or(0..0, Spanned::span);
+        return Err(wrong(
+            span,
+            format!("a residual of {residual}"),
+            "a share above 0 and not above 1: 0.01 is one packet in a hundred",
+        ));
+    }
+    let seconds = |time: &Time| Duration::from_secs_f64(time.value());
+    Ok(Service {
+        order: match promise.order {
+            None => usual.order,
+            Some(OrderName::Flow) => Order::Flow,
+            Some(OrderName::Link) => Order::Link,
+            Some(OrderName::None) => Order::None,
+        },
+        deadline: promise.deadline.as_ref().map(seconds).or(usual.deadline),
+        residual,
+        retries: promise.retries.or(usual.retries),
+        drop_late: promise.drop_late.unwrap_or(usual.drop_late),
+    })
+}
+
+fn interface_address(text: &str) -> Option<(Ipv4Addr, u8)> {
+    let (address, prefix) = text.split_once('/')?;
+    let prefix = prefix.parse().ok().filter(|prefix| *prefix <= 32)?;
+    Some((address.parse().ok()?, prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(name: &str, text: &str) -> Result<Configuration, InputError> {
+        let folder =
+            std::env::temp_dir().join(format!("chappe-link-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("link.key"), Key::new([3; 32]).to_text()).unwrap();
+        std::fs::write(folder.join("link.toml"), text).unwrap();
+        let read = read(&folder.join("link.toml"));
+        std::fs::remove_dir_all(&folder).unwrap();
+        read
+    }
+
+    #[test]
+    fn the_template_can_be_read_whole() {
+        let all = TEMPLATE
+            .replace("\n# ", "\n")
+            .replace("\nWhat is promised", "\n# What is promised");
+        for (name, text) in [
+            ("as-is", TEMPLATE),
+            ("all", &all.replacen("One end", "# One end", 1)),
+        ] {
+            let read = read_text(name, text).unwrap();
+            assert_eq!(read.peers[0].services[1], Service::RELIABLE);
+            assert_eq!(read.peers[0].services[0], Service::PROMPT);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place() {
+        for (name, right, mistake, said) in [
+            ("address", "\"10.9.0.1/24\"", "\"10.9.0.1\"", "network"),
+            ("listen", "\"0.0.0.0:1795\"", "\"1795\"", "port"),
+            ("network", "\"10.9.0.2/32\"", "\"ten\"", "ten"),
+            ("field", "networks =", "network =", "network"),
+        ] {
+            let error = read_text(name, &TEMPLATE.replacen(right, mistake, 1))
+                .err()
+                .unwrap();
+            assert!(
+                error.to_string().contains(said) && error.line_column().is_some(),
+                "{error}"
+            );
+        }
+    }
+}
