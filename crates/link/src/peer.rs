@@ -103,8 +103,8 @@ pub struct Peer {
     pace: Pace,
     heard_at: Instant,
     sent_at: Instant,
-    /// A frame is owed that proves the session to the peer.
-    prove: bool,
+    /// When to send a frame that proves the session to the peer; until one of its frames has come.
+    prove_at: Option<Instant>,
     counters: PeerCounters,
     /// The last thing that went wrong, in words.
     trouble: Option<String>,
@@ -116,6 +116,8 @@ const HELLO_MOST: Duration = Duration::from_secs(4);
 /// With nothing to send, a frame without body goes out this often, so that either side notices the other's silence
 /// and address translators keep their entries (RFC 4787 allows them to forget after two minutes).
 const KEEPALIVE: Duration = Duration::from_secs(2);
+/// Pause between proofs of a session that the peer has not used yet: they are lost like anything.
+const PROVE_EVERY: Duration = Duration::from_millis(100);
 /// Silence after which the peer is called again.
 const SILENT: Duration = Duration::from_secs(5);
 /// Bits of an index that are the peer's number; the rest is drawn.
@@ -162,7 +164,7 @@ impl Peer {
             pace: Pace::new(config.rate),
             heard_at: Instant::ZERO,
             sent_at: Instant::ZERO,
-            prove: false,
+            prove_at: None,
             counters: PeerCounters::default(),
             trouble: None,
             config,
@@ -300,6 +302,7 @@ impl Peer {
         let kept = Some(paced(self.sent_at + KEEPALIVE));
         let others = [
             kept,
+            self.prove_at.map(paced),
             Some(silence),
             self.link.probe_at(),
             again,
@@ -377,7 +380,7 @@ impl Peer {
                 self.hello = None;
                 self.adopt(now, session);
                 self.move_to(from);
-                self.prove = true;
+                self.prove_at = Some(now);
             }
             Err(refusal) => self.refuse(refusal, from),
         }
@@ -449,6 +452,7 @@ impl Peer {
                 }
                 self.heard_at = now;
                 self.unanswered = 0;
+                self.prove_at = None;
                 self.move_to(from);
                 let from = crate::session::HEAD;
                 if let Some(frame) = datagram.get(from..from + frame) {
@@ -491,11 +495,13 @@ impl Peer {
         }
         let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
         let mut len = self.link.poll(now, chance, space);
-        if len.is_none() && (self.prove || now >= self.sent_at + KEEPALIVE) {
+        if len.is_none()
+            && (self.prove_at.is_some_and(|at| at <= now) || now >= self.sent_at + KEEPALIVE)
+        {
             len = self.link.note(now, None, space);
         }
         let len = self.current.as_mut()?.seal(datagram, len?)?;
-        self.prove = false;
+        self.prove_at = self.prove_at.map(|at| at.max(now + PROVE_EVERY));
         self.sent_at = now;
         self.pace.spend(now, len + self.config.below);
         self.counters.datagrams_sent += 1;
