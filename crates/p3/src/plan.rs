@@ -245,6 +245,7 @@ impl Plan {
         plan.sound().then_some(plan).ok_or(PlanError::Stages)
     }
 
+    //= p3 IV-C.3: the paths are split into two groups at random
     /// Puts the relays of shuffled paths into stages and groups.
     fn place<P: AsRef<[usize]>>(
         &mut self,
@@ -279,6 +280,7 @@ impl Plan {
         Ok(())
     }
 
+    //= p3 IV-E: in the last stage only relays with a good link to the destination send
     fn choose_last(&mut self, threshold: f64, prr: impl Fn(u16) -> f64) {
         let last = self.hops.saturating_sub(1);
         let len = usize::from(self.len);

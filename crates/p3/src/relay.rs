@@ -280,6 +280,7 @@ impl Relay {
         Ok(())
     }
 
+    //= p3 IV-B: the other nodes of a stage abort the reception midway
     /// The front of a frame that is still arriving: what is not for this relay is not heard out.
     fn glance(&mut self, now: Instant, head: &Head<'_>) {
         let State::Duty(duty) = &mut self.state else {
