@@ -7,7 +7,7 @@
 # Every host sends at most 20 Mbit/s (tbf), and loses the given share of what comes in, feedback as well (nft). One
 # line is printed: seconds from the first data frame to the last receiver's file (uftp: its own STATS line), seconds
 # of the whole command, octets on the sender's wire over octets of the file, and how many receivers have the file.
-# CHAPPE names the program; OPTIONS are added to each of its commands.
+# CHAPPE names the program; OPTIONS are added to each of its commands, SEND_OPTIONS to the sender's.
 set -e
 CHAPPE=${CHAPPE:-chappe}
 RATE=${RATE:-20}
@@ -20,7 +20,7 @@ clean() {
   for n in $(ip netns list | awk '{print $1}' | grep -E '^cc-'); do ip netns del "$n"; done
   rm -rf "$W"
 }
-[ -n "$KEEP" ] || trap clean EXIT
+trap clean EXIT
 
 bridge() { # NAME
   ip netns add "cc-$1"
@@ -95,7 +95,7 @@ if [ "$tool" = uftp ]; then
   seconds=$(grep ^STATS "$W/status" | awk -F';' '{print $(NF-1)}' | sort -n | tail -1)
 else
   ip netns exec cc-s "$CHAPPE" cast send "$W/file.bin" -i eth0 --key "$W/k.group" --sign "$W/k.sign" \
-    --rate "$RATE Mbit/s" --receivers "$n" $OPTIONS --json >"$W/log-s" 2>"$W/err-s" || true
+    --rate "$RATE Mbit/s" --receivers "$n" $OPTIONS $SEND_OPTIONS --json >"$W/log-s" 2>"$W/err-s" || true
   ended=$(date +%s.%N)
   seconds=$(grep '"event":"done"' "$W/log-s" | grep -o '"seconds":[0-9.]*' | cut -d: -f2)
 fi

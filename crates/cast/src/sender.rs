@@ -118,7 +118,11 @@ fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
 
 /// The members that frames have room for, in eights.
 fn room(sending: &Sending) -> u8 {
-    sending.nodes.div_ceil(8).clamp(1, 32) as u8
+    match sending.way {
+        // Its frames list who forwards, whatever the number.
+        Way::Pacifier => 32,
+        Way::Chappe => sending.nodes.div_ceil(8).clamp(1, 32) as u8,
+    }
 }
 
 struct Sender<'a> {

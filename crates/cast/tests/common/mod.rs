@@ -38,11 +38,11 @@ pub fn run(cases: &[(&str, fn())]) {
     }
 }
 
-/// The way of coding: `CAST_WAY=pacifier` tries the other one.
+/// The way of coding: `CAST_WAY=chappe` tries the other one.
 fn way() -> Way {
     match std::env::var("CAST_WAY").as_deref() {
-        Ok("pacifier") => Way::Pacifier,
-        _ => Way::Chappe,
+        Ok("chappe") => Way::Chappe,
+        _ => Way::Pacifier,
     }
 }
 
@@ -103,7 +103,7 @@ impl Network {
 }
 
 /// A folder that is removed when the value goes, with the keys of a group in it.
-pub struct Place(PathBuf);
+pub struct Place(PathBuf, bool);
 
 impl Place {
     pub fn new(name: &str) -> Place {
@@ -111,7 +111,12 @@ impl Place {
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         key::generate(&path.join("lab")).unwrap();
-        Place(path)
+        Place(path, true)
+    }
+
+    /// The place of another process.
+    pub fn at(path: &str) -> Place {
+        Place(path.into(), false)
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -179,7 +184,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        if self.1 {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 }
 

@@ -61,11 +61,12 @@ pub struct Send {
     /// Go on when all receivers have all, for those who come later, until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
-    /// How batches are coded and forwarded: `chappe`, the improved variant, or `pacifier`, as the paper has it.
-    #[arg(long, value_name = "NAME", default_value = "chappe", value_parser = ["chappe", "pacifier"])]
+    /// How batches are coded and forwarded: `pacifier`, as the paper has it, or `chappe`, the improved variant, which
+    /// is on trial here: transfers of more than 64 batches may stall.
+    #[arg(long, value_name = "NAME", default_value = "pacifier", value_parser = ["pacifier", "chappe"])]
     pub variant: String,
-    /// Numbers of members stay below this; each eight cost two octets of every frame. All sendings of a file must
-    /// agree, or receivers begin anew.
+    /// With `chappe`: numbers of members stay below this; each eight cost two octets of every frame. All sendings of a
+    /// file must agree, or receivers begin anew.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub nodes: u16,
     /// Packets in a batch.
