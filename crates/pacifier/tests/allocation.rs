@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode, Outcome};
-use chappe_pacifier::{Config, Node};
+use chappe_pacifier::{Config, Node, Variant};
 use common::{graph, nodes, object};
 
 struct Counting;
@@ -97,4 +97,44 @@ fn frames_cost_no_allocation() {
     );
     assert!(done >= decoded + 10, "{decoded} to {done}: and decoded");
     assert!(nodes[1].counters().relay_sent > 200);
+}
+
+/// The same of the variant, at a source and at a receiver that both have all places taken: they are made when a batch
+/// is first heard of, and kept.
+#[test]
+fn the_variants_frames_cost_none_either() {
+    let links = graph(2, &[(0, 1, 0.5)]);
+    let config = Config {
+        k: 8,
+        payload: 100,
+        ..Config::new(Variant::Chappe)
+    };
+    let mut nodes = nodes(&config, &links, 1);
+    let len = 8 * 100 * 20;
+    nodes[0].offer(object(len, 1), &[1]).unwrap();
+    nodes[1].expect(0, len).unwrap();
+    let mut sdu = vec![0; 2304];
+    // One packet of each batch reaches the receiver.
+    let mut hear = |nodes: &mut [Node], round: usize| {
+        let before = COUNT.with(Cell::get);
+        let send = nodes[0].poll_link(Instant::ZERO, Classes::ALL, &mut sdu)?;
+        if !round.is_multiple_of(3) {
+            let arrival = Arrival {
+                from: Address::node(0),
+                to: send.to,
+                sdu: &sdu[..send.len],
+                power: None,
+            };
+            nodes[1].handle_link(Instant::ZERO, LinkEvent::Received(arrival));
+        }
+        Some(COUNT.with(Cell::get) - before)
+    };
+    let (mut costly, mut frames) = (0, 0);
+    while let Some(allocations) = hear(&mut nodes, frames) {
+        costly += usize::from(allocations > 0);
+        frames += 1;
+    }
+    // The first frame makes the group; each batch takes a store, unless one was given back before.
+    assert!(frames >= 16 * 20, "{frames}");
+    assert!(costly <= 21, "{costly} of {frames} frames allocated");
 }

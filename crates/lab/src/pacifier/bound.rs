@@ -62,6 +62,39 @@ impl StageBound {
         })
     }
 
+    /// For the first transfer: the fewest transmissions that a packet takes by any protocol, which is what the bound
+    /// of one collision domain says, and how many frames are on the air at once where our bound is reached.
+    pub fn least(with: &Pacifier, stage: &Stage) -> Result<(f64, f64), RunError> {
+        let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
+        let Some(transfer) = stage.transfers.first() else {
+            return Err(RunError::Defect("a stage without a transfer".into()));
+        };
+        let options = Options {
+            medium: Region::CarrierSense,
+            gap: GAP,
+            ..Options::default()
+        };
+        let (from, to) = (transfer.source, &transfer.receivers);
+        let nodes = stage.medium.nodes();
+        let airtime = with
+            .mode
+            .airtime(with.protocol.frame_octets())
+            .as_secs_f64();
+        let one_domain = Network::new(
+            stage.delivery.clone(),
+            vec![airtime; nodes],
+            with.protocol.config.payload as u32,
+            vec![1.0; nodes * nodes],
+        )
+        .map_err(failed)?;
+        let least = multicast(&one_domain, from, to, &options).map_err(failed)?;
+        let network = network(with, stage).map_err(failed)?;
+        let bound = multicast(&network, from, to, &options).map_err(failed)?;
+        let frames = 1.0 / (least.certified_fps * airtime);
+        let crowd = bound.transmissions.iter().sum::<f64>() * airtime;
+        Ok((frames, crowd))
+    }
+
     /// The bound as it stands in results, beside what was reached.
     pub fn report(&self, flows: &[&Flow]) -> Bound {
         let worst = flows

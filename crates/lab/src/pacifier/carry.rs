@@ -418,7 +418,13 @@ fn report<R: Recorder>(
     outcome
 }
 
-fn flow(with: &Pacifier, index: usize, transfer: &TransferStage, node: usize, link: &Node) -> Flow {
+pub(super) fn flow(
+    with: &Pacifier,
+    index: usize,
+    transfer: &TransferStage,
+    node: usize,
+    link: &Node,
+) -> Flow {
     let (progress, offered) = (link.received(), transfer.object.len());
     let completion_s = progress.complete_at.map(|at| at.as_secs_f64());
     Flow {

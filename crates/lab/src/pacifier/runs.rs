@@ -10,7 +10,8 @@ use super::indoor;
 use super::links::LinkStatistics;
 use super::outdoor::{self, Setting};
 use super::{
-    Attempt, Pacifier, Prepared, ProtocolPlan, StageBound, Variant, carry, check, prepare,
+    Attempt, Pacifier, Prepared, ProtocolPlan, StageBound, Variant, carry, carry_ideally, check,
+    prepare,
 };
 use crate::figure::Series;
 use crate::plan::Plan;
@@ -71,6 +72,13 @@ pub enum System {
     Pacifier {
         /// 0 to 100.
         knob: u8,
+    },
+    /// Our variant.
+    Chappe,
+    /// One of the two on ideal air ([`carry_ideally`]).
+    Ideal {
+        /// Our variant, or Pacifier with knob 1.
+        ours: bool,
     },
 }
 
@@ -160,6 +168,9 @@ impl System {
             System::Tree => "TREE".into(),
             System::TreeRl => "TREE+RL".into(),
             System::Pacifier { knob: 100 } => "Pacifier".into(),
+            System::Chappe => "Chappe".into(),
+            System::Ideal { ours: true } => "Chappe, ideal air".into(),
+            System::Ideal { ours: false } => "Pacifier, ideal air".into(),
             System::Pacifier { knob } => format!("Pacifier, knob {}", f64::from(knob) / 100.0),
         }
     }
@@ -169,7 +180,8 @@ impl System {
             System::MoreOriginal | System::More => Variant::More,
             System::Tree => Variant::Tree,
             System::TreeRl => Variant::TreeRl,
-            System::Pacifier { .. } => Variant::Paper,
+            System::Pacifier { .. } | System::Ideal { ours: false } => Variant::Paper,
+            System::Chappe | System::Ideal { ours: true } => Variant::Chappe,
         };
         let mut protocol = ProtocolPlan::paper(variant);
         protocol.tuned = self == System::More;
@@ -195,6 +207,11 @@ struct Ground {
     links: LinkStatistics,
     /// Octets of file in a packet.
     payload: usize,
+    /// Seconds of a frame on the air.
+    airtime_s: f64,
+    /// The fewest transmissions that a packet takes, and how many frames are on the air at once when the bound is
+    /// reached; only computed where our variant runs.
+    least: Option<(f64, f64)>,
 }
 
 impl Cells {
@@ -358,6 +375,58 @@ impl Cells {
         })
     }
 
+    /// The slowest receiver's share of its bound in per cent, by scenario.
+    pub fn shares(&self, site: Site, system: System) -> Vec<f64> {
+        let bounds = self.worst_bound(site);
+        let worst = self.worst(site, system).into_iter().zip(bounds);
+        worst
+            .map(|(worst, bound)| 100.0 * worst / bound.unwrap_or(f64::INFINITY))
+            .collect()
+    }
+
+    /// Data frames of all nodes for each packet of the file, by scenario.
+    pub fn per_packet(&self, site: Site, system: System) -> Vec<f64> {
+        let payload = self
+            .grounds_of(site)
+            .next()
+            .map_or(1, |ground| ground.payload);
+        self.each(site, system, |run| {
+            let file = run.flows.first().map_or(1, |flow| flow.offered_bytes);
+            run.counter(DATA_TRANSMISSIONS) as f64 * payload as f64 / file as f64
+        })
+    }
+
+    /// Data frames on the air at the same time, on average over a run, by scenario.
+    pub fn at_once(&self, site: Site, system: System) -> Vec<f64> {
+        let airtime = self
+            .grounds_of(site)
+            .next()
+            .map_or(0.0, |ground| ground.airtime_s);
+        self.each(site, system, |run| {
+            run.counter(DATA_TRANSMISSIONS) as f64 * airtime / run.simulated_s.max(1e-9)
+        })
+    }
+
+    /// The fewest transmissions that a packet takes, and the frames on the air at once when the bound is reached,
+    /// averaged over the scenarios.
+    pub fn least(&self, site: Site) -> (f64, f64) {
+        let all: Vec<(f64, f64)> = self
+            .grounds_of(site)
+            .filter_map(|ground| ground.least)
+            .collect();
+        let (frames, crowd): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
+        (
+            crate::statistics::mean(&frames),
+            crate::statistics::mean(&crowd),
+        )
+    }
+
+    fn grounds_of(&self, site: Site) -> impl Iterator<Item = &Ground> {
+        let here = self.grounds.iter();
+        here.filter(move |((at, _), _)| *at == site.ground())
+            .map(|(_, ground)| ground)
+    }
+
     /// A series of throughputs with their mean.
     pub fn throughput(&self, site: Site, system: System, paper: Option<f64>) -> Series {
         Series::with_mean(&system.label(), &self.mean(site, system), paper)
@@ -402,6 +471,14 @@ fn network(
         bound: prepared.bounds[0].clone(),
         links: LinkStatistics::of(&prepared.links),
         payload: with.protocol.config.payload,
+        airtime_s: with
+            .mode
+            .airtime(with.protocol.frame_octets())
+            .as_secs_f64(),
+        least: match cells.iter().any(|cell| cell.system == System::Chappe) {
+            true => Some(StageBound::least(with, &prepared.stage)?),
+            false => None,
+        },
     };
     let runs = cells
         .iter()
@@ -424,7 +501,10 @@ fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Resul
             copies: false,
             pcap: None,
         };
-        let run = carry(attempt, meter)?.run;
+        let run = match cell.system {
+            System::Ideal { .. } => carry_ideally(attempt, meter)?,
+            _ => carry(attempt, meter)?.run,
+        };
         check(&with, prepared, &run)?;
         if let Some(wrong) = run
             .flows

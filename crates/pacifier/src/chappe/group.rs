@@ -359,16 +359,22 @@ impl Group {
         if self.plan.closed || !self.takes_part() {
             return;
         }
-        let bases = self
-            .customers
-            .iter()
-            .filter_map(|customer| self.neighbours.get(customer.node));
-        let Some(first) = bases.map(|neighbour| neighbour.base).min() else {
+        let bases = || {
+            let customers = self.customers.iter();
+            let known = customers.filter_map(|customer| self.neighbours.get(customer.node));
+            known.map(|neighbour| neighbour.base)
+        };
+        let Some(first) = bases().min() else {
             return;
         };
-        // Beyond the front nobody has anything: one batch of the source stands for all.
+        // Beyond the front nobody has anything: one batch of the source stands for all. A source that was restarted
+        // learns where the front is from its neighbours.
         let end = match self.role {
-            Role::Source => self.front.saturating_add(1).min(self.id.batches),
+            Role::Source => {
+                let theirs = bases().filter(|&base| base < self.id.batches).max();
+                let front = self.front.max(theirs.unwrap_or(0));
+                front.saturating_add(1).min(self.id.batches)
+            }
             _ => self.front.min(self.shelf.end()),
         };
         let mut best = Offer {
@@ -517,7 +523,12 @@ impl Group {
             Role::Receiver => end,
             _ => self.front.max(self.shelf.base()),
         });
-        let states = (base..self.front.min(places.end)).map(|batch| match self.wants(batch, now) {
+        // Others count on the same window everywhere: who has fewer places says so.
+        let said = match self.shelf.places() < self.settings.window.min(end) {
+            true => base.saturating_add(self.settings.window).min(end),
+            false => self.front.min(places.end),
+        };
+        let states = (base..said).map(|batch| match self.wants(batch, now) {
             true => State::Rank(self.shelf.rank(batch) as u8),
             false => State::Satisfied,
         });

@@ -152,10 +152,13 @@ impl Neighbours {
             return;
         };
         neighbour.move_to(report.base(), window);
-        for (batch, state) in (report.base()..).zip(report.states()).take(window as usize) {
-            let said = match state {
-                State::Satisfied => SATISFIED,
-                State::Rank(rank) => rank,
+        let mut states = report.states();
+        for batch in (report.base()..).take(window as usize) {
+            let said = match states.next() {
+                Some(State::Satisfied) => SATISFIED,
+                Some(State::Rank(rank)) => rank,
+                None if report.is_cut() => break,
+                None => 0,
             };
             neighbour.say((batch % window) as usize, said);
         }

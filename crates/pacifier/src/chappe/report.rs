@@ -10,11 +10,11 @@
 //! | 0x80 + n | the next n + 1 batches are satisfied, n below 64 |
 //! | 0xC0 + n | the next n + 1 batches are empty, n below 64 |
 //!
-//! What follows the last octet has not been said.
+//! What follows the last octet is empty, unless there was no room for more.
 
 use crate::chappe::K_MAX;
 
-/// Most octets of states in a frame. A report that needs more is cut: what is left out stays as it was said last.
+/// Most octets of states in a frame. A report that needs more is cut: what is left out stays as it was.
 pub const STATES_MAX: usize = 64;
 
 const SATISFIED_RUN: u8 = 0x80;
@@ -47,6 +47,11 @@ impl<'a> Report<'a> {
     /// All batches before this one are satisfied.
     pub fn base(&self) -> u32 {
         self.base
+    }
+
+    /// Whether there was no room for all states: nothing is known of what follows. Otherwise it is empty.
+    pub fn is_cut(&self) -> bool {
+        self.states.len() >= STATES_MAX
     }
 
     /// The state of each batch from the base on.

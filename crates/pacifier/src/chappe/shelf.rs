@@ -202,9 +202,14 @@ impl Shelf {
         self.place(batch).is_some()
     }
 
-    /// The first batch that is missing from the object.
+    /// The first batch that is missing from the object; one that waits to be judged is.
     pub fn first_missing(&self) -> Option<u32> {
-        (self.base..self.end()).find(|&batch| batch < self.id.batches && !self.is_full(batch))
+        if let Whole::Elsewhere(kept) = &self.whole {
+            let first = kept.iter().position(|kept| *kept != Kept::Accepted);
+            return first.map(|first| first as u32);
+        }
+        let places = self.base..self.end().min(self.id.batches);
+        places.into_iter().find(|&batch| !self.is_full(batch))
     }
 
     /// Whether the object is whole.

@@ -188,7 +188,7 @@ impl Peer {
         let place = self.groups.iter().position(|group| group.source == source);
         let former = place.map(|place| self.groups.remove(place));
         // A transfer that the application names may go on; one that it does not is another one.
-        let former = former.filter(|_| tag.is_none());
+        let former = former.filter(|group| tag.is_none() && group.role == Role::Receiver);
         let mut progress = Progress {
             batches,
             ..Progress::default()
