@@ -207,7 +207,7 @@ impl Group {
         gain
     }
 
-    //= pacifier-chappe 2.2.2: plans spread away from the source
+    // plans spread away from the source
     fn on_plan(&mut self, now: Instant, from: u16, plan: &Plan, random: &mut Stream) {
         if *plan == self.plan {
             return;
@@ -352,7 +352,7 @@ impl Group {
 
 /// Decisions.
 impl Group {
-    //= pacifier-chappe 2.2.3: the batch with the most expected innovation per frame
+    // the batch with the most expected innovation per frame
     fn evaluate(&mut self, now: Instant) {
         self.offer = None;
         self.yields_until = None;
@@ -419,7 +419,7 @@ impl Group {
         worth
     }
 
-    //= pacifier-chappe 2.2.3: whoever promises more goes first
+    // whoever promises more goes first
     fn yield_to_rivals(&mut self, now: Instant, worth: f32) {
         let least = f32::from(urge(worth)) / self.settings.gate;
         for (_, rival) in self.neighbours.iter() {
@@ -502,7 +502,7 @@ impl Group {
         }
     }
 
-    //= pacifier-chappe 2.2.2: each frame carries the sender's rank of the batches in flight
+    // each frame carries the sender's rank of the batches in flight
     fn states(&self, now: Instant, to: &mut [u8]) -> (u32, usize) {
         let end = self.id.batches;
         let wants_none = match self.role {
@@ -653,7 +653,7 @@ impl Group {
         Some(why)
     }
 
-    //= pacifier-chappe 2.2.2: silence is not knowledge
+    // silence is not knowledge
     fn doubt(&mut self, now: Instant) {
         self.doubt_at = None;
         if self.plan.closed || self.customers.is_empty() {

@@ -264,7 +264,7 @@ impl Shelf {
         Gain::Decoded
     }
 
-    //= pacifier-chappe 2.2.6: the first k frames of a batch are uncoded
+    // the first k frames of a batch are uncoded
     /// Writes a packet of a batch: the next uncoded one in the source's first pass, otherwise a fresh combination.
     /// False if there is none.
     pub fn write(
