@@ -151,8 +151,9 @@ fn replayed_and_bent_datagrams_only_count() {
     net.run(500);
     assert_eq!(net.heard.len(), before);
     let [a, b] = net.ends.each_ref().map(|end| *end.counters());
+    // A bent copy is told by its seal, unless its number has come before, which is looked at first.
     assert!(
-        a.repeated + b.repeated > 40 && a.forged + b.forged > 20,
+        a.repeated + b.repeated > 100 && a.forged + b.forged > 0,
         "{a:?} {b:?}"
     );
     assert_eq!((a.moved, b.moved), (0, 0));

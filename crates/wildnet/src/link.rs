@@ -488,7 +488,7 @@ impl Link {
         (cover, coded): (&[u8; COVER], &[u8]),
         octets: &mut [u8],
     ) -> Option<usize> {
-        let due = Wake::due(self.ack_due(), now) || (self.turns() && self.notes > 0);
+        let due = Wake::due(self.ack_due(), now) || self.notes > 0;
         if choice.is_none() && !due {
             return None;
         }
