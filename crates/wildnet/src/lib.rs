@@ -25,7 +25,7 @@
 //!
 //! let (mut here, mut there) = (Link::new(Config::tunnel(1400), 1)?, Link::new(Config::tunnel(1400), 2)?);
 //! let (now, mut frame, mut packet) = (Instant::ZERO, [0; 1400], [0; 1400]);
-//! assert!(here.offer(now, 1, 0, b"a packet"));
+//! assert!(here.offer(now, 0, 0, b"a packet"));
 //! let len = here.poll(now, Opportunity::ALWAYS, &mut frame).unwrap();
 //! there.handle(now, &frame[..len]).unwrap();
 //! let delivery = there.deliver(&mut packet).unwrap();
