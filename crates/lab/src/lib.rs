@@ -62,3 +62,4 @@ pub mod statistics;
 pub mod store;
 pub mod system;
 pub mod table;
+pub mod wildnet;

@@ -4,10 +4,10 @@
 
 use crate::figure::Figure;
 use crate::run::{Meter, RunError};
-use crate::{p3, pacifier};
+use crate::{p3, pacifier, wildnet};
 
 /// All papers, in the order in which they are listed.
-pub static PAPERS: [&Paper; 2] = [&pacifier::PAPER, &p3::PAPER];
+pub static PAPERS: [&Paper; 3] = [&pacifier::PAPER, &p3::PAPER, &wildnet::PAPER];
 
 /// A paper and what the lab makes of it.
 pub struct Paper {

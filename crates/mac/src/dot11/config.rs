@@ -61,9 +61,15 @@ pub struct Config {
     /// nothing of a medium that is idle for less. Without a back-off, as in GloMoSim, all stations that one
     /// received frame makes ready transmit together when DIFS ends, and none of them is heard.
     pub difs_backoff: bool,
+    /// Slots from SIFS to where a back-off begins: 2 make DIFS (10.3.7), 3 the AIFS of EDCA's best effort
+    /// (dot11EDCATableAIFSN, table 9-155).
+    pub aifsn: u8,
     /// Longest propagation delay to any neighbour: added to the slot once and to the ACK and CTS timeouts twice,
     /// for long links (aAirPropagationTime and coverage classes, 10.3.7 and 10.21.5).
     pub propagation_max: Duration,
+    /// Whether `propagation_max` lengthens the slot too. If not, only the timeouts, as on cards of which an operator
+    /// sets the ACK timeout and nothing else: two far stations then often begin in each other's slot.
+    pub stretch_slot: bool,
     /// Whether data frames for others are handed up too.
     pub overhear: bool,
     /// The type in the LLC/SNAP header before each SDU; `None` leaves the header away, which no real network
@@ -98,7 +104,9 @@ impl Config {
             difs_after_timeout: true,
             early_timeout: false,
             difs_backoff: true,
+            aifsn: 2,
             propagation_max: Duration::ZERO,
+            stretch_slot: true,
             overhear: false,
             llc: Some(EtherType::EXPERIMENTAL),
             bssid: Address::from_eui48(BSSID),
@@ -144,9 +152,12 @@ pub(super) struct Timing {
 impl Timing {
     pub fn new(config: &Config) -> Timing {
         let sifs = config.sifs;
-        let slot = config.slot + config.propagation_max;
-        // 10.3.7: DIFS = SIFS + 2 slots.
-        let difs = sifs + slot * 2;
+        let stretch = match config.stretch_slot {
+            true => config.propagation_max,
+            false => Duration::ZERO,
+        };
+        let slot = config.slot + stretch;
+        let difs = sifs + slot * u64::from(config.aifsn);
         let ack = config.control.airtime(ACK_LEN + FCS_LEN);
         let cts = config.control.airtime(CTS_LEN + FCS_LEN);
         // 10.3.7: EIFS = SIFS + DIFS + an ACK at the lowest mandatory rate, which is 1 Mbit/s, long preamble.
@@ -195,5 +206,13 @@ mod tests {
         let timing = Timing::new(&config);
         assert_eq!(timing.slot, Duration::from_nanos(53_360));
         assert_eq!(timing.ack_wait, Duration::from_nanos(334_000 + 66_720));
+        let fixed = Timing::new(&Config {
+            stretch_slot: false,
+            aifsn: 3,
+            ..config
+        });
+        assert_eq!(fixed.slot, Duration::from_micros(20));
+        assert_eq!(fixed.difs, Duration::from_micros(70));
+        assert_eq!(fixed.ack_wait, timing.ack_wait);
     }
 }

@@ -1,0 +1,137 @@
+//! Figure 9: TCP over distance, plain 802.11 beside slots (4.2).
+
+use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
+use super::trial::{Card, Load, Scheme, Trial};
+use crate::figure::{Claim, Figure};
+use crate::run::RunError;
+
+/// What the paper runs against: two repetitions. TCP fits cards with short preambles (specs 3.1, set D).
+const CSMA: Scheme = Scheme::Csma {
+    retries: Some(2),
+    card: Card::Short,
+};
+/// Payload of UDP that slots of 20 ms hold at 0 km, as TCP sees it one way: 13 packets of which one carries
+/// acknowledgements (specs 3.1, set C), Mbit/s; and both ways.
+const ROOF: [f64; 2] = [3.76, 6.55];
+/// Microseconds to a kilometre, one way.
+const PER_KM: f64 = 3.3356;
+
+/// The bound at a distance: the share of a cycle that is not spent on the way.
+fn roof(both: bool, km: f64, loss: f64) -> f64 {
+    let cycle = 40_000.0;
+    ROOF[usize::from(both)] * (1.0 - loss) * cycle / (cycle + 2.0 * PER_KM * km)
+}
+
+struct Part {
+    csma: Vec<Runs>,
+    wild: Vec<Runs>,
+    chappe: Vec<Runs>,
+}
+
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let kms: &[f64] = match sheet.quick() {
+        true => &[0.0, 60.0, 112.0],
+        false => &[0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 112.0, 150.0, 200.0],
+    };
+    let part = |both: bool, loss: f64| -> Result<Part, RunError> {
+        let over = |scheme| {
+            let trials: Vec<Trial> = kms
+                .iter()
+                .map(|&km| Trial {
+                    scheme,
+                    km,
+                    loss,
+                    load: Load::Tcp,
+                    both,
+                    time: sheet.time(),
+                })
+                .collect();
+            sheet.measure(&trials)
+        };
+        Ok(Part {
+            csma: over(CSMA)?,
+            wild: over(Scheme::WILDNET)?,
+            chappe: over(Scheme::CHAPPE)?,
+        })
+    };
+    let (one, both, lossy) = (part(false, 0.0)?, part(true, 0.0)?, part(true, 0.1)?);
+    let panel = |id, title, part: &Part, both, loss| {
+        let places: Vec<String> = kms.iter().map(|km| format!("{km} km")).collect();
+        let bound = kms.iter().map(|&km| Some(roof(both, km, loss))).collect();
+        let series = vec![
+            line("802.11", &part.csma, mbps),
+            line("WiLDNet", &part.wild, mbps),
+            line("chappe", &part.chappe, mbps),
+        ];
+        lines(id, title, "Mbit/s", ("distance", places), series, bound)
+    };
+    Ok(Figure {
+        id: "figure9",
+        title: "TCP over distance".into(),
+        claims: claims(kms, &one, &both, &lossy),
+        panels: vec![
+            panel("9a", "one way", &one, false, 0.0),
+            panel("9b", "both ways", &both, true, 0.0),
+            panel("9c", "both ways, 10 % of frames lost", &lossy, true, 0.1),
+        ],
+        notes: vec![
+            "The bound is that of WiLDNet's fixed slots of 20 ms: what they hold of TCP, times the share of frames that arrive. chappe uses the same slots.".into(),
+            "TCP is this project's (NewReno, SACK, RACK, windows of 65,535 octets, timers of Linux).".into(),
+        ],
+    })
+}
+
+fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
+    let means =
+        |runs: &[Runs]| -> Vec<f64> { runs.iter().map(|runs| summary(runs, mbps).mean).collect() };
+    let (wild, csma) = (means(&one.wild), means(&one.csma));
+    let spread = |values: &[f64]| {
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        1.0 - least / most
+    };
+    let wild_both = means(&both.wild);
+    let less: Vec<f64> = wild_both
+        .iter()
+        .zip(means(&lossy.wild))
+        .map(|(clean, lossy)| clean - lossy)
+        .collect();
+    let mean_less = crate::statistics::Summary::of(&less);
+    let cross = kms
+        .iter()
+        .zip(wild.iter().zip(&csma))
+        .find(|(_, (wild, csma))| wild > csma)
+        .map_or(f64::INFINITY, |(km, _)| *km);
+    vec![
+        Claim::value(
+            "one way, WiLDNet is flat over distance: within 4 %",
+            None,
+            100.0 * spread(&wild),
+            kms.len(),
+            "%",
+            spread(&wild) < 0.04,
+        ),
+        Claim::value(
+            "one way, 802.11 is ahead on short links and WiLDNet from some distance on: the first one measured with WiLDNet ahead, by Table 1 between 45 and 65 km",
+            Some(60.0),
+            cross,
+            kms.len(),
+            "km",
+            cross <= 80.0,
+        ),
+        Claim::new(
+            "both ways, WiLDNet gets some 6 Mbit/s at all distances: at least 5.9",
+            Some(6.0),
+            crate::statistics::Summary::of(&wild_both),
+            "Mbit/s",
+            wild_both.iter().all(|mbps| *mbps >= 5.9),
+        ),
+        Claim::new(
+            "both ways at 10 % loss, WiLDNet loses about 1 Mbit/s: between 0.6 and 1.0",
+            Some(1.0),
+            mean_less,
+            "Mbit/s",
+            (0.6..=1.0).contains(&mean_less.mean),
+        ),
+    ]
+}

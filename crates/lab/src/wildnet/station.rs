@@ -1,0 +1,206 @@
+//! A station of a long link: its traffic on slots, or on plain 802.11.
+
+use std::collections::VecDeque;
+
+use chappe_core::{
+    Address, Class, Classes, HostNode, Instant, LinkEvent, LinkNode, LinkSend, OverMac, RadioEvent,
+    RadioNode, RadioRequest, Wake,
+};
+use chappe_mac::dot11::Dot11;
+use chappe_wildnet::Radio;
+
+use super::traffic::Traffic;
+
+/// Room for any packet.
+const PACKET_MAX: usize = 2304;
+/// Packets that wait at plain 802.11: a tenth of Linux's usual 1000 (`txqueuelen`), so that TCP's window and not the
+/// queue decides how much waits.
+const QUEUE: usize = 100;
+/// The class of all traffic in slots.
+const SERVICE: usize = 1;
+
+/// One end.
+pub enum Station<'a> {
+    /// WiLDNet or 2P.
+    Slots(Box<Slots<'a>>),
+    /// Plain 802.11.
+    Plain(Box<OverMac<Dot11, Wire<'a>>>),
+}
+
+impl<'a> Station<'a> {
+    /// What runs on it.
+    pub fn traffic(&self) -> &Traffic<'a> {
+        match self {
+            Station::Slots(slots) => &slots.traffic,
+            Station::Plain(plain) => &plain.link.traffic,
+        }
+    }
+
+    /// What runs on it, to start it. Call [`RadioNode::handle_timeout`] afterwards.
+    pub fn traffic_mut(&mut self) -> &mut Traffic<'a> {
+        match self {
+            Station::Slots(slots) => &mut slots.traffic,
+            Station::Plain(plain) => &mut plain.link.traffic,
+        }
+    }
+
+    fn node(&mut self) -> &mut dyn RadioNode {
+        match self {
+            Station::Slots(slots) => slots.as_mut(),
+            Station::Plain(plain) => plain.as_mut(),
+        }
+    }
+}
+
+impl RadioNode for Station<'_> {
+    fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
+        self.node().handle_radio(now, event);
+    }
+
+    fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
+        self.node().poll_radio(now, psdu)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.node().handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        match self {
+            Station::Slots(slots) => slots.poll_timeout(),
+            Station::Plain(plain) => plain.poll_timeout(),
+        }
+    }
+}
+
+/// A radio in slots with traffic on its link.
+pub struct Slots<'a> {
+    /// The radio.
+    pub radio: Radio,
+    /// What runs on it.
+    pub traffic: Traffic<'a>,
+}
+
+impl Slots<'_> {
+    /// Packets go up and down until nothing moves.
+    fn pump(&mut self, now: Instant) {
+        let mut packet = [0; PACKET_MAX];
+        while let Some(delivery) = self.radio.link.deliver(&mut packet) {
+            self.traffic.handle_packet(now, &packet[..delivery.len]);
+        }
+        let mut moved = false;
+        while self.radio.link.room(SERVICE) > 0 {
+            let Some(len) = self.traffic.poll_packet(now, &mut packet) else {
+                break;
+            };
+            self.radio.link.offer(now, SERVICE, 0, &packet[..len]);
+            moved = true;
+        }
+        if moved {
+            self.radio.handle_timeout(now);
+        }
+    }
+}
+
+impl RadioNode for Slots<'_> {
+    fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
+        self.radio.handle_radio(now, event);
+        self.pump(now);
+    }
+
+    fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
+        self.radio.poll_radio(now, psdu)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if Wake::due(self.traffic.poll_timeout(), now) {
+            self.traffic.handle_timeout(now);
+        }
+        self.radio.handle_timeout(now);
+        self.pump(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        // Traffic that finds no room asks again when the radio next does something.
+        let full = self.radio.link.room(SERVICE) == 0;
+        let traffic = self.traffic.poll_timeout().filter(|_| !full);
+        Wake::earlier(self.radio.poll_timeout(), traffic)
+    }
+}
+
+/// A queue between traffic and a MAC, all of it to one peer.
+pub struct Wire<'a> {
+    /// What runs on it.
+    pub traffic: Traffic<'a>,
+    to: Address,
+    queue: VecDeque<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl<'a> Wire<'a> {
+    /// To `to`: a station, whose MAC confirms each frame, or everybody.
+    pub fn new(traffic: Traffic<'a>, to: Address) -> Wire<'a> {
+        Wire {
+            traffic,
+            to,
+            queue: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    fn fill(&mut self, now: Instant) {
+        while self.queue.len() < QUEUE {
+            let mut packet = self.spare.pop().unwrap_or_default();
+            packet.resize(PACKET_MAX, 0);
+            let Some(len) = self.traffic.poll_packet(now, &mut packet) else {
+                self.spare.push(packet);
+                return;
+            };
+            packet.truncate(len);
+            self.queue.push_back(packet);
+        }
+    }
+}
+
+impl LinkNode for Wire<'_> {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        if let LinkEvent::Received(arrival) = event {
+            self.traffic.handle_packet(now, arrival.sdu);
+        }
+        self.fill(now);
+    }
+
+    fn pending(&self) -> Classes {
+        Classes::NONE.with_if(Class::Data, !self.queue.is_empty())
+    }
+
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        if !allowed.contains(Class::Data) {
+            return None;
+        }
+        let packet = self.queue.pop_front()?;
+        let len = packet.len();
+        sdu.get_mut(..len)?.copy_from_slice(&packet);
+        self.spare.push(packet);
+        self.fill(now);
+        Some(LinkSend {
+            to: self.to,
+            len,
+            class: Class::Data,
+            mode: None,
+            token: 0,
+        })
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if Wake::due(self.traffic.poll_timeout(), now) {
+            self.traffic.handle_timeout(now);
+        }
+        self.fill(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        let full = self.queue.len() >= QUEUE;
+        self.traffic.poll_timeout().filter(|_| !full)
+    }
+}
