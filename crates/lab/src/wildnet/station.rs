@@ -148,7 +148,8 @@ impl<'a> Wire<'a> {
         }
     }
 
-    fn fill(&mut self, now: Instant) {
+    /// Takes packets until the queue is full.
+    pub fn fill(&mut self, now: Instant) {
         while self.queue.len() < QUEUE {
             let mut packet = self.spare.pop().unwrap_or_default();
             packet.resize(PACKET_MAX, 0);
