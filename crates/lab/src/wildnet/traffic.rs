@@ -26,6 +26,8 @@ pub struct Udp {
     pub since: Instant,
     /// Datagrams offered since then.
     pub offered: u64,
+    /// Datagrams that came, whenever they had been offered.
+    pub received: u64,
 }
 
 /// When datagrams are offered.
@@ -64,6 +66,7 @@ impl HostNode for Udp {
         let Some(stamp) = packet.first_chunk() else {
             return;
         };
+        self.received += 1;
         let at = Instant::from_nanos(u64::from_be_bytes(*stamp));
         if at >= self.since {
             self.delays.push(now.saturating_since(at).as_secs_f64());

@@ -277,7 +277,7 @@ impl Trial {
 /// Octets of payload that each end has received so far.
 fn received(simulator: &Simulator<Station<'_>>) -> [f64; 2] {
     [0, 1].map(|i| match simulator.node(i).traffic() {
-        Traffic::Udp(udp) => (udp.delays.len() * UDP_PAYLOAD) as f64,
+        Traffic::Udp(udp) => udp.received as f64 * UDP_PAYLOAD as f64,
         Traffic::Tcp(host) => host.app().received as f64,
     })
 }
