@@ -53,6 +53,10 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             unit,
             values.iter().all(|value| *value >= least),
         )
+        .because(|| {
+            let all: Vec<String> = values.iter().map(|value| format!("{value:.2}")).collect();
+            format!("by loss: {} {unit}", all.join(", "))
+        })
     };
     let claims = vec![
         claim(
