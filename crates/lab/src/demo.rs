@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use crate::pacifier;
 use crate::results::Document;
 use crate::run::{Meter, RunError, WORK};
+use crate::{p3, pacifier};
 
 /// All parts, in the order in which they are shown.
-pub static PARTS: [&Part; 1] = [&pacifier::DEMO];
+pub static PARTS: [&Part; 2] = [&pacifier::DEMO, &p3::DEMO];
 
 /// One system's part of the demo.
 pub struct Part {

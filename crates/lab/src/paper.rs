@@ -56,8 +56,21 @@ pub struct Made {
     pub unfinished: Vec<&'static str>,
     /// How many runs were made.
     pub runs: usize,
+    /// Drawings that are no figure of the paper.
+    pub drawings: Vec<Drawing>,
     /// How much of the paper's work was done: numbers by name, for the document.
     pub scale: Vec<(&'static str, u64)>,
+}
+
+/// A drawing of its own form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawing {
+    /// Its name: that of its file.
+    pub name: &'static str,
+    /// The essence of it for a terminal.
+    pub text: String,
+    /// As SVG.
+    pub svg: String,
 }
 
 impl Order<'_> {

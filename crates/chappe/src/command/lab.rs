@@ -45,10 +45,12 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
             .iter()
             .map(|figure| figure.text(width, colour))
             .collect();
-        terminal::print(&(texts.join("\n") + &closing(paper, &made, options)))?;
+        let drawn = made.drawings.iter().map(|drawing| &*drawing.text);
+        let drawn: String = drawn.collect();
+        terminal::print(&(texts.join("\n") + &drawn + &closing(paper, &made, options)))?;
     }
     if let Some(folder) = &options.out {
-        draw(folder, &made.figures)?;
+        draw(folder, &made)?;
         write_whole(&folder.join(format!("{}.json", paper.name)), |file| {
             file.write_all(document.as_bytes())
         })?;
@@ -168,6 +170,7 @@ fn json(paper: &Paper, made: &Made, options: &Lab) -> String {
         "runs": made.runs,
         "unfinished": made.unfinished,
         "figures": figures,
+        "drawings": made.drawings.iter().map(|drawing| drawing.name).collect::<Vec<_>>(),
     });
     for &(name, number) in &made.scale {
         whole[name] = number.into();
@@ -183,6 +186,9 @@ fn closing(paper: &Paper, made: &Made, options: &Lab) -> String {
         .map(|claim| claim.holds)
         .collect();
     let held = claims.iter().filter(|holds| **holds).count();
+    if made.figures.is_empty() {
+        return format!("\nreproduce: {}\n", terminal::command_line());
+    }
     let mut text = format!(
         "\n{held} of {} claims hold; {} runs; means over scenarios with 95 % intervals, gains paired by scenario\nreproduce: {}\n",
         claims.len(),
@@ -198,8 +204,12 @@ fn closing(paper: &Paper, made: &Made, options: &Lab) -> String {
     text
 }
 
-fn draw(folder: &Path, figures: &[Figure]) -> Result<(), Failure> {
-    for figure in figures {
+fn draw(folder: &Path, made: &Made) -> Result<(), Failure> {
+    for drawing in &made.drawings {
+        let path = folder.join(format!("{}.svg", drawing.name));
+        write_whole(&path, |file| file.write_all(drawing.svg.as_bytes()))?;
+    }
+    for figure in &made.figures {
         for (extension, text) in [
             ("svg", chappe_lab::draw::draw(figure)),
             ("csv", figure.csv()),

@@ -8,7 +8,7 @@ use crate::run::RunError;
 use crate::statistics::{Summary, mean};
 
 /// Per cent of bad links.
-const SHARES: [u8; 6] = [0, 10, 20, 30, 40, 60];
+const SHARES: [u8; 6] = [0, 10, 20, 25, 30, 60];
 const SYSTEMS: [System; 3] = [
     System::new(Variant::Paper),
     System::new(Variant::Pip),
@@ -126,7 +126,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
                 f64::from(nearest),
                 n,
                 "%",
-                nearest.abs_diff(BAD_LINKS) <= 20,
+                nearest.abs_diff(BAD_LINKS) <= 5,
             )
             .because(|| format!("PIP fails on {of_pip:.0} % on average over the shares")),
         ],

@@ -7,6 +7,7 @@
 mod calibration;
 pub mod campaign;
 mod carry;
+mod demo;
 mod energy;
 mod figure5;
 mod figure6;
@@ -14,6 +15,7 @@ mod figure7;
 mod large;
 mod overhead;
 mod paper;
+pub mod pipeline;
 mod plan;
 mod prepare;
 mod role;
@@ -24,7 +26,11 @@ mod table3;
 mod table4;
 
 pub use carry::{Attempt, RADIO_WATTS, carry, watched};
+pub use demo::DEMO;
 pub use paper::{PAPER, make};
 pub use plan::{P3, SYSTEM, Variant, check, radio_bound_bps};
 pub use prepare::{Knowledge, Prepared, Ratios, prepare};
 pub use route::{Route, route};
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,8 @@
 
 use super::campaign::{Cell, Cells, Scale};
 use super::{
-    calibration, energy, figure5, figure6, figure7, large, overhead, table1, table2, table3, table4,
+    calibration, energy, figure5, figure6, figure7, large, overhead, pipeline, table1, table2,
+    table3, table4,
 };
 use crate::figure::{Claim, Figure};
 use crate::paper::{Item, Made, Order, Paper};
@@ -110,8 +111,12 @@ const RECIPES: [Recipe; 11] = [
     ),
 ];
 
-const ITEMS: [Item; RECIPES.len()] = {
-    let mut items = [RECIPES[0].item; RECIPES.len()];
+const ITEMS: [Item; RECIPES.len() + 1] = {
+    let drawing = Item {
+        name: pipeline::NAME,
+        about: "a transfer cycle by cycle: who sends and listens on which channel",
+    };
+    let mut items = [drawing; RECIPES.len() + 1];
     let mut at = 0;
     while at < RECIPES.len() {
         items[at] = RECIPES[at].item;
@@ -135,6 +140,7 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
         figures: Vec::new(),
         unfinished: Vec::new(),
         runs: cells.len(),
+        drawings: Vec::new(),
         scale: vec![
             ("routes", scale.routes.into()),
             ("measured_building", scale.data.is_some().into()),
@@ -146,6 +152,9 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
         } else {
             made.unfinished.push(recipe.item.name);
         }
+    }
+    if order.wants(pipeline::NAME) && !order.meter.stopped() {
+        made.drawings.push(pipeline::draw(scale)?);
     }
     Ok(made)
 }

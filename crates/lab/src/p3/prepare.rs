@@ -124,7 +124,7 @@ pub fn prepare(mut stage: Stage) -> Prepared {
 impl Prepared {
     /// What the gateway knows: channel 26 alone after the paper's measurement, all four channels if four are measured.
     /// The counts of one link are the same for all who measure as many beacons.
-    //= p3 2.10: each node sends beacons in turn, all others count them
+    //= p3 IV-D.1: each node sends beacons in turn, all others count them
     pub fn learn(&self, with: &P3) -> Knowledge {
         let nodes = self.truth.nodes;
         if with.knowledge == LinkKnowledge::True {

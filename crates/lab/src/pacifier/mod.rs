@@ -160,6 +160,7 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
         figures: Vec::new(),
         unfinished: Vec::new(),
         runs: cells.len(),
+        drawings: Vec::new(),
         scale: vec![
             ("scenarios", u64::from(scale.scenarios)),
             ("outdoor_bytes", scale.outdoor_bytes as u64),

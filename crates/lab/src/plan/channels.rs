@@ -224,7 +224,7 @@ impl Drawn {
     }
 
     /// Gives a share of the good links the ratios of a testbed's worst kind.
-    //= p3 5: with probability q a good link takes the ratios of one of Table I's links on all channels
+    //= p3 III-A: with probability q a good link takes the ratios of one of Table I's links on all channels
     fn spoil(&mut self, share: f64, seed: Seed, receiver: &Receiver) {
         if share <= 0.0 {
             return;

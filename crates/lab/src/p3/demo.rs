@@ -1,0 +1,115 @@
+//! P³'s part of the demo: one file over several hops of a sensor network.
+
+use super::campaign::{ends_for, fits_paper};
+use super::carry::HOPS;
+use super::{Attempt, P3, Prepared, Variant, carry, check, radio_bound_bps};
+use crate::demo::{Order, Part, Row, Shown};
+use crate::plan::{Changes, Plan};
+use crate::provenance::Provenance;
+use crate::results::{Document, Run};
+use crate::run::{RunError, WORK, seeds};
+use crate::scenario::Source;
+use crate::statistics::mean;
+
+/// Its line in the table of parts.
+pub static DEMO: Part = Part {
+    name: "p3",
+    protocols: PROTOCOLS.len(),
+    run,
+};
+
+const SCENARIO: &str = include_str!("demo.toml");
+
+/// What is compared, the baseline first.
+const PROTOCOLS: [Variant; 4] = [
+    Variant::PipAware,
+    Variant::Pip,
+    Variant::Paper,
+    Variant::Chappe,
+];
+
+/// Networks that are looked at for one route.
+const NETWORKS: u64 = 20;
+
+fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+    let last = order.seed.saturating_add(order.networks);
+    let seeds: Vec<u64> = (order.seed..last).collect();
+    let source = Source::new("demo", SCENARIO, &[]);
+    let changes = Changes {
+        object: order.file,
+        seeds: Some(seeds.clone()),
+    };
+    let plan = Plan::new(source.parse()?, source, &changes)?;
+    let from = Provenance::here(order.command, &plan.canonical);
+    let go_on = || !order.meter.stopped();
+    let done = seeds::parallel(&seeds, order.threads, go_on, |&seed| {
+        network(&plan, seed, order)
+    });
+    let mut finished: Vec<Vec<Run>> = Vec::new();
+    for runs in done.into_iter().flatten() {
+        match runs {
+            Err(RunError::Interrupted) => {}
+            runs => finished.push(runs?),
+        }
+    }
+    let unfinished = seeds.len() - finished.len();
+    let rows = PROTOCOLS
+        .into_iter()
+        .enumerate()
+        .map(|(place, variant)| Row {
+            label: variant.label(),
+            ours: variant == Variant::Chappe,
+            document: Document::new(
+                &plan.title,
+                &from,
+                finished.iter().map(|runs| runs[place].clone()).collect(),
+                unfinished > 0,
+            ),
+        });
+    let hops: Vec<f64> = finished
+        .iter()
+        .map(|runs| runs[2].counter(HOPS) as f64)
+        .collect();
+    Ok(Shown {
+        part: DEMO.name,
+        over: format!(
+            "over {:.1} hops, on average, of 139 sensor nodes, 802.15.4 at 250 kbit/s",
+            mean(&hops)
+        ),
+        octets: plan
+            .transfers
+            .first()
+            .map_or(0, |transfer| transfer.payload.len()),
+        rows: rows.collect(),
+        bounds_bps: finished.iter().map(|_| radio_bound_bps()).collect(),
+        bound: "The bound is what the radio carries in frames back to back.",
+        unfinished,
+    })
+}
+
+/// The runs of one network, in the order of [`PROTOCOLS`].
+fn network(plan: &Plan, seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunError> {
+    let with = P3::paper(Variant::Paper);
+    let found = ends_for(plan, seed, &with, NETWORKS, &fits_paper)?;
+    let Some((prepared, _)) = found else {
+        let message = format!("seed {seed}: no route in {NETWORKS} networks");
+        return Err(RunError::Defect(message));
+    };
+    order.meter.advance(WORK);
+    let one = |variant| -> Result<Run, RunError> {
+        let prepared: &Prepared = &prepared;
+        let attempt = Attempt {
+            plan,
+            with: &P3::paper(variant),
+            prepared,
+            copies: false,
+            pcap: None,
+        };
+        let mut run = carry(attempt, order.meter)?.run;
+        check(&run)?;
+        // Whatever network the route was found in, it is this seed's.
+        run.seed = seed;
+        Ok(run)
+    };
+    PROTOCOLS.into_iter().map(one).collect()
+}
