@@ -36,18 +36,6 @@ impl ChannelOrder {
         ChannelOrder(random.below(u64::from(Self::COUNT)) as u8)
     }
 
-    /// Whether no stage sends on a channel next to the one on which it listens, 5 MHz away.
-    ///
-    /// The groups of a stage stand together: while one listens, the other sends, often 40 dB and more stronger than what
-    /// comes from the stage before, and a radio rejects its neighbouring channel by some 30 to 45 dB. Of the four
-    /// channels 25 and 26 are such neighbours; 8 of the 24 orders keep them apart.
-    pub fn keeps_neighbours_apart(self) -> bool {
-        (0..4).all(|stage| {
-            let (here, next) = (self.of_stage(stage), self.of_stage(stage + 1));
-            here.0.abs_diff(next.0) > 1
-        })
-    }
-
     /// The channel on which stage `stage` listens; 0 is the source.
     pub fn of_stage(self, stage: u8) -> Channel {
         let wanted = usize::from((stage + 3) % 4);
@@ -88,13 +76,6 @@ mod tests {
             assert_eq!(order.of_stage(6), channels[1]);
             seen.push(channels);
         }
-        let apart: Vec<u8> = ChannelOrder::all()
-            .filter(|order| order.keeps_neighbours_apart())
-            .map(ChannelOrder::number)
-            .collect();
-        // 15 25 20 26 and 15 26 20 25, and both from any of their channels on.
-        assert_eq!(apart.len(), 8);
-        assert!(apart.contains(&2) && !apart.contains(&0));
         assert_eq!(seen[0], CHANNELS);
         assert_eq!(seen.len(), 24);
         assert_eq!(ChannelOrder::new(24), None);
