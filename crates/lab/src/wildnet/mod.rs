@@ -103,6 +103,7 @@ fn make(order: &Order<'_>) -> Result<Made, RunError> {
         figures: Vec::new(),
         unfinished: Vec::new(),
         runs: 0,
+        drawings: Vec::new(),
         scale: sheet.scale(),
     };
     for recipe in FIGURES.iter().filter(|recipe| order.wants(recipe.name)) {
