@@ -4,6 +4,7 @@
 //! as many paths as the paper's routes all have: at least six, of two to six hops. All protocols meet the same routes on
 //! the same air.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -200,8 +201,8 @@ impl Cells {
         meter.plan_work(WORK * (jobs.len() + needed.len()) as u64);
         let mut plans: BTreeMap<Site, Plan> = BTreeMap::new();
         for &(site, _) in jobs.keys() {
-            if !plans.contains_key(&site) {
-                plans.insert(site, plan(site, scale)?);
+            if let Entry::Vacant(place) = plans.entry(site) {
+                place.insert(plan(site, scale)?);
             }
         }
         let jobs: Vec<((Site, u16), Vec<System>)> = jobs.into_iter().collect();
@@ -261,8 +262,7 @@ impl Cells {
 
     /// Share of the object that was there after the first round, by route.
     pub fn first_round(&self, site: Site, system: System) -> Vec<f64> {
-        let packets = f64::from(system.octets).div_euclid(f64::from(payload(system)))
-            + f64::from(u8::from(system.octets % u32::from(payload(system)) > 0));
+        let packets = f64::from(system.octets.div_ceil(payload(system).into()));
         self.each(site, system, |run| {
             run.counter(FIRST_ROUND) as f64 / packets
         })

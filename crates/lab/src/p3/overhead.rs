@@ -14,6 +14,9 @@ const IMPROVED: System = System::new(Variant::Chappe);
 const OCTETS: f64 = 64_000.0;
 const AVERAGE: f64 = 178_500.0;
 
+/// What takes time: at the paper's goodput, at ours, improved; and the paper's number.
+type Row = (&'static str, f64, f64, f64, Option<f64>);
+
 pub fn needs(scale: &Scale) -> Vec<Cell> {
     scale.cells(scale.site(), scale.routes, &[PAPER, IMPROVED])
 }
@@ -27,7 +30,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
     // The paper allows ten seconds for collecting, whatever the number of nodes.
     let collect = 10.0;
     let dense = P3::paper(Variant::Chappe).measurement;
-    let rows: [(&str, f64, f64, f64, Option<f64>); 6] = [
+    let rows: [Row; 6] = [
         (
             "measuring 100 nodes (eq. 1)",
             measure(&Measurement::PAPER, 100),
@@ -71,7 +74,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             Some(10.0),
         ),
     ];
-    let column = |name: &str, value: &dyn Fn(&(&str, f64, f64, f64, Option<f64>)) -> f64| {
+    let column = |name: &str, value: &dyn Fn(&Row) -> f64| {
         Series::new(
             name,
             rows.iter().map(|row| Summary::of(&[value(row)])).collect(),

@@ -57,7 +57,7 @@ pub fn carry_ideally(attempt: Attempt<'_>, meter: &Meter) -> Result<Run, RunErro
     let mut steps = 0u32;
     while air.now < limit && !air.is_done(transfer) && air.step() {
         steps = steps.wrapping_add(1);
-        if steps % 4096 == 0 && meter.stopped() {
+        if steps.is_multiple_of(4096) && meter.stopped() {
             return Err(RunError::Interrupted);
         }
     }

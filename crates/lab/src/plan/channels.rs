@@ -208,9 +208,9 @@ impl Drawn {
             *first = true;
         }
         while let Some(node) = open.pop() {
-            for other in 0..nodes {
-                if !seen[other] && self.is_good(node, other, least) {
-                    seen[other] = true;
+            for (other, seen) in seen.iter_mut().enumerate() {
+                if !*seen && self.is_good(node, other, least) {
+                    *seen = true;
                     open.push(other);
                 }
             }
