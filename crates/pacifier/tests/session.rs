@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chappe_core::Duration;
-use chappe_pacifier::{Config, Node, Object};
+use chappe_pacifier::chappe::Settings;
+use chappe_pacifier::{Config, Node, Object, Variant};
 use common::{Network, graph, nodes, object};
 
 const LEN: usize = 20_011;
@@ -28,6 +29,15 @@ impl Object for Read {
     }
 }
 
+fn config() -> Config {
+    Config {
+        k: 8,
+        payload: 40,
+        window: 5,
+        ..Config::default()
+    }
+}
+
 struct Play {
     network: Network<Node>,
     file: Arc<[u8]>,
@@ -37,13 +47,7 @@ struct Play {
 }
 
 impl Play {
-    fn new() -> Play {
-        let config = Config {
-            k: 8,
-            payload: 40,
-            window: 5,
-            ..Config::default()
-        };
+    fn new(config: Config) -> Play {
         let links = graph(4, &[(0, 1, 0.7), (1, 2, 0.6), (2, 3, 0.8), (0, 2, 0.2)]);
         Play {
             network: Network::new(links.clone(), 1, nodes(&config, &links, 1)),
@@ -95,7 +99,7 @@ impl Play {
 
 #[test]
 fn batches_are_judged_and_receivers_come_and_go() {
-    let mut play = Play::new();
+    let mut play = Play::new(config());
     play.expect(1, |_| false);
     // Node 3 has every third batch from before.
     play.expect(3, |batch| batch % 3 == 0);
@@ -137,7 +141,26 @@ fn batches_are_judged_and_receivers_come_and_go() {
 /// A source that forgets everything and starts over with the same serial finishes with what receivers hold.
 #[test]
 fn a_source_that_is_restarted_goes_on() {
-    let mut play = Play::new();
+    restart_source(config());
+}
+
+/// The same with the variant `chappe`, whose data frames name less than a window here.
+#[test]
+fn a_restarted_source_of_the_variant_goes_on() {
+    let few = Settings {
+        window: 5,
+        data_states: 2,
+        ..Settings::default()
+    };
+    restart_source(Config {
+        variant: Variant::Chappe,
+        chappe: few,
+        ..config()
+    });
+}
+
+fn restart_source(config: Config) {
+    let mut play = Play::new(config.clone());
     play.expect(3, |_| false);
     let offer = |play: &mut Play| {
         let object = Arc::new(Read(play.file.clone()));
@@ -146,12 +169,6 @@ fn a_source_that_is_restarted_goes_on() {
     offer(&mut play);
     play.run_until(|nodes| nodes[3].received().batches_done >= 20);
     let links = graph(4, &[(0, 1, 0.7), (1, 2, 0.6), (2, 3, 0.8), (0, 2, 0.2)]);
-    let config = Config {
-        k: 8,
-        payload: 40,
-        window: 5,
-        ..Config::default()
-    };
     play.network.nodes[0] = nodes(&config, &links, 2).swap_remove(0);
     for node in &mut play.network.nodes[1..] {
         node.forget_group(0, false);

@@ -43,6 +43,8 @@ pub(crate) struct Group {
     customers: Vec<Customer>,
     /// What nodes nearer to the source have heard of `complete`.
     confirmed: NodeSet,
+    /// Complete receivers that ask for packets which they had, for somebody behind them.
+    agents: NodeSet,
     /// One more than the highest batch that was seen here.
     front: u32,
     offer: Option<Offer>,
@@ -52,6 +54,8 @@ pub(crate) struct Group {
     spoke: Instant,
     report_at: Option<Instant>,
     due: bool,
+    /// The last frame had no room for all states.
+    untold: bool,
     repeat: Duration,
     doubt_at: Option<Instant>,
     heard_any: Instant,
@@ -112,6 +116,7 @@ impl Group {
             guests: NodeSet::EMPTY,
             customers: Vec::new(),
             confirmed: NodeSet::EMPTY,
+            agents: NodeSet::EMPTY,
             front: 0,
             offer: None,
             yields_until: None,
@@ -119,6 +124,7 @@ impl Group {
             spoke: now,
             report_at: None,
             due: false,
+            untold: false,
             repeat: settings.repeat_min,
             doubt_at: None,
             heard_any: now,
@@ -146,7 +152,7 @@ impl Group {
             .plan
             .members
             .union(&self.guests)
-            .without(&self.complete);
+            .without(&self.complete.without(&self.agents));
         served.remove(self.me);
         served.remove(self.source);
         let servers = self.plan.members;
@@ -202,6 +208,9 @@ impl Group {
         self.on_plan(now, from, &head.plan, random);
         self.on_complete(now, from, &head.complete, random);
         self.on_words(now, from, head);
+        if self.is_agent(now) && self.report_at.is_none() {
+            self.speak_after(now, self.settings.report_interval, random);
+        }
         let gain = data.map(|coded| self.on_data(now, from, coded, random));
         self.evaluate(now);
         gain
@@ -218,6 +227,7 @@ impl Group {
             if anew {
                 self.complete = NodeSet::EMPTY;
                 self.confirmed = NodeSet::EMPTY;
+                self.agents = NodeSet::EMPTY;
                 self.neighbours.forget();
                 self.since = now;
             }
@@ -258,7 +268,28 @@ impl Group {
         if asks && !self.plan.members.contains(from) && self.guests.insert(from) {
             self.recruit();
         }
+        let changed = match asks && self.complete.contains(from) {
+            true => self.agents.insert(from),
+            false => self.agents.remove(from),
+        };
+        if changed {
+            self.recruit();
+        }
         self.follow_customers(now);
+    }
+
+    /// Whether this is a complete receiver that lacks packets for somebody behind it, since its application has taken
+    /// them away.
+    fn is_agent(&self, now: Instant) -> bool {
+        self.role == Role::Receiver
+            && self.complete.contains(self.me)
+            && self.first_wanted(now).is_some()
+    }
+
+    /// The first batch of which more packets are of use here.
+    fn first_wanted(&self, now: Instant) -> Option<u32> {
+        let mut places = self.shelf.base()..self.id.batches.min(self.shelf.end());
+        places.find(|&batch| self.wants(batch, now))
     }
 
     /// Places begin where those begin that this node works for; a receiver's never after what it lacks itself.
@@ -340,13 +371,17 @@ impl Group {
         }
         match self.role {
             Role::Source => false,
-            Role::Receiver => true,
-            Role::Relay => self.customers.iter().any(|customer| {
-                customer.behind
-                    && self.neighbours.wants(customer.node, batch)
-                    && self.is_alive(customer.node, now)
-            }),
+            Role::Receiver => !self.shelf.is_settled(batch) || self.is_wanted_behind(batch, now),
+            Role::Relay => self.is_wanted_behind(batch, now),
         }
+    }
+
+    fn is_wanted_behind(&self, batch: u32, now: Instant) -> bool {
+        self.customers.iter().any(|customer| {
+            customer.behind
+                && self.neighbours.wants(customer.node, batch)
+                && self.is_alive(customer.node, now)
+        })
     }
 }
 
@@ -441,6 +476,11 @@ impl Group {
     pub fn report_due(&self) -> bool {
         self.due
     }
+
+    /// Whether a report goes before data: data had no room for all that this node should tell.
+    pub fn report_first(&self) -> bool {
+        self.due && self.untold
+    }
 }
 
 /// Frames out.
@@ -463,6 +503,7 @@ impl Group {
         let mut states = [0; STATES_MAX];
         let most = self.settings.data_states.min(STATES_MAX);
         let (base, used) = self.states(now, states.get_mut(..most)?);
+        let cut = report::is_cut(states.get(..used)?);
         let repr = self.head(base, states.get(..used)?);
         let len = repr.data_len(batch, self.payload);
         let open = repr.emit_data(batch, self.payload, sdu)?;
@@ -471,7 +512,14 @@ impl Group {
             self.offer = None;
             return None;
         }
+        // Whoever sends data all the time has to tell the rest, too.
+        let owed = self.report_at;
+        self.untold = cut;
         self.spoken(now, random);
+        if self.untold {
+            self.speak_after(now, self.settings.report_interval, random);
+            self.report_at = self.report_at.min(owed).or(self.report_at);
+        }
         Some(len)
     }
 
@@ -485,6 +533,7 @@ impl Group {
         let mut states = [0; STATES_MAX];
         let (base, used) = self.states(now, &mut states);
         let len = self.head(base, states.get(..used)?).emit_report(sdu)?;
+        self.untold = false;
         self.spoken(now, random);
         Some(len)
     }
@@ -517,17 +566,19 @@ impl Group {
             return (end, 0);
         }
         // A number of batches that a frame names is no limit: places are.
-        let places = self.shelf.base()..end.min(self.shelf.end());
-        let first = places.clone().find(|&batch| self.wants(batch, now));
-        let base = first.unwrap_or(match self.role {
-            Role::Receiver => end,
+        let places_end = end.min(self.shelf.end());
+        let base = self.first_wanted(now).unwrap_or(match self.role {
+            Role::Receiver if self.shelf.is_whole() => end,
+            // All places wait for the application: what comes after them is still missing.
+            Role::Receiver => places_end,
             _ => self.front.max(self.shelf.base()),
         });
-        // Others count on the same window everywhere: who has fewer places says so.
-        let said = match self.shelf.places() < self.settings.window.min(end) {
-            true => base.saturating_add(self.settings.window).min(end),
-            false => self.front.min(places.end),
-        };
+        // Others take what is not named for wanted, a window far. Where there is no room for it, or no need of it, this has
+        // to be said: they would send it for ever, and with an urge that keeps those silent who have what is needed.
+        let named = self.front.min(places_end).max(base);
+        let ahead = named..base.saturating_add(self.settings.window).min(end);
+        let unwanted = ahead.rev().find(|&batch| !self.wants(batch, now));
+        let said = unwanted.map_or(named, |batch| batch.saturating_add(1));
         let states = (base..said).map(|batch| match self.wants(batch, now) {
             true => State::Rank(self.shelf.rank(batch) as u8),
             false => State::Satisfied,
@@ -544,7 +595,8 @@ impl Group {
         }
         let owed = !self.complete.without(&self.confirmed).is_empty() && self.role != Role::Source;
         let asks = self.role == Role::Receiver && !self.complete.contains(self.me)
-            || self.role == Role::Relay && self.takes_part();
+            || self.role == Role::Relay && self.takes_part()
+            || self.is_agent(now);
         if owed || asks {
             self.speak_after(now, self.repeat, random);
             self.repeat = (self.repeat * 2).min(self.settings.repeat_max);
@@ -587,6 +639,7 @@ impl Group {
     pub fn start_over(&mut self, now: Instant, random: &mut Stream) {
         self.plan.epoch = self.plan.epoch.wrapping_add(1);
         self.complete = NodeSet::EMPTY;
+        self.agents = NodeSet::EMPTY;
         self.neighbours.forget();
         self.serve(now, self.plan.members, random);
     }

@@ -13,7 +13,8 @@
 //!    them. Each frame says what its sender's next one is worth (its *urge*), and a node lets a neighbour with a
 //!    larger urge go first. So many batches are in flight, none waits for a badly connected receiver, and relays
 //!    that have a batch serve it as the source does.
-//! 3. **A relay wants what somebody behind it lacks**, nothing else.
+//! 3. **A relay wants what somebody behind it lacks**, nothing else. For what it does not want, or has no room, it says so:
+//!    all that a node does not name counts as wanted, and is sent.
 //! 4. **Systematic**: the first frames of each batch are its packets, uncoded; all others are combinations.
 //! 5. **Completion spreads as gossip**: the set of complete receivers stands in every frame and is united with what
 //!    others know. It replaces acknowledgements.
@@ -30,7 +31,9 @@
 //! # Limits
 //!
 //! Batches of 1 to 64 packets. A link that works in one direction only is of no use. Relays hold a window of batches:
-//! one that serves a receiver which is more than a window behind holds up those behind it.
+//! one that serves a receiver which is more than a window behind holds up those behind it. A receiver whose application
+//! keeps the batches is such a relay, too: what it does not hold any more it collects again for those behind it, half of its
+//! places for them until it is complete, and then all.
 
 pub(crate) mod group;
 pub mod header;

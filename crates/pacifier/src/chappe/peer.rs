@@ -348,7 +348,8 @@ impl Peer {
     ) -> Option<(usize, Class)> {
         let group = self.groups.get_mut(place)?;
         let role = group.role;
-        if allowed.contains(Class::Data) && group.ready() {
+        let told_first = allowed.contains(Class::Control) && group.report_first();
+        if allowed.contains(Class::Data) && group.ready() && !told_first {
             let len = group.write_data(now, sdu, &mut self.random)?;
             self.counters.data_sent += 1;
             match role {

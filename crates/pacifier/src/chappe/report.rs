@@ -7,16 +7,19 @@
 //! | octet | meaning |
 //! |---|---|
 //! | 0 to 64 | the rank of one batch |
+//! | 0x7f | only at the end: there was no room for more, nothing is said of what follows |
 //! | 0x80 + n | the next n + 1 batches are satisfied, n below 64 |
 //! | 0xC0 + n | the next n + 1 batches are empty, n below 64 |
 //!
-//! What follows the last octet is empty, unless there was no room for more.
+//! What follows the last octet is empty, unless that is 0x7f. A sender may leave less room in some frames than in others, so
+//! that the number of octets does not tell whether there was enough.
 
 use crate::chappe::K_MAX;
 
 /// Most octets of states in a frame. A report that needs more is cut: what is left out stays as it was.
 pub const STATES_MAX: usize = 64;
 
+const CUT: u8 = 0x7f;
 const SATISFIED_RUN: u8 = 0x80;
 const EMPTY_RUN: u8 = 0xc0;
 const RUN_MAX: u8 = 64;
@@ -35,13 +38,20 @@ pub enum State {
 pub struct Report<'a> {
     base: u32,
     states: &'a [u8],
+    cut: bool,
 }
 
 impl<'a> Report<'a> {
     /// The report in these octets; `None` if one of them means nothing.
     pub fn new(base: u32, states: &'a [u8]) -> Option<Report<'a>> {
         let known = |&octet: &u8| octet >= SATISFIED_RUN || usize::from(octet) <= K_MAX;
-        states.iter().all(known).then_some(Report { base, states })
+        let said = states.strip_suffix(&[CUT]);
+        let report = Report {
+            base,
+            states: said.unwrap_or(states),
+            cut: said.is_some(),
+        };
+        report.states.iter().all(known).then_some(report)
     }
 
     /// All batches before this one are satisfied.
@@ -51,7 +61,7 @@ impl<'a> Report<'a> {
 
     /// Whether there was no room for all states: nothing is known of what follows. Otherwise it is empty.
     pub fn is_cut(&self) -> bool {
-        self.states.len() >= STATES_MAX
+        self.cut
     }
 
     /// The state of each batch from the base on.
@@ -67,7 +77,13 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Writes states to the front of `to`, until they end or there is no more room; gives the octets used.
+/// Whether these octets of states say that there was no room for more.
+pub(crate) fn is_cut(states: &[u8]) -> bool {
+    states.last() == Some(&CUT)
+}
+
+/// Writes states to the front of `to`, until they end or there is no more room, which the last octet then says; gives the
+/// octets used.
 pub fn write(states: impl Iterator<Item = State>, to: &mut [u8]) -> usize {
     let mut used: usize = 0;
     for state in states {
@@ -86,7 +102,12 @@ pub fn write(states: impl Iterator<Item = State>, to: &mut [u8]) -> usize {
         }
         match to.get_mut(used) {
             Some(octet) => *octet = single,
-            None => break,
+            None => {
+                if let Some(last) = to.last_mut() {
+                    *last = CUT;
+                }
+                break;
+            }
         }
         used += 1;
     }
@@ -124,6 +145,11 @@ mod tests {
         assert_eq!(write(empty.into_iter(), &mut octets), 2);
         assert_eq!(octets[..2], [0xff, 0xe3]);
         assert_eq!(write(states(&[1, 2, 3]).into_iter(), &mut octets[..2]), 2);
+        let cut = Report::new(0, &octets[..2]).unwrap();
+        assert!(cut.is_cut() && cut.states().eq(states(&[1])));
+        assert_eq!(write(states(&[1, 2]).into_iter(), &mut octets[..2]), 2);
+        assert!(!Report::new(0, &octets[..2]).unwrap().is_cut());
+        assert!(Report::new(0, &[CUT, 1]).is_none());
     }
 
     #[test]

@@ -50,8 +50,8 @@ pub struct Settings {
     /// Numbers of nodes stay below this, so that a payload can be chosen which leaves room for the sets. Default
     /// [`NODES_MAX`].
     pub nodes_max: usize,
-    /// Most octets of states in a data frame, 1 to 64; what is left out stays as it was said last, and stands in the
-    /// next report. Default 64.
+    /// Most octets of states in a data frame, 1 to 64; what is left out stays as it was said last, and stands in a
+    /// report that follows within `report_interval`. Default 64.
     pub data_states: usize,
 }
 

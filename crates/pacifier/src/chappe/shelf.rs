@@ -186,15 +186,21 @@ impl Shelf {
         }
     }
 
-    /// Whether nothing of a batch is missing here.
+    /// Whether every packet of a batch can be made here.
     pub fn is_full(&self, batch: u32) -> bool {
+        self.rank(batch) >= self.id.packets(batch)
+    }
+
+    /// Whether the object needs no more packets of a batch. An application that keeps the batches may have it although
+    /// its packets are gone.
+    pub fn is_settled(&self, batch: u32) -> bool {
         let kept = match &self.whole {
             Whole::Elsewhere(kept) => kept
                 .get(batch as usize)
                 .is_some_and(|kept| *kept != Kept::No),
             _ => false,
         };
-        kept || self.rank(batch) >= self.id.packets(batch)
+        kept || self.is_full(batch)
     }
 
     /// Whether there is a place for a batch.
