@@ -8,7 +8,7 @@
 //!    its sender holds, in few octets. Who has nothing to send but gained something says so in a short report.
 //!    Between two words of a neighbour a node counts on with the delivery ratios (`neighbours.rs`); the next word
 //!    puts it right.
-//! 2. **The most expected innovation goes first** (`group.rs`). A node sends the batch from which its neighbours
+//! 2. **The most expected innovation goes first** (`group.rs`, with what is heard in `group/hearing.rs` and what is said in `group/telling.rs`). A node sends the batch from which its neighbours
 //!    gain most, its *worth*: the sum, over neighbours that lack something that it has, of the probability to reach
 //!    them. Each frame says what its sender's next one is worth (its *urge*), and a node lets a neighbour with a
 //!    larger urge go first. So many batches are in flight, none waits for a badly connected receiver, and relays
