@@ -229,7 +229,7 @@ impl Group {
     /// Calls `each` with (symbol, power as signal, power as interference) for symbols `from..to` of the frame, counted
     /// from the first of the preamble, until it says no.
     ///
-    /// Two symbols are worked out at a time, [`LANES`] moments side by side in single precision: relative to the power
+    /// Two symbols are worked out at a time, `LANES` moments side by side in single precision: relative to the power
     /// of all members in phase the result is off by less than 1e-5 (held by a test), which is 50 dB under it.
     pub fn symbols(
         &mut self,

@@ -100,7 +100,7 @@ pub struct ChannelGround {
 pub enum Origin {
     /// From a link list with measured channels.
     Measured(Arc<Channels>),
-    /// From [`building`].
+    /// From `building`.
     Building,
 }
 

@@ -1,7 +1,7 @@
 //! WiLDNet's evaluation: long links by the DCF and by slots (2.3, 4).
 //!
 //! One link is simulated at a time ([`trial`]): two stations with dishes, a loss of its own for each frame, UDP or this
-//! project's TCP on top ([`traffic`]). A figure lists its trials; nothing is tuned so that a number of the paper comes
+//! project's TCP on top (`traffic`). A figure lists its trials; nothing is tuned so that a number of the paper comes
 //! out. The paper's curves are pictures whose points are not available: its words and tables are what we compare with.
 
 mod figure10;
