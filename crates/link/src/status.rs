@@ -134,10 +134,14 @@ impl Status {
                     .map_or(0.0, |gauge| gauge.2)
             };
             let percent = |name: &str| gauge(name) * 100.0;
-            let millis = |name: &str| gauge(name) * 1e3;
+            // Nothing has come back yet where it is not known.
+            let millis = |name: &str| match gauge(name) {
+                seconds if seconds.is_nan() => "-".to_owned(),
+                seconds => format!("{:.1}", seconds * 1e3),
+            };
             let _ = writeln!(
                 text,
-                "  {:<12} {:<8} loss out {:5.1} % in {:5.1} %  burst {:4.1}  overhead {:5.1} % (bound {:5.1} %)  late or lost {:6.2} %  round trip {:6.1} ms  pace {:7.2} Mbit/s",
+                "  {:<12} {:<8} loss out {:5.1} % in {:5.1} %  burst {:4.1}  overhead {:5.1} % (bound {:5.1} %)  late or lost {:6.2} %  round trip {:>6} ms  pace {:7.2} Mbit/s",
                 peer.name,
                 peer.state.name(),
                 percent("loss_out_ratio"),
