@@ -61,8 +61,8 @@ pub struct Send {
     /// Go on when all receivers have all, for those who come later, until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
-    /// How batches are coded and forwarded: `pacifier`, as the paper has it, or `chappe`, the improved variant, which
-    /// is on trial here: transfers of more than 64 batches may stall.
+    /// How batches are coded and forwarded: `pacifier`, as the paper has it, or `chappe`, the improved variant: faster
+    /// for small files and over several hops, but over one hop it sends a large file twice as often.
     #[arg(long, value_name = "NAME", default_value = "pacifier", value_parser = ["pacifier", "chappe"])]
     pub variant: String,
     /// With `chappe`: numbers of members stay below this; each eight cost two octets of every frame. All sendings of a
