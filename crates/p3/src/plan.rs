@@ -302,6 +302,15 @@ impl Plan {
         }
     }
 
+    /// The same plan with one relay more, beside those of the paths.
+    pub fn joined(mut self, part: Part) -> Result<Plan, PlanError> {
+        let len = usize::from(self.len);
+        let place = self.relays.get_mut(len);
+        *place.ok_or(PlanError::TooManyRelays(len + 1))? = part;
+        self.len += 1;
+        self.sound().then_some(self).ok_or(PlanError::NotDistinct)
+    }
+
     /// The same plan for what is left of an object from packet `first` on, under another transfer number. The source
     /// then asks what is missing before it sends anything.
     pub fn resumed(mut self, transfer: u8, first: u32) -> Plan {

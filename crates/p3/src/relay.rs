@@ -82,7 +82,7 @@ impl Relay {
         self.session
     }
 
-    /// The same relay after a restart, which has heard of this session before.
+    /// The same relay after a restart, which has heard of the session before.
     pub fn with_session(self, session: u32) -> Relay {
         Relay { session, ..self }
     }

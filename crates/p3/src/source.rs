@@ -116,7 +116,7 @@ impl<O: Object> Source<O> {
         self.session
     }
 
-    /// The same source after a restart, which has heard of this session before.
+    /// The same source after a restart, which has heard of the session before.
     pub fn with_session(self, session: u32) -> Source<O> {
         Source { session, ..self }
     }

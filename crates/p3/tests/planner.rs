@@ -2,7 +2,7 @@
 
 use chappe_core::{Purpose, Seed, Stream};
 use chappe_p3::planner::{
-    LinkGraph, PathSet, choose_length, depth_first_path_set, largest_path_set,
+    LinkGraph, PathSet, choose_length, depth_first_path_set, largest_path_set, with_extra_nodes,
 };
 
 fn stream(trial: u32) -> Stream {
@@ -173,4 +173,37 @@ fn the_length_grows_until_there_are_enough_paths() {
     let (hops, found) = chosen.expect("connected");
     assert!(tried.contains(&hops) && tried.len() <= 4);
     assert!(found.paths.len() >= 4 || tried.len() == 4);
+}
+
+/// Two paths of three hops, and beside them: a node between the first stages, one that hears only the source, one next
+/// to the destination.
+#[test]
+fn extra_nodes_join_the_stages_that_they_link() {
+    use chappe_p3::{ChannelOrder, Plan, Profile, Wanted};
+    let paths = [(0, 1), (1, 2), (2, 5), (0, 3), (3, 4), (4, 5)];
+    let beside = [(6, 0), (6, 2), (7, 0), (8, 1), (8, 5)];
+    let edges: Vec<_> = paths.iter().chain(&beside).copied().collect();
+    let graph = LinkGraph::from_edges(9, &edges);
+    let wanted = Wanted {
+        transfer: 1,
+        payload: 118,
+        source: 0,
+        destination: 5,
+        channels: ChannelOrder::default(),
+    };
+    let found = [vec![1, 2], vec![3, 4]];
+    let profile = Profile::FAITHFUL;
+    let plan = Plan::from_paths(wanted, &profile, &found, &mut stream(1), 0.8, |_| 1.0).unwrap();
+    let larger = with_extra_nodes(&plan, &graph, 0.8, |_| 0.5);
+    let stage = |node| larger.part_of(node).map(|part| (part.stage, part.sends));
+    assert_eq!(larger.relays().len(), 6);
+    assert_eq!((stage(6), stage(7)), (Some((1, true)), None));
+    assert_eq!(
+        stage(8),
+        Some((2, false)),
+        "it hears stage 1, and reaches the destination badly"
+    );
+    let mut frame = vec![0; larger.encoded_len()];
+    larger.emit(&mut frame).unwrap();
+    assert_eq!(Plan::parse(1, &frame).unwrap().relays(), larger.relays());
 }

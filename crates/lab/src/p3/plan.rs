@@ -21,7 +21,14 @@ pub static SYSTEM: System = System {
     title: "P³",
     about: "bulk data from one node to another over a pipeline of synchronous transmitters",
     variants: &Variant::ROWS,
-    keys: &["payload", "links", "beacons", "paths", "segment"],
+    keys: &[
+        "payload",
+        "links",
+        "beacons",
+        "paths",
+        "extra_nodes",
+        "segment",
+    ],
     has_mac: false,
     radios: Radios::Dot15d4,
     profile: "cc2420-indoor",
@@ -100,6 +107,8 @@ pub struct P3 {
     pub measurement: Measurement,
     /// Least number of node-distinct paths to look for (the paper's N).
     pub paths: usize,
+    /// Whether nodes beside the paths join the paper's stages.
+    pub extra_nodes: bool,
 }
 
 /// The measurement of those that choose among channels: beacons of full length back to back, on all four channels.
@@ -143,6 +152,7 @@ impl P3 {
             knowledge: LinkKnowledge::Probed,
             measurement,
             paths: config::PATHS_WANTED,
+            extra_nodes: false,
         }
     }
 
@@ -178,6 +188,17 @@ impl P3 {
                 return Err(check.at(paths, "out of range", message).help(help));
             }
             p3.paths = **paths;
+        }
+        if let Some(extra) = &protocol.extra_nodes {
+            if p3.variant != Variant::Paper {
+                let message = format!(
+                    "`extra_nodes` means nothing for the variant {}",
+                    draft.variant.name
+                );
+                let help = "only the paper's variant makes stages of paths";
+                return Err(check.at(extra, "no use here", message).help(help));
+            }
+            p3.extra_nodes = **extra;
         }
         if let Some(segment) = &protocol.segment {
             p3.config.segment = **segment;

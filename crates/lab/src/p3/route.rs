@@ -6,6 +6,7 @@ use chappe_p3::config::{LAST_STAGE_THRESHOLD, LINK_THRESHOLD};
 use chappe_p3::plan::{HOPS_MAX, RELAYS_MAX};
 use chappe_p3::planner::{
     LinkGraph, PathSet, Wish, best_path, choose_length, depth_first_path_set, pipeline,
+    with_extra_nodes,
 };
 use chappe_p3::{ChannelOrder, Plan, Wanted};
 
@@ -101,8 +102,12 @@ pub fn route(
         }
         Variant::Chappe => return learned(with, known, (source, destination), packets),
     };
-    let plan =
+    let mut plan =
         plan.map_err(|error| RunError::Defect(format!("a plan over found paths: {error}")))?;
+    if with.extra_nodes {
+        let to_end = |relay: u16| ratios.get(default, relay.into(), destination);
+        plan = with_extra_nodes(&plan, &graph, LAST_STAGE_THRESHOLD, to_end);
+    }
     Ok(Some(Route {
         plan,
         paths: found.paths.len(),

@@ -53,6 +53,9 @@ pub struct Protocol {
     /// Least number of node-distinct paths that are looked for (P³'s N).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Located<usize>>,
+    /// Whether unused nodes with links to the stages before and after one join it; the paper's evaluation had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_nodes: Option<Located<bool>>,
     /// New packets of a long object in one round; small devices need fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<Located<u16>>,
@@ -60,7 +63,7 @@ pub struct Protocol {
 
 impl Protocol {
     /// All keys beside `system` and `variant`.
-    pub const KEYS: [&'static str; 11] = [
+    pub const KEYS: [&'static str; 12] = [
         "knob",
         "prune",
         "batch",
@@ -71,6 +74,7 @@ impl Protocol {
         "ack_overheard_other",
         "beacons",
         "paths",
+        "extra_nodes",
         "segment",
     ];
 
@@ -90,6 +94,7 @@ impl Protocol {
             ack_overheard_other,
             beacons,
             paths,
+            extra_nodes,
             segment,
         } = self;
         let spans = [
@@ -103,6 +108,7 @@ impl Protocol {
             span_of(ack_overheard_other),
             span_of(beacons),
             span_of(paths),
+            span_of(extra_nodes),
             span_of(segment),
         ];
         let all = Protocol::KEYS.into_iter().zip(spans);

@@ -10,6 +10,7 @@
 //!
 //! - [`pipeline`] does not look for paths, but for the stages, groups and channels that deliver most: the planner of
 //!   the improved variant.
+//! - [`with_extra_nodes`] adds nodes beside the paths.
 //!
 //! Beside them: what measuring the links costs and yields ([`Measurement`]), and the channel-aware choice of a single
 //! path ([`best_path`]) for the baseline.
@@ -26,6 +27,7 @@
 mod chain;
 mod depth_first;
 mod exact;
+mod extra;
 mod graph;
 mod measure;
 mod path_choice;
@@ -35,6 +37,7 @@ mod stages;
 pub use chain::{Links, Prediction};
 pub use depth_first::depth_first_path_set;
 pub use exact::largest_path_set;
+pub use extra::with_extra_nodes;
 pub use graph::LinkGraph;
 pub use measure::{Measurement, collection_time};
 pub use path_choice::{PathChoice, best_path};
