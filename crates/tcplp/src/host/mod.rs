@@ -4,8 +4,10 @@
 //! sockets' memory is lent by the owner, as [`tcp`](crate::tcp) has it; the host adds a few octets.
 
 mod bulk;
+mod collect;
 mod sense;
 mod udp;
+mod web;
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -20,8 +22,10 @@ use crate::tcp::{
 
 pub use bulk::Bulk;
 pub(crate) use bulk::octet;
+pub use collect::{Collect, Tally};
 pub use sense::{Readings, Sense};
 pub use udp::{Datagram, Outgoing};
+pub use web::{Page, Visit};
 
 /// What runs on a host. Every method has a default, so that an application writes what it needs.
 pub trait Application<'a, C: Congestion = NewReno> {

@@ -17,6 +17,8 @@ pub struct Readings {
     pub batch: u32,
     /// Readings that can wait; one more is lost.
     pub queue_max: u32,
+    /// Readings to make; then no more.
+    pub limit: u32,
     /// Readings made.
     pub made: u32,
     /// Readings lost because the queue was full.
@@ -36,6 +38,7 @@ impl Readings {
             octets: 82,
             batch: 64,
             queue_max: 104,
+            limit: u32::MAX,
             made: 0,
             lost: 0,
             queue: 0,
@@ -45,7 +48,7 @@ impl Readings {
 
     /// Makes the readings that are due.
     pub(crate) fn sense(&mut self, now: Instant) {
-        while self.next <= now && self.period > Duration::ZERO {
+        while self.next <= now && self.period > Duration::ZERO && self.made < self.limit {
             self.next += self.period;
             self.made = self.made.saturating_add(1);
             match self.queue < self.queue_max {
@@ -62,11 +65,16 @@ impl Readings {
         Some(batch)
     }
 
-    pub(crate) fn wake(&self) -> Wake {
-        Wake {
+    /// Readings that wait.
+    pub fn waiting(&self) -> u32 {
+        self.queue
+    }
+
+    pub(crate) fn wake(&self) -> Option<Wake> {
+        (self.made < self.limit).then_some(Wake {
             at: self.next,
             why: "reading due",
-        }
+        })
     }
 }
 
@@ -95,14 +103,16 @@ impl Sense {
         self.written
     }
 
-    /// Releases a batch when the one before is written; what waits meanwhile goes with the next one.
-    fn release(&mut self) {
+    /// Releases a batch if the one before is written; what waits meanwhile goes with the next one. False if there is
+    /// nothing to write.
+    fn release(&mut self) -> bool {
         if self.written == self.released
             && let Some(batch) = self.readings.take_batch()
         {
             let octets = u64::from(batch) * u64::from(self.readings.octets);
             self.released = self.released.saturating_add(octets);
         }
+        self.written < self.released
     }
 }
 
@@ -111,22 +121,17 @@ impl<'a, C: Congestion> Application<'a, C> for Sense {
         let Some(socket) = sockets.first_mut() else {
             return;
         };
-        if socket.state() != State::Established {
-            return;
-        }
-        self.release();
-        let (front, back) = socket.vacant();
-        let (mut position, mut committed) = (self.written, 0);
-        for place in front.iter_mut().chain(back) {
-            if position == self.released {
-                break;
+        while socket.state() == State::Established && socket.writable() > 0 && self.release() {
+            let (front, back) = socket.vacant();
+            let places = front.iter_mut().chain(back);
+            let mut committed = 0;
+            for (place, position) in places.zip(self.written..self.released) {
+                *place = octet(position);
+                committed += 1;
             }
-            *place = octet(position);
-            position += 1;
-            committed += 1;
+            socket.commit(committed);
+            self.written += committed as u64;
         }
-        socket.commit(committed);
-        self.written = position;
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -134,6 +139,6 @@ impl<'a, C: Congestion> Application<'a, C> for Sense {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        Some(self.readings.wake())
+        self.readings.wake()
     }
 }

@@ -1,8 +1,9 @@
-//! Posts bodies to a server, block by block, one message at a time.
+//! Posts bodies to a server or gets them, block by block, one message at a time.
 
 use chappe_core::{Duration, Instant, Stream, Wake};
 
 use super::message::{Block, Code, Kind, Message, Token, Writer, option};
+use super::server::Received;
 use super::timeout::Timeout;
 
 /// Parameters of a client.
@@ -65,15 +66,32 @@ pub struct Counters {
 
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
-    len: usize,
-    /// The block at work.
+    what: What,
+    /// The block at work, and its size exponent.
     number: u32,
+    szx: u8,
     id: u16,
     retransmissions: u8,
     first_sent: Instant,
     first_timeout: Duration,
     timeout: Duration,
     deadline: Option<Instant>,
+}
+
+/// What an exchange is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// To bring a body of so many octets.
+    Post(usize),
+    /// To get one.
+    Get,
+}
+
+impl Exchange {
+    /// Where the block at work begins in the body.
+    fn start(&self) -> usize {
+        (self.number as usize).saturating_mul(1 << (self.szx + 4))
+    }
 }
 
 impl<T: Timeout> Client<T> {
@@ -96,14 +114,25 @@ impl<T: Timeout> Client<T> {
 
     /// Begins to post a body of `len` octets, which [`poll`](Self::poll) asks for. False if one is under way.
     pub fn post(&mut self, len: usize) -> bool {
+        self.begin(What::Post(len))
+    }
+
+    /// Begins to get what the server has, block by block; [`handle`](Self::handle) hands it out. Requests are confirmable
+    /// whatever [`Config`] says. False if an exchange is under way.
+    pub fn get(&mut self) -> bool {
+        self.begin(What::Get)
+    }
+
+    fn begin(&mut self, what: What) -> bool {
         if self.exchange.is_some() {
             return false;
         }
         self.token = self.token.wrapping_add(1);
         self.outcome = None;
         self.exchange = Some(Exchange {
-            len,
+            what,
             number: 0,
+            szx: self.config.szx,
             id: self.next_id(),
             retransmissions: 0,
             first_sent: Instant::ZERO,
@@ -140,11 +169,6 @@ impl<T: Timeout> Client<T> {
             .is_some_and(|exchange| exchange.deadline.is_some())
     }
 
-    /// Octets of a block.
-    fn block_size(&self) -> usize {
-        1 << (self.config.szx + 4)
-    }
-
     /// Writes the message that is due to the front of `message`. `body` copies a part of the body, from a position on,
     /// to a buffer, and returns whether it could.
     pub fn poll(
@@ -153,38 +177,47 @@ impl<T: Timeout> Client<T> {
         body: impl FnOnce(usize, &mut [u8]) -> bool,
         message: &mut [u8],
     ) -> Option<usize> {
-        let size = self.block_size();
         let mut exchange = self.exchange?;
         if exchange.deadline.is_some() {
             return None;
         }
-        let start = exchange.number as usize * size;
-        let part = exchange.len.saturating_sub(start).min(size);
         let mut payload = [0; 1024];
-        let payload = payload.get_mut(..part)?;
-        if !body(start, payload) {
-            return None;
-        }
-        let more = start + part < exchange.len;
-        let kind = match self.config.confirmable {
+        let (code, payload, more) = match exchange.what {
+            What::Get => (Code::GET, &[][..], false),
+            What::Post(len) => {
+                let start = exchange.start();
+                let part = len.saturating_sub(start).min(1 << (exchange.szx + 4));
+                let payload = payload.get_mut(..part)?;
+                if !body(start, payload) {
+                    return None;
+                }
+                (Code::POST, &*payload, start + part < len)
+            }
+        };
+        let confirmable = self.config.confirmable || exchange.what == What::Get;
+        let kind = match confirmable {
             true => Kind::Confirmable,
             false => Kind::NonConfirmable,
         };
         let token = Token::new(self.token);
-        let mut writer = Writer::new(message, kind, Code::POST, exchange.id, token)?;
+        let mut writer = Writer::new(message, kind, code, exchange.id, token)?;
         writer.option(option::URI_PATH, self.config.path.as_bytes())?;
-        if more || exchange.number > 0 {
-            writer.block1(Block {
-                number: exchange.number,
-                more,
-                szx: self.config.szx,
-            })?;
+        let block = Block {
+            number: exchange.number,
+            more,
+            szx: exchange.szx,
+        };
+        match exchange.what {
+            // The first request names the size that later ones keep (RFC 7959, 2.4).
+            What::Get => writer.block(option::BLOCK2, block)?,
+            What::Post(_) if more || exchange.number > 0 => writer.block(option::BLOCK1, block)?,
+            What::Post(_) => {}
         }
         writer.payload(payload)?;
         let len = writer.len();
         self.counters.sent = self.counters.sent.wrapping_add(1);
         //= tcplp 8.2.4: unreliable: non-confirmable messages, sent once
-        if !self.config.confirmable {
+        if !confirmable {
             self.advance(more);
             return Some(len);
         }
@@ -217,13 +250,12 @@ impl<T: Timeout> Client<T> {
         }
     }
 
-    /// A datagram of the server.
-    pub fn handle(&mut self, now: Instant, bytes: &[u8]) {
-        let (Some(exchange), Ok(message)) = (self.exchange, Message::parse(bytes)) else {
-            return;
-        };
-        if !self.config.confirmable || message.id != exchange.id || exchange.deadline.is_none() {
-            return;
+    /// A datagram of the server. Returns a part of what was asked for, each part once and in order.
+    pub fn handle<'b>(&mut self, now: Instant, bytes: &'b [u8]) -> Option<Received<'b>> {
+        let exchange = self.exchange?;
+        let message = Message::parse(bytes).ok()?;
+        if message.id != exchange.id || exchange.deadline.is_none() {
+            return None;
         }
         match message.kind {
             Kind::Reset => self.end(Outcome::Refused(Code::EMPTY)),
@@ -231,14 +263,40 @@ impl<T: Timeout> Client<T> {
                 let rtt = now.saturating_since(exchange.first_sent);
                 self.timeout.confirmed(now, rtt, exchange.retransmissions);
                 self.counters.confirmed = self.counters.confirmed.wrapping_add(1);
-                let sent = (exchange.number as usize + 1).saturating_mul(self.block_size());
-                match message.code.is_success() {
-                    true => self.advance(sent < exchange.len),
-                    false => self.end(Outcome::Refused(message.code)),
+                if !message.code.is_success() {
+                    self.end(Outcome::Refused(message.code));
+                } else if let What::Post(len) = exchange.what {
+                    self.advance(exchange.start() + (1 << (exchange.szx + 4)) < len);
+                } else {
+                    return self.take(&exchange, &message);
                 }
             }
             _ => {}
         }
+        None
+    }
+
+    /// The block that was asked for, perhaps smaller than asked.
+    fn take<'b>(&mut self, exchange: &Exchange, message: &Message<'b>) -> Option<Received<'b>> {
+        let block = message.block2().unwrap_or(Block {
+            number: 0,
+            more: false,
+            szx: exchange.szx,
+        });
+        let start = (block.number as usize).saturating_mul(block.size());
+        if block.szx > exchange.szx || start != exchange.start() {
+            self.end(Outcome::Refused(Code::INCOMPLETE));
+            return None;
+        }
+        if let Some(exchange) = &mut self.exchange {
+            (exchange.number, exchange.szx) = (block.number, block.szx);
+        }
+        self.advance(block.more);
+        Some(Received {
+            payload: message.payload,
+            start,
+            last: !block.more,
+        })
     }
 
     fn end(&mut self, outcome: Outcome) {

@@ -74,6 +74,8 @@ pub enum Malformed {
 pub mod option {
     /// A segment of the path (RFC 7252, 5.10.1).
     pub const URI_PATH: u16 = 11;
+    /// Where a block of a response stands, or which one is asked for (RFC 7959).
+    pub const BLOCK2: u16 = 23;
     /// Where a block of a request stands (RFC 7959).
     pub const BLOCK1: u16 = 27;
 }
@@ -81,10 +83,14 @@ pub mod option {
 impl Code {
     /// No code: an acknowledgement or reset alone.
     pub const EMPTY: Code = Code(0);
+    /// GET, 0.01.
+    pub const GET: Code = Code(1);
     /// POST, 0.02.
     pub const POST: Code = Code(2);
     /// 2.04 Changed.
     pub const CHANGED: Code = Code(2 << 5 | 4);
+    /// 2.05 Content.
+    pub const CONTENT: Code = Code(2 << 5 | 5);
     /// 2.31 Continue (RFC 7959).
     pub const CONTINUE: Code = Code(2 << 5 | 31);
     /// 4.02 Bad Option.
@@ -209,15 +215,22 @@ impl<'a> Message<'a> {
 
     /// Where this block of a request stands, if it says so.
     pub fn block1(&self) -> Option<Block> {
-        let (_, value) = self
-            .options()
-            .find(|(number, _)| *number == option::BLOCK1)?;
+        self.block(option::BLOCK1)
+    }
+
+    /// Where this block of a response stands, or which one is asked for.
+    pub fn block2(&self) -> Option<Block> {
+        self.block(option::BLOCK2)
+    }
+
+    fn block(&self, option: u16) -> Option<Block> {
+        let (_, value) = self.options().find(|(number, _)| *number == option)?;
         Block::parse(value)
     }
 
     /// An option that must be understood and is not: odd numbers are critical (RFC 7252, 5.4.1).
     pub fn unknown_critical(&self) -> bool {
-        let known = [option::URI_PATH, option::BLOCK1];
+        let known = [option::URI_PATH, option::BLOCK2, option::BLOCK1];
         self.options()
             .any(|(number, _)| number % 2 == 1 && !known.contains(&number))
     }
@@ -313,12 +326,13 @@ impl<'b> Writer<'b> {
         self.put(value)
     }
 
-    pub fn block1(&mut self, block: Block) -> Option<()> {
+    /// A block's place, as [`option::BLOCK1`] or [`option::BLOCK2`].
+    pub fn block(&mut self, option: u16, block: Block) -> Option<()> {
         let bits = block.number << 4 | u32::from(block.more) << 3 | u32::from(block.szx);
         let octets = bits.to_be_bytes();
         // As few octets as do (RFC 7252, 3.2).
         let skip = (bits.leading_zeros() / 8).min(4) as usize;
-        self.option(option::BLOCK1, octets.get(skip..).unwrap_or_default())
+        self.option(option, octets.get(skip..).unwrap_or_default())
     }
 
     pub fn payload(&mut self, payload: &[u8]) -> Option<()> {
@@ -327,6 +341,17 @@ impl<'b> Writer<'b> {
         }
         self.put(&[0xff])?;
         self.put(payload)
+    }
+
+    /// The place of a payload of `len` octets, to be written there.
+    pub fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        if len > 0 {
+            self.put(&[0xff])?;
+        }
+        let (start, end) = (self.at, self.at.checked_add(len)?);
+        let room = self.buffer.get_mut(start..end)?;
+        self.at = end;
+        Some(room)
     }
 
     pub fn len(&self) -> usize {
@@ -351,7 +376,7 @@ mod tests {
             more: true,
             szx: 5,
         };
-        writer.block1(block).unwrap();
+        writer.block(option::BLOCK1, block).unwrap();
         writer.payload(b"hi").unwrap();
         let len = writer.len();
         let expected = [

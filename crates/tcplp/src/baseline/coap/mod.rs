@@ -1,4 +1,4 @@
-//! CoAP (RFC 7252) with blockwise transfer (RFC 7959): a client that posts, a server that receives.
+//! CoAP (RFC 7252) with blockwise transfer (RFC 7959): a client that posts and gets, a server for both.
 //!
 //! ```text
 //! client                                     server
@@ -12,10 +12,11 @@
 //! [`Timeout`] decides: [`Standard`] as in RFC 7252, or [`Cocoa`]. Non-confirmable ones are sent once, without waiting:
 //! the unreliable baseline of the paper (8.2.4).
 //!
-//! Not supported: observing, separate responses, proxies, Block2, multicast, DTLS.
+//! Not supported: observing, separate responses, proxies, multicast, DTLS.
 
 mod client;
 mod cocoa;
+mod fetch;
 mod message;
 mod report;
 mod server;
@@ -24,9 +25,10 @@ mod transfer;
 
 pub use client::{Client, Config, Outcome};
 pub use cocoa::Cocoa;
+pub use fetch::Fetch;
 pub use message::{Block, Code, Kind, Malformed, Message, Token, option};
 pub use report::Report;
-pub use server::{Received, Server};
+pub use server::{Received, Server, content};
 pub use timeout::{Standard, Timeout};
 pub use transfer::{Post, Receive};
 

@@ -107,7 +107,7 @@ impl<C: Congestion, T: Timeout> Application<'_, C> for Report<T> {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        Wake::earlier(Some(self.readings.wake()), self.client.poll_timeout())
+        Wake::earlier(self.readings.wake(), self.client.poll_timeout())
     }
 
     fn expects(&self) -> Expect {

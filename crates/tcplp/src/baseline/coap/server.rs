@@ -1,8 +1,8 @@
-//! Receives posts, block by block, from several clients.
+//! Receives posts, block by block, from several clients; hands out a content, block by block, to anybody.
 
 use core::net::Ipv6Addr;
 
-use super::message::{Block, Code, Kind, Message, Token, Writer};
+use super::message::{Block, Code, Kind, Message, Token, Writer, option};
 
 /// A client: address and port.
 type Peer = (Ipv6Addr, u16);
@@ -81,7 +81,7 @@ impl<const PEERS: usize> Server<PEERS> {
     fn confirm(message: &Message<'_>, code: Code, answer: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(answer, Kind::Ack, code, message.id, message.token)?;
         if let Some(block) = message.block1() {
-            writer.block1(block)?;
+            writer.block(option::BLOCK1, block)?;
         }
         Some(writer.len())
     }
@@ -144,4 +144,44 @@ impl<const PEERS: usize> Server<PEERS> {
         });
         (answer, received)
     }
+}
+
+/// Answers a confirmable GET with the block that it asks for of a content of `octets`, in blocks of `1 << (szx + 4)` or
+/// smaller if the client wants. `read` copies a part, from a position on. A block is the same however often it is asked
+/// for, so nothing is remembered. `None` if the datagram is no such request. Also says whether blocks are left.
+pub fn content(
+    datagram: &[u8],
+    octets: usize,
+    szx: u8,
+    read: impl FnOnce(usize, &mut [u8]),
+    answer: &mut [u8],
+) -> Option<(usize, bool)> {
+    let message = Message::parse(datagram).ok()?;
+    if message.kind != Kind::Confirmable || message.code != Code::GET {
+        return None;
+    }
+    let reply = |code, answer| Writer::new(answer, Kind::Ack, code, message.id, message.token);
+    if message.unknown_critical() {
+        return Some((reply(Code::BAD_OPTION, answer)?.len(), false));
+    }
+    let asked = message.block2();
+    let szx = asked.map_or(szx, |block| block.szx.min(szx)).min(6);
+    let mut block = Block {
+        // A number counts blocks of the size that it names.
+        number: asked.map_or(0, |block| block.number << block.szx.saturating_sub(szx)),
+        more: false,
+        szx,
+    };
+    let start = (block.number as usize).saturating_mul(block.size());
+    if start > 0 && start >= octets {
+        return Some((reply(Code::BAD_OPTION, answer)?.len(), false));
+    }
+    let len = octets.saturating_sub(start).min(block.size());
+    block.more = start + len < octets;
+    let mut writer = reply(Code::CONTENT, answer)?;
+    if block.more || block.number > 0 {
+        writer.block(option::BLOCK2, block)?;
+    }
+    read(start, writer.room(len)?);
+    Some((writer.len(), block.more))
 }

@@ -1,0 +1,125 @@
+//! The server of sense-and-send: counts what each mote brings, by TCP or by CoAP.
+
+use core::net::{IpAddr, Ipv6Addr};
+
+use chappe_core::Instant;
+
+use super::bulk::octet;
+use super::{Application, Datagram, Outgoing};
+use crate::baseline::coap::{self, Server};
+use crate::tcp::{Congestion, Socket};
+
+/// What one mote has brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Octets, each counted once.
+    pub octets: u64,
+    /// Of those that came by TCP, how many were not what belongs in their place ([`Sense`](super::Sense) and
+    /// [`Bulk`](super::Bulk) say it).
+    pub wrong: u64,
+    /// Messages that came by CoAP, repetitions not counted.
+    pub messages: u32,
+    /// When the last ones came.
+    pub last: Instant,
+}
+
+/// Reads all sockets and answers posts; remembers up to `PEERS` motes by their addresses.
+#[derive(Clone, Debug)]
+pub struct Collect<const PEERS: usize> {
+    peers: [Option<(Ipv6Addr, Tally)>; PEERS],
+    server: Server<PEERS>,
+    answers: [Option<Answer>; PEERS],
+}
+
+/// An answer to a post: a header, a token and a block's place.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    to: (Ipv6Addr, u16),
+    len: usize,
+    message: [u8; 32],
+}
+
+impl<const PEERS: usize> Default for Collect<PEERS> {
+    fn default() -> Self {
+        Collect {
+            peers: [None; PEERS],
+            server: Server::default(),
+            answers: [None; PEERS],
+        }
+    }
+}
+
+impl<const PEERS: usize> Collect<PEERS> {
+    /// What a mote has brought so far.
+    pub fn tally(&self, mote: Ipv6Addr) -> Tally {
+        let found = self.peers.iter().flatten().find(|(peer, _)| *peer == mote);
+        found.map_or_else(Tally::default, |(_, tally)| *tally)
+    }
+
+    /// The tally of a mote, which may be new. `None` if there is no room for one more.
+    fn tally_mut(&mut self, mote: Ipv6Addr) -> Option<&mut Tally> {
+        let known = |place: &Option<(Ipv6Addr, Tally)>| place.is_some_and(|(peer, _)| peer == mote);
+        let place = match self.peers.iter().position(known) {
+            Some(place) => place,
+            None => self.peers.iter().position(Option::is_none)?,
+        };
+        let place = self.peers.get_mut(place)?;
+        Some(&mut place.get_or_insert((mote, Tally::default())).1)
+    }
+}
+
+impl<'a, C: Congestion, const PEERS: usize> Application<'a, C> for Collect<PEERS> {
+    fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a, C>]) {
+        for socket in sockets {
+            let (front, back) = socket.readable();
+            let read = front.len() + back.len();
+            if read > 0
+                && let IpAddr::V6(mote) = socket.flow().remote.address()
+                && let Some(tally) = self.tally_mut(mote)
+            {
+                let arrived = front.iter().chain(back).zip(tally.octets..);
+                let wrong = arrived.filter(|(arrived, at)| **arrived != octet(*at));
+                tally.wrong += wrong.count() as u64;
+                tally.octets += read as u64;
+                tally.last = now;
+            }
+            socket.consume(read);
+            if socket.at_end() {
+                socket.close(now);
+            }
+        }
+    }
+
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        if datagram.port != coap::PORT {
+            return;
+        }
+        let mut message = [0; 32];
+        let (to, payload) = (datagram.from, datagram.payload);
+        let (received, len) = self.server.handle(to, payload, &mut message);
+        if let Some(received) = received
+            && let Some(tally) = self.tally_mut(to.0)
+        {
+            tally.octets += received.payload.len() as u64;
+            tally.messages = tally.messages.saturating_add(1);
+            tally.last = now;
+        }
+        // With all places taken the client asks again.
+        if let Some(len) = len
+            && let Some(place) = self.answers.iter_mut().find(|place| place.is_none())
+        {
+            *place = Some(Answer { to, len, message });
+        }
+    }
+
+    fn poll_datagram(&mut self, _: Instant, payload: &mut [u8]) -> Option<Outgoing> {
+        let answer = self.answers.iter_mut().find_map(Option::take)?;
+        let message = answer.message.get(..answer.len)?;
+        payload.get_mut(..answer.len)?.copy_from_slice(message);
+        Some(Outgoing {
+            to: answer.to,
+            port: coap::PORT,
+            len: answer.len,
+        })
+    }
+}
