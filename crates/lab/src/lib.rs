@@ -62,4 +62,5 @@ pub mod statistics;
 pub mod store;
 pub mod system;
 pub mod table;
+pub mod tcplp;
 pub mod wildnet;
