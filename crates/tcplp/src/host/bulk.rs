@@ -20,8 +20,8 @@ pub struct Bulk {
     pub last: Instant,
 }
 
-/// The octet at a position of the stream.
-pub(crate) fn octet(position: u64) -> u8 {
+/// The octet at a position of a stream that says where it stands: both ends can make it, and a shift shows.
+pub fn octet(position: u64) -> u8 {
     (position ^ position >> 8 ^ position >> 16) as u8
 }
 

@@ -4,14 +4,19 @@
 //! sockets' memory is lent by the owner, as [`tcp`](crate::tcp) has it; the host adds a few octets.
 
 mod bulk;
+mod coap;
 mod collect;
+mod http;
+mod iperf;
 mod sense;
+mod services;
+mod site;
 mod udp;
 mod web;
 
 use core::net::{IpAddr, Ipv6Addr};
 
-use chappe_core::{Expect, HostNode, Instant, Wake};
+use chappe_core::{Duration, Expect, HostNode, Instant, Wake};
 use chappe_wire::icmpv6::Message;
 use chappe_wire::ipv6::{self, Header, Upper, next};
 
@@ -20,10 +25,11 @@ use crate::tcp::{
     State, Verdict,
 };
 
-pub use bulk::Bulk;
-pub(crate) use bulk::octet;
+pub use bulk::{Bulk, octet};
 pub use collect::{Collect, Tally};
 pub use sense::{Readings, Sense};
+pub use services::{Served, Services, port};
+pub use site::BULK_LEN;
 pub use udp::{Datagram, Outgoing};
 pub use web::{Page, Visit};
 
@@ -32,7 +38,12 @@ pub trait Application<'a, C: Congestion = NewReno> {
     /// Called after every packet and deadline: reads what has arrived, writes what fits, closes what is done.
     fn serve(&mut self, _now: Instant, _sockets: &mut [Socket<'a, C>]) {}
 
-    /// A UDP datagram for this host.
+    /// Whether somebody listens on this UDP port; a datagram to another one is answered by "port unreachable".
+    fn has_udp(&self, _port: u16) -> bool {
+        true
+    }
+
+    /// A UDP datagram for this host, to a port that [`has_udp`](Self::has_udp) knows.
     fn handle_datagram(&mut self, _now: Instant, _datagram: Datagram<'_>) {}
 
     /// Writes the payload of the next UDP datagram to send to the front of `payload`.
@@ -59,6 +70,13 @@ impl<C: Congestion> Application<'_, C> for () {}
 
 /// Largest ping that is answered, octets of data.
 const PING_MAX: usize = 64;
+/// Most TCP ports that a host listens on.
+const PORTS_MAX: usize = 8;
+/// Octets of a packet that an error quotes: the IPv6 header, and enough of the next one to tell whose it was. RFC 4443,
+/// 2.4(c), would quote more; a frame of 802.15.4 has no room for it.
+const QUOTE: usize = 56;
+/// One error in so much time at most (RFC 4443, 2.4(f)).
+const ERROR_INTERVAL: Duration = Duration::from_millis(100);
 /// Octets that hop limits start with (RFC 8200 leaves it open; IANA recommends 64).
 const HOP_LIMIT: u8 = 64;
 
@@ -68,7 +86,7 @@ pub struct Host<'a, A, const TCP: usize = 1, C: Congestion = NewReno> {
     address: Ipv6Addr,
     link_local: Ipv6Addr,
     sockets: [Socket<'a, C>; TCP],
-    listener: Option<Listener>,
+    listeners: [Option<Listener>; PORTS_MAX],
     app: A,
     /// Connections that were accepted and have not brought data yet, by place.
     fresh: u32,
@@ -76,7 +94,19 @@ pub struct Host<'a, A, const TCP: usize = 1, C: Congestion = NewReno> {
     turn: usize,
     reset: Option<(Flow, Segment<'static>)>,
     pong: Option<Pong>,
+    refusal: Option<Refusal>,
+    /// No error leaves before.
+    quiet_until: Instant,
     counters: Counters,
+}
+
+/// A datagram to a port where nobody listens.
+#[derive(Clone, Copy, Debug)]
+struct Refusal {
+    to: Ipv6Addr,
+    from: Ipv6Addr,
+    len: usize,
+    quote: [u8; QUOTE],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,19 +141,26 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             address,
             link_local,
             sockets,
-            listener: None,
+            listeners: [None; PORTS_MAX],
             app,
             fresh: 0,
             turn: 0,
             reset: None,
             pong: None,
+            refusal: None,
+            quiet_until: Instant::ZERO,
             counters: Counters::default(),
         }
     }
 
-    /// Takes connections on a port, as many as there are free sockets.
-    pub fn listen(&mut self, port: u16) {
-        self.listener = Some(Listener::new(port, TCP as u16));
+    /// Takes connections on a port, as many as there are free sockets. False if it listens on eight ports already.
+    pub fn listen(&mut self, port: u16) -> bool {
+        let known = |place: &Option<Listener>| place.is_none_or(|listener| listener.port == port);
+        let place = self.listeners.iter().position(known);
+        let place = place.and_then(|place| self.listeners.get_mut(place));
+        place
+            .map(|place| *place = Some(Listener::new(port, TCP as u16)))
+            .is_some()
     }
 
     /// Opens a connection with the first free socket. False if there is none, or it refuses.
@@ -187,15 +224,23 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             Verdict::Done => return Some(()),
             Verdict::Refuse => Heard::Refuse,
             // Without a listener the port is closed (RFC 9293, 3.10.7.1): everything but a reset is refused.
-            Verdict::Reopen => match self.listener {
-                Some(listener) if listener.port == flow.local.port => listener.hear(&segment),
-                _ => Heard::Refuse,
-            },
+            Verdict::Reopen => {
+                let mut listeners = self.listeners.iter().flatten();
+                let ours = listeners.find(|listener| listener.port == flow.local.port);
+                ours.map_or(Heard::Refuse, |listener| listener.hear(&segment))
+            }
         };
         match heard {
             Heard::Syn => {
-                let place = self.sockets.iter().position(is_free)?;
+                // RFC 9293, 3.3.2: with no place left, a connection that only waits gives way to one that wants to live.
+                let waits = |socket: &Socket<'a, C>| socket.state() == State::TimeWait;
+                let sockets = &self.sockets;
+                let free = sockets.iter().position(is_free);
+                let place = free.or_else(|| sockets.iter().position(waits))?;
                 let socket = self.sockets.get_mut(place)?;
+                if socket.state() == State::TimeWait {
+                    socket.abort();
+                }
                 socket.accept(now, flow.remote, &segment).ok()?;
                 self.fresh |= bit(place);
             }
@@ -234,8 +279,28 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         Some(())
     }
 
-    fn take_in(&mut self, now: Instant, packet: &[u8]) -> Option<()> {
-        let (header, Upper { protocol, packet }) = ipv6::parse(packet).ok()?;
+    /// Remembers that a datagram found nobody, unless that was a group's or errors have been frequent.
+    fn refuse(&mut self, now: Instant, header: &Header, packet: &[u8]) {
+        if header.destination.is_multicast() || self.refusal.is_some() || now < self.quiet_until {
+            return;
+        }
+        let len = packet.len().min(QUOTE);
+        let mut quote = [0; QUOTE];
+        quote
+            .iter_mut()
+            .zip(packet)
+            .for_each(|(to, &from)| *to = from);
+        self.quiet_until = now + ERROR_INTERVAL;
+        self.refusal = Some(Refusal {
+            to: header.source,
+            from: header.destination,
+            len,
+            quote,
+        });
+    }
+
+    fn take_in(&mut self, now: Instant, whole: &[u8]) -> Option<()> {
+        let (header, Upper { protocol, packet }) = ipv6::parse(whole).ok()?;
         let destination = header.destination;
         let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
         let ours = destination == self.address || destination == self.link_local;
@@ -247,6 +312,10 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             next::TCP if ours => self.on_segment(now, &header, packet),
             next::UDP => {
                 let datagram = udp::parse(&header, packet)?;
+                if !self.app.has_udp(datagram.port) {
+                    self.refuse(now, &header, whole);
+                    return None;
+                }
                 self.counters.datagrams = self.counters.datagrams.wrapping_add(1);
                 self.app.handle_datagram(now, datagram);
                 Some(())
@@ -271,6 +340,17 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             };
             let len = echo.emit(pong.from, pong.to, upper).ok()?;
             let ends = ends(pong.from, pong.to);
+            return Some((len, next::ICMPV6, Ecn::NotCapable, ends));
+        }
+        if let Some(refusal) = self.refusal.take() {
+            let unreachable = Message::Error {
+                kind: 1,
+                code: 4,
+                parameter: 0,
+                quote: refusal.quote.get(..refusal.len).unwrap_or_default(),
+            };
+            let len = unreachable.emit(refusal.from, refusal.to, upper).ok()?;
+            let ends = ends(refusal.from, refusal.to);
             return Some((len, next::ICMPV6, Ecn::NotCapable, ends));
         }
         for step in 0..TCP {

@@ -72,10 +72,22 @@ pub enum Malformed {
 
 /// Numbers of options.
 pub mod option {
+    /// Host, port and query of the address, and the format that the client understands (RFC 7252, 5.10).
+    pub const URI_HOST: u16 = 3;
+    /// See [`URI_HOST`].
+    pub const URI_PORT: u16 = 7;
     /// A segment of the path (RFC 7252, 5.10.1).
     pub const URI_PATH: u16 = 11;
+    /// What the payload is (RFC 7252, 5.10.3).
+    pub const CONTENT_FORMAT: u16 = 12;
+    /// See [`URI_HOST`].
+    pub const URI_QUERY: u16 = 15;
+    /// See [`URI_HOST`].
+    pub const ACCEPT: u16 = 17;
     /// Where a block of a response stands, or which one is asked for (RFC 7959).
     pub const BLOCK2: u16 = 23;
+    /// Octets of the whole response (RFC 7959, 4).
+    pub const SIZE2: u16 = 28;
     /// Where a block of a request stands (RFC 7959).
     pub const BLOCK1: u16 = 27;
 }
@@ -87,18 +99,26 @@ impl Code {
     pub const GET: Code = Code(1);
     /// POST, 0.02.
     pub const POST: Code = Code(2);
+    /// PUT, 0.03.
+    pub const PUT: Code = Code(3);
     /// 2.04 Changed.
     pub const CHANGED: Code = Code(2 << 5 | 4);
     /// 2.05 Content.
     pub const CONTENT: Code = Code(2 << 5 | 5);
     /// 2.31 Continue (RFC 7959).
     pub const CONTINUE: Code = Code(2 << 5 | 31);
+    /// 4.00 Bad Request.
+    pub const BAD_REQUEST: Code = Code(4 << 5);
     /// 4.02 Bad Option.
     pub const BAD_OPTION: Code = Code(4 << 5 | 2);
+    /// 4.04 Not Found.
+    pub const NOT_FOUND: Code = Code(4 << 5 | 4);
     /// 4.05 Method Not Allowed.
     pub const NOT_ALLOWED: Code = Code(4 << 5 | 5);
     /// 4.08 Request Entity Incomplete (RFC 7959).
     pub const INCOMPLETE: Code = Code(4 << 5 | 8);
+    /// 4.13 Request Entity Too Large.
+    pub const TOO_LARGE: Code = Code(4 << 5 | 13);
 
     /// 2.xx.
     pub const fn is_success(self) -> bool {
@@ -281,7 +301,7 @@ fn extended(nibble: u8, rest: &[u8]) -> Result<(u16, &[u8]), Malformed> {
 }
 
 /// Writes a message: header, then options in ascending order, then the payload.
-pub(super) struct Writer<'b> {
+pub(crate) struct Writer<'b> {
     buffer: &'b mut [u8],
     at: usize,
     number: u16,
@@ -329,9 +349,13 @@ impl<'b> Writer<'b> {
     /// A block's place, as [`option::BLOCK1`] or [`option::BLOCK2`].
     pub fn block(&mut self, option: u16, block: Block) -> Option<()> {
         let bits = block.number << 4 | u32::from(block.more) << 3 | u32::from(block.szx);
-        let octets = bits.to_be_bytes();
-        // As few octets as do (RFC 7252, 3.2).
-        let skip = (bits.leading_zeros() / 8).min(4) as usize;
+        self.number(option, bits)
+    }
+
+    /// An option whose value is a number, in as few octets as do (RFC 7252, 3.2).
+    pub fn number(&mut self, option: u16, value: u32) -> Option<()> {
+        let octets = value.to_be_bytes();
+        let skip = (value.leading_zeros() / 8).min(4) as usize;
         self.option(option, octets.get(skip..).unwrap_or_default())
     }
 

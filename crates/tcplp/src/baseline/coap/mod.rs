@@ -26,6 +26,7 @@ mod transfer;
 pub use client::{Client, Config, Outcome};
 pub use cocoa::Cocoa;
 pub use fetch::Fetch;
+pub(crate) use message::Writer;
 pub use message::{Block, Code, Kind, Malformed, Message, Token, option};
 pub use report::Report;
 pub use server::{Received, Server, content};

@@ -1,0 +1,307 @@
+//! A server of HTTP/1.1 (RFC 9110, 9112) for one connection: GET and HEAD, one request after the other.
+//!
+//! A reply says how long it is, so the connection stays open unless the client wants it closed; the client's end then
+//! closes first and bears TIME-WAIT. Bodies of requests are not read: such a request is answered, and the connection
+//! closed.
+
+use core::fmt::Write;
+
+use super::bulk::octet;
+use super::site::{BULK_LEN, Facts, PAGE_MAX, Page, Text};
+use crate::tcp::{Congestion, Socket};
+
+/// Longest request, all its header fields included. A browser's takes half of it.
+const REQUEST_MAX: usize = 1024;
+/// Room for a reply's header: the longest has 120 octets.
+const HEAD_MAX: usize = 160;
+
+/// One connection's state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Connection {
+    reply: Option<Reply>,
+    /// Nothing follows what is being sent.
+    ends: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reply {
+    head: Text<HEAD_MAX>,
+    body: Text<PAGE_MAX>,
+    /// The body is the large page.
+    bulk: bool,
+    /// The body is told about but not sent.
+    head_only: bool,
+    /// Octets written, of header and body together.
+    sent: usize,
+}
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    answer: Result<Page, Status>,
+    head_only: bool,
+    close: bool,
+}
+
+/// Why there is no page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    BadRequest,
+    NotFound,
+    NotAllowed,
+    TooLarge,
+}
+
+impl Status {
+    fn line(self) -> &'static str {
+        match self {
+            Status::BadRequest => "400 Bad Request",
+            Status::NotFound => "404 Not Found",
+            Status::NotAllowed => "405 Method Not Allowed\r\nAllow: GET, HEAD",
+            Status::TooLarge => "431 Request Header Fields Too Large",
+        }
+    }
+}
+
+impl Connection {
+    /// Reads requests and writes replies, as far as both go now. Returns how many requests it took.
+    pub fn serve<C: Congestion>(
+        &mut self,
+        socket: &mut Socket<'_, C>,
+        facts: impl Fn(&Socket<'_, C>) -> Facts,
+    ) -> u32 {
+        let mut taken = 0;
+        loop {
+            if let Some(reply) = &mut self.reply {
+                if !reply.send(socket) {
+                    return taken;
+                }
+                self.reply = None;
+                if self.ends {
+                    socket.shutdown();
+                }
+            }
+            if self.ends {
+                let (front, back) = socket.readable();
+                let rest = front.len() + back.len();
+                socket.consume(rest);
+                return taken;
+            }
+            let Some((request, octets)) = next_request(socket) else {
+                return taken;
+            };
+            socket.consume(octets);
+            taken += 1;
+            self.ends = request.close;
+            self.reply = Some(Reply::to(&request, &facts(socket)));
+        }
+    }
+
+    /// Whether a reply is under way.
+    pub fn is_busy(&self) -> bool {
+        self.reply.is_some()
+    }
+}
+
+impl Reply {
+    fn to(request: &Request, facts: &Facts) -> Reply {
+        let mut reply = Reply {
+            head: Text::EMPTY,
+            body: Text::EMPTY,
+            bulk: request.answer == Ok(Page::Bulk),
+            head_only: request.head_only,
+            sent: 0,
+        };
+        let (status, media) = match request.answer {
+            Ok(page) => {
+                let written = page.write(facts, &mut reply.body);
+                debug_assert!(written.is_ok(), "{page:?} is longer than its room");
+                ("200 OK", page.media())
+            }
+            Err(status) => {
+                let written = writeln!(reply.body, "{}", status.line());
+                debug_assert!(written.is_ok());
+                (status.line(), "text/plain")
+            }
+        };
+        let connection = if request.close { "close" } else { "keep-alive" };
+        let written = write!(
+            reply.head,
+            "HTTP/1.1 {status}\r\nContent-Type: {media}\r\nContent-Length: {}\r\nConnection: {connection}\r\n\r\n",
+            reply.body_len()
+        );
+        debug_assert!(written.is_ok(), "a longer header than any");
+        reply
+    }
+
+    fn body_len(&self) -> usize {
+        match self.bulk {
+            true => BULK_LEN as usize,
+            false => self.body.as_bytes().len(),
+        }
+    }
+
+    /// Writes what fits; true when all is written, or nobody will read it.
+    fn send<C: Congestion>(&mut self, socket: &mut Socket<'_, C>) -> bool {
+        let head = self.head.as_bytes();
+        let body = if self.head_only { 0 } else { self.body_len() };
+        let all = head.len() + body;
+        let (front, back) = socket.vacant();
+        let mut written = 0;
+        for (place, at) in front.iter_mut().chain(back).zip(self.sent..all) {
+            let in_body = at.saturating_sub(head.len());
+            *place = match (head.get(at), self.bulk) {
+                (Some(&octet), _) => octet,
+                (None, true) => octet(in_body as u64),
+                (None, false) => self
+                    .body
+                    .as_bytes()
+                    .get(in_body)
+                    .copied()
+                    .unwrap_or_default(),
+            };
+            written += 1;
+        }
+        socket.commit(written);
+        self.sent += written;
+        self.sent >= all || !socket.may_write()
+    }
+}
+
+/// The next whole request, and its octets.
+fn next_request<C: Congestion>(socket: &Socket<'_, C>) -> Option<(Request, usize)> {
+    let (front, back) = socket.readable();
+    let ready = front.len() + back.len();
+    if ready == 0 {
+        return None;
+    }
+    let mut text = [0; REQUEST_MAX];
+    let arrived = front.iter().chain(back);
+    text.iter_mut()
+        .zip(arrived)
+        .for_each(|(to, &from)| *to = from);
+    let text = text.get(..ready.min(REQUEST_MAX)).unwrap_or_default();
+    match text.windows(4).position(|end| end == b"\r\n\r\n") {
+        Some(end) => Some((Request::parse(text.get(..end).unwrap_or_default()), end + 4)),
+        None if ready >= REQUEST_MAX => Some((Request::refused(Status::TooLarge), ready)),
+        None => None,
+    }
+}
+
+impl Request {
+    fn refused(status: Status) -> Request {
+        Request {
+            answer: Err(status),
+            head_only: false,
+            close: true,
+        }
+    }
+
+    /// Reads a request without the empty line at its end.
+    fn parse(text: &[u8]) -> Request {
+        let mut lines = text
+            .split(|&octet| octet == b'\n')
+            .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let mut words = lines
+            .next()
+            .unwrap_or_default()
+            .split(|&octet| octet == b' ');
+        let (method, target, version) = (words.next(), words.next(), words.next());
+        let (Some(method), Some(target), Some(version), None) =
+            (method, target, version, words.next())
+        else {
+            return Request::refused(Status::BadRequest);
+        };
+        let minor = match version {
+            b"HTTP/1.1" => 1,
+            b"HTTP/1.0" => 0,
+            _ => return Request::refused(Status::BadRequest),
+        };
+        let (mut close, mut body) = (minor == 0, false);
+        for line in lines {
+            let mut parts = line.splitn(2, |&octet| octet == b':');
+            let name = parts.next().unwrap_or_default();
+            let value = parts.next().unwrap_or_default().trim_ascii();
+            close |=
+                name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close");
+            body |= name.eq_ignore_ascii_case(b"content-length") && value != b"0"
+                || name.eq_ignore_ascii_case(b"transfer-encoding");
+        }
+        let path = target.split(|&octet| octet == b'?').next();
+        let answer = match method {
+            b"GET" | b"HEAD" => Page::find(path.unwrap_or_default()).ok_or(Status::NotFound),
+            _ => Err(Status::NotAllowed),
+        };
+        Request {
+            answer,
+            head_only: method == b"HEAD",
+            close: close || body,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, answer: Result<Page, Status>, head_only: bool, close: bool) {
+        let wanted = Request {
+            answer,
+            head_only,
+            close,
+        };
+        assert_eq!(Request::parse(text.as_bytes()), wanted, "{text:?}");
+    }
+
+    #[test]
+    fn requests_are_read() {
+        check("GET / HTTP/1.1\r\nHost: a", Ok(Page::Index), false, false);
+        check("GET /50k HTTP/1.0", Ok(Page::Bulk), false, true);
+        check(
+            "HEAD /info?x=1 HTTP/1.1\r\nCONNECTION:  Close",
+            Ok(Page::Info),
+            true,
+            true,
+        );
+        check("GET /nothing HTTP/1.1", Err(Status::NotFound), false, false);
+        check(
+            "POST / HTTP/1.1\r\nContent-Length: 7",
+            Err(Status::NotAllowed),
+            false,
+            true,
+        );
+        check(
+            "GET / HTTP/1.1\r\nTransfer-Encoding: chunked",
+            Ok(Page::Index),
+            false,
+            true,
+        );
+        for bad in ["", "GET /", "GET / HTTP/2", "GET  / HTTP/1.1", "\u{1}\u{2}"] {
+            check(bad, Err(Status::BadRequest), false, true);
+        }
+    }
+
+    #[test]
+    fn the_longest_header_fits() {
+        for answer in [
+            Ok(Page::Bulk),
+            Err(Status::NotAllowed),
+            Err(Status::TooLarge),
+        ] {
+            let request = Request {
+                answer,
+                ..Request::refused(Status::TooLarge)
+            };
+            let facts = Facts {
+                node: 1,
+                now: chappe_core::Instant::ZERO,
+                radio_on: chappe_core::Duration::ZERO,
+                requests: 0,
+                sunk: 0,
+                tcp: None,
+            };
+            let reply = Reply::to(&request, &facts);
+            assert!(reply.head.as_bytes().ends_with(b"\r\n\r\n"));
+        }
+    }
+}
