@@ -1,18 +1,20 @@
-//! P³ as firmware for a Cortex-M4, run by QEMU and compared with the same program run here.
+//! Firmware for a Cortex-M4, run by QEMU and compared with the same program run here.
 //!
-//! `proof/p3-relay` prints every frame that its nodes send. Lines that begin with `#` are what QEMU counted, and are
-//! shown.
+//! The programs print every frame or segment that their nodes send. Lines that begin with `#` are what QEMU counted, and
+//! are shown.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::elf::Elf;
 use crate::process;
 use crate::report::{Outcome, Report};
 use crate::workspace::Workspace;
 
-const TARGET: &str = "thumbv7em-none-eabi";
+/// The processor.
+pub const TARGET: &str = "thumbv7em-none-eabi";
 const QEMU: &str = "qemu-system-arm";
 /// The board, its processor, one nanosecond of its time per instruction, and output through the debugger's calls.
 const BOARD: [&str; 15] = [
@@ -32,7 +34,12 @@ const BOARD: [&str; 15] = [
     "enable=on,target=native,chardev=out",
     "-kernel",
 ];
-/// It takes a second.
+/// They take seconds.
+/// What is played, and what is counted in it.
+const IMAGES: [(&str, &str); 2] = [
+    ("proof/p3-relay", "frames"),
+    ("proof/tcplp-two-sockets", "segments"),
+];
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// `cargo xtask firmware`: this step alone.
@@ -43,7 +50,7 @@ pub fn alone() -> Result<(), String> {
     report.close()
 }
 
-/// Builds both programs, runs them and compares what they print. In CI the target is installed first if it is missing.
+/// Plays every image. In CI the target is installed first if it is missing.
 pub fn firmware(workspace: &Workspace, in_ci: bool) -> Outcome {
     let root = &workspace.root;
     if in_ci && !has_target(root) {
@@ -54,44 +61,109 @@ pub fn firmware(workspace: &Workspace, in_ci: bool) -> Outcome {
     if !has_target(root) {
         return Outcome::Skipped(format!("needs `rustup target add {TARGET}`"));
     }
-    if !process::exists(QEMU) {
+    if !can_run() {
         return Outcome::Skipped(format!("needs {QEMU}"));
     }
-    compare(workspace).into()
+    both(workspace).into()
 }
 
-fn has_target(root: &Path) -> bool {
+fn both(workspace: &Workspace) -> Result<String, String> {
+    let mut seen = Vec::new();
+    for (folder, what) in IMAGES {
+        let run = compare(workspace, folder)?;
+        run.counted.iter().for_each(|line| println!("{line}"));
+        seen.push(format!("{} {what}", run.sent));
+    }
+    Ok(format!("{}, the same on both", seen.join(" and ")))
+}
+
+/// Whether the compiler has the processor's core library.
+pub fn has_target(root: &Path) -> bool {
     let args = ["--print", "target-libdir", "--target", TARGET];
     process::first_line("rustc", &args, root).is_some_and(|folder| Path::new(&folder).is_dir())
 }
 
-fn compare(workspace: &Workspace) -> Result<String, String> {
-    let folder = workspace.root.join("proof/p3-relay");
-    fs::copy(workspace.root.join("Cargo.lock"), folder.join("Cargo.lock"))
-        .map_err(|why| format!("Cargo.lock: {why}"))?;
-    let built = workspace.target.join("xtask/p3-relay");
-    let build = |program: &str, target: &[&str]| {
-        let args = ["build", "--release", "--quiet", "--bin", program];
-        let mut cargo = process::cargo(&folder, args);
-        process::show(cargo.arg("--target-dir").arg(&built).args(target))
-    };
-    build("native", &[])?;
-    build("firmware", &["--target", TARGET])?;
-    let here = process::take(&mut Command::new(built.join("release/native")), LIMIT)?;
-    let mut qemu = Command::new(QEMU);
-    qemu.args(BOARD)
-        .arg(built.join(TARGET).join("release/firmware"));
-    let there = process::take(&mut qemu, LIMIT)?;
-    let (counted, sent): (Vec<&str>, Vec<&str>) =
-        there.lines().partition(|line| line.starts_with('#'));
-    judge(&here, &sent)?;
-    for line in &counted {
-        println!("{line}");
-    }
-    Ok(format!("{} frames, the same on both", sent.len() - 1))
+/// Whether there is something to run it on.
+pub fn can_run() -> bool {
+    process::exists(QEMU)
 }
 
-/// Both programs print the same frames, and that the object arrived.
+/// Programs of a package outside the workspace, built with the workspace's own versions.
+pub struct Image {
+    built: PathBuf,
+}
+
+impl Image {
+    /// Builds `programs` of the package in `folder` for the board.
+    pub fn build(workspace: &Workspace, folder: &str, programs: &[&str]) -> Result<Image, String> {
+        let built = build(workspace, folder, programs, &["--target", TARGET])?;
+        Ok(Image {
+            built: built.join(TARGET).join("release"),
+        })
+    }
+
+    fn path(&self, program: &str) -> PathBuf {
+        self.built.join(program)
+    }
+
+    /// A program's file, to be weighed.
+    pub fn elf(&self, program: &str) -> Result<Elf, String> {
+        let bytes = fs::read(self.path(program)).map_err(|why| format!("{program}: {why}"))?;
+        Elf::parse(bytes).map_err(|why| format!("{program}: {why}"))
+    }
+}
+
+/// Builds and returns the folder of what was built.
+fn build(
+    workspace: &Workspace,
+    folder: &str,
+    programs: &[&str],
+    target: &[&str],
+) -> Result<PathBuf, String> {
+    let package = workspace.root.join(folder);
+    fs::copy(
+        workspace.root.join("Cargo.lock"),
+        package.join("Cargo.lock"),
+    )
+    .map_err(|why| format!("Cargo.lock: {why}"))?;
+    let name = folder.rsplit('/').next().unwrap_or(folder);
+    let built = workspace.target.join("xtask").join(name);
+    let mut cargo = process::cargo(&package, ["build", "--release", "--quiet"]);
+    programs.iter().for_each(|program| {
+        cargo.args(["--bin", program]);
+    });
+    process::show(cargo.arg("--target-dir").arg(&built).args(target))?;
+    Ok(built)
+}
+
+/// A program that printed the same here and on the board.
+pub struct Run {
+    /// Frames or segments.
+    pub sent: usize,
+    /// The lines of what was counted.
+    pub counted: Vec<String>,
+}
+
+/// Builds a package's `native` and `firmware`, runs both and compares what they print.
+pub fn compare(workspace: &Workspace, folder: &str) -> Result<Run, String> {
+    let built = build(workspace, folder, &["native"], &[])?;
+    let image = Image::build(workspace, folder, &["firmware"])?;
+    let here = process::take(&mut Command::new(built.join("release/native")), LIMIT)?;
+    let mut qemu = Command::new(QEMU);
+    let there = process::take(qemu.args(BOARD).arg(image.path("firmware")), LIMIT)?;
+    let (counted, sent): (Vec<&str>, Vec<&str>) =
+        there.lines().partition(|line| line.starts_with('#'));
+    judge(&here, &sent).map_err(|why| format!("{folder}: {why}"))?;
+    Ok(Run {
+        sent: sent
+            .iter()
+            .filter(|line| !line.contains("complete"))
+            .count(),
+        counted: counted.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+/// Both programs print the same, and that what was sent arrived.
 fn judge(here: &str, there: &[&str]) -> Result<(), String> {
     let here: Vec<&str> = here.lines().collect();
     let mut pairs = here.iter().zip(there).enumerate();

@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask test`, `check`, `firmware`, `bench`, `readme`, `help`.
+//! Developer commands: `cargo xtask test`, `check`, `firmware`, `sizes`, `bench`, `readme`, `help`.
 //!
 //! `cargo xtask test` is everything that CI runs, in one order, on any machine: what the machine lacks is
 //! skipped and said. `cargo xtask check` is the fast part of it. The rules of the house (who may depend on
@@ -8,11 +8,13 @@
 mod bench;
 mod debian;
 mod demo;
+mod elf;
 mod firmware;
 mod no_std;
 mod process;
 mod report;
 mod rules;
+mod sizes;
 mod source;
 mod test;
 mod workspace;
@@ -23,7 +25,9 @@ const HELP: &str = "\
 cargo xtask test [--install]   everything CI runs; a summary at the end. With CI=true or --install, and as
                                root on Debian, it installs the packages that it lacks
 cargo xtask check              the fast part: formatting, lints, the rules of the house
-cargo xtask firmware           P³ on a Cortex-M4 in QEMU, compared with the same here; instructions per frame
+cargo xtask firmware           P³ and TCP on a Cortex-M4 in QEMU, compared with the same here; instructions
+cargo xtask sizes              what TCP costs a Cortex-M4: code, memory, instructions; keeps the figures under
+                               docs/benchmarks
 cargo xtask bench [PACKAGE...] runs the benchmarks and keeps the figures, with machine, compiler, date and
                                commit, under docs/benchmarks
 cargo xtask readme             writes the demo's real output into README.md
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         ("test", [flag]) if flag == "--install" => test::everything(true),
         ("check", []) => test::fast(),
         ("firmware", []) => firmware::alone(),
+        ("sizes", []) => sizes::alone(),
         ("bench", packages) => bench::run(packages),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {

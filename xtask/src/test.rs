@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::report::{Outcome, Report};
 use crate::workspace::{self, Workspace};
-use crate::{debian, demo, firmware, no_std, process, rules};
+use crate::{debian, demo, firmware, no_std, process, rules, sizes};
 
 /// Everything that CI runs. What cannot run here is skipped with its reason; all steps run even if one fails.
 pub fn everything(install: bool) -> Result<(), String> {
@@ -22,6 +22,7 @@ pub fn everything(install: bool) -> Result<(), String> {
         no_std::on_other_processors(&workspace)
     });
     report.step("firmware", || firmware::firmware(&workspace, in_ci));
+    report.step("sizes", || sizes::sizes(&workspace, false));
     if report.step("build", || build(&root)) {
         report.step("demo", || demo::demo(&workspace));
         report.step("example", || demo::example(&workspace));

@@ -6,6 +6,7 @@
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
+#[path = "../../board/board.rs"]
 mod board;
 
 #[cfg(target_os = "none")]

@@ -12,7 +12,7 @@ pub struct Stamp(u32);
 impl Stamp {
     /// The stamp of a moment.
     pub fn of(now: Instant) -> Stamp {
-        Stamp((now.nanos() / 1_000) as u32)
+        Stamp(quotient(now.nanos() >> 3, 125))
     }
 
     /// Microseconds from `earlier` to this moment; 0 if `earlier` is later.
@@ -36,22 +36,40 @@ impl Stamp {
 ///
 /// RFC 7323 5.4 asks for 1 ms to 1 s a tick; at 1 ms the clock wraps its sign bit in 24.8 days.
 pub fn timestamp_clock(now: Instant) -> u32 {
-    (now.nanos() / 1_000_000) as u32
+    quotient(now.nanos() >> 6, 15_625)
 }
 
-/// Units of 1024 s modulo 2^16: enough to tell that a connection was idle for more than 24 days.
+/// The clock of initial sequence numbers: units of 4 µs, modulo 2^32 (RFC 6528 3).
+pub fn sequence_clock(now: Instant) -> u32 {
+    quotient(now.nanos() >> 5, 125)
+}
+
+/// Units of 2^40 ns (18 minutes) modulo 2^16: enough to tell that a connection was idle for more than 24 days.
 pub fn coarse_clock(now: Instant) -> u16 {
-    ((now.nanos() / 1_000_000_000) >> 10) as u16
+    (now.nanos() >> 40) as u16
 }
 
 /// A span in whole microseconds, at most 71 minutes.
 pub fn micros(span: Duration) -> u32 {
-    let micros = span.nanos() / 1_000;
-    if micros > u64::from(u32::MAX) {
-        u32::MAX
-    } else {
-        micros as u32
+    match span.nanos() >= 1_000 << 32 {
+        true => u32::MAX,
+        false => quotient(span.nanos() >> 3, 125),
     }
+}
+
+/// The span of so many microseconds.
+pub fn span(micros: u32) -> Duration {
+    Duration::from_nanos(u64::from(micros) * 1_000)
+}
+
+/// `number / by` modulo 2^32, long division with digits of 16 bits. Dividing 64 bits at once is a library routine of a
+/// kilobyte and hundreds of instructions on a microcontroller.
+fn quotient(number: u64, by: u16) -> u32 {
+    let by = u32::from(by.max(1));
+    let (high, low) = ((number >> 32) as u32, number as u32);
+    let upper = ((high % by) << 16) | (low >> 16);
+    let lower = ((upper % by) << 16) | (low & 0xffff);
+    ((upper / by) << 16) | (lower / by)
 }
 
 #[cfg(test)]
@@ -65,6 +83,18 @@ mod tests {
         assert_eq!(after.since(before), 10);
         assert_eq!(before.since(after), 0);
         assert!(after.after(before) && !before.after(after));
+    }
+
+    #[test]
+    fn clocks_are_the_time_divided() {
+        let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Trial(0));
+        for round in 0..10_000 {
+            let nanos = random.next_u64() >> (round % 64);
+            let now = Instant::from_nanos(nanos);
+            assert_eq!(Stamp::of(now).0, (nanos / 1_000) as u32);
+            assert_eq!(timestamp_clock(now), (nanos / 1_000_000) as u32);
+            assert_eq!(sequence_clock(now), (nanos / 4_000) as u32);
+        }
     }
 
     #[test]

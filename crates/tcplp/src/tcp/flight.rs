@@ -160,7 +160,7 @@ impl<'a> Flight<'a> {
     fn remove(&mut self, index: usize) {
         let count = self.len();
         if let Some(tail) = self.table.get_mut(index..count) {
-            tail.rotate_left(1);
+            tail.copy_within(1.., 0);
             self.count -= 1;
         }
     }
@@ -180,7 +180,7 @@ impl<'a> Flight<'a> {
                 let Some(tail) = self.table.get_mut(index..=count) else {
                     return false;
                 };
-                tail.rotate_right(1);
+                tail.copy_within(..count - index, 1);
                 if let Some(first) = tail.first_mut() {
                     *first = Sent { end: at, ..sent };
                 }

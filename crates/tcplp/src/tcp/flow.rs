@@ -1,7 +1,7 @@
 //! Who talks to whom: the four-tuple, and the checksum's pseudo header made of it.
 
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv6Addr};
 
 /// An address and a port. An IPv4 address is held as an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +71,9 @@ impl Flow {
     /// destination add up alike, so the sum serves both directions.
     pub fn pseudo_header(&self, len: u32) -> Sum {
         let mut sum = Sum::default();
-        for endpoint in [&self.local, &self.remote] {
-            match endpoint.address() {
-                IpAddr::V4(address) => sum.add(&Ipv4Addr::octets(&address)),
-                IpAddr::V6(address) => sum.add(&Ipv6Addr::octets(&address)),
-            }
-        }
+        // What a mapped address has before the four octets of IPv4 adds up to 0xffff, which changes no sum.
+        sum.add(&self.local.address.octets());
+        sum.add(&self.remote.address.octets());
         sum.add(&len.to_be_bytes());
         sum.add(&[0, PROTOCOL]);
         sum
@@ -87,9 +84,11 @@ impl Flow {
 pub const PROTOCOL: u8 = 6;
 
 /// A running Internet checksum (RFC 1071) over parts that need not have even lengths.
+///
+/// It adds 32-bit words in the machine's own order with the carry brought round, and turns the two octets at the end: the
+/// sum does not depend on that (RFC 1071 2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
-    /// At most 2^16 words of 2^16 fit; parts are folded after each call.
     total: u32,
     odd: bool,
 }
@@ -97,40 +96,40 @@ pub struct Sum {
 impl Sum {
     /// Adds a part that follows the parts before it without a gap.
     pub fn add(&mut self, part: &[u8]) {
-        let mut part = part;
-        if self.odd
-            && let Some((&low, rest)) = part.split_first()
-        {
-            self.word(u32::from(low));
-            self.odd = false;
-            part = rest;
+        let mut total = 0;
+        let (words, rest) = part.as_chunks::<4>();
+        for word in words {
+            total = add(total, u32::from_ne_bytes(*word));
         }
-        let mut pairs = part.chunks_exact(2);
-        for pair in &mut pairs {
-            if let [high, low] = *pair {
-                self.word(u32::from(high) << 8 | u32::from(low));
-            }
+        let mut last = [0; 4];
+        for (place, octet) in last.iter_mut().zip(rest) {
+            *place = *octet;
         }
-        if let [high] = *pairs.remainder() {
-            self.word(u32::from(high) << 8);
-            self.odd = true;
-        }
-    }
-
-    fn word(&mut self, word: u32) {
-        let total = self.total.wrapping_add(word);
-        self.total = (total & 0xffff).wrapping_add(total >> 16);
+        total = add(total, u32::from_ne_bytes(last));
+        // A part that starts at an odd place has its octets the other way round.
+        let shift = if self.odd { 8 } else { 0 };
+        self.total = add(self.total, total.rotate_left(shift));
+        self.odd ^= part.len() % 2 == 1;
     }
 
     /// The checksum: the complement of the sum. Over a segment with a right checksum in place it is 0.
     pub const fn finish(self) -> u16 {
-        !((self.total & 0xffff).wrapping_add(self.total >> 16) as u16)
+        let once = (self.total & 0xffff) + (self.total >> 16);
+        let sum = (once as u16).wrapping_add((once >> 16) as u16);
+        u16::from_be(!sum)
     }
+}
+
+/// The sum of ones' complements: the carry comes round.
+const fn add(a: u32, b: u32) -> u32 {
+    let (sum, carry) = a.overflowing_add(b);
+    sum.wrapping_add(carry as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::Ipv4Addr;
 
     /// The worked example of RFC 1071 section 3: 0001 f203 f4f5 f6f7 sums to ddf2.
     #[test]

@@ -60,8 +60,8 @@ pub enum Verdict {
     Reopen,
 }
 
-/// Seconds, in units of 1024 s, after which TS.Recent is no longer believed: 24 days (RFC 7323 5.5).
-const TIMESTAMP_STALE: u16 = 2025;
+/// Units of 2^40 ns after which TS.Recent is no longer believed: 24 days (RFC 7323 5.5).
+const TIMESTAMP_STALE: u16 = 1886;
 
 impl<C: Congestion> Socket<'_, C> {
     /// A segment of this connection's flow arrived, with these ECN bits on its packet.

@@ -24,7 +24,7 @@ impl Secret {
 
     /// The initial sequence number of a connection that begins now.
     pub fn initial_sequence_number(&self, now: Instant, flow: &Flow) -> Seq {
-        let clock = (now.nanos() / 4_000) as u32;
+        let clock = super::clock::sequence_clock(now);
         Seq::new(clock.wrapping_add(self.hash(flow, 0) as u32))
     }
 

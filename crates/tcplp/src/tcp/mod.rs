@@ -48,7 +48,7 @@
 //! | `output` `deadlines` `timers` | segments that leave; deadlines that come; the timers |
 //! | `recovery` `sack` `rack` `flight` | loss: its phases, the evidence, the score board |
 //! | `rtt` `congestion` | the timeout; the window |
-//! | `send_buffer` `reassembly` | the two rings |
+//! | `send_buffer` `reassembly` `ring` | the two rings |
 //! | `listen` `isn` `flow` `segment` `config` `info` | LISTEN, first numbers, addresses, the wire, parameters, a snapshot |
 //!
 //! **Architecture invariants:** nothing here allocates, reads a clock or panics on what the network says. A
@@ -70,6 +70,7 @@ mod output;
 mod rack;
 mod reassembly;
 mod recovery;
+mod ring;
 mod rtt;
 mod sack;
 pub mod segment;

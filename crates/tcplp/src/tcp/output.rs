@@ -2,11 +2,12 @@
 
 use chappe_core::{Duration, Instant};
 
-use super::clock::{Stamp, micros};
+use super::clock::Stamp;
 use super::congestion::Congestion;
 use super::flight::{LOST, Piece, SACKED};
 use super::input::Ecn;
 use super::recovery::Phase;
+use super::ring::copy;
 use super::segment::{Flags, HEADER_MAX, HEADER_MIN, Options, SackBlocks, Segment, Timestamps};
 use super::socket::Socket;
 use super::state::State;
@@ -70,10 +71,9 @@ impl<C: Congestion> Socket<'_, C> {
         let [first, second] = parts.payload;
         let len = parts.header + first.len() + second.len();
         let whole = header.get(..parts.header).unwrap_or_default();
-        let octets = whole.iter().chain(first).chain(second);
-        for (place, octet) in buffer.iter_mut().zip(octets) {
-            *place = *octet;
-        }
+        copy(buffer, 0, whole);
+        copy(buffer, whole.len(), first);
+        copy(buffer, whole.len() + first.len(), second);
         Some(Transmit {
             len,
             ecn: parts.ecn,
@@ -299,7 +299,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         let idle = u32::from(Stamp::of(now).coarse().wrapping_sub(self.sent_at)) << 14;
         let restart = self.initial_window();
-        if idle > micros(self.rtt.base_timeout(&self.local.config))
+        if idle > self.rtt.base_timeout(&self.local.config)
             && self.congestion.initial_window().is_none()
         {
             self.window.cwnd = self.window.cwnd.min(restart);

@@ -11,15 +11,15 @@
 //! that nothing once reported is taken back, and a flood of fragments costs at most one walk over the list a
 //! segment.
 
+use super::ring::{Ring, copy};
 use super::{Range, Seq};
 
 /// Data received: in order and unread, or kept until a hole before it is filled.
 #[derive(Debug)]
 pub struct Reassembly<'a> {
-    ring: &'a mut [u8],
+    ring: Ring<'a>,
     /// Ranges in use first; the first empty one ends the list.
     ranges: &'a mut [Range],
-    head: u32,
     ready: u32,
 }
 
@@ -37,9 +37,8 @@ pub struct Inserted {
 impl<'a> Reassembly<'a> {
     pub(super) fn new(ring: &'a mut [u8], ranges: &'a mut [Range]) -> Reassembly<'a> {
         let mut buffer = Reassembly {
-            ring,
+            ring: Ring::new(ring),
             ranges,
-            head: 0,
             ready: 0,
         };
         buffer.clear();
@@ -53,7 +52,7 @@ impl<'a> Reassembly<'a> {
 
     /// Octets the ring can hold.
     pub fn capacity(&self) -> u32 {
-        self.ring.len() as u32
+        self.ring.capacity()
     }
 
     /// Octets of sequence space past the next expected number for which there is room.
@@ -73,21 +72,16 @@ impl<'a> Reassembly<'a> {
 
     /// The octets that can be read, in order, in two parts.
     pub fn readable(&self) -> (&[u8], &[u8]) {
-        let (start, len) = (self.head as usize, self.ready as usize);
-        let until_end = self.ring.len().saturating_sub(start).min(len);
-        (
-            self.ring.get(start..start + until_end).unwrap_or_default(),
-            self.ring.get(..len - until_end).unwrap_or_default(),
-        )
+        let [first, second] = self.ring.parts(0, self.ready);
+        (first, second)
     }
 
     /// Copies out as much as fits and returns how much.
     pub fn read(&mut self, data: &mut [u8]) -> usize {
-        let (first, second) = self.readable();
         let len = data.len().min(self.ready as usize);
-        for (place, octet) in data.iter_mut().zip(first.iter().chain(second)) {
-            *place = *octet;
-        }
+        let [first, second] = self.ring.parts(0, len as u32);
+        copy(data, 0, first);
+        copy(data, first.len(), second);
         self.consume(len as u32);
         len
     }
@@ -95,7 +89,7 @@ impl<'a> Reassembly<'a> {
     /// Forgets the oldest `octets`: the application has read them.
     pub fn consume(&mut self, octets: u32) {
         let octets = octets.min(self.ready);
-        self.head = self.place(octets) as u32;
+        self.ring.advance(octets);
         self.ready -= octets;
     }
 
@@ -111,7 +105,7 @@ impl<'a> Reassembly<'a> {
         if offset > 0 {
             let stored = self.note(new);
             if stored {
-                self.store(offset, data);
+                self.ring.put(self.ready + offset, data);
             }
             return Inserted {
                 advanced: 0,
@@ -119,7 +113,7 @@ impl<'a> Reassembly<'a> {
                 duplicate,
             };
         }
-        self.store(0, data);
+        self.ring.put(self.ready, data);
         let gap = !self.ranges().is_empty();
         let end = self.absorb(new.end);
         let advanced = end.since(next);
@@ -167,7 +161,7 @@ impl<'a> Reassembly<'a> {
             }
         }
         if let Some(list) = self.ranges.get_mut(..=kept) {
-            list.rotate_right(1);
+            list.copy_within(..kept, 1);
             if let Some(front) = list.first_mut() {
                 *front = union;
             }
@@ -186,7 +180,7 @@ impl<'a> Reassembly<'a> {
             if range.start.at_or_before(end) {
                 end = end.later(range.end);
                 if let Some(list) = self.ranges.get_mut(index..) {
-                    list.rotate_left(1);
+                    list.copy_within(1.., 0);
                 }
                 if let Some(last) = self.ranges.last_mut() {
                     *last = Range::default();
@@ -200,34 +194,15 @@ impl<'a> Reassembly<'a> {
         end
     }
 
-    fn store(&mut self, offset: u32, data: &[u8]) {
-        let start = self.place(self.ready + offset);
-        let until_end = self.ring.len().saturating_sub(start).min(data.len());
-        let (left, right) = data.split_at(until_end);
-        if let Some(target) = self.ring.get_mut(start..start + left.len()) {
-            target.copy_from_slice(left);
-        }
-        if let Some(target) = self.ring.get_mut(..right.len()) {
-            target.copy_from_slice(right);
-        }
-    }
-
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
-        (self.head, self.ready) = (0, 0);
+        self.ring.reset();
+        self.ready = 0;
         self.ranges.fill(Range::default());
     }
 
     pub(super) fn release(self) -> (&'a mut [u8], &'a mut [Range]) {
-        (self.ring, self.ranges)
-    }
-
-    fn place(&self, offset: u32) -> usize {
-        let place = self.head as usize + offset as usize;
-        match place.checked_sub(self.ring.len()) {
-            Some(wrapped) => wrapped,
-            None => place,
-        }
+        (self.ring.release(), self.ranges)
     }
 }
 

@@ -10,7 +10,7 @@
 
 use chappe_core::Instant;
 
-use super::clock::Stamp;
+use super::clock::{Stamp, span};
 use super::congestion::{Congestion, Signal};
 use super::flight::{LOST, SACKED};
 use super::socket::Socket;
@@ -137,8 +137,7 @@ impl<C: Congestion> Socket<'_, C> {
         let recovery = &mut self.recovery;
         recovery.delivered = recovery.delivered.saturating_add(delivered);
         let mut quota = if pipe > ssthresh {
-            let share = u64::from(recovery.delivered) * u64::from(ssthresh);
-            let share = share.div_ceil(u64::from(recovery.flight)) as u32;
+            let share = share(recovery.delivered, ssthresh, recovery.flight);
             share.saturating_sub(recovery.sent)
         } else {
             let owed = recovery.delivered.saturating_sub(recovery.sent);
@@ -205,8 +204,7 @@ impl<C: Congestion> Socket<'_, C> {
         let (_, wait) = self.rack.mark_lost(&mut self.flight, stamp, window);
         match wait {
             Some(micros) => {
-                let wait = chappe_core::Duration::from_micros(u64::from(micros));
-                self.timers.start(Timer::Reorder, now + wait);
+                self.timers.start(Timer::Reorder, now + span(micros));
             }
             None => self.timers.stop(Timer::Reorder),
         }
@@ -285,6 +283,39 @@ impl<C: Congestion> Socket<'_, C> {
         self.end(Some(Failure::TimedOut));
         if known {
             self.bits.set(bits::RST_NOW);
+        }
+    }
+}
+
+/// `part * of / whole`, rounded up. Numbers of more than 16 bits lose their lowest bits, so that all of it is 32-bit
+/// arithmetic: the window of a large buffer shrinks by a few octets more or less.
+fn share(part: u32, of: u32, whole: u32) -> u32 {
+    let bits = 32 - part.max(of).max(whole).leading_zeros();
+    let shift = bits.saturating_sub(16);
+    let product = (part >> shift).saturating_mul(of >> shift);
+    product.div_ceil((whole >> shift).max(1)) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_share_is_exact_in_small_windows_and_close_in_large_ones() {
+        let exact = |part: u64, of: u64, whole: u64| (part * of).div_ceil(whole);
+        let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Trial(0));
+        for round in 0..20_000u32 {
+            let max = [1 << 10, 1 << 16, 1 << 20, 1 << 30][round as usize % 4];
+            let mut draw = || 1 + random.below(max - 1);
+            let whole = draw();
+            let (part, of) = (1 + draw() % whole, 1 + draw() % whole);
+            let got = u64::from(share(part as u32, of as u32, whole as u32));
+            let want = exact(part, of, whole);
+            let off = got.abs_diff(want);
+            assert!(
+                off <= if max <= 1 << 16 { 0 } else { whole >> 13 },
+                "{part} {of} {whole}"
+            );
         }
     }
 }

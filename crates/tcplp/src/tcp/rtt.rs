@@ -3,7 +3,7 @@
 use chappe_core::Duration;
 
 use super::Config;
-use super::clock::micros;
+use super::clock::{micros, span};
 
 /// The estimator. Zero `srtt8` means that nothing has been measured.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,18 +61,17 @@ impl Rtt {
     /// The retransmission timeout, doubled for each of `backoff` timeouts since the last progress (RFC 6298 5.5).
     pub fn timeout(&self, config: &Config, backoff: u8) -> Duration {
         let base = self.base_timeout(config);
-        base.max_pow2(backoff, config.rto_max)
+        let doubled = base.saturating_mul(1 << backoff.min(16));
+        span(doubled.min(micros(config.rto_max).max(base)))
     }
 
-    /// The retransmission timeout without back-off (RFC 6298 2.3, 2.4).
-    pub fn base_timeout(&self, config: &Config) -> Duration {
+    /// The retransmission timeout without back-off, µs (RFC 6298 2.3, 2.4).
+    pub fn base_timeout(&self, config: &Config) -> u32 {
         if self.srtt8 == 0 {
-            return config.rto_initial;
+            return micros(config.rto_initial);
         }
         let rto = (self.srtt8 / 8).saturating_add(self.var4.max(GRANULARITY));
-        Duration::from_micros(u64::from(rto))
-            .max(config.rto_min)
-            .min(config.rto_max)
+        rto.max(micros(config.rto_min)).min(micros(config.rto_max))
     }
 
     /// The probe timeout of a tail loss probe (RFC 8985 7.2): two round trips, and the peer's delay of its
@@ -86,18 +85,7 @@ impl Rtt {
         } else {
             0
         };
-        Duration::from_micros(u64::from((self.srtt8 / 4).saturating_add(delay)))
-    }
-}
-
-trait Doubled {
-    fn max_pow2(self, doublings: u8, max: Duration) -> Duration;
-}
-
-impl Doubled for Duration {
-    /// The span doubled `doublings` times, at most `max` (and never less than once itself).
-    fn max_pow2(self, doublings: u8, max: Duration) -> Duration {
-        (self * (1u64 << doublings.min(16))).min(max.max(self))
+        span((self.srtt8 / 4).saturating_add(delay))
     }
 }
 

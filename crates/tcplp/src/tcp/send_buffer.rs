@@ -4,19 +4,19 @@
 //! The ring holds what is not yet acknowledged. A segment may wrap round its end: it is then two slices, not
 //! two short segments.
 
+use super::ring::Ring;
+
 /// Octets written and not yet acknowledged, oldest first.
 #[derive(Debug)]
 pub struct SendBuffer<'a> {
-    ring: &'a mut [u8],
-    head: u32,
+    ring: Ring<'a>,
     len: u32,
 }
 
 impl<'a> SendBuffer<'a> {
     pub(super) fn new(ring: &'a mut [u8]) -> SendBuffer<'a> {
         SendBuffer {
-            ring,
-            head: 0,
+            ring: Ring::new(ring),
             len: 0,
         }
     }
@@ -28,7 +28,7 @@ impl<'a> SendBuffer<'a> {
 
     /// Octets it can hold.
     pub fn capacity(&self) -> u32 {
-        self.ring.len() as u32
+        self.ring.capacity()
     }
 
     /// Octets that can be added.
@@ -38,13 +38,8 @@ impl<'a> SendBuffer<'a> {
 
     /// The free part of the ring, in order, in two parts; fill from the front and [`commit`](Self::commit).
     pub fn vacant(&mut self) -> (&mut [u8], &mut [u8]) {
-        let (start, free) = (self.place(self.len), self.free() as usize);
-        let until_end = self.ring.len().saturating_sub(start).min(free);
-        let (low, high) = self.ring.split_at_mut(start);
-        (
-            high.get_mut(..until_end).unwrap_or_default(),
-            low.get_mut(..free - until_end).unwrap_or_default(),
-        )
+        let (len, free) = (self.len, self.free());
+        self.ring.parts_mut(len, free)
     }
 
     /// Declares that `octets` at the front of [`vacant`](Self::vacant) are data; more than is free counts as all.
@@ -54,54 +49,34 @@ impl<'a> SendBuffer<'a> {
 
     /// Copies in as much of `data` as fits and returns how much.
     pub fn write(&mut self, data: &[u8]) -> usize {
-        let (first, second) = self.vacant();
-        let cut = data.len().min(first.len());
-        let (left, right) = data.split_at(cut);
-        let rest = right.len().min(second.len());
-        for (target, part) in [(first, left), (second, right)] {
-            for (place, octet) in target.iter_mut().zip(part) {
-                *place = *octet;
-            }
-        }
-        self.commit((cut + rest) as u32);
-        cut + rest
+        let fits = data.len().min(self.free() as usize);
+        self.ring
+            .put(self.len, data.get(..fits).unwrap_or_default());
+        self.commit(fits as u32);
+        fits
     }
 
     /// The octets from `offset` on, at most `len` of them, in up to two parts.
     pub(super) fn parts(&self, offset: u32, len: u32) -> [&[u8]; 2] {
         let offset = offset.min(self.len);
-        let len = len.min(self.len - offset) as usize;
-        let start = self.place(offset);
-        let until_end = self.ring.len().saturating_sub(start).min(len);
-        [
-            self.ring.get(start..start + until_end).unwrap_or_default(),
-            self.ring.get(..len - until_end).unwrap_or_default(),
-        ]
+        self.ring.parts(offset, len.min(self.len - offset))
     }
 
     /// Forgets the oldest `octets`: they were acknowledged.
     pub(super) fn consume(&mut self, octets: u32) {
         let octets = octets.min(self.len);
-        self.head = self.place(octets) as u32;
+        self.ring.advance(octets);
         self.len -= octets;
     }
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
-        (self.head, self.len) = (0, 0);
+        self.ring.reset();
+        self.len = 0;
     }
 
     pub(super) fn release(self) -> &'a mut [u8] {
-        self.ring
-    }
-
-    /// Where in the ring the octet at `offset` stands; `offset` is at most the capacity.
-    fn place(&self, offset: u32) -> usize {
-        let place = self.head as usize + offset as usize;
-        match place.checked_sub(self.ring.len()) {
-            Some(wrapped) => wrapped,
-            None => place,
-        }
+        self.ring.release()
     }
 }
 

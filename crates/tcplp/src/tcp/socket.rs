@@ -86,7 +86,7 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     /// TS.Recent and this connection's offset to the timestamp clock.
     pub(super) ts_recent: u32,
     pub(super) ts_offset: u32,
-    /// When TS.Recent was set, in units of 1024 s.
+    /// When TS.Recent was set, in units of 2^40 ns.
     pub(super) ts_recent_at: u16,
     /// Our port.
     pub(super) port: u16,

@@ -1,0 +1,167 @@
+//! What TCP costs a microcontroller: octets of code, octets of memory, instructions.
+//!
+//! `proof/tcplp-two-sockets` is built for a Cortex-M4, as small as the compiler makes it. Its program `tcp` makes every
+//! call that a mote would make; `bare` does nothing, and the difference is TCP's. Its program `firmware` plays a transfer
+//! under QEMU, which must send what the same transfer sends here, and counts instructions.
+
+use std::fmt::Write;
+use std::fs;
+
+use crate::elf::Elf;
+use crate::firmware::{self, Image, TARGET};
+use crate::process;
+use crate::report::{Outcome, Report};
+use crate::workspace::Workspace;
+
+/// Where the figures are kept.
+const RECORD: &str = "docs/benchmarks/tcplp-sizes.txt";
+const FOLDER: &str = "proof/tcplp-two-sockets";
+
+/// What the image's `.sizes` section holds, in order, and the bound of each.
+const MEMORY: [(&str, u32); 6] = [
+    ("a socket, without buffers", 256),
+    ("a listener", 24),
+    ("an entry for a segment in flight", 12),
+    ("an entry for a hole", 8),
+    ("what the sockets of an address share", 256),
+    (
+        "a leaf's 6LoWPAN interface, two datagrams of 536 included",
+        1536,
+    ),
+];
+
+/// The goal for TCP's code and constants, octets.
+const TEXT_GOAL: u32 = 16 * 1024;
+/// No more than this is let in: what stands, and a little.
+const TEXT_MAX: u32 = 21_000;
+/// Instructions for one segment, made or taken.
+const INSTRUCTIONS_MAX: u64 = 8_000;
+
+/// `cargo xtask sizes`: this step alone; keeps the figures.
+pub fn alone() -> Result<(), String> {
+    let workspace = Workspace::load()?;
+    let mut report = Report::new();
+    report.step("sizes", || sizes(&workspace, true));
+    report.close()
+}
+
+/// Builds, measures, prints and judges.
+pub fn sizes(workspace: &Workspace, keep: bool) -> Outcome {
+    if !firmware::has_target(&workspace.root) {
+        return Outcome::Skipped(format!("needs `rustup target add {TARGET}`"));
+    }
+    measure(workspace, keep).into()
+}
+
+fn measure(workspace: &Workspace, keep: bool) -> Result<String, String> {
+    let image = Image::build(workspace, FOLDER, &["bare", "tcp"])?;
+    let (bare, tcp) = (image.elf("bare")?, image.elf("tcp")?);
+    let mut text = String::new();
+    let compiler = process::first_line("rustc", &["--version"], &workspace.root);
+    say(
+        &mut text,
+        "TCP on a Cortex-M4 (thumbv7em-none-eabi, opt-level z, fat LTO, overflow checks on).",
+    );
+    say(
+        &mut text,
+        &format!("{}; `cargo xtask sizes`", compiler.unwrap_or_default()),
+    );
+    let code = judge_code(&mut text, &bare, &tcp);
+    let memory = judge_memory(&mut text, &tcp);
+    let work = match firmware::can_run() {
+        true => judge_work(&mut text, &firmware::compare(workspace, FOLDER)?.counted),
+        false => {
+            say(
+                &mut text,
+                "instructions: not counted, there is no qemu-system-arm",
+            );
+            Ok(())
+        }
+    };
+    print!("{text}");
+    if keep {
+        fs::write(workspace.root.join(RECORD), &text).map_err(|why| format!("{RECORD}: {why}"))?;
+    }
+    let code = code?;
+    memory?;
+    work?;
+    Ok(format!(
+        "{code} octets of code, {:.0} % of the goal",
+        f64::from(code) * 100.0 / f64::from(TEXT_GOAL)
+    ))
+}
+
+fn say(text: &mut String, line: &str) {
+    let _ = writeln!(text, "{line}");
+}
+
+/// Code and constants: what the image has beyond the bare one, less what moves and fills memory, which any program has.
+fn judge_code(text: &mut String, bare: &Elf, tcp: &Elf) -> Result<u32, String> {
+    let memory = |elf: &Elf| {
+        elf.functions(|name| {
+            name.starts_with("__aeabi_mem") || name.contains("compiler_builtins3mem")
+        })
+    };
+    let own = |elf: &Elf| elf.loaded().saturating_sub(memory(elf));
+    let code = own(tcp).saturating_sub(own(bare));
+    say(text, "\ncode and constants, octets");
+    say(text, &format!("{code:>7}  TCP (goal {TEXT_GOAL})"));
+    let routines = memory(tcp);
+    say(
+        text,
+        &format!("{routines:>7}  the compiler's routines that move and fill memory, not counted"),
+    );
+    let division = tcp.functions(|name| name.contains("div"));
+    say(text, &format!("{division:>7}  of TCP: 64-bit division"));
+    match code <= TEXT_MAX {
+        true => Ok(code),
+        false => Err(format!("{code} octets of code are more than {TEXT_MAX}")),
+    }
+}
+
+fn judge_memory(text: &mut String, tcp: &Elf) -> Result<(), String> {
+    say(text, "\nmemory, octets");
+    let sizes = tcp.words(".sizes")?;
+    if sizes.len() != MEMORY.len() {
+        return Err(format!(
+            "{} sizes in the image, {} wanted",
+            sizes.len(),
+            MEMORY.len()
+        ));
+    }
+    let mut over = None;
+    for ((what, bound), size) in MEMORY.iter().zip(&sizes) {
+        say(text, &format!("{size:>7}  {what} (at most {bound})"));
+        if size > bound {
+            over = Some(format!("{what}: {size} octets are more than {bound}"));
+        }
+    }
+    over.map_or(Ok(()), Err)
+}
+
+/// The lines that the firmware counted: `# lost 1/17 SendData times 216 mean 5126 most 5960`.
+fn judge_work(text: &mut String, counted: &[String]) -> Result<(), String> {
+    say(
+        text,
+        "\ninstructions, each call of each end, over a transfer of 200 segments of 462 octets",
+    );
+    let mut over = None;
+    for line in counted {
+        let line = line.trim_start_matches("# ");
+        say(text, &format!("  {line}"));
+        let mean = line
+            .split_once(" mean ")
+            .and_then(|(_, rest)| rest.split(' ').next()?.parse::<u64>().ok());
+        let Some(mean) = mean else {
+            return Err(format!("not understood: {line}"));
+        };
+        // What both ends do for one segment is the sum of several calls.
+        if mean > INSTRUCTIONS_MAX && !line.contains("all, both ends") {
+            over = Some(format!("more than {INSTRUCTIONS_MAX} instructions: {line}"));
+        }
+    }
+    if counted.len() < 16 {
+        return Err("the firmware counted too little".to_owned());
+    }
+    over.map_or(Ok(()), Err)
+}
