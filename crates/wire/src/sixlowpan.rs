@@ -8,6 +8,8 @@
 //! | `10xxxxxx` | mesh header (RFC 4944, 5.2) | [`mesh`] |
 //! | `11000xxx`, `11100xxx` | first and further fragments (RFC 4944, 5.3) | [`frag`] |
 //!
+//! Behind compressed headers of IPv6, those of TCP may be compressed too: [`tcphc`], this project's own.
+//!
 //! Compression knows contexts in both directions and keeps the traffic class, so congestion marks (ECN) survive. Not
 //! supported: HC1 and HC2 (RFC 4944, superseded), broadcast header, extension headers in compressed form, elided
 //! UDP checksums, RFC 8138, RFC 7400, RFC 8931.
@@ -16,6 +18,7 @@ mod address;
 pub mod frag;
 pub mod iphc;
 pub mod mesh;
+pub mod tcphc;
 
 pub use address::{Context, Ends};
 

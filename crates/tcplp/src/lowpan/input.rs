@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 use chappe_core::{Address, Arrival, HostNode, Instant, Layer, TraceEvent};
 use chappe_wire::ipv6::{self, Header};
 use chappe_wire::sixlowpan::frag::Fragment;
-use chappe_wire::sixlowpan::iphc::{self, Lengths};
+use chappe_wire::sixlowpan::iphc::{self, Network, Next};
 use chappe_wire::sixlowpan::{self, Dispatch};
 
 use super::forwarding::SDU_MAX;
@@ -13,10 +13,18 @@ use super::interface::note;
 use super::output::reach;
 use super::reassembly::Put;
 use super::red::Verdict;
-use super::{Interface, Lost, Route, Routes, node_of};
+use super::{Headers, Interface, Lost, Route, Routes, node_of};
 
-/// A frame's payload with its headers expanded: at most 127 octets, and 48 for a few.
-const EXPANDED_MAX: usize = 176;
+/// A frame's payload with its headers expanded: at most 127 octets, and 40 and 60 for a few.
+const EXPANDED_MAX: usize = 228;
+
+/// A packet's beginning, its headers expanded as far as this node needs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Expanded {
+    len: usize,
+    /// Behind the IPv6 header stands what the frame had there, a compressed header, for its destination to expand.
+    opaque: bool,
+}
 
 impl<
     H: HostNode,
@@ -25,7 +33,8 @@ impl<
     const IN: usize,
     const FRAMES: usize,
     const MTU: usize,
-> Interface<H, R, OUT, IN, FRAMES, MTU>
+    C: Headers,
+> Interface<H, R, OUT, IN, FRAMES, MTU, C>
 {
     pub(super) fn on_frame(&mut self, now: Instant, arrival: &Arrival<'_>) {
         self.trace.push(TraceEvent::Received {
@@ -70,7 +79,8 @@ impl<
                 let mut copy = [0; EXPANDED_MAX];
                 let copy = copy.get_mut(..packet.len()).ok_or(Lost::TooBig)?;
                 copy.copy_from_slice(packet);
-                self.pass_packet(now, &header, copy, next)
+                self.prepare(now, &header, copy)?;
+                self.pass(&header, copy, false, next, None)
             }
             _ => {
                 self.deliver(now, packet);
@@ -81,12 +91,14 @@ impl<
 
     fn on_compressed(&mut self, now: Instant, arrival: &Arrival<'_>) -> Result<(), Lost> {
         let mut buffer = [0; EXPANDED_MAX];
-        let (lengths, len) = self.expand(arrival, arrival.sdu, None, &mut buffer)?;
+        let Expanded { len, opaque } = self.expand(arrival, arrival.sdu, None, &mut buffer)?;
         let packet = buffer.get_mut(..len).ok_or(Lost::TooBig)?;
         let header = Header::parse(packet).map_err(|_| Lost::Malformed)?;
-        debug_assert!(lengths.expanded <= len);
         match self.route(header.destination)? {
-            Route::Via(next) => self.pass_packet(now, &header, packet, next),
+            Route::Via(next) => {
+                self.prepare(now, &header, packet)?;
+                self.pass(&header, packet, opaque, next, None)
+            }
             _ => {
                 self.deliver(now, packet);
                 Ok(())
@@ -94,21 +106,54 @@ impl<
         }
     }
 
-    /// Expands headers and copies the payload behind them; returns how many octets that are.
+    /// Expands headers and copies the payload behind them.
     fn expand(
-        &self,
+        &mut self,
         arrival: &Arrival<'_>,
         bytes: &[u8],
         size: Option<usize>,
         buffer: &mut [u8],
-    ) -> Result<(Lengths, usize), Lost> {
+    ) -> Result<Expanded, Lost> {
         let known = self.known(arrival.from, arrival.to);
+        let network = Network::parse(bytes, &known).map_err(|_| Lost::Malformed)?;
+        if network.next == Next::Tcp {
+            return self.expand_tcp(&network, bytes, size, buffer);
+        }
         let lengths = iphc::expand(bytes, &known, size, buffer).map_err(|_| Lost::Malformed)?;
         let payload = bytes.get(lengths.compressed..).unwrap_or_default();
-        let end = lengths.expanded + payload.len();
-        let place = buffer.get_mut(lengths.expanded..end).ok_or(Lost::TooBig)?;
-        place.copy_from_slice(payload);
-        Ok((lengths, end))
+        let len = copy_to(buffer, lengths.expanded, payload)?;
+        Ok(Expanded { len, opaque: false })
+    }
+
+    /// The same where a compressed TCP header follows, which only the ends of its flow can expand.
+    fn expand_tcp(
+        &mut self,
+        network: &Network,
+        bytes: &[u8],
+        size: Option<usize>,
+        buffer: &mut [u8],
+    ) -> Result<Expanded, Lost> {
+        let rest = bytes.get(network.len..).unwrap_or_default();
+        let (source, destination) = (network.header.source, network.header.destination);
+        let opaque = matches!(self.route(destination)?, Route::Via(_));
+        let at = ipv6::HEADER_LEN;
+        let len = match opaque {
+            true => copy_to(buffer, at, rest)?,
+            false => {
+                let out = buffer.get_mut(at..).ok_or(Lost::TooBig)?;
+                let lengths = self.headers.expand(source, destination, rest, out)?;
+                let payload = rest.get(lengths.compressed..).unwrap_or_default();
+                copy_to(buffer, at + lengths.expanded, payload)?
+            }
+        };
+        let payload = size.unwrap_or(len).checked_sub(at);
+        let payload_len = payload.and_then(|len| u16::try_from(len).ok());
+        let header = Header {
+            payload_len: payload_len.ok_or(Lost::Malformed)?,
+            ..network.header
+        };
+        header.emit(buffer).map_err(|_| Lost::TooBig)?;
+        Ok(Expanded { len, opaque })
     }
 
     fn deliver(&mut self, now: Instant, packet: &[u8]) {
@@ -134,14 +179,12 @@ impl<
     ) -> Result<(), Lost> {
         let mut buffer = [0; EXPANDED_MAX];
         let size = usize::from(fragment.size);
-        let len = match Dispatch::of(body) {
-            Dispatch::Iphc => self.expand(arrival, body, Some(size), &mut buffer)?.1,
-            Dispatch::Ipv6 => {
-                let packet = body.get(1..).unwrap_or_default();
-                let place = buffer.get_mut(..packet.len()).ok_or(Lost::TooBig)?;
-                place.copy_from_slice(packet);
-                packet.len()
-            }
+        let Expanded { len, opaque } = match Dispatch::of(body) {
+            Dispatch::Iphc => self.expand(arrival, body, Some(size), &mut buffer)?,
+            Dispatch::Ipv6 => Expanded {
+                len: copy_to(&mut buffer, 0, body.get(1..).unwrap_or_default())?,
+                opaque: false,
+            },
             _ => return Err(Lost::Malformed),
         };
         let part = buffer.get_mut(..len).ok_or(Lost::TooBig)?;
@@ -150,7 +193,16 @@ impl<
             return Err(Lost::Malformed);
         }
         match self.route(header.destination)? {
-            Route::Via(next) => self.pass_first(now, arrival.from, fragment, &header, part, next),
+            Route::Via(next) => {
+                self.prepare(now, &header, part)?;
+                let onward = Fragment {
+                    tag: self.next_tag(),
+                    ..*fragment
+                };
+                self.pass(&header, part, opaque, next, Some(onward))?;
+                self.remember(now, arrival.from, fragment, next, onward.tag);
+                Ok(())
+            }
             _ => {
                 let (losses, trace) = (&mut self.losses, &mut self.trace);
                 let idle = self.config.slot_idle;
@@ -240,47 +292,27 @@ impl<
         Ok(())
     }
 
-    /// A packet that came in one frame.
-    fn pass_packet(
-        &mut self,
-        now: Instant,
-        header: &Header,
-        packet: &mut [u8],
-        next: Address,
-    ) -> Result<(), Lost> {
-        self.prepare(now, header, packet)?;
-        self.pass(header, packet, next, None)
-    }
-
-    /// A first fragment: its entry is made, and it goes on under a tag of our own.
-    fn pass_first(
+    /// A first fragment goes on under a tag of our own: the others are to follow it.
+    fn remember(
         &mut self,
         now: Instant,
         from: Address,
         fragment: &Fragment,
-        header: &Header,
-        part: &mut [u8],
         next: Address,
-    ) -> Result<(), Lost> {
-        self.prepare(now, header, part)?;
-        let onward = Fragment {
-            tag: self.next_tag(),
-            ..*fragment
-        };
-        self.pass(header, part, next, Some(onward))?;
+        tag: u16,
+    ) {
         let (losses, trace) = (&mut self.losses, &mut self.trace);
         let incoming = (from, fragment.tag, fragment.size);
         self.forwarding
-            .remember(now, incoming, (next, onward.tag), |why| {
-                note(losses, trace, why);
-            });
-        Ok(())
+            .remember(now, incoming, (next, tag), |why| note(losses, trace, why));
     }
 
+    /// Queues a packet, or its beginning. `opaque`: behind its IPv6 header stands a compressed one.
     fn pass(
         &mut self,
         header: &Header,
         packet: &[u8],
+        opaque: bool,
         next: Address,
         fragment: Option<Fragment>,
     ) -> Result<(), Lost> {
@@ -291,15 +323,22 @@ impl<
                 Some(fragment) => fragment.emit(sdu).ok()?,
                 None => 0,
             };
-            // What compression cannot shorten goes as it is, if it fits.
-            let (headers, expanded) =
-                match iphc::compress(packet, &known, reach, sdu.get_mut(at..)?) {
+            let room = sdu.get_mut(at..)?;
+            let (headers, expanded) = match opaque {
+                true => {
+                    let onward = Header::parse(packet).ok()?;
+                    let len = iphc::compress_before(&onward, &known, reach, room).ok()?;
+                    (len, ipv6::HEADER_LEN)
+                }
+                // What compression cannot shorten goes as it is, if it fits.
+                false => match iphc::compress(packet, &known, reach, room) {
                     Ok(lengths) => (lengths.compressed, lengths.expanded),
                     Err(_) => {
                         *sdu.get_mut(at)? = sixlowpan::IPV6;
                         (1, 0)
                     }
-                };
+                },
+            };
             let payload = packet.get(expanded..)?;
             let begin = at + headers;
             sdu.get_mut(begin..begin + payload.len())?
@@ -323,4 +362,12 @@ impl<
         self.forwarding.push();
         Ok(())
     }
+}
+
+/// Copies `octets` to `at`, and returns where they end.
+fn copy_to(buffer: &mut [u8], at: usize, octets: &[u8]) -> Result<usize, Lost> {
+    let end = at + octets.len();
+    let place = buffer.get_mut(at..end).ok_or(Lost::TooBig)?;
+    place.copy_from_slice(octets);
+    Ok(end)
 }

@@ -10,13 +10,13 @@ use super::outgoing::Outgoing;
 use super::output::Flying;
 use super::reassembly::Reassembly;
 use super::red::Red;
-use super::{Config, Losses, Lost, Routes};
+use super::{Config, Headers, Losses, Lost, Routes};
 
 /// A 6LoWPAN interface under a host.
 ///
 /// `OUT` datagrams of the host can be under way at a time (one for a leaf, two or more where neighbours sleep), `IN`
 /// are put together at a time, `FRAMES` frames wait and as many datagrams pass through (0 for a leaf); none may be larger
-/// than `MTU` octets.
+/// than `MTU` octets. `C` compresses the headers behind IPv6's, `()` does not.
 #[derive(Debug)]
 pub struct Interface<
     H,
@@ -25,10 +25,12 @@ pub struct Interface<
     const IN: usize = 2,
     const FRAMES: usize = 0,
     const MTU: usize = 536,
+    C = (),
 > {
     pub(super) config: Config,
     pub(super) host: H,
     pub(super) routes: R,
+    pub(super) headers: C,
     pub(super) outgoing: [Outgoing<MTU>; OUT],
     pub(super) reassembly: Reassembly<IN, MTU>,
     pub(super) forwarding: Forwarding<FRAMES>,
@@ -78,11 +80,35 @@ impl<
 > Interface<H, R, OUT, IN, FRAMES, MTU>
 {
     /// An interface that has not heard anything yet. `random` is its own stream, for its first tag and for RED.
-    pub fn new(config: Config, host: H, routes: R, mut random: Stream) -> Self {
+    pub fn new(config: Config, host: H, routes: R, random: Stream) -> Self {
+        Interface::with_headers(config, host, routes, random, ())
+    }
+}
+
+impl<
+    H: HostNode,
+    R: Routes,
+    const OUT: usize,
+    const IN: usize,
+    const FRAMES: usize,
+    const MTU: usize,
+    C: Headers,
+> Interface<H, R, OUT, IN, FRAMES, MTU, C>
+{
+    /// An interface that compresses headers behind IPv6's too: with [`TcpHeaders`](super::TcpHeaders), those of TCP,
+    /// which all ends of its flows must then do.
+    pub fn with_headers(
+        config: Config,
+        host: H,
+        routes: R,
+        mut random: Stream,
+        headers: C,
+    ) -> Self {
         Interface {
             config,
             host,
             routes,
+            headers,
             outgoing: [Outgoing::EMPTY; OUT],
             reassembly: Reassembly::new(),
             forwarding: Forwarding::new(),
@@ -146,7 +172,9 @@ pub(super) fn note(losses: &mut Losses, trace: &mut TraceRing<2>, why: Lost) {
     let layer = Layer::Link;
     let why = match why {
         Lost::Malformed | Lost::Overlap | Lost::TooBig => Drop::Malformed,
-        Lost::NoFirst | Lost::Evicted | Lost::Expired | Lost::HopLimit => Drop::Stale,
+        Lost::NoFirst | Lost::Evicted | Lost::Expired | Lost::HopLimit | Lost::NoAnchor => {
+            Drop::Stale
+        }
         Lost::NoSlot | Lost::QueueFull | Lost::Early => Drop::QueueFull,
         Lost::NoRoute => Drop::NotForUs,
         Lost::LinkFailed => Drop::RetryLimit,
@@ -161,7 +189,8 @@ impl<
     const IN: usize,
     const FRAMES: usize,
     const MTU: usize,
-> LinkNode for Interface<H, R, OUT, IN, FRAMES, MTU>
+    C: Headers,
+> LinkNode for Interface<H, R, OUT, IN, FRAMES, MTU, C>
 {
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
         match event {

@@ -29,9 +29,11 @@ pub enum Lost {
     Early,
     /// The link gave a frame up, and with it its datagram.
     LinkFailed,
+    /// A compressed TCP header whose anchor is not here.
+    NoAnchor,
 }
 
-const COUNT: usize = 12;
+const COUNT: usize = 13;
 
 /// How many were lost, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +54,7 @@ impl Lost {
         Lost::QueueFull,
         Lost::Early,
         Lost::LinkFailed,
+        Lost::NoAnchor,
     ];
 
     /// The reason in `snake_case`, as it stands in results.
@@ -69,6 +72,7 @@ impl Lost {
             Lost::QueueFull => "queue_full",
             Lost::Early => "early",
             Lost::LinkFailed => "link_failed",
+            Lost::NoAnchor => "no_anchor",
         }
     }
 }

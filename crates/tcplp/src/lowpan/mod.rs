@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `interface` `input` `output` | the node; frames that come; frames that go |
 //! | `outgoing` `reassembly` | a datagram that is sent; datagrams that are put together |
+//! | `headers` | what is remembered of flows whose TCP headers are compressed |
 //! | `forwarding` `red` | datagrams that pass through; when to mark or drop them |
 //! | `routes` `mesh` | whom to hand a packet; shortest paths between routers |
 //! | `config` `losses` | parameters; why something was lost |
@@ -28,6 +29,7 @@
 
 mod config;
 mod forwarding;
+mod headers;
 mod input;
 mod interface;
 mod losses;
@@ -39,6 +41,7 @@ pub mod red;
 mod routes;
 
 pub use config::Config;
+pub use headers::{Headers, TcpHeaders};
 pub use interface::Interface;
 pub use losses::{Losses, Lost};
 pub use routes::{Leaf, Route, Routes, Table, node_of};

@@ -2,11 +2,16 @@
 
 use chappe_core::Address;
 use chappe_wire::Malformed;
+use chappe_wire::ipv6::{self, Header};
 use chappe_wire::sixlowpan::frag::{self, Fragment};
-use chappe_wire::sixlowpan::iphc::{self, Known, Reach};
+use chappe_wire::sixlowpan::iphc::{self, Known, Lengths, Reach};
+use chappe_wire::sixlowpan::tcphc;
 
-/// Compressed headers are at most 2 + 1 + 4 + 1 + 1 + 32 octets and 7 of UDP.
-const HEADERS_MAX: usize = 56;
+use super::Headers;
+
+/// Compressed headers are at most 2 + 1 + 4 + 1 + 1 + 32 octets and 7 of UDP, or those of a short TCP header: it has
+/// at most 14 octets more than its options.
+const HEADERS_MAX: usize = 41 + tcphc::TCP_MAX;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing<const MTU: usize> {
@@ -67,11 +72,12 @@ impl<const MTU: usize> Outgoing<MTU> {
         &mut self,
         known: &Known<'_>,
         frame_max: usize,
+        headers: &mut impl Headers,
         sdu: &mut [u8],
     ) -> Result<usize, Malformed> {
         let frame_max = frame_max.min(sdu.len());
         match self.sent {
-            0 => self.first(known, frame_max, sdu),
+            0 => self.first(known, frame_max, headers, sdu),
             _ => self.further(frame_max, sdu),
         }
     }
@@ -88,10 +94,11 @@ impl<const MTU: usize> Outgoing<MTU> {
         &mut self,
         known: &Known<'_>,
         frame_max: usize,
+        upper: &mut impl Headers,
         sdu: &mut [u8],
     ) -> Result<usize, Malformed> {
         let mut headers = [0; HEADERS_MAX];
-        let lengths = iphc::compress(self.packet(), known, self.reach, &mut headers)?;
+        let lengths = self.compress(known, upper, &mut headers)?;
         let payload = self.len.saturating_sub(lengths.expanded);
         let whole = lengths.compressed + payload <= frame_max;
         let at = match whole {
@@ -118,6 +125,30 @@ impl<const MTU: usize> Outgoing<MTU> {
         back.copy_from_slice(part);
         self.sent = end;
         Ok(total)
+    }
+
+    /// Compresses all headers of the packet.
+    fn compress(
+        &self,
+        known: &Known<'_>,
+        upper: &mut impl Headers,
+        out: &mut [u8],
+    ) -> Result<Lengths, Malformed> {
+        let packet = self.packet();
+        let mut nhc = [0; tcphc::TCP_MAX];
+        let Some(above) = upper.compress(packet, &mut nhc) else {
+            return iphc::compress(packet, known, self.reach, out);
+        };
+        let at = iphc::compress_before(&Header::parse(packet)?, known, self.reach, out)?;
+        let end = at + above.compressed;
+        let nhc = nhc.get(..above.compressed).unwrap_or_default();
+        out.get_mut(at..end)
+            .ok_or(Malformed::Illegal)?
+            .copy_from_slice(nhc);
+        Ok(Lengths {
+            compressed: end,
+            expanded: ipv6::HEADER_LEN + above.expanded,
+        })
     }
 
     //= tcplp 6.1: a segment of several frames, cut below IP

@@ -7,7 +7,7 @@ use chappe_wire::ipv6;
 use chappe_wire::sixlowpan::Ends;
 use chappe_wire::sixlowpan::iphc::{Known, Reach};
 
-use super::{Config, Interface, Lost, Route, Routes, node_of};
+use super::{Config, Headers, Interface, Lost, Route, Routes, node_of};
 
 /// What was handed to the link: at most two frames of each of the host's datagrams, and as many of the relay's as its
 /// queue holds. A link that keeps more in hand does not get more.
@@ -105,7 +105,8 @@ impl<
     const IN: usize,
     const FRAMES: usize,
     const MTU: usize,
-> Interface<H, R, OUT, IN, FRAMES, MTU>
+    C: Headers,
+> Interface<H, R, OUT, IN, FRAMES, MTU, C>
 {
     /// Takes packets from the host while there is a place for them.
     pub(super) fn pump(&mut self, now: Instant) {
@@ -247,7 +248,7 @@ impl<
             let known = self.known(self.config.address, next);
             let frame_max = self.config.frame_max;
             let own = self.outgoing.get_mut(place)?;
-            match own.frame(&known, frame_max, sdu) {
+            match own.frame(&known, frame_max, &mut self.headers, sdu) {
                 Ok(len) => {
                     own.out = own.out.saturating_add(1);
                     self.relayed = false;

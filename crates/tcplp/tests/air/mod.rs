@@ -9,11 +9,11 @@ use chappe_mac::dot154::{Config as MacConfig, Dot154};
 use chappe_sim::Simulator;
 use chappe_tcplp::host::{Application, Bulk, Host};
 use chappe_tcplp::lowpan::red::Thresholds;
-use chappe_tcplp::lowpan::{Config, Interface, Route, Table};
+use chappe_tcplp::lowpan::{Config, Interface, Route, Table, TcpHeaders};
 use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 use chappe_wire::sixlowpan::Context;
 
-pub type Stack<A> = Interface<Host<'static, A>, Table<8>, 2, 4, 16, 1280>;
+pub type Stack<A> = Interface<Host<'static, A>, Table<8>, 2, 4, 16, 1280, Option<TcpHeaders<2>>>;
 pub type Node<A = Bulk> = OverMac<Dot154, Stack<A>>;
 
 /// What differs between experiments.
@@ -26,6 +26,8 @@ pub struct Setup {
     pub window: usize,
     /// Whether the nodes share a context for their prefix.
     pub contexts: bool,
+    /// Whether TCP headers are compressed.
+    pub headers: bool,
     /// Silence after an own frame that has relays before it.
     pub pace: Duration,
     /// Octets that frame security takes of each frame.
@@ -40,6 +42,7 @@ impl Setup {
         mss: 474,
         window: 4,
         contexts: false,
+        headers: false,
         pace: Duration::ZERO,
         overhead: 0,
         tcp: tcp::Config::STANDARD,
@@ -105,7 +108,8 @@ pub fn node<A: Application<'static>>(
         };
         table.add(Address::node(other), Address::node(next));
     }
-    let stack = Interface::new(config, host, table, stream(1));
+    let headers = setup.headers.then(TcpHeaders::default);
+    let stack = Interface::with_headers(config, host, table, stream(1), headers);
     OverMac::new(Dot154::new(setup.mac, here, stream(0)), stack)
 }
 

@@ -1,10 +1,10 @@
-//! Compressed IPv6 and UDP headers (RFC 6282).
+//! Compressed IPv6 and UDP headers (RFC 6282), and the place for those of TCP.
 //!
 //! ```text
 //! 0 1 1 | TF | NH | HLIM | CID | SAC | SAM | M | DAC | DAM      2 octets
 //!         2    1     2      1     1     2    1    1     2   bits
 //! then, in line where not elided: context numbers, traffic class and flow label, next header, hop limit, source,
-//! destination, and if NH is set: 11110 | C | P, ports, checksum of UDP.
+//! destination, and if NH is set: 11110 | C | P, ports, checksum of UDP, or a TCP header after `tcphc`.
 //! ```
 
 use core::net::Ipv6Addr;
@@ -61,6 +61,40 @@ pub fn compress(
 ) -> Result<Lengths, Malformed> {
     let header = Header::parse(packet)?;
     let udp = udp_ports(&header, packet);
+    let mut writer = Writer::new(out);
+    compress_ipv6(&header, known, reach, udp.is_some(), &mut writer)?;
+    let mut expanded = ipv6::HEADER_LEN;
+    if let Some((from, to, checksum)) = udp {
+        compress_udp(from, to, checksum, &mut writer)?;
+        expanded += udp::HEADER_LEN;
+    }
+    Ok(Lengths {
+        compressed: writer.at,
+        expanded,
+    })
+}
+
+/// Compresses an IPv6 header to the front of `out` so that a compressed header of the layer above has to follow, and
+/// returns its length. For TCP, whose header this module does not know.
+pub fn compress_before(
+    header: &Header,
+    known: &Known<'_>,
+    reach: Reach,
+    out: &mut [u8],
+) -> Result<usize, Malformed> {
+    let mut writer = Writer::new(out);
+    compress_ipv6(header, known, reach, true, &mut writer)?;
+    Ok(writer.at)
+}
+
+/// `nhc`: what follows is compressed too.
+fn compress_ipv6(
+    header: &Header,
+    known: &Known<'_>,
+    reach: Reach,
+    nhc: bool,
+    writer: &mut Writer<'_>,
+) -> Result<(), Malformed> {
     let (to_link, from_link) = match reach {
         Reach::Link => (Some(known.ends.destination), Some(known.ends.source)),
         Reach::Path => (None, None),
@@ -76,7 +110,7 @@ pub fn compress(
         },
     );
     let flag = |set: bool, bit: u16| if set { bit } else { 0 };
-    let (tf, class, class_len) = traffic(&header);
+    let (tf, class, class_len) = traffic(header);
     let hop_mode = match (reach, header.hop_limit) {
         (Reach::Link, 1) => 1,
         (Reach::Link, 64) => 2,
@@ -86,7 +120,7 @@ pub fn compress(
     let (group_mode, group, group_len) = compress_multicast(header.destination);
     let base = 0b011 << 13
         | tf << 11
-        | flag(udp.is_some(), bit::NH)
+        | flag(nhc, bit::NH)
         | hop_mode << 8
         | flag(numbers != (0, 0), bit::CID)
         | flag(source.context.is_some(), bit::SAC)
@@ -95,13 +129,12 @@ pub fn compress(
             true => bit::M | u16::from(group_mode),
             false => flag(destination.context.is_some(), bit::DAC) | u16::from(destination.mode),
         };
-    let mut writer = Writer::new(out);
     writer.put(&base.to_be_bytes())?;
     if numbers != (0, 0) {
         writer.put(&[numbers.0 << 4 | numbers.1])?;
     }
     writer.put(class.get(..class_len).unwrap_or_default())?;
-    if udp.is_none() {
+    if !nhc {
         writer.put(&[header.next_header])?;
     }
     if hop_mode == 0 {
@@ -109,18 +142,9 @@ pub fn compress(
     }
     writer.put(source.inline())?;
     match multicast {
-        true => writer.put(group.get(..group_len).unwrap_or_default())?,
-        false => writer.put(destination.inline())?,
+        true => writer.put(group.get(..group_len).unwrap_or_default()),
+        false => writer.put(destination.inline()),
     }
-    let mut expanded = ipv6::HEADER_LEN;
-    if let Some((from, to, checksum)) = udp {
-        compress_udp(from, to, checksum, &mut writer)?;
-        expanded += udp::HEADER_LEN;
-    }
-    Ok(Lengths {
-        compressed: writer.at,
-        expanded,
-    })
 }
 
 /// Ports and checksum of a UDP header directly behind the fixed header.
@@ -170,57 +194,114 @@ fn compress_udp(
     writer.put(&checksum)
 }
 
+/// What follows a compressed IPv6 header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Whatever the header says, as it is.
+    Plain,
+    /// A compressed UDP header.
+    Udp,
+    /// A compressed TCP header ([`super::tcphc`]).
+    Tcp,
+}
+
+/// A compressed IPv6 header that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// What it says; the payload length, which is not in it, is zero.
+    pub header: Header,
+    /// What follows it.
+    pub next: Next,
+    /// Octets that it takes.
+    pub len: usize,
+}
+
+impl Network {
+    /// Reads the header at the front of `bytes`.
+    pub fn parse(bytes: &[u8], known: &Known<'_>) -> Result<Network, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let base = u16::from_be_bytes(reader.take()?);
+        if base >> 13 != 0b011 {
+            return Err(Malformed::Unsupported);
+        }
+        let numbers = match base & bit::CID != 0 {
+            true => reader.octet()?,
+            false => 0,
+        };
+        let (traffic_class, flow_label) = expand_traffic(base >> 11 & 3, &mut reader)?;
+        let inline = match base & bit::NH != 0 {
+            true => None,
+            false => Some(reader.octet()?),
+        };
+        let hop_limit = match base >> 8 & 3 {
+            0 => reader.octet()?,
+            1 => 1,
+            2 => 64,
+            _ => 255,
+        };
+        let (source, destination) = expand_addresses(base, numbers, known, &mut reader)?;
+        let (next, next_header) = match (inline, bytes.get(reader.at)) {
+            (Some(number), _) => (Next::Plain, number),
+            (None, Some(0..0x80)) => (Next::Tcp, next::TCP),
+            (None, _) => (Next::Udp, next::UDP),
+        };
+        let header = Header {
+            traffic_class,
+            flow_label,
+            payload_len: 0,
+            next_header,
+            hop_limit,
+            source,
+            destination,
+        };
+        Ok(Network {
+            header,
+            next,
+            len: reader.at,
+        })
+    }
+}
+
+fn expand_addresses(
+    base: u16,
+    numbers: u8,
+    known: &Known<'_>,
+    reader: &mut Reader<'_>,
+) -> Result<(Ipv6Addr, Ipv6Addr), Malformed> {
+    let (contexts, ends) = (known.contexts, known.ends);
+    let with = |bit: u16, number: u8| (base & bit != 0).then_some(number & 15);
+    let from = with(bit::SAC, numbers >> 4);
+    let mode = (base >> 4 & 3) as u8;
+    let source = read_unicast(reader, mode, from, contexts, ends.source, true)?;
+    let (mode, to) = ((base & 3) as u8, with(bit::DAC, numbers));
+    let destination = match base & bit::M != 0 {
+        true => read_multicast(reader, mode, to, contexts)?,
+        false => read_unicast(reader, mode, to, contexts, ends.destination, false)?,
+    };
+    if source.is_multicast() || (base & bit::M == 0 && destination.is_multicast()) {
+        return Err(Malformed::Illegal);
+    }
+    Ok((source, destination))
+}
+
 /// Expands compressed headers at the front of `bytes` to the front of `out`. `size` is the whole datagram's, from its
-/// fragment header; `None` if all of it is here.
+/// fragment header; `None` if all of it is here. A compressed TCP header is [`Malformed::Unsupported`]: it takes
+/// memory, which is not here.
 pub fn expand(
     bytes: &[u8],
     known: &Known<'_>,
     size: Option<usize>,
     out: &mut [u8],
 ) -> Result<Lengths, Malformed> {
-    let mut reader = Reader::new(bytes);
-    let base = u16::from_be_bytes(reader.take()?);
-    if base >> 13 != 0b011 {
-        return Err(Malformed::Unsupported);
-    }
-    let numbers = match base & bit::CID != 0 {
-        true => reader.octet()?,
-        false => 0,
+    let network = Network::parse(bytes, known)?;
+    let mut reader = Reader {
+        bytes,
+        at: network.len,
     };
-    let (traffic_class, flow_label) = expand_traffic(base >> 11 & 3, &mut reader)?;
-    let nhc = base & bit::NH != 0;
-    let next_header = match nhc {
-        true => next::UDP,
-        false => reader.octet()?,
-    };
-    let hop_limit = match base >> 8 & 3 {
-        0 => reader.octet()?,
-        1 => 1,
-        2 => 64,
-        _ => 255,
-    };
-    let (contexts, ends) = (known.contexts, known.ends);
-    let with = |bit: u16, number: u8| (base & bit != 0).then_some(number & 15);
-    let from = with(bit::SAC, numbers >> 4);
-    let source = read_unicast(
-        &mut reader,
-        (base >> 4 & 3) as u8,
-        from,
-        contexts,
-        ends.source,
-        true,
-    )?;
-    let (mode, to) = ((base & 3) as u8, with(bit::DAC, numbers));
-    let destination = match base & bit::M != 0 {
-        true => read_multicast(&mut reader, mode, to, contexts)?,
-        false => read_unicast(&mut reader, mode, to, contexts, ends.destination, false)?,
-    };
-    if source.is_multicast() || (base & bit::M == 0 && destination.is_multicast()) {
-        return Err(Malformed::Illegal);
-    }
-    let udp = match nhc {
-        true => Some(expand_udp(&mut reader)?),
-        false => None,
+    let udp = match network.next {
+        Next::Plain => None,
+        Next::Udp => Some(expand_udp(&mut reader)?),
+        Next::Tcp => return Err(Malformed::Unsupported),
     };
     let expanded = ipv6::HEADER_LEN + udp.map_or(0, |_| udp::HEADER_LEN);
     let all = size.unwrap_or(expanded + bytes.len().saturating_sub(reader.at));
@@ -229,13 +310,8 @@ pub fn expand(
         .ok_or(Malformed::Illegal)?;
     let payload_len = u16::try_from(payload).map_err(|_| Malformed::Illegal)?;
     let header = Header {
-        traffic_class,
-        flow_label,
         payload_len,
-        next_header,
-        hop_limit,
-        source,
-        destination,
+        ..network.header
     };
     write_expanded(&header, udp, out)?;
     Ok(Lengths {
