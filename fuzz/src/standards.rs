@@ -4,6 +4,7 @@ use chappe_tcplp::tcp::{Endpoint, Flow, Segment};
 use chappe_wire::sixlowpan::frag::Fragment;
 use chappe_wire::sixlowpan::iphc::{self, Known, Reach};
 use chappe_wire::sixlowpan::mesh::Mesh;
+use chappe_wire::sixlowpan::tcphc::{self, Anchor, Lead};
 use chappe_wire::sixlowpan::{Context, Dispatch, Ends};
 use chappe_wire::{dot11, dot154, icmpv6, ipv6, llc, radiotap, udp};
 use std::net::{IpAddr, Ipv6Addr};
@@ -84,6 +85,36 @@ fn lowpan(bytes: &[u8]) {
         assert_eq!(iphc::ecn(&marked), Some(3));
     }
     expanded_headers_come_back(bytes, &known, &mut room);
+    compressed_tcp_comes_back(bytes);
+}
+
+/// A TCP header that expands is compressed to one that expands to the same; one that is read is found again.
+fn compressed_tcp_comes_back(bytes: &[u8]) {
+    let (mut first, mut short, mut again) = ([0; 64], [0; 64], [0; 64]);
+    let anchor = Anchor::default();
+    if let Ok(lengths) = tcphc::expand(bytes, &anchor, &mut first) {
+        let lead = Lead::parse(bytes).expect("it was read");
+        let tcp = &first[..lengths.expanded];
+        let written = tcphc::compress(lead, &anchor, tcp, &mut short).expect("there is room");
+        let back = tcphc::expand(&short[..written.compressed], &anchor, &mut again);
+        assert_eq!(back, Ok(written));
+        assert_eq!(again[..written.expanded], *tcp);
+    }
+    if let Ok((anchor, len)) = Anchor::of(bytes)
+        && tcphc::is_suitable(bytes)
+    {
+        let lead = Lead {
+            whole: false,
+            generation: 1,
+            held: 0,
+            flow: 0,
+        };
+        let written =
+            tcphc::compress(lead, &anchor, bytes, &mut short).expect("it is its own anchor");
+        let back = tcphc::expand(&short[..written.compressed], &anchor, &mut again);
+        assert_eq!(back, Ok(written));
+        assert_eq!(again[..len], bytes[..len]);
+    }
 }
 
 /// What expands is a packet; compressed again and expanded again it is the same packet.

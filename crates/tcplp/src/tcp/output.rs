@@ -538,14 +538,20 @@ impl<C: Congestion> Socket<'_, C> {
         (self.receive.capacity() / 2).min(segment).max(1)
     }
 
-    /// The application has read: tells the peer if the window opens by enough. Twice as much is asked for while the
-    /// peer has a segment's worth of window, so that reading does not defeat the delay of acknowledgements.
+    /// The application has read: tells the peer if the window opens by enough. As much is asked for as an
+    /// acknowledgement waits for while the peer has a segment's worth of window, so that reading does not defeat the
+    /// delay of acknowledgements.
     pub(super) fn offer_window(&mut self) {
         let (free, offered) = self.windows();
         let step = self.window_step();
         let enough = match offered < step {
             true => step,
-            false => (step * 2).min(self.receive.capacity() / 2).max(1),
+            false => {
+                let segments = u32::from(self.local.config.ack_every.max(2));
+                step.saturating_mul(segments)
+                    .min(self.receive.capacity() / 2)
+                    .max(1)
+            }
         };
         if self.state.can_receive() && free.saturating_sub(offered) >= enough {
             self.bits.set(bits::ACK_NOW);

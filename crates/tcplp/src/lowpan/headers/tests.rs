@@ -145,10 +145,9 @@ fn an_end_that_forgets_is_told_again() {
         let mut random = random(4);
         for number in 0..400 {
             if number % 20 == 19 {
-                for end in 0..2 {
-                    if who[end] {
-                        transfer.ends[end] = TcpHeaders::default();
-                    }
+                let ends = transfer.ends.iter_mut().zip(who);
+                for (end, _) in ends.filter(|(_, forgets)| *forgets) {
+                    *end = TcpHeaders::default();
                 }
             }
             let tries = transfer.step(0.0, &mut random);
