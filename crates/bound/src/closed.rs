@@ -4,3 +4,4 @@ pub mod arq;
 pub mod chain;
 pub mod dcf;
 pub mod erasure;
+pub mod lowpan;

@@ -4,10 +4,10 @@
 
 use crate::figure::Figure;
 use crate::run::{Meter, RunError};
-use crate::{p3, pacifier, wildnet};
+use crate::{p3, pacifier, tcplp, wildnet};
 
 /// All papers, in the order in which they are listed.
-pub static PAPERS: [&Paper; 3] = [&pacifier::PAPER, &p3::PAPER, &wildnet::PAPER];
+pub static PAPERS: [&Paper; 4] = [&pacifier::PAPER, &p3::PAPER, &wildnet::PAPER, &tcplp::PAPER];
 
 /// A paper and what the lab makes of it.
 pub struct Paper {

@@ -249,7 +249,7 @@ fn t02_urgent_pointers_beyond_everything() {
 /// T03: segment sizes 0, 1 and 65535 in a SYN: the sender neither divides by zero nor sends beyond its own bound.
 #[test]
 fn t03_segment_sizes_at_the_edges() {
-    for mss in [0, 1, 63, 64, 65, 1220, 65_535] {
+    for mss in [0, 1, 47, 48, 49, 1220, 65_535] {
         let mut host = Host::new(1, Config::STANDARD, Sizes::default(), Any::default());
         host.listen(80, 1);
         let syn = Segment {
@@ -281,7 +281,7 @@ fn t03_segment_sizes_at_the_edges() {
             .iter()
             .map(|packet| packet.len() - ip::HEADER - 20)
             .max();
-        assert!(largest <= Some(usize::from(mss.clamp(64, 1220))), "{mss}");
+        assert!(largest <= Some(usize::from(mss.clamp(48, 1220))), "{mss}");
     }
 }
 
@@ -389,7 +389,7 @@ fn t08_blind_guesses_close_nothing() {
 }
 
 /// T09: no ICMP message reaches this TCP at all: there is no entry for one. What remains is that a small segment bound
-/// must come from the configuration, and is never below 64.
+/// must come from the configuration, and is never below 48.
 #[test]
 fn t09_nothing_but_the_configuration_lowers_the_segment_size() {
     let config = Config {
@@ -397,7 +397,7 @@ fn t09_nothing_but_the_configuration_lowers_the_segment_size() {
         ..Config::STANDARD
     };
     let (host, _) = established(config, Sizes::default());
-    assert_eq!(host.sockets[0].info().send_mss, 64);
+    assert_eq!(host.sockets[0].info().send_mss, 48);
 }
 
 /// T10: accept, refuse, abort and close of half-open and open connections in every order of four steps, on a listener

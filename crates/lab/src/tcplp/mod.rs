@@ -1,6 +1,36 @@
-//! TCPlp: TCP on motes. [`scene`] is the network that its experiments run on.
+//! TCPlp: TCP on motes. [`scene`] is the network that its experiments run on; [`PAPER`] what is made of it.
 
+mod figure3;
+mod flow;
+mod frames;
 mod ground;
+mod hops;
+mod limits;
 mod lln;
+mod loss;
+mod paper;
 pub mod scene;
+pub mod sheet;
 pub mod station;
+mod table4;
+mod table5;
+
+use chappe_core::Duration;
+use chappe_tcplp::lowpan::Config;
+
+use scene::Scene;
+
+pub use paper::PAPER;
+
+/// A scene whose sources get out of the way of their own frames, with the standard's most retries.
+///
+/// A full frame keeps its neighbourhood busy for 7.2 ms a hop (the paper's Figure 4a); load, mean back-off, assessment and
+/// turnaround come before it.
+pub fn paced(mut scene: Scene) -> Scene {
+    let hops = (0..scene.nodes()).map(|node| scene.hops(node)).max();
+    let us = Duration::from_micros;
+    let lead = us(960 + 1120 + 128 + 192);
+    scene.pace = Config::pace_over(hops.unwrap_or(1).min(255) as u8, us(7200), lead);
+    scene.mac.retries = 7;
+    scene
+}

@@ -517,8 +517,9 @@ impl<'a, C: Congestion> Socket<'a, C> {
 }
 
 /// The smallest segment size that is believed: a peer that asks for less makes us send headers (CVE-2019-11479);
-/// 40 octets of options must leave room for data.
-pub const MSS_MIN: u16 = 64;
+/// 40 octets of options must leave room for data. 48 as in Linux (`TCP_MIN_SND_MSS`), so that a segment may be one frame
+/// of 802.15.4 with IPv6 addresses in line.
+pub const MSS_MIN: u16 = 48;
 
 /// The goal for microcontrollers: 256 octets a connection, without the lent memory.
 #[cfg(target_pointer_width = "32")]

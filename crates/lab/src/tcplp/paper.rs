@@ -1,0 +1,83 @@
+//! TCPlp's evaluation: tables and figures in the paper's order, then what it does not have.
+
+use super::sheet::Sheet;
+use super::{figure3, hops, loss, table4, table5};
+use crate::figure::Figure;
+use crate::paper::{Item, Made, Order, Paper};
+use crate::run::RunError;
+
+/// Its line in the table of papers.
+pub static PAPER: Paper = Paper {
+    name: "tcplp",
+    about: "full-scale TCP on motes, over 6LoWPAN and 802.15.4 (Kumar and others)",
+    figures: &ITEMS,
+    quick: "2 seeds of 10 s instead of 5 of 60 s, fewer places",
+    make,
+};
+
+/// A figure or table: its name, and how it is made. To add one: a line in [`RECIPES`].
+struct Recipe {
+    name: &'static str,
+    about: &'static str,
+    make: fn(&Sheet<'_>) -> Result<Figure, RunError>,
+}
+
+const fn recipe(
+    name: &'static str,
+    about: &'static str,
+    make: fn(&Sheet<'_>) -> Result<Figure, RunError>,
+) -> Recipe {
+    Recipe { name, about, make }
+}
+
+const RECIPES: [Recipe; 5] = [
+    recipe("table4", "links of TCP/IP networks", table4::make),
+    recipe("table5", "headers of a segment in frames", table5::make),
+    recipe(
+        "figure3",
+        "goodput over the size of segments and buffers",
+        figure3::make,
+    ),
+    recipe("hops", "goodput over one to five hops (7.2)", hops::make),
+    recipe(
+        "loss",
+        "goodput over the loss of segments: equation 4",
+        loss::make,
+    ),
+];
+
+const ITEMS: [Item; RECIPES.len()] = {
+    let mut items = [Item {
+        name: "",
+        about: "",
+    }; RECIPES.len()];
+    let mut at = 0;
+    while at < RECIPES.len() {
+        items[at] = Item {
+            name: RECIPES[at].name,
+            about: RECIPES[at].about,
+        };
+        at += 1;
+    }
+    items
+};
+
+fn make(order: &Order<'_>) -> Result<Made, RunError> {
+    let sheet = Sheet::new(order);
+    let mut made = Made {
+        figures: Vec::new(),
+        unfinished: Vec::new(),
+        runs: 0,
+        drawings: Vec::new(),
+        scale: sheet.scale(),
+    };
+    for recipe in RECIPES.iter().filter(|recipe| order.wants(recipe.name)) {
+        match (recipe.make)(&sheet) {
+            Ok(figure) => made.figures.push(figure),
+            Err(RunError::Interrupted) => made.unfinished.push(recipe.name),
+            Err(error) => return Err(error),
+        }
+    }
+    made.runs = sheet.runs();
+    Ok(made)
+}
