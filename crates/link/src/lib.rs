@@ -18,12 +18,13 @@
 
 pub mod classify;
 mod pace;
+mod packing;
 mod peer;
 mod session;
 mod status;
 mod tunnel;
 
-pub use peer::{PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
+pub use peer::{BULK, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
 pub use session::{Key, VERSION};
 pub use status::Status;
 pub use tunnel::{Carrier, Ending, Tunnel, TunnelConfig};

@@ -10,7 +10,7 @@ use chappe_core::{Bitrate, Duration, Instant};
 /// How much a late wake-up may make good at once: a busy machine lets a program wait for a slice or two of its scheduler.
 const BURST: Duration = Duration::from_millis(4);
 /// Queue that is accepted on the path: acknowledgements come every 10 ms and some are lost.
-const SLACK: Duration = Duration::from_millis(35);
+const SLACK: Duration = Duration::from_millis(20);
 /// Queue at which a measured pace is right.
 const QUEUE: Duration = Duration::from_millis(15);
 /// The pace before anything was measured.
@@ -131,8 +131,8 @@ mod tests {
             Some((Duration::from_millis(500), Duration::from_millis(20))),
         );
         assert_eq!(pace.rate(), Bitrate(6_000_000));
-        // 55 ms of 6 Mbit/s are 41,250 octets.
+        // 40 ms of 6 Mbit/s are 30,000 octets, and four frames.
         let least = Some(Duration::from_millis(20));
-        assert!(pace.is_full(47_500, 1500, least) && !pace.is_full(47_000, 1500, least));
+        assert!(pace.is_full(36_100, 1500, least) && !pace.is_full(35_900, 1500, least));
     }
 }

@@ -1,11 +1,16 @@
 //! One peer: its sessions, its link, its pace. A value like a protocol: datagrams and time in, datagrams out.
 
+mod traffic;
+
+pub use traffic::BULK;
+
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_sys::Endpoint;
-use chappe_wildnet::{Config, ConfigError, Delivery, Link, Opportunity, SERVICES, Service};
+use chappe_wildnet::{Config, ConfigError, FLOWS, Link, SERVICES, Service};
 
 use crate::classify::Net;
 use crate::pace::Pace;
+use crate::packing::{PACKET_MAX, Packer, Queues, Unpacker};
 use crate::session::{
     ANSWER, ANSWER_LEN, FRAME, FRAMES_MAX, HELLO, Hello, Introduction, Key, OVERHEAD, Refusal,
     Refused, Session,
@@ -30,8 +35,8 @@ pub struct PeerConfig {
     pub rate: Option<Bitrate>,
     /// What the classes are promised.
     pub services: [Service; SERVICES],
-    /// Packets that wait in each class before the host is made to wait.
-    pub queue: usize,
+    /// A class has at most so much waiting as the link carries in this time; then its longest flow loses packets.
+    pub queue: Duration,
 }
 
 /// How things stand with a peer.
@@ -68,8 +73,12 @@ pub struct PeerCounters {
     pub moved: u64,
     /// Packets from the peer whose source is not in its networks.
     pub foreign: u64,
-    /// Packets of the host that were too long or found no room.
+    /// Packets of the host that were too long.
     pub not_taken: u64,
+    /// Packets of the host that were thrown away, since too many waited: how a full link slows its senders down.
+    pub queue_dropped: u64,
+    /// Packets from the peer that could not be put together: a part is missing, or a header follows none.
+    pub unreadable: u64,
     /// Packets from the peer that the host had no room for.
     pub host_full: u64,
     /// Datagrams and their octets, the layers below counted.
@@ -86,6 +95,11 @@ pub struct PeerCounters {
 pub struct Peer {
     config: PeerConfig,
     link: Link,
+    queues: Queues,
+    packer: Packer,
+    unpacker: Unpacker,
+    /// A container on its way to or from the link.
+    container: Vec<u8>,
     life: u64,
     number: u32,
     /// Draws what nobody can guess.
@@ -142,13 +156,19 @@ impl Peer {
         let link = Link::new(
             Config {
                 services: config.services,
-                queue: config.queue,
+                // What is next is decided when it leaves, and several packets share a container, not a frame.
+                queue: 2,
+                bundle: false,
                 ..Config::tunnel(frame_max)
             },
             0,
         )?;
         Ok(Peer {
+            container: vec![0; link.config().packet_max()],
             link,
+            queues: Queues::new(),
+            packer: Packer::new(FLOWS),
+            unpacker: Unpacker::new(FLOWS),
             life,
             number: number as u32,
             random,
@@ -223,6 +243,8 @@ impl Peer {
         if let Some(own) = self.config.services.get_mut(class) {
             *own = service;
             self.link.set_service(class, service);
+            // What the new promise lets go may be what short headers refer to.
+            self.packer.forget();
         }
     }
 
@@ -234,24 +256,7 @@ impl Peer {
 
     /// Largest packet.
     pub fn packet_max(&self) -> usize {
-        self.link.config().packet_max()
-    }
-
-    /// Whether a packet of this class would be taken now.
-    pub fn has_room(&self, service: usize) -> bool {
-        self.link.room(service) > 0
-    }
-
-    /// Takes a packet of the host; false if it was refused.
-    pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
-        let taken = self.link.offer(now, service, flow, packet);
-        self.counters.not_taken += u64::from(!taken);
-        taken
-    }
-
-    /// The next packet for the host, written to the front of `packet`.
-    pub fn deliver(&mut self, packet: &mut [u8]) -> Option<Delivery> {
-        self.link.deliver(packet)
+        PACKET_MAX
     }
 
     /// A datagram came that is a hello of this peer's key, or is addressed to it. Drain [`deliver`](Self::deliver) and
@@ -292,7 +297,7 @@ impl Peer {
         let paced = |at: Instant| at.max(self.pace.free_at());
         let room = !self.is_full();
         let again = (room && self.link.repeats()).then(|| self.pace.free_at());
-        let new = self.link.next_packet_at().filter(|_| room).map(paced);
+        let new = self.new_at().filter(|_| room).map(paced);
         let report = self.link.report_at().map(paced);
         let silence = if self.hello.is_some() {
             self.hello_at
@@ -412,6 +417,7 @@ impl Peer {
         if other_life {
             // The peer has started over: it knows nothing of what was under way, and its old frames are history.
             self.link.peer_restarted();
+            self.forget_packets();
             (self.previous, self.unproven) = (None, None);
         } else {
             self.previous = self.current.take();
@@ -469,44 +475,6 @@ impl Peer {
             self.counters.moved += u64::from(self.endpoint.is_some());
             self.endpoint = Some(from);
         }
-    }
-}
-
-/// Frames.
-impl Peer {
-    fn is_full(&self) -> bool {
-        let report = self.link.report();
-        let least = report.rtt.map(|(_, least)| least);
-        self.pace
-            .is_full(report.in_flight, self.config.datagram_max, least)
-    }
-
-    fn frame(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
-        self.link.handle_timeout(now);
-        let chance = match self.is_full() {
-            true => Opportunity {
-                fits: 0,
-                ..Opportunity::ALWAYS
-            },
-            false => Opportunity::ALWAYS,
-        };
-        if self.current.is_none() || now < self.pace.free_at() {
-            return None;
-        }
-        let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
-        let mut len = self.link.poll(now, chance, space);
-        if len.is_none()
-            && (self.prove_at.is_some_and(|at| at <= now) || now >= self.sent_at + KEEPALIVE)
-        {
-            len = self.link.note(now, None, space);
-        }
-        let len = self.current.as_mut()?.seal(datagram, len?)?;
-        self.prove_at = self.prove_at.map(|at| at.max(now + PROVE_EVERY));
-        self.sent_at = now;
-        self.pace.spend(now, len + self.config.below);
-        self.counters.datagrams_sent += 1;
-        self.counters.octets_sent += (len + self.config.below) as u64;
-        Some(len)
     }
 }
 

@@ -20,7 +20,7 @@ use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 use std::fmt;
 
 /// The version of everything on the wire.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// What a session adds to a link's frame.
 pub const OVERHEAD: usize = HEAD + TAG;
 /// Before the frame's number.
@@ -487,10 +487,10 @@ mod tests {
             Hello::read(&Key::new([2; 32]), &hello.octets),
             Err(Refusal::Proof)
         );
-        hello.octets[1] = 2;
+        hello.octets[1] = 9;
         assert_eq!(
             Hello::read(&Key::new([1; 32]), &hello.octets),
-            Err(Refusal::Version(2))
+            Err(Refusal::Version(9))
         );
         assert_eq!(
             Key::parse(&Key::new([9; 32]).to_text()),

@@ -61,7 +61,6 @@ impl Status {
                 ("not_ip_packets", strangers.not_ip),
                 ("socket_full", strangers.socket_full),
                 ("refused_datagrams", strangers.refused),
-                ("held_back_packets", strangers.held_back),
                 ("loop_rounds", tunnel.rounds()),
             ],
             peers: tunnel
@@ -246,7 +245,7 @@ impl PeerStatus {
                 (
                     "queued_packets",
                     "Packets of the host that wait",
-                    report.queued as f64,
+                    peer.waiting() as f64,
                 ),
                 (
                     "held_bodies",
@@ -279,6 +278,8 @@ impl PeerStatus {
                 ("moved", own.moved),
                 ("foreign_source", own.foreign),
                 ("not_taken", own.not_taken),
+                ("queue_dropped", own.queue_dropped),
+                ("unreadable", own.unreadable),
                 ("host_full", own.host_full),
                 ("datagrams_sent", own.datagrams_sent),
                 ("octets_sent", own.octets_sent),

@@ -55,7 +55,7 @@ pub struct TunnelConfig {
     pub carrier: Carrier,
     /// Packets that the kernel keeps for the device before it drops.
     pub device_queue: u32,
-    /// Largest packet of the host; `None`: what a frame carries.
+    /// Largest packet of the host, whatever a frame carries; `None`: 1500.
     pub mtu: Option<usize>,
     /// Whether SIGINT and SIGTERM end the loop.
     pub signals: bool,
@@ -83,8 +83,6 @@ pub struct Strangers {
     pub socket_full: u64,
     /// Datagrams that the kernel refused.
     pub refused: u64,
-    /// Packets that waited in the kernel, since their peer had no room.
-    pub held_back: u64,
 }
 
 /// The process.
@@ -96,15 +94,14 @@ pub struct Tunnel {
     clock: Clock,
     received: Received,
     strangers: Strangers,
-    /// A packet that its peer had no room for: until it has, the device is not read.
-    held: Option<(usize, Vec<u8>)>,
-    reading: bool,
     /// Rounds of the loop, to notice one that does not wait.
     rounds: u64,
     mtu: usize,
     last_refusal: Option<String>,
 }
 
+/// What most networks have: hosts behind the link then need no other.
+const USUAL_MTU: usize = 1500;
 const TUN: u64 = 0;
 const SOCKET: u64 = 1;
 /// Packets read from the device before others have their turn.
@@ -133,8 +130,11 @@ impl Tunnel {
                 peer.map_err(|error| Error::unusable(&format!("set up the peer {name}"), &error))?,
             );
         }
-        let carried = made.iter().map(Peer::packet_max).min().unwrap_or(1280);
-        let mtu = config.mtu.unwrap_or(carried).min(carried);
+        let most = made.iter().map(Peer::packet_max).min();
+        let mtu = config
+            .mtu
+            .unwrap_or(USUAL_MTU)
+            .min(most.unwrap_or(USUAL_MTU));
         let tun = Tun::create(&config.device, Kind::Tun)?;
         let links = Links::open()?;
         links.set_mtu(tun.name(), mtu as u32)?;
@@ -158,8 +158,6 @@ impl Tunnel {
             clock,
             received: Received::new(1 << 11),
             strangers: Strangers::default(),
-            held: None,
-            reading: true,
             rounds: 0,
             mtu,
             last_refusal: None,
@@ -217,7 +215,6 @@ impl Tunnel {
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);
             }
-            self.read_or_wait()?;
             self.events.set_deadline(Some(self.deadline(now)))?;
             ready.clear();
             self.events.wait(&mut ready)?;
@@ -258,28 +255,8 @@ impl Tunnel {
         Ok(())
     }
 
-    /// Reads the device again once a packet that was held back has found its place; else leaves it alone, so that the
-    /// kernel's queue fills and the host's senders slow down.
-    fn read_or_wait(&mut self) -> chappe_sys::Result<()> {
-        if let Some((peer, packet)) = self.held.take() {
-            self.offer(peer, packet);
-        }
-        let read = self.held.is_none();
-        if read != self.reading {
-            match read {
-                true => self.events.add(&self.tun, TUN)?,
-                false => self.events.remove(&self.tun)?,
-            }
-            self.reading = read;
-        }
-        Ok(())
-    }
-
     fn take_packets(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
         for _ in 0..TURN {
-            if self.held.is_some() {
-                break;
-            }
             let Some(len) = self.tun.receive(packet)? else {
                 break;
             };
@@ -290,8 +267,10 @@ impl Tunnel {
             };
             match self.route(facts.destination) {
                 Some(peer) => {
-                    self.offer(peer, packet.to_vec());
-                    self.strangers.held_back += u64::from(self.held.is_some());
+                    let now = self.clock.now();
+                    if let Some(peer) = self.peers.get_mut(peer) {
+                        peer.offer(now, facts.service, facts.flow, packet);
+                    }
                 }
                 None => self.strangers.unrouted += 1,
             }
@@ -308,20 +287,6 @@ impl Tunnel {
         nets.filter(|(net, _)| net.has(to))
             .max_by_key(|(net, _)| net.prefix)
             .map(|(_, number)| number)
-    }
-
-    /// Gives a packet to a peer, or holds it back. With several peers one that is full must not stop the others: then
-    /// its packets are dropped, as by any full queue.
-    fn offer(&mut self, number: usize, packet: Vec<u8>) {
-        let (now, alone) = (self.clock.now(), self.peers.len() == 1);
-        let (Some(peer), Some(facts)) = (self.peers.get_mut(number), facts(&packet)) else {
-            return;
-        };
-        if peer.has_room(facts.service) || !alone {
-            peer.offer(now, facts.service, facts.flow, &packet);
-        } else {
-            self.held = Some((number, packet));
-        }
     }
 
     fn take_datagrams(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
@@ -349,12 +314,8 @@ impl Tunnel {
             };
             copy.copy_from_slice(octets);
             peer.handle(now, from, copy);
-            while let Some(delivery) = peer.deliver(packet) {
-                hand_up(
-                    &self.tun,
-                    peer,
-                    packet.get(..delivery.len).unwrap_or_default(),
-                )?;
+            while let Some(len) = peer.deliver(packet) {
+                hand_up(&self.tun, peer, packet.get(..len).unwrap_or_default())?;
             }
         }
         Ok(())

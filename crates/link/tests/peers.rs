@@ -21,7 +21,7 @@ fn peer(number: usize, life: u64, key: u8, endpoint: Option<&str>) -> Peer {
         below: 42,
         rate: Some(Bitrate(20_000_000)),
         services: [Service::RELIABLE; 4],
-        queue: 64,
+        queue: Duration::from_millis(100),
     };
     let mut random = Seed(life).stream(Purpose::Node(number as u32));
     Peer::new(config, number, life, Box::new(move || random.next_u64())).unwrap()
@@ -87,9 +87,9 @@ impl Net {
     fn give(&mut self, to: usize, from: Endpoint, mut octets: Vec<u8>) {
         self.ends[to].handle(self.now, from, &mut octets);
         let mut packet = [0; 2048];
-        while let Some(delivery) = self.ends[to].deliver(&mut packet) {
+        while let Some(len) = self.ends[to].deliver(&mut packet) {
             if to == 1 {
-                let packet = &packet[..delivery.len];
+                let packet = &packet[..len];
                 assert!(
                     packet[4..].iter().all(|octet| *octet == packet[3]),
                     "a wrong packet"

@@ -124,7 +124,8 @@ pub struct Config {
     pub services: [Service; SERVICES],
     /// Octets kept free in full data frames for an acknowledgement; 0 sends it apart where it does not fit.
     pub ack_room: usize,
-    /// How long an acknowledgement waits for a frame to ride on. Slots have one in every frame.
+    /// How long an acknowledgement waits for a frame to ride on, half as long while something is missing. Slots have
+    /// one in every frame.
     pub ack_delay: Duration,
     /// Frames received after which an acknowledgement is due even so.
     pub ack_every: u16,
@@ -178,7 +179,7 @@ impl Config {
                 Service::RELIABLE,
             ],
             ack_room: 0,
-            ack_delay: Duration::from_millis(6),
+            ack_delay: Duration::from_millis(10),
             ack_every: 16,
             reordering: 3,
             bundle: true,

@@ -219,6 +219,20 @@ impl Link {
         self.sender.new_at()
     }
 
+    /// Whether the window has room for another body.
+    pub fn can_open(&self) -> bool {
+        self.sender.next.wrapping_sub(self.sender.base) < self.sender.window
+    }
+
+    /// Octets that the report which is owed would add to a frame; 0 if none is owed. Who leaves them free in a packet
+    /// spares a frame.
+    pub fn report_len(&self) -> usize {
+        match self.receiver.owed {
+            0 => 0,
+            _ => ACK + self.receiver.bitmap_len(),
+        }
+    }
+
     /// When a report is due, though nothing else may be sent.
     pub fn report_at(&self) -> Option<Instant> {
         self.ack_due().map(|wake| wake.at)
@@ -330,7 +344,10 @@ impl Link {
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.probe_at.is_some_and(|at| at <= now) {
             self.silences = self.silences.saturating_add(1);
-            self.sender.suspect_oldest();
+            // As many as a burst swallows, so that one of them comes through.
+            let burst = self.sender.estimate.channel().burst;
+            self.sender
+                .suspect_oldest(libm::ceil(burst).clamp(1.0, 8.0) as usize);
             self.probe_at = self.sender.has_open().then(|| now + self.patience());
         }
     }
@@ -438,8 +455,11 @@ impl Link {
             }
             None => INITIAL_RTT,
         };
-        // A probe or its report is lost as often as anything. Only what that does not explain means a dead path.
-        let lost = 1.0 - (1.0 - self.sender.estimate.loss()) * (1.0 - self.receiver.channel().loss);
+        // A probe or its report is lost as often as anything, and in a burst as often as the one before. Only what that
+        // does not explain means a dead path.
+        let lasting = |channel: Channel| channel.loss.max(1.0 - 1.0 / channel.burst.max(1.0));
+        let (out, back) = (self.sender.estimate.channel(), self.receiver.channel());
+        let lost = 1.0 - (1.0 - lasting(out)) * (1.0 - lasting(back));
         let chance = (libm::log(0.01) / libm::log(lost.clamp(0.01, 0.9))) as u32;
         let doublings = self.silences.saturating_sub(chance).min(8);
         (base * (1 << doublings)).min(PROBE_MAX)
@@ -453,10 +473,17 @@ impl Link {
         let config = &self.sender.config;
         let wait = match self.receiver.owed >= config.ack_every {
             true => Duration::ZERO,
-            // A quarter of a round trip at most, so that on short paths reports are not what takes time.
-            false => config
-                .ack_delay
-                .min(self.rtt.least.map_or(Duration::MAX, |least| least / 4)),
+            // Half a round trip at most, so that on short paths reports are not what takes time; and half of that
+            // while something is missing, which the sender waits to learn.
+            false => {
+                let half = self.rtt.least.map_or(Duration::MAX, |least| least / 2);
+                let wait = config.ack_delay.min(half);
+                if self.receiver.bitmap_len() > 0 {
+                    wait / 2
+                } else {
+                    wait
+                }
+            }
         };
         Some(Wake {
             at: since + wait,

@@ -363,16 +363,13 @@ impl Sender {
         until
     }
 
-    /// Nothing has been reported for too long: the oldest body in flight is taken for lost, to provoke a report, and
-    /// nothing is counted as under way any more.
-    pub fn suspect_oldest(&mut self) {
+    /// Nothing has been reported for too long: the `most` oldest bodies in flight are taken for lost, to provoke a
+    /// report, and nothing is counted as under way any more.
+    pub fn suspect_oldest(&mut self, most: usize) {
         self.in_flight = 0;
-        let oldest = self
-            .open()
-            .find(|&seq| self.state(seq) == Some(State::Flight));
-        if let Some(seq) = oldest {
-            self.lose(seq);
-        }
+        let flying = |&seq: &u32| self.state(seq) == Some(State::Flight);
+        let oldest: Vec<u32> = self.open().filter(flying).take(most).collect();
+        oldest.into_iter().for_each(|seq| self.lose(seq));
     }
 
     /// What to send now, best first; `fits`: frames of full size that still fit, this one included.

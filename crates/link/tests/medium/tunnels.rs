@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use chappe_core::Bitrate;
 use chappe_link::classify::Net;
-use chappe_link::{Carrier, Key, PeerConfig, Status, Tunnel, TunnelConfig};
+use chappe_link::{BULK, Carrier, Key, PeerConfig, Status, Tunnel, TunnelConfig};
 use chappe_sys::Endpoint;
 use chappe_sys::namespace::NetworkNamespace;
 use chappe_wildnet::Service;
@@ -41,7 +41,7 @@ impl Ends {
         Ends {
             rate: Some(Bitrate(6_000_000)),
             ethernet: false,
-            service: Service::RELIABLE,
+            service: BULK,
             keys: [Key::new([5; 32]), Key::new([5; 32])],
             port: 1795,
         }
@@ -73,7 +73,7 @@ impl Running {
             below: carrier.below(),
             rate: ends.rate,
             services: [Service::PROMPT, ends.service, ends.service, ends.service],
-            queue: 32,
+            queue: chappe_core::Duration::from_millis(100),
         };
         let config = TunnelConfig {
             device: "chappe0".into(),

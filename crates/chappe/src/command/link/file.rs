@@ -8,7 +8,7 @@ use chappe_core::{Bitrate, Duration};
 use chappe_lab::input::InputError;
 use chappe_lab::quantity::{Rate, Time};
 use chappe_link::classify::Net;
-use chappe_link::{Carrier, Key, PeerConfig, TunnelConfig};
+use chappe_link::{BULK, Carrier, Key, PeerConfig, TunnelConfig};
 use chappe_wildnet::{Order, Service};
 use serde::Deserialize;
 use toml::Spanned;
@@ -32,7 +32,7 @@ networks = ["10.9.0.2/32"]        # addresses behind it
 
 # What is promised. `bulk` is everything but ICMP and packets marked urgent (DSCP 40 and above).
 # [peer.bulk]
-# deadline = "200 ms"             # losses should not delay a packet by more
+# deadline = "300 ms"             # losses should not delay a packet by more
 # residual = 0.01                 # for all but this share
 # order = "flow"                  # "flow", "link" or "none"
 # drop_late = false               # whether a packet that is too late is given up
@@ -259,7 +259,7 @@ fn peer(
             )
         })?);
     }
-    let bulk = service(&table.bulk, Service::RELIABLE, wrong)?;
+    let bulk = service(&table.bulk, BULK, wrong)?;
     let urgent = service(&table.urgent, Service::PROMPT, wrong)?;
     Ok(PeerConfig {
         name: table.name.get_ref().clone(),
@@ -270,7 +270,7 @@ fn peer(
         below: carrier.below(),
         rate: table.rate.map(|rate| Bitrate(rate.value() as u64)),
         services: [urgent, bulk, bulk, bulk],
-        queue: 32,
+        queue: Duration::from_millis(100),
     })
 }
 
@@ -340,7 +340,7 @@ mod tests {
             ("all", &all.replacen("One end", "# One end", 1)),
         ] {
             let read = read_text(name, text).unwrap();
-            assert_eq!(read.peers[0].services[1], Service::RELIABLE);
+            assert_eq!(read.peers[0].services[1], BULK);
             assert_eq!(read.peers[0].services[0], Service::PROMPT);
         }
     }

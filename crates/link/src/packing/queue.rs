@@ -1,0 +1,262 @@
+//! Packets of the host that wait for the link: a queue for each flow, served in turns.
+//!
+//! A flow that fills the link waits behind itself only: one that has sent little lately is served first, the others in turns
+//! by octets (the order of RFC 8290's queues, without its dropping by delay). When a class has more waiting than
+//! the link carries in a given time, the longest flow loses its oldest packet: its sender learns that soonest.
+
+use std::collections::VecDeque;
+
+use chappe_core::Instant;
+use chappe_wildnet::{FLOWS, SERVICES};
+
+use super::{Added, Container, Packer, Rest};
+
+/// A packet of at most so many octets waits for others: an acknowledgement of TCP has 40 to 80.
+const SMALL: usize = 128;
+/// So many octets of small packets are worth a frame of their own.
+const SMALL_MOST: usize = 512;
+/// Octets that a class may have waiting at any rate, and at most.
+const LEAST: usize = 64 << 10;
+const MOST: usize = 16 << 20;
+/// What a flow may send before the next one has its turn: a frame.
+const QUANTUM: isize = 1514;
+
+/// The queues of all classes.
+#[derive(Clone, Debug)]
+pub(crate) struct Queues {
+    classes: [Class; SERVICES],
+    /// Packets thrown away since there were too many.
+    pub dropped: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Class {
+    flows: Vec<Flow>,
+    /// Flows that begin, and those that go on; each stands in one list at most.
+    young: VecDeque<usize>,
+    old: VecDeque<usize>,
+    octets: usize,
+    packets: usize,
+    /// Packets of more than [`SMALL`] octets, and parts.
+    large: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    packets: VecDeque<Queued>,
+    /// What is left of a packet, and since when it has waited.
+    rest: Option<(Rest, Instant)>,
+    octets: usize,
+    /// Octets that it may send before the next one's turn.
+    credit: isize,
+    listed: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Queued {
+    octets: Vec<u8>,
+    since: Instant,
+}
+
+impl Queues {
+    pub fn new() -> Queues {
+        let class = Class {
+            flows: vec![Flow::default(); FLOWS],
+            young: VecDeque::new(),
+            old: VecDeque::new(),
+            octets: 0,
+            packets: 0,
+            large: 0,
+        };
+        Queues {
+            classes: std::array::from_fn(|_| class.clone()),
+            dropped: 0,
+        }
+    }
+
+    /// Packets that wait.
+    pub fn packets(&self) -> usize {
+        self.classes.iter().map(|class| class.packets).sum()
+    }
+
+    /// Whether a class would take a packet of a usual length without dropping one.
+    pub fn has_room(&self, class: usize, limit: usize) -> bool {
+        let limit = limit.clamp(LEAST, MOST);
+        self.classes
+            .get(class)
+            .is_some_and(|class| class.octets + QUANTUM as usize <= limit)
+    }
+
+    /// Forgets what has left in part: its other parts are lost.
+    pub fn forget_parts(&mut self) {
+        for class in &mut self.classes {
+            for flow in &mut class.flows {
+                if let Some((rest, _)) = flow.rest.take() {
+                    flow.octets -= rest.len();
+                    class.octets -= rest.len();
+                    class.packets -= 1;
+                    class.large -= 1;
+                }
+            }
+        }
+    }
+
+    /// Takes a packet; `limit`: octets that the class may have waiting.
+    pub fn put(
+        &mut self,
+        now: Instant,
+        (class, flow): (usize, usize),
+        packet: &[u8],
+        limit: usize,
+    ) {
+        let limit = limit.clamp(LEAST, MOST);
+        let Some(class) = self.classes.get_mut(class) else {
+            return;
+        };
+        class.put(now, flow, packet);
+        while class.octets > limit && class.drop_one() {
+            self.dropped += 1;
+        }
+    }
+
+    /// When a class wants to send: small packets wait until `ride`, when a frame leaves anyway.
+    pub fn ready_at(&self, class: usize, ride: Option<Instant>) -> Option<Instant> {
+        let class = self.classes.get(class).filter(|class| class.packets > 0)?;
+        let waits = class.large == 0 && class.octets < SMALL_MOST;
+        match ride.filter(|_| waits) {
+            None => Some(Instant::ZERO),
+            Some(ride) => Some(ride),
+        }
+    }
+
+    /// Fills a container with what is next in a class: the flow, and since when the oldest packet in it has waited.
+    pub fn fill(
+        &mut self,
+        class: usize,
+        packer: &mut Packer,
+        sure: bool,
+        into: &mut Container<'_>,
+    ) -> Option<(usize, Instant)> {
+        self.classes.get_mut(class)?.fill(packer, sure, into)
+    }
+}
+
+impl Class {
+    fn put(&mut self, now: Instant, number: usize, packet: &[u8]) {
+        let Some(flow) = self.flows.get_mut(number) else {
+            return;
+        };
+        flow.packets.push_back(Queued {
+            octets: packet.to_vec(),
+            since: now,
+        });
+        flow.octets += packet.len();
+        self.octets += packet.len();
+        self.packets += 1;
+        self.large += usize::from(packet.len() > SMALL);
+        if !flow.listed {
+            flow.listed = true;
+            flow.credit = QUANTUM;
+            self.young.push_back(number);
+        }
+    }
+
+    /// Throws the oldest packet of the longest flow away, if there is one that no part has left of.
+    fn drop_one(&mut self) -> bool {
+        let longest = self.flows.iter_mut().max_by_key(|flow| flow.octets);
+        let Some((flow, queued)) = longest.and_then(|flow| {
+            let queued = flow.packets.pop_front()?;
+            Some((flow, queued))
+        }) else {
+            return false;
+        };
+        flow.octets -= queued.octets.len();
+        self.forget(queued.octets.len());
+        true
+    }
+
+    fn forget(&mut self, octets: usize) {
+        self.octets -= octets;
+        self.packets -= 1;
+        self.large -= usize::from(octets > SMALL);
+    }
+
+    /// The flow whose turn it is.
+    fn turn(&mut self) -> Option<usize> {
+        loop {
+            let young = !self.young.is_empty();
+            let list = if young {
+                &mut self.young
+            } else {
+                &mut self.old
+            };
+            let number = *list.front()?;
+            let flow = self.flows.get_mut(number)?;
+            let empty = flow.packets.is_empty() && flow.rest.is_none();
+            if !empty && flow.credit > 0 {
+                return Some(number);
+            }
+            list.pop_front();
+            if empty && !young {
+                flow.listed = false;
+            } else {
+                // One that began and has nothing more stays for a turn, else it could begin again and again.
+                flow.credit += if empty { 0 } else { QUANTUM };
+                self.old.push_back(number);
+            }
+        }
+    }
+
+    fn fill(
+        &mut self,
+        packer: &mut Packer,
+        sure: bool,
+        into: &mut Container<'_>,
+    ) -> Option<(usize, Instant)> {
+        let number = self.turn()?;
+        let flow = self.flows.get_mut(number)?;
+        let mut since = None;
+        if let Some((mut rest, waits)) = flow.rest.take() {
+            let before = rest.len();
+            let last = rest.continue_in(into);
+            flow.octets -= before - rest.len();
+            self.octets -= before - rest.len();
+            since = Some(waits);
+            if last {
+                self.packets -= 1;
+                self.large -= 1;
+            } else {
+                flow.rest = Some((rest, waits));
+            }
+        }
+        while flow.rest.is_none()
+            && let Some(queued) = flow.packets.pop_front()
+        {
+            let len = queued.octets.len();
+            match packer.add(number, queued.octets, sure, into) {
+                Added::Not(octets) => {
+                    flow.packets.push_front(Queued {
+                        octets,
+                        since: queued.since,
+                    });
+                    break;
+                }
+                Added::Whole => {
+                    flow.octets -= len;
+                    self.octets -= len;
+                    self.packets -= 1;
+                    self.large -= usize::from(len > SMALL);
+                }
+                Added::Part(rest) => {
+                    flow.octets = flow.octets + rest.len() - len;
+                    self.octets = self.octets + rest.len() - len;
+                    self.large += usize::from(len <= SMALL);
+                    flow.rest = Some((rest, queued.since));
+                }
+            }
+            since.get_or_insert(queued.since);
+        }
+        flow.credit -= into.len() as isize;
+        since.map(|since| (number, since))
+    }
+}

@@ -1,0 +1,167 @@
+//! Packets of the host on their way into frames, and out of them.
+
+use chappe_core::{Duration, Instant};
+use chappe_wildnet::{Delivery, Opportunity, Order, SERVICES, Service};
+
+use super::{KEEPALIVE, PROVE_EVERY, Peer};
+use crate::packing::{CONTAINER_MAX, Container, PACKET_MAX};
+
+/// What everything but urgent packets is promised, as long as nobody says otherwise: all arrive, in the order of their
+/// flow, and losses hold hardly any up for more than 300 ms. Linux's TCP takes a packet for lost after its usual round
+/// trip and 200 ms (`TCP_RTO_MIN`), and through a link that is full the usual round trip is 100 ms and more.
+pub const BULK: Service = Service {
+    deadline: Some(Duration::from_millis(300)),
+    ..Service::RELIABLE
+};
+
+/// Loss from which on some packet is nearly always repeated more than once.
+const LOSSY: f64 = 0.1;
+
+/// Whether a class brings every packet, in the order of its flow: then headers may be short.
+fn is_sure(service: &Service) -> bool {
+    service.order != Order::None && service.retries.is_none() && !service.drop_late
+}
+
+/// The host's side.
+impl Peer {
+    /// Whether a class would take a packet without throwing another away.
+    pub fn has_room(&self, service: usize) -> bool {
+        self.queues.has_room(service, self.queue_octets(service))
+    }
+
+    /// Takes a packet of the host; false if it is empty or too long.
+    pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
+        let fits = !packet.is_empty() && packet.len() <= PACKET_MAX && service < SERVICES;
+        if !fits {
+            self.counters.not_taken += 1;
+            return false;
+        }
+        let limit = self.queue_octets(service);
+        self.queues
+            .put(now, (service, (flow & 0x3f).into()), packet, limit);
+        self.counters.queue_dropped = self.queues.dropped;
+        true
+    }
+
+    /// The next packet for the host, written to the front of `packet`.
+    pub fn deliver(&mut self, packet: &mut [u8]) -> Option<usize> {
+        loop {
+            let next = self.unpacker.next(packet);
+            self.counters.unreadable = self.unpacker.unreadable + self.unpacker.in_pieces;
+            if next.is_some() {
+                return next;
+            }
+            let Delivery { len, flow, .. } = self.link.deliver(&mut self.container)?;
+            let container = self.container.get(..len).unwrap_or_default();
+            self.unpacker.open(flow, container);
+        }
+    }
+
+    /// Packets of the host that wait.
+    pub fn waiting(&self) -> usize {
+        self.queues.packets() + self.link.report().queued
+    }
+
+    /// What a class may have waiting. Where losses hold packets up, up to the class's deadline, as much more must
+    /// wait, or the link runs dry meanwhile: senders have a limited window.
+    fn queue_octets(&self, service: usize) -> usize {
+        let deadline = self
+            .config
+            .services
+            .get(service)
+            .and_then(|service| service.deadline);
+        let held_up = (self.link.report().channel.loss / LOSSY).min(1.0);
+        let span =
+            self.config.queue.as_secs_f64() + held_up * deadline.map_or(0.0, Duration::as_secs_f64);
+        (self.rate().0 as f64 / 8.0 * span) as usize
+    }
+
+    /// The peer has started over: what parts and short headers refer to is gone at its end.
+    pub(super) fn forget_packets(&mut self) {
+        self.packer.forget();
+        self.unpacker.forget();
+        self.queues.forget_parts();
+    }
+}
+
+/// The network's side.
+impl Peer {
+    pub(super) fn is_full(&self) -> bool {
+        let report = self.link.report();
+        let least = report.rtt.map(|(_, least)| least);
+        self.pace
+            .is_full(report.in_flight, self.config.datagram_max, least)
+    }
+
+    /// When there is something new to send: small packets wait for the report that is due, if one is.
+    pub(super) fn new_at(&self) -> Option<Instant> {
+        if self.link.report().queued > 0 {
+            return self.link.next_packet_at();
+        }
+        let ride = self.link.report_at();
+        let each = (0..SERVICES).filter_map(|class| self.queues.ready_at(class, ride));
+        each.min().filter(|_| self.link.can_open())
+    }
+
+    /// Gives the link its next container, if it has none and would send it now.
+    fn feed(&mut self, now: Instant) {
+        let idle = self.link.report().queued == 0 && self.link.can_open() && !self.link.repeats();
+        if !idle {
+            return;
+        }
+        let ride = self.link.report_at();
+        for class in 0..SERVICES {
+            if self.queues.ready_at(class, ride).is_none_or(|at| at > now) {
+                continue;
+            }
+            let sure = self.config.services.get(class).is_some_and(is_sure);
+            // A report that is owed goes along instead of in a frame of its own.
+            let most = self.container.len().saturating_sub(self.link.report_len());
+            let room = most.max(self.container.len() / 2).min(CONTAINER_MAX);
+            let mut container = Container::new(self.container.get_mut(..room).unwrap_or_default());
+            let filled = self
+                .queues
+                .fill(class, &mut self.packer, sure, &mut container);
+            let len = container.len();
+            let Some((flow, since)) = filled else {
+                continue;
+            };
+            let packet = self.container.get(..len).unwrap_or_default();
+            // What has waited counts as late where lateness counts.
+            self.link.offer(since, class, flow as u8, packet);
+            return;
+        }
+    }
+
+    pub(super) fn frame(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
+        self.link.handle_timeout(now);
+        let full = self.is_full();
+        if self.current.is_none() || now < self.pace.free_at() {
+            return None;
+        }
+        let chance = match full {
+            true => Opportunity {
+                fits: 0,
+                ..Opportunity::ALWAYS
+            },
+            false => Opportunity::ALWAYS,
+        };
+        if !full {
+            self.feed(now);
+        }
+        let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
+        let mut len = self.link.poll(now, chance, space);
+        if len.is_none()
+            && (self.prove_at.is_some_and(|at| at <= now) || now >= self.sent_at + KEEPALIVE)
+        {
+            len = self.link.note(now, None, space);
+        }
+        let len = self.current.as_mut()?.seal(datagram, len?)?;
+        self.prove_at = self.prove_at.map(|at| at.max(now + PROVE_EVERY));
+        self.sent_at = now;
+        self.pace.spend(now, len + self.config.below);
+        self.counters.datagrams_sent += 1;
+        self.counters.octets_sent += (len + self.config.below) as u64;
+        Some(len)
+    }
+}
