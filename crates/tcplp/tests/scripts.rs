@@ -8,8 +8,9 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::script::ours::Ours;
-use support::script::run;
+use chappe_script::run;
+
+use support::ours::Ours;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")

@@ -21,6 +21,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("chappe-wildnet", &PROTOCOL_WITH_CODING),
     ("chappe-dpclo", &PROTOCOL),
     ("chappe-bound", &["chappe-core"]),
+    // Plays packets to any stack; TCP's segment format is its tool.
+    (
+        "chappe-script",
+        &["chappe-core", "chappe-wire", "chappe-tcplp"],
+    ),
     ("chappe-sys", &["chappe-core"]),
     ("chappe-sim", &["chappe-core", "chappe-wire"]),
     // The emulator is the simulated radio in real time.
@@ -94,7 +99,10 @@ const FOR_TESTS: &[&str] = &[
 
 /// What the tests of one room may use in addition: a medium carries a real protocol once, end to end. The library
 /// itself still knows none.
-const FOR_TESTS_OF: &[(&str, &str)] = &[("chappe-live", "chappe-pacifier")];
+const FOR_TESTS_OF: &[(&str, &str)] = &[
+    ("chappe-live", "chappe-pacifier"),
+    ("chappe-tcplp", "chappe-script"),
+];
 
 /// Crates whose purpose is the operating system. Using one directly belongs to `sys`.
 const SYSTEM: &[&str] = &[

@@ -1,9 +1,9 @@
 //! What the tests of this crate share: IPv6 packets, a host with sockets, a bad network between two hosts, and the
-//! script runner.
+//! stack that scripts are played to.
 
 #![allow(dead_code)]
 
 pub mod host;
 pub mod ip;
 pub mod network;
-pub mod script;
+pub mod ours;

@@ -6,9 +6,9 @@ use chappe_tcplp::tcp::{
     Config, Cubic, Endpoint, Failure, Few, KeepAlive, NewReno, Phase, Unlimited,
 };
 
-use super::super::host::{Connection, Host, Sizes, address};
-use super::parse::span;
-use super::{Answer, Call, LOCAL_PORT, REMOTE_PORT, Stack};
+use chappe_script::{Answer, Call, LOCAL_PORT, REMOTE_PORT, Stack, span};
+
+use super::host::{Connection, Host, Sizes, address};
 
 /// A host whose parameters can be set until the first call.
 pub struct Ours {

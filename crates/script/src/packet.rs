@@ -1,10 +1,17 @@
 //! The packets of a script: what is written in a line, what goes into the stack, what came out of it.
 
-use chappe_tcplp::tcp::{Ecn, Flags, Flow, Options, Range, Segment, Seq, Timestamps};
+use std::net::{IpAddr, Ipv6Addr};
 
-use super::super::host::address;
-use super::super::ip;
+use chappe_tcplp::tcp::{
+    Ecn, Endpoint, Flags, Flow, Options, PROTOCOL, Range, Segment, Seq, Timestamps,
+};
 
+use chappe_wire::ipv6::{self, HEADER_LEN, Header};
+
+/// The stack's address.
+pub const LOCAL: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
+/// The script's address.
+pub const REMOTE: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2);
 /// The stack's port.
 pub const LOCAL_PORT: u16 = 80;
 /// The script's port.
@@ -91,20 +98,28 @@ impl Said {
             options,
             payload: &payload,
         };
-        let mut packet = vec![0; ip::HEADER + 60 + payload.len()];
+        let mut packet = vec![0; HEADER_LEN + 60 + payload.len()];
         let len = segment
-            .emit(&flow(), &mut packet[ip::HEADER..])
+            .emit(&flow(), &mut packet[HEADER_LEN..])
             .expect("it fits");
-        packet.truncate(ip::HEADER + len);
-        ip::emit(&mut packet, address(2), address(1), self.ecn, len);
+        packet.truncate(HEADER_LEN + len);
+        let header = Header {
+            traffic_class: self.ecn.bits(),
+            flow_label: 0,
+            payload_len: len as u16,
+            next_header: PROTOCOL,
+            hop_limit: 64,
+            source: REMOTE,
+            destination: LOCAL,
+        };
+        header.emit(&mut packet).expect("there is room");
         packet
     }
 
     /// Compares with what the stack sent; the error names the field.
     pub fn compare(&self, sent: &[u8], bases: &mut Bases, elapsed_ms: u32) -> Result<(), String> {
-        let packet = ip::parse(sent).ok_or("not an IPv6 packet with TCP")?;
-        let segment =
-            Segment::parse_checked(packet.segment, &flow()).map_err(|e| format!("{e:?}"))?;
+        let (ecn, segment) = split(sent).ok_or("not an IPv6 packet with TCP")?;
+        let segment = Segment::parse_checked(segment, &flow()).map_err(|e| format!("{e:?}"))?;
         if segment.flags.has(Flags::SYN) && bases.stack.is_none() {
             bases.stack = Some(segment.seq);
         }
@@ -119,7 +134,7 @@ impl Said {
             (LOCAL_PORT, REMOTE_PORT),
             (segment.source_port, segment.destination_port),
         )?;
-        same("ECN bits", self.ecn, packet.ecn)?;
+        same("ECN bits", self.ecn, ecn)?;
         let push = match self.flags.has(Flags::PSH) {
             true => Flags::NONE,
             false => Flags::PSH,
@@ -183,10 +198,10 @@ impl SaidOptions {
 
 /// One line about a packet that the stack sent, in the script's numbers.
 pub fn describe(sent: &[u8], bases: &Bases) -> String {
-    let Some(packet) = ip::parse(sent) else {
+    let Some((ecn, segment)) = split(sent) else {
         return "not TCP".into();
     };
-    let Ok(segment) = Segment::parse(packet.segment) else {
+    let Ok(segment) = Segment::parse(segment) else {
         return "not TCP".into();
     };
     let base = bases.stack.unwrap_or(segment.seq);
@@ -195,7 +210,7 @@ pub fn describe(sent: &[u8], bases: &Bases) -> String {
     let len = segment.payload.len() as i64;
     let mut text = format!(
         "{:?} {} {seq}:{}({len}) ack {ack} win {}",
-        packet.ecn,
+        ecn,
         segment.flags,
         seq + len,
         segment.window
@@ -212,12 +227,18 @@ pub fn describe(sent: &[u8], bases: &Bases) -> String {
 }
 
 /// The flow as the stack sees it.
-pub fn flow() -> Flow {
-    use chappe_tcplp::tcp::Endpoint;
+fn flow() -> Flow {
     Flow::new(
-        Endpoint::new(address(1), LOCAL_PORT),
-        Endpoint::new(address(2), REMOTE_PORT),
+        Endpoint::new(IpAddr::V6(LOCAL), LOCAL_PORT),
+        Endpoint::new(IpAddr::V6(REMOTE), REMOTE_PORT),
     )
+}
+
+/// ECN bits and segment of an IPv6 packet with TCP.
+fn split(packet: &[u8]) -> Option<(Ecn, &[u8])> {
+    let (header, upper) = ipv6::parse(packet).ok()?;
+    let tcp = upper.protocol == PROTOCOL;
+    tcp.then_some((Ecn::from_bits(header.traffic_class), upper.packet))
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, want: T, got: T) -> Result<(), String> {

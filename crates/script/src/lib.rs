@@ -1,15 +1,24 @@
 //! A packet-script runner: plays a script of packets, calls and times to a TCP stack on a virtual clock, and says
-//! where the stack departs from it. The language is described in `tests/scripts/README.md`.
+//! where the stack departs from it. The crate's README is the manual of the language.
 //!
-//! Any user-space stack that can be driven by hand can be tested: it implements [`Stack`].
+//! Any user-space stack that can be driven by hand can be tested: it implements [`Stack`]. `tests/smoltcp.rs` does so
+//! for smoltcp in a page.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `parse` | the language: text to lines |
+//! | `packet` | a packet as a line says it: built, compared, described |
+//! | `run` | the player: lines and the stack's deadlines on one clock |
+//!
+//! **Architecture invariant:** nothing here waits or reads a clock; the same script and stack always give the same
+//! outcome.
 
-pub mod ours;
 mod packet;
 mod parse;
 mod run;
 
-pub use packet::{LOCAL_PORT, REMOTE_PORT};
-#[allow(unused_imports)]
+pub use packet::{LOCAL, LOCAL_PORT, REMOTE, REMOTE_PORT};
+pub use parse::span;
 pub use run::run;
 
 use chappe_core::Instant;
@@ -46,7 +55,9 @@ pub enum Answer {
     Read(Vec<u8>),
 }
 
-/// A TCP stack under test: one host, `fd00::1`, whose peer `fd00::2` is the script.
+/// A TCP stack under test: one host, [`LOCAL`], whose peer [`REMOTE`] is the script.
+///
+/// Errors are sentences for whoever reads the outcome.
 pub trait Stack {
     /// Sets a parameter, before anything else happens.
     fn configure(&mut self, key: &str, value: &str) -> Result<(), String>;

@@ -103,7 +103,7 @@ fn time(line: &str) -> Result<(Duration, Option<Duration>, &str), String> {
     }
 }
 
-/// `1.5`, `1.5s`, `20ms`, `100us`, `2h`: seconds unless a unit is given.
+/// A time: `1.5`, `1.5s`, `20ms`, `100us`, `2h`, `26d`; seconds unless a unit is given. For values of `config`.
 pub fn span(text: &str) -> Result<Duration, String> {
     let units = [
         ("ms", 1e-3),
