@@ -43,3 +43,4 @@ pub use bridge::{Bridge, BridgeCounters, Lost, Station};
 pub use emulator::{Emulator, Ending};
 pub use lateness::Lateness;
 pub use network::{Host, INTERFACE, Joint, Network, Shape};
+pub use ring::Ring;

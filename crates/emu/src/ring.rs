@@ -2,7 +2,7 @@
 
 /// Up to so many frames of up to so many octets, first in, first out.
 #[derive(Clone, Debug)]
-pub(crate) struct Ring {
+pub struct Ring {
     octets: Vec<u8>,
     lengths: Vec<usize>,
     slot: usize,
@@ -11,7 +11,8 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    pub(crate) fn new(frames: usize, frame_max: usize) -> Ring {
+    /// Room for `frames` frames of up to `frame_max` octets each.
+    pub fn new(frames: usize, frame_max: usize) -> Ring {
         let (frames, slot) = (frames.max(1), frame_max.max(1));
         Ring {
             octets: vec![0; frames * slot],
@@ -22,17 +23,19 @@ impl Ring {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many wait.
+    pub fn len(&self) -> usize {
         self.count
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// Appends a frame that `write` makes in the room given to it; it returns the length, or `None` for no frame.
     /// False if there was no room or no frame.
-    pub(crate) fn push(&mut self, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
+    pub fn push(&mut self, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
         if self.count == self.lengths.len() {
             return false;
         }
@@ -47,19 +50,19 @@ impl Ring {
     }
 
     /// The oldest frame.
-    pub(crate) fn front(&self) -> Option<&[u8]> {
+    pub fn front(&self) -> Option<&[u8]> {
         self.iter().next()
     }
 
     /// Forgets the `count` oldest frames.
-    pub(crate) fn forget(&mut self, count: usize) {
+    pub fn forget(&mut self, count: usize) {
         let count = count.min(self.count);
         self.first = (self.first + count) % self.lengths.len();
         self.count -= count;
     }
 
     /// All frames, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.count).map(|number| {
             let place = (self.first + number) % self.lengths.len();
             &self.octets[place * self.slot..][..self.lengths[place]]

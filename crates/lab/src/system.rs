@@ -17,10 +17,10 @@ use crate::nearest::nearest;
 use crate::plan::{Check, Ground, Plan, Stage};
 use crate::run::{Meter, Outcome, RunError};
 use crate::scenario::{Located, Protocol, Scenario};
-use crate::{p3, pacifier};
+use crate::{p3, pacifier, tcplp};
 
 /// All systems; the first one is meant where a scenario names none.
-pub static SYSTEMS: [&System; 2] = [&pacifier::SYSTEM, &p3::SYSTEM];
+pub static SYSTEMS: [&System; 3] = [&pacifier::SYSTEM, &p3::SYSTEM, &tcplp::SYSTEM];
 
 /// What is the same for every scenario of a system.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub struct System {
     pub profile: &'static str,
     /// Most nodes, and the reason in a sentence's beginning: `Pacifier names nodes by one octet`.
     pub nodes_max: (usize, &'static str),
+    /// Whether a node may be the source of several transfers, and the receiver of several.
+    pub shares_ends: bool,
     /// Makes what carries the data, or says what is wrong.
     pub plan: fn(&Draft<'_>) -> Result<Arc<dyn Carrier>, InputError>,
 }

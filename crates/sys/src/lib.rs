@@ -74,6 +74,16 @@ pub fn set_congestion(socket: impl std::os::fd::AsFd, name: &str) -> Result<()> 
     .map_err(|error| Error::new(format!("use the congestion control {name}"), error))
 }
 
+/// Sets a kernel parameter of the present namespaces, such as `net/ipv6/conf/lln0/accept_ra`.
+pub fn set_parameter(name: &str, value: &str) -> Result<()> {
+    let path = format!("/proc/sys/{name}");
+    std::fs::write(&path, value).map_err(|error| {
+        Error::new("set a kernel parameter", error)
+            .on(&path)
+            .needs("/proc/sys must be writable; containers often mount it read-only")
+    })
+}
+
 /// A number that nobody can guess or has had before, from the kernel's generator.
 pub fn random_u64() -> Result<u64> {
     let mut octets = [0; 8];

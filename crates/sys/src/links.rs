@@ -1,6 +1,6 @@
 //! Making, joining and removing network interfaces: what `ip link` and `ip address` do.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::Interface;
@@ -99,6 +99,18 @@ impl Links {
             .put(libc::IFA_ADDRESS, &address.octets())
             .put(libc::IFA_BROADCAST, &broadcast.octets());
         self.ask("add an address", name, request)
+    }
+
+    /// Gives the interface an IPv6 address and the network of its first `prefix` bits, without asking whether somebody
+    /// has it already (RFC 4862, 5.4 has no use where the other end is this program).
+    pub fn add_address_v6(&self, name: &str, address: Ipv6Addr, prefix: u8) -> Result<()> {
+        let index = Interface::find(name)?.index;
+        let request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
+            .address(libc::AF_INET6, prefix, index)
+            .put(libc::IFA_LOCAL, &address.octets())
+            .put(libc::IFA_ADDRESS, &address.octets())
+            .put(libc::IFA_FLAGS, &(libc::IFA_F_NODAD as u32).to_ne_bytes());
+        self.ask("add an IPv6 address", name, request)
     }
 
     /// Sets the link-layer address; the interface should be down.

@@ -69,6 +69,14 @@ impl NetworkNamespace {
         Ok(NetworkNamespace { fd })
     }
 
+    /// The namespace in which process `pid` runs.
+    pub fn of(pid: u32) -> Result<NetworkNamespace> {
+        let path = format!("/proc/{pid}/ns/net");
+        let fd = rustix::fs::open(&*path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| Error::new("open the network namespace", error).on(&path))?;
+        Ok(NetworkNamespace { fd })
+    }
+
     /// Sets a kernel parameter of this namespace, such as `net/ipv4/ip_forward`.
     pub fn set_parameter(&self, name: &str, value: &str) -> Result<()> {
         let path = format!("/proc/sys/{name}");

@@ -49,6 +49,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "chappe-link",
         &["chappe-core", "chappe-sys", "chappe-wildnet"],
     ),
+    // The simulated network in real time, with one protocol and its channel access on it.
+    (
+        "chappe-border",
+        &[
+            "chappe-core",
+            "chappe-emu",
+            "chappe-mac",
+            "chappe-sim",
+            "chappe-sys",
+            "chappe-tcplp",
+            "chappe-wire",
+        ],
+    ),
     ("chappe-lab", &ROOMS),
     ("chappe", &ALL),
     ("chappe-fuzz", &ALL),
@@ -75,10 +88,11 @@ const ROOMS: [&str; 14] = [
     "chappe-live",
     "chappe-sys",
 ];
-const ALL: [&str; 17] = {
-    let mut all = ["chappe-lab"; 17];
+const ALL: [&str; 18] = {
+    let mut all = ["chappe-lab"; 18];
     all[15] = "chappe-cast";
     all[16] = "chappe-link";
+    all[17] = "chappe-border";
     let mut i = 0;
     while i < ROOMS.len() {
         all[i] = ROOMS[i];

@@ -28,6 +28,7 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
     let changes = Changes {
         object: options.object.as_deref(),
         seeds,
+        ..Changes::default()
     };
     let plan = Plan::read(file, &options.set, &changes)?;
     let meter = Meter::stopped_by(terminal::interrupt());

@@ -38,6 +38,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let changes = Changes {
         object: order.file,
         seeds: Some(seeds.clone()),
+        ..Changes::default()
     };
     let plan = Plan::new(source.parse()?, source, &changes)?;
     let from = Provenance::here(order.command, &plan.canonical);

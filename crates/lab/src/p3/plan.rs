@@ -33,6 +33,7 @@ pub static SYSTEM: System = System {
     radios: Radios::Dot15d4,
     profile: "cc2420-indoor",
     nodes_max: (65_535, "P³ names nodes by two octets"),
+    shares_ends: false,
     plan: |draft| Ok(Arc::new(P3::new(draft)?)),
 };
 

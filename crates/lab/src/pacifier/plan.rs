@@ -35,6 +35,7 @@ pub static SYSTEM: System = System {
     radios: Radios::Dot11b,
     profile: "chappe-physical",
     nodes_max: (pacifier::NODES_MAX, "Pacifier names nodes by one octet"),
+    shares_ends: false,
     plan: |draft| Ok(Arc::new(Pacifier::new(draft)?)),
 };
 

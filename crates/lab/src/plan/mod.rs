@@ -75,6 +75,8 @@ pub struct Changes<'a> {
     pub object: Option<&'a Path>,
     /// The seeds to run.
     pub seeds: Option<Vec<u64>>,
+    /// Somebody brings traffic of his own: `[[transfer]]` does not matter.
+    pub network_only: bool,
 }
 
 impl Plan {
@@ -124,7 +126,13 @@ impl Plan {
             ground: &ground,
             check: &check,
         })?;
-        let transfers = stage::transfers(&scenario, ground.nodes(), &check)?;
+        let transfers = match changes.network_only {
+            true => Vec::new(),
+            false => {
+                let nodes = ground.nodes();
+                stage::transfers(&scenario, nodes, system.shares_ends, &check)?
+            }
+        };
         let faults = fault::plan(&scenario.fault, &ground, &check)?;
         let seeds = seeds(&scenario, &check)?;
         let limit = scenario

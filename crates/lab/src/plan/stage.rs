@@ -280,6 +280,7 @@ fn reached(delivery: &[f64], nodes: usize, source: usize, prr: f64) -> Vec<bool>
 pub fn transfers(
     scenario: &Scenario,
     nodes: usize,
+    shares_ends: bool,
     check: &Check<'_>,
 ) -> Result<Vec<TransferPlan>, InputError> {
     if scenario.transfer.is_empty() {
@@ -300,7 +301,7 @@ pub fn transfers(
             };
             both || shared
         });
-        if clash {
+        if clash && !shares_ends {
             let message =
                 "a node is the source of one transfer and the receiver of one transfer at most";
             return Err(check.at(

@@ -23,7 +23,7 @@ pub use fault::{Fault, FaultKind};
 pub use located::Located;
 pub use mac::Mac;
 pub use network::{Generator, Links, Network};
-pub use protocol::{LinkKnowledge, Protocol, Prune, PruneRule, SystemName, VariantName};
+pub use protocol::{Headers, LinkKnowledge, Protocol, Prune, PruneRule, SystemName, VariantName};
 pub use radio::{
     CaptureName, FadingName, PathLossName, PreambleName, ProfileName, Radio, ReceptionName,
 };

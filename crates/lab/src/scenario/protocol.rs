@@ -29,7 +29,7 @@ pub struct Protocol {
     /// 0.10 down in steps of 0.01 that leaves no receiver without a forwarder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prune: Option<Located<Prune>>,
-    /// Packets coded together.
+    /// Packets coded together; with TCPlp, readings that are sent together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<Located<usize>>,
     /// Data in one packet.
@@ -59,11 +59,38 @@ pub struct Protocol {
     /// New packets of a long object in one round; small devices need fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<Located<u16>>,
+    /// TCP's buffers in segments, each way; 4 in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Located<usize>>,
+    /// Frames that a full TCP segment takes; 5 in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment_frames: Option<Located<usize>>,
+    /// The longest random pause before a frame is sent again: d, 40 ms in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_delay: Option<Located<Time>>,
+    /// Further attempts at sending a frame; the standard allows up to 7.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_retries: Option<Located<usize>>,
+    /// Time to copy a frame into the radio; 0.96 ms on the paper's, zero on a radio that reads memory by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_load: Option<Located<Time>>,
+    /// How addresses are compressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Located<Headers>>,
+    /// Nodes on which no other hangs sleep, and ask for their frames this often while they expect nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Located<Time>>,
+    /// Data in one reading, where the source makes readings; 82 B in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Located<Size>>,
+    /// The source makes a reading this often, until it has made as many as the transfer is long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Located<Time>>,
 }
 
 impl Protocol {
     /// All keys beside `system` and `variant`.
-    pub const KEYS: [&'static str; 12] = [
+    pub const KEYS: [&'static str; 21] = [
         "knob",
         "prune",
         "batch",
@@ -76,6 +103,15 @@ impl Protocol {
         "paths",
         "extra_nodes",
         "segment",
+        "window",
+        "segment_frames",
+        "retry_delay",
+        "frame_retries",
+        "frame_load",
+        "headers",
+        "sleep",
+        "reading",
+        "every",
     ];
 
     /// Those that the scenario gives, and where.
@@ -96,6 +132,15 @@ impl Protocol {
             paths,
             extra_nodes,
             segment,
+            window,
+            segment_frames,
+            retry_delay,
+            frame_retries,
+            frame_load,
+            headers,
+            sleep,
+            reading,
+            every,
         } = self;
         let spans = [
             span_of(knob),
@@ -110,6 +155,15 @@ impl Protocol {
             span_of(paths),
             span_of(extra_nodes),
             span_of(segment),
+            span_of(window),
+            span_of(segment_frames),
+            span_of(retry_delay),
+            span_of(frame_retries),
+            span_of(frame_load),
+            span_of(headers),
+            span_of(sleep),
+            span_of(reading),
+            span_of(every),
         ];
         let all = Protocol::KEYS.into_iter().zip(spans);
         all.filter_map(|(key, span)| Some((key, span?)))
@@ -194,6 +248,16 @@ pub enum Prune {
 pub enum PruneRule {
     /// From 0.10 down by 0.01 until no receiver is cut off.
     Tuned,
+}
+
+/// How addresses of packets are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Headers {
+    /// In line: 32 octets of a packet's first frame, as in TCPlp's evaluation.
+    InLine,
+    /// By a prefix that all nodes know (RFC 6282's contexts).
+    Contexts,
 }
 
 /// How the nodes learn the delivery ratios of their links.

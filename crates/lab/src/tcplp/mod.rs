@@ -1,5 +1,6 @@
 //! TCPlp: TCP on motes. [`scene`] is the network that its experiments run on; [`PAPER`] what is made of it.
 
+mod carry;
 mod figure3;
 mod flow;
 mod frames;
@@ -9,6 +10,8 @@ mod limits;
 mod lln;
 mod loss;
 mod paper;
+pub mod plan;
+mod role;
 pub mod scene;
 pub mod sheet;
 pub mod station;
@@ -21,6 +24,7 @@ use chappe_tcplp::lowpan::Config;
 use scene::Scene;
 
 pub use paper::PAPER;
+pub use plan::{SYSTEM, Tcplp};
 
 /// A scene whose sources get out of the way of their own frames, with the standard's most retries.
 ///

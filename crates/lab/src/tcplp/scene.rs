@@ -71,6 +71,8 @@ pub enum Air {
     /// Links with their delivery ratios, the same both ways. Who is not linked is not even noticed, so that every
     /// second neighbour is a hidden sender; any overlap kills both frames.
     Links(Vec<(usize, usize, f64)>),
+    /// Made elsewhere, for as many nodes as the scene has.
+    Given(Box<Medium>),
     /// Places, and a radio ([`Profile::NAMES_DOT15D4`]) at this power. `alike` takes multipath and shadowing away, so that
     /// equal distances are equal links.
     Places {
@@ -308,6 +310,7 @@ impl Scene {
     /// What lies between the antennas.
     pub fn medium(&self, seed: Seed) -> Result<Medium, chappe_sim::Error> {
         match &self.air {
+            Air::Given(medium) => Ok((**medium).clone()),
             Air::Links(links) => {
                 let silent = Matrix::silent(self.nodes());
                 let matrix = links

@@ -42,6 +42,6 @@ mod routes;
 
 pub use config::Config;
 pub use headers::{Headers, TcpHeaders};
-pub use interface::Interface;
+pub use interface::{Counters, Interface};
 pub use losses::{Losses, Lost};
 pub use routes::{Leaf, Route, Routes, Table, node_of};

@@ -1,0 +1,240 @@
+//! A low-power network: who hears whom, the tree, what every node runs. From it come the simulator's nodes.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
+use chappe_mac::dot154::{self, Dot154, Sleep};
+use chappe_sim::{AirTime, Fault, Medium, Recorder, Simulator, World};
+use chappe_tcplp::host::{Host, Services, port};
+use chappe_tcplp::lowpan::red::Thresholds;
+use chappe_tcplp::lowpan::{Config, Interface, Route, Table};
+use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
+use chappe_wire::sixlowpan::Context;
+
+use crate::gateway::Gateway;
+use crate::station::{FRAMES, Station};
+
+/// Most nodes: places in a node's table of routes.
+pub const NODES_MAX: usize = 128;
+
+/// Everything about a network but its run.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// What lies between the antennas.
+    pub medium: Medium,
+    /// Decides all that is random.
+    pub seed: u64,
+    /// What goes wrong, and when.
+    pub faults: Vec<(AirTime, Fault)>,
+    /// The node that stands at the border.
+    pub border: usize,
+    /// Each node's next hop towards the border; none for the border and for those that are cut off.
+    pub parents: Vec<Option<usize>>,
+    /// Link layer of all nodes.
+    pub mac: dot154::Config,
+    /// Who sleeps, and how. The parent holds their frames.
+    pub leaves: Vec<(usize, Sleep)>,
+    /// Whether the nodes share a context for the prefix; otherwise addresses go in line.
+    pub contexts: bool,
+    /// Silence of a source after a frame that has relays before it ([`Config::pace`]).
+    pub pace: Duration,
+    /// TCP of the motes.
+    pub tcp: tcp::Config,
+    /// Their buffers, in segments.
+    pub window: usize,
+    /// The network's prefix, of 64 bits.
+    pub prefix: Ipv6Addr,
+}
+
+impl Network {
+    /// How many nodes, the border included.
+    pub fn nodes(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// The address of a node.
+    pub fn address(&self, node: usize) -> Ipv6Addr {
+        Config::new(Address::node(node as u16), self.prefix, 0).global()
+    }
+
+    /// The host's address in the network: number 1 of the prefix, which no node has.
+    pub fn kernel(&self) -> Ipv6Addr {
+        Ipv6Addr::from(u128::from(self.prefix) | 1)
+    }
+
+    /// The nodes from `node` to the border, both included; `None` if nothing leads there.
+    pub fn path(&self, node: usize) -> Option<Vec<usize>> {
+        let mut path = vec![node];
+        while *path.last()? != self.border {
+            let parent = self.parents.get(*path.last()?).copied().flatten()?;
+            // A tree that leads in circles leads nowhere.
+            if path.contains(&parent) {
+                return None;
+            }
+            path.push(parent);
+        }
+        Some(path)
+    }
+
+    /// Where `here` sends what is for `to`: down if it lies on `to`'s way to the border, else up.
+    fn next_hop(&self, here: usize, to: usize) -> Option<usize> {
+        let path = self.path(to)?;
+        let at = path.iter().position(|&node| node == here);
+        match at {
+            Some(0) => None,
+            Some(at) => path.get(at - 1).copied(),
+            None => self.parents.get(here).copied().flatten(),
+        }
+    }
+
+    /// The nodes on their air, at the start of time.
+    pub fn simulator<R: Recorder>(
+        &self,
+        recorder: R,
+    ) -> Result<Simulator<Station, R>, chappe_sim::Error> {
+        let make = Arc::new(Make::new(self));
+        let stations = (0..self.nodes()).map(|node| make.station(node, 0));
+        let stations = stations.collect();
+        let mut world = World::new(self.medium.clone());
+        world.faults = self.faults.clone();
+        world.frame_max = chappe_wire::dot154::PSDU_MAX;
+        let mut simulator = Simulator::new(world, stations, Seed(self.seed), recorder)?;
+        let mut lives = 0;
+        simulator.set_reviver(move |node| {
+            lives += 1;
+            make.station(node, lives)
+        });
+        Ok(simulator)
+    }
+}
+
+/// Makes stations, again after a crash. Sockets borrow their memory, and no owner outlives a simulator's nodes: it is
+/// never given back, some 20 KB for each mote and each of its lives.
+struct Make {
+    network: Network,
+    contexts: &'static [Context],
+    /// Each node's table of routes.
+    tables: Vec<Table<NODES_MAX>>,
+}
+
+impl Make {
+    fn new(network: &Network) -> Make {
+        let context = Context {
+            id: 0,
+            prefix: network.prefix,
+            len: 64,
+        };
+        let contexts: &'static [Context] = match network.contexts {
+            true => Box::leak(Box::new([context])),
+            false => &[],
+        };
+        let nodes = 0..network.nodes();
+        Make {
+            contexts,
+            tables: nodes.map(|node| table(network, node)).collect(),
+            network: network.clone(),
+        }
+    }
+
+    fn station(&self, node: usize, life: u64) -> Box<Station> {
+        let network = &self.network;
+        let seed = match life {
+            0 => Seed(network.seed),
+            _ => Seed(network.seed).child(life),
+        };
+        let stream = |of: u32| seed.stream(Purpose::Node(node as u32 * 4 + of));
+        let here = Address::node(node as u16);
+        let mut mac_config = network.mac;
+        mac_config.sleep = sleep(network, node);
+        let mut mac = Dot154::new(mac_config, here, stream(0));
+        for &(leaf, _) in &network.leaves {
+            if network.parents.get(leaf) == Some(&Some(node)) {
+                mac.add_child(Address::node(leaf as u16));
+            }
+        }
+        let config = Config {
+            contexts: self.contexts,
+            pace: network.pace,
+            red: Some(Thresholds::of(FRAMES as u16)),
+            ..Config::new(here, network.prefix, network.mac.caps(0).frame_max)
+        };
+        let routes = self.tables[node];
+        if node == network.border {
+            let own = (config.global(), config.link_local());
+            let reached = (0..network.nodes()).filter(|&node| network.path(node).is_some());
+            let reached = reached.map(|node| node as u16);
+            let gateway = Gateway::new(own, network.kernel(), reached, stream(2));
+            let interface = Interface::new(config, gateway, routes, stream(1));
+            return Box::new(Station::Border(OverMac::new(mac, interface)));
+        }
+        let local: &'static Local = Box::leak(Box::new(Local {
+            address: IpAddr::V6(config.global()),
+            secret: secret(network.seed, node, life),
+            config: network.tcp,
+        }));
+        let sockets = std::array::from_fn(|_| socket(local, network.window));
+        let services = Services::new(node as u16);
+        let mut host = Host::new(local, config.link_local(), sockets, services);
+        for port in port::TCP {
+            host.listen(port);
+        }
+        let interface = Interface::new(config, host, routes, stream(1));
+        Box::new(Station::Mote(OverMac::new(mac, interface)))
+    }
+}
+
+fn sleep(network: &Network, node: usize) -> Option<Sleep> {
+    let found = network.leaves.iter().find(|(leaf, _)| *leaf == node);
+    found.map(|(_, sleep)| *sleep)
+}
+
+/// A simulated node's secret: nobody attacks a simulation, and a seed must give the same run.
+fn secret(seed: u64, node: usize, life: u64) -> Secret {
+    let mut stream = Seed(seed)
+        .child(1000 + life)
+        .stream(Purpose::Node(node as u32));
+    let mut octets = [0; 16];
+    stream.fill(&mut octets);
+    Secret::new(octets)
+}
+
+fn socket(local: &'static Local, window: usize) -> Socket<'static> {
+    let options = if local.config.timestamps { 12 } else { 0 };
+    let payload = usize::from(local.config.mss).saturating_sub(options).max(1);
+    let octets = payload * window.max(1);
+    // One entry lets out one segment at a time; twice the window has room for pieces that are sent anew in parts.
+    let flight = if window <= 1 { 1 } else { window * 2 };
+    let memory = Memory {
+        send: vec![0; octets].leak(),
+        receive: vec![0; octets].leak(),
+        ranges: vec![Range::default(); window.max(4)].leak(),
+        flight: vec![Sent::default(); flight].leak(),
+    };
+    // Only empty buffers are refused.
+    Socket::new(local, memory, NewReno).unwrap_or_else(|why| unreachable!("{why:?}"))
+}
+
+fn table(network: &Network, here: usize) -> Table<NODES_MAX> {
+    let number = |node: usize| Address::node(node as u16);
+    let up = network.parents.get(here).copied().flatten();
+    let otherwise = match (here == network.border, up) {
+        // Nodes that cannot be reached, and everything outside: the gateway's business.
+        (true, _) => Route::Here,
+        (false, Some(parent)) => Route::Via(number(parent)),
+        (false, None) => Route::Nowhere,
+    };
+    let mut table = Table::new(number(here), network.prefix, otherwise);
+    for &(leaf, _) in &network.leaves {
+        if network.parents.get(leaf) == Some(&Some(here)) {
+            table.add_child(number(leaf));
+        }
+    }
+    for to in (0..network.nodes()).filter(|&to| to != here) {
+        // What goes up needs no entry.
+        if let Some(next) = network.next_hop(here, to).filter(|&next| Some(next) != up) {
+            table.add(number(to), number(next));
+        }
+    }
+    table
+}
