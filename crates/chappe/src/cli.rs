@@ -31,6 +31,8 @@ pub enum Command {
     New(New),
     /// Run real programs over a scenario's network: namespaces, the simulated radios in real time, no root.
     Emu(Emu),
+    /// Let real programs talk to motes: a 6LoWPAN border router, the network behind it simulated in real time.
+    Border(crate::command::border::Border),
     /// Send files to many hosts over real, lossy networks of several hops.
     Cast(crate::command::cast::Cast),
     /// Hide the losses between two hosts: a TUN device on each side, sealed frames between.

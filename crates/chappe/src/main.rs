@@ -47,6 +47,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::Lab(options) => command::lab::run(options),
         Command::New(options) => command::new::run(options),
         Command::Emu(options) => command::emu::run(options),
+        Command::Border(options) => command::border::run(options),
         Command::Cast(options) => command::cast::run(options),
         Command::Link(options) => command::link::run(options),
         Command::Compare(options) => command::compare::run(options),

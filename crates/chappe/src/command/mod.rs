@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod border;
 pub mod cast;
 pub mod compare;
 pub mod demo;

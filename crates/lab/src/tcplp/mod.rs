@@ -7,6 +7,7 @@ mod frames;
 mod ground;
 mod hops;
 mod limits;
+pub mod live;
 mod lln;
 mod loss;
 mod paper;

@@ -12,7 +12,7 @@ use chappe_wire::dot154::{FCS_LEN, PSDU_MAX};
 use chappe_wire::{ipv6, sixlowpan::frag};
 
 use super::carry;
-use super::scene::Transport;
+use super::scene::{MSS, Transport};
 use super::station::SOCKETS;
 use crate::emulation::Routes;
 use crate::input::InputError;
@@ -156,7 +156,7 @@ impl Tcplp {
     /// One variant's own parameters.
     pub fn paper(variant: Variant) -> Tcplp {
         let mut mac = dot154::Config::HAMILTON;
-        let mut tcp = Transport::tcplp(0, WINDOW).config;
+        let mut tcp = Transport::tcplp(MSS, WINDOW).config;
         if variant == Variant::OneSegment {
             tcp = one_segment::CONFIG;
         }

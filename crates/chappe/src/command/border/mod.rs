@@ -1,0 +1,311 @@
+//! `chappe border`: a border router in front of a simulated low-power network, for real programs.
+
+mod options;
+
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+
+use chappe_border::{Border as Daemon, Ending, NODES_MAX, Network, Status};
+use chappe_core::Duration;
+use chappe_lab::emulation::Film;
+use chappe_lab::input::InputError;
+use chappe_lab::table::Table;
+use chappe_lab::tcplp::live::LiveNetwork;
+use chappe_sys::namespace::{self, NetworkNamespace};
+use chappe_sys::{Signal, process};
+use serde::Serialize;
+
+use crate::failure::{ENVIRONMENT, Failure, INTERRUPTED};
+use crate::terminal::{self, Stream};
+
+pub use options::Border;
+use options::{Action, Exec};
+
+type Running = Daemon<Film>;
+
+/// How long a program may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often the line on the terminal is written.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    chappe: &'static str,
+    scenario: &'a str,
+    seed: u64,
+    device: &'a str,
+    host_address: String,
+    /// That of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u8>,
+    #[serde(flatten)]
+    status: &'a Status,
+}
+
+pub fn run(options: &Border) -> Result<u8, Failure> {
+    if let Some(Action::Exec(options)) = &options.action {
+        return exec(options);
+    }
+    let Some(file) = &options.file else {
+        return Err(InputError::new("", "no scenario file is given").into());
+    };
+    let live = LiveNetwork::read(file, &options.set, options.seed, NODES_MAX)?;
+    let film = match &options.pcap {
+        Some(path) => Film::create(path, live.parents.len()).map_err(|error| {
+            let what = format!("cannot write {}: {error}", path.display());
+            Failure::Environment(what, "choose another place with --pcap".into())
+        })?,
+        None => Film::default(),
+    };
+    let preferred = process::prefer();
+    if !options.host {
+        namespace::isolate_by_any_means()?;
+    }
+    let mut border = Daemon::open(network(&live, options), &options.device, film)?;
+    if preferred.is_err() {
+        terminal::remark(
+            options.quiet,
+            "no real-time priority (only root can have it): keep the machine idle",
+        );
+    }
+    let (status, signal) = match options.command.first() {
+        None => {
+            if !options.json {
+                terminal::print(&places(&live, &border, options))?;
+                terminal::remark(options.quiet, "Ctrl-C ends it");
+            }
+            (None, Some(until_signal(&mut border, options)?))
+        }
+        Some(program) => {
+            let mut command = Command::new(program);
+            command
+                .args(&options.command[1..])
+                .envs(variables(border.network()));
+            if options.json {
+                command.stdout(Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?));
+            }
+            let (status, signal) = program_in(&mut border, &mut command)?;
+            (Some(code(status)), signal)
+        }
+    };
+    finish(options, &live, border, status, signal)
+}
+
+fn network(live: &LiveNetwork, options: &Border) -> Network {
+    Network {
+        medium: live.medium.clone(),
+        seed: live.seed,
+        faults: live.faults.clone(),
+        border: 0,
+        parents: live.parents.clone(),
+        mac: live.mac,
+        leaves: live.leaves.clone(),
+        contexts: live.contexts,
+        pace: live.pace,
+        tcp: live.tcp,
+        window: live.window,
+        prefix: options.prefix,
+    }
+}
+
+/// Runs until somebody asks for the end; a line on the terminal says how it goes.
+fn until_signal(border: &mut Running, options: &Border) -> Result<Signal, Failure> {
+    let shown = !options.quiet && terminal::colour_on(Stream::Error);
+    loop {
+        let next = border.clock().now() + EVERY;
+        let ending = border.run(shown.then_some(next))?;
+        if shown {
+            let line = Status::of(border).line();
+            let line: String = line
+                .chars()
+                .take(terminal::width(Stream::Error) - 1)
+                .collect();
+            let mut error = std::io::stderr().lock();
+            // Nobody is told if the terminal has gone.
+            let _ = write!(error, "\r\x1b[K{line}").and_then(|()| error.flush());
+        }
+        if let Ending::Signal(signal) = ending {
+            if shown {
+                eprintln!();
+            }
+            return Ok(signal);
+        }
+    }
+}
+
+/// Runs a program to its end; a signal that asks for the end is handed on to it.
+fn program_in(
+    border: &mut Running,
+    command: &mut Command,
+) -> Result<(ExitStatus, Option<Signal>), Failure> {
+    let mut child = process::spawn_in(&NetworkNamespace::current()?, command)?;
+    let end = process::watch(&child)?;
+    border.watch(end.as_fd(), 0)?;
+    let (mut asked, mut limit) = (None, None);
+    loop {
+        match border.run(limit)? {
+            Ending::Watched(_) => break,
+            Ending::Signal(signal) if asked.is_none() => {
+                process::tell(&child, signal)?;
+                asked = Some(signal);
+                limit = Some(border.clock().now() + GRACE);
+            }
+            Ending::Signal(_) | Ending::Time => {
+                child.kill()?;
+                limit = None;
+            }
+        }
+    }
+    border.forget(end.as_fd())?;
+    Ok((child.wait()?, asked))
+}
+
+/// What a program is told about the network.
+fn variables(network: &Network) -> Vec<(String, String)> {
+    let mut all = vec![
+        ("LLN_NODES".to_string(), network.nodes().to_string()),
+        ("LLN_HOST".to_string(), network.kernel().to_string()),
+    ];
+    let nodes = 0..network.nodes();
+    all.extend(nodes.map(|node| (format!("LLN_{node}"), network.address(node).to_string())));
+    all
+}
+
+/// Tells what happened, and with which code to end.
+fn finish(
+    options: &Border,
+    live: &LiveNetwork,
+    mut border: Running,
+    exit_code: Option<u8>,
+    signal: Option<Signal>,
+) -> Result<u8, Failure> {
+    let status = Status::of(&border);
+    let device = border.device().to_string();
+    let host_address = border.network().kernel().to_string();
+    let filmed = border.recorder_mut().finish();
+    // The device goes before the talk, which may fail.
+    drop(border);
+    if options.json {
+        let document = Document {
+            chappe: env!("CARGO_PKG_VERSION"),
+            scenario: &live.title,
+            seed: live.seed,
+            device: &device,
+            host_address,
+            exit_code,
+            status: &status,
+        };
+        let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+        terminal::print(&(text + "\n"))?;
+    } else {
+        terminal::remark(options.quiet, status.text().trim_end());
+    }
+    filmed?;
+    if let Some(path) = &options.pcap {
+        let what = format!("frames are in {}; Wireshark opens it", path.display());
+        terminal::remark(options.quiet, &what);
+    }
+    let verdict = status.verdict().filter(|_| !options.late_ok);
+    if let Some(verdict) = &verdict {
+        eprintln!(
+            "chappe: {verdict}\n  run it on a machine that does nothing else, as root for a real-time priority, or with fewer nodes; --late-ok takes it as it is"
+        );
+    }
+    Ok(match (exit_code, signal) {
+        (Some(code @ 1..), None) => code,
+        (Some(_), Some(_)) => INTERRUPTED,
+        _ if verdict.is_some() => ENVIRONMENT,
+        _ => 0,
+    })
+}
+
+/// Who is where, and what to type next.
+fn places(live: &LiveNetwork, border: &Running, options: &Border) -> String {
+    let network = border.network();
+    let mut table = Table::new()
+        .words("node")
+        .words("address")
+        .words("way to the border")
+        .words("neighbours (delivery ratio)");
+    table.row([
+        "host".into(),
+        network.kernel().to_string(),
+        border.device().to_string(),
+        String::new(),
+    ]);
+    for node in 0..network.nodes() {
+        let neighbours = live.neighbours(node);
+        let neighbours = neighbours.map(|(to, prr)| format!("n{to} {prr:.2}"));
+        let sleeps = live.leaves.iter().any(|(leaf, _)| *leaf == node);
+        table.row([
+            format!("n{node}{}", if sleeps { " (sleeps)" } else { "" }),
+            network.address(node).to_string(),
+            way(network, node),
+            neighbours.collect::<Vec<_>>().join("  "),
+        ]);
+    }
+    let table = table.render(
+        terminal::width(Stream::Output),
+        terminal::colour_on(Stream::Output),
+    );
+    let prefix = match options.host {
+        true => String::new(),
+        false => format!("chappe border exec {} -- ", std::process::id()),
+    };
+    let far = (0..network.nodes()).max_by_key(|&node| network.path(node).map(|path| path.len()));
+    let address = network.address(far.unwrap_or(0));
+    format!(
+        "{}\n{} nodes, seed {}, process {}; interface {}, MTU {}\n\n{table}\nin another terminal:\n  {prefix}curl 'http://[{address}]/info'\n  {prefix}ping -c 3 {address}\n  {prefix}iperf3 -c {address} -t 10\n",
+        live.title,
+        network.nodes(),
+        live.seed,
+        std::process::id(),
+        border.device(),
+        chappe_border::MTU,
+    )
+}
+
+fn way(network: &Network, node: usize) -> String {
+    match network.path(node) {
+        None => "none: cut off".into(),
+        Some(path) if path.len() == 1 => "the border router".into(),
+        Some(path) => {
+            let nodes: Vec<String> = path.iter().map(|node| format!("n{node}")).collect();
+            nodes.join(" - ")
+        }
+    }
+}
+
+/// Becomes a program beside a border router; comes back only if that fails.
+fn exec(options: &Exec) -> Result<u8, Failure> {
+    let Some(program) = options.command.first() else {
+        return Err(InputError::new("", "no program is given").into());
+    };
+    let is_border = std::fs::read(format!("/proc/{}/cmdline", options.pid)).is_ok_and(|line| {
+        line.split(|&octet| octet == 0)
+            .any(|word| word == b"border")
+    });
+    if !is_border {
+        return Err(Failure::Environment(
+            format!("process {} is no border router", options.pid),
+            "`chappe border FILE.toml` prints its number when it starts".into(),
+        ));
+    }
+    namespace::join_user_of(options.pid)?;
+    NetworkNamespace::of(options.pid)?.enter()?;
+    let error = Command::new(program).args(&options.command[1..]).exec();
+    let program = program.to_string_lossy();
+    Err(Failure::Environment(
+        format!("cannot start `{program}`: {error}"),
+        "is it installed, and in PATH?".into(),
+    ))
+}
+
+/// The exit code of a program; 128 and the signal's number if one ended it, as shells have it.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
