@@ -1,1 +1,284 @@
-fn main() {}
+//! The border router in front of this kernel: its TCP and UDP talk to motes three hops away, in real time.
+//!
+//! Goal: what the crate page promises, with the errors that a router and a host tell. Method: a row of perfect links
+//! whose nodes hear their neighbours only; the loop runs here, clients with the standard library's sockets in a thread
+//! beside it. Where the kernel forbids namespaces or TUN, it says so and passes. The machine may be busy: nothing here
+//! depends on speed.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv6Addr, Shutdown, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration as Span;
+
+use chappe_border::{Border, Network, Status};
+use chappe_core::Duration;
+use chappe_mac::dot154;
+use chappe_sim::{Matrix, Medium};
+use chappe_sys::{Interface, namespace, packet};
+use chappe_tcplp::host::octet;
+use chappe_tcplp::tcp;
+
+const NODES: usize = 4;
+
+fn main() {
+    if let Err(error) = namespace::isolate_by_any_means() {
+        return println!("skipped: {error}");
+    }
+    let mut border = match Border::open(row(), "lln%d", ()) {
+        Ok(border) => border,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    names_that_no_device_can_have_are_refused();
+    pages_arrive_whole(&mut border);
+    requests_that_make_no_sense_are_told_so(&mut border);
+    sinks_and_sources_work(&mut border);
+    closed_ports_and_missing_nodes_are_told(&mut border);
+    coap_serves_blocks(&mut border);
+    garbage_is_counted(&mut border);
+    many_connections_find_a_place(&mut border);
+    println!("{}", Status::of(&border).text());
+}
+
+/// A row of perfect links: node 0 is the border.
+fn row() -> Network {
+    let silent = Matrix::silent(NODES);
+    let matrix = (1..NODES).fold(silent, |matrix, node| matrix.with_link(node - 1, node, 1.0));
+    Network {
+        medium: Medium::matrix(&matrix).unwrap(),
+        seed: 1,
+        faults: Vec::new(),
+        border: 0,
+        parents: (0..NODES).map(|node| node.checked_sub(1)).collect(),
+        mac: dot154::Config {
+            retries: 7,
+            ..dot154::Config::HAMILTON
+        },
+        leaves: Vec::new(),
+        contexts: true,
+        pace: Duration::from_millis(12),
+        tcp: tcp::Config {
+            mss: 498,
+            ..tcp::Config::STANDARD
+        },
+        window: 4,
+        prefix: "fd00:2:3:4::".parse().unwrap(),
+    }
+}
+
+/// Runs a client in a thread while the network runs here.
+fn client<T: Send>(border: &mut Border, client: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let client = scope.spawn(client);
+        while !client.is_finished() {
+            let end = border.clock().now() + Duration::from_millis(20);
+            border.run(Some(end)).unwrap();
+        }
+        client.join().unwrap()
+    })
+}
+
+fn mote(border: &Border, node: usize) -> Ipv6Addr {
+    border.network().address(node)
+}
+
+/// Sends `request` and reads until the mote closes.
+fn ask(to: Ipv6Addr, request: &str) -> String {
+    let mut stream = TcpStream::connect((to, 80)).unwrap();
+    stream.set_read_timeout(Some(Span::from_secs(60))).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+fn names_that_no_device_can_have_are_refused() {
+    println!("names_that_no_device_can_have_are_refused");
+    for name in ["a/b", "a-name-that-is-much-too-long"] {
+        let error = Border::open(row(), name, ()).err().expect("no such name");
+        assert!(error.to_string().contains("TUN"), "{error}");
+    }
+}
+
+fn pages_arrive_whole(border: &mut Border) {
+    println!("pages_arrive_whole");
+    let to = mote(border, 3);
+    let answer = client(border, || {
+        ask(
+            to,
+            "GET /info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        )
+    });
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    let info: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(info["node"], 3);
+    assert_eq!(info["tcp"]["state"], "Established");
+    assert_eq!(info["tcp"]["mss_bytes"], 486);
+    let length = format!("Content-Length: {}\r\n", body.len());
+    assert!(head.contains(&length), "{head}");
+    // Two requests on one connection, the second one for the head only.
+    let both = "GET / HTTP/1.1\r\n\r\nHEAD /50k HTTP/1.1\r\nConnection: close\r\n\r\n";
+    let answer = client(border, || ask(to, both));
+    assert!(answer.contains("<h1>node 3</h1>") && answer.contains("Content-Length: 50000"));
+    assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+}
+
+fn requests_that_make_no_sense_are_told_so(border: &mut Border) {
+    println!("requests_that_make_no_sense_are_told_so");
+    let to = mote(border, 1);
+    let long = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1100));
+    for (request, status) in [
+        ("GET /nothing HTTP/1.0\r\n\r\n", "404"),
+        ("what is this\r\n\r\n", "400"),
+        ("DELETE / HTTP/1.0\r\n\r\n", "405"),
+        (&long[..], "431"),
+    ] {
+        let answer = client(border, || ask(to, request));
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+    }
+}
+
+fn sinks_and_sources_work(border: &mut Border) {
+    println!("sinks_and_sources_work");
+    let to = mote(border, 2);
+    client(border, || {
+        let mut stream = TcpStream::connect((to, 9)).unwrap();
+        stream.write_all(&[7; 3000]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        // The mote closes when it has read all.
+        assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+    });
+    let served = border.station(2).host().unwrap().app().served();
+    assert_eq!(served.sunk, 3000);
+    let came = client(border, || {
+        let mut stream = TcpStream::connect((to, 19)).unwrap();
+        let mut came = vec![0; 3000];
+        stream.read_exact(&mut came).unwrap();
+        came
+    });
+    assert!(came.iter().zip(0..).all(|(&here, at)| here == octet(at)));
+}
+
+fn closed_ports_and_missing_nodes_are_told(border: &mut Border) {
+    println!("closed_ports_and_missing_nodes_are_told");
+    let (far, own) = (mote(border, 3), mote(border, 0));
+    let nobody = border.network().address(77);
+    let refused = |to: Ipv6Addr| TcpStream::connect((to, 7)).err().map(|e| e.kind());
+    assert_eq!(
+        client(border, || refused(far)),
+        Some(ErrorKind::ConnectionRefused)
+    );
+    let gone = client(border, || refused(nobody));
+    assert_eq!(gone, Some(ErrorKind::HostUnreachable));
+    // The border router itself has no ports.
+    assert_eq!(
+        client(border, || refused(own)),
+        Some(ErrorKind::ConnectionRefused)
+    );
+    let udp = client(border, || {
+        let socket = UdpSocket::bind("[::]:0").unwrap();
+        socket.set_read_timeout(Some(Span::from_secs(20))).unwrap();
+        socket.connect((far, 4000)).unwrap();
+        socket.send(b"hello").unwrap();
+        socket.recv(&mut [0; 64]).err().map(|error| error.kind())
+    });
+    assert_eq!(udp, Some(ErrorKind::ConnectionRefused));
+}
+
+/// Sends one CoAP message and gives the answer.
+fn coap(to: Ipv6Addr, message: &[u8]) -> Option<Vec<u8>> {
+    let socket = UdpSocket::bind("[::]:0").unwrap();
+    socket.set_read_timeout(Some(Span::from_secs(6))).unwrap();
+    socket.connect((to, 5683)).unwrap();
+    socket.send(message).unwrap();
+    let mut answer = [0; 1500];
+    let len = socket.recv(&mut answer).ok()?;
+    Some(answer[..len].to_vec())
+}
+
+fn coap_serves_blocks(border: &mut Border) {
+    println!("coap_serves_blocks");
+    let to = mote(border, 3);
+    let (id, token) = ([0x12, 0x34], 0x77);
+    // CON GET with a token of one octet; Uri-Path, then Block2 6/0/512 in two octets or one.
+    let get = |path: &[u8], rest: &[u8]| {
+        let head = [
+            &[0x41, 1, id[0], id[1], token, 0xb0 | path.len() as u8],
+            path,
+        ]
+        .concat();
+        [&head[..], rest].concat()
+    };
+    let sensors = client(border, || coap(to, &get(b"sensors", &[]))).unwrap();
+    assert_eq!(sensors[..5], [0x61, 0x45, id[0], id[1], token]);
+    let body = sensors.split(|&octet| octet == 0xff).nth(1).unwrap();
+    let body: serde_json::Value = serde_json::from_slice(body).unwrap();
+    assert_eq!(body["node"], 3);
+    // Block 97 of 98 of the large page, the last one: 50,000 - 97 * 512 octets.
+    let last = client(border, || coap(to, &get(b"50k", &[0xc2, 0x06, 0x15]))).unwrap();
+    let payload = &last[last.len() - 336..];
+    assert_eq!(last[last.len() - 337], 0xff);
+    assert!(
+        payload
+            .iter()
+            .zip(97 * 512..)
+            .all(|(&here, at)| here == octet(at))
+    );
+    let beyond = client(border, || coap(to, &get(b"50k", &[0xc2, 0x06, 0x25]))).unwrap();
+    assert_eq!(beyond[1], 0x80, "4.00");
+    let missing = client(border, || coap(to, &get(b"x", &[]))).unwrap();
+    assert_eq!(missing[1], 0x84, "4.04");
+    // More than a block can hold, in one message.
+    let post = [
+        &[0x41, 2, 9, 9, token, 0xb4][..],
+        b"sink",
+        &[0xff],
+        &[1; 1100],
+    ]
+    .concat();
+    let large = client(border, || coap(to, &post)).unwrap();
+    assert_eq!(large[1], 0x8d, "4.13");
+    let ping = client(border, || coap(to, &[0x40, 0, 5, 5])).unwrap();
+    assert_eq!(ping, [0x70, 0, 5, 5]);
+}
+
+/// Octets that are no packets, straight into the device, and no CoAP, to its port: counted, and the network goes on.
+fn garbage_is_counted(border: &mut Border) {
+    println!("garbage_is_counted");
+    let before = Status::of(border).gateway.malformed;
+    let device = Interface::find(border.device()).unwrap();
+    let socket = packet::open(&device, 0x86dd, packet::Framing::Payload).unwrap();
+    let own = border.network().kernel().octets();
+    let mut cut = [0x60; 60];
+    cut[8..24].copy_from_slice(&own);
+    for octets in [&[0x60; 3][..], &[0xff; 1000], &cut] {
+        socket
+            .send([(octets, packet::BROADCAST)].into_iter())
+            .unwrap();
+    }
+    let to = mote(border, 1);
+    client(border, || {
+        let socket = UdpSocket::bind("[::]:0").unwrap();
+        for garbage in [&[][..], &[0xff; 3], &[0x4f; 50], &[0; 1000]] {
+            socket.send_to(garbage, (to, 5683)).unwrap();
+        }
+        thread::sleep(Span::from_millis(300));
+    });
+    let malformed = Status::of(border).gateway.malformed - before;
+    assert_eq!(malformed, 3);
+    pages_arrive_whole(border);
+}
+
+/// One connection after the other, twice as many as there are sockets, each closed by the mote first, which then waits
+/// for a minute: the places of those that wait are given away.
+fn many_connections_find_a_place(border: &mut Border) {
+    println!("many_connections_find_a_place");
+    let to = mote(border, 1);
+    for _ in 0..2 * chappe_border::SOCKETS {
+        let answer = client(border, || ask(to, "GET / HTTP/1.0\r\n\r\n"));
+        assert!(answer.contains("node 1"), "{answer}");
+    }
+}

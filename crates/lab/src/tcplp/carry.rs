@@ -276,7 +276,7 @@ fn bound(with: &Tcplp, transfer: usize, paths: &[Path], flows: &[Flow]) -> Bound
         .fold(f64::INFINITY, f64::min);
     let mut goodput_bps = with.bound_bps(hops);
     let mut name = format!(
-        "segments back to back over {hops} hop{}",
+        "exchanges that must not overlap, {hops} hop{}",
         if hops == 1 { "" } else { "s" }
     );
     if let Some(sensing) = with.sensing {
