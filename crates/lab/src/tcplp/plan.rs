@@ -498,4 +498,3 @@ mod tests {
         assert!(Tcplp::paper(Variant::Chappe).bound_bps(1) > one);
     }
 }
-}
