@@ -24,6 +24,8 @@ pub(crate) struct Block {
     pub last: u32,
     /// A further round has begun: its bodies are sent again.
     pub extended: bool,
+    /// Its round has ended, and the next one begins with the next slot.
+    pub ended: bool,
 }
 
 impl Block {
@@ -98,6 +100,7 @@ impl Blocks {
                 owed: 0,
                 last: 0,
                 extended: false,
+                ended: false,
             }),
         }
         self.open_block().is_some_and(|(_, size)| size >= BLOCK_MAX)
@@ -152,11 +155,18 @@ impl Blocks {
         }
     }
 
+    /// Block `i` waits for another round.
+    pub fn end_round(&mut self, i: usize) {
+        if let Some(block) = self.blocks.get_mut(i) {
+            block.ended = true;
+        }
+    }
+
     /// Block `i` goes into another round with `extra` repairs; no frame before `number` belongs to it.
     pub fn next_round(&mut self, i: usize, extra: usize, number: u32) {
         if let Some(block) = self.blocks.get_mut(i) {
             block.owed = extra;
-            block.extended = true;
+            (block.extended, block.ended) = (true, false);
             if before(block.last, number) {
                 block.last = number;
             }

@@ -66,6 +66,7 @@
 
 extern crate alloc;
 
+pub mod baseline;
 mod blocks;
 mod config;
 mod counters;

@@ -252,7 +252,7 @@ impl Link {
     pub fn begin_slot(&mut self, now: Instant) {
         self.sender.estimate.close_bin();
         self.bin_since = now;
-        self.sender.begin_slot(self.heard);
+        self.sender.begin_slot(now, self.heard);
         self.heard = false;
         // Alone in its slot, a report is sent until it is lost as a whole in one slot of a hundred at most.
         //= wildnet 3.1: acknowledgements are cumulative and repeated, so that one of them arrives
@@ -288,6 +288,18 @@ impl Link {
     pub fn waiting(&self) -> usize {
         let blocks = &self.sender.blocks;
         self.sender.lost_count() + self.sender.all_queued() + blocks.owing().map_or(0, |_| 1)
+    }
+
+    /// What these frames take on the air, each with the time of `of_octets` and sent one after the other.
+    pub fn waiting_time(&self, of_octets: impl Fn(usize) -> Duration) -> Duration {
+        let around = FIXED + SLOT + self.sender.config.ack_room.max(ACK);
+        let owed = self
+            .sender
+            .blocks
+            .owing()
+            .map(|_| self.sender.config.body_max());
+        let bodies = self.sender.waiting_bodies().chain(owed);
+        bodies.fold(Duration::ZERO, |sum, body| sum + of_octets(body + around))
     }
 
     /// Octets of the next frame at most.

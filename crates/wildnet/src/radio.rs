@@ -257,10 +257,9 @@ impl Radio {
 
     /// Tells the site how long a slot this link could fill.
     fn tell_demand(&self) {
-        let config = self.site.config();
-        let full = self.airtime(self.link.config().frame_max) + config.mean_gap();
-        self.site
-            .set_demand(self.place, full * self.link.waiting() as u64);
+        let gap = self.site.config().mean_gap();
+        let time = self.link.waiting_time(|frame| self.airtime(frame) + gap);
+        self.site.set_demand(self.place, time);
     }
 }
 

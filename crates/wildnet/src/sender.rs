@@ -64,6 +64,8 @@ pub(crate) struct Sender {
     pub rtt: Duration,
     /// From sending to arrival.
     pub one_way: Duration,
+    /// When the present slot began (only in turns).
+    slot_at: Option<Instant>,
     /// Frames sent before this one may be repeated while no report comes.
     pub slot_first: u32,
     pub counters: Counters,
@@ -186,6 +188,7 @@ impl Sender {
             round: Duration::from_millis(50),
             rtt: Duration::ZERO,
             one_way: Duration::from_millis(25),
+            slot_at: None,
             slot_first: 0,
             counters: Counters::default(),
             flush: false,
@@ -418,15 +421,50 @@ impl Sender {
         if self.blocks.owing().is_some() || self.new_at().is_none() {
             return None;
         }
-        let queued = self.waiting.queues.iter().find_map(VecDeque::front)?;
-        Some(BODY + LENGTH + self.waiting.packets.get(queued.place).len())
+        let queue = self.waiting.queues.iter().find(|queue| !queue.is_empty())?;
+        self.queued_bodies(queue).next()
+    }
+
+    /// Octets of the bodies that wait: lost ones, and those that queued packets will make.
+    pub fn waiting_bodies(&self) -> impl Iterator<Item = usize> + '_ {
+        let lost = self.lost.iter().map(|&seq| self.body(seq).len());
+        let queues = self.waiting.queues.iter();
+        lost.chain(queues.flat_map(|queue| self.queued_bodies(queue)))
+    }
+
+    /// Octets of the bodies that a class's packets will make.
+    fn queued_bodies<'a>(
+        &'a self,
+        queue: &'a VecDeque<Queued>,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let mut at = 0;
+        core::iter::from_fn(move || {
+            let first = queue.get(at)?;
+            let len = |queued: &Queued| LENGTH + self.waiting.packets.get(queued.place).len();
+            let mut body = BODY + len(first);
+            at += 1;
+            while let Some(next) = queue.get(at) {
+                let joins = self.config.bundle
+                    && next.flow == first.flow
+                    && body + len(next) <= self.config.body_max();
+                if !joins {
+                    break;
+                }
+                body += len(next);
+                at += 1;
+            }
+            Some(body)
+        })
     }
 
     /// A new slot begins; `heard`: a report came since the last one.
-    pub fn begin_slot(&mut self, heard: bool) {
+    pub fn begin_slot(&mut self, now: Instant, heard: bool) {
+        self.slot_at = Some(now);
         //= wildnet 3.1: without an acknowledgement go on with new packets, then repeat the oldest
         self.slot_first = if heard { self.settled } else { self.number };
         self.blocks.close_all();
+        self.give_up_late(now);
+        self.begin_rounds(now);
     }
 
     /// No report came and nothing else is to be sent: the oldest body of an earlier slot again.

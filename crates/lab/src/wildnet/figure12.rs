@@ -4,7 +4,7 @@ use chappe_core::Duration;
 use chappe_wildnet::{Recovery, Service};
 
 use super::sheet::{Runs, Sheet, delay, line, lines, summary};
-use super::trial::{Load, Scheme, Trial};
+use super::trial::{Form, Load, Scheme, Trial};
 use crate::figure::{Claim, Figure};
 use crate::run::RunError;
 
@@ -32,6 +32,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             .iter()
             .map(|&retries| Trial {
                 scheme: Scheme::Slots {
+                    form: Form::Even,
                     slot: Duration::from_millis(20),
                     recovery: Recovery::Acks,
                     service: Service::retries(Some(retries)),

@@ -4,7 +4,7 @@ use chappe_core::Duration;
 use chappe_wildnet::{Recovery, Service};
 
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
-use super::trial::{Load, Scheme, Trial};
+use super::trial::{Form, Load, Scheme, Trial};
 use crate::figure::{Claim, Figure};
 use crate::run::RunError;
 
@@ -29,6 +29,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             .iter()
             .map(|&slot| Trial {
                 scheme: Scheme::Slots {
+                    form: Form::Even,
                     slot: Duration::from_millis(slot),
                     recovery: Recovery::Acks,
                     service: Service::retries(None),

@@ -4,7 +4,7 @@ use chappe_core::Duration;
 use chappe_wildnet::{Recovery, Service};
 
 use super::sheet::{Runs, Sheet, delay, line, lines, summary};
-use super::trial::{Load, Scheme, Trial};
+use super::trial::{Form, Load, Scheme, Trial};
 use crate::figure::{Claim, Figure};
 use crate::run::RunError;
 
@@ -25,6 +25,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         false => REFERENCE.to_vec(),
     };
     let scheme = |slot, chappe: bool| Scheme::Slots {
+        form: Form::Even,
         slot: Duration::from_millis(slot),
         recovery: match chappe {
             true => Recovery::Chappe { fill: true },

@@ -4,7 +4,7 @@ use chappe_core::Duration;
 use chappe_wildnet::{Recovery, Redundancy, Service};
 
 use super::sheet::{Runs, Sheet, line, lines, summary};
-use super::trial::{Load, Measured, Scheme, Trial};
+use super::trial::{Form, Load, Measured, Scheme, Trial};
 use crate::figure::{Claim, Figure};
 use crate::run::RunError;
 
@@ -25,6 +25,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         };
         let trials = LOSSES.map(|loss| Trial {
             scheme: Scheme::Slots {
+                form: Form::Even,
                 slot: Duration::from_millis(20),
                 recovery: match chappe {
                     true => Recovery::Chappe { fill: false },

@@ -1,15 +1,10 @@
 //! Figure 9: TCP over distance, plain 802.11 beside slots (4.2).
 
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary, tcp_bound};
-use super::trial::{Card, Load, Scheme, Trial};
+use super::trial::{Load, Scheme, Trial};
 use crate::figure::{Claim, Figure};
 use crate::run::RunError;
 
-/// What the paper runs against: two repetitions. TCP fits cards with short preambles (specs 3.1, set D).
-const CSMA: Scheme = Scheme::Csma {
-    retries: Some(2),
-    card: Card::Short,
-};
 struct Part {
     csma: Vec<Runs>,
     wild: Vec<Runs>,
@@ -37,7 +32,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             sheet.measure(&trials)
         };
         Ok(Part {
-            csma: over(CSMA)?,
+            csma: over(Scheme::CSMA)?,
             wild: over(Scheme::WILDNET)?,
             chappe: over(Scheme::CHAPPE)?,
         })

@@ -11,6 +11,8 @@ mod figure14;
 mod figure15;
 mod figure2;
 mod figure9;
+mod hosts;
+pub mod masts;
 mod sheet;
 mod station;
 mod table1;

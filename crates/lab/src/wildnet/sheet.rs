@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chappe_core::{Duration, Seed};
 
-use super::trial::{Measured, Trial};
+use super::trial::{Experiment, Measured};
 use crate::figure::{Panel, PanelKind, Series};
 use crate::paper::Order;
 use crate::run::{RunError, WORK, seeds};
@@ -56,14 +56,14 @@ impl<'a> Sheet<'a> {
     }
 
     /// Runs every trial with every seed; in the order of the trials.
-    pub fn measure(&self, trials: &[Trial]) -> Result<Vec<Runs>, RunError> {
-        let jobs: Vec<(Trial, u64)> = trials
+    pub fn measure<T: Experiment>(&self, trials: &[T]) -> Result<Vec<Runs>, RunError> {
+        let jobs: Vec<(&T, u64)> = trials
             .iter()
-            .flat_map(|&trial| (0..self.seeds()).map(move |seed| (trial, seed)))
+            .flat_map(|trial| (0..self.seeds()).map(move |seed| (trial, seed)))
             .collect();
         let meter = self.order.meter;
         meter.expect(WORK * jobs.len() as u64);
-        let work = |&(trial, seed): &(Trial, u64)| {
+        let work = |&(trial, seed): &(&T, u64)| {
             let result = trial.run(Seed(self.order.seed + seed));
             meter.advance(WORK);
             result

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use chappe_core::{
-    Address, Class, Classes, HostNode, Instant, LinkEvent, LinkNode, LinkSend, OverMac, RadioEvent,
-    RadioNode, RadioRequest, Wake,
+    Address, Channel, Class, Classes, HostNode, Instant, LinkEvent, LinkNode, LinkSend, OverMac,
+    RadioEvent, RadioNode, RadioRequest, Wake,
 };
 use chappe_mac::dot11::Dot11;
 use chappe_wildnet::Radio;
@@ -16,8 +16,49 @@ const PACKET_MAX: usize = 2304;
 /// Packets that wait at plain 802.11: a tenth of Linux's usual 1000 (`txqueuelen`), so that TCP's window and not the
 /// queue decides how much waits.
 const QUEUE: usize = 100;
-/// The class of all traffic in slots.
-const SERVICE: usize = 1;
+/// The class of all traffic in slots, and of small packets where they are told apart: TCP's acknowledgements then share
+/// a frame at the slot's begin instead of standing between data.
+const SMALL_SERVICE: usize = 1;
+const SERVICE: usize = 2;
+/// Octets of a small packet: an acknowledgement of TCP over IPv6 has up to 100.
+const SMALL: usize = 128;
+
+/// A station on its channel.
+pub struct Mounted<'a> {
+    /// The station.
+    pub station: Station<'a>,
+    /// The channel to tune to, until it is asked for.
+    tune: Option<Channel>,
+}
+
+impl<'a> Mounted<'a> {
+    /// A station that tunes to `channel` first.
+    pub fn new(station: Station<'a>, channel: Channel) -> Mounted<'a> {
+        Mounted {
+            station,
+            tune: Some(channel),
+        }
+    }
+}
+
+impl RadioNode for Mounted<'_> {
+    fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
+        self.station.handle_radio(now, event);
+    }
+
+    fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
+        let tune = self.tune.take().map(RadioRequest::Tune);
+        tune.or_else(|| self.station.poll_radio(now, psdu))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.station.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        self.station.poll_timeout()
+    }
+}
 
 /// One end.
 pub enum Station<'a> {
@@ -79,9 +120,25 @@ pub struct Slots<'a> {
     pub radio: Radio,
     /// What runs on it.
     pub traffic: Traffic<'a>,
+    /// Whether small packets have a class of their own.
+    by_size: bool,
 }
 
-impl Slots<'_> {
+impl<'a> Slots<'a> {
+    /// `by_size`: whether small packets have a class of their own.
+    pub fn new(radio: Radio, traffic: Traffic<'a>, by_size: bool) -> Slots<'a> {
+        Slots {
+            radio,
+            traffic,
+            by_size,
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let link = &self.radio.link;
+        link.room(SERVICE) > 0 && (!self.by_size || link.room(SMALL_SERVICE) > 0)
+    }
+
     /// Packets go up and down until nothing moves.
     fn pump(&mut self, now: Instant) {
         let mut packet = [0; PACKET_MAX];
@@ -89,11 +146,17 @@ impl Slots<'_> {
             self.traffic.handle_packet(now, &packet[..delivery.len]);
         }
         let mut moved = false;
-        while self.radio.link.room(SERVICE) > 0 {
+        while self.has_room() {
             let Some(len) = self.traffic.poll_packet(now, &mut packet) else {
                 break;
             };
-            self.radio.link.offer(now, SERVICE, 0, &packet[..len]);
+            let small = self.by_size && len <= SMALL;
+            let (service, flow) = if small {
+                (SMALL_SERVICE, 1)
+            } else {
+                (SERVICE, 0)
+            };
+            self.radio.link.offer(now, service, flow, &packet[..len]);
             moved = true;
         }
         if moved {
@@ -122,8 +185,8 @@ impl RadioNode for Slots<'_> {
 
     fn poll_timeout(&self) -> Option<Wake> {
         // Traffic that finds no room asks again when the radio next does something.
-        let full = self.radio.link.room(SERVICE) == 0;
-        let traffic = self.traffic.poll_timeout().filter(|_| !full);
+        let room = self.has_room();
+        let traffic = self.traffic.poll_timeout().filter(|_| room);
         Wake::earlier(self.radio.poll_timeout(), traffic)
     }
 }

@@ -1,30 +1,84 @@
-//! What runs over the link: constant-rate or saturating UDP, or TCP of this project.
+//! What runs over a link: constant-rate or saturating UDP, TCP of this project, or what comes from another radio.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
 
 use chappe_core::{Duration, HostNode, Instant, Wake};
 use chappe_tcplp::host::{Bulk, Host};
+use chappe_wildnet::baseline::Snoop;
 
 /// Octets of payload in each datagram: the paper's (2.3).
 pub const UDP_PAYLOAD: usize = 1440;
 /// Octets of the IP packet around it.
 const UDP_PACKET: usize = UDP_PAYLOAD + 28;
 
-/// A host at one end.
+/// What stands behind one radio.
 pub enum Traffic<'a> {
     /// Datagrams.
     Udp(Udp),
     /// One connection in each direction that has something to send.
     Tcp(Box<Host<'a, Bulk, 2>>),
+    /// The same behind a Snoop agent.
+    Snooped(Box<Snoop>, Box<Host<'a, Bulk, 2>>),
+    /// The other radio of the same mast.
+    Relay(Relay),
+}
+
+/// Packets that wait between the two radios of a mast; more are dropped. A tenth of Linux's usual 1000 (`txqueuelen`).
+const PASSAGE: usize = 100;
+
+/// Packets from one radio of a mast to the other.
+#[derive(Debug, Default)]
+pub struct Passage {
+    packets: VecDeque<Vec<u8>>,
+    /// Some came since this was last asked.
+    fresh: bool,
+}
+
+impl Passage {
+    /// Whether packets came since the last call.
+    pub fn take_fresh(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
+    }
+}
+
+/// One radio's end of a mast's two passages.
+#[derive(Clone, Debug, Default)]
+pub struct Relay {
+    /// What this radio is to send.
+    pub take: Rc<RefCell<Passage>>,
+    /// Where what it receives goes.
+    pub give: Rc<RefCell<Passage>>,
+}
+
+impl Relay {
+    fn put(&self, packet: &[u8]) {
+        let mut give = self.give.borrow_mut();
+        if give.packets.len() < PASSAGE {
+            give.packets.push_back(packet.to_vec());
+            give.fresh = true;
+        }
+    }
+
+    fn next(&self, packet: &mut [u8]) -> Option<usize> {
+        let next = self.take.borrow_mut().packets.pop_front()?;
+        packet.get_mut(..next.len())?.copy_from_slice(&next);
+        Some(next.len())
+    }
 }
 
 /// A source and a sink of datagrams.
 #[derive(Debug, Default)]
 pub struct Udp {
     source: Source,
-    /// When the datagrams that came had been offered, and how long each took; from `since` on.
+    /// How long each datagram took that was offered from `since` to `until`, in order of arrival, s.
     pub delays: Vec<f64>,
     /// From when on they are counted.
     pub since: Instant,
-    /// Datagrams offered since then.
+    /// Until when.
+    pub until: Instant,
+    /// Datagrams offered in that time.
     pub offered: u64,
     /// Datagrams that came, whenever they had been offered.
     pub received: u64,
@@ -43,20 +97,25 @@ pub enum Source {
 }
 
 impl Udp {
-    /// Counts from `since` on.
-    pub fn new(source: Source, since: Instant) -> Udp {
+    /// Counts from `since` to `until`.
+    pub fn new(source: Source, since: Instant, until: Instant) -> Udp {
         Udp {
             source,
             since,
+            until,
             ..Udp::default()
         }
+    }
+
+    fn counts(&self, at: Instant) -> bool {
+        self.since <= at && at < self.until
     }
 
     fn stamp(&mut self, at: Instant, packet: &mut [u8]) -> Option<usize> {
         let packet = packet.get_mut(..UDP_PACKET)?;
         packet.fill(7);
         packet[..8].copy_from_slice(&at.nanos().to_be_bytes());
-        self.offered += u64::from(at >= self.since);
+        self.offered += u64::from(self.counts(at));
         Some(UDP_PACKET)
     }
 }
@@ -68,7 +127,7 @@ impl HostNode for Udp {
         };
         self.received += 1;
         let at = Instant::from_nanos(u64::from_be_bytes(*stamp));
-        if at >= self.since {
+        if self.counts(at) {
             self.delays.push(now.saturating_since(at).as_secs_f64());
         }
     }
@@ -98,32 +157,72 @@ impl HostNode for Udp {
     }
 }
 
-impl Traffic<'_> {
-    fn node(&mut self) -> &mut dyn HostNode {
+impl<'a> Traffic<'a> {
+    /// The TCP host, if there is one.
+    pub fn host(&self) -> Option<&Host<'a, Bulk, 2>> {
         match self {
-            Traffic::Udp(udp) => udp,
-            Traffic::Tcp(host) => host.as_mut(),
+            Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
+            Traffic::Udp(_) | Traffic::Relay(_) => None,
+        }
+    }
+
+    /// The same, to start it.
+    pub fn host_mut(&mut self) -> Option<&mut Host<'a, Bulk, 2>> {
+        match self {
+            Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
+            Traffic::Udp(_) | Traffic::Relay(_) => None,
         }
     }
 }
 
 impl HostNode for Traffic<'_> {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.node().handle_packet(now, packet);
+        match self {
+            Traffic::Udp(udp) => udp.handle_packet(now, packet),
+            Traffic::Tcp(host) => host.handle_packet(now, packet),
+            Traffic::Snooped(snoop, host) => {
+                if snoop.from_link(now, packet) {
+                    host.handle_packet(now, packet);
+                }
+            }
+            Traffic::Relay(relay) => relay.put(packet),
+        }
     }
 
     fn poll_packet(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
-        self.node().poll_packet(now, packet)
+        match self {
+            Traffic::Udp(udp) => udp.poll_packet(now, packet),
+            Traffic::Tcp(host) => host.poll_packet(now, packet),
+            Traffic::Snooped(snoop, host) => snoop.poll_packet(now, packet).or_else(|| {
+                let len = host.poll_packet(now, packet)?;
+                snoop.from_host(now, packet.get(..len)?);
+                Some(len)
+            }),
+            Traffic::Relay(relay) => relay.next(packet),
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.node().handle_timeout(now);
+        match self {
+            Traffic::Udp(_) | Traffic::Relay(_) => {}
+            Traffic::Tcp(host) => host.handle_timeout(now),
+            Traffic::Snooped(snoop, host) => {
+                snoop.handle_timeout(now);
+                if Wake::due(host.poll_timeout(), now) {
+                    host.handle_timeout(now);
+                }
+            }
+        }
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
         match self {
             Traffic::Udp(udp) => udp.poll_timeout(),
             Traffic::Tcp(host) => host.poll_timeout(),
+            Traffic::Snooped(snoop, host) => {
+                Wake::earlier(snoop.poll_timeout(), host.poll_timeout())
+            }
+            Traffic::Relay(_) => None,
         }
     }
 }

@@ -60,12 +60,16 @@ impl Sender {
         }
     }
 
-    /// Rounds that fit between now and the deadline, after one that begins now; without a deadline, very many.
+    /// Rounds that fit between now and the deadline, after one that begins now; without a deadline, very many. In turns
+    /// rounds begin with slots: what is sent late in one has its next round as soon as what was sent first.
     pub(super) fn rounds_left(&self, now: Instant, deadline: Option<Instant>) -> u8 {
         let Some(deadline) = deadline else {
             return u8::MAX;
         };
-        let left = deadline.saturating_since(now).saturating_sub(self.one_way);
+        let begin = self.round_began(now);
+        let left = deadline
+            .saturating_since(begin)
+            .saturating_sub(self.one_way);
         left.steps(self.round).min(254) as u8
     }
 
@@ -81,7 +85,8 @@ impl Sender {
                 continue;
             }
             let blocks_mode = matches!(self.config.recovery, Recovery::Blocks { .. });
-            if block.is_open() || block.owed > 0 || before(self.settled, block.last) {
+            let busy = block.is_open() || block.owed > 0 || block.ended;
+            if busy || before(self.settled, block.last) {
                 i += 1;
                 continue;
             }
@@ -96,6 +101,35 @@ impl Sender {
                         }
                     }
                 }
+                self.blocks.remove(i);
+                continue;
+            }
+            if self.slot_at.is_some() {
+                // What it needs depends on when the next slot begins, which is not known before.
+                self.blocks.end_round(i);
+            } else {
+                let extra = if coded {
+                    self.extra_for(now, i, missing)
+                } else {
+                    0
+                };
+                self.blocks.next_round(i, extra, self.number);
+            }
+            i += 1;
+        }
+    }
+
+    /// In turns: a slot begins, and with it the next round of all blocks whose last one has ended.
+    pub(super) fn begin_rounds(&mut self, now: Instant) {
+        let coded = matches!(self.config.recovery, Recovery::Chappe { .. });
+        let mut i = 0;
+        while let Some(block) = self.blocks.get(i) {
+            if !block.ended {
+                i += 1;
+                continue;
+            }
+            let missing = block.members().filter(|&seq| self.is_missing(seq)).count();
+            if missing == 0 {
                 self.blocks.remove(i);
                 continue;
             }

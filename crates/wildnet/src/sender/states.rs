@@ -119,10 +119,7 @@ impl Sender {
         };
         let service = self.service(service);
         let spent = service.retries.is_some_and(|limit| tries > limit);
-        let late = service
-            .deadline
-            .is_some_and(|deadline| service.drop_late && now + self.one_way > offered + deadline);
-        if spent || late {
+        if spent || self.is_late(now, &service, offered) {
             self.give_up(seq);
         } else {
             self.lose(seq);
@@ -155,16 +152,41 @@ impl Sender {
                 continue;
             };
             let service = self.service(service);
-            let late = service
-                .deadline
-                .is_some_and(|deadline| now + self.one_way > offered + deadline);
-            if service.drop_late && late {
+            if self.is_late(now, &service, offered) {
                 self.give_up(seq);
                 self.move_base();
                 continue;
             }
             return Some(seq);
         }
+    }
+
+    /// When the present round began: rounds are planned from there, so it must be one moment for all of it.
+    pub(super) fn round_began(&self, now: Instant) -> Instant {
+        self.slot_at.unwrap_or(now)
+    }
+
+    /// Whether sending again is of no use any more.
+    fn is_late(&self, now: Instant, service: &Service, offered: Instant) -> bool {
+        let arrives = self.round_began(now) + self.one_way;
+        service.drop_late
+            && service
+                .deadline
+                .is_some_and(|deadline| arrives > offered + deadline)
+    }
+
+    /// What would come too late even in the round that begins now is not sent again, and no repair is made for it.
+    pub(super) fn give_up_late(&mut self, now: Instant) {
+        for seq in self.open() {
+            let late = self.entry(seq).is_some_and(|entry| {
+                let service = self.service(entry.service);
+                entry.state == State::Lost && self.is_late(now, &service, entry.offered)
+            });
+            if late {
+                self.give_up(seq);
+            }
+        }
+        self.move_base();
     }
 
     pub(super) fn send_again(&mut self, seq: u32) -> Choice {
