@@ -5,17 +5,23 @@
 //! out. The paper's curves are pictures whose points are not available: its words and tables are what we compare with.
 
 mod figure10;
+mod figure11;
 mod figure12;
 mod figure13;
 mod figure14;
 mod figure15;
 mod figure2;
+mod figure3;
+mod figure5;
+mod figure7;
 mod figure9;
 mod hosts;
 pub mod masts;
 mod sheet;
+mod snoop;
 mod station;
 mod table1;
+mod table2;
 mod traffic;
 pub mod trial;
 
@@ -40,11 +46,31 @@ struct Recipe {
     make: fn(&Sheet<'_>) -> Result<Figure, RunError>,
 }
 
-const FIGURES: [Recipe; 8] = [
+const FIGURES: [Recipe; 16] = [
     Recipe {
         name: "figure2",
         about: "plain 802.11 over distance, by UDP: one way, both ways, loss",
         make: figure2::make,
+    },
+    Recipe {
+        name: "section233",
+        about: "two links from one mast, on one channel and on two",
+        make: figure3::two_links,
+    },
+    Recipe {
+        name: "figure3",
+        about: "a relay, by how far its channels are apart",
+        make: figure3::make,
+    },
+    Recipe {
+        name: "figure5",
+        about: "TCP over plain 802.11 at 10 % loss, by retries and distance",
+        make: figure5::make,
+    },
+    Recipe {
+        name: "figure7",
+        about: "frames that an interferer hides or destroys",
+        make: figure7::make,
     },
     Recipe {
         name: "figure9",
@@ -57,9 +83,24 @@ const FIGURES: [Recipe; 8] = [
         make: table1::make,
     },
     Recipe {
+        name: "table2",
+        about: "TCP along lines of one, two and three hops",
+        make: table2::table2,
+    },
+    Recipe {
+        name: "table3",
+        about: "TCP over K - P - M, on one channel and on two",
+        make: table2::table3,
+    },
+    Recipe {
         name: "figure10",
         about: "TCP both ways over loss, 80 km",
         make: figure10::make,
+    },
+    Recipe {
+        name: "figure11",
+        about: "jitter under the block code",
+        make: figure11::make,
     },
     Recipe {
         name: "figure12",
@@ -80,6 +121,11 @@ const FIGURES: [Recipe; 8] = [
         name: "figure15",
         about: "redundancy for a residual loss",
         make: figure15::make,
+    },
+    Recipe {
+        name: "snoop",
+        about: "Snoop beside bulk acknowledgements (section 7)",
+        make: snoop::make,
     },
 ];
 

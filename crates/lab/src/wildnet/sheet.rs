@@ -38,6 +38,11 @@ impl<'a> Sheet<'a> {
         Duration::from_secs(if self.quick() { 4 } else { 20 })
     }
 
+    /// The same for runs with several hops: half of it, since each takes several times longer.
+    pub fn short(&self) -> Duration {
+        self.time() / 2
+    }
+
     fn seeds(&self) -> u64 {
         if self.quick() { 2 } else { 5 }
     }
