@@ -14,7 +14,9 @@ const MAIN: f64 = 2e6;
 /// Octets of an interferer's frame: 1440 of payload in UDP, IP, LLC and 802.11.
 const OCTETS: usize = 1504;
 /// How far from the receiver the interferer stands, beside the link, m.
-const ASIDE: f64 = 100.0;
+///
+/// So near that the link's sender, 60 km away, cannot hear what its receiver hears as loudly as the link.
+const ASIDE: f64 = 1.0;
 const KM: f64 = 60.0;
 
 fn scene(sheet: &Sheet<'_>, rate: f64) -> Masts {

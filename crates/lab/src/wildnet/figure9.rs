@@ -61,7 +61,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             panel("9c", "both ways, 10 % of frames lost", &lossy, true, 0.1),
         ],
         notes: vec![
-            "The bound is that of WiLDNet's fixed slots of 20 ms: what they hold of TCP, times the share of frames that arrive. chappe uses the same slots.".into(),
+            "The bound is that of WiLDNet's fixed slots of 20 ms: what they hold of TCP, times the share of frames that arrive. chappe's slots follow the demand, and its acknowledgements share frames, so it may exceed it.".into(),
             "TCP is this project's (NewReno, SACK, RACK, windows of 65,535 octets, timers of Linux).".into(),
         ],
     })

@@ -196,7 +196,8 @@ pub struct Measured {
     pub late: f64,
     /// Frames sent for each packet, less one (slots).
     pub overhead: f64,
-    /// The longest cycle of a slot's end to the next slot's begin beside the peer's slot, s (slots).
+    /// The longest time from the end of the first mast's slot to its next one, less a slot's length, s (slots, several
+    /// hops).
     pub idle: f64,
     /// Frames whose preamble an interferer hid, and frames that it destroyed, of those that the receiver lost.
     pub hidden: u64,
