@@ -81,6 +81,7 @@ pub mod policy;
 mod radio;
 mod receiver;
 mod sender;
+mod shared;
 mod site;
 mod store;
 pub mod targets;

@@ -15,7 +15,7 @@ use crate::link::{Link, Opportunity};
 use crate::site::{Site, SlotConfig, Turn, Turns};
 
 /// Octets around a link's frame: 802.11 header, LLC and check sequence.
-const AROUND: usize = DATA_HEADER_LEN + llc::LEN + FCS_LEN;
+pub(crate) const AROUND: usize = DATA_HEADER_LEN + llc::LEN + FCS_LEN;
 /// "WILD" in ASCII and two more, the first octet made locally administered.
 const BSSID: [u8; 6] = [0x56, 0x49, 0x4c, 0x44, 0x30, 0x31];
 

@@ -14,11 +14,11 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use chappe_core::{Duration, Instant, Mode, Preamble, Rate, Stream};
 
 use crate::header::Slot;
+use crate::shared::Shared64;
 
 /// How the radios of a site take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,10 +95,10 @@ pub struct Site {
 struct Shared {
     config: SlotConfig,
     random: Stream,
-    start: AtomicU64,
-    length: AtomicU64,
+    start: Shared64,
+    length: Shared64,
     /// Slots begun; the first is 1.
-    index: AtomicU64,
+    index: Shared64,
     links: Vec<LinkClock>,
 }
 
@@ -106,18 +106,18 @@ struct Shared {
 #[derive(Debug, Default)]
 struct LinkClock {
     /// Start and length of the peer's latest slot that was heard.
-    start: AtomicU64,
-    length: AtomicU64,
+    start: Shared64,
+    length: Shared64,
     /// In which of our cycles that was; 0: never.
-    cycle: AtomicU64,
+    cycle: Shared64,
     /// From one start of the peer's to the next.
-    period: AtomicU64,
-    number: AtomicU64,
-    peer_demand: AtomicU64,
-    demand: AtomicU64,
+    period: Shared64,
+    number: Shared64,
+    peer_demand: Shared64,
+    demand: Shared64,
     /// The cycle in which its marker came, and when (2P).
-    marker: AtomicU64,
-    marker_at: AtomicU64,
+    marker: Shared64,
+    marker_at: Shared64,
 }
 
 /// One of the site's slots.
@@ -131,12 +131,12 @@ pub struct Turn {
     pub length: Duration,
 }
 
-fn load(cell: &AtomicU64) -> Duration {
-    Duration::from_nanos(cell.load(Relaxed))
+fn load(cell: &Shared64) -> Duration {
+    Duration::from_nanos(cell.get())
 }
 
-fn load_at(cell: &AtomicU64) -> Instant {
-    Instant::from_nanos(cell.load(Relaxed))
+fn load_at(cell: &Shared64) -> Instant {
+    Instant::from_nanos(cell.get())
 }
 
 impl Site {
@@ -144,16 +144,16 @@ impl Site {
     pub fn new(config: SlotConfig, radios: usize, random: Stream) -> Site {
         let period = (config.length * 2).nanos();
         let clock = || LinkClock {
-            period: AtomicU64::new(period),
+            period: Shared64::from(period),
             ..LinkClock::default()
         };
         Site {
             shared: Arc::new(Shared {
                 config,
                 random,
-                start: AtomicU64::new(0),
-                length: AtomicU64::new(0),
-                index: AtomicU64::new(0),
+                start: Shared64::from(0),
+                length: Shared64::from(0),
+                index: Shared64::from(0),
                 links: (0..radios).map(|_| clock()).collect(),
             }),
         }
@@ -172,7 +172,7 @@ impl Site {
     /// The latest slot that has begun; index 0: none has.
     pub fn turn(&self) -> Turn {
         Turn {
-            index: self.shared.index.load(Relaxed),
+            index: self.shared.index.get(),
             start: load_at(&self.shared.start),
             length: load(&self.shared.length),
         }
@@ -202,16 +202,16 @@ impl Site {
         if start > now {
             return self.turn();
         }
-        let index = self.shared.index.load(Relaxed) + 1;
-        self.shared.index.store(index, Relaxed);
-        self.shared.start.store(start.nanos(), Relaxed);
-        self.shared.length.store(self.length().nanos(), Relaxed);
+        let index = self.shared.index.get() + 1;
+        self.shared.index.set(index);
+        self.shared.start.set(start.nanos());
+        self.shared.length.set(self.length().nanos());
         self.turn()
     }
 
     /// Whether anything has been heard on a link lately.
     pub fn is_live(&self, radio: usize) -> bool {
-        let index = self.shared.index.load(Relaxed);
+        let index = self.shared.index.get();
         self.shared
             .links
             .get(radio)
@@ -234,45 +234,45 @@ impl Site {
         let Some(link) = self.shared.links.get(radio) else {
             return;
         };
-        let index = self.shared.index.load(Relaxed).max(1);
-        link.peer_demand.store(slot.demand.nanos(), Relaxed);
+        let index = self.shared.index.get().max(1);
+        link.peer_demand.set(slot.demand.nanos());
         let turn = self.turn();
         // A marker that comes in our own turn ends a turn that we have not waited for.
         if slot.marker && now >= turn.start + turn.length {
-            link.marker.store(index, Relaxed);
-            link.marker_at.store(now.nanos(), Relaxed);
+            link.marker.set(index);
+            link.marker_at.set(now.nanos());
         }
         let known = load_at(&link.start);
-        let heard_in = link.cycle.load(Relaxed);
+        let heard_in = link.cycle.get();
         let number = u64::from(slot.number);
-        link.length.store(slot.length.nanos(), Relaxed);
-        if heard_in != 0 && link.number.load(Relaxed) == number {
+        link.length.set(slot.length.nanos());
+        if heard_in != 0 && link.number.get() == number {
             //= wildnet 3.2: every frame tells the start again; queues only make it later, so the least counts
             if start < known {
-                link.start.store(start.nanos(), Relaxed);
+                link.start.set(start.nanos());
             }
-            link.cycle.store(index, Relaxed);
+            link.cycle.set(index);
             return;
         }
-        let cycles = number.wrapping_sub(link.number.load(Relaxed)) & 0xffff;
+        let cycles = number.wrapping_sub(link.number.get()) & 0xffff;
         if heard_in != 0 && (1..=LIVE).contains(&cycles) {
             let between = start.saturating_since(known) / cycles;
             let (old, usual) = (load(&link.period), self.shared.config.length * 2);
             // Cycles of unlike lengths and shifts of others make it vary; a wild value is not a cycle.
             if between > usual / 2 && between < usual * 2 {
                 let new = (old * 3 + between) / 4;
-                link.period.store(new.nanos(), Relaxed);
+                link.period.set(new.nanos());
             }
         }
-        link.number.store(number, Relaxed);
-        link.start.store(start.nanos(), Relaxed);
-        link.cycle.store(index, Relaxed);
+        link.number.set(number);
+        link.start.set(start.nanos());
+        link.cycle.set(index);
     }
 
     /// How much a radio could send.
     pub(crate) fn set_demand(&self, radio: usize, demand: Duration) {
         if let Some(link) = self.shared.links.get(radio) {
-            link.demand.store(demand.nanos(), Relaxed);
+            link.demand.set(demand.nanos());
         }
     }
 
@@ -290,9 +290,9 @@ impl Site {
             by_demand,
             ..
         } = self.shared.config;
-        let index = self.shared.index.load(Relaxed);
+        let index = self.shared.index.get();
         // Who has just not been heard may have any plans: the usual length fits those of all.
-        let heard = |link: &LinkClock| link.cycle.load(Relaxed) + 1 >= index;
+        let heard = |link: &LinkClock| link.cycle.get() + 1 >= index;
         if !by_demand || !self.shared.links.iter().all(heard) {
             return length;
         }
@@ -323,9 +323,7 @@ impl Site {
     /// 2P: the peers' turn ends with the last of their markers, or when none came for too long.
     fn after_markers(&self, turn: &Turn, timeout: u8) -> Instant {
         let links = &self.shared.links;
-        let all = links
-            .iter()
-            .all(|link| link.marker.load(Relaxed) == turn.index);
+        let all = links.iter().all(|link| link.marker.get() == turn.index);
         if all {
             let last = links.iter().map(|link| load_at(&link.marker_at)).max();
             return last.unwrap_or(turn.start).max(turn.start + turn.length);
@@ -336,7 +334,7 @@ impl Site {
 
 impl LinkClock {
     fn is_live(&self, index: u64) -> bool {
-        let heard = self.cycle.load(Relaxed);
+        let heard = self.cycle.get();
         heard != 0 && index.saturating_sub(heard) <= LIVE
     }
 

@@ -1,10 +1,176 @@
 //! From what a class is promised to how it is recovered, and to how long slots are.
 
+use core::fmt;
+
 use chappe_core::Duration;
 
-use crate::config::Service;
+use crate::config::{Order, Service};
 use crate::gilbert::Channel;
-use crate::policy::{Goal, Policy, Prediction, ROUNDS_MAX};
+use crate::header::{ACK, BODY, FIXED, LENGTH, SLOT};
+use crate::policy::{BLOCK_MAX, Goal, Policy, Prediction, ROUNDS_MAX};
+use crate::radio::AROUND;
+use crate::site::SlotConfig;
+
+/// Slots that are tried, shortest first: the shortest that suffices has the least delay (specs 4.7).
+pub const SLOTS: [Duration; 4] = [
+    Duration::from_millis(5),
+    Duration::from_millis(10),
+    Duration::from_millis(20),
+    Duration::from_millis(40),
+];
+/// Planned for where nothing may be lost: a packet that is late once in a thousand is sent again all the same.
+const LATE: f64 = 1e-3;
+
+/// What one kind of traffic needs of a link in slots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish {
+    /// How long after its offer a packet may arrive; `None`: any time.
+    pub delay: Option<Duration>,
+    /// Payload, bit/s.
+    pub rate: f64,
+    /// Share of packets that may be lost or late, 0 to 1; with 0 every packet is sent until it arrives, and `delay` is
+    /// met by all but one in a thousand.
+    pub loss: f64,
+    /// Octets of a packet.
+    pub packet: usize,
+}
+
+/// Slots and promise for a [`Wish`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// Length of both ends' slots.
+    pub slot: Duration,
+    /// What the class is promised.
+    pub service: Service,
+    /// Rounds after the first that fit before the deadline; `None` without one.
+    pub rounds: Option<u8>,
+    /// What it costs and leaves.
+    pub prediction: Prediction,
+    /// Payload that the slots carry at that cost, bit/s.
+    pub capacity: f64,
+}
+
+/// Why no slots satisfy a [`Wish`], and what the best of them would.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unmet {
+    /// They carry this much at most, bit/s.
+    Rate(f64),
+    /// Even a packet that is not lost may take this long.
+    Delay(Duration),
+    /// At least this share stays lost.
+    Loss(f64),
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unmet::Rate(most) => write!(
+                f,
+                "within that delay and loss slots carry {:.2} Mbit/s at most",
+                most / 1e6
+            ),
+            Unmet::Delay(least) => write!(
+                f,
+                "waiting for a slot alone takes up to {:.1} ms",
+                least.as_secs_f64() * 1e3
+            ),
+            Unmet::Loss(least) => write!(
+                f,
+                "within that delay at least {:.2} % of packets stay lost",
+                least * 100.0
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Unmet {}
+
+//= wildnet 3.4: slot, redundancy and repetitions follow from what an application needs
+/// The shortest slots of [`SLOTS`] that satisfy a wish, and the promise to make; `slots` says how frames are sent, its
+/// length does not matter. `one_way` is the time that light takes.
+pub fn choose(
+    channel: &Channel,
+    one_way: Duration,
+    slots: &SlotConfig,
+    wish: &Wish,
+) -> Result<Choice, Unmet> {
+    let mut unmet: Option<Unmet> = None;
+    for slot in SLOTS {
+        match try_slot(
+            channel,
+            one_way,
+            &SlotConfig {
+                length: slot,
+                ..*slots
+            },
+            wish,
+        ) {
+            Ok(choice) => return Ok(choice),
+            Err(why) => unmet = Some(unmet.map_or(why, |before| nearer(before, why))),
+        }
+    }
+    Err(unmet.unwrap_or(Unmet::Rate(0.0)))
+}
+
+/// Of two failures the one that lacks less: a rate is asked for once the rest can be had, a loss once the delay can.
+fn nearer(a: Unmet, b: Unmet) -> Unmet {
+    match (a, b) {
+        (Unmet::Rate(x), Unmet::Rate(y)) => Unmet::Rate(x.max(y)),
+        (Unmet::Rate(_), _) => a,
+        (_, Unmet::Rate(_)) => b,
+        (Unmet::Loss(x), Unmet::Loss(y)) => Unmet::Loss(x.min(y)),
+        (Unmet::Loss(_), _) => a,
+        (_, Unmet::Loss(_)) => b,
+        (Unmet::Delay(x), Unmet::Delay(y)) => Unmet::Delay(x.min(y)),
+    }
+}
+
+fn try_slot(
+    channel: &Channel,
+    one_way: Duration,
+    slots: &SlotConfig,
+    wish: &Wish,
+) -> Result<Choice, Unmet> {
+    let cycle = (slots.length + one_way) * 2;
+    let frame = AROUND + FIXED + SLOT + ACK + BODY + LENGTH + wish.packet;
+    let each = slots.mode.airtime(frame) + slots.mean_gap();
+    let fits = slots.length.saturating_sub(slots.guard).steps(each);
+    let bits = wish.packet as f64 * 8.0;
+    // A packet waits for the peer's slot at most, and arrives in the middle of the own one (specs 4.6).
+    let first = slots.length + one_way * 2 + slots.length / 2 + one_way;
+    let rounds = match wish.delay {
+        Some(delay) if delay < first => return Err(Unmet::Delay(first)),
+        Some(delay) => Some(delay.saturating_sub(first).steps(cycle).min(255) as u8),
+        None => None,
+    };
+    let block = libm::ceil(wish.rate * cycle.as_secs_f64() / bits.max(1.0)) as usize;
+    let residual = if wish.loss > 0.0 { wish.loss } else { LATE };
+    let prediction = planned(
+        channel,
+        rounds.map_or(u64::MAX, u64::from),
+        (block, residual),
+    );
+    if prediction.residual > residual {
+        return Err(Unmet::Loss(prediction.residual));
+    }
+    let capacity = fits as f64 * bits / cycle.as_secs_f64() / (1.0 + prediction.overhead);
+    if capacity < wish.rate {
+        return Err(Unmet::Rate(capacity));
+    }
+    Ok(Choice {
+        slot: slots.length,
+        service: Service {
+            order: Order::Flow,
+            deadline: wish.delay,
+            residual,
+            retries: None,
+            drop_late: wish.delay.is_some() && wish.loss > 0.0,
+        },
+        rounds,
+        prediction,
+        capacity,
+    })
+}
 
 /// Bodies of a block for which predictions are made.
 const BLOCK: usize = 12;
@@ -21,18 +187,76 @@ pub fn predict(
     let rounds = service.deadline.map_or(u64::MAX, |deadline| {
         deadline.saturating_sub(one_way).steps(round)
     });
+    planned(channel, rounds, (BLOCK, service.residual))
+}
+
+fn planned(channel: &Channel, rounds: u64, (block, residual): (usize, f64)) -> Prediction {
     if rounds > ROUNDS_MAX.into() {
-        let residual = libm::pow(channel.loss, rounds.min(1000) as f64 + 1.0);
+        let left = libm::pow(channel.loss, rounds.min(1000) as f64 + 1.0);
         return Prediction {
             overhead: channel.overhead_bound(0.0),
-            residual,
+            residual: left,
             bound: channel.overhead_bound(0.0),
         };
     }
     let goal = Goal {
-        block: BLOCK,
+        block: block.clamp(1, BLOCK_MAX),
         rounds: rounds as u8,
-        residual: service.residual,
+        residual,
     };
     Policy::solve(channel, &goal).prediction()
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    fn choice(
+        delay_ms: Option<u64>,
+        mbps: f64,
+        loss: f64,
+        channel_loss: f64,
+    ) -> Result<Choice, Unmet> {
+        let wish = Wish {
+            delay: delay_ms.map(Duration::from_millis),
+            rate: mbps * 1e6,
+            loss,
+            packet: 1468,
+        };
+        let slots = SlotConfig::dot11b(Duration::from_millis(20));
+        let one_way = Duration::from_micros(200);
+        choose(&Channel::independent(channel_loss), one_way, &slots, &wish)
+    }
+
+    /// Little traffic takes the shortest slots, much the longer ones, and what nothing carries is refused with what could
+    /// be had (60 km, set C: slots hold 3, 6, 12 and 25 packets of 1468 octets).
+    #[test]
+    fn slots_follow_the_rate() {
+        let slot = |mbps| choice(None, mbps, 0.0, 0.0).map(|choice| choice.slot);
+        assert_eq!(slot(1.0), Ok(SLOTS[0]));
+        assert_eq!(slot(3.42), Ok(SLOTS[1]));
+        assert_eq!(slot(3.47), Ok(SLOTS[2]));
+        assert_eq!(slot(3.6), Ok(SLOTS[3]));
+        assert!(matches!(slot(5.0), Err(Unmet::Rate(most)) if (3.5e6..3.8e6).contains(&most)));
+        assert!(matches!(choice(None, 3.0, 0.0, 0.3), Err(Unmet::Rate(most)) if most < 2.7e6));
+    }
+
+    /// More delay buys rounds, and rounds save redundancy; a delay below a slot's wait is refused.
+    #[test]
+    fn rounds_follow_the_delay() {
+        let [short, long] = [15, 60].map(|ms| choice(Some(ms), 0.5, 0.01, 0.3).unwrap());
+        assert!(short.rounds < long.rounds && short.slot == SLOTS[0]);
+        assert!(short.prediction.overhead > long.prediction.overhead);
+        assert!(long.prediction.residual <= 0.01 && long.service.drop_late);
+        let refused = choice(Some(5), 1.0, 0.01, 0.3).unwrap_err();
+        assert!(matches!(refused, Unmet::Delay(least) if least > Duration::from_millis(5)));
+        assert_eq!(
+            refused.to_string(),
+            "waiting for a slot alone takes up to 8.1 ms"
+        );
+        let lost = choice(Some(9), 0.1, 1e-9, 0.9).unwrap_err();
+        assert!(matches!(lost, Unmet::Loss(least) if least > 1e-9), "{lost}");
+    }
 }

@@ -17,6 +17,7 @@ use chappe_core::{
     Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed,
 };
 use chappe_pacifier::{Config, Links, Node};
+use chappe_wildnet::{Link, Opportunity, Recovery, SERVICES, Service, Site, SlotConfig};
 
 /// Octets of the object that is sent.
 const OBJECT: usize = 3000;
@@ -26,10 +27,74 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Sends an object from node 0 to node 1 by Pacifier and returns a number made of what arrived; zero if it did not.
+/// Sends an object from node 0 to node 1 by Pacifier, and packets over a link of WiLDNet, and returns a number made of
+/// what arrived; zero if it did not.
 #[unsafe(no_mangle)]
 pub extern "C" fn chappe_proof(seed: u64) -> u64 {
-    pacifier(seed).unwrap_or(0)
+    let (pacifier, wildnet) = (pacifier(seed), wildnet(seed));
+    pacifier.zip(wildnet).map_or(0, |(a, b)| a ^ b)
+}
+
+/// Packets that the link carries.
+const PACKETS: u8 = 40;
+
+/// Two ends speak in turns; every fourth frame is lost. All packets must arrive in order.
+fn wildnet(seed: u64) -> Option<u64> {
+    let config = chappe_wildnet::Config {
+        frame_max: 300,
+        window: 16,
+        queue: 8,
+        recovery: Recovery::Chappe { fill: true },
+        services: [Service::retries(None); SERVICES],
+        ..chappe_wildnet::Config::slots()
+    };
+    let slot = Duration::from_millis(20);
+    let site = Site::new(
+        SlotConfig::dot11b(slot),
+        1,
+        Seed(seed).stream(Purpose::Node(0)),
+    );
+    let mut here = Link::new(config, 1).ok()?;
+    let mut there = Link::new(config, 2).ok()?;
+    let (mut sent, mut came, mut frames) = (0, 0, 0u64);
+    let (mut frame, mut packet) = ([0; 300], [0; 300]);
+    let mut now = Instant::ZERO;
+    for turn in 0..200 {
+        now += slot;
+        site.advance(now);
+        while sent < PACKETS && here.offer(now, 1, 0, &[sent; 100]) {
+            sent += 1;
+        }
+        let (from, to) = match turn % 2 {
+            0 => (&mut here, &mut there),
+            _ => (&mut there, &mut here),
+        };
+        from.begin_slot(now);
+        for fits in (1..=8).rev() {
+            let chance = Opportunity {
+                fits,
+                fill: true,
+                slot: None,
+            };
+            let Some(len) = from.poll(now, chance, &mut frame) else {
+                break;
+            };
+            frames += 1;
+            if frames % 4 != 0 {
+                to.handle(now, frame.get(..len)?).ok()?;
+            }
+        }
+        while let Some(delivery) = there.deliver(&mut packet) {
+            if packet.get(..delivery.len)? != [came; 100] {
+                return None;
+            }
+            came += 1;
+        }
+        if came == PACKETS {
+            return Some(frames ^ site.turn().index << 32);
+        }
+    }
+    None
 }
 
 fn pacifier(seed: u64) -> Option<u64> {
