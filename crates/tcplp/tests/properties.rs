@@ -308,7 +308,7 @@ fn t13_no_single_loss_deadlocks_a_shut_window() {
         let limit = Instant::from_millis(3_600_000);
         let mut next_read = network.now;
         while got.len() < data.len() {
-            network.faults.loss = if network.packets == lost { 1.0 } else { 0.0 };
+            network.air.faults.loss = if network.packets == lost { 1.0 } else { 0.0 };
             if let Some(client) = network.hosts[0].sockets.first_mut() {
                 written += client.write(&data[written..]);
             }
@@ -458,71 +458,4 @@ fn ipv4_connections_have_their_own_default_segment_size() {
     socket.handle_segment(now, &answer, Default::default());
     assert_eq!(socket.state(), State::Established);
     assert_eq!(socket.info().send_mss, 536);
-}
-
-/// Goodput in kbit/s of 400 kB over a path of about 190 ms and 1 Mbit/s with a window of `segments` segments of 462 octets, as on three
-/// hops of the paper's network, when each packet is lost with this probability.
-fn goodput(segments: usize, loss: f64, config: Config, seed: u64) -> f64 {
-    let sizes = Sizes {
-        send: 462 * segments,
-        receive: 462 * segments,
-        ranges: segments,
-        flight: segments + 2,
-    };
-    let hosts = [1, 2].map(|n| Host::new(n, config, sizes, Any::default()));
-    let faults = Faults {
-        loss,
-        delay: Duration::from_millis(90),
-        octet: Duration::from_micros(8),
-        ..Faults::default()
-    };
-    let mut network = Network::new(hosts, faults, seed);
-    open(&mut network);
-    let limit = network.now + Duration::from_secs(24 * 3600);
-    let (start, data) = (network.now, [7; 4_000]);
-    let (mut written, mut read) = (0, 0);
-    while read < 400_000 {
-        // The applications are never the bottleneck.
-        network.step_with(limit, |side, host| {
-            let Some(socket) = host.sockets.first_mut() else {
-                return;
-            };
-            match side {
-                0 => written += socket.write(&data[..data.len().min(400_000 - written)]),
-                _ => read += socket.read(&mut [0; 4_000]),
-            }
-        });
-        assert!(network.now < limit);
-    }
-    400_000.0 * 8.0 / network.now.saturating_since(start).as_secs_f64() / 1000.0
-}
-
-/// The share of the lossless goodput that is left, against Equation 1 of the TCPlp paper, B = MSS / (RTT (1/w + 2p)):
-/// acknowledgements are lost here as often as data, which the model leaves out. Above 10 % timeouts rule, and the
-/// model, which has none, does not apply.
-#[test]
-fn goodput_under_loss_follows_the_papers_model() {
-    let config = Config {
-        mss: 474,
-        rto_min: Duration::from_millis(400),
-        ..Config::STANDARD
-    };
-    for segments in [4usize, 8] {
-        let mean = |loss| {
-            (0..4)
-                .map(|seed| goodput(segments, loss, config, seed))
-                .sum::<f64>()
-                / 4.0
-        };
-        let lossless = mean(0.0);
-        for loss in [0.01, 0.03, 0.06, 0.1] {
-            let share = mean(loss) / lossless;
-            let model = 1.0 / (1.0 + 2.0 * loss * segments as f64);
-            println!("w={segments} p={loss}: {share:.3} of {lossless:.1} kbit/s; model {model:.3}");
-            assert!(
-                share > 0.65 * model,
-                "w={segments} p={loss}: {share:.3}, model {model:.3}"
-            );
-        }
-    }
 }

@@ -116,6 +116,8 @@ const FOR_TESTS: &[&str] = &[
 const FOR_TESTS_OF: &[(&str, &str)] = &[
     ("chappe-live", "chappe-pacifier"),
     ("chappe-tcplp", "chappe-script"),
+    // Our TCP against the kernel's.
+    ("chappe-tcplp", "chappe-sys"),
 ];
 
 /// Crates whose purpose is the operating system. Using one directly belongs to `sys`.

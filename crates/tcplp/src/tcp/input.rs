@@ -87,7 +87,11 @@ impl<C: Congestion> Socket<'_, C> {
             self.end(None);
             return Verdict::Reopen;
         }
-        if !self.timestamp_acceptable(now, segment) || !self.in_window(segment) {
+        let fresh = self.timestamp_acceptable(now, segment);
+        if !fresh || !self.in_window(segment) {
+            if fresh {
+                self.echo_repetition(now, segment);
+            }
             return self.unacceptable(now, segment);
         }
         if let (true, Some(timestamps)) =
@@ -285,6 +289,22 @@ impl<C: Congestion> Socket<'_, C> {
     pub(super) fn receive_window(&self) -> u32 {
         let offered = self.rcv_adv.saturating_since(self.rcv_nxt);
         self.receive.free().max(offered)
+    }
+
+    /// Data that is here already came once more: the acknowledgement that answers it echoes its timestamp, not that of
+    /// the copy that came first. So RFC 7323 4.3 has it, where 5.3 would drop the segment before that (R2 before R3). It
+    /// matters when acknowledgements are lost: each echo of the first copy tells the sender that a round trip takes as
+    /// long as its timeout took, and at one loss in five the timeout of Linux, whose path takes 10 ms, grows to 20 s. A
+    /// forger must hit one window's worth of numbers, as for any segment.
+    fn echo_repetition(&mut self, now: Instant, segment: &Segment<'_>) {
+        let old = self.rcv_nxt.saturating_since(segment.seq);
+        if let (true, Some(timestamps)) =
+            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
+            && !segment.payload.is_empty()
+            && (1..=self.receive.capacity()).contains(&old)
+        {
+            self.note_timestamp(now, timestamps.value);
+        }
     }
 
     /// Old, out of the window, or with an old timestamp: the peer is told where we are, and what came is dropped.

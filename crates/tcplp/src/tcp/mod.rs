@@ -81,7 +81,7 @@ mod state;
 mod timers;
 
 pub use config::{Config, KeepAlive, Local};
-pub use congestion::{Congestion, Cubic, Few, NewReno, Unlimited};
+pub use congestion::{Congestion, Cubic, Few, NewReno, Unlimited, Westwood};
 pub use flight::Sent;
 pub use flow::{Endpoint, Flow, PROTOCOL, Sum};
 pub use info::TcpInfo;

@@ -11,7 +11,7 @@
 use chappe_core::Instant;
 
 use super::clock::{Stamp, span};
-use super::congestion::{Congestion, Signal};
+use super::congestion::{Congestion, Reduction, Signal, share};
 use super::flight::{LOST, SACKED};
 use super::socket::Socket;
 use super::state::{Failure, State};
@@ -73,10 +73,15 @@ impl<C: Congestion> Socket<'_, C> {
     /// One reduction, when `flight` octets were in flight: of these never more count than the window, so that the
     /// segments of limited transmit do not (RFC 3042 2, RFC 5681 3.1).
     fn reduce(&mut self, signal: Signal, flight: u32) {
-        let mss = self.segment_size();
-        let flight = flight.min(self.window.cwnd);
-        let window = self.window;
-        self.window.ssthresh = self.congestion.reduced(&window, flight, mss, signal);
+        let reduction = Reduction {
+            window: self.window,
+            flight: flight.min(self.window.cwnd),
+            mss: self.segment_size(),
+            signal,
+            rtt: self.rack.rtt(),
+            min_rtt: self.rtt.min(),
+        };
+        self.window.ssthresh = self.congestion.reduced(&reduction);
         self.window.acked = 0;
     }
 
@@ -283,39 +288,6 @@ impl<C: Congestion> Socket<'_, C> {
         self.end(Some(Failure::TimedOut));
         if known {
             self.bits.set(bits::RST_NOW);
-        }
-    }
-}
-
-/// `part * of / whole`, rounded up. Numbers of more than 16 bits lose their lowest bits, so that all of it is 32-bit
-/// arithmetic: the window of a large buffer shrinks by a few octets more or less.
-fn share(part: u32, of: u32, whole: u32) -> u32 {
-    let bits = 32 - part.max(of).max(whole).leading_zeros();
-    let shift = bits.saturating_sub(16);
-    let product = (part >> shift).saturating_mul(of >> shift);
-    product.div_ceil((whole >> shift).max(1)) << shift
-}
-
-#[cfg(test)]
-mod tests {
-    use super::share;
-
-    #[test]
-    fn a_share_is_exact_in_small_windows_and_close_in_large_ones() {
-        let exact = |part: u64, of: u64, whole: u64| (part * of).div_ceil(whole);
-        let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Trial(0));
-        for round in 0..20_000u32 {
-            let max = [1 << 10, 1 << 16, 1 << 20, 1 << 30][round as usize % 4];
-            let mut draw = || 1 + random.below(max - 1);
-            let whole = draw();
-            let (part, of) = (1 + draw() % whole, 1 + draw() % whole);
-            let got = u64::from(share(part as u32, of as u32, whole as u32));
-            let want = exact(part, of, whole);
-            let off = got.abs_diff(want);
-            assert!(
-                off <= if max <= 1 << 16 { 0 } else { whole >> 13 },
-                "{part} {of} {whole}"
-            );
         }
     }
 }

@@ -145,13 +145,14 @@ impl Host {
         let Some(reset) = segment.reset() else {
             return;
         };
-        let mut packet = vec![0; ip::HEADER + 60];
-        let len = reset
-            .emit(&flow, &mut packet[ip::HEADER..])
-            .expect("a reset is short");
         let (from, to) = (self.local.address, flow.remote.address());
+        let header = ip::header(to);
+        let mut packet = vec![0; header + 60];
+        let len = reset
+            .emit(&flow, &mut packet[header..])
+            .expect("a reset is short");
         ip::emit(&mut packet, from, to, Default::default(), len);
-        packet.truncate(ip::HEADER + len);
+        packet.truncate(header + len);
         self.outbox.push_back(packet);
     }
 }
@@ -161,7 +162,7 @@ impl HostNode for Host {
         let Some(packet) = ip::parse(packet) else {
             return;
         };
-        let (from, to) = (IpAddr::V6(packet.source), IpAddr::V6(packet.destination));
+        let (from, to) = (packet.source, packet.destination);
         if to != self.local.address {
             return;
         }
@@ -180,12 +181,13 @@ impl HostNode for Host {
             return Some(ready.len());
         }
         for socket in &mut self.sockets {
-            let (_, room) = packet.split_at_mut(ip::HEADER);
+            let flow = socket.flow();
+            let (from, to) = (flow.local.address(), flow.remote.address());
+            let header = ip::header(to);
+            let (_, room) = packet.split_at_mut(header);
             if let Some(sent) = socket.poll_segment(now, room) {
-                let flow = socket.flow();
-                let (from, to) = (flow.local.address(), flow.remote.address());
                 ip::emit(packet, from, to, sent.ecn, sent.len);
-                return Some(ip::HEADER + sent.len);
+                return Some(header + sent.len);
             }
         }
         None

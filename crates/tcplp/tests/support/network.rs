@@ -1,8 +1,7 @@
-//! A bad network between two hosts, in virtual time: it delays, loses, repeats, reorders, bends and marks packets,
+//! A bad network between two hosts: it delays, loses, repeats, reorders, bends and marks packets,
 //! as a seed says.
 
 use chappe_core::{Duration, HostNode, Instant, Purpose, Seed, Stream, Wake};
-use chappe_tcplp::tcp::Ecn;
 
 use super::host::Host;
 
@@ -43,19 +42,93 @@ struct Flying {
     packet: Vec<u8>,
 }
 
-/// Two hosts and what flies between them.
+/// What is between two hosts: packets that fly, and what befalls them.
+pub struct Air {
+    pub faults: Faults,
+    random: Stream,
+    flying: Vec<Flying>,
+    /// Until when each direction is busy.
+    busy: [Instant; 2],
+    count: u64,
+}
+
+impl Air {
+    pub fn new(faults: Faults, seed: u64) -> Air {
+        Air {
+            faults,
+            random: Seed(seed).stream(Purpose::Fault),
+            flying: Vec::new(),
+            busy: [Instant::ZERO; 2],
+            count: 0,
+        }
+    }
+
+    /// Takes a packet to host `to`.
+    pub fn fly(&mut self, now: Instant, to: usize, mut packet: Vec<u8>) {
+        let faults = self.faults;
+        let lost = self.random.chance(faults.loss);
+        let twice = self.random.chance(faults.duplicate);
+        let late = self.random.chance(faults.reorder);
+        let bent = self.random.chance(faults.corrupt);
+        let marked = self.random.chance(faults.mark);
+        let jitter = faults.jitter.nanos().max(1);
+        if bent {
+            let bit = self.random.below(packet.len() as u64 * 8);
+            packet[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        if marked {
+            super::ip::mark(&mut packet);
+        }
+        let start = self.busy[to].max(now);
+        let left = start + faults.octet * packet.len() as u64;
+        self.busy[to] = left;
+        if lost {
+            return;
+        }
+        for copy in 0..1 + u64::from(twice) {
+            let mut at = left + faults.delay;
+            if late || copy > 0 {
+                at += Duration::from_nanos(self.random.below(jitter));
+            }
+            self.count += 1;
+            let (order, packet) = (self.count, packet.clone());
+            self.flying.push(Flying {
+                at,
+                order,
+                to,
+                packet,
+            });
+        }
+    }
+
+    /// When the next packet lands.
+    pub fn next(&self) -> Option<Instant> {
+        self.flying.iter().map(|flying| flying.at).min()
+    }
+
+    /// The next packet that has landed, and where.
+    pub fn land(&mut self, now: Instant) -> Option<(usize, Vec<u8>)> {
+        let key = |flying: &Flying| (flying.at, flying.order);
+        let landed = self
+            .flying
+            .iter()
+            .enumerate()
+            .filter(|(_, flying)| flying.at <= now);
+        let (index, _) = landed.min_by_key(|(_, flying)| key(flying))?;
+        let flying = self.flying.swap_remove(index);
+        Some((flying.to, flying.packet))
+    }
+}
+
+/// Two hosts and what flies between them, in virtual time.
 pub struct Network {
     pub hosts: [Host; 2],
     pub now: Instant,
-    pub faults: Faults,
+    pub air: Air,
     pub packets: u64,
     pub octets: u64,
     /// A digest of everything that was sent and when.
     pub digest: u64,
-    random: Stream,
-    air: Vec<Flying>,
-    /// Until when each direction is busy.
-    busy: [Instant; 2],
     steps: u64,
     /// Print every packet: for looking into a failure.
     pub verbose: bool,
@@ -69,13 +142,10 @@ impl Network {
         Network {
             hosts,
             now: Instant::from_millis(1),
-            faults,
+            air: Air::new(faults, seed),
             packets: 0,
             octets: 0,
             digest: 0xcbf2_9ce4_8422_2325,
-            random: Seed(seed).stream(Purpose::Fault),
-            air: Vec::new(),
-            busy: [Instant::ZERO; 2],
             steps: 0,
             verbose: false,
         }
@@ -89,7 +159,7 @@ impl Network {
                 self.steps += 1;
                 assert!(self.steps < STEPS_MAX, "the run does not end");
                 self.record(from, &buffer[..len]);
-                self.fly(1 - from, buffer[..len].to_vec());
+                self.air.fly(self.now, 1 - from, buffer[..len].to_vec());
             }
         }
     }
@@ -113,46 +183,9 @@ impl Network {
         }
     }
 
-    fn fly(&mut self, to: usize, mut packet: Vec<u8>) {
-        let faults = self.faults;
-        let lost = self.random.chance(faults.loss);
-        let twice = self.random.chance(faults.duplicate);
-        let late = self.random.chance(faults.reorder);
-        let bent = self.random.chance(faults.corrupt);
-        let marked = self.random.chance(faults.mark);
-        let jitter = faults.jitter.nanos().max(1);
-        if bent {
-            let bit = self.random.below(packet.len() as u64 * 8);
-            packet[bit as usize / 8] ^= 1 << (bit % 8);
-        }
-        if marked && packet[1] >> 4 & 3 != Ecn::NotCapable.bits() {
-            packet[1] |= Ecn::Marked.bits() << 4;
-        }
-        let start = self.busy[to].max(self.now);
-        let left = start + faults.octet * packet.len() as u64;
-        self.busy[to] = left;
-        if lost {
-            return;
-        }
-        for copy in 0..1 + u64::from(twice) {
-            let mut at = left + faults.delay;
-            if late || copy > 0 {
-                at += Duration::from_nanos(self.random.below(jitter));
-            }
-            self.steps += 1;
-            let (order, packet) = (self.steps, packet.clone());
-            self.air.push(Flying {
-                at,
-                order,
-                to,
-                packet,
-            });
-        }
-    }
-
     /// When something happens next.
     fn next(&self) -> Option<Instant> {
-        let air = self.air.iter().map(|flying| flying.at).min();
+        let air = self.air.next();
         let hosts = self.hosts.iter().map(HostNode::poll_timeout);
         let wake = hosts.fold(None, Wake::earlier).map(|wake| wake.at);
         [air, wake].into_iter().flatten().min()
@@ -177,11 +210,9 @@ impl Network {
         self.steps += 1;
         assert!(self.steps < STEPS_MAX, "the run does not end");
         self.now = self.now.max(next);
-        self.air.sort_by_key(|flying| (flying.at, flying.order));
-        while self.air.first().is_some_and(|flying| flying.at <= self.now) {
-            let flying = self.air.remove(0);
-            self.hosts[flying.to].handle_packet(self.now, &flying.packet);
-            application(flying.to, &mut self.hosts[flying.to]);
+        while let Some((to, packet)) = self.air.land(self.now) {
+            self.hosts[to].handle_packet(self.now, &packet);
+            application(to, &mut self.hosts[to]);
             self.drain();
         }
         for host in &mut self.hosts {

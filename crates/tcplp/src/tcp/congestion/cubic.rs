@@ -6,7 +6,7 @@
 
 use chappe_core::Instant;
 
-use super::{Acked, Congestion, Signal, Window, slow_start};
+use super::{Acked, Congestion, Reduction, Window, slow_start};
 
 /// CUBIC.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,8 +63,8 @@ impl Congestion for Cubic {
         window.cwnd = window.cwnd.saturating_add(step as u32).max(self.w_est);
     }
 
-    fn reduced(&mut self, window: &Window, flight: u32, mss: u32, _: Signal) -> u32 {
-        let cwnd = window.cwnd.min(flight);
+    fn reduced(&mut self, reduction: &Reduction) -> u32 {
+        let cwnd = reduction.window.cwnd.min(reduction.flight);
         self.w_max_before = self.w_max;
         self.w_max = if cwnd < self.w_max {
             tenths(cwnd, 17) / 2
@@ -72,7 +72,7 @@ impl Congestion for Cubic {
             cwnd
         };
         self.epoch = None;
-        tenths(cwnd, 7).max(mss.saturating_mul(2))
+        tenths(cwnd, 7).max(reduction.mss.saturating_mul(2))
     }
 
     fn undone(&mut self) {
@@ -129,6 +129,7 @@ fn cube_root(n: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Signal;
     use super::*;
 
     #[test]
@@ -158,6 +159,13 @@ mod tests {
         assert!(cubic.curve(u32::MAX, 1000) > 100_000_000);
     }
 
+    fn loss(window: &Window, flight: u32) -> Reduction {
+        Reduction {
+            window: *window,
+            ..Reduction::of(flight, 1000, Signal::Loss)
+        }
+    }
+
     #[test]
     fn a_window_grows_along_the_curve() {
         let mut cubic = Cubic::default();
@@ -166,7 +174,7 @@ mod tests {
             ssthresh: u32::MAX,
             acked: 0,
         };
-        window.ssthresh = cubic.reduced(&window, 100_000, 1000, Signal::Loss);
+        window.ssthresh = cubic.reduced(&loss(&window, 100_000));
         assert_eq!(window.ssthresh, 70_000);
         window.cwnd = window.ssthresh;
         // 4.2 s of round trips of 100 ms, each acknowledging a window in pieces of two segments.
@@ -185,7 +193,7 @@ mod tests {
             }
         }
         assert!((97_000..=101_000).contains(&window.cwnd), "{}", window.cwnd);
-        let second = cubic.reduced(&window, 80_000, 1000, Signal::Loss);
+        let second = cubic.reduced(&loss(&window, 80_000));
         assert_eq!((second, cubic.w_max), (56_000, 68_000));
         cubic.undone();
         assert!(cubic.w_max >= 100_000);

@@ -5,7 +5,7 @@
 //! window overshoots, and losses at the MAC follow. FeW adds `alpha` segments a round trip instead, with
 //! 0 < alpha <= 1; slow start and the reaction to loss stay.
 
-use super::{Acked, Congestion, Signal, Window, halved, slow_start};
+use super::{Acked, Congestion, Reduction, Window, halved, slow_start};
 
 /// TCP-FeW.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,8 @@ impl Congestion for Few {
         }
     }
 
-    fn reduced(&mut self, _: &Window, flight: u32, mss: u32, _: Signal) -> u32 {
-        halved(flight, mss)
+    fn reduced(&mut self, reduction: &Reduction) -> u32 {
+        halved(reduction.flight, reduction.mss)
     }
 }
 

@@ -1,4 +1,4 @@
-//! How the congestion window grows and shrinks: a small trait, and four answers.
+//! How the congestion window grows and shrinks: a small trait, and five answers.
 //!
 //! The socket does what all of them share: it counts what is in flight, decides that something was lost, runs
 //! recovery, and undoes what proves wrong. The trait says by how much.
@@ -6,10 +6,12 @@
 mod cubic;
 mod few;
 mod newreno;
+mod westwood;
 
 pub use cubic::Cubic;
 pub use few::Few;
 pub use newreno::NewReno;
+pub use westwood::Westwood;
 
 use chappe_core::Instant;
 
@@ -50,6 +52,43 @@ pub enum Signal {
     Timeout,
 }
 
+/// The path has given a sign of congestion.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// The window as it was.
+    pub window: Window,
+    /// Octets in flight, never more than the window.
+    pub flight: u32,
+    /// The sender's segment size.
+    pub mss: u32,
+    /// What the sign was.
+    pub signal: Signal,
+    /// The last round-trip time measured, µs; 0 if unknown.
+    pub rtt: u32,
+    /// Smallest round-trip time of the connection, µs; 0 if unknown.
+    pub min_rtt: u32,
+}
+
+#[cfg(test)]
+impl Reduction {
+    /// With this much in flight, the whole window, and no round trip measured.
+    fn of(flight: u32, mss: u32, signal: Signal) -> Reduction {
+        let window = Window {
+            cwnd: flight,
+            ssthresh: u32::MAX,
+            acked: 0,
+        };
+        Reduction {
+            window,
+            flight,
+            mss,
+            signal,
+            rtt: 0,
+            min_rtt: 0,
+        }
+    }
+}
+
 /// A congestion control algorithm.
 pub trait Congestion: Default {
     /// A new connection begins: forgets the one before, keeps its parameters.
@@ -58,9 +97,8 @@ pub trait Congestion: Default {
     /// Grows the window. Called only while the window is what holds the sender back (RFC 9743 3, RFC 7661).
     fn acked(&mut self, window: &mut Window, acked: &Acked);
 
-    /// The new slow-start threshold, when `flight` octets were in flight (never more than the window). `u32::MAX`
-    /// means that the algorithm has no window at all.
-    fn reduced(&mut self, window: &Window, flight: u32, mss: u32, signal: Signal) -> u32;
+    /// The new slow-start threshold. `u32::MAX` means that the algorithm has no window at all.
+    fn reduced(&mut self, reduction: &Reduction) -> u32;
 
     /// The last reduction was a mistake, and window and threshold have been put back.
     fn undone(&mut self) {}
@@ -79,7 +117,7 @@ pub struct Unlimited;
 impl Congestion for Unlimited {
     fn acked(&mut self, _: &mut Window, _: &Acked) {}
 
-    fn reduced(&mut self, _: &Window, _: u32, _: u32, _: Signal) -> u32 {
+    fn reduced(&mut self, _: &Reduction) -> u32 {
         u32::MAX
     }
 
@@ -98,6 +136,8 @@ pub enum Any {
     Few(Few),
     /// [`Cubic`].
     Cubic(Cubic),
+    /// [`Westwood`].
+    Westwood(Westwood),
     /// [`Unlimited`].
     Unlimited(Unlimited),
 }
@@ -113,7 +153,7 @@ impl Congestion for Any {
         match self {
             Any::Few(algorithm) => algorithm.started(),
             Any::Cubic(algorithm) => algorithm.started(),
-            Any::NewReno(_) | Any::Unlimited(_) => {}
+            Any::NewReno(_) | Any::Westwood(_) | Any::Unlimited(_) => {}
         }
     }
 
@@ -122,16 +162,18 @@ impl Congestion for Any {
             Any::NewReno(algorithm) => algorithm.acked(window, acked),
             Any::Few(algorithm) => algorithm.acked(window, acked),
             Any::Cubic(algorithm) => algorithm.acked(window, acked),
+            Any::Westwood(algorithm) => algorithm.acked(window, acked),
             Any::Unlimited(algorithm) => algorithm.acked(window, acked),
         }
     }
 
-    fn reduced(&mut self, window: &Window, flight: u32, mss: u32, signal: Signal) -> u32 {
+    fn reduced(&mut self, reduction: &Reduction) -> u32 {
         match self {
-            Any::NewReno(algorithm) => algorithm.reduced(window, flight, mss, signal),
-            Any::Few(algorithm) => algorithm.reduced(window, flight, mss, signal),
-            Any::Cubic(algorithm) => algorithm.reduced(window, flight, mss, signal),
-            Any::Unlimited(algorithm) => algorithm.reduced(window, flight, mss, signal),
+            Any::NewReno(algorithm) => algorithm.reduced(reduction),
+            Any::Few(algorithm) => algorithm.reduced(reduction),
+            Any::Cubic(algorithm) => algorithm.reduced(reduction),
+            Any::Westwood(algorithm) => algorithm.reduced(reduction),
+            Any::Unlimited(algorithm) => algorithm.reduced(reduction),
         }
     }
 
@@ -165,4 +207,37 @@ fn slow_start(window: &mut Window, acked: &Acked) -> u32 {
 /// Half of what is in flight, at least two segments (RFC 5681 3.1, equation 4).
 fn halved(flight: u32, mss: u32) -> u32 {
     (flight / 2).max(mss.saturating_mul(2))
+}
+
+/// `part * of / whole`, rounded up. Numbers of more than 16 bits lose their lowest bits, so that all of it is 32-bit
+/// arithmetic: the window of a large buffer shrinks by a few octets more or less.
+pub(super) fn share(part: u32, of: u32, whole: u32) -> u32 {
+    let bits = 32 - part.max(of).max(whole).leading_zeros();
+    let shift = bits.saturating_sub(16);
+    let product = (part >> shift).saturating_mul(of >> shift);
+    product.div_ceil((whole >> shift).max(1)) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_share_is_exact_in_small_windows_and_close_in_large_ones() {
+        let exact = |part: u64, of: u64, whole: u64| (part * of).div_ceil(whole);
+        let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Trial(0));
+        for round in 0..20_000u32 {
+            let max = [1 << 10, 1 << 16, 1 << 20, 1 << 30][round as usize % 4];
+            let mut draw = || 1 + random.below(max - 1);
+            let whole = draw();
+            let (part, of) = (1 + draw() % whole, 1 + draw() % whole);
+            let got = u64::from(share(part as u32, of as u32, whole as u32));
+            let want = exact(part, of, whole);
+            let off = got.abs_diff(want);
+            assert!(
+                off <= if max <= 1 << 16 { 0 } else { whole >> 13 },
+                "{part} {of} {whole}"
+            );
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The standard's additive increase and multiplicative decrease (RFC 5681), counted in octets (RFC 3465).
 
-use super::{Acked, Congestion, Signal, Window, halved, slow_start};
+use super::{Acked, Congestion, Reduction, Window, halved, slow_start};
 
 /// RFC 5681 with appropriate byte counting. Its fast recovery, NewReno's, is the socket's.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,13 +17,14 @@ impl Congestion for NewReno {
         }
     }
 
-    fn reduced(&mut self, _: &Window, flight: u32, mss: u32, _: Signal) -> u32 {
-        halved(flight, mss)
+    fn reduced(&mut self, reduction: &Reduction) -> u32 {
+        halved(reduction.flight, reduction.mss)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Signal;
     use super::*;
     use chappe_core::Instant;
 
@@ -71,12 +72,9 @@ mod tests {
 
     #[test]
     fn a_loss_halves_the_flight_down_to_two_segments() {
-        let window = Window {
-            cwnd: 800,
-            ssthresh: u32::MAX,
-            acked: 0,
-        };
-        assert_eq!(NewReno.reduced(&window, 800, 100, Signal::Loss), 400);
-        assert_eq!(NewReno.reduced(&window, 300, 100, Signal::Timeout), 200);
+        let loss = Reduction::of(800, 100, Signal::Loss);
+        assert_eq!(NewReno.reduced(&loss), 400);
+        let timeout = Reduction::of(300, 100, Signal::Timeout);
+        assert_eq!(NewReno.reduced(&timeout), 200);
     }
 }
