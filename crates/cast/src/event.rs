@@ -145,7 +145,11 @@ pub struct Summary {
     pub seconds: f64,
     /// From the start of the command.
     pub wall_seconds: f64,
-    /// Octets of the files per second of `seconds`, in bits.
+    /// Octets that the receiver lacked at the beginning that lacked most, or, of those that lacked some, least.
+    pub lacked_max: u64,
+    /// See `lacked_max`.
+    pub lacked_min: u64,
+    /// Octets that were lacking, at most, per second of `seconds`, in bits.
     pub goodput_bps: f64,
     /// Data frames that this node sent.
     pub data_frames: u64,

@@ -42,5 +42,5 @@ pub use chappe_live::{Carrier, Group, GroupKey, Loss};
 pub use error::{Error, Kind, Result};
 pub use manifest::Way;
 pub use receiver::{Receiving, receive, relay};
-pub use sender::{Sending, send};
+pub use sender::{Sending, headers, send};
 pub use session::{End, Options, Watch};

@@ -271,6 +271,8 @@ impl Receiver<'_> {
             bytes,
             seconds,
             wall_seconds: now.as_secs_f64(),
+            lacked_max: bytes - active.held_before,
+            lacked_min: bytes - active.held_before,
             goodput_bps: (bytes - active.held_before) as f64 * 8.0 / seconds.max(1e-9),
             complete: vec![self.node],
             ..Summary::default()

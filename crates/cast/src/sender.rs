@@ -76,6 +76,7 @@ pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Resu
         finished: None,
         told: Instant::ZERO,
         receivers: BTreeMap::new(),
+        held: BTreeMap::new(),
         summary: Summary::default(),
     };
     let end = session.play(&mut sender, watch)?;
@@ -99,11 +100,11 @@ pub(crate) fn beyond(node: u16, nodes: u16) -> Error {
 /// Octets of file in a packet: what the frame leaves. It depends on the interface and the options only, so that a
 /// sender that was restarted cuts the files as before.
 fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
-    let k = usize::from(sending.k);
-    let headers = match sending.way {
-        Way::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
-        Way::Chappe => overhead(usize::from(room(sending)) * 8, DATA_STATES, k),
-    };
+    let headers = headers(
+        sending.way,
+        usize::from(sending.k),
+        usize::from(sending.nodes),
+    );
     let payload = frame_max
         .checked_sub(headers)
         .filter(|&payload| payload >= 128);
@@ -116,13 +117,25 @@ fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
     })
 }
 
+/// Octets of a member's frame that are not of the file: for batches of `k` packets and members below `nodes`.
+pub fn headers(way: Way, k: usize, nodes: usize) -> usize {
+    match way {
+        Way::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
+        Way::Chappe => overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
+    }
+}
+
 /// The members that frames have room for, in eights.
 fn room(sending: &Sending) -> u8 {
     match sending.way {
         // Its frames list who forwards, whatever the number.
         Way::Pacifier => 32,
-        Way::Chappe => sending.nodes.div_ceil(8).clamp(1, 32) as u8,
+        Way::Chappe => eights(sending.nodes.into()),
     }
+}
+
+fn eights(nodes: usize) -> u8 {
+    nodes.div_ceil(8).clamp(1, 32) as u8
 }
 
 struct Sender<'a> {
@@ -136,6 +149,8 @@ struct Sender<'a> {
     finished: Option<Instant>,
     told: Instant,
     receivers: BTreeMap<u16, Progress>,
+    /// Batches that each receiver had when it was first ready for data.
+    held: BTreeMap<u16, u32>,
     summary: Summary,
 }
 
@@ -232,6 +247,9 @@ impl Sender<'_> {
                 State::Complete => batches,
                 _ => done.max(asked.unwrap_or(0)),
             };
+            if state != State::Preparing {
+                self.held.entry(record.node).or_insert(known.batches_done);
+            }
         }
         for known in self.receivers.values_mut() {
             let gone = member.roster().get(now, known.node).is_none();
@@ -322,7 +340,20 @@ impl Sender<'_> {
         let summary = &mut self.summary;
         summary.seconds = seconds;
         summary.wall_seconds = end.saturating_since(Instant::ZERO).as_secs_f64();
-        summary.goodput_bps = ticket.cut.len as f64 * 8.0 / seconds.max(1e-9);
+        let batches = ticket.cut.batches();
+        let lacked = |node: &u16| {
+            let held = self.held.get(node).copied().unwrap_or(batches);
+            let share = f64::from(batches.saturating_sub(held)) / f64::from(batches.max(1));
+            (ticket.cut.len as f64 * share) as u64
+        };
+        let lacked = self
+            .receivers
+            .keys()
+            .map(lacked)
+            .filter(|lacked| *lacked > 0);
+        summary.lacked_max = lacked.clone().max().unwrap_or(0);
+        summary.lacked_min = lacked.min().unwrap_or(0);
+        summary.goodput_bps = summary.lacked_max as f64 * 8.0 / seconds.max(1e-9);
         if let Some(counters) = member.counters(self.node) {
             summary.data_frames = counters.data_sent;
             let octets = counters.data_sent as f64 * f64::from(ticket.cut.payload);

@@ -292,10 +292,13 @@ fn tell_members(
     });
 }
 
-/// The links, once they are measured and each half minute.
+/// The time between tellings of the links.
+const LINKS: Duration = Duration::from_secs(5);
+
+/// The links, once they are measured and every few seconds.
 fn tell_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch: &mut dyn Watch) {
     let first = Instant::ZERO + Duration::from_millis(1900);
-    let due = told.map_or(first, |told| told + Duration::from_secs(30));
+    let due = told.map_or(first, |told| told + LINKS);
     let Some(links) = member.links().filter(|_| now >= due) else {
         return;
     };

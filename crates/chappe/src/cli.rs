@@ -189,6 +189,52 @@ pub enum EmuAction {
     Exec(EmuExec),
     /// Load the network with the kernel's UDP and TCP (iperf3), and compare with what the simulator predicts.
     Check(EmuCheck),
+    /// Carry the scenario's transfer by processes of `chappe cast`, and compare with what the simulator says.
+    Cast(EmuCast),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The simulator runs Pacifier alone; the emulator runs a process for each node on the same air. The second table says what
+each thing costs that a process does besides. Exit code 1 if the goodputs differ by more than the tolerance.
+
+Example:  chappe emu cast examples/mesh-12.toml")]
+pub struct EmuCast {
+    /// The scenario file, with one transfer by Pacifier.
+    pub file: PathBuf,
+    /// Change any key of the scenario; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The first number that decides the air, instead of the scenario's first.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// On how many airs, each with the next number. Every one is simulated and emulated.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub seeds: u64,
+    /// How fast each process sends; if left out, as fast as one station could if it were alone.
+    #[arg(long, value_name = "RATE", value_parser = crate::command::cast::rate)]
+    pub rate: Option<chappe_core::Bitrate>,
+    /// Most difference of a receiver's goodput, in per cent of the simulator's.
+    #[arg(long, value_name = "PERCENT", default_value_t = 20.0)]
+    pub tolerance: f64,
+    /// Do not simulate what each cause costs.
+    #[arg(long)]
+    pub no_causes: bool,
+    /// Frames that may wait at each station.
+    #[arg(long, value_name = "FRAMES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub queue: u16,
+    /// Do not fail because this machine was too slow or too busy to keep time.
+    #[arg(long)]
+    pub late_ok: bool,
+    /// Print one JSON document instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// No remarks on standard error.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Only emulate the first air, and print what was seen as JSON: what the command starts for each air.
+    #[arg(long, hide = true)]
+    pub alone: bool,
 }
 
 #[derive(Debug, Args)]

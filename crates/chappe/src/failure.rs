@@ -36,6 +36,8 @@ pub enum Failure {
     Defect(String),
     /// Ctrl-C before anything was finished.
     Interrupted,
+    /// A process of ours has told it already and ended with this code.
+    Told(u8),
     /// Whoever reads our output has stopped reading: `chappe ... | head`.
     NobodyReads,
 }
@@ -52,6 +54,7 @@ impl Failure {
             },
             Failure::Defect(_) => DEFECT,
             Failure::Interrupted => INTERRUPTED,
+            Failure::Told(code) => *code,
             Failure::NobodyReads => 0,
         }
     }
@@ -65,7 +68,7 @@ impl Failure {
             Failure::Cast(error) => eprintln!("chappe: {}\n  {}", error.what, error.todo),
             Failure::Defect(what) => eprintln!("{}", defect(what)),
             Failure::Interrupted => eprintln!("chappe: interrupted before anything was finished"),
-            Failure::NobodyReads => {}
+            Failure::Told(_) | Failure::NobodyReads => {}
         }
     }
 }

@@ -346,3 +346,36 @@ fn the_kernel_gets_what_the_simulator_predicts() {
         assert!(difference.abs() <= most, "{row}");
     }
 }
+
+/// One scenario, one air, two media: Pacifier in the simulator and twelve processes of `chappe cast` in the emulator
+/// reach much the same. A fifth of the file, on one air: `chappe emu cast examples/mesh-12.toml` is the whole of it,
+/// and holds each receiver to 20 %.
+#[test]
+fn casting_processes_get_what_the_simulator_predicts() {
+    let place = Place::new("media");
+    let arguments = [
+        "cast",
+        "../../examples/mesh-12.toml",
+        "--set",
+        "transfer.0.bytes=400 kB",
+        "--seeds",
+        "1",
+        "--tolerance",
+        "50",
+        "--no-causes",
+        "--late-ok",
+        "--json",
+        "-q",
+    ];
+    let Some(output) = place.run(&arguments) else {
+        return;
+    };
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    println!("{} {}", document["receivers"], document["mean"]);
+    assert_eq!(document["receivers"].as_array().unwrap().len(), 4);
+    if document["runs"][0]["valid"] == false {
+        return println!("skipped: this machine is too busy to keep time");
+    }
+    assert_eq!(document["holds"], true, "{}", document["mean"]);
+}

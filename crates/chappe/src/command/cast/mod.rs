@@ -1,5 +1,6 @@
 //! `chappe cast`: files to many hosts over real networks.
 
+mod capacity;
 mod metrics;
 mod options;
 mod screen;
@@ -12,8 +13,8 @@ use chappe_cast::{End, Receiving, Sending, Way, key};
 use crate::failure::{FAILED, Failure, INTERRUPTED};
 use crate::terminal;
 
-pub use options::Cast;
 use options::{Action, Keygen, Receive, Relay, Send};
+pub use options::{Cast, rate};
 use screen::Screen;
 
 pub fn run(cast: &Cast) -> Result<u8, Failure> {

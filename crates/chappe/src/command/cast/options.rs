@@ -198,7 +198,8 @@ fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn rate(text: &str) -> Result<Bitrate, String> {
+/// A rate as it is typed.
+pub fn rate(text: &str) -> Result<Bitrate, String> {
     let rate = Rate::parse(text)?.value();
     match (1e4..=1e11).contains(&rate) {
         true => Ok(Bitrate(rate as u64)),

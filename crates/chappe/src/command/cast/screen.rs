@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use chappe_bound::{Medium, Network, multicast};
 use chappe_cast::event::{Event, Link as Measured, Progress, Summary};
 use chappe_cast::session::View;
 use chappe_cast::{Error, Watch};
-use chappe_core::{Bitrate, Instant};
+use chappe_core::{Bitrate, Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
+use super::capacity::Capacity;
 use super::metrics::Metrics;
 use super::options::Link;
 use crate::failure::Failure;
 use crate::terminal;
+
+/// The time between two showings of the links.
+const AGAIN: Duration = Duration::from_secs(30);
 
 /// Shows events on standard error, or writes them as JSON to standard output.
 pub struct Screen {
@@ -26,7 +31,9 @@ pub struct Screen {
     now: Instant,
     me: u16,
     names: BTreeMap<u16, String>,
-    links: Vec<Measured>,
+    capacity: Capacity,
+    /// When the links were shown.
+    shown: Option<Instant>,
     bytes: u64,
     frame_max: usize,
     headers: usize,
@@ -57,7 +64,8 @@ impl Screen {
             now: Instant::ZERO,
             me: 0,
             names: BTreeMap::new(),
-            links: Vec::new(),
+            capacity: Capacity::default(),
+            shown: None,
             bytes: 0,
             frame_max: 0,
             headers: if link.ethernet { 44 } else { 72 },
@@ -124,8 +132,10 @@ impl Screen {
             }
             Event::Left { node, name } => self.say(&format!("  - {node} ({name}) has left")),
             Event::Links { links } => {
-                self.links.clone_from(links);
-                self.say(&table(links));
+                if self.shown.is_none_or(|shown| self.now >= shown + AGAIN) {
+                    self.shown = Some(self.now);
+                    self.say(&table(links));
+                }
             }
             Event::Offered {
                 transfer,
@@ -159,6 +169,8 @@ impl Screen {
                 unreachable,
             } => {
                 self.receivers.clone_from(receivers);
+                // What was measured before the data began was little.
+                self.capacity = Capacity::default();
                 self.say(&format!("sending to {}", self.list(receivers)));
                 if !unreachable.is_empty() {
                     self.say(&format!(
@@ -261,11 +273,16 @@ impl Screen {
                 "  {} data frames, {:.2} times the files; {airtime:.1} s of airtime at {}",
                 summary.data_frames, summary.redundancy, self.rate
             );
-            if let Some(bound) = self.bound(summary) {
-                let share = summary.goodput_bps / bound * 100.0;
+            let frame = self.frame_max + self.headers;
+            let capacity =
+                self.capacity
+                    .bps(self.me, &summary.complete, self.frame_max, frame, self.rate);
+            if let Some(bound) = capacity.filter(|_| summary.lacked_min > 0) {
+                let got = summary.lacked_min as f64 * 8.0 / summary.seconds.max(1e-9);
+                let share = got / bound * 100.0;
                 let _ = writeln!(
                     text,
-                    "  the measured links carry at most {:.2} Mbit/s to all of them, one radio each: {share:.0} % of it",
+                    "  at this pace the measured links carry at most {:.2} Mbit/s to all of them: {share:.0} % of it",
                     bound / 1e6
                 );
             }
@@ -280,40 +297,28 @@ impl Screen {
         // Whoever reads no more of it has what it wanted.
         let _ = terminal::print(&text);
     }
+}
 
-    /// What the links would carry at best, in bits per second.
-    fn bound(&self, summary: &Summary) -> Option<f64> {
-        let mut nodes: Vec<u16> = self
-            .links
-            .iter()
-            .flat_map(|link| [link.from, link.to])
-            .collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        let place = |node: u16| nodes.iter().position(|&known| known == node);
-        let mut delivery = vec![0.0; nodes.len() * nodes.len()];
-        for link in &self.links {
-            *delivery.get_mut(place(link.from)? * nodes.len() + place(link.to)?)? = link.delivery;
-        }
-        let sinks: Option<Vec<usize>> = summary.complete.iter().map(|&node| place(node)).collect();
-        let octets = self.frame_max + self.headers;
-        let airtime = octets as f64 * 8.0 / self.rate.0 as f64;
-        let payload = u32::try_from(self.frame_max).ok()?;
-        let sensing = vec![0.0; delivery.len()];
-        let network = Network::new(delivery, vec![airtime; nodes.len()], payload, sensing).ok()?;
-        let options = chappe_bound::Options {
-            medium: Medium::OneRadio,
-            ..chappe_bound::Options::default()
-        };
-        let bound = multicast(&network, place(self.me)?, &sinks?, &options).ok()?;
-        Some(bound.goodput_bps()).filter(|bound| *bound > 0.0)
+/// An event with the time of day, so that the lines of several hosts can be put in order.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    event: &'a Event,
+    unix_s: f64,
+}
+
+impl Line<'_> {
+    fn new(event: &Event) -> Line<'_> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unix_s = since.map_or(0.0, |since| since.as_secs_f64());
+        Line { event, unix_s }
     }
 }
 
 impl Watch for Screen {
     fn event(&mut self, event: Event) {
         if self.json {
-            let line = serde_json::to_string(&event).unwrap_or_default();
+            let line = serde_json::to_string(&Line::new(&event)).unwrap_or_default();
             let _ = terminal::print(&format!("{line}\n"));
         }
         self.show(&event);
@@ -321,6 +326,9 @@ impl Watch for Screen {
 
     fn look(&mut self, view: &View<'_>) {
         self.now = view.now;
+        if let Some(links) = view.member.links() {
+            self.capacity.look(links);
+        }
         if let Some(metrics) = &self.metrics {
             metrics.update(view);
         }

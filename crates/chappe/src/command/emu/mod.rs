@@ -1,5 +1,6 @@
 //! `chappe emu`: real programs over a scenario's network.
 
+mod cast;
 mod check;
 mod exec;
 mod live;
@@ -28,6 +29,7 @@ pub fn run(options: &Emu) -> Result<u8, Failure> {
     match &options.action {
         Some(EmuAction::Exec(options)) => return exec::run(options),
         Some(EmuAction::Check(options)) => return check::run(options),
+        Some(EmuAction::Cast(options)) => return cast::run(options),
         None => {}
     }
     let Some(file) = &options.file else {

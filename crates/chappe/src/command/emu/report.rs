@@ -115,6 +115,17 @@ impl Report {
         )
     }
 
+    /// The 99th percentile of the lateness in seconds, and whether that is little enough.
+    pub fn lateness(&self) -> (f64, bool) {
+        (self.lateness.p99_s, self.lateness.valid)
+    }
+
+    /// Frames that found no room at their station.
+    pub fn queue_full(&self) -> u64 {
+        let full = |node: &Node| node.lost.get("queue_full").copied().unwrap_or(0);
+        self.nodes.iter().map(full).sum()
+    }
+
     /// Why the numbers are worth nothing, if they are.
     pub fn verdict(&self) -> Option<String> {
         (!self.lateness.valid).then(|| {
