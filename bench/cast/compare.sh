@@ -156,10 +156,11 @@ norm)
   seconds=$(awk '/^STATS/ { print $2 }' "$W/log-s")
   ;;
 flute)
-  $run "${FLUTE:+$FLUTE/}flute-sender" -d 224.1.2.3 --bind 10.77.0.1:0 --fec raptorq --source-block-length 1024 \
+  # The sender does not end when it has sent all: it gets the time that this takes, and three seconds.
+  limit=$(awk -v b=$((size * 8000000)) -v p="${PARITY:-16}" -v r=$((NET * 1000)) 'BEGIN { printf "%.0f", b * (1 + p / 100) * 1.05 / r + 3 }')
+  $run timeout "$limit" "${FLUTE:+$FLUTE/}flute-sender" -d 224.1.2.3 --bind 10.77.0.1:0 --fec raptorq --source-block-length 1024 \
     --parity-percentage "${PARITY:-16}" --parity-symbols 4000 -b $NET "$W/file.bin" >"$W/log-s" 2>&1 || true
   ended=$(date +%s.%N)
-  sleep 1
   seconds=$(for i in $(seq 1 "$n"); do stat -c %.Y "$W/r$i/file.bin" 2>/dev/null || true; done | sort -n | tail -1 |
     awk -v b="$begun" '{ printf "%.2f", $1 - b }')
   ;;
@@ -178,8 +179,7 @@ for _ in $(seq 1 40); do
   sleep 0.25
 done
 # Whoever still waits is asked to end, so that its time is known.
-kill "${pids[@]}" 2>/dev/null || true
-for at in $(seq 20); do [ -s "$W/time-r1" ] && break; pkill -TERM -P "${pids[-1]}" 2>/dev/null || true; sleep 0.1; done
+for _ in 1 2; do ip netns pids cc-r1 2>/dev/null | xargs -r kill 2>/dev/null || true; sleep 0.3; done
 used() { # FILE
   awk 'NF == 3 { printf "%.2f s cpu, %.1f MB", $1 + $2, $3 / 1000; found = 1 } END { if (!found) printf "?" }' "$1" 2>/dev/null || echo "?"
 }

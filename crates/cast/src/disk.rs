@@ -211,6 +211,8 @@ impl Incoming {
             parts.push(part);
         }
         let map = open_part(&place.join("batches")).map_err(failed("make a file"))?;
+        let octets = manifest.batches.len().div_ceil(8) as u64;
+        chappe_sys::reserve(&map, octets).map_err(failed("make a file"))?;
         let cut = ticket.cut;
         let mut incoming = Incoming {
             folder: folder.to_owned(),

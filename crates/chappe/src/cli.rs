@@ -209,7 +209,7 @@ pub struct EmuCast {
     #[arg(long)]
     pub seed: Option<u64>,
     /// On how many airs, each with the next number. Every one is simulated and emulated.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: u64,
     /// How fast each process sends; if left out, as fast as one station could if it were alone.
     #[arg(long, value_name = "RATE", value_parser = crate::command::cast::rate)]
