@@ -1,78 +1,85 @@
 //! Kernel TCP through the link and without it, on a lossy half-duplex medium of 6 Mbit/s and 20 ms, in namespaces.
 //!
-//! `cargo run --release -p chappe-link --example loss_table [SECONDS [ROW]]` prints the table of docs/link.md. It needs no root where
-//! user namespaces are allowed, and no netem.
+//! `cargo run --release -p chappe-link --example loss_table [SECONDS [RUNS [ROW]]]` prints the table of docs/link.md
+//! (`bench/link/table.sh` does so with the arguments of the page). It needs no root where user namespaces are allowed, and no
+//! netem. Runs of one cell differ in the seed of the losses; the same seeds serve every row.
 
 #[path = "../tests/medium/mod.rs"]
 mod medium;
 #[path = "../tests/medium/tunnels.rs"]
 mod tunnels;
 
+use std::io::Write;
+
 use medium::{Air, Field, address, inner, isolated, tcp};
 use tunnels::{Ends, Running};
 
 const LOSSES: [f64; 5] = [0.0, 0.05, 0.1, 0.2, 0.3];
 
-fn main() {
-    let secs = std::env::args()
-        .nth(1)
-        .and_then(|secs| secs.parse().ok())
-        .unwrap_or(10.0);
-    isolated(|| table(secs));
+/// What carries TCP.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Plain,
+    Udp,
+    Ethernet,
 }
 
-fn table(secs: f64) {
-    let plain = |congestion: &str, air: Air| {
-        let field = Field::new(air, 1);
-        tcp(&field, address(1), congestion, secs).0
-    };
-    let capacity = plain("cubic", Air::usual(0.0));
-    println!("plain TCP without loss, C: {capacity:.2} Mbit/s\n");
-    println!("goodput in Mbit/s (share of (1 - p) C)");
-    let only = std::env::args().nth(2);
+const ROWS: [(&str, Way, &str); 5] = [
+    ("cubic", Way::Plain, "cubic"),
+    ("BBR", Way::Plain, "bbr"),
+    ("cubic, link on UDP", Way::Udp, "cubic"),
+    ("BBR, link on UDP", Way::Udp, "bbr"),
+    ("cubic, link on Ethernet", Way::Ethernet, "cubic"),
+];
+
+/// Two-sided 95 % points of Student's distribution for 1 to 9 degrees of freedom.
+const STUDENT: [f64; 9] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
+];
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = |usual: &str| arguments.next().unwrap_or_else(|| usual.to_owned());
+    let secs: f64 = next("6").parse().unwrap_or(6.0);
+    let runs: u64 = next("3").parse().unwrap_or(3).clamp(1, 10);
+    let only = next("");
+    isolated(|| table(secs, runs, &only));
+}
+
+fn table(secs: f64, runs: u64, only: &str) {
+    let usable = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let usable = usable.unwrap_or_default();
+    let clean = measure(Way::Plain, "cubic", Air::usual(0.0), secs, runs);
+    let capacity = mean(&clean).0;
+    println!(
+        "plain cubic without loss, C: {capacity:.2} Mbit/s; {runs} runs of {secs} s for each number"
+    );
+    println!("goodput in Mbit/s, and its share of (1 - p) C with a 95 % interval");
     for burst in [0.0, 4.0] {
-        let losses = if burst > 0.0 {
-            "in bursts of 4"
-        } else {
-            "independent"
+        let losses = match burst > 0.0 {
+            true => "losses in bursts of 4",
+            false => "independent losses",
         };
-        println!(
-            "\nlosses {losses:<22} {}",
-            LOSSES
-                .map(|loss| format!("{:>14}", format!("{:.0} %", loss * 100.0)))
-                .concat()
-        );
-        for (name, ethernet, congestion) in [
-            ("cubic", None, "cubic"),
-            ("bbr", None, "bbr"),
-            ("cubic, link on UDP", Some(false), "cubic"),
-            ("bbr, link on UDP", Some(false), "bbr"),
-            ("cubic, link on Ethernet", Some(true), "cubic"),
-        ] {
-            if only
-                .as_ref()
-                .is_some_and(|only| !name.contains(only.as_str()))
-            {
+        let heads = LOSSES.map(|loss| format!("{:>18}", format!("{:.0} %", loss * 100.0)));
+        println!("\n{losses:<24}{}", heads.concat());
+        for (name, way, congestion) in ROWS {
+            if !name.contains(only) {
                 continue;
             }
-            print!("{name:<29} ");
+            if !usable.split_whitespace().any(|known| known == congestion) {
+                println!("{name:<24}  this kernel has no {congestion}");
+                continue;
+            }
+            print!("{name:<24}");
             for loss in LOSSES {
                 let air = Air {
                     burst,
                     ..Air::usual(loss)
                 };
-                let goodput = match ethernet {
-                    None => plain(congestion, air),
-                    Some(ethernet) => through(air, ethernet, congestion, secs),
-                };
-                let share = |goodput: f64| {
-                    format!(
-                        "{goodput:.2} ({:.0} %)",
-                        goodput / (1.0 - loss) / capacity * 100.0
-                    )
-                };
-                print!("{:>14}", share(goodput));
-                use std::io::Write;
+                let (mean, half) = mean(&measure(way, congestion, air, secs, runs));
+                let share = 100.0 / (1.0 - loss) / capacity;
+                let cell = format!("{mean:.2} {:.0} ± {:.0} %", mean * share, half * share);
+                print!("{cell:>18}");
                 let _ = std::io::stdout().flush();
             }
             println!();
@@ -80,18 +87,36 @@ fn table(secs: f64) {
     }
 }
 
-fn through(air: Air, ethernet: bool, congestion: &str, secs: f64) -> f64 {
-    let field = Field::new(air, 1);
-    let ends = Ends {
-        ethernet,
-        ..Ends::usual()
+/// The mean and half of its 95 % interval.
+fn mean(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let Some(point) = values.len().checked_sub(2).and_then(|at| STUDENT.get(at)) else {
+        return (mean, 0.0);
     };
-    let hosts = [0, 1].map(|host| Running::start(&field, host, &ends));
-    let (goodput, right) = tcp(&field, inner(1), congestion, secs);
-    assert!(right, "TCP's octets have changed on the way");
-    if std::env::var_os("VERBOSE").is_some() {
-        eprintln!("{}\n{}", hosts[0].show().text(), hosts[0].show().json());
-        eprintln!("{}", hosts[1].show().json());
-    }
-    goodput
+    (mean, point * (squares / (count - 1.0) / count).sqrt())
+}
+
+fn measure(way: Way, congestion: &str, air: Air, secs: f64, runs: u64) -> Vec<f64> {
+    let run = |seed| {
+        let field = Field::new(air, seed);
+        if way == Way::Plain {
+            return tcp(&field, address(1), congestion, secs).0;
+        }
+        let ends = Ends {
+            ethernet: way == Way::Ethernet,
+            ..Ends::usual()
+        };
+        let hosts = [0, 1].map(|host| Running::start(&field, host, &ends));
+        let (goodput, right) = tcp(&field, inner(1), congestion, secs);
+        assert!(right, "TCP's octets have changed on the way");
+        if std::env::var_os("VERBOSE").is_some() {
+            hosts
+                .iter()
+                .for_each(|host| eprintln!("{}", host.show().json()));
+        }
+        goodput
+    };
+    (1..=runs).map(run).collect()
 }

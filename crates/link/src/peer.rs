@@ -98,6 +98,7 @@ pub struct Peer {
     queues: Queues,
     packer: Packer,
     unpacker: Unpacker,
+    spare: traffic::Spare,
     /// A container on its way to or from the link.
     container: Vec<u8>,
     life: u64,
@@ -169,6 +170,7 @@ impl Peer {
             queues: Queues::new(),
             packer: Packer::new(FLOWS),
             unpacker: Unpacker::new(FLOWS),
+            spare: traffic::Spare::default(),
             life,
             number: number as u32,
             random,
@@ -296,7 +298,7 @@ impl Peer {
         // What is due waits for the pace; what the path has no room for waits for a report.
         let paced = |at: Instant| at.max(self.pace.free_at());
         let room = !self.is_full();
-        let again = (room && self.link.repeats()).then(|| self.pace.free_at());
+        let again = (room && (self.link.repeats() || self.fills())).then(|| self.pace.free_at());
         let new = self.new_at().filter(|_| room).map(paced);
         let report = self.link.report_at().map(paced);
         let silence = if self.hello.is_some() {

@@ -1,7 +1,7 @@
 //! Packets of the host on their way into frames, and out of them.
 
 use chappe_core::{Duration, Instant};
-use chappe_wildnet::{Delivery, Opportunity, Order, SERVICES, Service};
+use chappe_wildnet::{Delivery, Link, Opportunity, Order, SERVICES, Service};
 
 use super::{KEEPALIVE, PROVE_EVERY, Peer};
 use crate::packing::{CONTAINER_MAX, Container, PACKET_MAX};
@@ -20,6 +20,39 @@ const LOSSY: f64 = 0.1;
 /// Whether a class brings every packet, in the order of its flow: then headers may be short.
 fn is_sure(service: &Service) -> bool {
     service.order != Order::None && service.retries.is_none() && !service.drop_late
+}
+
+/// Repairs that may be sent while nothing else is to be: most losses are then made good before they are known, and a
+/// flow that does not fill the link (or waits for its oldest packet) is not held up by them. Earned with each body,
+/// as many as the channel is expected to lose of them and [`MARGIN`] more, so that air is not used up where little
+/// is lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spare {
+    credit: f64,
+    bodies: u64,
+}
+
+const MARGIN: f64 = 1.3;
+/// Repairs that may be saved up: a burst's worth.
+const SAVED: f64 = 6.0;
+
+impl Spare {
+    fn earn(&mut self, link: &Link) {
+        let counters = link.counters();
+        let bodies = counters.bodies + counters.repeats;
+        let earned = link.report().channel.overhead_bound(0.0) * MARGIN;
+        let new = bodies.saturating_sub(self.bodies) as f64;
+        self.credit = (self.credit + new * earned).min(SAVED);
+        self.bodies = bodies;
+    }
+
+    fn has(self) -> bool {
+        self.credit >= 1.0
+    }
+
+    fn spend(&mut self) {
+        self.credit -= 1.0;
+    }
 }
 
 /// The host's side.
@@ -103,6 +136,11 @@ impl Peer {
         each.min().filter(|_| self.link.can_open())
     }
 
+    /// Whether air that nobody wants now may go to a repair of what is under way.
+    pub(super) fn fills(&self) -> bool {
+        self.spare.has() && self.link.has_open() && !self.is_full()
+    }
+
     /// Gives the link its next container, if it has none and would send it now.
     fn feed(&mut self, now: Instant) {
         let idle = self.link.report().queued == 0 && self.link.can_open() && !self.link.repeats();
@@ -151,6 +189,15 @@ impl Peer {
         }
         let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
         let mut len = self.link.poll(now, chance, space);
+        self.spare.earn(&self.link);
+        if len.is_none() && self.fills() {
+            let fill = Opportunity {
+                fill: true,
+                ..chance
+            };
+            len = self.link.poll(now, fill, space);
+            self.spare.spend();
+        }
         if len.is_none()
             && (self.prove_at.is_some_and(|at| at <= now) || now >= self.sent_at + KEEPALIVE)
         {
