@@ -93,6 +93,8 @@ pub struct Tunnel {
     events: EventLoop,
     clock: Clock,
     received: Received,
+    /// Whether the kernel takes several datagrams in one piece, as far as is known.
+    segments: bool,
     strangers: Strangers,
     /// Rounds of the loop, to notice one that does not wait.
     rounds: u64,
@@ -119,6 +121,13 @@ impl Tunnel {
                 let interface = Interface::find(interface)?;
                 packet::open(&interface, *ether_type, packet::Framing::Payload)?
             }
+        };
+        let udp = matches!(config.carrier, Carrier::Udp(_));
+        // Joined datagrams fill an IP packet; else one is as long as the interface allows, 9000 at most.
+        let slot = if socket.join_received() {
+            1 << 16
+        } else {
+            1 << 14
         };
         let life = chappe_sys::random_u64()?;
         let mut made = Vec::new();
@@ -156,7 +165,8 @@ impl Tunnel {
             peers: made,
             events,
             clock,
-            received: Received::new(1 << 11),
+            received: Received::new(slot),
+            segments: udp,
             strangers: Strangers::default(),
             rounds: 0,
             mtu,
@@ -207,7 +217,7 @@ impl Tunnel {
         mut observe: impl FnMut(&mut Tunnel, Instant) -> ControlFlow<()>,
     ) -> chappe_sys::Result<Ending> {
         let mut ready = Vec::new();
-        let mut datagram = vec![0; 1 << 16];
+        let mut datagram = vec![0; 1 << 17];
         loop {
             self.rounds += 1;
             let now = self.clock.now();
@@ -235,20 +245,63 @@ impl Tunnel {
         peers.min().map_or(second, |at| at.min(second))
     }
 
-    /// Sends what the peers have.
-    fn send(&mut self, now: Instant, datagram: &mut [u8]) -> chappe_sys::Result<()> {
-        for peer in &mut self.peers {
-            while let Some((len, to)) = peer.poll(now, datagram) {
-                let one = datagram.get(..len).map(|octets| (octets, to));
-                match self.socket.send(one.into_iter()) {
-                    Ok(1..) => {}
-                    // The link finds out, as with any loss.
-                    Ok(_) => self.strangers.socket_full += 1,
-                    Err(error) if error.is_gone() => return Err(error),
-                    Err(error) => {
-                        self.strangers.refused += 1;
-                        self.last_refusal = Some(error.to_string());
-                    }
+    /// Sends what the peers have, datagrams to one place together.
+    fn send(&mut self, now: Instant, buffer: &mut [u8]) -> chappe_sys::Result<()> {
+        for number in 0..self.peers.len() {
+            let mut batch = Batch::default();
+            while let Some(peer) = self.peers.get_mut(number)
+                && let Some(room) = buffer.get_mut(batch.len..)
+                && let Some((len, to)) = peer.poll(now, room)
+            {
+                if batch.takes(len, to) {
+                    batch.add(len, to);
+                    continue;
+                }
+                let before = std::mem::take(&mut batch);
+                self.dispatch(&before, buffer)?;
+                buffer.copy_within(before.len..before.len + len, 0);
+                batch.add(len, to);
+            }
+            self.dispatch(&batch, buffer)?;
+        }
+        Ok(())
+    }
+
+    /// Hands a batch to the kernel: in one piece if it can take that, else one by one.
+    fn dispatch(&mut self, batch: &Batch, buffer: &[u8]) -> chappe_sys::Result<()> {
+        let (Some(to), Some(octets)) = (batch.to, buffer.get(..batch.len)) else {
+            return Ok(());
+        };
+        let together = self.segments && batch.count > 1;
+        if together {
+            match self.socket.send_segments(octets, batch.segment, to) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {
+                    self.strangers.socket_full += batch.count as u64;
+                    return Ok(());
+                }
+                Err(error) if error.is_gone() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        let mut each = octets.chunks(batch.segment.max(1));
+        while each.len() > 0 {
+            match self.socket.send(each.clone().map(|one| (one, to))) {
+                // The link finds out, as with any loss.
+                Ok(0) => {
+                    self.strangers.socket_full += each.len() as u64;
+                    break;
+                }
+                Ok(sent) => {
+                    // What goes one by one and not together, this interface or kernel cannot cut.
+                    self.segments &= !together;
+                    each = octets_after(each, sent);
+                }
+                Err(error) if error.is_gone() => return Err(error),
+                Err(error) => {
+                    self.strangers.refused += 1;
+                    self.last_refusal = Some(error.to_string());
+                    each = octets_after(each, 1);
                 }
             }
         }
@@ -319,6 +372,43 @@ impl Tunnel {
             }
         }
         Ok(())
+    }
+}
+
+fn octets_after(mut each: std::slice::Chunks<'_, u8>, sent: usize) -> std::slice::Chunks<'_, u8> {
+    for _ in 0..sent {
+        each.next();
+    }
+    each
+}
+
+/// Datagrams of one length to one place, of which the last may be shorter, one behind the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    to: Option<Endpoint>,
+    segment: usize,
+    len: usize,
+    count: usize,
+}
+
+impl Batch {
+    /// What the kernel takes in one piece (UDP_MAX_SEGMENTS of kernels before 6.0, and an IP packet).
+    const COUNT: usize = 64;
+    const LEN: usize = 65_000;
+
+    /// Whether another datagram can follow the others.
+    fn takes(&self, len: usize, to: Endpoint) -> bool {
+        let whole = self.len == self.segment * self.count;
+        let room = self.count < Batch::COUNT && self.len + len <= Batch::LEN;
+        self.to.is_none() || (self.to == Some(to) && len <= self.segment && whole && room)
+    }
+
+    fn add(&mut self, len: usize, to: Endpoint) {
+        if self.to.is_none() {
+            (self.to, self.segment) = (Some(to), len);
+        }
+        self.len += len;
+        self.count += 1;
     }
 }
 

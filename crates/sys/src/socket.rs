@@ -50,7 +50,7 @@ pub(crate) enum Kind {
 pub struct Received {
     buffer: Vec<u8>,
     slot: usize,
-    heard: Vec<Option<(usize, Endpoint)>>,
+    heard: Vec<Option<raw::Heard>>,
 }
 
 impl Received {
@@ -67,9 +67,16 @@ impl Received {
     /// longer than `frame_max`.
     pub fn iter(&self) -> impl Iterator<Item = Option<(Endpoint, &[u8])>> {
         let slots = self.buffer.chunks_exact(self.slot);
-        self.heard.iter().zip(slots).map(|(heard, slot)| {
-            let (len, from) = (*heard)?;
-            Some((from, slot.get(..len)?))
+        self.heard.iter().zip(slots).flat_map(|(heard, slot)| {
+            let (len, segment) = heard.map_or((0, 0), |heard| (heard.len, heard.segment));
+            let octets = slot.get(..len).unwrap_or_default();
+            // An empty frame, or none, is one entry as well.
+            let count = len.div_ceil(segment.max(1)).max(1);
+            (0..count).map(move |place| {
+                let from = (*heard)?.from;
+                let rest = octets.get(place * segment..)?;
+                Some((from, rest.get(..segment).unwrap_or(rest)))
+            })
         })
     }
 }
@@ -94,6 +101,26 @@ impl Socket {
             Err(error) if retry(&error) => Ok(0),
             Err(error) => Err(self.failed("send", error)),
         }
+    }
+
+    /// Hands datagrams of `segment` octets each, the last one maybe shorter, to the kernel in one piece: at most 64 and
+    /// 65,000 octets, to one place. UDP only. Whether they were taken: `Ok(false)` when the queue is full. An error says
+    /// that this kernel or interface cannot, as a rule: send them one by one.
+    pub fn send_segments(&self, octets: &[u8], segment: usize, to: Endpoint) -> Result<bool> {
+        let size = u16::try_from(segment).unwrap_or(0);
+        match raw::send_segments(self.fd.as_fd(), octets, size, to) {
+            Ok(()) => Ok(true),
+            Err(error) if retry(&error) => Ok(false),
+            Err(error) => Err(self.failed("send", error)),
+        }
+    }
+
+    /// Asks the kernel to join datagrams of one sender before it hands them over; [`Received`] takes them apart again, and
+    /// must have slots of 65,536 octets then. False where the kernel cannot, which changes nothing else.
+    pub fn join_received(&self) -> bool {
+        let on = 1i32.to_ne_bytes();
+        self.kind != Kind::Packet
+            && raw::set_option(self.fd.as_fd(), libc::SOL_UDP, libc::UDP_GRO, &on).is_ok()
     }
 
     /// How many frames were lost since the last call because the receive queue was full. Packet sockets only; 0 for

@@ -17,11 +17,15 @@ fn main() {
         println!("skipped: {error}");
         return;
     }
-    let cases: [(&str, fn()); 6] = [
+    let cases: [(&str, fn()); 7] = [
         ("udp_groups_reach_the_peer", udp_groups_reach_the_peer),
         (
             "packet_sockets_reach_the_peer",
             packet_sockets_reach_the_peer,
+        ),
+        (
+            "datagrams_go_together_and_come_apart",
+            datagrams_go_together_and_come_apart,
         ),
         ("a_bridge_joins_three", a_bridge_joins_three),
         ("a_tap_device_carries_frames", a_tap_device_carries_frames),
@@ -135,6 +139,38 @@ fn udp_groups_reach_the_peer() {
             let answer = hear(&sender, 41).pop().unwrap();
             assert_eq!(answer.1, b"yes");
         }
+    }
+}
+
+/// Twenty datagrams in one piece, the last one shorter, come as twenty: to a socket that lets the kernel join them and to
+/// one that does not.
+fn datagrams_go_together_and_come_apart() {
+    let (a, b) = pair();
+    let at = |host: u8, port: u16| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
+    let sender = a.run(|| udp::bind(at(1, 9000)).unwrap()).unwrap();
+    let octets: Vec<u8> = (0..20 * 1000 - 300).map(|i| (i / 1000) as u8).collect();
+    for (port, joins) in [(9001, true), (9002, false)] {
+        let listener = b.run(|| udp::bind(at(2, port)).unwrap()).unwrap();
+        let slot = if joins && listener.join_received() {
+            1 << 16
+        } else {
+            1500
+        };
+        let to = Endpoint::Udp(at(2, port));
+        if let Err(error) = sender.send_segments(&octets, 1000, to) {
+            println!("  this kernel sends them one by one: {error}");
+            return;
+        }
+        let (mut received, mut heard) = (Received::new(slot), Vec::new());
+        let begun = Instant::now();
+        while heard.len() < 20 && begun.elapsed() < Duration::from_secs(5) {
+            if listener.receive(&mut received).unwrap() > 0 {
+                heard.extend(received.iter().flatten().map(|(_, one)| one.to_vec()));
+            }
+        }
+        let lengths: Vec<usize> = heard.iter().map(Vec::len).collect();
+        assert_eq!((lengths.len(), lengths[0], lengths[19]), (20, 1000, 700));
+        assert_eq!(heard.concat(), octets);
     }
 }
 

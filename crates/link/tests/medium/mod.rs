@@ -120,6 +120,35 @@ impl Field {
         }
     }
 
+    /// Two hosts on one wire, with nothing between that loses, delays or limits.
+    pub fn direct() -> Field {
+        let create = || NetworkNamespace::create().unwrap();
+        let hosts = [create(), create()];
+        hosts[0]
+            .run(|| {
+                Links::open()
+                    .unwrap()
+                    .veth("eth0", "eth0", &hosts[1])
+                    .unwrap()
+            })
+            .unwrap();
+        for (number, host) in hosts.iter().enumerate() {
+            host.run(|| {
+                let links = Links::open().unwrap();
+                links.add_address("eth0", address(number), 24).unwrap();
+                links.up("eth0").unwrap();
+            })
+            .unwrap();
+        }
+        Field {
+            hosts,
+            air: Arc::new(Mutex::new(Air::usual(0.0))),
+            octets: Arc::default(),
+            stop: Arc::default(),
+            worker: None,
+        }
+    }
+
     pub fn set(&self, change: impl FnOnce(&mut Air)) {
         change(&mut self.air.lock().unwrap());
     }

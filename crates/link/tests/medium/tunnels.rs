@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each program uses a part")]
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -23,6 +23,8 @@ pub struct Running {
     stop: Arc<AtomicBool>,
     pub status: Arc<Mutex<Option<Status>>>,
     pub changes: Arc<Mutex<Vec<Change>>>,
+    /// Nanoseconds that its thread has had a processor for.
+    pub busy: Arc<AtomicU64>,
     worker: Option<JoinHandle<()>>,
 }
 
@@ -87,6 +89,8 @@ impl Running {
         let status = Arc::new(Mutex::new(None));
         let changes: Arc<Mutex<Vec<Change>>> = Arc::default();
         let (stopped, shown, asked) = (stop.clone(), status.clone(), changes.clone());
+        let busy: Arc<AtomicU64> = Arc::default();
+        let spent = busy.clone();
         let home = field.hosts[host]
             .run(|| NetworkNamespace::current().unwrap())
             .unwrap();
@@ -99,6 +103,11 @@ impl Running {
                     now.saturating_since(last) > chappe_core::Duration::from_millis(50)
                 }) {
                     last = Some(now);
+                    // The first number: time on a processor (Documentation/scheduler/sched-stats.rst).
+                    let stat =
+                        std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+                    let nanos = stat.split(' ').next().and_then(|text| text.parse().ok());
+                    spent.store(nanos.unwrap_or(0), Ordering::Relaxed);
                     *shown.lock().unwrap() = Some(Status::of(tunnel, now));
                     asked
                         .lock()
@@ -120,6 +129,7 @@ impl Running {
             stop,
             status,
             changes,
+            busy,
             worker: Some(worker),
         }
     }

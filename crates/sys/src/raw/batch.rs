@@ -10,13 +10,30 @@ use super::check;
 use super::options::link_address;
 use crate::socket::{BATCH, Endpoint};
 
+/// Octets of control messages that are made room for: the kernel's segment size, 4 octets, and headers.
+const CONTROL: usize = 64;
+
+/// Room for control messages, aligned as their headers must be.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL]);
+
+/// What was received into one slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// Octets in all, and of each segment but the last: the same where the kernel has joined nothing.
+    pub len: usize,
+    pub segment: usize,
+    pub from: Endpoint,
+}
+
 /// Receives up to [`BATCH`] frames without waiting: frame `i` goes to `buffer[i * slot..]`. `heard` gets its length
 /// and sender for each, `None` for one that did not fit or whose sender is of no known kind.
 pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
     slot: usize,
-    heard: &mut Vec<Option<(usize, Endpoint)>>,
+    heard: &mut Vec<Option<Heard>>,
 ) -> io::Result<()> {
     // SAFETY: all-zero octets are a valid value of these C structs (null pointers, zero lengths).
     let mut names: [libc::sockaddr_storage; BATCH] = unsafe { mem::zeroed() };
@@ -24,6 +41,7 @@ pub(crate) fn receive_many(
     let mut parts: [libc::iovec; BATCH] = unsafe { mem::zeroed() };
     // SAFETY: as above.
     let mut headers: [libc::mmsghdr; BATCH] = unsafe { mem::zeroed() };
+    let mut controls = [Control([0; CONTROL]); BATCH];
     let mut count = 0;
     for (i, room) in buffer.chunks_exact_mut(slot.max(1)).take(BATCH).enumerate() {
         parts[i] = libc::iovec {
@@ -34,10 +52,12 @@ pub(crate) fn receive_many(
         headers[i].msg_hdr.msg_namelen = mem::size_of::<libc::sockaddr_storage>() as u32;
         headers[i].msg_hdr.msg_iov = &raw mut parts[i];
         headers[i].msg_hdr.msg_iovlen = 1;
+        headers[i].msg_hdr.msg_control = (&raw mut controls[i]).cast();
+        headers[i].msg_hdr.msg_controllen = CONTROL as _;
         count = i + 1;
     }
-    // SAFETY: the first `count` headers point to one part and one name each, all of which outlive the call; the
-    // parts cover disjoint pieces of `buffer`, which is borrowed mutably.
+    // SAFETY: the first `count` headers point to one part, one name and one room for control messages each, all of
+    // which outlive the call; the parts cover disjoint pieces of `buffer`, which is borrowed mutably.
     let result = unsafe {
         let first = headers.as_mut_ptr();
         libc::recvmmsg(
@@ -52,9 +72,68 @@ pub(crate) fn receive_many(
     for (header, name) in headers.iter().zip(&names).take(received) {
         let whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
         let from = endpoint(name).filter(|_| whole);
-        heard.push(from.map(|from| (header.msg_len as usize, from)));
+        let len = header.msg_len as usize;
+        let segment = joined(&header.msg_hdr).unwrap_or(len);
+        heard.push(from.map(|from| Heard { len, segment, from }));
     }
     Ok(())
+}
+
+/// The segment size of datagrams that the kernel has joined (udp(7), UDP_GRO), if it has.
+fn joined(header: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the header is one that recvmmsg has filled: msg_control points to msg_controllen octets of whole control
+    // messages in a room that is still there; CMSG_FIRSTHDR gives the first of them or null.
+    let first = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() }?;
+    let known = first.cmsg_level == libc::SOL_UDP && first.cmsg_type == libc::UDP_GRO;
+    // SAFETY: as above.
+    let room = unsafe { libc::CMSG_LEN(mem::size_of::<libc::c_int>() as u32) } as usize;
+    if !known || (first.cmsg_len as usize) < room {
+        return None;
+    }
+    // SAFETY: the message is long enough for an int, which may stand at any address.
+    let size = unsafe { ptr::read_unaligned(libc::CMSG_DATA(first).cast::<libc::c_int>()) };
+    usize::try_from(size).ok().filter(|&size| size > 0)
+}
+
+/// Sends datagrams of `segment` octets each, the last one maybe shorter, with one passage through the kernel's layers
+/// (udp(7), UDP_SEGMENT), without waiting.
+pub(crate) fn send_segments(
+    fd: BorrowedFd<'_>,
+    octets: &[u8],
+    segment: u16,
+    to: Endpoint,
+) -> io::Result<()> {
+    // SAFETY: all-zero octets are a valid value of these C structs.
+    let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { mem::zeroed() };
+    let mut part = libc::iovec {
+        iov_base: octets.as_ptr().cast_mut().cast(),
+        iov_len: octets.len(),
+    };
+    let mut control = Control([0; CONTROL]);
+    header.msg_namelen = write_name(&mut name, to, (0, 0));
+    header.msg_name = (&raw mut name).cast();
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = (&raw mut control).cast();
+    // SAFETY: these only compute lengths.
+    let (space, len) = unsafe { (libc::CMSG_SPACE(2), libc::CMSG_LEN(2)) };
+    header.msg_controllen = space as _;
+    // SAFETY: the room is aligned for a control message's header and longer than `space`, so the first header lies in it
+    // whole, with two octets behind it.
+    unsafe {
+        let first = libc::CMSG_FIRSTHDR(&raw const header);
+        (*first).cmsg_level = libc::SOL_UDP;
+        (*first).cmsg_type = libc::UDP_SEGMENT;
+        (*first).cmsg_len = len as _;
+        ptr::write_unaligned(libc::CMSG_DATA(first).cast::<u16>(), segment);
+    }
+    // SAFETY: name, part and control outlive the call, and the kernel only reads them and the octets.
+    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_DONTWAIT) };
+    if sent < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// Sends up to [`BATCH`] frames without waiting and returns how many the kernel took.

@@ -11,7 +11,7 @@ mod device;
 mod options;
 mod process;
 
-pub(crate) use batch::{receive_many, send_many};
+pub(crate) use batch::{Heard, receive_many, send_many, send_segments};
 pub(crate) use device::{
     Offload, Query, attach_tun, interface_address, interface_number, set_offload,
 };
