@@ -69,7 +69,7 @@ impl Case {
     /// What our end sends, or the kernel's.
     fn stream(&self, ours: bool) -> Vec<u8> {
         let mut data = vec![0; self.octets[usize::from(!ours)]];
-        let purpose = Purpose::Trial(u32::from(ours).into());
+        let purpose = Purpose::Trial(u32::from(ours));
         Seed(self.seed).stream(purpose).fill(&mut data);
         data
     }

@@ -1,7 +1,4 @@
-//! This TCP against smoltcp's, in virtual time: they talk to each other through a bad network, and the same random
-//! segments and calls are played to both.
-//!
-//! What smoltcp 0.14 is known to do otherwise is a list, [`Difference`]; any other difference fails.
+//! This TCP and smoltcp's talk to each other through a bad network, in virtual time.
 
 mod support;
 

@@ -1,5 +1,7 @@
 //! smoltcp as a host: one TCP socket over IPv6, fed and drained packet by packet on a virtual clock.
 
+#![allow(dead_code)]
+
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -98,6 +100,14 @@ impl Rival {
 
     pub fn socket(&mut self) -> &mut Socket<'static> {
         self.sockets.get_mut(self.tcp)
+    }
+
+    /// No congestion window, no delay of acknowledgements, no holding of small segments.
+    pub fn unhurried(&mut self) {
+        let socket = self.socket();
+        socket.set_congestion_control(CongestionControl::None);
+        socket.set_ack_delay(None);
+        socket.set_nagle_enabled(false);
     }
 
     pub fn state(&self) -> State {
