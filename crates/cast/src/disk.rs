@@ -74,14 +74,25 @@ impl Sent {
     pub fn open_one(path: &Path) -> Result<(File, fs::Metadata)> {
         let unreadable =
             |error: io::Error| Error::input(format!("cannot read {}: {error}", path.display()), "");
+        let no_file = |about: &fs::Metadata| {
+            let what = format!("{} is not a file", path.display());
+            let todo = match about.is_dir() {
+                true => "a folder is sent as an archive: `tar`",
+                false => "only what has a size can be sent",
+            };
+            Error::input(what, todo)
+        };
+        // Looked at first: to open a pipe would wait for whoever writes into it.
+        let about = fs::metadata(path).map_err(unreadable)?;
+        if !about.is_file() {
+            return Err(no_file(&about));
+        }
         let file = File::open(path).map_err(unreadable)?;
         let about = file.metadata().map_err(unreadable)?;
-        if !about.is_file() {
-            let what = format!("{} is not a file", path.display());
-            let todo = "a folder is sent as an archive: `tar`";
-            return Err(Error::input(what, todo));
+        match about.is_file() {
+            true => Ok((file, about)),
+            false => Err(no_file(&about)),
         }
-        Ok((file, about))
     }
 
     fn digest(&mut self) -> Result<()> {

@@ -191,11 +191,6 @@ fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
         Error::input(format!("cannot read the key {named}: {error}"), todo)
     };
     let about = fs::metadata(path).map_err(unreadable)?;
-    let mode = about.permissions().mode() & 0o777;
-    if purpose != Purpose::Verify && mode & 0o077 != 0 {
-        let what = format!("{named} can be read by others (mode {mode:03o})");
-        return Err(Error::input(what, format!("`chmod 600 {named}`")));
-    }
     let not_one = |what: String| Error::input(format!("{named} {what}"), "give the right file");
     if !about.is_file() || about.len() > FILE_MAX {
         return Err(not_one("is not a key file".into()));
@@ -214,6 +209,12 @@ fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
             )
         });
         return Err(not_one(what));
+    }
+    // Said of the right file only: to hide a wrong one helps nobody.
+    let mode = about.permissions().mode() & 0o777;
+    if purpose != Purpose::Verify && mode & 0o077 != 0 {
+        let what = format!("{named} can be read by others (mode {mode:03o})");
+        return Err(Error::input(what, format!("`chmod 600 {named}`")));
     }
     unhex(digits).ok_or_else(|| not_one("is damaged: a key has 64 hexadecimal digits".into()))
 }

@@ -259,10 +259,12 @@ impl Receiver<'_> {
         };
         let ended = Error::failed("storing the files ended early", "");
         let paths = finished.join().map_err(|_| ended)??;
+        let batches = active.ticket.cut.batches();
+        watch.event(active.progress(self.node, State::Complete, batches));
         for (path, &bytes) in paths.into_iter().zip(&active.sizes) {
             watch.event(Event::Installed { path, bytes });
         }
-        let (id, batches) = (active.ticket.id(), active.ticket.cut.batches());
+        let id = active.ticket.id();
         member.report(now, id, State::Complete, batches);
         let seconds = now.saturating_since(active.begun).as_secs_f64();
         let bytes = active.ticket.cut.len;
@@ -330,15 +332,19 @@ impl Active {
         self.told = now;
         let done = incoming.held().iter().filter(|held| **held).count() as u32;
         member.report(now, self.ticket.id(), State::Receiving, done);
-        watch.event(Event::Progress {
+        watch.event(self.progress(node, State::Receiving, done));
+    }
+
+    fn progress(&self, node: u16, state: State, batches_done: u32) -> Event {
+        Event::Progress {
             transfer: self.ticket.name(),
             receivers: vec![Progress {
                 node,
                 name: "here".into(),
-                state: State::Receiving.word(),
-                batches_done: done,
+                state: state.word(),
+                batches_done,
                 batches: self.ticket.cut.batches(),
             }],
-        });
+        }
     }
 }

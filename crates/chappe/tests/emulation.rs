@@ -348,8 +348,8 @@ fn the_kernel_gets_what_the_simulator_predicts() {
 }
 
 /// One scenario, one air, two media: Pacifier in the simulator and twelve processes of `chappe cast` in the emulator
-/// reach much the same. A fifth of the file, on one air: `chappe emu cast examples/mesh-12.toml` is the whole of it,
-/// and holds each receiver to 20 %.
+/// reach much the same. A fifth of the file, on one air, scatters by a third for a single receiver: `chappe emu cast
+/// examples/mesh-12.toml` is the whole of it, and holds each receiver to 20 %.
 #[test]
 fn casting_processes_get_what_the_simulator_predicts() {
     let place = Place::new("media");
@@ -361,7 +361,7 @@ fn casting_processes_get_what_the_simulator_predicts() {
         "--seeds",
         "1",
         "--tolerance",
-        "50",
+        "80",
         "--no-causes",
         "--late-ok",
         "--json",
@@ -377,5 +377,7 @@ fn casting_processes_get_what_the_simulator_predicts() {
     if document["runs"][0]["valid"] == false {
         return println!("skipped: this machine is too busy to keep time");
     }
-    assert_eq!(document["holds"], true, "{}", document["mean"]);
+    assert_eq!(document["holds"], true, "{}", document["receivers"]);
+    let difference = document["mean"]["difference"].as_f64().unwrap();
+    assert!(difference.abs() <= 0.4, "{}", document["mean"]);
 }

@@ -32,7 +32,7 @@ impl Interface {
     /// The interface called `name`, in the namespace of the calling thread.
     pub fn find(name: &str) -> Result<Interface> {
         let socket = any_socket(name)?;
-        let failed = |error| Error::new("find the interface", error).on(name);
+        let failed = |error| Error::new("use an interface", error).on(name);
         let index =
             netdevice::name_to_index(&socket, name).map_err(|error| failed(error.into()))?;
         let ask = |query| raw::interface_number(socket.as_fd(), name, query).map_err(failed);

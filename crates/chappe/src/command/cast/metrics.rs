@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chappe_cast::session::View;
+use chappe_cast::session::{View, role_word};
 use chappe_core::Drop;
 
 /// The text that is served.
@@ -103,7 +103,12 @@ fn text(view: &View<'_>) -> String {
     let members: Vec<(String, f64)> = member
         .roster()
         .others(view.now)
-        .map(|record| (format!("{{node=\"{}\"}}", record.node), 1.0))
+        .map(|record| {
+            let (node, role) = (record.node, role_word(record));
+            let name = escaped(&record.name);
+            let labels = format!("{{node=\"{node}\",name=\"{name}\",role=\"{role}\"}}");
+            (labels, 1.0)
+        })
         .collect();
     put("member", "gauge", "Members that are alive.", &members);
     let links: Vec<(String, f64)> = statistics
@@ -133,6 +138,33 @@ fn text(view: &View<'_>) -> String {
         record.transfers.iter().map(row).collect::<Vec<_>>()
     });
     let done: Vec<(String, f64)> = done.collect();
+    let all = member.tickets().map(|ticket| {
+        let labels = format!("{{transfer=\"{}\"}}", ticket.name());
+        (labels, f64::from(ticket.cut.batches()))
+    });
+    let all: Vec<(String, f64)> = all.collect();
+    put("batches", "gauge", "Batches of a transfer.", &all);
     put("batches_done", "gauge", "Batches that a member has.", &done);
     text
+}
+
+/// A label's value as the text format has it (Prometheus, "Exposition formats").
+fn escaped(value: &str) -> String {
+    let escape = |c: char| match c {
+        '\\' => "\\\\".to_string(),
+        '"' => "\\\"".to_string(),
+        '\n' => "\\n".to_string(),
+        c => c.to_string(),
+    };
+    value.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_break_the_format() {
+        assert_eq!(escaped("hill \"a\"\\\n"), "hill \\\"a\\\"\\\\\\n");
+    }
 }

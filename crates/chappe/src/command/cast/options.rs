@@ -190,8 +190,13 @@ impl Link {
     }
 }
 
+/// What is wrong and what would be right, which the lab keeps apart.
+fn one_line(message: String) -> String {
+    message.replace('\u{1f}', "; ")
+}
+
 fn span(text: &str) -> Result<Duration, String> {
-    let seconds = Time::parse(text)?.value();
+    let seconds = Time::parse(text).map_err(one_line)?.value();
     match (0.0..=1e6).contains(&seconds) {
         true => Ok(Duration::from_nanos((seconds * 1e9) as u64)),
         false => Err("0 to 1,000,000 seconds".into()),
@@ -200,7 +205,7 @@ fn span(text: &str) -> Result<Duration, String> {
 
 /// A rate as it is typed.
 pub fn rate(text: &str) -> Result<Bitrate, String> {
-    let rate = Rate::parse(text)?.value();
+    let rate = Rate::parse(text).map_err(one_line)?.value();
     match (1e4..=1e11).contains(&rate) {
         true => Ok(Bitrate(rate as u64)),
         false => Err("10 kbit/s to 100 Gbit/s".into()),
@@ -208,7 +213,7 @@ pub fn rate(text: &str) -> Result<Bitrate, String> {
 }
 
 fn size(text: &str) -> Result<usize, String> {
-    let size = Size::parse(text)?.value();
+    let size = Size::parse(text).map_err(one_line)?.value();
     match (1e6..=1e12).contains(&size) {
         true => Ok(size as usize),
         false => Err("1 MB to 1000 GB".into()),

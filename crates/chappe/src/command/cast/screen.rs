@@ -159,9 +159,13 @@ impl Screen {
                     0 => String::new(),
                     held => format!(", {held} of them here from before"),
                 };
+                let batches = match *batches {
+                    1 => "1 batch".to_string(),
+                    batches => format!("{batches} batches"),
+                };
                 let size = octets(*bytes);
                 self.say(&format!(
-                    "transfer {transfer}{from}: {what}, {size} in {batches} batches{rest}"
+                    "transfer {transfer}{from}: {what}, {size} in {batches}{rest}"
                 ));
             }
             Event::Begun {
@@ -239,7 +243,12 @@ impl Screen {
             if receiver.state == "complete" {
                 bar.set_message("complete");
             } else if seconds > 0.5 && receiver.state == "receiving" {
-                bar.set_message(format!("{:.1} Mbit/s", bits / seconds / 1e6));
+                let left = receiver.batches.saturating_sub(receiver.batches_done);
+                let until = match gained > 0.0 {
+                    true => format!(", {:.0} s left", f64::from(left) * seconds / gained),
+                    false => String::new(),
+                };
+                bar.set_message(format!("{:.1} Mbit/s{until}", bits / seconds / 1e6));
             } else {
                 bar.set_message(receiver.state);
             }
@@ -371,8 +380,8 @@ fn share(done: u32, all: u32) -> f64 {
 fn octets(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
-        10_000..10_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
         _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }

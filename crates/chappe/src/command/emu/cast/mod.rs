@@ -22,7 +22,8 @@ use members::Seen;
 /// One receiver on all airs.
 #[derive(Clone, Debug, Serialize)]
 struct Receiver {
-    node: usize,
+    /// Its number; none for the mean of all.
+    node: Option<usize>,
     simulated_bps: Range,
     emulated_bps: Range,
     /// Emulated over simulated, less one.
@@ -190,7 +191,7 @@ fn compare(options: &EmuCast, setting: &Setting, runs: Vec<Seen>) -> Result<Docu
     let emulated: Vec<Vec<f64>> = runs.iter().map(Seen::goodputs).collect();
     let receivers = (0..nodes.len()).map(|place| {
         let of = |runs: &[Vec<f64>]| Range::of(runs.iter().map(|run| run[place]));
-        receiver(nodes[place], of(&rates[0]), of(&emulated))
+        receiver(Some(nodes[place]), of(&rates[0]), of(&emulated))
     });
     let receivers: Vec<Receiver> = receivers.collect();
     let means = |runs: &[Vec<f64>]| Range::of(runs.iter().map(|run| mean(run)));
@@ -200,7 +201,7 @@ fn compare(options: &EmuCast, setting: &Setting, runs: Vec<Seen>) -> Result<Docu
                 .map(|run| run.iter().copied().fold(f64::INFINITY, f64::min)),
         )
     };
-    let mean = receiver(usize::MAX, means(&rates[0]), means(&emulated));
+    let mean = receiver(None, means(&rates[0]), means(&emulated));
     let cause = |step: &'static str, runs: &[Vec<f64>]| Cause {
         step,
         slowest_bps: least(runs),
@@ -233,7 +234,7 @@ fn compare(options: &EmuCast, setting: &Setting, runs: Vec<Seen>) -> Result<Docu
     })
 }
 
-fn receiver(node: usize, simulated_bps: Range, emulated_bps: Range) -> Receiver {
+fn receiver(node: Option<usize>, simulated_bps: Range, emulated_bps: Range) -> Receiver {
     let difference = emulated_bps.mean / simulated_bps.mean.max(1.0) - 1.0;
     Receiver {
         node,

@@ -66,7 +66,10 @@ fn receivers(document: &Document) -> Table {
         ]
     };
     for receiver in &document.receivers {
-        table.row(row(format!("n{}", receiver.node), receiver));
+        let name = receiver
+            .node
+            .map_or_else(String::new, |node| format!("n{node}"));
+        table.row(row(name, receiver));
     }
     table.bold_row(row("mean".into(), &document.mean));
     table
