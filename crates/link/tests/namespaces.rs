@@ -8,6 +8,8 @@ mod medium;
 #[path = "medium/tunnels.rs"]
 mod tunnels;
 
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration as Span;
 
@@ -19,26 +21,101 @@ use tunnels::{Ends, Running};
 
 fn main() {
     isolated(|| {
-        tcp_runs_through_losses();
+        tcp_gets_most_of_the_bound();
+        a_dead_peer_stalls_nobody();
         a_wrong_key_is_told();
         restarts_and_changes_go_on();
     });
 }
 
-/// Kernel TCP through 20 % loss in both directions: most of what the channel carries, every octet right; without the
-/// link hardly anything.
-fn tcp_runs_through_losses() {
-    println!("tcp_runs_through_losses");
+/// Kernel TCP (Reno, which every kernel has) through losses in both directions: most of (1 - p) C, every octet right; without the
+/// link a fraction. The table of docs/link.md in a short form: the goal is 95 %, and the margin is for busy machines, where the
+/// better of two tries counts.
+fn tcp_gets_most_of_the_bound() {
+    println!("tcp_gets_most_of_the_bound");
+    // 6 Mbit/s less headers and TCP's acknowledgements: 1448 octets of 1514 and half of 66.
+    let capacity = 6.0 * 1448.0 / (1514.0 + 33.0);
+    for (loss, burst) in [(0.0, 0.0), (0.2, 0.0), (0.2, 4.0)] {
+        let bound = (1.0 - loss) * capacity;
+        let attempt = |seed| {
+            let air = Air {
+                burst,
+                ..Air::usual(loss)
+            };
+            let field = Field::new(air, seed);
+            let _hosts = [0, 1].map(|host| Running::start(&field, host, &Ends::usual()));
+            let (through, right) = tcp(&field, inner(1), "reno", 3.0);
+            println!("  {loss} {burst}: {through:.2} Mbit/s of {bound:.2}");
+            assert!(right, "an octet was wrong");
+            through / bound
+        };
+        let most = [3, 4].into_iter().map(attempt).find(|share| *share > 0.85);
+        assert!(most.is_some(), "less than 85 % of the bound twice");
+    }
     let field = Field::new(Air::usual(0.2), 3);
-    let (plain, _) = tcp(&field, address(1), "reno", 3.0);
-    let ends = Ends::usual();
-    let _hosts = [0, 1].map(|host| Running::start(&field, host, &ends));
-    let (through, right) = tcp(&field, inner(1), "reno", 3.0);
-    println!("  plain {plain:.2} Mbit/s, through the link {through:.2} of 4.5");
-    assert!(
-        right && through > 2.0 && through > 3.0 * plain,
-        "{plain} {through} {right}"
-    );
+    let (plain, _) = tcp(&field, address(1), "reno", 2.0);
+    println!("  0.2 without the link: {plain:.2} Mbit/s");
+    assert!(plain < 0.5 * 0.8 * capacity);
+}
+
+/// A peer that does not answer, and a flood for it, take nothing from another one.
+fn a_dead_peer_stalls_nobody() {
+    println!("a_dead_peer_stalls_nobody");
+    let field = Field::new(Air::usual(0.0), 6);
+    let ends = Ends {
+        ghost: true,
+        ..Ends::usual()
+    };
+    let hosts = [0, 1].map(|host| Running::start(&field, host, &ends));
+    let (stop, flooder) = (AtomicBool::new(false), &field.hosts[0]);
+    let (goodput, right) = thread::scope(|scope| {
+        scope.spawn(|| {
+            flooder.run(|| {
+                let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = socket.send_to(&[7; 1000], "10.9.0.9:9");
+                    thread::sleep(Span::from_micros(500));
+                }
+            })
+        });
+        let result = tcp(&field, inner(1), "reno", 2.0);
+        stop.store(true, Ordering::Relaxed);
+        result
+    });
+    println!("  {goodput:.2} Mbit/s beside the flood");
+    assert!(right && goodput > 4.0, "{goodput}");
+    let status = hosts[0].show();
+    assert_eq!(status.peers[1].state, State::Calling);
+    let dropped = status.peers[1]
+        .counters
+        .iter()
+        .find(|one| one.0 == "queue_dropped");
+    assert!(dropped.is_some_and(|one| one.1 > 100), "{dropped:?}");
+    prometheus_is_valid(&status.prometheus());
+}
+
+/// Every sample has a type that was declared once before it, a name and labels of the format, and a number.
+fn prometheus_is_valid(text: &str) {
+    let mut declared: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(!declared.contains(&name), "{name} is declared twice");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+            declared.push(name);
+        } else if !line.starts_with("# HELP ") {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            let name = series.split('{').next().unwrap();
+            let plain = |c: char| c.is_ascii_lowercase() || c == '_';
+            assert!(
+                name.chars().all(plain) && declared.contains(&name),
+                "{line}"
+            );
+            assert!(series == name || series.ends_with("\"}"), "{line}");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+    assert!(declared.len() > 30);
 }
 
 /// Two ends with different keys never have a session, count why, and say what to do.

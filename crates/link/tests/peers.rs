@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
 use chappe_link::{Key, Peer, PeerConfig, State};
 use chappe_sys::Endpoint;
-use chappe_wildnet::Service;
+use chappe_wildnet::{Order, Service};
 
 fn at(text: &str) -> Endpoint {
     Endpoint::Udp(text.parse::<SocketAddr>().unwrap())
@@ -37,6 +37,52 @@ struct Net {
     loss: f64,
     random: Stream,
     heard: Vec<u32>,
+    /// Makes packet `number`.
+    make: fn(u32) -> Vec<u8>,
+}
+
+/// A packet that is none of any protocol.
+fn plain(number: u32) -> Vec<u8> {
+    let mut packet = vec![number as u8; 600];
+    packet[..4].copy_from_slice(&number.to_be_bytes());
+    packet
+}
+
+/// A segment of TCP, so that headers are made short; an acknowledgement now and then. The number stands in its stamp.
+fn segment(number: u32) -> Vec<u8> {
+    let payload = if number % 5 == 0 { 0 } else { 900 };
+    let mut packet = vec![number as u8; 52 + payload];
+    packet[..20].copy_from_slice(&[
+        0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ]);
+    packet[2..4].copy_from_slice(&(52 + payload as u16).to_be_bytes());
+    packet[4..6].copy_from_slice(&(number as u16).to_be_bytes());
+    let words = packet[..20].chunks(2);
+    let sum: u32 = words
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum();
+    let check = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&check.to_be_bytes());
+    packet[20..24].copy_from_slice(&[1, 2, 3, 4]);
+    packet[24..28].copy_from_slice(&number.wrapping_mul(720).to_be_bytes());
+    packet[28..32].copy_from_slice(&(number / 7).to_be_bytes());
+    (packet[32], packet[33]) = (0x80, 0x10);
+    packet[38..44].copy_from_slice(&[0, 0, 1, 1, 8, 10]);
+    packet[44..48].copy_from_slice(&number.to_be_bytes());
+    packet
+}
+
+/// Packets of all lengths, most of them longer than a frame carries.
+fn long(number: u32) -> Vec<u8> {
+    let mut packet = plain(number);
+    packet.resize(40 + (number as usize * 977) % 8900, number as u8);
+    packet
+}
+
+/// The number of a packet that one of these made.
+fn number(packet: &[u8]) -> u32 {
+    let at = if packet[0] == 0x45 { 44 } else { 0 };
+    u32::from_be_bytes(*packet[at..].first_chunk().unwrap())
 }
 
 impl Net {
@@ -50,6 +96,7 @@ impl Net {
             loss,
             random: Seed(9).stream(Purpose::Trial(0)),
             heard: Vec::new(),
+            make: plain,
         }
     }
 
@@ -86,28 +133,22 @@ impl Net {
 
     fn give(&mut self, to: usize, from: Endpoint, mut octets: Vec<u8>) {
         self.ends[to].handle(self.now, from, &mut octets);
-        let mut packet = [0; 2048];
+        let mut packet = [0; 1 << 14];
         while let Some(len) = self.ends[to].deliver(&mut packet) {
             if to == 1 {
-                let packet = &packet[..len];
-                assert!(
-                    packet[4..].iter().all(|octet| *octet == packet[3]),
-                    "a wrong packet"
-                );
-                self.heard
-                    .push(u32::from_be_bytes(packet[..4].try_into().unwrap()));
+                let number = number(&packet[..len]);
+                assert_eq!(&packet[..len], (self.make)(number), "a wrong packet");
+                self.heard.push(number);
             }
         }
     }
 
     fn offer(&mut self, numbers: std::ops::Range<u32>) {
         for number in numbers {
-            let mut packet = vec![number as u8; 600];
-            packet[..4].copy_from_slice(&number.to_be_bytes());
             while !self.ends[0].has_room(1) {
                 self.run(1);
             }
-            assert!(self.ends[0].offer(self.now, 1, 3, &packet));
+            assert!(self.ends[0].offer(self.now, 1, 3, &(self.make)(number)));
         }
         self.run(400);
     }
@@ -186,10 +227,21 @@ fn an_address_that_changes_is_followed() {
 /// An end starts over in the middle: it is found again, nothing comes twice, and new packets go through.
 #[test]
 fn an_end_that_starts_over_is_found_again() {
-    for restarted in 0..2 {
+    for (restarted, make) in [
+        (0, plain as fn(u32) -> Vec<u8>),
+        (1, plain),
+        (0, segment),
+        (1, segment),
+    ] {
         let mut net = Net::new(0.05);
+        net.make = make;
         net.run(1_500);
         net.offer(0..100);
+        // Some are under way when it happens.
+        for number in 100..120 {
+            net.ends[0].offer(net.now, 1, 3, &make(number));
+        }
+        net.run(4);
         net.ends[restarted] = match restarted {
             0 => peer(0, 77, 7, Some("10.0.0.2:1")),
             _ => peer(0, 78, 7, None),
@@ -240,9 +292,7 @@ fn a_dead_direction_is_told_and_survived() {
     net.offer(0..50);
     let place = std::mem::replace(&mut net.places[0], "10.9.9.9:9");
     for number in 50..80u32 {
-        let mut packet = vec![number as u8; 600];
-        packet[..4].copy_from_slice(&number.to_be_bytes());
-        assert!(net.ends[0].offer(net.now, 1, 3, &packet));
+        assert!(net.ends[0].offer(net.now, 1, 3, &plain(number)));
     }
     // What the sender sends arrives, and comes from the place it always came from; what is sent to it does not.
     let sent = net.ends[0].counters().datagrams_sent;
@@ -258,4 +308,112 @@ fn a_dead_direction_is_told_and_survived() {
     net.run(12_000);
     assert_eq!(net.heard.len(), 80);
     net.in_order_and_once();
+}
+
+/// Losses go from nothing to 60 % and back: every packet comes, in order, with its header made short on the way.
+#[test]
+fn a_storm_passes() {
+    let mut net = Net::new(0.0);
+    net.make = segment;
+    net.run(1_000);
+    net.offer(0..300);
+    net.loss = 0.6;
+    net.offer(300..600);
+    net.loss = 0.0;
+    net.offer(600..900);
+    net.run(3_000);
+    assert_eq!(net.heard.len(), 900);
+    net.in_order_and_once();
+    assert_eq!(net.ends[1].counters().unreadable, 0);
+    assert_eq!(net.ends[0].counters().queue_dropped, 0);
+}
+
+/// Promises change while packets are under way, to each kind of order and back: none is lost, none is wrong.
+#[test]
+fn changed_promises_lose_nothing() {
+    let mut net = Net::new(0.2);
+    net.make = segment;
+    net.run(1_000);
+    let promises = [
+        Service {
+            order: Order::Link,
+            ..Service::RELIABLE
+        },
+        Service {
+            order: Order::None,
+            ..Service::RELIABLE
+        },
+        Service {
+            deadline: None,
+            ..Service::RELIABLE
+        },
+        Service {
+            deadline: Some(Duration::from_millis(30)),
+            residual: 1e-4,
+            ..Service::RELIABLE
+        },
+        Service::RELIABLE,
+    ];
+    for (step, promise) in promises.into_iter().enumerate() {
+        let first = step as u32 * 100;
+        for number in first..first + 100 {
+            net.ends[0].offer(net.now, 1, 3, &segment(number));
+            net.run(1);
+        }
+        net.ends[0].set_service(1, promise);
+    }
+    net.run(4_000);
+    net.heard.sort_unstable();
+    assert_eq!(net.heard, (0..500).collect::<Vec<u32>>());
+    assert_eq!(net.ends[1].counters().unreadable, 0);
+}
+
+/// Ends that promise different things: each direction keeps its own sender's promise.
+#[test]
+fn ends_may_promise_different_things() {
+    let mut net = Net::new(0.1);
+    net.make = segment;
+    let loose = Service {
+        order: Order::None,
+        retries: Some(1),
+        ..Service::RELIABLE
+    };
+    net.ends[1].set_service(1, loose);
+    net.run(1_500);
+    net.offer(0..300);
+    net.run(2_000);
+    assert_eq!(net.heard.len(), 300);
+    net.in_order_and_once();
+}
+
+/// Packets longer than a frame, up to six frames long, come whole; a longer one is refused and counted.
+#[test]
+fn long_packets_travel_in_parts() {
+    let mut net = Net::new(0.2);
+    net.make = long;
+    net.run(1_500);
+    net.offer(0..200);
+    net.run(3_000);
+    assert_eq!(net.heard.len(), 200);
+    net.in_order_and_once();
+    assert!(!net.ends[0].offer(net.now, 1, 3, &[0; 9_001]));
+    assert_eq!(net.ends[0].counters().not_taken, 1);
+}
+
+/// More than the link carries: the flow that is to blame loses packets, another one none, and both are counted.
+#[test]
+fn too_much_of_one_flow_costs_that_flow() {
+    let mut net = Net::new(0.0);
+    net.run(1_000);
+    for number in 0..2_000 {
+        net.ends[0].offer(net.now, 1, 3, &plain(number));
+        if number % 100 == 0 {
+            net.ends[0].offer(net.now, 1, 4, &plain(10_000 + number));
+        }
+    }
+    net.run(3_000);
+    let other = net.heard.iter().filter(|number| **number >= 10_000).count();
+    let dropped = net.ends[0].counters().queue_dropped;
+    assert_eq!((other, net.heard.len() as u64 + dropped), (20, 2_020));
+    assert!(dropped > 500, "{dropped}");
 }

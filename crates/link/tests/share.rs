@@ -2,16 +2,17 @@
 //!
 //! Goal: 95 % of (1 - p) C at losses of 5 to 30 % in both directions, independent and in bursts, and 98 % of C without loss with
 //! 2 % of the air for everything that is not payload in full frames. Method: the medium and the transfer of `air`, the
-//! mean of three seeds; nothing depends on the machine.
+//! mean of two seeds; nothing depends on the machine.
 
 mod air;
 
 use air::{Air, Books, run};
+use chappe_core::Duration;
 
 fn mean(air: Air) -> (f64, Books) {
-    let runs = [1, 2, 3].map(|seed| run(air, seed, 12));
+    let runs = [1, 2].map(|seed| run(air, seed, 10));
     (
-        runs.iter().map(|books| books.share).sum::<f64>() / 3.0,
+        runs.iter().map(|books| books.share).sum::<f64>() / 2.0,
         runs[0],
     )
 }
@@ -58,4 +59,22 @@ fn a_rate_is_found() {
     };
     let (share, books) = mean(air);
     assert!(share > 0.85, "{share} {books:?}");
+}
+
+/// Small packets pass a transfer that fills the link at 20 % loss: two turns of 40 ms at most as a rule, and within the urgent
+/// class's promise of 100 ms with their repetition; a bulk flow of its own does hardly worse.
+#[test]
+fn small_packets_pass_the_bulk() {
+    let books = run(Air::usual(0.2, 0.0), 1, 30);
+    let [urgent, own] = books.probes;
+    println!("{:?}", books.probes);
+    assert!(
+        urgent.most <= Duration::from_millis(100) && urgent.mean <= Duration::from_millis(40),
+        "{urgent:?}"
+    );
+    assert!(
+        urgent.arrived as f64 >= 0.98 * urgent.sent as f64,
+        "{urgent:?}"
+    );
+    assert!(own.mean <= Duration::from_millis(60), "{own:?}");
 }

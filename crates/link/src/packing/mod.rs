@@ -425,7 +425,7 @@ mod tests {
             queues.put(Instant::ZERO, (1, 5), &[5; 450], 0);
         }
         queues.put(Instant::ZERO, (1, 6), &[6; 60], 0);
-        assert!(queues.dropped > 50 && !queues.has_room(1, 0));
+        assert!(queues.dropped > 50);
         let out = carry(&mut queues, &mut packer, &mut far, true);
         let place = out.iter().position(|packet| packet[0] == 6).unwrap();
         assert!(

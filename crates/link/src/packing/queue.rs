@@ -114,7 +114,13 @@ impl Queues {
             return;
         };
         class.put(now, flow, packet);
-        while class.octets > limit && class.drop_one() {
+        // Too much: the longest flow pays. A short one's packet is no reason yet, for the limit may just have become less.
+        let longest = class.longest();
+        let over = match longest == Some(flow) {
+            true => limit + packet.len(),
+            false => limit * 4,
+        };
+        if class.octets > over && longest.is_some_and(|longest| class.drop_one(longest)) {
             self.dropped += 1;
         }
     }
@@ -161,10 +167,15 @@ impl Class {
         }
     }
 
-    /// Throws the oldest packet of the longest flow away, if there is one that no part has left of.
-    fn drop_one(&mut self) -> bool {
-        let longest = self.flows.iter_mut().max_by_key(|flow| flow.octets);
-        let Some((flow, queued)) = longest.and_then(|flow| {
+    fn longest(&self) -> Option<usize> {
+        (0..self.flows.len())
+            .max_by_key(|&number| self.flows.get(number).map_or(0, |flow| flow.octets))
+    }
+
+    /// Throws the oldest packet of a flow away, if there is one that no part has left of.
+    fn drop_one(&mut self, number: usize) -> bool {
+        let flow = self.flows.get_mut(number);
+        let Some((flow, queued)) = flow.and_then(|flow| {
             let queued = flow.packets.pop_front()?;
             Some((flow, queued))
         }) else {

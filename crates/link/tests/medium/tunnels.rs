@@ -1,6 +1,7 @@
 //! A tunnel on each host of a field.
 #![allow(dead_code, reason = "each program uses a part")]
 
+use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,6 +37,8 @@ pub struct Ends {
     pub service: Service,
     pub keys: [Key; 2],
     pub port: u16,
+    /// Another peer, at 10.0.0.9 with 10.9.0.9 behind it, that nobody is.
+    pub ghost: bool,
 }
 
 impl Ends {
@@ -46,6 +49,7 @@ impl Ends {
             service: BULK,
             keys: [Key::new([5; 32]), Key::new([5; 32])],
             port: 1795,
+            ghost: false,
         }
     }
 }
@@ -77,6 +81,23 @@ impl Running {
             services: [Service::PROMPT, ends.service, ends.service, ends.service],
             queue: chappe_core::Duration::from_millis(100),
         };
+        let mut peers = vec![peer];
+        if ends.ghost
+            && let Some(peer) = peers.first()
+        {
+            peers.push(PeerConfig {
+                name: "ghost".into(),
+                key: Key::new([9; 32]),
+                endpoint: Some(Endpoint::Udp(
+                    (Ipv4Addr::new(10, 0, 0, 9), ends.port).into(),
+                )),
+                networks: vec![Net {
+                    address: Ipv4Addr::new(10, 9, 0, 9).into(),
+                    prefix: 32,
+                }],
+                ..peer.clone()
+            });
+        }
         let config = TunnelConfig {
             device: "chappe0".into(),
             address: Some((inner(host), 24)),
@@ -96,7 +117,7 @@ impl Running {
             .unwrap();
         let worker = thread::spawn(move || {
             home.enter().unwrap();
-            let mut tunnel = Tunnel::open(&config, vec![peer]).unwrap();
+            let mut tunnel = Tunnel::open(&config, peers).unwrap();
             let mut last: Option<chappe_core::Instant> = None;
             let ending = tunnel.run(|tunnel, now| {
                 if last.is_none_or(|last| {
