@@ -77,6 +77,8 @@ pub struct Dot154<const INDIRECT: usize = 4> {
     security: Option<Security>,
     counters: Counters,
     listening_since: Instant,
+    /// Since when a radio that does not listen has been loaded or has backed off.
+    contending_since: Option<Instant>,
     trace: TraceRing,
 }
 
@@ -128,6 +130,7 @@ impl<const INDIRECT: usize> Dot154<INDIRECT> {
             security: None,
             counters: Counters::default(),
             listening_since: Instant::ZERO,
+            contending_since: None,
             trace: TraceRing::default(),
             random,
         }
@@ -173,6 +176,29 @@ impl<const INDIRECT: usize> Dot154<INDIRECT> {
         self.counters.radio_on + present
     }
 
+    /// How long the radio has been out of its deepest sleep until `now`: what [`radio_on`](Self::radio_on) counts, and while
+    /// a frame is loaded and the back-off runs. A leaf's receiver is off then, but a radio that sleeps takes no frame.
+    pub fn radio_awake(&self, now: Instant) -> chappe_core::Duration {
+        let present = match self.contending_since {
+            Some(since) => now.saturating_since(since),
+            None => chappe_core::Duration::ZERO,
+        };
+        self.radio_on(now) + self.counters.contending + present
+    }
+
+    /// Books the time in which a radio contends without listening.
+    fn note_contention(&mut self, now: Instant, listens: bool) {
+        let contends = !listens && matches!(self.state, State::Loading | State::BackingOff);
+        match (contends, self.contending_since) {
+            (true, None) => self.contending_since = Some(now),
+            (false, Some(since)) => {
+                self.counters.contending += now.saturating_since(since);
+                self.contending_since = None;
+            }
+            _ => {}
+        }
+    }
+
     /// How an address stands on the air in this network.
     fn node(&self, address: Address) -> Node {
         match Node::short(address) {
@@ -205,6 +231,7 @@ impl<const INDIRECT: usize> Mac for Dot154<INDIRECT> {
     ) -> Option<RadioRequest> {
         self.advance(now, link);
         let listen = self.wants_to_listen();
+        self.note_contention(now, listen);
         if listen != self.listening {
             self.listening = listen;
             match listen {

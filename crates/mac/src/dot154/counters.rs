@@ -42,6 +42,9 @@ pub struct Counters {
     /// Time the radio was on, up to the last time it was switched off; see
     /// [`Dot154::radio_on`](super::Dot154::radio_on).
     pub radio_on: Duration,
+    /// Time for which a frame was loaded or a back-off ran while the receiver was off, up to the last time that this
+    /// ended; see [`Dot154::radio_awake`](super::Dot154::radio_awake).
+    pub contending: Duration,
     /// Frames not used, by reason.
     pub drops: Drops,
 }

@@ -438,7 +438,12 @@ impl<const INDIRECT: usize> Dot154<INDIRECT> {
         match what {
             Some(What::Data { token }) => {
                 match outcome {
-                    Outcome::Acknowledged { .. } => Counters::add(&mut self.counters.acknowledged),
+                    Outcome::Acknowledged { .. } => {
+                        Counters::add(&mut self.counters.acknowledged);
+                        if let Some(leaf) = &mut self.leaf {
+                            leaf.sent(now);
+                        }
+                    }
                     Outcome::Failed { .. } => Counters::add(&mut self.counters.failed),
                     Outcome::Unconfirmed => {}
                 }

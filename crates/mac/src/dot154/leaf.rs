@@ -85,6 +85,15 @@ impl Leaf {
         self.schedule(now);
     }
 
+    /// An own frame was confirmed. Where the interval grows, what it asked for is younger than the requests in vain: it
+    /// starts anew.
+    pub fn sent(&mut self, now: Instant) {
+        if self.sleep.growth > 1 && self.expect != Expect::Nothing {
+            self.interval = self.sleep.short;
+            self.schedule(now);
+        }
+    }
+
     fn in_vain(&mut self) {
         let growth = u64::from(self.sleep.growth.max(1));
         self.interval = (self.interval * growth).min(self.sleep.base);
