@@ -1,7 +1,13 @@
 //! TCPlp: TCP on motes. [`scene`] is the network that its experiments run on; [`PAPER`] what is made of it.
 
 mod carry;
+mod figure10;
+mod figure11;
+mod figure12;
 mod figure3;
+mod figure7;
+mod figure8;
+mod figure9;
 mod flow;
 mod frames;
 mod ground;
@@ -16,8 +22,11 @@ mod role;
 pub mod scene;
 pub mod sheet;
 pub mod station;
+pub mod study;
 mod table4;
 mod table5;
+mod table7;
+mod table9;
 
 use chappe_core::Duration;
 use chappe_tcplp::lowpan::Config;

@@ -1,7 +1,10 @@
 //! TCPlp's evaluation: tables and figures in the paper's order, then what it does not have.
 
 use super::sheet::Sheet;
-use super::{figure3, hops, loss, table4, table5};
+use super::{
+    figure3, figure7, figure8, figure9, figure10, figure11, figure12, hops, loss, table4, table5,
+    table7, table9,
+};
 use crate::figure::Figure;
 use crate::paper::{Item, Made, Order, Paper};
 use crate::run::RunError;
@@ -30,7 +33,7 @@ const fn recipe(
     Recipe { name, about, make }
 }
 
-const RECIPES: [Recipe; 5] = [
+const RECIPES: [Recipe; 13] = [
     recipe("table4", "links of TCP/IP networks", table4::make),
     recipe("table5", "headers of a segment in frames", table5::make),
     recipe(
@@ -38,6 +41,22 @@ const RECIPES: [Recipe; 5] = [
         "goodput over the size of segments and buffers",
         figure3::make,
     ),
+    recipe(
+        "figure7",
+        "a mote's page by HTTP and by CoAP",
+        figure7::make,
+    ),
+    recipe("figure8", "pages of different sizes", figure8::make),
+    recipe("figure9", "sense-and-send by night", figure9::make),
+    recipe(
+        "figure10",
+        "sense-and-send over injected loss",
+        figure10::make,
+    ),
+    recipe("table7", "a day of sense-and-send", table7::make),
+    recipe("figure11", "the same hour by hour", figure11::make),
+    recipe("figure12", "four flows at once", figure12::make),
+    recipe("table9", "features of TCP stacks", table9::make),
     recipe("hops", "goodput over one to five hops (7.2)", hops::make),
     recipe(
         "loss",

@@ -58,9 +58,13 @@ impl Readings {
         }
     }
 
-    /// Takes a whole batch out of the queue, if there is one: how many readings.
+    /// Takes a whole batch out of the queue, if there is one: how many readings. With no more to come the last one may be
+    /// smaller.
     pub(crate) fn take_batch(&mut self) -> Option<u32> {
-        let batch = self.batch.max(1);
+        let batch = match self.made < self.limit {
+            true => self.batch.max(1),
+            false => self.batch.min(self.queue).max(1),
+        };
         self.queue = self.queue.checked_sub(batch)?;
         Some(batch)
     }
