@@ -212,11 +212,22 @@ fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
     }
     // Said of the right file only: to hide a wrong one helps nobody.
     let mode = about.permissions().mode() & 0o777;
-    if purpose != Purpose::Verify && mode & 0o077 != 0 {
+    let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    if purpose != Purpose::Verify && is_open(mode, path, credentials.as_deref()) {
         let what = format!("{named} can be read by others (mode {mode:03o})");
         return Err(Error::input(what, format!("`chmod 600 {named}`")));
     }
     unhex(digits).ok_or_else(|| not_one("is damaged: a key has 64 hexadecimal digits".into()))
+}
+
+/// Whether others can read a file of this mode. systemd gives a service its credentials in a folder of its own, with an ACL for
+/// its user, which the mode shows as a right of the group (systemd#29435).
+fn is_open(mode: u32, path: &Path, credentials: Option<&Path>) -> bool {
+    let others = match credentials {
+        Some(folder) if path.parent() == Some(folder) => 0o037,
+        _ => 0o077,
+    };
+    mode & others != 0
 }
 
 /// Octets as hexadecimal digits.
@@ -239,6 +250,18 @@ fn unhex(digits: &str) -> Option<[u8; LENGTH]> {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
+
+    #[test]
+    fn a_service_may_read_its_credentials() {
+        let (folder, path) = (
+            Path::new("/run/credentials/a"),
+            Path::new("/run/credentials/a/group"),
+        );
+        assert!(!is_open(0o440, path, Some(folder)));
+        assert!(is_open(0o440, path, None) && is_open(0o440, Path::new("group"), Some(folder)));
+        assert!(is_open(0o444, path, Some(folder)) && is_open(0o460, path, Some(folder)));
+        assert!(!is_open(0o600, path, None));
+    }
 
     #[test]
     fn keys_are_made_once_and_read_back() {
