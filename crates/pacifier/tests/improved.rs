@@ -135,12 +135,12 @@ fn ranks_decide_how_much_is_sent() {
         }
         .octets(2)
     };
-    hear(&mut source, ms(1), 1, &word(&[State::Rank(3)], 0, &[]));
-    assert_eq!(batches(&frames(&mut source, ms(1), 100)), [0, 0]);
-    hear(&mut source, ms(2), 1, &word(&[], 1, &[]));
-    assert!(frames(&mut source, ms(2), 100).is_empty());
+    hear(&mut source, ms(20), 1, &word(&[State::Rank(3)], 0, &[]));
+    assert_eq!(batches(&frames(&mut source, ms(20), 100)), [0, 0]);
+    hear(&mut source, ms(30), 1, &word(&[], 1, &[]));
+    assert!(frames(&mut source, ms(30), 100).is_empty());
     assert!(!source.source_done(), "satisfied is not complete");
-    hear(&mut source, ms(3), 1, &word(&[], 1, &[1]));
+    hear(&mut source, ms(40), 1, &word(&[], 1, &[1]));
     assert!(source.source_done());
 }
 

@@ -13,7 +13,11 @@ use crate::chappe::shelf::Shelf;
 use crate::links::{Links, Paths};
 
 mod hearing;
+mod recent;
+mod serving;
 mod telling;
+
+use recent::Recent;
 
 /// What a node is to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,7 @@ pub(crate) struct Group {
     /// Shortest ETX paths from the source.
     paths: Arc<Paths>,
     neighbours: Neighbours,
+    recent: Recent,
     /// Who asks although it is not a member.
     guests: NodeSet,
     customers: Vec<Customer>,
@@ -52,6 +57,8 @@ pub(crate) struct Group {
     offer: Option<Offer>,
     /// Until when a neighbour with more to give goes first.
     yields_until: Option<Instant>,
+    /// Until when others may do what would be left to do here.
+    leaves_until: Option<Instant>,
     since: Instant,
     spoke: Instant,
     report_at: Option<Instant>,
@@ -73,8 +80,16 @@ struct Customer {
     weight: f32,
     /// Farther from the source than this node.
     behind: bool,
-    /// Members that reach it much better than this node.
-    better: Vec<u16>,
+    /// Members, and the source, that reach it about as well as this node or better.
+    rivals: Vec<Rival>,
+}
+
+/// Another node that may serve a neighbour.
+#[derive(Clone, Copy, Debug)]
+struct Rival {
+    node: u16,
+    /// It reaches the neighbour much better.
+    better: bool,
 }
 
 /// The batch that is worth most on the air, and how many innovative receptions a frame of it promises.
@@ -112,6 +127,7 @@ impl Group {
             shelf,
             payload,
             neighbours: Neighbours::new(links.nodes(), settings.window),
+            recent: Recent::default(),
             links,
             settings,
             paths,
@@ -122,6 +138,7 @@ impl Group {
             front: 0,
             offer: None,
             yields_until: None,
+            leaves_until: None,
             since: now,
             spoke: now,
             report_at: None,
@@ -166,10 +183,16 @@ impl Group {
             if chance < self.settings.link_min && !only {
                 continue;
             }
-            let better = servers.iter().chain([self.source]).filter(|&server| {
-                server != self.me
-                    && server != node
-                    && self.links.ratio(server, node) > chance * self.settings.better
+            let better = self.settings.better;
+            let others = servers.iter().filter(|&server| server != self.source);
+            let others = others.chain([self.source]);
+            let rivals = others.filter(|&server| server != self.me && server != node);
+            let rivals = rivals.filter_map(|server| {
+                let theirs = self.links.ratio(server, node);
+                (theirs * better > chance).then_some(Rival {
+                    node: server,
+                    better: theirs > chance * better,
+                })
             });
             self.customers.push(Customer {
                 node,
@@ -179,7 +202,7 @@ impl Group {
                     false => chance as f32,
                 },
                 behind: self.distance(node) > self.distance(self.me),
-                better: better.collect(),
+                rivals: rivals.collect(),
             });
         }
     }
@@ -195,112 +218,15 @@ impl Group {
     }
 }
 
-/// Decisions.
-impl Group {
-    // the batch with the most expected innovation per frame
-    fn evaluate(&mut self, now: Instant) {
-        self.offer = None;
-        self.yields_until = None;
-        if self.plan.closed || !self.takes_part() {
-            return;
-        }
-        let bases = || {
-            let customers = self.customers.iter();
-            let known = customers.filter_map(|customer| self.neighbours.get(customer.node));
-            known.map(|neighbour| neighbour.base)
-        };
-        let Some(first) = bases().min() else {
-            return;
-        };
-        // Beyond the front nobody has anything: one batch of the source stands for all. A source that was restarted
-        // learns where the front is from its neighbours.
-        let end = match self.role {
-            Role::Source => {
-                let theirs = bases().filter(|&base| base < self.id.batches).max();
-                let front = self.front.max(theirs.unwrap_or(0));
-                front.saturating_add(1).min(self.id.batches)
-            }
-            _ => self.front.min(self.shelf.end()),
-        };
-        let mut best = Offer {
-            batch: 0,
-            worth: 0.0,
-        };
-        for batch in first.max(self.shelf.base())..end {
-            let worth = self.worth(batch);
-            if worth > best.worth {
-                best = Offer { batch, worth };
-            }
-        }
-        if best.worth < self.settings.worth_min {
-            return;
-        }
-        self.offer = Some(best);
-        self.yield_to_rivals(now, best.worth);
-    }
-
-    /// Innovative receptions that a frame of the batch promises.
-    fn worth(&self, batch: u32) -> f32 {
-        let rank = self.shelf.rank(batch);
-        if rank == 0 {
-            return 0.0;
-        }
-        let (rank, full) = (rank as f32, self.id.packets(batch));
-        let mut worth = 0.0;
-        for customer in &self.customers {
-            let guess = self.neighbours.guess(customer.node, batch);
-            let lack = (rank - guess).clamp(0.0, 1.0);
-            if lack <= 0.0 {
-                continue;
-            }
-            let served = customer.better.iter().any(|&server| {
-                server == self.source || self.neighbours.said(server, batch, full) as f32 > guess
-            });
-            worth += match served {
-                true => lack * customer.weight * self.settings.charity,
-                false => lack * customer.weight,
-            };
-        }
-        worth
-    }
-
-    // whoever promises more goes first
-    fn yield_to_rivals(&mut self, now: Instant, worth: f32) {
-        let least = f32::from(urge(worth)) / self.settings.gate;
-        for (_, rival) in self.neighbours.iter() {
-            if rival.urge_until > now && f32::from(rival.urge) > least {
-                self.yields_until = match self.yields_until {
-                    Some(until) => Some(until.min(rival.urge_until)),
-                    None => Some(rival.urge_until),
-                };
-            }
-        }
-    }
-
-    /// Whether a data frame may go now.
-    pub fn ready(&self) -> bool {
-        self.offer.is_some() && self.yields_until.is_none()
-    }
-
-    /// Whether a report may go now.
-    pub fn report_due(&self) -> bool {
-        self.due
-    }
-
-    /// Whether a report goes before data: data had no room for all that this node should tell.
-    pub fn report_first(&self) -> bool {
-        self.due && self.untold
-    }
-}
-
 /// Deadlines.
 impl Group {
     /// The next deadline and its reason.
     pub fn deadline(&self) -> Option<(Instant, &'static str)> {
         let report = self.report_at.filter(|_| !self.due).map(|at| (at, REPORT));
         let gate = self.yields_until.map(|at| (at, YIELD));
+        let turn = self.leaves_until.map(|at| (at, TURN));
         let doubt = self.doubt_at.map(|at| (at, DOUBT));
-        [report, gate, doubt]
+        [report, gate, turn, doubt]
             .into_iter()
             .flatten()
             .min_by_key(|(at, _)| *at)
@@ -353,9 +279,5 @@ impl Group {
 
 const REPORT: &str = "report";
 const YIELD: &str = "a neighbour goes first";
+const TURN: &str = "nobody else serves a neighbour";
 const DOUBT: &str = "a neighbour is silent";
-
-/// A worth as it stands in a frame.
-fn urge(worth: f32) -> u8 {
-    (worth * 8.0).clamp(0.0, 255.0) as u8
-}

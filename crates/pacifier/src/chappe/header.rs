@@ -13,7 +13,7 @@
 //! 10..14    batches of the object, with its check packets
 //! 14        packets in every batch but the last, 1 to 64
 //! 15        packets in the last batch
-//! 16        N, octets of each of the two sets
+//! 16        N, octets of each of the two sets; 0 where there is no room for them, and nothing is said of them
 //! 17..17+N  members: bit n % 8 of octet n / 8 is node n
 //!   ..+N    complete: receivers that are known to have the object
 //!   ..+4    report: its base
@@ -92,6 +92,8 @@ pub struct Head<'a> {
     pub plan: Plan,
     /// Receivers that are known to have everything.
     pub complete: NodeSet,
+    /// Whether there was room for members and complete receivers: both are empty otherwise.
+    pub told: bool,
     /// Innovative receptions that the sender expects of its next frame, in eighths.
     pub urge: u8,
     /// What the sender has.
@@ -186,6 +188,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
             members: NodeSet::from_octets(members),
         },
         complete: NodeSet::from_octets(complete),
+        told: width > 0,
         urge,
         report: report.ok_or(Malformed::Empty)?,
     };
@@ -237,7 +240,7 @@ pub struct HeadRepr<'a> {
     pub complete: &'a NodeSet,
     /// See [`Head::urge`].
     pub urge: u8,
-    /// Nodes of the network, which decides the width of the sets.
+    /// Nodes of the network, which decides the width of the sets: 0 leaves them out.
     pub nodes: usize,
     /// The report's base.
     pub base: u32,

@@ -32,6 +32,8 @@ pub(crate) struct Neighbour {
     /// Ranks from the base on, at their number modulo the window.
     said: Vec<u8>,
     guess: Vec<f32>,
+    /// When it last told something new of a batch, or another node was heard serving it.
+    touched: Vec<Instant>,
     /// When to fall back from guesses to what was said, if nothing is heard until then.
     pub doubt_at: Instant,
     /// How long after that again.
@@ -57,6 +59,7 @@ impl Neighbours {
             base: 0,
             said: vec![0; self.window as usize],
             guess: vec![0.0; self.window as usize],
+            touched: vec![Instant::ZERO; self.window as usize],
             doubt_at: Instant::ZERO,
             patience: Duration::ZERO,
             urge: 0,
@@ -145,8 +148,27 @@ impl Neighbours {
         }
     }
 
+    /// Another node was heard serving a batch to a neighbour.
+    pub fn touch(&mut self, node: u16, batch: u32, now: Instant) {
+        let window = self.window;
+        let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
+            return;
+        };
+        if let Some(touched) = neighbour.touched.get_mut((batch % window) as usize) {
+            *touched = now;
+        }
+    }
+
+    /// When somebody was last heard serving a batch to a neighbour, or something new of it from that.
+    pub fn attended(&self, node: u16, batch: u32) -> Instant {
+        let touched = self
+            .slot(node, batch)
+            .and_then(|(neighbour, slot)| neighbour.touched.get(slot));
+        touched.copied().unwrap_or(Instant::ZERO)
+    }
+
     /// Takes a neighbour at its word.
-    pub fn on_report(&mut self, node: u16, report: &Report<'_>) {
+    pub fn on_report(&mut self, now: Instant, node: u16, report: &Report<'_>) {
         let window = self.window;
         let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
             return;
@@ -160,7 +182,13 @@ impl Neighbours {
                 None if report.is_cut() => break,
                 None => 0,
             };
-            neighbour.say((batch % window) as usize, said);
+            let slot = (batch % window) as usize;
+            if neighbour.said.get(slot) != Some(&said)
+                && let Some(touched) = neighbour.touched.get_mut(slot)
+            {
+                *touched = now;
+            }
+            neighbour.say(slot, said);
         }
     }
 
@@ -199,7 +227,11 @@ impl Neighbour {
             _ => 0..self.said.len() as u32,
         };
         for batch in fresh {
-            self.say((batch as usize) % self.said.len().max(1), 0);
+            let slot = (batch as usize) % self.said.len().max(1);
+            self.say(slot, 0);
+            if let Some(touched) = self.touched.get_mut(slot) {
+                *touched = Instant::ZERO;
+            }
         }
         self.base = base;
     }

@@ -207,6 +207,11 @@ impl Peer {
                 self.drop_frame(Drop::Stale);
                 return None;
             }
+            if !head.told {
+                // Whether this node has a part in it stands in a report.
+                self.drop_frame(Drop::NotForUs);
+                return None;
+            }
             return self.new_group(now, head);
         };
         let group = self.groups.get(place)?;
@@ -215,7 +220,7 @@ impl Peer {
         if same && (follows || group.plan.epoch == head.plan.epoch) {
             return Some(place);
         }
-        if same || !follows || group.role != Role::Relay {
+        if same || !follows || group.role != Role::Relay || !head.told {
             self.drop_frame(Drop::Stale);
             return None;
         }

@@ -22,7 +22,7 @@ pub struct Settings {
     /// News that concern everybody (plans, complete receivers) go out within this time, chosen at random, so that
     /// neighbours do not speak at once. Default 40 ms.
     pub gossip: Duration,
-    /// A node that lacks something, or is owed an echo, repeats itself after this time, doubling. Default 500 ms.
+    /// A node that lacks something, or is owed an echo, repeats itself after this time, doubling. Default 200 ms.
     pub repeat_min: Duration,
     /// The longest such time. Default 1.5 s.
     pub repeat_max: Duration,
@@ -38,11 +38,12 @@ pub struct Settings {
     pub yielding: Duration,
     /// A node goes first if its urge is at least this part of every neighbour's. Default 0.9.
     pub gate: f32,
-    /// A neighbour is another member's charge if that one reaches it so many times better. Default 2.
+    /// A member reaches a neighbour much better than another does if it is so many times likelier to. It goes first then;
+    /// members that are closer than that to each other share the batches. Default 2.
     pub better: f64,
-    /// What an innovative reception counts at another member's charge. Not nothing, since that member may know
-    /// nothing of it. Default 0.25.
-    pub charity: f32,
+    /// A frame may be on its way, or wait to be handled, for so long: what a neighbour says does not cover it yet. Default
+    /// 10 ms.
+    pub lag: Duration,
     /// Frames that promise fewer innovative receptions are not sent. Default 0.02.
     pub worth_min: f32,
     /// Links of a lower delivery ratio are not served. Default 0.05, ETX 20.
@@ -61,7 +62,7 @@ impl Default for Settings {
             window: 64,
             report_interval: Duration::from_millis(100),
             gossip: Duration::from_millis(40),
-            repeat_min: Duration::from_millis(500),
+            repeat_min: Duration::from_millis(200),
             repeat_max: Duration::from_millis(1500),
             doubt_min: Duration::from_secs(2),
             doubt_max: Duration::from_secs(32),
@@ -69,7 +70,7 @@ impl Default for Settings {
             yielding: Duration::from_millis(150),
             gate: 0.9,
             better: 2.0,
-            charity: 0.25,
+            lag: Duration::from_millis(10),
             worth_min: 0.02,
             link_min: 0.05,
             nodes_max: NODES_MAX,
@@ -85,7 +86,6 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let shares = [
             ("gate", f64::from(self.gate)),
-            ("charity", f64::from(self.charity)),
             ("worth_min", f64::from(self.worth_min)),
             ("link_min", self.link_min),
         ];

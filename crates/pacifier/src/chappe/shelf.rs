@@ -186,6 +186,16 @@ impl Shelf {
         }
     }
 
+    /// Whether packets of a batch have not been sent at all yet: only the source knows.
+    pub fn is_fresh(&self, batch: u32) -> bool {
+        match &self.whole {
+            Whole::Original { plain, .. } => plain
+                .get(batch as usize)
+                .is_some_and(|&sent| usize::from(sent) < self.id.packets(batch)),
+            _ => false,
+        }
+    }
+
     /// Whether every packet of a batch can be made here.
     pub fn is_full(&self, batch: u32) -> bool {
         self.rank(batch) >= self.id.packets(batch)

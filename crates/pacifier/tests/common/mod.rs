@@ -1,6 +1,8 @@
 //! A lossy broadcast medium without a MAC: one transmission at a time, losses drawn from a seed.
 #![allow(dead_code, reason = "each test takes of it what it needs")]
 
+pub mod wired;
+
 use std::sync::Arc;
 
 use chappe_core::{

@@ -18,8 +18,10 @@ impl Group {
         random: &mut Stream,
     ) -> Option<Gain> {
         self.heard_any = now;
-        self.on_plan(now, from, &head.plan, random);
-        self.on_complete(now, from, &head.complete, random);
+        if head.told {
+            self.on_plan(now, from, &head.plan, random);
+            self.on_complete(now, from, &head.complete, random);
+        }
         self.on_words(now, from, head);
         if self.is_agent(now) && self.report_at.is_none() {
             self.speak_after(now, self.settings.report_interval, random);
@@ -68,7 +70,8 @@ impl Group {
     }
 
     fn on_words(&mut self, now: Instant, from: u16, head: &Head<'_>) {
-        self.neighbours.on_report(from, &head.report);
+        self.neighbours.on_report(now, from, &head.report);
+        self.add_recent(now, from);
         let (yielding, patience) = (self.settings.yielding, self.settings.doubt_min);
         if let Some(neighbour) = self.neighbours.get_mut(from) {
             neighbour.heard = Some(now);
@@ -105,7 +108,8 @@ impl Group {
         places.find(|&batch| self.wants(batch, now))
     }
 
-    /// Places begin where those begin that this node works for; a receiver's never after what it lacks itself.
+    /// Places begin where those begin that this node works for: those behind it, and all that a receiver may help. A
+    /// receiver's never begin after what it lacks itself.
     pub(super) fn follow_customers(&mut self, now: Instant) {
         if self.role == Role::Source {
             return;
@@ -113,7 +117,8 @@ impl Group {
         let bases = self
             .customers
             .iter()
-            .filter(|customer| customer.behind && self.is_alive(customer.node, now))
+            .filter(|customer| customer.behind || self.role == Role::Receiver)
+            .filter(|customer| self.is_alive(customer.node, now))
             .filter_map(|customer| self.neighbours.get(customer.node))
             .map(|neighbour| neighbour.base);
         let theirs = bases.min().filter(|&base| base < self.id.batches);
@@ -136,7 +141,7 @@ impl Group {
             true => self.id.packets(batch),
             false => self.neighbours.said(from, batch, self.id.packets(batch)),
         };
-        self.spread_guess(from, batch, sender_rank);
+        self.spread_guess(now, from, batch, sender_rank);
         if !self.wants(batch, now) {
             return Gain::Nothing;
         }
@@ -159,13 +164,25 @@ impl Group {
     }
 
     /// Others that may have received a frame of `from` know more now.
-    fn spread_guess(&mut self, from: u16, batch: u32, rank: usize) {
+    fn spread_guess(&mut self, now: Instant, from: u16, batch: u32, rank: usize) {
+        self.recent.note(now, from, batch, rank as f32);
         for customer in &self.customers {
-            if customer.node != from {
-                let chance = self.links.ratio(from, customer.node);
+            let chance = self.links.ratio(from, customer.node);
+            if customer.node != from && chance > 0.0 {
                 self.neighbours
                     .count_on(customer.node, batch, chance as f32, rank as f32);
+                self.neighbours.touch(customer.node, batch, now);
             }
+        }
+    }
+
+    /// What a neighbour has just said does not cover the frames that were under way.
+    fn add_recent(&mut self, now: Instant, node: u16) {
+        let since = now.saturating_before(self.settings.lag);
+        for sent in self.recent.since(since).filter(|sent| sent.from != node) {
+            let chance = self.links.ratio(sent.from, node);
+            self.neighbours
+                .count_on(node, sent.batch, chance as f32, sent.rank);
         }
     }
 

@@ -4,7 +4,8 @@ use alloc::sync::Arc;
 
 use chappe_core::{Duration, Instant, Stream};
 
-use super::{Group, Role, urge};
+use super::serving::urge;
+use super::{Group, Role};
 use crate::NodeSet;
 use crate::chappe::header::HeadRepr;
 use crate::chappe::report::{self, STATES_MAX, State};
@@ -24,13 +25,19 @@ impl Group {
             let chance = customer.chance;
             self.neighbours.count_on(customer.node, batch, chance, rank);
         }
+        self.recent.note(now, self.me, batch, rank);
         self.front = self.front.max(batch.saturating_add(1));
         self.evaluate(now);
         let mut states = [0; STATES_MAX];
         let most = self.settings.data_states.min(STATES_MAX);
         let (base, used) = self.states(now, states.get_mut(..most)?);
-        let cut = report::is_cut(states.get(..used)?);
-        let repr = self.head(base, states.get(..used)?);
+        // Sets of large numbers may need more room than the payload leaves: then reports tell them.
+        let room = self.settings.nodes_max.div_ceil(8) * 8;
+        let nodes = Some(self.named())
+            .filter(|&nodes| nodes <= room)
+            .unwrap_or(0);
+        let cut = report::is_cut(states.get(..used)?) || nodes == 0;
+        let repr = self.head(nodes, base, states.get(..used)?);
         let len = repr.data_len(batch, self.payload);
         let open = repr.emit_data(batch, self.payload, sdu)?;
         if !self.shelf.write(batch, random, open.vector, open.payload) {
@@ -58,20 +65,28 @@ impl Group {
     ) -> Option<usize> {
         let mut states = [0; STATES_MAX];
         let (base, used) = self.states(now, &mut states);
-        let len = self.head(base, states.get(..used)?).emit_report(sdu)?;
+        let len = self
+            .head(self.named(), base, states.get(..used)?)
+            .emit_report(sdu)?;
         self.untold = false;
         self.spoken(now, random);
         Some(len)
     }
 
-    fn head<'a>(&'a self, base: u32, states: &'a [u8]) -> HeadRepr<'a> {
+    /// One more than the largest number in the sets.
+    fn named(&self) -> usize {
+        let both = self.plan.members.union(&self.complete);
+        both.iter().last().map_or(1, |node| usize::from(node) + 1)
+    }
+
+    fn head<'a>(&'a self, nodes: usize, base: u32, states: &'a [u8]) -> HeadRepr<'a> {
         HeadRepr {
             source: self.source,
             object: self.id,
             plan: &self.plan,
             complete: &self.complete,
             urge: self.offer.map_or(0, |offer| urge(offer.worth)),
-            nodes: self.links.nodes(),
+            nodes,
             base,
             states,
         }

@@ -1,0 +1,237 @@
+//! The networks of `chappe cast` on one machine, made deterministic: segments on which each host has a rate of its own, or
+//! one channel that all share; losses at each listener; and the time that a frame spends in queues and waiting processes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chappe_core::{
+    Address, Arrival, Bitrate, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose,
+    Seed, Stream,
+};
+use chappe_pacifier::{Config, Links, Node, Object};
+
+/// Octets that sealing, Ethernet and the like add to a frame.
+const AROUND: usize = 14 + 16 + 14;
+/// Attempts for a unicast frame.
+const ATTEMPTS: u8 = 7;
+/// The serial of the one transfer.
+const SERIAL: u8 = 1;
+
+/// What a network is made of. Node 0 is the source.
+#[derive(Clone)]
+pub struct Plan {
+    /// Who hears whom, how well.
+    pub links: Arc<Links>,
+    pub receivers: Vec<u16>,
+    pub rate: Bitrate,
+    /// Mean time from the end of a frame until its listener handles it; drawn between half and three halves of that.
+    pub latency: Duration,
+    /// One frame at a time in the whole network, and any of those who want to may be next.
+    pub shared: bool,
+    /// Batches that a receiver holds at most.
+    pub partial_max: usize,
+    pub octets: usize,
+    pub seed: u64,
+}
+
+/// How a transfer went.
+#[derive(Debug)]
+pub struct Outcomes {
+    /// When the last receiver was complete.
+    pub seconds: Option<f64>,
+    /// Data frames and reports of each node.
+    pub data: Vec<u64>,
+    pub reports: Vec<u64>,
+    /// Data frames of the source over packets of the object.
+    pub source_redundancy: f64,
+    /// The same of all nodes.
+    pub redundancy: f64,
+    /// Data frames that reached a receiver over those that told it something.
+    pub heard_per_gain: f64,
+    /// Time that the source's share takes if no frame of it is in vain: every packet arrives with the delivery ratio of
+    /// its first link, at the rate, with the headers that it has.
+    pub floor: f64,
+}
+
+#[derive(Debug)]
+struct Bytes(Arc<[u8]>);
+
+impl Object for Bytes {
+    fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read(&self, start: usize, into: &mut [u8]) -> bool {
+        into.copy_from_slice(&self.0[start..start + into.len()]);
+        true
+    }
+}
+
+/// At whom a frame arrives, from whom, to whom it was sent, and its octets.
+type Flying = (usize, usize, Address, Arc<[u8]>);
+
+struct Wired<'a> {
+    plan: &'a Plan,
+    nodes: Vec<Node>,
+    now: Instant,
+    free: Vec<Instant>,
+    /// Frames under way: when and in which order they arrive, at whom, from whom, to whom.
+    flying: BTreeMap<(Instant, u64), Flying>,
+    count: u64,
+    random: Stream,
+}
+
+/// Runs one transfer to its end, or for at most `limit`.
+pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> Outcomes {
+    let mut nodes = super::nodes(config, &plan.links, plan.seed);
+    for &receiver in &plan.receivers {
+        nodes[usize::from(receiver)]
+            .expect_checked(0, SERIAL, plan.octets, plan.partial_max, |_| false)
+            .unwrap();
+    }
+    let object = Arc::new(Bytes(file.clone()));
+    nodes[0]
+        .offer_read(object, SERIAL, &plan.receivers)
+        .unwrap();
+    let count = nodes.len();
+    let mut wired = Wired {
+        plan,
+        nodes,
+        now: Instant::ZERO,
+        free: vec![Instant::ZERO; count],
+        flying: BTreeMap::new(),
+        count: 0,
+        random: Seed(plan.seed).stream(Purpose::Reception),
+    };
+    let batch_len = config.k * config.payload;
+    let (mut done_at, mut batch) = (None, Vec::new());
+    let mut left: Vec<usize> = vec![plan.octets.div_ceil(batch_len); plan.receivers.len()];
+    while wired.now < Instant::ZERO + limit && done_at.is_none() {
+        wired.step();
+        for (left, &receiver) in left.iter_mut().zip(&plan.receivers) {
+            let node = &mut wired.nodes[usize::from(receiver)];
+            while let Some(number) = node.decoded(0, &mut batch) {
+                let start = number as usize * batch_len;
+                assert_eq!(
+                    batch[..],
+                    file[start..start + batch.len()],
+                    "batch {number}"
+                );
+                node.accept(wired.now, 0, number);
+                *left -= 1;
+            }
+        }
+        if left.iter().all(|&left| left == 0) {
+            done_at = Some(wired.now.saturating_since(Instant::ZERO).as_secs_f64());
+        }
+    }
+    wired.outcomes(config, done_at)
+}
+
+impl Wired<'_> {
+    /// All that happens at this instant, and on to the next.
+    fn step(&mut self) {
+        while let Some(frame) = self.flying.first_entry().filter(|f| f.key().0 <= self.now) {
+            let (to, from, address, sdu) = frame.remove();
+            let from = Address::node(from as u16);
+            let (sdu, power) = (&sdu[..], None);
+            let arrival = Arrival {
+                from,
+                to: address,
+                sdu,
+                power,
+            };
+            self.nodes[to].handle_link(self.now, LinkEvent::Received(arrival));
+        }
+        for node in &mut self.nodes {
+            if node.poll_timeout().is_some_and(|wake| wake.at <= self.now) {
+                node.handle_timeout(self.now);
+            }
+        }
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        self.random.shuffle(&mut order);
+        for sender in order {
+            if self.free[sender] <= self.now && !self.nodes[sender].pending().is_empty() {
+                self.transmit(sender);
+            }
+        }
+        let waiting = (0..self.nodes.len()).filter(|&n| !self.nodes[n].pending().is_empty());
+        let free = waiting.map(|n| self.free[n]);
+        let arrival = self.flying.first_key_value().map(|(key, _)| key.0);
+        let wakes = self.nodes.iter().filter_map(|node| node.poll_timeout());
+        let next = free.chain(arrival).chain(wakes.map(|wake| wake.at));
+        let soonest = self.now + Duration::from_nanos(1);
+        self.now = next
+            .min()
+            .map_or(self.now + Duration::from_secs(1), |at| at.max(soonest));
+    }
+
+    fn transmit(&mut self, sender: usize) {
+        let mut sdu = vec![0; 2304];
+        let Some(send) = self.nodes[sender].poll_link(self.now, Classes::ALL, &mut sdu) else {
+            return;
+        };
+        sdu.truncate(send.len);
+        let mut took = self.plan.rate.time_of(8 * (send.len + AROUND) as u64);
+        let mut outcome = Outcome::Unconfirmed;
+        let target = send.to.node_number();
+        let mut reached = Vec::new();
+        for other in (0..self.nodes.len()).filter(|&other| other != sender) {
+            let ratio = self.plan.links.ratio(sender as u16, other as u16);
+            if target.is_none() && self.random.chance(ratio) {
+                reached.push(other);
+            }
+        }
+        if let Some(target) = target {
+            let ratio = self.plan.links.ratio(sender as u16, target);
+            let arrived = (1..=ATTEMPTS).find(|_| self.random.chance(ratio));
+            let attempts = arrived.unwrap_or(ATTEMPTS);
+            took = took * u64::from(attempts);
+            outcome = Outcome::Failed { attempts };
+            if arrived.is_some() {
+                outcome = Outcome::Acknowledged { attempts };
+                reached.push(target.into());
+            }
+        }
+        let end = self.now + took;
+        match self.plan.shared {
+            true => self.free.fill(end),
+            false => self.free[sender] = end,
+        }
+        let sdu: Arc<[u8]> = sdu.into();
+        for listener in reached {
+            let late = self.plan.latency.mul_f64(0.5 + self.random.fraction());
+            self.count += 1;
+            let key = (end + late, self.count);
+            self.flying
+                .insert(key, (listener, sender, send.to, sdu.clone()));
+        }
+        let token = send.token;
+        self.nodes[sender].handle_link(self.now, LinkEvent::Sent { token, outcome });
+    }
+
+    fn outcomes(&self, config: &Config, seconds: Option<f64>) -> Outcomes {
+        let counters: Vec<_> = self.nodes.iter().map(|node| *node.counters()).collect();
+        let data: Vec<u64> = counters.iter().map(|c| c.data_sent).collect();
+        let reports = counters.iter().map(|c| c.reports_sent + c.acks_sent);
+        let packets = self.plan.octets.div_ceil(config.payload) as f64;
+        let receivers = self.plan.receivers.iter();
+        let (heard, gained) = receivers
+            .map(|&n| counters[usize::from(n)])
+            .fold((0, 0), |(heard, gained), c| {
+                (heard + c.data_heard, gained + c.receiver_innovative)
+            });
+        let best = (1..self.nodes.len() as u16).map(|n| self.plan.links.ratio(0, n));
+        let best = best.fold(0.0, f64::max);
+        let packet = self.plan.rate.time_of(8 * (config.payload + AROUND) as u64);
+        Outcomes {
+            seconds,
+            source_redundancy: data[0] as f64 / packets,
+            redundancy: data.iter().sum::<u64>() as f64 / packets,
+            data,
+            reports: reports.collect(),
+            heard_per_gain: heard as f64 / gained.max(1) as f64,
+            floor: packets * packet.as_secs_f64() / best,
+        }
+    }
+}
