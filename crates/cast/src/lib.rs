@@ -43,4 +43,4 @@ pub use error::{Error, Kind, Result};
 pub use manifest::Way;
 pub use receiver::{Receiving, receive, relay};
 pub use sender::{Sending, headers, send};
-pub use session::{End, Options, Watch};
+pub use session::{Channel, End, Options, Watch};

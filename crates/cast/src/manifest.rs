@@ -62,7 +62,7 @@ pub struct Ticket {
     pub serial: u8,
     /// How it is coded and forwarded.
     pub way: Way,
-    /// Members that frames have room for, in eights: numbers below it take part.
+    /// Numbers of members below this, in eights, have room in data frames.
     pub room: u8,
     /// How it is cut.
     pub cut: Cut,
@@ -149,7 +149,7 @@ impl Ticket {
         ticket
     }
 
-    /// Numbers of members that take part stay below this.
+    /// Numbers of members below this have room in data frames.
     pub fn nodes_max(&self) -> u16 {
         u16::from(self.room) * 8
     }

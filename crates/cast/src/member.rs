@@ -37,6 +37,8 @@ pub struct Settings {
     pub memory: usize,
     /// How fast frames leave.
     pub rate: Bitrate,
+    /// Whether a frame takes airtime of the other members.
+    pub shared: bool,
 }
 
 /// A member of the group.
@@ -623,7 +625,7 @@ impl Member {
         let links = Arc::new(links);
         for transfer in self.transfers.values_mut() {
             if let Some(node) = &mut transfer.node {
-                node.relink(fit(&links, &transfer.ticket));
+                node.relink(links.clone());
             }
             if let Some(offer) = &mut transfer.offer {
                 // Plan anew, also for the same receivers.
@@ -640,7 +642,7 @@ impl Member {
             return;
         };
         for (&source, transfer) in &mut self.transfers {
-            let links = fit(links, &transfer.ticket);
+            let links = links.clone();
             if transfer.node.is_some() || !links.has(source) {
                 continue;
             }
@@ -927,6 +929,8 @@ fn config(settings: &Settings, ticket: &Ticket) -> Config {
         doubt_min: quick(usual.doubt_min),
         doubt_max: quick(usual.doubt_max),
         yielding: quick(usual.yielding),
+        // Where a frame takes nothing from others there is nothing to leave to those who promise more.
+        gate: if settings.shared { usual.gate } else { 0.0 },
         ..usual
     };
     Config {
@@ -942,14 +946,4 @@ fn config(settings: &Settings, ticket: &Ticket) -> Config {
         ack_retry_min: Duration::from_millis(100),
         ..Config::new(variant)
     }
-}
-
-/// The links among the members that a transfer's frames have room for.
-fn fit(links: &Arc<Links>, ticket: &Ticket) -> Arc<Links> {
-    let most = usize::from(ticket.nodes_max());
-    if links.nodes() <= most {
-        return links.clone();
-    }
-    let fitting = Links::measured(most, |from, to| links.ratio(from, to));
-    fitting.map_or_else(|_| links.clone(), Arc::new)
 }

@@ -34,7 +34,8 @@ pub struct Sending {
     pub keep: bool,
     /// How data frames are coded and forwarded.
     pub way: Way,
-    /// Members that frames have room for: numbers below this take part. Rounded up to eights.
+    /// Numbers of members below this, rounded up to eights, stand in every frame of the improved variant; if there are
+    /// larger ones, reports between the data name the members.
     pub nodes: u16,
     /// Packets in a batch.
     pub k: u8,
@@ -60,9 +61,6 @@ pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Resu
     };
     let mut session = Session::open(options, roles, None)?;
     let payload = payload(session.frame_max(), sending)?;
-    if session.node() >= u16::from(room(sending)) * 8 {
-        return Err(beyond(session.node(), sending.nodes));
-    }
     watch.event(session.started(options));
     let (files, k) = (sending.files.clone(), sending.k);
     let mut sender = Sender {
@@ -84,17 +82,6 @@ pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Resu
     let summary = sender.summary;
     watch.event(Event::Done(summary.clone()));
     Ok((end, summary))
-}
-
-/// A member whose number frames have no room for.
-pub(crate) fn beyond(node: u16, nodes: u16) -> Error {
-    let what = format!(
-        "member {node} has a number beyond {nodes}, for which the sender's frames have no room"
-    );
-    Error::input(
-        what,
-        "give it a smaller one, --node N, or send with --nodes 256",
-    )
 }
 
 /// Octets of file in a packet: what the frame leaves. It depends on the interface and the options only, so that a
@@ -125,7 +112,7 @@ pub fn headers(way: Way, k: usize, nodes: usize) -> usize {
     }
 }
 
-/// The members that frames have room for, in eights.
+/// The numbers that data frames have room for, in eights.
 fn room(sending: &Sending) -> u8 {
     match sending.way {
         // Its frames list who forwards, whatever the number.

@@ -27,12 +27,34 @@ pub struct Options {
     pub name: Option<String>,
     /// How fast frames leave, headers of all layers included.
     pub rate: Bitrate,
+    /// Whether members take each other's airtime; without it, shared if one of the interfaces is a wireless one.
+    pub channel: Option<Channel>,
     /// Octets of memory for batches that are not complete.
     pub memory: usize,
     /// How long links are measured before data flow.
     pub measuring: Duration,
     /// Frames to lose on purpose, for tests.
     pub loss: Option<Loss>,
+}
+
+/// What a frame of one member takes from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Airtime: radios of one channel.
+    Shared,
+    /// Nothing: each member has a rate of its own, as on a switch.
+    Separate,
+}
+
+impl Channel {
+    /// What an interface suggests: Linux gives each wireless one a `phy80211`.
+    fn of(interface: &str) -> Channel {
+        let radio = format!("/sys/class/net/{interface}/phy80211");
+        match std::path::Path::new(&radio).exists() {
+            true => Channel::Shared,
+            false => Channel::Separate,
+        }
+    }
 }
 
 /// What is told while a session runs.
@@ -131,7 +153,12 @@ impl Session {
             .min()
             .unwrap_or(0);
         let name = options.name.clone().unwrap_or_else(host_name);
+        let mut channels = options.interfaces.iter().map(|name| Channel::of(name));
+        let shared = || channels.any(|channel| channel == Channel::Shared);
         let settings = Settings {
+            shared: options
+                .channel
+                .map_or_else(shared, |channel| channel == Channel::Shared),
             node,
             name,
             roles,

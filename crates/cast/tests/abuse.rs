@@ -313,6 +313,7 @@ fn lie(place: &Place, done: &AtomicBool) {
         frame_max: port.caps().frame_max,
         memory: 8_000_000,
         rate: Bitrate(8_000_000),
+        shared: false,
     };
     let member = Member::new(settings, Seed(3).stream(Purpose::Node(1)));
     let config = Config {

@@ -38,11 +38,11 @@ pub fn run(cases: &[(&str, fn())]) {
     }
 }
 
-/// The way of coding: `CAST_WAY=chappe` tries the other one.
+/// The way of coding: `CAST_WAY=pacifier` tries the other one.
 fn way() -> Way {
     match std::env::var("CAST_WAY").as_deref() {
-        Ok("chappe") => Way::Chappe,
-        _ => Way::Pacifier,
+        Ok("pacifier") => Way::Pacifier,
+        _ => Way::Chappe,
     }
 }
 
@@ -175,6 +175,7 @@ impl Place {
             node: Some(node),
             name: Some(format!("host{node}")),
             rate: Bitrate(rate),
+            channel: None,
             memory: 8_000_000,
             measuring: Duration::from_millis(600),
             loss: Some(loss),

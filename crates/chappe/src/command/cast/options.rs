@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use chappe_cast::{Carrier, Group, Loss, Options, key};
+use chappe_cast::{Carrier, Channel, Group, Loss, Options, key};
 use chappe_core::{Bitrate, Duration, Seed};
 use chappe_lab::quantity::{Rate, Size, Time};
 use clap::{Args, Subcommand};
@@ -61,12 +61,11 @@ pub struct Send {
     /// Go on when all receivers have all, for those who come later, until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
-    /// How batches are coded and forwarded: `pacifier`, as the paper has it, or `chappe`, the improved variant: faster
-    /// for small files and over several hops, but over one hop it sends a large file twice as often.
-    #[arg(long, value_name = "NAME", default_value = "pacifier", value_parser = ["pacifier", "chappe"])]
+    /// How batches are coded and forwarded: `chappe`, the improved variant, or `pacifier`, as the paper has it.
+    #[arg(long, value_name = "NAME", default_value = "chappe", value_parser = ["chappe", "pacifier"])]
     pub variant: String,
-    /// With `chappe`: numbers of members stay below this; each eight cost two octets of every frame. All sendings of a
-    /// file must agree, or receivers begin anew.
+    /// With `chappe`: frames have room for members' numbers below this, each eight for two octets. Larger ones cost a short
+    /// frame more now and then. All sendings of a file must agree, or receivers begin anew.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub nodes: u16,
     /// Packets in a batch.
@@ -117,6 +116,10 @@ pub struct Link {
     /// How fast frames leave, all headers included. On a radio, what is left of the rate of its broadcasts.
     #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = rate)]
     pub rate: Bitrate,
+    /// Whether members take each other's airtime (`shared`: radios) or each has its own rate (`separate`: a switch);
+    /// without it, shared if an interface is a wireless one.
+    #[arg(long, value_name = "KIND", value_parser = ["shared", "separate"])]
+    pub channel: Option<String>,
     /// The UDP port.
     #[arg(long, value_name = "PORT", default_value_t = 1794)]
     pub port: u16,
@@ -171,6 +174,10 @@ impl Link {
             node: self.node,
             name: self.name.clone(),
             rate: self.rate,
+            channel: self.channel.as_deref().map(|kind| match kind {
+                "shared" => Channel::Shared,
+                _ => Channel::Separate,
+            }),
             memory: self.memory,
             measuring: self.measure,
             loss: self.loss(),

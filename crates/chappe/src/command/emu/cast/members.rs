@@ -248,6 +248,8 @@ impl Place {
         command.args(["--interface", chappe_emu::INTERFACE, "--json"]);
         command.args(["--node", &node.to_string(), "--name", &format!("n{node}")]);
         command.args(["--rate", &format!("{} bit/s", setting.rate.0)]);
+        // The emulated radios take each other's airtime, whatever their interfaces look like.
+        command.args(["--channel", "shared"]);
         command
             .stdin(Stdio::null())
             .stdout(File::create(self.said(node))?);
