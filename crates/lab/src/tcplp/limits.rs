@@ -8,7 +8,6 @@ use super::frames::Form;
 pub const HAMILTON: Frame = Frame::dot15d4(960e-6);
 
 /// A radio with a second frame buffer, or one that needs no copy.
-#[allow(dead_code)]
 pub const BUFFERED: Frame = Frame::dot15d4(0.0);
 
 /// TCP's header: 20 octets and 12 of timestamps.
@@ -30,7 +29,6 @@ pub fn segments(form: &Form, mss: u16, each: usize) -> Segments {
 }
 
 /// The paper's own count (6.3): five full frames of 127 octets for 462, an acknowledgement of 81.
-#[allow(dead_code)]
 pub const PAPER: Segments = Segments {
     frames: 127.0,
     payload: 462.0,

@@ -2,8 +2,8 @@
 
 use super::sheet::Sheet;
 use super::{
-    figure3, figure7, figure8, figure9, figure10, figure11, figure12, hops, loss, table4, table5,
-    table7, table9,
+    figure3, figure4, figure5, figure6, figure7, figure8, figure9, figure10, figure11, figure12,
+    hops, improved, loss, table3, table4, table5, table6, table7, table9,
 };
 use crate::figure::Figure;
 use crate::paper::{Item, Made, Order, Paper};
@@ -33,14 +33,36 @@ const fn recipe(
     Recipe { name, about, make }
 }
 
-const RECIPES: [Recipe; 13] = [
+const RECIPES: [Recipe; 19] = [
+    recipe(
+        "table3",
+        "memory, and instructions for a segment",
+        table3::make,
+    ),
     recipe("table4", "links of TCP/IP networks", table4::make),
     recipe("table5", "headers of a segment in frames", table5::make),
+    recipe("table6", "goodput beside simple stacks", table6::make),
     recipe(
         "figure3",
         "goodput over the size of segments and buffers",
         figure3::make,
     ),
+    recipe(
+        "figure4",
+        "where the time of a frame and of a segment goes",
+        figure4::make,
+    ),
+    recipe(
+        "figure5",
+        "pauses between link retries; equations 1 and 2",
+        figure5::make,
+    ),
+    recipe(
+        "figure6",
+        "the congestion window, and what moves it",
+        figure6::make,
+    ),
+    recipe("hops", "goodput over one to five hops (7.2)", hops::make),
     recipe(
         "figure7",
         "a mote's page by HTTP and by CoAP",
@@ -57,12 +79,12 @@ const RECIPES: [Recipe; 13] = [
     recipe("figure11", "the same hour by hour", figure11::make),
     recipe("figure12", "four flows at once", figure12::make),
     recipe("table9", "features of TCP stacks", table9::make),
-    recipe("hops", "goodput over one to five hops (7.2)", hops::make),
     recipe(
         "loss",
         "goodput over the loss of segments: equation 4",
         loss::make,
     ),
+    recipe("improved", "what the paper does not have", improved::make),
 ];
 
 const ITEMS: [Item; RECIPES.len()] = {

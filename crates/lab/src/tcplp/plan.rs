@@ -272,7 +272,7 @@ impl Tcplp {
             mac: self.mac,
             contexts: if self.contexts { &CONTEXTS } else { &[] },
             ecn: self.tcp.ecn,
-            link_local: false,
+            ..Form::TCPLP
         };
         let options = if self.tcp.timestamps { 12 } else { 0 };
         let frames = form.octets(20 + usize::from(self.tcp.mss));

@@ -41,7 +41,7 @@ use chappe_sim::{
 };
 use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::lowpan::red::Thresholds;
-use chappe_tcplp::lowpan::{Config, Interface};
+use chappe_tcplp::lowpan::{Config, Interface, TcpHeaders};
 use chappe_tcplp::tcp;
 use chappe_wire::sixlowpan::Context;
 
@@ -124,6 +124,8 @@ pub struct Scene {
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context for [`PREFIX`]; otherwise addresses go in line.
     pub contexts: bool,
+    /// Whether all ends compress TCP headers.
+    pub headers: bool,
     /// Silence after an own frame that has relays before it; see [`Config::pace_over`].
     pub pace: Duration,
     /// Whether relays mark and drop early.
@@ -232,6 +234,7 @@ impl Scene {
             mac: dot154::Config::HAMILTON,
             leaves: Vec::new(),
             contexts: false,
+            headers: false,
             pace: Duration::ZERO,
             red: true,
             transport: Transport::tcplp(MSS, WINDOW),
@@ -370,7 +373,9 @@ impl Scene {
         for child in self.children(number) {
             mac.add_child(Address::node(child as u16));
         }
-        OverMac::new(mac, Interface::new(config, gate, paths, stream(1)))
+        let headers = self.headers.then(TcpHeaders::default);
+        let stack = Interface::with_headers(config, gate, paths, stream(1), headers);
+        OverMac::new(mac, stack)
     }
 
     /// How a node sleeps, if it does.

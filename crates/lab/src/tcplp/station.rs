@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use chappe_core::{Address, Duration, Expect, HostNode, Instant, OverMac, Stream, Wake};
 use chappe_mac::dot154::Dot154;
 use chappe_tcplp::host::{Application, Host};
-use chappe_tcplp::lowpan::{Interface, Route, Routes, node_of};
+use chappe_tcplp::lowpan::{Interface, Route, Routes, TcpHeaders, node_of};
 
 use super::scene::PREFIX;
 
@@ -22,7 +22,8 @@ const PACKETS: usize = 64;
 const MTU: usize = 1280;
 
 /// Layers above the MAC: two datagrams under way, four being put together.
-pub type Stack<'a, A> = Interface<Gate<'a, A>, Paths, 2, 4, QUEUE, MTU>;
+pub type Stack<'a, A> =
+    Interface<Gate<'a, A>, Paths, 2, 4, QUEUE, MTU, Option<TcpHeaders<SOCKETS>>>;
 /// A node.
 pub type Node<'a, A> = OverMac<Dot154<HELD>, Stack<'a, A>>;
 

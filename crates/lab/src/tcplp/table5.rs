@@ -34,11 +34,10 @@ fn headers(form: &Form, tcp: usize) -> [Headers; 2] {
     let link = form.link() as f64;
     let frames = form.frames(SEGMENT);
     let octets: Vec<usize> = frames.iter().map(Vec::len).collect();
-    // RFC 4944, 5.3: four octets before the first part, five before the others. What of the first frame is neither that
-    // nor TCP is the compressed IPv6 header.
-    let first: usize = octets.first().copied().unwrap_or(0);
-    let rest: usize = octets.iter().skip(1).map(|octets| octets - 5).sum();
-    let ipv6 = (first - 4 + rest).saturating_sub(SEGMENT);
+    // RFC 4944, 5.3: four octets before the first part, five before the others. What is neither that nor the segment is
+    // the compressed IPv6 header.
+    let fragments = 4 + 5 * octets.len().saturating_sub(1);
+    let ipv6 = octets.iter().sum::<usize>() - fragments - SEGMENT;
     [[link, 4.0, ipv6 as f64, tcp as f64], [link, 5.0, 0.0, 0.0]]
 }
 

@@ -1,0 +1,69 @@
+//! When who was on the air: a recorder for one run, and what its frames took.
+
+use chappe_core::Duration;
+use chappe_mac::dot154;
+use chappe_sim::{Recorder, Sent};
+use chappe_wire::dot154::{FCS_LEN, Header, Kind};
+
+/// A frame that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// When its first bit left, ns.
+    pub at: u64,
+    /// By whom.
+    pub node: usize,
+    /// Octets, check sequence included.
+    pub octets: usize,
+    /// Whether it acknowledges another.
+    pub ack: bool,
+}
+
+/// All frames of a run, in the order in which they began.
+#[derive(Clone, Debug, Default)]
+pub struct Times(pub Vec<Frame>);
+
+impl Recorder for Times {
+    const NODES: bool = false;
+
+    fn sent(&mut self, frame: &Sent<'_>) {
+        let ack = Header::parse(frame.psdu).is_ok_and(|(header, _)| header.kind == Kind::Ack);
+        self.0.push(Frame {
+            at: frame.at.nanos(),
+            node: frame.node,
+            octets: frame.psdu.len() + FCS_LEN,
+            ack,
+        });
+    }
+}
+
+impl Frame {
+    /// How long it was on the air.
+    pub fn air(&self) -> Duration {
+        dot154::Config::MODE.airtime(self.octets)
+    }
+}
+
+impl Times {
+    /// Seconds on the air after `from`, of the frames that are wanted.
+    pub fn air_s(&self, from: Duration, wanted: impl Fn(&Frame) -> bool) -> f64 {
+        let frames = self.0.iter().filter(|frame| frame.at >= from.nanos());
+        let wanted = frames.filter(|frame| wanted(frame));
+        wanted.map(|frame| frame.air().as_secs_f64()).sum()
+    }
+
+    /// Seconds from the beginning of a frame to that of the next one of its sender, if nothing but the acknowledgement
+    /// came between them, as if the frame had had `octets`.
+    pub fn cycles(&self, octets: usize) -> Vec<f64> {
+        let three = self.0.windows(3).filter(|three| {
+            let data = !three[0].ack && three[1].ack && !three[2].ack;
+            data && three[0].node == three[2].node && three[0].node != three[1].node
+        });
+        let full = dot154::Config::MODE.airtime(octets).as_secs_f64();
+        three
+            .map(|three| {
+                let span = (three[2].at - three[0].at) as f64 / 1e9;
+                span + full - three[0].air().as_secs_f64()
+            })
+            .collect()
+    }
+}
