@@ -94,9 +94,15 @@ pub struct Image {
 }
 
 impl Image {
-    /// Builds `programs` of the package in `folder` for the board.
-    pub fn build(workspace: &Workspace, folder: &str, programs: &[&str]) -> Result<Image, String> {
-        let built = build(workspace, folder, programs, &["--target", TARGET])?;
+    /// Builds `programs` of the package in `folder` for the board, with these further arguments.
+    pub fn build(
+        workspace: &Workspace,
+        folder: &str,
+        programs: &[&str],
+        more: &[&str],
+    ) -> Result<Image, String> {
+        let args = [&["--target", TARGET], more].concat();
+        let built = build(workspace, folder, programs, &args)?;
         Ok(Image {
             built: built.join(TARGET).join("release"),
         })
@@ -147,7 +153,7 @@ pub struct Run {
 /// Builds a package's `native` and `firmware`, runs both and compares what they print.
 pub fn compare(workspace: &Workspace, folder: &str) -> Result<Run, String> {
     let built = build(workspace, folder, &["native"], &[])?;
-    let image = Image::build(workspace, folder, &["firmware"])?;
+    let image = Image::build(workspace, folder, &["firmware"], &[])?;
     let here = process::take(&mut Command::new(built.join("release/native")), LIMIT)?;
     let mut qemu = Command::new(QEMU);
     let there = process::take(qemu.args(BOARD).arg(image.path("firmware")), LIMIT)?;

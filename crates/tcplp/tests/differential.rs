@@ -76,7 +76,7 @@ struct Seen {
 }
 
 enum Stack {
-    Ours(Host),
+    Ours(Box<Host>),
     Rival(Box<Rival>),
 }
 
@@ -111,7 +111,7 @@ impl Subject {
         let mut rival = Rival::new(address(1), address(2), [BUFFER; 2], MSS);
         rival.unhurried();
         rival.listen(PORT);
-        [Stack::Ours(ours), Stack::Rival(Box::new(rival))].map(|stack| Subject {
+        [Stack::Ours(Box::new(ours)), Stack::Rival(Box::new(rival))].map(|stack| Subject {
             stack,
             iss: None,
             edge: 0,

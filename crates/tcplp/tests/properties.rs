@@ -196,6 +196,49 @@ fn start_near_wrap(network: &mut Network, random: &mut Stream) {
     network.now = now.max(Instant::from_millis(1));
 }
 
+/// T12: a connection that lives for 60 days and says something now and then, from a second before the timestamps' clock
+/// wraps on: 32-bit milliseconds wrap once more, microseconds a thousand times, and PAWS's 24 days pass in silence.
+#[test]
+fn t12_a_connection_lives_through_every_wrap() {
+    let config = Config::STANDARD;
+    let hosts = [1, 2].map(|n| Host::new(n, config, Sizes::default(), Any::default()));
+    let mut network = Network::new(hosts, Faults::default(), 1);
+    let flow = Flow::new(
+        Endpoint::new(address(1), 50_000),
+        Endpoint::new(address(2), PORT),
+    );
+    let offset = network.hosts[0].local.secret.timestamp_offset(&flow);
+    network.now = Instant::from_millis(u64::from(0u32.wrapping_sub(offset)).saturating_sub(1000));
+    let start = network.now;
+    open(&mut network);
+    let mut random = Seed(2).stream(Purpose::Trial(0));
+    let (mut said, mut heard) = (0usize, 0usize);
+    let day = Duration::from_secs(24 * 3600);
+    while network.now < start + day * 60 {
+        // Mostly minutes, once in a while 10 days, and 25 days once.
+        let pause = match random.below(40) {
+            0 => day * 10,
+            1 if said % 7 == 3 => day * 25,
+            _ => Duration::from_secs(60 + random.below(100_000)),
+        };
+        let until = network.now + pause;
+        while network.step(until) {}
+        network.now = until;
+        let len = 1 + random.below(500) as usize;
+        said += network.hosts[0].sockets[0].write(&vec![said as u8; len]);
+        let soon = network.now + Duration::from_secs(1);
+        while network.step(soon) {}
+        heard += network.hosts[1].sockets[0].read(&mut [0; 1000]);
+        assert_eq!(
+            heard,
+            said,
+            "{} s in",
+            network.now.saturating_since(start).as_secs_f64()
+        );
+    }
+    assert_eq!(network.hosts[0].sockets[0].info().counters.timeouts, 0);
+}
+
 #[test]
 fn streams_arrive_whole_without_faults() {
     for seed in 0..100 {

@@ -222,7 +222,7 @@ mod tests {
     /// P01, P05: a length field of 0 to 255 in every header type, in chains of 1 to 64: walked past, or refused, in
     /// a bounded number of steps.
     #[test]
-    fn p01_extension_header_chains_are_bounded() {
+    fn p01_p05_extension_header_chains_are_bounded() {
         for kind in [next::HOP_BY_HOP, next::DESTINATION, next::ROUTING] {
             for chain in 1..=64usize {
                 let mut body = Vec::new();
@@ -257,7 +257,7 @@ mod tests {
 
     /// P02, P03: options of every type with lengths 0, 1 and 255, cut at each octet.
     #[test]
-    fn p02_option_lengths_are_checked() {
+    fn p02_p03_option_lengths_are_checked() {
         for kind in 0..=255u8 {
             for len in [0, 1, 255] {
                 let mut body = [0; 16];

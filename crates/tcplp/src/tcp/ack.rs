@@ -94,11 +94,31 @@ impl<C: Congestion> Socket<'_, C> {
     /// Our SYN is acknowledged.
     pub(super) fn syn_acknowledged(&mut self, now: Instant, segment: &Segment<'_>) {
         let mut delivery = self.deliver(now, segment, segment.ack, &Sorted::default());
-        // The SYN is no data: nothing of the send buffer goes.
+        // The SYN is no data; what was sent with it or after it is (RFC 7413).
+        self.send.consume(delivery.advanced.saturating_sub(1));
         delivery.advanced = 0;
         self.sample(now, segment, &delivery);
-        self.timers.stop(Timer::Retransmit);
+        if cfg!(feature = "fast-open") && !self.took_early() {
+            self.take_back_syn_data(segment.ack);
+        }
+        match self.flight.is_empty() {
+            true => self.timers.stop(Timer::Retransmit),
+            false => self.timers.start(Timer::Retransmit, now + self.timeout()),
+        }
         self.recovery = super::recovery::Recovery::new(self.flight.una().back(1));
+    }
+
+    /// Data on our SYN from `from` on was not taken: it is sent anew, as if it never had been (RFC 7413 4.2.1).
+    pub(super) fn take_back_syn_data(&mut self, from: Seq) {
+        if self.snd_nxt.after(from) {
+            let (una, at) = (self.flight.una(), self.flight.first().map(|piece| piece.at));
+            self.flight.restart(una);
+            if from.after(una) {
+                self.flight.push(from, at.unwrap_or_default());
+            }
+            self.snd_nxt = from;
+        }
+        self.bits.clear(bits::FAST);
     }
 
     /// Takes what is acknowledged out of the score board, marks what is SACKed, and tells RACK of both.

@@ -201,7 +201,8 @@ impl<C: Congestion> Socket<'_, C> {
     fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         let flags = segment.flags;
         let acks = flags.has(Flags::ACK);
-        if acks && segment.ack != self.snd_nxt {
+        let ours = segment.ack.after(self.flight.una()) && segment.ack.at_or_before(self.snd_nxt);
+        if acks && !ours {
             return match flags.has(Flags::RST) {
                 true => Verdict::Done,
                 false => Verdict::Refuse,
@@ -223,6 +224,9 @@ impl<C: Congestion> Socket<'_, C> {
             // Simultaneous open: both have sent a SYN. What else the segment holds will be sent again.
             self.state = State::SynReceived;
             self.bits.set(bits::SYN_NOW);
+            if cfg!(feature = "fast-open") {
+                self.take_back_syn_data(self.flight.una() + 1);
+            }
             return Verdict::Done;
         }
         self.syn_acknowledged(now, segment);
@@ -316,7 +320,7 @@ impl<C: Congestion> Socket<'_, C> {
         if self.bits.has(bits::TIMESTAMPS) && segment.options.timestamps.is_none() {
             return Verdict::Done;
         }
-        let syn_again = segment.flags.has(Flags::SYN) && segment.seq + 1 == self.rcv_nxt;
+        let syn_again = segment.flags.has(Flags::SYN) && segment.seq == self.snd_wl1;
         if self.state == State::SynReceived && syn_again {
             // The peer did not hear our SYN-ACK (or heard it late).
             if self.spend_challenge(now) {
@@ -358,7 +362,6 @@ impl<C: Congestion> Socket<'_, C> {
         match self.state {
             // RFC 1337: a reset must not cut TIME-WAIT short.
             State::TimeWait => self.drop_segment(),
-            State::SynReceived if self.bits.has(bits::PASSIVE) => self.end(Some(Failure::Refused)),
             State::SynReceived => self.end(Some(Failure::Refused)),
             State::Closing | State::LastAck => self.end(None),
             _ => self.end(Some(Failure::Reset)),

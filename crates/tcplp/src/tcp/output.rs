@@ -100,7 +100,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.wait_for_window(now);
             return None;
         };
-        let shape = self.shape(now, plan);
+        let shape = self.shape(now, plan, full);
         let options = match plan {
             Plan::Syn => self.syn_options(now),
             Plan::Reset => Options::default(),
@@ -140,7 +140,11 @@ impl<C: Congestion> Socket<'_, C> {
         match self.state {
             State::Closed => return None,
             State::SynSent | State::SynReceived => {
-                return self.bits.take(bits::SYN_NOW).then_some(Plan::Syn);
+                return match self.bits.take(bits::SYN_NOW) {
+                    true => Some(Plan::Syn),
+                    false if self.took_early() && self.unsent() > 0 => self.plan_new(full),
+                    false => None,
+                };
             }
             _ => {}
         }
@@ -260,8 +264,18 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Octets written and never sent.
     fn unsent(&self) -> u32 {
-        let sent = self.snd_nxt.since(self.flight.una());
+        let sent = self.snd_nxt.since(self.data_start());
         self.send.len().saturating_sub(sent)
+    }
+
+    /// Whether our SYN is still to be acknowledged.
+    fn opening(&self) -> bool {
+        matches!(self.state, State::SynSent | State::SynReceived)
+    }
+
+    /// The number of the send buffer's first octet.
+    fn data_start(&self) -> Seq {
+        self.flight.una() + u32::from(self.opening())
     }
 
     /// How much more the peer's window takes.
@@ -307,7 +321,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// Turns a plan into header fields, and notes what leaves.
-    fn shape(&mut self, now: Instant, plan: Plan) -> Shape {
+    fn shape(&mut self, now: Instant, plan: Plan, full: u32) -> Shape {
         let mut shape = Shape {
             seq: self.snd_nxt,
             flags: Flags::ACK,
@@ -317,7 +331,7 @@ impl<C: Congestion> Socket<'_, C> {
         };
         match plan {
             Plan::Reset => shape.flags = Flags::RST | Flags::ACK,
-            Plan::Syn => self.shape_syn(now, &mut shape),
+            Plan::Syn => self.shape_syn(now, full, &mut shape),
             Plan::Data { range, again } => self.shape_data(now, range, again, &mut shape),
             Plan::WindowProbe => {
                 shape.offset = self.snd_nxt.since(self.flight.una());
@@ -334,7 +348,7 @@ impl<C: Congestion> Socket<'_, C> {
         shape
     }
 
-    fn shape_syn(&mut self, now: Instant, shape: &mut Shape) {
+    fn shape_syn(&mut self, now: Instant, full: u32, shape: &mut Shape) {
         let again = self.bits.has(bits::SYN_RETRANSMITTED);
         shape.seq = self.flight.una();
         shape.flags = match self.state {
@@ -353,6 +367,14 @@ impl<C: Congestion> Socket<'_, C> {
         }
         if again {
             self.flight.retransmitted(shape.seq, Stamp::of(now));
+        } else if self.state == State::SynSent && self.carries_cookie() {
+            // As much as goes with all options into a segment of the size that any peer must take.
+            let options = self.syn_options(now).len() as u32;
+            let room = full.min(self.default_mss()).saturating_sub(options);
+            shape.len = self.send.len().min(room);
+            self.snd_nxt = shape.seq + 1 + shape.len;
+            self.flight.restart(shape.seq);
+            self.flight.push(self.snd_nxt, Stamp::of(now));
         }
         if !self.timers.runs(Timer::Retransmit) {
             self.timers.start(Timer::Retransmit, now + self.timeout());
@@ -361,11 +383,12 @@ impl<C: Congestion> Socket<'_, C> {
 
     fn shape_data(&mut self, now: Instant, range: Range, again: bool, shape: &mut Shape) {
         let una = self.flight.una();
-        let data_end = una + self.send.len();
+        let data_start = self.data_start();
+        let data_end = data_start + self.send.len();
         let stamp = Stamp::of(now);
         let mut end = range.end;
         shape.seq = range.start;
-        shape.offset = range.start.since(una);
+        shape.offset = range.start.since(data_start);
         shape.len = end.earlier(data_end).saturating_since(range.start);
         if end.at_or_after(data_end) {
             if shape.len > 0 {
@@ -373,7 +396,7 @@ impl<C: Congestion> Socket<'_, C> {
             }
             let fin = match again {
                 true => end.after(data_end),
-                false => self.bits.has(bits::FIN_QUEUED),
+                false => self.bits.has(bits::FIN_QUEUED) && !self.opening(),
             };
             if fin {
                 shape.flags = shape.flags | Flags::FIN;
@@ -415,8 +438,8 @@ impl<C: Congestion> Socket<'_, C> {
     /// (RFC 6298 5.7).
     pub(super) fn timeout(&self) -> Duration {
         let timeout = self.rtt.timeout(&self.local.config, self.backoff);
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        match self.rtt.smoothed() == 0 && !opening && self.bits.has(bits::SYN_RETRANSMITTED) {
+        match self.rtt.smoothed() == 0 && !self.opening() && self.bits.has(bits::SYN_RETRANSMITTED)
+        {
             true => timeout.max(Duration::from_secs(3)),
             false => timeout,
         }
@@ -427,6 +450,7 @@ impl<C: Congestion> Socket<'_, C> {
         let may = self.local.config.tail_loss_probe
             && self.bits.has(bits::SACK)
             && self.recovery.phase == Phase::Open
+            && !self.opening()
             && !self.bits.has(bits::PROBED_TAIL)
             && !self.flight.is_empty()
             && !self.flight.any(SACKED);
@@ -489,6 +513,7 @@ impl<C: Congestion> Socket<'_, C> {
             timestamps: offer(self.local.config.timestamps, bits::TIMESTAMPS)
                 .then(|| self.timestamps(now)),
             sack: SackBlocks::default(),
+            fast_open: self.fast_open_option(),
         }
     }
 

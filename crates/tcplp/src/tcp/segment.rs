@@ -22,6 +22,7 @@
 use core::fmt;
 use core::ops::BitOr;
 
+use super::fast_open::Cookie;
 use super::flow::Flow;
 use super::{Range, Seq};
 
@@ -51,6 +52,7 @@ mod kind {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
+    pub const FAST_OPEN: u8 = 34;
 }
 
 /// The eight flags of the header.
@@ -175,6 +177,8 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks, the first perhaps a D-SACK (RFC 2883).
     pub sack: SackBlocks,
+    /// A cookie of TCP Fast Open, or the request for one (RFC 7413 2).
+    pub fast_open: Option<Cookie>,
 }
 
 impl Options {
@@ -212,6 +216,9 @@ impl Options {
                     echo: u32::from_be_bytes([e, f, g, h]),
                 });
             }
+            (kind::FAST_OPEN, cookie) if cfg!(feature = "fast-open") => {
+                self.fast_open = Cookie::new(cookie)
+            }
             (kind::SACK, blocks) if blocks.len() % 8 == 0 => {
                 for block in blocks.chunks_exact(8) {
                     if let &[a, b, c, d, e, f, g, h] = block {
@@ -238,7 +245,13 @@ impl Options {
             0 => 0,
             count => 4 + 8 * count,
         };
-        mss + timestamps + permitted + scale + sack
+        let fast_open = match &self.fast_open {
+            Some(cookie) if cfg!(feature = "fast-open") => {
+                (2 + cookie.octets().len()).next_multiple_of(4)
+            }
+            _ => 0,
+        };
+        mss + timestamps + permitted + scale + sack + fast_open
     }
 
     /// Whether there is none.
@@ -276,6 +289,17 @@ impl Options {
                 writer.put(&block.start.bits().to_be_bytes());
                 writer.put(&block.end.bits().to_be_bytes());
             }
+        }
+        if cfg!(feature = "fast-open")
+            && let Some(cookie) = &self.fast_open
+        {
+            // Cookies have an even number of octets.
+            let len = 2 + cookie.octets().len();
+            if len % 4 == 2 {
+                writer.put(&[kind::NOP, kind::NOP]);
+            }
+            writer.put(&[kind::FAST_OPEN, len as u8]);
+            writer.put(cookie.octets());
         }
         writer.len
     }

@@ -209,7 +209,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
     ) -> Result<(), Unfit> {
         self.begin(now, syn.destination_port, remote)?;
         self.state = State::SynReceived;
-        self.bits.set(bits::PASSIVE | bits::SYN_NOW);
+        self.bits.set(bits::SYN_NOW);
         self.synchronise(now, syn);
         Ok(())
     }
@@ -250,6 +250,14 @@ impl<'a, C: Congestion> Socket<'a, C> {
         Ok(())
     }
 
+    /// What a peer takes that has not said otherwise (RFC 9293 3.7.1).
+    pub(super) fn default_mss(&self) -> u32 {
+        match self.remote.address() {
+            core::net::IpAddr::V4(_) => 536,
+            core::net::IpAddr::V6(_) => 1220,
+        }
+    }
+
     /// The smallest shift with which the whole receive buffer can be offered (RFC 7323 2.3).
     pub(super) fn scale_wanted(&self) -> u8 {
         let fits = |shift: &u8| self.receive.capacity() >> shift <= u32::from(u16::MAX);
@@ -263,11 +271,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.rcv_adv = self.rcv_nxt;
         self.last_ack = self.rcv_nxt;
         self.snd_wl1 = syn.seq;
-        let default = match self.remote.address() {
-            core::net::IpAddr::V4(_) => 536,
-            core::net::IpAddr::V6(_) => 1220,
-        };
-        let peer = options.mss.unwrap_or(default);
+        let peer = options.mss.unwrap_or(self.default_mss() as u16);
         self.mss = peer.min(self.local.config.mss).max(MSS_MIN);
         if self.local.config.sack && options.sack_permitted {
             self.bits.set(bits::SACK);
