@@ -355,6 +355,9 @@ impl Sender<'_> {
             chosen.map(|receiver| receiver.node).collect::<Vec<_>>()
         };
         let (all, rest) = (nodes(true), nodes(false));
+        if all.is_empty() {
+            self.summary.goodput_bps = 0.0;
+        }
         (self.summary.complete, self.summary.incomplete) = (all, rest);
     }
 }

@@ -261,17 +261,15 @@ impl Screen {
         }
         let mut text = String::new();
         let all = summary.complete.len() + summary.incomplete.len();
-        let (size, rate) = (octets(summary.bytes), summary.goodput_bps / 1e6);
+        let (size, rate) = (octets(summary.bytes), speed(summary.goodput_bps));
         if !self.sends {
-            let _ = writeln!(
-                text,
-                "received {size} in {:.1} s, {rate:.2} Mbit/s",
-                summary.seconds
-            );
+            let _ = writeln!(text, "received {size} in {:.1} s, {rate}", summary.seconds);
+        } else if summary.complete.is_empty() {
+            let _ = writeln!(text, "none of {all} receivers has the files; each says why");
         } else {
             let _ = writeln!(
                 text,
-                "sent {size} to {} of {all} receivers in {:.1} s ({:.1} s with the measuring): {rate:.2} Mbit/s to all",
+                "sent {size} to {} of {all} receivers in {:.1} s ({:.1} s with the measuring): {rate} to all",
                 summary.complete.len(),
                 summary.seconds,
                 summary.wall_seconds,
@@ -291,8 +289,8 @@ impl Screen {
                 let share = got / bound * 100.0;
                 let _ = writeln!(
                     text,
-                    "  at this pace the measured links carry at most {:.2} Mbit/s to all of them: {share:.0} % of it",
-                    bound / 1e6
+                    "  at this pace the measured links carry at most {} to all of them: {share:.0} % of it",
+                    speed(bound)
                 );
             }
             if !summary.incomplete.is_empty() {
@@ -373,6 +371,14 @@ fn share(done: u32, all: u32) -> f64 {
     match all {
         0 => 100.0,
         all => f64::from(done) / f64::from(all) * 100.0,
+    }
+}
+
+/// A rate for people.
+fn speed(bps: f64) -> String {
+    match bps < 1e5 {
+        true => format!("{:.1} kbit/s", bps / 1e3),
+        false => format!("{:.2} Mbit/s", bps / 1e6),
     }
 }
 
