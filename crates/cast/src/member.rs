@@ -253,6 +253,8 @@ impl Member {
             offer: Some(Offer::default()),
         };
         self.transfers.insert(self.settings.node, transfer);
+        // Links that have settled while the files were read change no more.
+        self.make_nodes();
         self.report(now, ticket.id(), State::Offering, 0);
     }
 
