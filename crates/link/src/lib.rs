@@ -24,7 +24,7 @@ mod session;
 mod status;
 mod tunnel;
 
-pub use peer::{BULK, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
+pub use peer::{BULK, Goodput, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
 pub use session::{Key, VERSION};
 pub use status::Status;
 pub use tunnel::{Carrier, Ending, Tunnel, TunnelConfig};

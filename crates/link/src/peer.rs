@@ -2,7 +2,7 @@
 
 mod traffic;
 
-pub use traffic::BULK;
+pub use traffic::{BULK, Goodput};
 
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_sys::Endpoint;
@@ -99,6 +99,7 @@ pub struct Peer {
     packer: Packer,
     unpacker: Unpacker,
     spare: traffic::Spare,
+    goodput: Goodput,
     /// A container on its way to or from the link.
     container: Vec<u8>,
     life: u64,
@@ -171,6 +172,7 @@ impl Peer {
             packer: Packer::new(FLOWS),
             unpacker: Unpacker::new(FLOWS),
             spare: traffic::Spare::default(),
+            goodput: Goodput::default(),
             life,
             number: number as u32,
             random,

@@ -7,6 +7,9 @@ use chappe_core::{Drop, Duration, Instant};
 use crate::peer::{Peer, State};
 use crate::tunnel::Tunnel;
 
+/// Metres that light goes in a second.
+const LIGHT: f64 = 299_792_458.0;
+
 /// One moment of a tunnel.
 #[derive(Clone, Debug)]
 pub struct Status {
@@ -124,7 +127,7 @@ impl Status {
 
     /// A few lines for people.
     pub fn text(&self) -> String {
-        let mut text = format!("{} (MTU {})\n", self.device, self.mtu);
+        let mut text = format!("{}, MTU {}\n", self.device, self.mtu);
         for peer in &self.peers {
             let gauge = |name: &str| {
                 peer.gauges
@@ -134,23 +137,41 @@ impl Status {
             };
             let percent = |name: &str| gauge(name) * 100.0;
             // Nothing has come back yet where it is not known.
-            let millis = |name: &str| match gauge(name) {
-                seconds if seconds.is_nan() => "-".to_owned(),
-                seconds => format!("{:.1}", seconds * 1e3),
+            let or_dash = |name: &str, scale: f64, unit: &str| match gauge(name) {
+                value if value.is_nan() => "-".to_owned(),
+                value => format!("{:.1} {unit}", value * scale),
             };
+            let mbit = |name: &str| gauge(name) / 1e6;
+            let _ = writeln!(text, "\n  {}: {}", peer.name, peer.state.name());
             let _ = writeln!(
                 text,
-                "  {:<12} {:<8} loss out {:5.1} % in {:5.1} %  burst {:4.1}  overhead {:5.1} % (bound {:5.1} %)  late or lost {:6.2} %  round trip {:>6} ms  pace {:7.2} Mbit/s",
-                peer.name,
-                peer.state.name(),
+                "    goodput     {:.2} Mbit/s out, {:.2} in; the path out carries {:.2} at most ({:.2}, less its losses); {:.0} packets wait",
+                mbit("goodput_out_bits_per_second"),
+                mbit("goodput_in_bits_per_second"),
+                mbit("bound_bits_per_second"),
+                mbit("pace_bits_per_second"),
+                gauge("queued_packets"),
+            );
+            let _ = writeln!(
+                text,
+                "    losses      {:.1} % out in runs of {:.1} frames, {:.1} % in; of all packets {:.2} % were late or lost in spite of it",
                 percent("loss_out_ratio"),
-                percent("loss_in_ratio"),
                 gauge("burst_out_frames"),
+                percent("loss_in_ratio"),
+                percent("residual_ratio"),
+            );
+            let _ = writeln!(
+                text,
+                "    overhead    {:.1} % of frames repeat or repair; no code needs less than {:.1} % for these losses",
                 percent("overhead_ratio"),
                 percent("overhead_bound_ratio"),
-                percent("residual_ratio"),
-                millis("round_trip_seconds"),
-                gauge("pace_bits_per_second") / 1e6,
+            );
+            let _ = writeln!(
+                text,
+                "    round trip  {}, {} at least: the peer is no farther than {}",
+                or_dash("round_trip_seconds", 1e3, "ms"),
+                or_dash("round_trip_least_seconds", 1e3, "ms"),
+                or_dash("distance_most_metres", 1e-3, "km"),
             );
             if let Some(trouble) = &peer.trouble {
                 let _ = writeln!(text, "    {trouble}");
@@ -240,6 +261,26 @@ impl PeerStatus {
                     "pace_bits_per_second",
                     "Pace of frames, headers included",
                     peer.rate().0 as f64,
+                ),
+                (
+                    "bound_bits_per_second",
+                    "What the path carries of it at most: the pace less the losses",
+                    peer.rate().0 as f64 * (1.0 - report.channel.loss),
+                ),
+                (
+                    "goodput_out_bits_per_second",
+                    "Packets that left for the peer in the latest second",
+                    peer.goodput().out,
+                ),
+                (
+                    "goodput_in_bits_per_second",
+                    "Packets that came from the peer in the latest second",
+                    peer.goodput().back,
+                ),
+                (
+                    "distance_most_metres",
+                    "How far the peer can be at most: light in half the least round trip",
+                    seconds(report.rtt.map(|rtt| rtt.1)) / 2.0 * LIGHT,
                 ),
                 ("open_bodies", "Bodies under way", f64::from(report.open)),
                 (

@@ -221,6 +221,7 @@ impl Tunnel {
         loop {
             self.rounds += 1;
             let now = self.clock.now();
+            self.peers.iter_mut().for_each(|peer| peer.measure(now));
             self.send(now, &mut datagram)?;
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);

@@ -27,6 +27,8 @@ pub(crate) struct Queues {
     classes: [Class; SERVICES],
     /// Packets thrown away since there were too many.
     pub dropped: u64,
+    /// Octets of packets that have left.
+    pub left: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +73,7 @@ impl Queues {
         Queues {
             classes: std::array::from_fn(|_| class.clone()),
             dropped: 0,
+            left: 0,
         }
     }
 
@@ -143,7 +146,8 @@ impl Queues {
         sure: bool,
         into: &mut Container<'_>,
     ) -> Option<(usize, Instant)> {
-        self.classes.get_mut(class)?.fill(packer, sure, into)
+        let class = self.classes.get_mut(class)?;
+        class.fill(packer, sure, into, &mut self.left)
     }
 }
 
@@ -223,6 +227,7 @@ impl Class {
         packer: &mut Packer,
         sure: bool,
         into: &mut Container<'_>,
+        left: &mut u64,
     ) -> Option<(usize, Instant)> {
         let number = self.turn()?;
         let flow = self.flows.get_mut(number)?;
@@ -253,12 +258,14 @@ impl Class {
                     break;
                 }
                 Added::Whole => {
+                    *left += len as u64;
                     flow.octets -= len;
                     self.octets -= len;
                     self.packets -= 1;
                     self.large -= usize::from(len > SMALL);
                 }
                 Added::Part(rest) => {
+                    *left += len as u64;
                     flow.octets = flow.octets + rest.len() - len;
                     self.octets = self.octets + rest.len() - len;
                     self.large += usize::from(len <= SMALL);

@@ -55,8 +55,40 @@ impl Spare {
     }
 }
 
+/// What the host's packets come to, over the latest second.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Goodput {
+    /// Bits a second of packets that have left for the peer, and of packets handed to the host.
+    pub out: f64,
+    /// See above.
+    pub back: f64,
+    since: Instant,
+    octets: (u64, u64),
+}
+
 /// The host's side.
 impl Peer {
+    /// What the host's packets came to in the latest second.
+    pub fn goodput(&self) -> Goodput {
+        self.goodput
+    }
+
+    /// Counts anew once a second.
+    pub(crate) fn measure(&mut self, now: Instant) {
+        let span = now.saturating_since(self.goodput.since).as_secs_f64();
+        if span < 1.0 {
+            return;
+        }
+        let octets = (self.queues.left, self.counters.octets_delivered);
+        let rate = |new: u64, old: u64| (new - old) as f64 * 8.0 / span;
+        self.goodput = Goodput {
+            out: rate(octets.0, self.goodput.octets.0),
+            back: rate(octets.1, self.goodput.octets.1),
+            since: now,
+            octets,
+        };
+    }
+
     /// Whether a class would take a packet without throwing another away.
     pub fn has_room(&self, service: usize) -> bool {
         self.queues.has_room(service, self.queue_octets(service))

@@ -102,7 +102,7 @@ impl Running {
             device: "chappe0".into(),
             address: Some((inner(host), 24)),
             carrier,
-            device_queue: 64,
+            device_queue: 1_000,
             mtu: None,
             signals: false,
         };

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use chappe_core::{Duration, Instant};
 use chappe_lab::input::InputError;
-use chappe_lab::quantity::Time;
+use chappe_lab::quantity::{Length, Time};
 use chappe_link::{Ending, Peer, Status, Tunnel};
 use chappe_sys::Signal;
 use chappe_wildnet::gilbert::Channel;
@@ -92,6 +92,14 @@ fn plan(options: &Plan) -> Result<u8, Failure> {
         time("--round-trip", &options.round_trip)?,
         time("--deadline", &options.deadline)?,
     );
+    let metres = match &options.distance {
+        None => None,
+        Some(text) => {
+            let explain =
+                |message: String| InputError::new("--distance", message.replace('\u{1f}', "; "));
+            Some(Length::parse(text).map_err(explain)?.value())
+        }
+    };
     let channel = match options.burst {
         Some(burst) => Channel::bursty(options.loss, burst),
         None => Channel::independent(options.loss),
@@ -120,8 +128,32 @@ fn plan(options: &Plan) -> Result<u8, Failure> {
                 ": more than was asked; allow more time or more loss"
             }
         ))?;
+        if let Some(metres) = metres {
+            terminal::print(&coverage(metres))?;
+        }
     }
     Ok(u8::from(!met))
+}
+
+/// What 802.11 cards must be told at a distance. A coverage class is 3 us of air, there and back: 450 m (IEEE 802.11-2020,
+/// 9.4.2.8, and Linux's `iw`, which rounds up).
+fn coverage(metres: f64) -> String {
+    let class = (metres / 450.0).ceil().max(0.0);
+    let more = match class {
+        ..32.0 => "",
+        ..256.0 => {
+            "\nthe standard ends at 31 (14 km): not every driver takes more, and one that takes less waits too short and repeats everything"
+        }
+        _ => {
+            "\nLinux ends at 255 (114 km): no driver waits that long; use frames without acknowledgement (slots), or `chappe link` above them"
+        }
+    };
+    format!(
+        "{:.1} km: light takes {:.0} us one way; 802.11 cards need coverage class {class:.0} on both ends (`iw phy PHY set distance {metres:.0}`), which makes every slot {:.0} us longer{more}\n",
+        metres / 1e3,
+        metres / 299.792_458,
+        class * 3.0,
+    )
 }
 
 fn serve(options: &Run) -> Result<u8, Failure> {

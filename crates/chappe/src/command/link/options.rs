@@ -53,8 +53,11 @@ pub struct Plan {
     /// Round trip of the path.
     #[arg(long, default_value = "20 ms")]
     pub round_trip: String,
+    /// How far the ends of an 802.11 link are apart, `60 km`: says which coverage class the cards need as well.
+    #[arg(long)]
+    pub distance: Option<String>,
     /// How soon a packet should arrive.
-    #[arg(long, default_value = "200 ms")]
+    #[arg(long, default_value = "300 ms")]
     pub deadline: String,
     /// Share of packets that may arrive later, or not at all.
     #[arg(long, value_parser = share, default_value = "1%")]
