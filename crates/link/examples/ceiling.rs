@@ -21,9 +21,22 @@ fn main() {
     let secs = arguments.next().unwrap_or(5.0);
     let rate = arguments.next().map(|mbit| Bitrate((mbit * 1e6) as u64));
     isolated(|| {
+        for offloads in [false, true] {
+            println!(
+                "{} segmentation offload:",
+                if offloads { "with" } else { "without" }
+            );
+            measure(secs, rate, offloads);
+        }
+    });
+}
+
+fn measure(secs: f64, rate: Option<Bitrate>, offloads: bool) {
+    {
         let field = Field::direct();
         let ends = Ends {
             rate,
+            offloads,
             ..Ends::usual()
         };
         let hosts = [0, 1].map(|host| Running::start(&field, host, &ends));
@@ -62,5 +75,5 @@ fn main() {
                 carried * 8.0 / change[0] * 1e3,
             );
         }
-    });
+    }
 }

@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 
-use chappe_core::Instant;
-use chappe_sys::tun::{Kind, Tun};
+use chappe_core::{Bitrate, Instant};
+use chappe_sys::tun::{Joined, Tun};
 use chappe_sys::{
     Clock, Endpoint, Error, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet,
     udp,
@@ -57,6 +57,8 @@ pub struct TunnelConfig {
     pub device_queue: u32,
     /// Largest packet of the host, whatever a frame carries; `None`: 1500.
     pub mtu: Option<usize>,
+    /// Whether packets may pass the kernel together where that saves work: TCP's segmentation and UDP's.
+    pub offloads: bool,
     /// Whether SIGINT and SIGTERM end the loop.
     pub signals: bool,
 }
@@ -93,6 +95,9 @@ pub struct Tunnel {
     events: EventLoop,
     clock: Clock,
     received: Received,
+    /// Whether the host may join segments, if a peer is fast enough, and whether it does.
+    offloads: bool,
+    joining: bool,
     /// Whether the kernel takes several datagrams in one piece, as far as is known.
     segments: bool,
     strangers: Strangers,
@@ -106,6 +111,8 @@ pub struct Tunnel {
 const USUAL_MTU: usize = 1500;
 const TUN: u64 = 0;
 const SOCKET: u64 = 1;
+/// Pace from which on the host may join segments: 64 KiB take 5 ms then.
+const JOIN: Bitrate = Bitrate(100_000_000);
 /// Packets read from the device before others have their turn.
 const TURN: usize = 64;
 
@@ -124,7 +131,7 @@ impl Tunnel {
         };
         let udp = matches!(config.carrier, Carrier::Udp(_));
         // Joined datagrams fill an IP packet; else one is as long as the interface allows, 9000 at most.
-        let slot = if socket.join_received() {
+        let slot = if config.offloads && socket.join_received() {
             1 << 16
         } else {
             1 << 14
@@ -144,7 +151,7 @@ impl Tunnel {
             .mtu
             .unwrap_or(USUAL_MTU)
             .min(most.unwrap_or(USUAL_MTU));
-        let tun = Tun::create(&config.device, Kind::Tun)?;
+        let tun = Tun::create_joining(&config.device)?;
         let links = Links::open()?;
         links.set_mtu(tun.name(), mtu as u32)?;
         links.set_queue_len(tun.name(), config.device_queue)?;
@@ -166,7 +173,9 @@ impl Tunnel {
             events,
             clock,
             received: Received::new(slot),
-            segments: udp,
+            offloads: config.offloads,
+            joining: false,
+            segments: udp && config.offloads,
             strangers: Strangers::default(),
             rounds: 0,
             mtu,
@@ -222,6 +231,7 @@ impl Tunnel {
             self.rounds += 1;
             let now = self.clock.now();
             self.peers.iter_mut().for_each(|peer| peer.measure(now));
+            self.join_or_cut()?;
             self.send(now, &mut datagram)?;
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);
@@ -238,6 +248,23 @@ impl Tunnel {
                 }
             }
         }
+    }
+
+    /// Lets the host join segments once a peer is fast enough. On a slow link a joined packet would keep the air for long.
+    fn join_or_cut(&mut self) -> chappe_sys::Result<()> {
+        let fastest = self.peers.iter().map(Peer::rate).max();
+        let join = self.offloads
+            && fastest
+                >= Some(if self.joining {
+                    Bitrate(JOIN.0 / 2)
+                } else {
+                    JOIN
+                });
+        if join != self.joining {
+            self.tun.join(join)?;
+            self.joining = join;
+        }
+        Ok(())
     }
 
     fn deadline(&self, now: Instant) -> Instant {
@@ -311,7 +338,7 @@ impl Tunnel {
 
     fn take_packets(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
         for _ in 0..TURN {
-            let Some(len) = self.tun.receive(packet)? else {
+            let Some((len, joined)) = self.tun.receive_joined(packet)? else {
                 break;
             };
             let packet = packet.get(..len).unwrap_or_default();
@@ -323,7 +350,7 @@ impl Tunnel {
                 Some(peer) => {
                     let now = self.clock.now();
                     if let Some(peer) = self.peers.get_mut(peer) {
-                        peer.offer(now, facts.service, facts.flow, packet);
+                        peer.offer_joined(now, (facts.service, facts.flow), packet, joined);
                     }
                 }
                 None => self.strangers.unrouted += 1,
@@ -368,8 +395,13 @@ impl Tunnel {
             };
             copy.copy_from_slice(octets);
             peer.handle(now, from, copy);
-            while let Some(len) = peer.deliver(packet) {
-                hand_up(&self.tun, peer, packet.get(..len).unwrap_or_default())?;
+            while let Some((len, joined)) = peer.deliver_joined(packet) {
+                hand_up(
+                    &self.tun,
+                    peer,
+                    packet.get(..len).unwrap_or_default(),
+                    joined,
+                )?;
             }
         }
         Ok(())
@@ -429,7 +461,12 @@ fn owner(peers: &[Peer], octets: &[u8]) -> Option<usize> {
 }
 
 /// Gives a packet from a peer to the host, if its source may be behind that peer.
-fn hand_up(tun: &Tun, peer: &mut Peer, packet: &[u8]) -> chappe_sys::Result<()> {
+fn hand_up(
+    tun: &Tun,
+    peer: &mut Peer,
+    packet: &[u8],
+    joined: Option<Joined>,
+) -> chappe_sys::Result<()> {
     let allowed = facts(packet).is_some_and(|facts| {
         peer.config()
             .networks
@@ -438,7 +475,7 @@ fn hand_up(tun: &Tun, peer: &mut Peer, packet: &[u8]) -> chappe_sys::Result<()> 
     });
     if !allowed {
         peer.counters_mut().foreign += 1;
-    } else if tun.send(packet)? {
+    } else if tun.send_joined(packet, joined)? {
         peer.counters_mut().octets_delivered += packet.len() as u64;
     } else {
         peer.counters_mut().host_full += 1;

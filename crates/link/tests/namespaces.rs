@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration as Span;
 
-use chappe_core::Duration;
+use chappe_core::{Bitrate, Duration};
 use chappe_link::{Key, State};
 use chappe_wildnet::Service;
 use medium::{Air, Field, address, inner, isolated, tcp};
@@ -23,6 +23,7 @@ fn main() {
     isolated(|| {
         tcp_gets_most_of_the_bound();
         a_dead_peer_stalls_nobody();
+        joined_segments_arrive_right();
         a_wrong_key_is_told();
         restarts_and_changes_go_on();
     });
@@ -92,6 +93,23 @@ fn a_dead_peer_stalls_nobody() {
         .find(|one| one.0 == "queue_dropped");
     assert!(dropped.is_some_and(|one| one.1 > 100), "{dropped:?}");
     prometheus_is_valid(&status.prometheus());
+}
+
+/// On a fast path the host joins segments and the kernel joins datagrams: every octet is right, with that and without.
+fn joined_segments_arrive_right() {
+    println!("joined_segments_arrive_right");
+    for offloads in [true, false] {
+        let field = Field::direct();
+        let ends = Ends {
+            rate: Some(Bitrate(2_000_000_000)),
+            offloads,
+            ..Ends::usual()
+        };
+        let _hosts = [0, 1].map(|host| Running::start(&field, host, &ends));
+        let (goodput, right) = tcp(&field, inner(1), "reno", 0.5);
+        println!("  {goodput:.0} Mbit/s, offloads {offloads}");
+        assert!(right && goodput > 10.0, "{goodput}");
+    }
 }
 
 /// Every sample has a type that was declared once before it, a name and labels of the format, and a number.

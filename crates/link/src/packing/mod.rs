@@ -6,13 +6,16 @@
 //!
 //! ```text
 //! container  items, each behind two octets: kind (3 bits) and length (13 bits)
-//! kind       4: a part of a packet; 2: its header is short; 1: its header is the flow's last from now on
+//! kind       4: a part of a packet; with 0: plain, 1: later headers refer to this one, 2: header short, 3: joined segments
 //! part       number of the packet (1), place of the part (7 bits) and whether it is the last (1 bit), octets
 //! ```
 
 mod header;
 mod queue;
 
+use std::borrow::Cow;
+
+use chappe_sys::tun::Joined;
 use header::Headers;
 pub(crate) use queue::Queues;
 
@@ -22,8 +25,9 @@ const ITEM: usize = 2;
 const PART: usize = 2;
 /// A smaller part is not worth its octets: the packet waits for the next container.
 const PART_LEAST: usize = 32;
-/// Longest packet: what jumbo frames carry.
+/// Longest packet: what jumbo frames carry; and longest joined one, what IP can say.
 pub(crate) const PACKET_MAX: usize = 9000;
+pub(crate) const JOINED_MAX: usize = 65_535;
 /// Longest container, for the length of its items has 13 bits.
 pub(crate) const CONTAINER_MAX: usize = 8000;
 /// Packets of which parts are kept at once.
@@ -56,11 +60,17 @@ enum Kind {
     Learned,
     /// Short.
     Short,
+    /// Segments that travel as one: which of the other kinds (1), kind of the segments (1) and their length (2), then
+    /// the packet as the other kind says.
+    Joined,
 }
 
 impl Kind {
-    const ALL: [Kind; 3] = [Kind::Plain, Kind::Learned, Kind::Short];
+    const ALL: [Kind; 4] = [Kind::Plain, Kind::Learned, Kind::Short, Kind::Joined];
 }
+
+/// Octets before a joined packet.
+const JOINED: usize = 4;
 
 const PART_BIT: u16 = 4;
 
@@ -114,7 +124,7 @@ impl Packer {
     pub fn add(
         &mut self,
         flow: usize,
-        packet: Vec<u8>,
+        (packet, joined): (Vec<u8>, Option<Joined>),
         sure: bool,
         into: &mut Container<'_>,
     ) -> Added {
@@ -136,14 +146,22 @@ impl Packer {
             Kind::Short => &self.short,
             _ => &packet,
         };
+        let (kind, octets) = match joined {
+            None => (kind, Cow::Borrowed(octets)),
+            Some(joined) => {
+                let [high, low] = joined.segment.to_be_bytes();
+                let head = [kind as u8, joined.kind, high, low];
+                (Kind::Joined, Cow::Owned([&head, octets].concat()))
+            }
+        };
         if ITEM + octets.len() <= into.room() {
             into.item(0, kind, octets.len());
-            into.put(octets);
+            into.put(&octets);
             return Added::Whole;
         }
         self.number = self.number.wrapping_add(1);
         let mut rest = Rest {
-            octets: octets.to_vec(),
+            octets: octets.into_owned(),
             at: 0,
             kind,
             number: self.number,
@@ -235,7 +253,7 @@ impl Unpacker {
     }
 
     /// The next packet of the container, written to the front of `packet`.
-    pub fn next(&mut self, packet: &mut [u8]) -> Option<usize> {
+    pub fn next(&mut self, packet: &mut [u8]) -> Option<(usize, Option<Joined>)> {
         loop {
             let rest = self.container.get(self.at..)?;
             let (head, rest) = rest.split_first_chunk::<ITEM>()?;
@@ -259,7 +277,7 @@ impl Unpacker {
                 }
             };
             match taken {
-                Some(len) => return Some(len),
+                Some(taken) => return Some(taken),
                 None => self.unreadable += 1,
             }
         }
@@ -272,14 +290,22 @@ fn finish(
     kind: Kind,
     item: &[u8],
     packet: &mut [u8],
-) -> Option<usize> {
+) -> Option<(usize, Option<Joined>)> {
     match kind {
-        Kind::Short => return headers.restore(flow, item, packet),
+        Kind::Joined => {
+            let (&[inner, kind, high, low], rest) = item.split_first_chunk::<JOINED>()?;
+            let segment = u16::from_be_bytes([high, low]);
+            let inner = Kind::ALL.get(usize::from(inner)).copied();
+            let inner = inner.filter(|inner| *inner != Kind::Joined)?;
+            let (len, _) = finish(headers, flow, inner, rest, packet)?;
+            return Some((len, Some(Joined { kind, segment })));
+        }
+        Kind::Short => return headers.restore(flow, item, packet).map(|len| (len, None)),
         Kind::Learned => headers.see(flow, item),
         Kind::Plain => {}
     }
     packet.get_mut(..item.len())?.copy_from_slice(item);
-    Some(item.len())
+    Some((item.len(), None))
 }
 
 /// Adds a part to its packet, which is given out with the last one.
@@ -316,7 +342,10 @@ fn join(
         }
     };
     let one = partial.get_mut(at)?;
-    if one.next != place || one.kind != kind || one.octets.len() + octets.len() > PACKET_MAX {
+    if one.next != place
+        || one.kind != kind
+        || one.octets.len() + octets.len() > JOINED_MAX + JOINED
+    {
         partial.remove(at);
         *in_pieces += 1;
         return None;
@@ -347,7 +376,7 @@ mod tests {
             let len = container.len();
             assert!(len > 0);
             far.open(flow as u8, &octets[..len]);
-            while let Some(len) = far.next(&mut packet) {
+            while let Some((len, _)) = far.next(&mut packet) {
                 out.push(packet[..len].to_vec());
             }
         }
@@ -370,7 +399,12 @@ mod tests {
                 let mut packet = vec![i as u8; len as usize];
                 packet[0] = (i % 3) as u8;
                 packet[1..5].copy_from_slice(&i.to_be_bytes());
-                queues.put(Instant::ZERO, (1, (i % 3) as usize), &packet, usize::MAX);
+                queues.put(
+                    Instant::ZERO,
+                    (1, (i % 3) as usize),
+                    (&packet, None),
+                    usize::MAX,
+                );
             }
             let out = carry(&mut queues, &mut packer, &mut far, sure);
             assert_eq!((out.len(), queues.packets()), (300, 0));
@@ -395,7 +429,7 @@ mod tests {
         let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
         let mut queues = Queues::new();
         for i in 0..10u8 {
-            queues.put(Instant::ZERO, (1, 0), &[i; 400], 0);
+            queues.put(Instant::ZERO, (1, 0), (&[i; 400], None), 0);
         }
         let (mut octets, mut packet, mut came) = ([0; 500], [0; PACKET_MAX], Vec::new());
         for round in 0.. {
@@ -408,12 +442,51 @@ mod tests {
                 continue;
             }
             far.open(flow as u8, &octets[..len]);
-            while let Some(len) = far.next(&mut packet) {
+            while let Some((len, _)) = far.next(&mut packet) {
                 assert_eq!(len, 400);
                 came.push(packet[0]);
             }
         }
         assert_eq!((came, far.in_pieces), (vec![0, 1, 4, 5, 6, 7, 8, 9], 1));
+    }
+
+    /// Segments that travel as one come out as one, with their length, whatever lies before and behind them.
+    #[test]
+    fn joined_segments_stay_joined() {
+        let joined = Joined {
+            kind: 1,
+            segment: 1448,
+        };
+        let (mut packer, mut far, mut queues) = (Packer::new(64), Unpacker::new(64), Queues::new());
+        let packets = [
+            (60, None),
+            (40_000, Some(joined)),
+            (700, None),
+            (3_000, Some(joined)),
+        ];
+        for (len, joined) in packets {
+            queues.put(
+                Instant::ZERO,
+                (1, 7),
+                (&vec![len as u8; len], joined),
+                usize::MAX,
+            );
+        }
+        let (mut octets, mut packet, mut out) = ([0; 1400], vec![0; JOINED_MAX], Vec::new());
+        loop {
+            let mut container = Container::new(&mut octets);
+            let Some((flow, _)) = queues.fill(1, &mut packer, true, &mut container) else {
+                break;
+            };
+            let len = container.len();
+            far.open(flow as u8, &octets[..len]);
+            while let Some((len, joined)) = far.next(&mut packet) {
+                assert!(packet[..len].iter().all(|&octet| octet == len as u8));
+                out.push((len, joined));
+            }
+        }
+        assert_eq!(out, packets);
+        assert_eq!((queues.packets(), far.unreadable), (0, 0));
     }
 
     /// A flow that fills the link does not hold another one up, and loses its own packets when there are too many.
@@ -422,9 +495,9 @@ mod tests {
         let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
         let mut queues = Queues::new();
         for _ in 0..250 {
-            queues.put(Instant::ZERO, (1, 5), &[5; 450], 0);
+            queues.put(Instant::ZERO, (1, 5), (&[5; 450], None), 0);
         }
-        queues.put(Instant::ZERO, (1, 6), &[6; 60], 0);
+        queues.put(Instant::ZERO, (1, 6), (&[6; 60], None), 0);
         assert!(queues.dropped > 50);
         let out = carry(&mut queues, &mut packer, &mut far, true);
         let place = out.iter().position(|packet| packet[0] == 6).unwrap();

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use chappe_core::Instant;
+use chappe_sys::tun::Joined;
 use chappe_wildnet::{FLOWS, SERVICES};
 
 use super::{Added, Container, Packer, Rest};
@@ -57,6 +58,7 @@ struct Flow {
 #[derive(Clone, Debug)]
 struct Queued {
     octets: Vec<u8>,
+    joined: Option<Joined>,
     since: Instant,
 }
 
@@ -109,14 +111,14 @@ impl Queues {
         &mut self,
         now: Instant,
         (class, flow): (usize, usize),
-        packet: &[u8],
+        (packet, joined): (&[u8], Option<Joined>),
         limit: usize,
     ) {
         let limit = limit.clamp(LEAST, MOST);
         let Some(class) = self.classes.get_mut(class) else {
             return;
         };
-        class.put(now, flow, packet);
+        class.put(now, flow, packet, joined);
         // Too much: the longest flow pays. A short one's packet is no reason yet, for the limit may just have become less.
         let longest = class.longest();
         let over = match longest == Some(flow) {
@@ -152,12 +154,13 @@ impl Queues {
 }
 
 impl Class {
-    fn put(&mut self, now: Instant, number: usize, packet: &[u8]) {
+    fn put(&mut self, now: Instant, number: usize, packet: &[u8], joined: Option<Joined>) {
         let Some(flow) = self.flows.get_mut(number) else {
             return;
         };
         flow.packets.push_back(Queued {
             octets: packet.to_vec(),
+            joined,
             since: now,
         });
         flow.octets += packet.len();
@@ -249,10 +252,11 @@ impl Class {
             && let Some(queued) = flow.packets.pop_front()
         {
             let len = queued.octets.len();
-            match packer.add(number, queued.octets, sure, into) {
+            match packer.add(number, (queued.octets, queued.joined), sure, into) {
                 Added::Not(octets) => {
                     flow.packets.push_front(Queued {
                         octets,
+                        joined: queued.joined,
                         since: queued.since,
                     });
                     break;

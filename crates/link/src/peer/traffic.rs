@@ -4,7 +4,8 @@ use chappe_core::{Duration, Instant};
 use chappe_wildnet::{Delivery, Link, Opportunity, Order, SERVICES, Service};
 
 use super::{KEEPALIVE, PROVE_EVERY, Peer};
-use crate::packing::{CONTAINER_MAX, Container, PACKET_MAX};
+use crate::packing::{CONTAINER_MAX, Container, JOINED_MAX, PACKET_MAX};
+use chappe_sys::tun::Joined;
 
 /// What everything but urgent packets is promised, as long as nobody says otherwise: all arrive, in the order of their
 /// flow, and losses hold hardly any up for more than 300 ms. Linux's TCP takes a packet for lost after its usual round
@@ -96,20 +97,45 @@ impl Peer {
 
     /// Takes a packet of the host; false if it is empty or too long.
     pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
-        let fits = !packet.is_empty() && packet.len() <= PACKET_MAX && service < SERVICES;
+        self.offer_joined(now, (service, flow), packet, None)
+    }
+
+    /// Takes a packet that may be segments in one.
+    pub fn offer_joined(
+        &mut self,
+        now: Instant,
+        (service, flow): (usize, u8),
+        packet: &[u8],
+        joined: Option<Joined>,
+    ) -> bool {
+        let most = if joined.is_some() {
+            JOINED_MAX
+        } else {
+            PACKET_MAX
+        };
+        let fits = !packet.is_empty() && packet.len() <= most && service < SERVICES;
         if !fits {
             self.counters.not_taken += 1;
             return false;
         }
         let limit = self.queue_octets(service);
-        self.queues
-            .put(now, (service, (flow & 0x3f).into()), packet, limit);
+        self.queues.put(
+            now,
+            (service, (flow & 0x3f).into()),
+            (packet, joined),
+            limit,
+        );
         self.counters.queue_dropped = self.queues.dropped;
         true
     }
 
     /// The next packet for the host, written to the front of `packet`.
     pub fn deliver(&mut self, packet: &mut [u8]) -> Option<usize> {
+        self.deliver_joined(packet).map(|(len, _)| len)
+    }
+
+    /// The next packet for the host, which may be segments in one: 65,535 octets at most.
+    pub fn deliver_joined(&mut self, packet: &mut [u8]) -> Option<(usize, Option<Joined>)> {
         loop {
             let next = self.unpacker.next(packet);
             self.counters.unreadable = self.unpacker.unreadable + self.unpacker.in_pieces;

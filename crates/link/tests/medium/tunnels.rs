@@ -39,6 +39,7 @@ pub struct Ends {
     pub port: u16,
     /// Another peer, at 10.0.0.9 with 10.9.0.9 behind it, that nobody is.
     pub ghost: bool,
+    pub offloads: bool,
 }
 
 impl Ends {
@@ -50,6 +51,7 @@ impl Ends {
             keys: [Key::new([5; 32]), Key::new([5; 32])],
             port: 1795,
             ghost: false,
+            offloads: true,
         }
     }
 }
@@ -104,6 +106,7 @@ impl Running {
             carrier,
             device_queue: 1_000,
             mtu: None,
+            offloads: ends.offloads,
             signals: false,
         };
         let stop = Arc::new(AtomicBool::new(false));

@@ -115,14 +115,34 @@ pub(crate) fn set_offload(
 }
 
 /// Makes `fd` (an open /dev/net/tun) the device `name`, or `name` with a number for `%d`; returns the name it got.
-pub(crate) fn attach_tun(fd: BorrowedFd<'_>, name: &str, tap: bool) -> io::Result<String> {
+/// `header`: whether each packet has a `virtio_net_hdr` of 10 octets before it.
+pub(crate) fn attach_tun(
+    fd: BorrowedFd<'_>,
+    name: &str,
+    tap: bool,
+    header: bool,
+) -> io::Result<String> {
     let kind = if tap { libc::IFF_TAP } else { libc::IFF_TUN };
+    let kind = kind | if header { libc::IFF_VNET_HDR } else { 0 };
     let mut request = request_for(name)?;
     request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as i16;
     ask(fd, libc::TUNSETIFF as c_ulong, &mut request)?;
     let octets = request.ifr_name.iter().map(|&octet| octet as u8);
     let octets: Vec<u8> = octets.take_while(|&octet| octet != 0).collect();
     Ok(String::from_utf8_lossy(&octets).into_owned())
+}
+
+/// Which work on packets a TUN device's reader takes over from the host: `libc::TUN_F_CSUM` and its like.
+pub(crate) fn set_tun_offload(fd: BorrowedFd<'_>, what: u32) -> io::Result<()> {
+    // SAFETY: this code takes its argument as a number and touches no memory of ours.
+    let result = unsafe {
+        libc::ioctl(
+            fd.as_raw_fd(),
+            libc::TUNSETOFFLOAD as _,
+            c_ulong::from(what),
+        )
+    };
+    check(result).map(drop)
 }
 
 fn ask(fd: BorrowedFd<'_>, code: c_ulong, request: &mut libc::ifreq) -> io::Result<()> {

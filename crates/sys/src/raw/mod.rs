@@ -13,7 +13,7 @@ mod process;
 
 pub(crate) use batch::{Heard, receive_many, send_many, send_segments};
 pub(crate) use device::{
-    Offload, Query, attach_tun, interface_address, interface_number, set_offload,
+    Offload, Query, attach_tun, interface_address, interface_number, set_offload, set_tun_offload,
 };
 pub(crate) use options::{bind_packet, get_option, set_option};
 pub(crate) use process::{

@@ -207,6 +207,7 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
             carrier,
             device_queue: file.link.device_queue,
             mtu: None,
+            offloads: true,
             signals: true,
         },
         peers,
