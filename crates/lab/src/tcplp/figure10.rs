@@ -18,7 +18,7 @@ const PROTOCOLS: [Protocol; 4] = [
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let (losses, rounds): (&[u32], u32) = match sheet.quick() {
         true => (&[0, 9, 21], 3),
-        false => (&[0, 3, 6, 9, 12, 15, 18, 21], 14),
+        false => (&[0, 3, 6, 9, 12, 15, 18, 21], 10),
     };
     let trials: Vec<Trial> = PROTOCOLS
         .into_iter()

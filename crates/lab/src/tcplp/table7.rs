@@ -4,7 +4,7 @@ use chappe_core::Duration;
 
 use super::sheet::{Sheet, beside, line, lines, summary};
 use super::study::sense::{BATCH, Measured, Trial};
-use super::study::{DAY, Frames, Interference, Protocol, READING, cost};
+use super::study::{DAY, Frames, Interference, Protocol, READING, STEPS, cost};
 use crate::figure::{Claim, Figure, Panel, Series};
 use crate::run::RunError;
 use crate::statistics::Summary;
@@ -150,6 +150,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     if !sheet.quick() {
         panels.push(by_share(sheet, rounds)?);
         panels.push(by_pace(sheet, rounds)?);
+        panels.push(by_step(sheet, rounds)?);
     }
     Ok(Figure {
         id: "table7",
@@ -242,6 +243,32 @@ fn by_pace(sheet: &Sheet<'_>, rounds: u32) -> Result<Panel, RunError> {
         ("pace", places),
         series,
     ))
+}
+
+/// From TCPlp to the improved variant, one step after the other.
+fn by_step(sheet: &Sheet<'_>, rounds: u32) -> Result<Panel, RunError> {
+    let mut trials: Vec<Trial> = (0..STEPS.len())
+        .map(|steps| Trial {
+            steps,
+            ..ROWS[TCP].trial(0.02, rounds)
+        })
+        .collect();
+    // The last step changes the segments.
+    trials.push(ROWS[CHAPPE].trial(0.02, rounds));
+    let runs = sheet.measure(&trials, Trial::run)?;
+    let names = STEPS.iter().map(|step| format!("and {}", step.name));
+    let places = std::iter::once(ROWS[TCP].name.to_string()).chain(names);
+    let series = vec![
+        line("radio duty cycle", &runs, |run: &Measured| {
+            100.0 * run.radio
+        }),
+        line("share of frames that are repetitions", &runs, |run| {
+            100.0 * run.link_retries
+        }),
+    ];
+    let title = "step by step, 2 % lost";
+    let panel = Panel::bars("7 steps", title, "%", places.collect(), series);
+    Ok(panel.on("step"))
 }
 
 fn claims(by: &[&[Vec<Measured>]]) -> Vec<Claim> {

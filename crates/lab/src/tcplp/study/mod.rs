@@ -44,7 +44,7 @@ pub enum Protocol {
     Cocoa,
     /// Each message once.
     Unconfirmed,
-    /// Our TCP with all that we know: see [`Protocol::improve`].
+    /// Our TCP with all of [`STEPS`].
     Chappe,
 }
 
@@ -168,7 +168,7 @@ pub fn scene(protocol: Protocol, frames: Frames, sleep: Option<Sleeping>) -> Sce
             .to_vec();
     }
     if protocol == Protocol::Chappe {
-        improve(&mut scene);
+        improve(&mut scene, STEPS.len());
     }
     scene
 }
@@ -198,24 +198,57 @@ impl Sleeping {
     }
 }
 
-/// What the improved variant does otherwise.
-fn improve(scene: &mut Scene) {
-    // Headers: a context for the prefix, TCP's in 11 octets.
-    scene.contexts = true;
-    // One data request for all frames of an answer; the next one twice as far away after each in vain, as the paper's
-    // authors suggest (8.2.2).
-    scene.mac.burst = true;
-    for (_, sleep) in &mut scene.leaves {
-        sleep.growth = 2;
-    }
-    // As many link retries as the standard has.
-    scene.mac.retries = 7;
-    scene.mac.indirect_retries = 7;
-    // A leaf sleeps while it paces: it leaves its frame the time for three hops, each of which keeps the air around the
-    // leaf's parent busy or silent, and for one attempt that failed.
-    scene.pace = cost::FRAME * 4;
+/// Something that the improved variant does otherwise.
+pub struct Step {
+    /// What, in a few words.
+    pub name: &'static str,
+    apply: fn(&mut Scene),
+}
+
+/// All of it, in the order in which it is added where each step's worth is shown.
+pub const STEPS: [Step; 5] = [
+    Step {
+        name: "as many link retries as the standard has",
+        apply: |scene| {
+            scene.mac.retries = 7;
+            scene.mac.indirect_retries = 7;
+        },
+    },
+    // The leaf sleeps meanwhile. The frame gets the time for three hops, each of which keeps the air around the leaf's parent
+    // busy or silent, and for one attempt that failed.
+    Step {
+        name: "four frames' time between a leaf's frames",
+        apply: |scene| scene.pace = cost::FRAME * 4,
+    },
+    // As the paper's authors suggest (8.2.2).
+    Step {
+        name: "each data request in vain doubles the interval",
+        apply: |scene| {
+            for (_, sleep) in &mut scene.leaves {
+                sleep.growth = 2;
+            }
+        },
+    },
     // A queue that holds little more than a batch cannot wait for a minute.
-    scene.transport.config.rto_max = Duration::from_secs(10);
+    Step {
+        name: "answers in bursts, timeouts of 10 s at most",
+        apply: |scene| {
+            scene.mac.burst = true;
+            scene.transport.config.rto_max = Duration::from_secs(10);
+        },
+    },
+    // The sizes of segments follow: `Protocol::sizes`.
+    Step {
+        name: "short headers",
+        apply: |scene| scene.contexts = true,
+    },
+];
+
+/// Does the first so many of [`STEPS`].
+pub fn improve(scene: &mut Scene, steps: usize) {
+    for step in STEPS.iter().take(steps) {
+        (step.apply)(scene);
+    }
 }
 
 /// Interference on every link of a scene, each direction by itself.

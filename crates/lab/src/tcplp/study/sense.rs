@@ -7,7 +7,9 @@ use chappe_tcplp::host::{Collect, Readings, Sense};
 use super::super::lln::{Counts, Lln};
 use super::super::scene::{CLOUD, Ground, WINDOW};
 use super::part::{Part, Timer};
-use super::{Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, scene};
+use super::{
+    Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, improve, scene,
+};
 use crate::run::RunError;
 
 /// Readings in a batch (8.2.1).
@@ -37,6 +39,8 @@ pub struct Trial {
     pub rounds: u32,
     /// The silence that a leaf leaves between its frames, other than the protocol's own.
     pub pace: Option<Duration>,
+    /// So many of the improved variant's [`STEPS`](super::STEPS), for a protocol that has none.
+    pub steps: usize,
 }
 
 /// What came out, mean over the leaves.
@@ -79,6 +83,7 @@ impl Trial {
             interference: Interference::NONE,
             rounds,
             pace: None,
+            steps: 0,
         }
     }
 
@@ -101,6 +106,7 @@ impl Trial {
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
         let mut scene = scene(self.protocol, self.frames, Some(Sleeping::PAPER));
         scene.lose = (self.loss, self.loss);
+        improve(&mut scene, self.steps);
         scene.pace = self.pace.unwrap_or(scene.pace);
         disturb(&mut scene, self.interference);
         let mut ground = Ground::of(&scene);
