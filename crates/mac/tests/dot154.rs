@@ -374,7 +374,9 @@ fn requests_in_vain_back_off() {
     // 0.1 + 0.2 + .. + 6.4 s = 12.7 s.
     assert_eq!(simulator.node(1).mac.counters().requests_sent, 7);
     // What is sent now expects an answer of its own: 0.1, 0.2, 0.4, 0.8 s.
-    simulator.with_node(1, |node, _| node.link.queue.push_back((Address::node(0), 50)));
+    simulator.with_node(1, |node, _| {
+        node.link.queue.push_back((Address::node(0), 50))
+    });
     simulator.run_until(AirTime::from_millis(14_700));
     assert_eq!(simulator.node(1).mac.counters().requests_sent, 11);
 }
@@ -384,7 +386,9 @@ fn requests_in_vain_back_off() {
 #[test]
 fn a_leaf_is_awake_longer_than_it_listens() {
     let mut simulator = family(Sleep::tcplp(Address::node(0)), Config::HAMILTON, 8);
-    simulator.with_node(1, |node, _| node.link.queue.push_back((Address::node(0), 116)));
+    simulator.with_node(1, |node, _| {
+        node.link.queue.push_back((Address::node(0), 116))
+    });
     simulator.run_until(AirTime::from_millis(100));
     let (mac, now) = (&simulator.node(1).mac, Instant::from_millis(100));
     assert_eq!(simulator.node(1).link.sent.len(), 1);
@@ -394,7 +398,11 @@ fn a_leaf_is_awake_longer_than_it_listens() {
     assert_eq!(on, us(5120));
     let more = awake.saturating_sub(on);
     assert!(more >= us(960) && more <= us(960 + 7 * 320), "{more}");
-    assert_eq!((more.nanos() / 1000 - 960) % 320, 0, "whole back-off periods");
+    assert_eq!(
+        (more.nanos() / 1000 - 960) % 320,
+        0,
+        "whole back-off periods"
+    );
 }
 
 /// TCPlp 8.2.3: a parent whose frame in hand is being tried again and again answers a child in between.

@@ -94,7 +94,7 @@ const IP_IN_LINE: u16 = 36;
 const IP_SHORT: u16 = 22;
 /// Octets of TCP header with timestamps, and compressed.
 const TCP_WHOLE: u16 = 32;
-const TCP_SHORT: u16 = 32;
+const TCP_SHORT: u16 = 11;
 
 /// The MSS for segments of `frames` frames (RFC 4944): frames of 116 octets; the first has 4 octets of fragment header and
 /// both headers, and ends at a multiple of 8 octets of the packet before compression; others have 5 octets, and all but
@@ -240,7 +240,7 @@ pub const STEPS: [Step; 5] = [
     // The sizes of segments follow: `Protocol::sizes`.
     Step {
         name: "short headers",
-        apply: |scene| scene.contexts = true,
+        apply: |scene| (scene.contexts, scene.headers) = (true, true),
     },
 ];
 
