@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::results::Document;
 use crate::run::{Meter, RunError, WORK};
-use crate::{p3, pacifier};
+use crate::{p3, pacifier, wildnet};
 
 /// All parts, in the order in which they are shown.
-pub static PARTS: [&Part; 2] = [&pacifier::DEMO, &p3::DEMO];
+pub static PARTS: [&Part; 3] = [&pacifier::DEMO, &p3::DEMO, &wildnet::DEMO];
 
 /// One system's part of the demo.
 pub struct Part {

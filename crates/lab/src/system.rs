@@ -17,10 +17,15 @@ use crate::nearest::nearest;
 use crate::plan::{Check, Ground, Plan, Stage};
 use crate::run::{Meter, Outcome, RunError};
 use crate::scenario::{Located, Protocol, Scenario};
-use crate::{p3, pacifier, tcplp};
+use crate::{p3, pacifier, tcplp, wildnet};
 
 /// All systems; the first one is meant where a scenario names none.
-pub static SYSTEMS: [&System; 3] = [&pacifier::SYSTEM, &p3::SYSTEM, &tcplp::SYSTEM];
+pub static SYSTEMS: [&System; 4] = [
+    &pacifier::SYSTEM,
+    &p3::SYSTEM,
+    &tcplp::SYSTEM,
+    &wildnet::SYSTEM,
+];
 
 /// What is the same for every scenario of a system.
 #[derive(Debug)]
@@ -183,6 +188,13 @@ impl System {
     }
 }
 
+/// Profiles of 802.11b: those of a neighbourhood, and that of long links.
+const DOT11B: [&str; 5] = {
+    let [a, b, c, d] = Profile::NAMES;
+    let [long] = Profile::NAMES_LONG;
+    [a, b, c, d, long]
+};
+
 impl Radios {
     /// Its name in sentences.
     pub const fn name(self) -> &'static str {
@@ -200,7 +212,7 @@ impl Radios {
     /// The names of its profiles.
     pub const fn profiles(self) -> &'static [&'static str] {
         match self {
-            Radios::Dot11b => &Profile::NAMES,
+            Radios::Dot11b => &DOT11B,
             Radios::Dot15d4 => &Profile::NAMES_DOT15D4,
         }
     }

@@ -68,6 +68,10 @@ pub fn profile(radio: &Radio, system: &System, check: &Check<'_>) -> Result<Prof
         );
         return Err(check.at(given, "another radio", message).help(help));
     }
+    if name == Profile::NAMES_LONG[0] {
+        // Nobody spans kilometres without dishes; `antenna_gains` says which.
+        profile.antennas = crate::wildnet::DISHES;
+    }
     powers(radio, &mut profile);
     path_loss(radio, &mut profile);
     fading(radio, &mut profile);

@@ -86,11 +86,17 @@ pub struct Protocol {
     /// The source makes a reading this often, until it has made as many as the transfer is long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Located<Time>>,
+    /// Length of a slot (WiLDNet); 20 ms if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Located<Time>>,
+    /// Share of frames that each link loses beside what its radios do (WiLDNet): interference that nobody models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_loss: Option<Located<f64>>,
 }
 
 impl Protocol {
     /// All keys beside `system` and `variant`.
-    pub const KEYS: [&'static str; 21] = [
+    pub const KEYS: [&'static str; 23] = [
         "knob",
         "prune",
         "batch",
@@ -112,6 +118,8 @@ impl Protocol {
         "sleep",
         "reading",
         "every",
+        "slot",
+        "frame_loss",
     ];
 
     /// Those that the scenario gives, and where.
@@ -141,6 +149,8 @@ impl Protocol {
             sleep,
             reading,
             every,
+            slot,
+            frame_loss,
         } = self;
         let spans = [
             span_of(knob),
@@ -164,6 +174,8 @@ impl Protocol {
             span_of(sleep),
             span_of(reading),
             span_of(every),
+            span_of(slot),
+            span_of(frame_loss),
         ];
         let all = Protocol::KEYS.into_iter().zip(spans);
         all.filter_map(|(key, span)| Some((key, span?)))

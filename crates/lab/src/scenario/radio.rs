@@ -119,6 +119,9 @@ pub enum ProfileName {
     /// ns-2's thresholds.
     #[serde(rename = "ns2-threshold")]
     Ns2Threshold,
+    /// 802.11b between towers: free space, no fading, dishes of 24 dBi unless `antenna_gains` says otherwise.
+    #[serde(rename = "long-link")]
+    LongLink,
     /// 802.15.4: TI CC2420 indoors, channels that differ.
     #[serde(rename = "cc2420-indoor")]
     Cc2420Indoor,
@@ -208,6 +211,7 @@ impl ProfileName {
             ProfileName::Ns3Yans => "ns3-yans",
             ProfileName::Glomosim => "glomosim",
             ProfileName::Ns2Threshold => "ns2-threshold",
+            ProfileName::LongLink => "long-link",
             ProfileName::Cc2420Indoor => "cc2420-indoor",
             ProfileName::Cc2420Symbol => "cc2420-symbol",
             ProfileName::At86rf233Indoor => "at86rf233-indoor",

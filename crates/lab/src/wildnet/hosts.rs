@@ -1,9 +1,10 @@
 //! The hosts at the ends of a way: their TCP, and the memory it is lent.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 
 use chappe_core::{Duration, Instant, RadioNode};
-use chappe_tcplp::host::{Bulk, Host};
+use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 
 use super::station::Station;
@@ -13,6 +14,66 @@ const WINDOW: usize = 65_535;
 const RANGES: usize = 32;
 const FLIGHT: usize = 64;
 const PORT: u16 = 5001;
+
+/// What a host sends and what it has received.
+#[derive(Clone, Debug, Default)]
+pub struct Mail {
+    /// What is sent; without it octets without end, once [`to_send`](Self::to_send) says so.
+    pub object: Option<Arc<[u8]>>,
+    /// Octets to send in all.
+    pub to_send: u64,
+    /// Octets written so far.
+    pub sent: u64,
+    /// Octets received.
+    pub received: u64,
+    /// These octets, if they are wanted.
+    pub copy: Option<Vec<u8>>,
+    /// When the last ones came.
+    pub last: Instant,
+}
+
+impl<'a> Application<'a> for Mail {
+    fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a>]) {
+        if let Some(socket) = sockets.first_mut()
+            && self.sent < self.to_send
+        {
+            let (front, back) = socket.vacant();
+            let mut written = 0;
+            for part in [front, back] {
+                let from = self.sent.saturating_add(written as u64);
+                let len = part.len().min((self.to_send - from) as usize);
+                match &self.object {
+                    Some(object) => {
+                        part[..len].copy_from_slice(&object[from as usize..from as usize + len]);
+                    }
+                    None => part[..len].fill(7),
+                }
+                written += len;
+            }
+            socket.commit(written);
+            self.sent += written as u64;
+            if self.sent == self.to_send {
+                socket.shutdown();
+            }
+        }
+        for socket in sockets {
+            let (front, back) = socket.readable();
+            let read = front.len() + back.len();
+            if let Some(copy) = &mut self.copy {
+                copy.extend_from_slice(front);
+                copy.extend_from_slice(back);
+            }
+            self.received += read as u64;
+            socket.consume(read);
+            if read > 0 {
+                self.last = now;
+            }
+            if socket.at_end() && self.sent >= self.to_send {
+                socket.close(now);
+            }
+        }
+    }
+}
 
 /// What the two sockets of a host are lent.
 pub struct Lent {
@@ -47,7 +108,7 @@ pub fn local(number: u16) -> Local {
 }
 
 /// A host that listens, and sends as soon as [`start`] tells it to whom.
-pub fn tcp_host<'a>(memory: &'a mut Lent, local: &'a Local) -> Box<Host<'a, Bulk, 2>> {
+pub fn tcp_host<'a>(memory: &'a mut Lent, local: &'a Local, mail: Mail) -> Box<Host<'a, Mail, 2>> {
     let mut rings = memory.rings.chunks_exact_mut(WINDOW);
     let mut ranges = memory.ranges.chunks_exact_mut(RANGES);
     let mut flights = memory.flight.chunks_exact_mut(FLIGHT);
@@ -61,15 +122,14 @@ pub fn tcp_host<'a>(memory: &'a mut Lent, local: &'a Local) -> Box<Host<'a, Bulk
         Socket::new(local, memory, NewReno).unwrap_or_else(|why| unreachable!("{why:?}"))
     };
     let sockets = [socket(), socket()];
-    let mut host = Host::new(local, Ipv6Addr::LOCALHOST, sockets, Bulk::default());
+    let mut host = Host::new(local, Ipv6Addr::LOCALHOST, sockets, mail);
     host.listen(PORT);
     Box::new(host)
 }
 
-/// Opens the connection to the other end, if there is one, and writes without end; lets the first packets be taken.
+/// Opens the connection to the other end, if there is one; lets the first packets be taken.
 pub fn start(station: &mut Station<'_>, now: Instant, peer: Option<&Local>) {
     if let (Some(host), Some(peer)) = (station.traffic_mut().host_mut(), peer) {
-        host.app_mut().to_send = u64::MAX;
         host.connect(now, 50_000, Endpoint::new(peer.address, PORT));
     }
     nudge(station, now);

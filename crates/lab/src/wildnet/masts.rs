@@ -17,7 +17,7 @@ use chappe_tcplp::tcp::Local;
 use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 use chappe_wildnet::{Link, Radio, Site};
 
-use super::hosts::{Lent, local, nudge, start, tcp_host};
+use super::hosts::{Lent, Mail, local, nudge, start, tcp_host};
 use super::station::{Mounted, Slots, Station, Wire};
 use super::traffic::{Passage, Relay, Source, Traffic, UDP_PAYLOAD, Udp};
 use super::trial::{Experiment, Form, Load, Measured, Scheme};
@@ -58,6 +58,10 @@ pub struct Masts {
     pub snoop: bool,
     /// Gain of each dish.
     pub gain: Db,
+    /// The radios' physics.
+    pub profile: Profile,
+    /// Where the masts stand, if not in a zigzag.
+    pub sites: Option<Vec<Position>>,
     /// Somebody else's transmitter.
     pub jammer: Option<Jammer>,
     /// For how long it is counted.
@@ -110,13 +114,28 @@ impl Masts {
             both: false,
             snoop: false,
             gain: Antenna::GRID_24DBI.gain,
+            profile: Masts::profile(Profile::long_link()),
+            sites: None,
             jammer: None,
             time,
         }
     }
 
+    /// A profile's physics with receivers that capture; the dishes are the masts' own.
+    pub fn profile(profile: Profile) -> Profile {
+        Profile {
+            capture: Some(CAPTURE),
+            antennas: Db(0.0),
+            ..profile
+        }
+    }
+
     /// Where each radio stands: radios 2 h and 2 h + 1 are the ends of hop h.
     pub fn places(&self) -> Vec<Position> {
+        if let Some(sites) = &self.sites {
+            let ends = sites.windows(2).flat_map(|pair| [pair[0], pair[1]]);
+            return ends.collect();
+        }
         let (mut x, mut y, mut places) = (0.0, 0.0, Vec::new());
         for (number, hop) in self.hops.iter().enumerate() {
             // A link of no length has no direction.
@@ -135,7 +154,8 @@ impl Masts {
         places
     }
 
-    fn radios(&self) -> usize {
+    /// How many radios there are: two for each hop.
+    pub fn radios(&self) -> usize {
         2 * self.hops.len()
     }
 
@@ -184,11 +204,7 @@ impl Masts {
             mast: 0.0,
             isolation: MAST_ISOLATION,
         };
-        let profile = Profile {
-            capture: Some(CAPTURE),
-            ..Profile::long_link()
-        };
-        Medium::directed(&places, &antennas, &profile, seed)
+        Medium::directed(&places, &antennas, &self.profile, seed)
     }
 
     fn losses(&self) -> Vec<LinkLoss> {
@@ -208,41 +224,41 @@ impl Masts {
     }
 }
 
+/// What the hosts of a run are lent for as long as it lasts.
+pub struct Ground {
+    memory: Vec<Lent>,
+    locals: Vec<Local>,
+}
+
+impl Ground {
+    /// For one run.
+    pub fn of(masts: &Masts) -> Ground {
+        Ground {
+            memory: (0..masts.radios()).map(|_| Lent::new()).collect(),
+            locals: (1..=masts.radios() as u16).map(local).collect(),
+        }
+    }
+}
+
 impl Experiment for Masts {
     fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut memory: Vec<Lent> = (0..self.radios()).map(|_| Lent::new()).collect();
-        let locals: Vec<Local> = (1..=self.radios() as u16).map(local).collect();
-        let passages: Vec<Relay> = self.passages();
-        let nodes = self.nodes(&mut memory, &locals, &passages, seed);
-        let defect = |error: chappe_sim::Error| RunError::Defect(error.to_string());
-        let mut world = World::new(self.medium(seed).map_err(defect)?);
-        world.link_losses = self.losses();
-        let jammers = self.jammer.iter().cloned();
-        world.faults = jammers
-            .map(|jammer| (AirTime::ZERO, Fault::Jammer(jammer)))
-            .collect();
         let errors = Errors {
             from: 0,
             to: 1,
             ..Errors::default()
         };
-        let mut simulator = Simulator::new(world, nodes, seed, errors).map_err(defect)?;
-        for radio in 0..self.radios() {
-            let peer = self.peer(radio).filter(|_| self.sends(radio));
-            let peer = peer.map(|peer| &locals[peer]);
-            simulator.with_node(radio, |node, now| start(&mut node.station, now, peer));
-        }
-        let mut run = Run {
-            simulator,
-            passages,
-            turn: (0, Instant::ZERO),
-            idle: 0.0,
+        let mut ground = Ground::of(self);
+        let endless = |radio| Mail {
+            to_send: if self.sends(radio) { u64::MAX } else { 0 },
+            ..Mail::default()
         };
+        let mut run = self.launch(&mut ground, seed, endless, errors)?;
         let begin = AirTime::from_nanos(WARM_UP.nanos());
         run.until(begin);
         let before = run.received();
-        (run.idle, run.simulator.recorder_mut().hidden) = (0.0, 0);
-        run.simulator.recorder_mut().destroyed = 0;
+        run.idle = 0.0;
+        let recorder = run.simulator.recorder_mut();
+        (recorder.hidden, recorder.destroyed) = (0, 0);
         run.until(begin + self.time);
         let octets = run.received() - before;
         if let Load::Steady(_) = self.load {
@@ -253,6 +269,38 @@ impl Experiment for Masts {
 }
 
 impl Masts {
+    /// Puts all radios on the air, hosts with what `mail` gives for their radio, and opens their connections.
+    pub fn launch<'a, R: Recorder>(
+        &self,
+        ground: &'a mut Ground,
+        seed: Seed,
+        mail: impl Fn(usize) -> Mail,
+        recorder: R,
+    ) -> Result<Run<'a, R>, RunError> {
+        let locals: &'a [Local] = &ground.locals;
+        let passages: Vec<Relay> = self.passages();
+        let nodes = self.nodes(&mut ground.memory, locals, (&passages, mail), seed);
+        let defect = |error: chappe_sim::Error| RunError::Defect(error.to_string());
+        let mut world = World::new(self.medium(seed).map_err(defect)?);
+        world.link_losses = self.losses();
+        let jammers = self.jammer.iter().cloned();
+        world.faults = jammers
+            .map(|jammer| (AirTime::ZERO, Fault::Jammer(jammer)))
+            .collect();
+        let mut simulator = Simulator::new(world, nodes, seed, recorder).map_err(defect)?;
+        for radio in 0..self.radios() {
+            let peer = self.peer(radio).filter(|_| self.sends(radio));
+            let peer = peer.map(|peer| &locals[peer]);
+            simulator.with_node(radio, |node, now| start(&mut node.station, now, peer));
+        }
+        Ok(Run {
+            simulator,
+            passages,
+            turn: (0, Instant::ZERO),
+            idle: 0.0,
+        })
+    }
+
     /// What lies between the radios of each mast, from each radio's side; those of ends lead nowhere.
     fn passages(&self) -> Vec<Relay> {
         let mut all = vec![Relay::default(); self.radios()];
@@ -275,7 +323,7 @@ impl Masts {
         &self,
         memory: &'a mut [Lent],
         locals: &'a [Local],
-        passages: &[Relay],
+        (passages, mail): (&[Relay], impl Fn(usize) -> Mail),
         seed: Seed,
     ) -> Vec<Box<Mounted<'a>>> {
         let random = |radio: usize, of: usize| {
@@ -294,7 +342,7 @@ impl Masts {
         });
         let mut nodes = Vec::new();
         for (radio, (memory, local)) in memory.iter_mut().zip(locals).enumerate() {
-            let traffic = self.traffic(radio, memory, local, &passages[radio]);
+            let traffic = self.traffic(radio, (memory, local), mail(radio), &passages[radio]);
             let addresses = [radio, radio ^ 1].map(|radio| Address::node(radio as u16 + 1));
             let station = match &sites {
                 Some(sites) => {
@@ -314,8 +362,8 @@ impl Masts {
     fn traffic<'a>(
         &self,
         radio: usize,
-        memory: &'a mut Lent,
-        local: &'a Local,
+        (memory, local): (&'a mut Lent, &'a Local),
+        mail: Mail,
         passage: &Relay,
     ) -> Traffic<'a> {
         if self.peer(radio).is_none() {
@@ -324,9 +372,9 @@ impl Masts {
         match self.load {
             Load::Tcp if self.snoop => {
                 let agent = Snoop::new(SnoopConfig::default());
-                Traffic::Snooped(Box::new(agent), tcp_host(memory, local))
+                Traffic::Snooped(Box::new(agent), tcp_host(memory, local, mail))
             }
-            Load::Tcp => Traffic::Tcp(tcp_host(memory, local)),
+            Load::Tcp => Traffic::Tcp(tcp_host(memory, local, mail)),
             _ => {
                 let since = Instant::ZERO + WARM_UP;
                 Traffic::Udp(Udp::new(self.source(radio), since, since + self.time))
@@ -376,7 +424,7 @@ impl Masts {
         Station::Plain(Box::new(OverMac::new(mac, Wire::new(traffic, to))))
     }
 
-    fn read(&self, run: &mut Run<'_>, octets: f64) -> Measured {
+    fn read(&self, run: &mut Run<'_, Errors>, octets: f64) -> Measured {
         let mut measured = Measured {
             bps: octets * 8.0 / self.time.as_secs_f64(),
             idle: run.idle,
@@ -418,8 +466,9 @@ impl Masts {
 }
 
 /// A run on its way.
-struct Run<'a> {
-    simulator: Simulator<Mounted<'a>, Errors>,
+pub struct Run<'a, R: Recorder> {
+    /// The radios and the air.
+    pub simulator: Simulator<Mounted<'a>, R>,
     passages: Vec<Relay>,
     /// The latest slot of the first mast: its number and when it ends.
     turn: (u64, Instant),
@@ -427,9 +476,9 @@ struct Run<'a> {
     idle: f64,
 }
 
-impl Run<'_> {
+impl<R: Recorder> Run<'_, R> {
     /// Goes on to `end`; at each event packets are handed on within masts.
-    fn until(&mut self, end: AirTime) {
+    pub fn until(&mut self, end: AirTime) {
         if self.passages.len() == 2 {
             return self.simulator.run_until(end);
         }

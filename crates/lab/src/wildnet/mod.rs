@@ -4,6 +4,8 @@
 //! project's TCP on top (`traffic`). A figure lists its trials; nothing is tuned so that a number of the paper comes
 //! out. The paper's curves are pictures whose points are not available: its words and tables are what we compare with.
 
+mod carry;
+mod demo;
 mod figure10;
 mod figure11;
 mod figure12;
@@ -18,6 +20,7 @@ mod figure9;
 mod hosts;
 mod improved;
 pub mod masts;
+mod plan;
 mod sheet;
 mod snoop;
 mod station;
@@ -25,6 +28,9 @@ mod table1;
 mod table2;
 mod traffic;
 pub mod trial;
+
+pub use demo::DEMO;
+pub use plan::{DISHES, SYSTEM, Variant, WildNet};
 
 use crate::figure::Figure;
 use crate::paper::{Item, Made, Order, Paper};

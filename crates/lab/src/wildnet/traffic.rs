@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use chappe_core::{Duration, HostNode, Instant, Wake};
-use chappe_tcplp::host::{Bulk, Host};
+use chappe_tcplp::host::Host;
 use chappe_wildnet::baseline::Snoop;
+
+use super::hosts::Mail;
 
 /// Octets of payload in each datagram: the paper's (2.3).
 pub const UDP_PAYLOAD: usize = 1440;
@@ -18,9 +20,9 @@ pub enum Traffic<'a> {
     /// Datagrams.
     Udp(Udp),
     /// One connection in each direction that has something to send.
-    Tcp(Box<Host<'a, Bulk, 2>>),
+    Tcp(Box<Host<'a, Mail, 2>>),
     /// The same behind a Snoop agent.
-    Snooped(Box<Snoop>, Box<Host<'a, Bulk, 2>>),
+    Snooped(Box<Snoop>, Box<Host<'a, Mail, 2>>),
     /// The other radio of the same mast.
     Relay(Relay),
 }
@@ -159,7 +161,7 @@ impl HostNode for Udp {
 
 impl<'a> Traffic<'a> {
     /// The TCP host, if there is one.
-    pub fn host(&self) -> Option<&Host<'a, Bulk, 2>> {
+    pub fn host(&self) -> Option<&Host<'a, Mail, 2>> {
         match self {
             Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
             Traffic::Udp(_) | Traffic::Relay(_) => None,
@@ -167,7 +169,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// The same, to start it.
-    pub fn host_mut(&mut self) -> Option<&mut Host<'a, Bulk, 2>> {
+    pub fn host_mut(&mut self) -> Option<&mut Host<'a, Mail, 2>> {
         match self {
             Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
             Traffic::Udp(_) | Traffic::Relay(_) => None,
