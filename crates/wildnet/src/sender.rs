@@ -389,7 +389,7 @@ impl Sender {
         if let Some(choice) = self.block_repair(out) {
             return Some(choice);
         }
-        if self.has_new(now) && fits > self.planned_repairs() {
+        if self.has_new(now) && fits > self.planned_repairs(now) {
             let choice = self.send_new(now);
             if choice.is_some() {
                 return choice;
@@ -459,6 +459,7 @@ impl Sender {
 
     /// A new slot begins; `heard`: a report came since the last one.
     pub fn begin_slot(&mut self, now: Instant, heard: bool) {
+        self.close_cut_block(now);
         self.slot_at = Some(now);
         //= wildnet 3.1: without an acknowledgement go on with new packets, then repeat the oldest
         self.slot_first = if heard { self.settled } else { self.number };

@@ -9,10 +9,11 @@ use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, S
 
 use super::station::Station;
 
-/// Both buffers are as large as a window without scaling gets: 2007's usual maximum.
-const WINDOW: usize = 65_535;
+/// As large as a window without scaling gets: 2007's usual maximum.
+pub const WINDOW: usize = 65_535;
 const RANGES: usize = 32;
-const FLIGHT: usize = 64;
+/// Octets of a segment at least, for the number of segments in flight.
+const SEGMENT: usize = 1024;
 const PORT: u16 = 5001;
 
 /// What a host sends and what it has received.
@@ -77,18 +78,20 @@ impl<'a> Application<'a> for Mail {
 
 /// What the two sockets of a host are lent.
 pub struct Lent {
+    window: usize,
     rings: Vec<u8>,
     ranges: Vec<Range>,
     flight: Vec<Sent>,
 }
 
 impl Lent {
-    /// For one host.
-    pub fn new() -> Lent {
+    /// For one host with buffers of `window` octets.
+    pub fn new(window: usize) -> Lent {
         Lent {
-            rings: vec![0; 4 * WINDOW],
+            window,
+            rings: vec![0; 4 * window],
             ranges: vec![Range::default(); 2 * RANGES],
-            flight: vec![Sent::default(); 2 * FLIGHT],
+            flight: vec![Sent::default(); 2 * (window / SEGMENT + 1)],
         }
     }
 }
@@ -109,9 +112,10 @@ pub fn local(number: u16) -> Local {
 
 /// A host that listens, and sends as soon as [`start`] tells it to whom.
 pub fn tcp_host<'a>(memory: &'a mut Lent, local: &'a Local, mail: Mail) -> Box<Host<'a, Mail, 2>> {
-    let mut rings = memory.rings.chunks_exact_mut(WINDOW);
+    let mut rings = memory.rings.chunks_exact_mut(memory.window);
     let mut ranges = memory.ranges.chunks_exact_mut(RANGES);
-    let mut flights = memory.flight.chunks_exact_mut(FLIGHT);
+    let flight = memory.flight.len() / 2;
+    let mut flights = memory.flight.chunks_exact_mut(flight);
     let mut socket = || {
         let memory = Memory {
             send: rings.next().unwrap_or_default(),

@@ -17,7 +17,7 @@ use chappe_tcplp::tcp::Local;
 use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 use chappe_wildnet::{Link, Radio, Site};
 
-use super::hosts::{Lent, Mail, local, nudge, start, tcp_host};
+use super::hosts::{Lent, Mail, WINDOW, local, nudge, start, tcp_host};
 use super::station::{Mounted, Slots, Station, Wire};
 use super::traffic::{Passage, Relay, Source, Traffic, UDP_PAYLOAD, Udp};
 use super::trial::{Experiment, Form, Load, Measured, Scheme};
@@ -56,6 +56,8 @@ pub struct Masts {
     pub both: bool,
     /// Whether a Snoop agent stands before each radio of a host.
     pub snoop: bool,
+    /// TCP's buffers, octets.
+    pub window: usize,
     /// Gain of each dish.
     pub gain: Db,
     /// The radios' physics.
@@ -113,6 +115,7 @@ impl Masts {
             load,
             both: false,
             snoop: false,
+            window: WINDOW,
             gain: Antenna::GRID_24DBI.gain,
             profile: Masts::profile(Profile::long_link()),
             sites: None,
@@ -234,7 +237,9 @@ impl Ground {
     /// For one run.
     pub fn of(masts: &Masts) -> Ground {
         Ground {
-            memory: (0..masts.radios()).map(|_| Lent::new()).collect(),
+            memory: (0..masts.radios())
+                .map(|_| Lent::new(masts.window))
+                .collect(),
             locals: (1..=masts.radios() as u16).map(local).collect(),
         }
     }
@@ -459,7 +464,10 @@ impl Masts {
         let missing = |came: usize| (1.0 - came as f64 / offered.max(1) as f64).max(0.0);
         (measured.residual, measured.late) = (missing(came), missing(in_time));
         if let Station::Slots(slots) = &run.simulator.node(0).station {
-            measured.overhead = slots.radio.link.counters().overhead();
+            let counters = slots.radio.link.counters();
+            measured.overhead = counters.overhead();
+            let settled = counters.delivered + counters.given_up;
+            measured.given_up = counters.given_up as f64 / settled.max(1) as f64;
         }
         measured
     }

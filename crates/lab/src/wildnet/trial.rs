@@ -196,6 +196,8 @@ pub struct Measured {
     pub late: f64,
     /// Frames sent for each packet, less one (slots).
     pub overhead: f64,
+    /// Share of settled bodies that were given up (slots).
+    pub given_up: f64,
     /// The longest time from the end of the first mast's slot to its next one, less a slot's length, s (slots, several
     /// hops).
     pub idle: f64,

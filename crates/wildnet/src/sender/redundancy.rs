@@ -5,14 +5,34 @@ use super::*;
 /// Redundancy.
 impl Sender {
     /// Repairs that the open block will need if one more body joins it: room that must be kept in the slot.
-    pub(super) fn planned_repairs(&mut self) -> usize {
+    pub(super) fn planned_repairs(&mut self, now: Instant) -> usize {
+        let open = self.blocks.open_block();
+        let size = open.map_or(0, |(_, size)| size) + 1;
         match self.config.recovery {
-            Recovery::Blocks { rule, .. } => {
-                let size = self.blocks.open_block().map_or(0, |(_, size)| size);
-                self.rule_repairs(rule, size + 1)
+            Recovery::Blocks { rule, .. } => self.rule_repairs(rule, size),
+            Recovery::Chappe { .. } if self.slot_at.is_some() => {
+                let (service, deadline) = match open {
+                    Some((service, _)) => (service, self.blocks.open_deadline()),
+                    None => self.next_promise(now),
+                };
+                let left = self.rounds_left(now, deadline);
+                self.planned(service, (size, left), (size, left))
             }
             _ => 0,
         }
+    }
+
+    /// The class of the next new body, and when it is due.
+    fn next_promise(&self, now: Instant) -> (usize, Option<Instant>) {
+        let queues = self.waiting.queues.iter().enumerate();
+        let next = queues
+            .filter_map(|(service, queue)| Some((service, queue.front()?)))
+            .next();
+        let (service, offered) =
+            next.map_or((0, now), |(service, queued)| (service, queued.offered));
+        let promise = self.service(service as u8);
+        let from = if promise.drop_late { offered } else { now };
+        (service, promise.deadline.map(|deadline| from + deadline))
     }
 
     /// Repairs that go with a block of `size` bodies in its first round.
@@ -77,6 +97,9 @@ impl Sender {
     pub(super) fn end_rounds(&mut self, now: Instant, ack: &Ack<'_>) {
         let coded = matches!(self.config.recovery, Recovery::Chappe { .. });
         let repeats = self.repeats();
+        if self.slot_at.is_some() {
+            self.close_cut_block(now);
+        }
         let mut i = 0;
         while let Some(block) = self.blocks.get(i) {
             let missing: usize = block.members().filter(|&seq| self.is_missing(seq)).count();

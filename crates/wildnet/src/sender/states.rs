@@ -291,4 +291,12 @@ impl Sender {
             self.blocks.close(repairs);
         }
     }
+
+    /// In turns: the slot is over, so nothing joins the open block any more, and no repair goes with it in its first round.
+    pub(super) fn close_cut_block(&mut self, now: Instant) {
+        if let Some((service, size)) = self.blocks.open_block() {
+            let (_, rounds) = self.repairs_for(now, service, size);
+            self.blocks.close((0, rounds));
+        }
+    }
 }
