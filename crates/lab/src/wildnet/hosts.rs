@@ -96,8 +96,25 @@ impl Lent {
     }
 }
 
+/// What TCP the hosts have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Both buffers, octets.
+    pub window: usize,
+    /// Whether what came after Linux 2.4 is missing: RACK, tail loss probes, proportional rate reduction, undo.
+    pub old: bool,
+}
+
+impl Stack {
+    /// Today's TCP with 2007's usual buffers.
+    pub const USUAL: Stack = Stack {
+        window: WINDOW,
+        old: false,
+    };
+}
+
 /// Linux's timers of the time (`TCP_RTO_MIN` 200 ms, `TCP_DELACK_MIN` 40 ms), IP packets of 1500 octets.
-pub fn local(number: u16) -> Local {
+pub fn local(number: u16, stack: Stack) -> Local {
     Local {
         address: IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number)),
         secret: Secret::new([number as u8; 16]),
@@ -105,6 +122,11 @@ pub fn local(number: u16) -> Local {
             mss: 1440,
             rto_min: Duration::from_millis(200),
             delayed_ack: Duration::from_millis(40),
+            window_scale: stack.window > WINDOW,
+            rack: !stack.old,
+            tail_loss_probe: !stack.old,
+            prr: !stack.old,
+            undo: !stack.old,
             ..tcp::Config::STANDARD
         },
     }

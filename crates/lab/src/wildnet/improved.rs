@@ -4,7 +4,7 @@ use chappe_core::Duration;
 use chappe_sim::{AirTime, LinkTrace, LossLaw};
 use chappe_wildnet::{Recovery, Redundancy, Service};
 
-use super::hosts::WINDOW;
+use super::hosts::{Stack, WINDOW};
 use super::masts::{Hop, Masts};
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
 use super::trial::{Form, LIGHT, Load, Measured, Scheme, Trial};
@@ -151,7 +151,10 @@ fn hops(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         let at = |&hops: &usize| Masts {
             both,
             // Twelve slots there and back over six hops: a window of 65,535 octets would be the limit.
-            window: 4 * WINDOW,
+            tcp: Stack {
+                window: 4 * WINDOW,
+                old: false,
+            },
             ..Masts::line(scheme, vec![Hop::new(10.0, 0.0); hops], load, sheet.short())
         };
         sheet.measure(&counts.iter().map(at).collect::<Vec<_>>())

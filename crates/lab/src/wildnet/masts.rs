@@ -17,7 +17,7 @@ use chappe_tcplp::tcp::Local;
 use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 use chappe_wildnet::{Link, Radio, Site};
 
-use super::hosts::{Lent, Mail, WINDOW, local, nudge, start, tcp_host};
+use super::hosts::{Lent, Mail, Stack, local, nudge, start, tcp_host};
 use super::station::{Mounted, Slots, Station, Wire};
 use super::traffic::{Passage, Relay, Source, Traffic, UDP_PAYLOAD, Udp};
 use super::trial::{Experiment, Form, Load, Measured, Scheme};
@@ -56,8 +56,8 @@ pub struct Masts {
     pub both: bool,
     /// Whether a Snoop agent stands before each radio of a host.
     pub snoop: bool,
-    /// TCP's buffers, octets.
-    pub window: usize,
+    /// The hosts' TCP.
+    pub tcp: Stack,
     /// Gain of each dish.
     pub gain: Db,
     /// The radios' physics.
@@ -115,7 +115,7 @@ impl Masts {
             load,
             both: false,
             snoop: false,
-            window: WINDOW,
+            tcp: Stack::USUAL,
             gain: Antenna::GRID_24DBI.gain,
             profile: Masts::profile(Profile::long_link()),
             sites: None,
@@ -238,9 +238,11 @@ impl Ground {
     pub fn of(masts: &Masts) -> Ground {
         Ground {
             memory: (0..masts.radios())
-                .map(|_| Lent::new(masts.window))
+                .map(|_| Lent::new(masts.tcp.window))
                 .collect(),
-            locals: (1..=masts.radios() as u16).map(local).collect(),
+            locals: (1..=masts.radios() as u16)
+                .map(|number| local(number, masts.tcp))
+                .collect(),
         }
     }
 }
