@@ -150,10 +150,13 @@ fn hops(sheet: &Sheet<'_>) -> Result<Part, RunError> {
     let over = |scheme, load, both| {
         let at = |&hops: &usize| Masts {
             both,
-            // Twelve slots there and back over six hops: a window of 65,535 octets would be the limit.
-            tcp: Stack {
-                window: 4 * WINDOW,
-                old: false,
+            // Eight slots and more there and back: a window of 65,535 octets would be the limit.
+            tcp: match hops {
+                0..=3 => Stack::USUAL,
+                _ => Stack {
+                    window: 4 * WINDOW,
+                    old: false,
+                },
             },
             ..Masts::line(scheme, vec![Hop::new(10.0, 0.0); hops], load, sheet.short())
         };

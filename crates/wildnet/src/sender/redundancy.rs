@@ -10,29 +10,14 @@ impl Sender {
         let size = open.map_or(0, |(_, size)| size) + 1;
         match self.config.recovery {
             Recovery::Blocks { rule, .. } => self.rule_repairs(rule, size),
+            // A first body always goes, whatever it needs: silence would never end, since estimates come from frames.
             Recovery::Chappe { .. } if self.slot_at.is_some() => {
-                let (service, deadline) = match open {
-                    Some((service, _)) => (service, self.blocks.open_deadline()),
-                    None => self.next_promise(now),
-                };
-                let left = self.rounds_left(now, deadline);
+                let Some((service, _)) = open else { return 0 };
+                let left = self.rounds_left(now, self.blocks.open_deadline());
                 self.planned(service, (size, left), (size, left))
             }
             _ => 0,
         }
-    }
-
-    /// The class of the next new body, and when it is due.
-    fn next_promise(&self, now: Instant) -> (usize, Option<Instant>) {
-        let queues = self.waiting.queues.iter().enumerate();
-        let next = queues
-            .filter_map(|(service, queue)| Some((service, queue.front()?)))
-            .next();
-        let (service, offered) =
-            next.map_or((0, now), |(service, queued)| (service, queued.offered));
-        let promise = self.service(service as u8);
-        let from = if promise.drop_late { offered } else { now };
-        (service, promise.deadline.map(|deadline| from + deadline))
     }
 
     /// Repairs that go with a block of `size` bodies in its first round.
