@@ -475,7 +475,7 @@ fn bad_frames_are_counted_and_dropped() {
         let mut octets = vec![0; noise.below(160) as usize];
         noise.fill(&mut octets);
         if let Some(first) = octets.first_mut() {
-            *first = if noise.chance(0.5) { 0x14 } else { 0x15 };
+            *first = [0x14, 0x15, 0x16][noise.below(3) as usize];
         }
         hostile.push(octets);
     }

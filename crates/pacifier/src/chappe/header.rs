@@ -3,7 +3,7 @@
 //! Numbers stand most significant octet first.
 //!
 //! ```text
-//!  0        version (4 bits), type (4 bits): 4 data, 5 report
+//!  0        version (4 bits), type (4 bits): 4 data, 5 report, 6 plain
 //!  1        source of the group
 //!  2..6     object: a checksum of its octets and cut
 //!  6        epoch: which offer of the source
@@ -28,6 +28,8 @@
 //!   ..      code vector, as long as the batch has packets
 //!   ..      payload
 //! ```
+//!
+//! and a plain one, whose payload is a packet as it is, has one octet in place of the vector: which packet of the batch.
 
 use crate::NodeSet;
 use crate::chappe::K_MAX;
@@ -37,6 +39,7 @@ use crate::header::Malformed;
 const VERSION: u8 = 1;
 const DATA: u8 = VERSION << 4 | 4;
 const REPORT: u8 = VERSION << 4 | 5;
+const PLAIN: u8 = VERSION << 4 | 6;
 const CLOSED: u8 = 1;
 /// Octets before the two sets.
 const FIXED: usize = 17;
@@ -128,7 +131,7 @@ pub const fn overhead(nodes: usize, states: usize, k: usize) -> usize {
 
 /// Whether these octets are meant to be a frame of the variant.
 pub fn is_ours(sdu: &[u8]) -> bool {
-    matches!(sdu.first(), Some(&(DATA | REPORT)))
+    matches!(sdu.first(), Some(&(DATA | REPORT | PLAIN)))
 }
 
 /// The frame in `sdu`.
@@ -153,7 +156,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         last,
         width,
     ] = fixed;
-    if kind != DATA && kind != REPORT {
+    if !matches!(kind, DATA | REPORT | PLAIN) {
         return Err(Malformed::Type(kind));
     }
     let object = ObjectId {
@@ -194,6 +197,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     };
     let data = match kind {
         DATA => Some(Coded::parse(&object, rest)?),
+        PLAIN => Some(Coded::parse_plain(&object, rest)?),
         _ => None,
     };
     Ok(Frame { head, data })
@@ -217,6 +221,37 @@ impl<'a> Coded<'a> {
             payload,
         })
     }
+}
+
+impl<'a> Coded<'a> {
+    fn parse_plain(object: &ObjectId, octets: &'a [u8]) -> Result<Coded<'a>, Malformed> {
+        let (batch, rest) = octets.split_first_chunk().ok_or(Malformed::Short)?;
+        let batch = u32::from_be_bytes(*batch);
+        let (&index, payload) = rest.split_first().ok_or(Malformed::Short)?;
+        let vector = unit(index.into(), object.packets(batch)).ok_or(Malformed::Empty)?;
+        if payload.is_empty() {
+            return Err(Malformed::Empty);
+        }
+        Ok(Coded {
+            batch,
+            vector,
+            payload,
+        })
+    }
+}
+
+/// The unit vector of one of so many packets.
+fn unit(index: usize, packets: usize) -> Option<&'static [u8]> {
+    /// One 1 between zeros: each unit vector is a part of it.
+    static STRIP: [u8; 2 * K_MAX - 1] = {
+        let mut strip = [0; 2 * K_MAX - 1];
+        strip[K_MAX - 1] = 1;
+        strip
+    };
+    let start = (K_MAX - 1).checked_sub(index)?;
+    STRIP
+        .get(start..start + packets)
+        .filter(|_| index < packets)
 }
 
 /// Places in a frame that are still to be filled.
@@ -273,6 +308,28 @@ impl HeadRepr<'_> {
         *number = batch.to_be_bytes();
         let (vector, payload) = rest.split_at_mut_checked(self.object.packets(batch))?;
         Some(Open { vector, payload })
+    }
+
+    /// Octets of a plain frame.
+    pub fn plain_len(&self, payload: usize) -> usize {
+        self.report_len() + BATCH + 1 + payload
+    }
+
+    /// Writes the plain frame of packet `index` of `batch` without its payload; `None` if it does not fit.
+    pub fn emit_plain<'b>(
+        &self,
+        batch: u32,
+        index: u8,
+        payload: usize,
+        sdu: &'b mut [u8],
+    ) -> Option<&'b mut [u8]> {
+        let frame = sdu.get_mut(..self.plain_len(payload))?;
+        let rest = self.emit(PLAIN, frame)?;
+        let (number, rest) = rest.split_first_chunk_mut()?;
+        *number = batch.to_be_bytes();
+        let (place, payload) = rest.split_first_mut()?;
+        *place = index;
+        Some(payload)
     }
 
     fn emit<'b>(&self, kind: u8, sdu: &'b mut [u8]) -> Option<&'b mut [u8]> {

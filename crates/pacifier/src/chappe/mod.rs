@@ -2,22 +2,27 @@
 //!
 //! Pacifier's relays follow credits, which are promises from delivery ratios measured before the transfer: they
 //! repeat what everybody has, stop before everybody has it, and the source learns of either by ACKs from the other
-//! end of the network. Here nobody promises anything. Five rules, each in a file:
+//! end of the network. Here nobody promises anything. Six rules, each in a file:
 //!
 //! 1. **Ranks in every frame** ([`report`]). A frame names, for the batches in flight, how many independent packets
 //!    its sender holds, in few octets. Who has nothing to send but gained something says so in a short report.
-//!    Between two words of a neighbour a node counts on with the delivery ratios (`neighbours.rs`); the next word
-//!    puts it right.
-//! 2. **The most expected innovation goes first** (`group.rs`, with what is heard in `group/hearing.rs` and what is said in `group/telling.rs`). A node sends the batch from which its neighbours
+//!    Between two words of a neighbour a node counts on with the delivery ratios (`neighbours.rs`), and what it says
+//!    does not cover frames that were under way meanwhile (`group/recent.rs`); the next word puts it right.
+//! 2. **The most expected innovation goes first** (`group/serving.rs`). A node sends the batch from which its neighbours
 //!    gain most, its *worth*: the sum, over neighbours that lack something that it has, of the probability to reach
-//!    them. Each frame says what its sender's next one is worth (its *urge*), and a node lets a neighbour with a
-//!    larger urge go first. So many batches are in flight, none waits for a badly connected receiver, and relays
-//!    that have a batch serve it as the source does.
-//! 3. **A relay wants what somebody behind it lacks**, nothing else. For what it does not want, or has no room, it says so:
-//!    all that a node does not name counts as wanted, and is sent.
-//! 4. **Systematic**: the first frames of each batch are its packets, uncoded; all others are combinations.
-//! 5. **Completion spreads as gossip**: the set of complete receivers stands in every frame and is united with what
-//!    others know. It replaces acknowledgements.
+//!    them. Each frame says what its sender's next one is worth (its *urge*), and where members share a channel a node lets
+//!    a neighbour with a larger urge go first. So many batches are in flight, none waits for a badly connected receiver,
+//!    and relays that have a batch serve it as the source does. New batches go before old ones of the same worth, as
+//!    long as all have room for them; who is about to run out of room is served before that.
+//! 3. **One serves, the others wait** (`group/serving.rs`). Of all that hold what a neighbour lacks and reach it about
+//!    equally well, the one with the highest rank does it, by lot if there are several, and the source last, since only it
+//!    has new batches. Whoever comes after it waits until nobody has been heard doing it for a while. So members that hear
+//!    each other do not all repeat the same, and nobody is left to one who cannot hear it.
+//! 4. **A relay wants what somebody behind it lacks**, nothing else (`group/hearing.rs`). For what it does not want, or has
+//!    no room, it says so: all that a node does not name counts as wanted, and is sent.
+//! 5. **Systematic**: the first frames of each batch are its packets, uncoded; all others are combinations.
+//! 6. **Completion spreads as gossip** (`group/telling.rs`): the set of complete receivers stands in every frame that has
+//!    room for it, or in reports, and is united with what others know. It replaces acknowledgements.
 //!
 //! Plans (who takes part, whether the source has closed) are taken from nodes nearer to the source only, so a source
 //! that starts over is followed without anybody's clock.

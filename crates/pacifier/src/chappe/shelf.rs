@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use chappe_coding::{Encoder, Rows, Shape, unit};
+use chappe_coding::{Encoder, Rows, Shape};
 use chappe_core::Stream;
 
 use crate::chappe::header::{Coded, ObjectId};
@@ -186,16 +186,6 @@ impl Shelf {
         }
     }
 
-    /// Whether packets of a batch have not been sent at all yet: only the source knows.
-    pub fn is_fresh(&self, batch: u32) -> bool {
-        match &self.whole {
-            Whole::Original { plain, .. } => plain
-                .get(batch as usize)
-                .is_some_and(|&sent| usize::from(sent) < self.id.packets(batch)),
-            _ => false,
-        }
-    }
-
     /// Whether every packet of a batch can be made here.
     pub fn is_full(&self, batch: u32) -> bool {
         self.rank(batch) >= self.id.packets(batch)
@@ -280,9 +270,37 @@ impl Shelf {
         Gain::Decoded
     }
 
+    /// The next packet of a batch that the source has not sent yet.
+    pub fn next_plain(&self, batch: u32) -> Option<u8> {
+        let Whole::Original { plain, .. } = &self.whole else {
+            return None;
+        };
+        let next = *plain.get(batch as usize)?;
+        (usize::from(next) < self.id.packets(batch)).then_some(next)
+    }
+
     // the first k frames of a batch are uncoded
-    /// Writes a packet of a batch: the next uncoded one in the source's first pass, otherwise a fresh combination.
-    /// False if there is none.
+    /// Writes the next packet that the source has not sent yet. False if there is none.
+    pub fn write_plain(&mut self, batch: u32, payload: &mut [u8]) -> bool {
+        let Some(next) = self.next_plain(batch) else {
+            return false;
+        };
+        let Whole::Original { object, plain } = &mut self.whole else {
+            return false;
+        };
+        let start = usize::from(next) * payload.len();
+        let rows = object.batch(batch).unwrap_or_default();
+        let Some(row) = rows.get(start..start + payload.len()) else {
+            return false;
+        };
+        payload.copy_from_slice(row);
+        if let Some(sent) = plain.get_mut(batch as usize) {
+            *sent = next + 1;
+        }
+        true
+    }
+
+    /// Writes a fresh combination of the packets of a batch. False if there is none.
     pub fn write(
         &mut self,
         batch: u32,
@@ -291,14 +309,9 @@ impl Shelf {
         payload: &mut [u8],
     ) -> bool {
         let packets = self.id.packets(batch);
-        if let Whole::Original { object, plain } = &mut self.whole {
-            let Some(sent) = plain.get_mut(batch as usize) else {
-                return false;
-            };
-            let next = usize::from(*sent);
-            *sent = sent.saturating_add(u8::from(next < packets));
+        if let Whole::Original { object, .. } = &mut self.whole {
             let rows = object.batch(batch).unwrap_or_default();
-            return encode(rows, packets, Some(next), random, vector, payload);
+            return encode(rows, packets, random, vector, payload);
         }
         let start = batch as usize * usize::from(self.id.k) * self.payload;
         match (self.slot(batch), &self.whole) {
@@ -307,7 +320,7 @@ impl Shelf {
             }
             (Some(Slot::Decoded), Whole::Copy(octets)) => {
                 let rows = octets.get(start..).unwrap_or_default();
-                encode(rows, packets, None, random, vector, payload)
+                encode(rows, packets, random, vector, payload)
             }
             _ => false,
         }
@@ -381,7 +394,6 @@ impl Shelf {
 fn encode(
     rows: &[u8],
     packets: usize,
-    plain: Option<usize>,
     random: &mut Stream,
     vector: &mut [u8],
     payload: &mut [u8],
@@ -390,15 +402,9 @@ fn encode(
     let encoder = Shape::new(packets, payload.len())
         .and_then(|shape| Rows::new(shape, rows))
         .and_then(Encoder::new);
-    let Ok(encoder) = encoder else { return false };
-    match plain.and_then(|index| Some((index, encoder.source(index)?))) {
-        Some((index, source)) => {
-            unit(index, vector);
-            payload.copy_from_slice(source);
-            true
-        }
-        None => encoder
+    encoder.is_ok_and(|encoder| {
+        encoder
             .encode_random(|octets| random.fill(octets), vector, payload)
-            .is_ok(),
-    }
+            .is_ok()
+    })
 }

@@ -40,7 +40,7 @@ impl Group {
                 continue;
             }
             // What nobody has seen yet can wait for nobody else to serve it: of two equals it goes first.
-            let fresh = self.shelf.is_fresh(batch);
+            let fresh = self.shelf.next_plain(batch).is_some();
             let score = match fresh {
                 true => worth - self.foregone(batch),
                 false => worth + self.released(batch),

@@ -38,9 +38,20 @@ impl Group {
             .unwrap_or(0);
         let cut = report::is_cut(states.get(..used)?) || nodes == 0;
         let repr = self.head(nodes, base, states.get(..used)?);
-        let len = repr.data_len(batch, self.payload);
-        let open = repr.emit_data(batch, self.payload, sdu)?;
-        if !self.shelf.write(batch, random, open.vector, open.payload) {
+        let (written, len) = match self.shelf.next_plain(batch) {
+            Some(index) => {
+                let len = repr.plain_len(self.payload);
+                let payload = repr.emit_plain(batch, index, self.payload, sdu)?;
+                (self.shelf.write_plain(batch, payload), len)
+            }
+            None => {
+                let len = repr.data_len(batch, self.payload);
+                let open = repr.emit_data(batch, self.payload, sdu)?;
+                let written = self.shelf.write(batch, random, open.vector, open.payload);
+                (written, len)
+            }
+        };
+        if !written {
             // The application cannot read its object now: try again when something happens.
             self.offer = None;
             return None;
