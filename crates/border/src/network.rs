@@ -37,8 +37,9 @@ pub struct Network {
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context for the prefix; otherwise addresses go in line.
     pub contexts: bool,
-    /// Silence of a source after a frame that has relays before it ([`Config::pace`]).
-    pub pace: Duration,
+    /// Silence of each node as a source, after a frame that has relays before it ([`Config::pace`]); none for nodes beyond
+    /// the list's end.
+    pub pace: Vec<Duration>,
     /// TCP of the motes.
     pub tcp: tcp::Config,
     /// Their buffers, in segments.
@@ -155,7 +156,7 @@ impl Make {
         }
         let config = Config {
             contexts: self.contexts,
-            pace: network.pace,
+            pace: network.pace.get(node).copied().unwrap_or_default(),
             red: Some(Thresholds::of(FRAMES as u16)),
             ..Config::new(here, network.prefix, network.mac.caps(0).frame_max)
         };

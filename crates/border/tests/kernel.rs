@@ -55,7 +55,7 @@ fn row() -> Network {
         },
         leaves: Vec::new(),
         contexts: true,
-        pace: Duration::from_millis(12),
+        pace: [12, 0, 4, 12].map(Duration::from_millis).to_vec(),
         tcp: tcp::Config {
             mss: 498,
             ..tcp::Config::STANDARD

@@ -109,7 +109,7 @@ impl Links {
             .address(libc::AF_INET6, prefix, index)
             .put(libc::IFA_LOCAL, &address.octets())
             .put(libc::IFA_ADDRESS, &address.octets())
-            .put(libc::IFA_FLAGS, &(libc::IFA_F_NODAD as u32).to_ne_bytes());
+            .put(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
         self.ask("add an IPv6 address", name, request)
     }
 

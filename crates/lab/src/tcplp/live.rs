@@ -34,8 +34,8 @@ pub struct LiveNetwork {
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context.
     pub contexts: bool,
-    /// Silence of sources.
-    pub pace: Duration,
+    /// Silence of each node as a source.
+    pub pace: Vec<Duration>,
     /// TCP of the motes.
     pub tcp: tcp::Config,
     /// Their buffers in segments.
@@ -99,10 +99,16 @@ impl LiveNetwork {
             leaves: asleep.collect(),
             delivery: stage.delivery,
             medium: stage.medium,
-            parents,
             mac: with.mac,
             contexts: with.contexts,
-            pace: with.pace(depth),
+            // A mote's packets go to the border, and the border's at most to the deepest mote.
+            pace: (0..parents.len())
+                .map(|node| match node {
+                    0 => with.pace(depth),
+                    _ => with.pace(hops(node, &parents).unwrap_or(1)),
+                })
+                .collect(),
+            parents,
             tcp: with.tcp,
             window: with.window,
         })

@@ -37,6 +37,9 @@ mod table9;
 mod tests;
 mod times;
 
+#[cfg(test)]
+mod scenario_tests;
+
 use chappe_core::Duration;
 use chappe_tcplp::lowpan::Config;
 

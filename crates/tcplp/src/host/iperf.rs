@@ -128,6 +128,11 @@ impl Test {
         moved: Instant::ZERO,
     };
 
+    /// Whether its streams have come to their end.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Results | Phase::Done | Phase::Refused)
+    }
+
     /// A connection that ended: if it was the control connection, so has the test.
     pub fn ended(&mut self, flow: &Flow) {
         if self.control == Some(*flow) {
@@ -328,6 +333,10 @@ impl Test {
             *octets = octets.saturating_add(came as u64);
             return came as u64;
         }
+        if matches!(self.phase, Phase::Results | Phase::Done) {
+            // The client reads until the stream ends, before it looks at the results.
+            socket.shutdown();
+        }
         if self.phase == Phase::Running {
             let (mut written, start) = (0, *octets);
             let (front, back) = socket.vacant();
@@ -357,7 +366,9 @@ impl Connection {
                 return 0;
             }
             let flow = socket.flow();
-            self.role = if test.control.is_none() {
+            // A test whose results are told gives way, though its control connection may still be open.
+            let free = test.control.is_none() || matches!(test.phase, Phase::Done | Phase::Refused);
+            self.role = if free {
                 test.begin(flow, self.cookie);
                 Role::Control
             } else if test.cookie == self.cookie && test.phase == Phase::Streams {
@@ -371,8 +382,15 @@ impl Connection {
             }
         }
         match self.role {
-            Role::Control => {
+            Role::Control if test.control == Some(socket.flow()) => {
                 test.serve_control(now, socket);
+                0
+            }
+            // Another test has begun since.
+            Role::Control => {
+                let (front, back) = socket.readable();
+                let rest = front.len() + back.len();
+                socket.consume(rest);
                 0
             }
             Role::Stream(place) => {

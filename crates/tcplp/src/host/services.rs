@@ -244,8 +244,15 @@ fn fill<C: Congestion>(socket: &mut Socket<'_, C>, position: u64) -> u64 {
 impl<'a, C: Congestion, const TCP: usize> Application<'a, C> for Services<TCP> {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a, C>]) {
         self.now = now;
+        let was_over = self.iperf.is_over();
         for (place, socket) in sockets.iter_mut().enumerate() {
             self.serve_one(now, place, socket);
+        }
+        if self.iperf.is_over() != was_over {
+            // What the control connection said concerns streams that were served before it.
+            for (place, socket) in sockets.iter_mut().enumerate() {
+                self.serve_one(now, place, socket);
+            }
         }
     }
 

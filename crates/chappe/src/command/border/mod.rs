@@ -27,6 +27,8 @@ type Running = Daemon<Film>;
 
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
+/// The variable that every program beside a border router has.
+const NAME: &str = "CHAPPE_BORDER";
 /// How often the line on the terminal is written.
 const EVERY: Duration = Duration::from_millis(500);
 
@@ -71,6 +73,7 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
             "no real-time priority (only root can have it): keep the machine idle",
         );
     }
+    let name = format!("{:016x}", chappe_sys::random_u64()?);
     let (status, signal) = match options.command.first() {
         None => {
             if !options.json {
@@ -83,11 +86,15 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
             let mut command = Command::new(program);
             command
                 .args(&options.command[1..])
-                .envs(variables(border.network()));
+                .envs(variables(border.network()))
+                .env(NAME, &name);
             if options.json {
                 command.stdout(Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?));
             }
-            let (status, signal) = program_in(&mut border, &mut command)?;
+            let ended = program_in(&mut border, &mut command);
+            // What it started and left behind would wait for a network that is no more.
+            process::kill_in_environment(&format!("{NAME}={name}"));
+            let (status, signal) = ended?;
             (Some(code(status)), signal)
         }
     };
@@ -104,7 +111,7 @@ fn network(live: &LiveNetwork, options: &Border) -> Network {
         mac: live.mac,
         leaves: live.leaves.clone(),
         contexts: live.contexts,
-        pace: live.pace,
+        pace: live.pace.clone(),
         tcp: live.tcp,
         window: live.window,
         prefix: options.prefix,
