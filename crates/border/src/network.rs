@@ -8,7 +8,7 @@ use chappe_mac::dot154::{self, Dot154, Sleep};
 use chappe_sim::{AirTime, Fault, Medium, Recorder, Simulator, World};
 use chappe_tcplp::host::{Host, Services, port};
 use chappe_tcplp::lowpan::red::Thresholds;
-use chappe_tcplp::lowpan::{Config, Interface, Route, Table};
+use chappe_tcplp::lowpan::{Config, Interface, Route, Table, TcpHeaders};
 use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 use chappe_wire::sixlowpan::Context;
 
@@ -37,6 +37,8 @@ pub struct Network {
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context for the prefix; otherwise addresses go in line.
     pub contexts: bool,
+    /// Whether the border and the motes compress TCP headers ([`TcpHeaders`]).
+    pub short: bool,
     /// Silence of each node as a source, after a frame that has relays before it ([`Config::pace`]); none for nodes beyond
     /// the list's end.
     pub pace: Vec<Duration>,
@@ -166,7 +168,8 @@ impl Make {
             let reached = (0..network.nodes()).filter(|&node| network.path(node).is_some());
             let reached = reached.map(|node| node as u16);
             let gateway = Gateway::new(own, network.kernel(), reached, stream(2));
-            let interface = Interface::new(config, gateway, routes, stream(1));
+            let headers = network.short.then(TcpHeaders::default);
+            let interface = Interface::with_headers(config, gateway, routes, stream(1), headers);
             return Box::new(Station::Border(OverMac::new(mac, interface)));
         }
         let local: &'static Local = Box::leak(Box::new(Local {
@@ -180,7 +183,8 @@ impl Make {
         for port in port::TCP {
             host.listen(port);
         }
-        let interface = Interface::new(config, host, routes, stream(1));
+        let headers = network.short.then(TcpHeaders::default);
+        let interface = Interface::with_headers(config, host, routes, stream(1), headers);
         Box::new(Station::Mote(OverMac::new(mac, interface)))
     }
 }

@@ -5,13 +5,15 @@ use chappe_core::{
 };
 use chappe_mac::dot154::{Counters, Dot154};
 use chappe_tcplp::host::{Host, Services};
-use chappe_tcplp::lowpan::{self, Interface, Losses, Table};
+use chappe_tcplp::lowpan::{self, Interface, Losses, Table, TcpHeaders};
 
 use crate::gateway::{Gateway, MTU};
 use crate::network::NODES_MAX;
 
 /// Sockets of a mote: iperf3 takes three of them with two streams, and a browser is content with what is left.
 pub const SOCKETS: usize = 4;
+/// Connections through the border router whose headers it remembers.
+const FLOWS: usize = 32;
 /// Frames that wait at a relay.
 pub const FRAMES: usize = 16;
 /// Frames that a parent holds for its sleepy children, two for each.
@@ -20,11 +22,17 @@ const HELD: usize = 8;
 /// Channel access.
 pub type Mac = Dot154<HELD>;
 /// A mote: it relays, and serves the world.
-pub type Mote = OverMac<Mac, Interface<MoteHost, Table<NODES_MAX>, 2, 4, FRAMES, MTU>>;
+pub type Mote = OverMac<
+    Mac,
+    Interface<MoteHost, Table<NODES_MAX>, 2, 4, FRAMES, MTU, Option<TcpHeaders<SOCKETS>>>,
+>;
 /// A mote's host.
 pub type MoteHost = Host<'static, Services<SOCKETS>, SOCKETS>;
 /// The border router. It has packets for, and from, several nodes at a time.
-pub type Router = OverMac<Mac, Interface<Gateway, Table<NODES_MAX>, 4, 8, FRAMES, MTU>>;
+pub type Router = OverMac<
+    Mac,
+    Interface<Gateway, Table<NODES_MAX>, 4, 8, FRAMES, MTU, Option<TcpHeaders<FLOWS>>>,
+>;
 
 /// A node of the network.
 #[derive(Debug)]

@@ -55,6 +55,7 @@ fn row() -> Network {
         },
         leaves: Vec::new(),
         contexts: true,
+        short: true,
         pace: [12, 0, 4, 12].map(Duration::from_millis).to_vec(),
         tcp: tcp::Config {
             mss: 498,

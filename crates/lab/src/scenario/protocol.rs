@@ -74,7 +74,7 @@ pub struct Protocol {
     /// Time to copy a frame into the radio; 0.96 ms on the paper's, zero on a radio that reads memory by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_load: Option<Located<Time>>,
-    /// How addresses are compressed.
+    /// How headers are compressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<Located<Headers>>,
     /// Nodes on which no other hangs sleep, and ask for their frames this often while they expect nothing.
@@ -262,7 +262,7 @@ pub enum PruneRule {
     Tuned,
 }
 
-/// How addresses of packets are compressed.
+/// How headers of packets are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Headers {
@@ -270,6 +270,8 @@ pub enum Headers {
     InLine,
     /// By a prefix that all nodes know (RFC 6282's contexts).
     Contexts,
+    /// The same, and TCP headers by what both ends of the mesh remember of each connection.
+    Short,
 }
 
 /// How the nodes learn the delivery ratios of their links.

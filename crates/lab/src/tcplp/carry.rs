@@ -99,6 +99,7 @@ fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
     Scene {
         mac: with.mac,
         contexts: with.contexts,
+        headers: with.short,
         pace: with.pace(depth.unwrap_or(1)),
         transport: Transport::new(with.tcp, with.window),
         leaves: sleeping.collect(),

@@ -34,6 +34,8 @@ pub struct LiveNetwork {
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context.
     pub contexts: bool,
+    /// Whether border and motes compress TCP headers.
+    pub short: bool,
     /// Silence of each node as a source.
     pub pace: Vec<Duration>,
     /// TCP of the motes.
@@ -101,6 +103,7 @@ impl LiveNetwork {
             medium: stage.medium,
             mac: with.mac,
             contexts: with.contexts,
+            short: with.short,
             // A mote's packets go to the border, and the border's at most to the deepest mote.
             pace: (0..parents.len())
                 .map(|node| match node {

@@ -56,7 +56,7 @@ pub enum Variant {
     Paper,
     /// One segment in flight, as uIP has it: the paper's baseline.
     OneSegment,
-    /// What this stack has beyond the paper: a shared context for addresses, sources that keep out of the way of their own
+    /// What this stack has beyond the paper: a shared context for addresses, short TCP headers, sources that keep out of the way of their own
     /// frames, the standard's most retries, data requests that grow rarer while nothing comes.
     Chappe,
 }
@@ -114,6 +114,8 @@ pub struct Tcplp {
     pub segment_frames: usize,
     /// Whether nodes share a context for their prefix.
     pub contexts: bool,
+    /// Whether both ends of the mesh compress TCP headers too.
+    pub short: bool,
     /// Whether sources keep out of the way of their own frames.
     pub paced: bool,
     /// How often nodes without children ask for their frames while nothing is expected; `None`: nobody sleeps.
@@ -133,21 +135,28 @@ const FRAMES_MAX: usize = 12;
 /// a node's two octets and a host's eight.
 const HEADERS_IN_LINE: usize = 2 + 1 + 1 + 32;
 const HEADERS_IN_CONTEXT: usize = 2 + 1 + 1 + 2 + 8;
+/// TCP's header with timestamps, and its short form (`chappe_wire::sixlowpan::tcphc`).
+const TCP_HEADER: usize = 20 + 12;
+const TCP_HEADER_SHORT: usize = 11;
 /// IPv6's and TCP's headers before compression, options apart.
 const HEADERS: usize = ipv6::HEADER_LEN + 20;
 
 /// The largest TCP segment (payload and options) whose packet takes so many frames of `frame_max` octets, and an even
 /// one. The other end may be a host outside.
-pub fn mss(frames: usize, frame_max: usize, contexts: bool) -> u16 {
+pub fn mss(frames: usize, frame_max: usize, (contexts, short): (bool, bool)) -> u16 {
     let headers = match contexts {
         true => HEADERS_IN_CONTEXT,
         false => HEADERS_IN_LINE,
     };
+    let (headers, expanded) = match short {
+        true => (headers + TCP_HEADER_SHORT, ipv6::HEADER_LEN + TCP_HEADER),
+        false => (headers, ipv6::HEADER_LEN),
+    };
     // Fragments end at multiples of 8 octets of the packet before compression (RFC 4944, 5.3).
-    let first = ipv6::HEADER_LEN + frame_max.saturating_sub(frag::FIRST_LEN + headers);
+    let first = expanded + frame_max.saturating_sub(frag::FIRST_LEN + headers);
     let further = frame_max.saturating_sub(frag::FURTHER_LEN);
     let packet = match frames {
-        0 | 1 => ipv6::HEADER_LEN + frame_max.saturating_sub(headers),
+        0 | 1 => expanded + frame_max.saturating_sub(headers),
         _ => (first & !7) + (frames - 2) * (further & !7) + further,
     };
     let packet = packet.min(ipv6::MTU_MIN);
@@ -177,6 +186,7 @@ impl Tcplp {
             },
             segment_frames: SEGMENT_FRAMES,
             contexts: improved,
+            short: improved,
             paced: improved,
             sleep: None,
             sensing: None,
@@ -188,7 +198,9 @@ impl Tcplp {
     /// Makes the segments as large as their frames.
     fn fit(&mut self) {
         let frame_max = self.mac.caps(0).frame_max;
-        self.tcp.mss = mss(self.segment_frames, frame_max, self.contexts);
+        // Only headers with timestamps have a short form.
+        self.short &= self.tcp.timestamps;
+        self.tcp.mss = mss(self.segment_frames, frame_max, (self.contexts, self.short));
     }
 
     fn new(draft: &Draft<'_>) -> Result<Tcplp, InputError> {
@@ -215,7 +227,8 @@ impl Tcplp {
             own.mac.load = span(draft, load, 0.1)?;
         }
         if let Some(headers) = &protocol.headers {
-            own.contexts = **headers == Headers::Contexts;
+            own.contexts = **headers != Headers::InLine;
+            own.short = **headers == Headers::Short;
         }
         if let Some(sleep) = &protocol.sleep {
             let every = span(draft, sleep, 3600.0)?;
@@ -272,6 +285,7 @@ impl Tcplp {
             mac: self.mac,
             contexts: if self.contexts { &CONTEXTS } else { &[] },
             ecn: self.tcp.ecn,
+            headers: self.short,
             ..Form::TCPLP
         };
         let options = if self.tcp.timestamps { 12 } else { 0 };
@@ -465,12 +479,14 @@ mod tests {
     /// The paper's segment of five frames with addresses in line: 462 octets of payload beside timestamps.
     #[test]
     fn segments_fill_their_frames() {
-        assert_eq!(mss(5, 116, false), 474);
-        assert!(mss(5, 116, true) > 490);
-        assert_eq!(mss(1, 116, false), 60);
-        assert_eq!(mss(FRAMES_MAX, 116, true), 1220);
+        let (in_line, contexts, short) = ((false, false), (true, false), (true, true));
+        assert_eq!(mss(5, 116, in_line), 474);
+        assert_eq!(mss(5, 116, contexts), 498);
+        assert!(mss(5, 116, short) >= mss(5, 116, contexts) + 16);
+        assert_eq!(mss(1, 116, in_line), 60);
+        assert_eq!(mss(FRAMES_MAX, 116, contexts), 1220);
         for frames in 2..FRAMES_MAX {
-            assert!(mss(frames, 116, false) > mss(frames - 1, 116, false));
+            assert!(mss(frames, 116, short) > mss(frames - 1, 116, short));
         }
     }
 

@@ -111,6 +111,7 @@ fn network(live: &LiveNetwork, options: &Border) -> Network {
         mac: live.mac,
         leaves: live.leaves.clone(),
         contexts: live.contexts,
+        short: live.short,
         pace: live.pace.clone(),
         tcp: live.tcp,
         window: live.window,
