@@ -136,6 +136,30 @@ fn it_serves_until_it_is_asked_to_end() {
     assert_eq!(gone.status.code(), Some(4), "{}", text(&gone.stderr));
 }
 
+/// Without the right to make an interface it says so, and what to do. Method: the capability is taken from root.
+#[test]
+fn a_forbidden_interface_is_explained() {
+    let mut command = Command::new("setpriv");
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["--bounding-set", "-net_admin"])
+        .arg(env!("CARGO_BIN_EXE_chappe"))
+        .args(["border", CORRIDOR, "--host", "--", "true"]);
+    let Ok(output) = command.output() else {
+        return println!("skipped: there is no setpriv");
+    };
+    let said = text(&output.stderr);
+    if said.starts_with("setpriv") {
+        return println!("skipped: {said}");
+    }
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(
+        said.starts_with("chappe: ") && said.contains("TUN"),
+        "{said}"
+    );
+    assert!(said.contains("root"), "{said}");
+}
+
 /// What is wrong is told with its place and what would be right.
 #[test]
 fn mistakes_are_explained() {
@@ -163,7 +187,7 @@ fn mistakes_are_explained() {
         &["`knob` means nothing", "pacifier"],
     );
     told(
-        &[CORRIDOR, "--set", "protocol.headers='short'"],
+        &[CORRIDOR, "--set", "protocol.headers='brief'"],
         3,
         &["in-line", "contexts"],
     );
