@@ -71,15 +71,18 @@ impl<C: Congestion> Socket<'_, C> {
             State::SynSent => return self.in_syn_sent(now, segment),
             _ => {}
         }
-        let stripped = Segment {
-            seq: segment.seq + 1,
-            flags: segment.flags.without(Flags::SYN),
-            ..*segment
-        };
-        let segment = match self.answers_simultaneous_open(segment) {
-            true => &stripped,
-            false => segment,
-        };
+        if self.answers_simultaneous_open(segment) {
+            let stripped = Segment {
+                seq: segment.seq + 1,
+                flags: segment.flags.without(Flags::SYN),
+                ..*segment
+            };
+            return self.handle_synchronised(now, &stripped, ecn);
+        }
+        self.handle_synchronised(now, segment, ecn)
+    }
+
+    fn handle_synchronised(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> Verdict {
         if self.local.config.header_prediction && self.predicted(now, segment, ecn) {
             return Verdict::Done;
         }

@@ -66,16 +66,13 @@ impl<C: Congestion> Socket<'_, C> {
     /// and one of less than 60 octets none at all.
     pub fn poll_segment(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
         let room = buffer.len();
-        let mut header = [0; HEADER_MAX];
-        let parts = self.poll_parts(now, &mut header, room)?;
+        let parts = self.poll_parts(now, buffer, room)?;
         let [first, second] = parts.payload;
-        let len = parts.header + first.len() + second.len();
-        let whole = header.get(..parts.header).unwrap_or_default();
-        copy(buffer, 0, whole);
-        copy(buffer, whole.len(), first);
-        copy(buffer, whole.len() + first.len(), second);
+        let rest = parts.header + first.len();
+        copy(buffer, parts.header, first);
+        copy(buffer, rest, second);
         Some(Transmit {
-            len,
+            len: rest + second.len(),
             ecn: parts.ecn,
         })
     }

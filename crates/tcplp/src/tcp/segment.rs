@@ -32,16 +32,8 @@ pub const HEADER_MIN: usize = 20;
 pub const HEADER_MAX: usize = 60;
 
 mod field {
-    use core::ops::Range;
-    pub const SOURCE_PORT: usize = 0;
-    pub const DESTINATION_PORT: usize = 2;
-    pub const SEQ: usize = 4;
-    pub const ACK: usize = 8;
     pub const OFFSET: usize = 12;
-    pub const FLAGS: usize = 13;
-    pub const WINDOW: usize = 14;
-    pub const CHECKSUM: Range<usize> = 16..18;
-    pub const URGENT: usize = 18;
+    pub const CHECKSUM: usize = 16;
 }
 
 mod kind {
@@ -260,62 +252,64 @@ impl Options {
     }
 
     /// Writes the options, padded by leading no-operations so that 32-bit fields are aligned, as most hosts do.
-    /// Returns how many octets; options past the end of `area` are left out.
-    fn emit(&self, area: &mut [u8]) -> usize {
-        let mut writer = Writer { area, len: 0 };
+    fn emit(&self, words: &mut Words<'_>) {
         if let Some(mss) = self.mss {
-            let [high, low] = mss.to_be_bytes();
-            writer.put(&[kind::MSS, 4, high, low]);
+            words.put(word(kind::MSS, 4, 0, 0) | u32::from(mss));
         }
         if let Some(timestamps) = self.timestamps {
-            match self.sack_permitted {
-                true => writer.put(&[kind::SACK_PERMITTED, 2]),
-                false => writer.put(&[kind::NOP, kind::NOP]),
-            }
-            writer.put(&[kind::TIMESTAMPS, 10]);
-            writer.put(&timestamps.value.to_be_bytes());
-            writer.put(&timestamps.echo.to_be_bytes());
+            words.put(match self.sack_permitted {
+                true => word(kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10),
+                false => word(kind::NOP, kind::NOP, kind::TIMESTAMPS, 10),
+            });
+            words.put(timestamps.value);
+            words.put(timestamps.echo);
         } else if self.sack_permitted {
-            writer.put(&[kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2]);
+            words.put(word(kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2));
         }
         if let Some(shift) = self.window_scale {
-            writer.put(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
+            words.put(word(kind::NOP, kind::WINDOW_SCALE, 3, shift));
         }
         let blocks = self.sack.as_slice();
         if !blocks.is_empty() {
             let len = 2 + 8 * blocks.len();
-            writer.put(&[kind::NOP, kind::NOP, kind::SACK, len as u8]);
+            words.put(word(kind::NOP, kind::NOP, kind::SACK, len as u8));
             for block in blocks {
-                writer.put(&block.start.bits().to_be_bytes());
-                writer.put(&block.end.bits().to_be_bytes());
+                words.put(block.start.bits());
+                words.put(block.end.bits());
             }
         }
         if cfg!(feature = "fast-open")
             && let Some(cookie) = &self.fast_open
         {
-            // Cookies have an even number of octets.
+            // Cookies have an even number of octets: padding in front makes it whole words.
+            let mut octets = [kind::NOP; 2 + Cookie::MAX + 2];
             let len = 2 + cookie.octets().len();
-            if len % 4 == 2 {
-                writer.put(&[kind::NOP, kind::NOP]);
+            let start = len % 4;
+            put(&mut octets, start, &[kind::FAST_OPEN, len as u8]);
+            put(&mut octets, start + 2, cookie.octets());
+            let (all, _) = octets.as_chunks::<4>();
+            for octets in all.iter().take((start + len) / 4) {
+                words.put(u32::from_be_bytes(*octets));
             }
-            writer.put(&[kind::FAST_OPEN, len as u8]);
-            writer.put(cookie.octets());
         }
-        writer.len
     }
 }
 
-struct Writer<'a> {
-    area: &'a mut [u8],
+const fn word(a: u8, b: u8, c: u8, d: u8) -> u32 {
+    u32::from_be_bytes([a, b, c, d])
+}
+
+/// A header is written word by word; what does not fit is left out.
+struct Words<'a> {
+    area: &'a mut [[u8; 4]],
     len: usize,
 }
 
-impl Writer<'_> {
-    fn put(&mut self, bytes: &[u8]) {
-        let end = self.len.saturating_add(bytes.len());
-        if let Some(target) = self.area.get_mut(self.len..end) {
-            target.copy_from_slice(bytes);
-            self.len = end;
+impl Words<'_> {
+    fn put(&mut self, word: u32) {
+        if let Some(place) = self.area.get_mut(self.len) {
+            *place = word.to_be_bytes();
+            self.len += 1;
         }
     }
 }
@@ -359,26 +353,44 @@ pub struct Segment<'a> {
 impl<'a> Segment<'a> {
     /// Reads a segment without looking at its checksum.
     pub fn parse(bytes: &'a [u8]) -> Result<Segment<'a>, Malformed> {
-        let (Some(offset), Some(&flags)) = (bytes.get(field::OFFSET), bytes.get(field::FLAGS))
-        else {
+        let Some(&header) = bytes.first_chunk::<HEADER_MIN>() else {
             return Err(Malformed::Truncated);
         };
-        if bytes.len() < HEADER_MIN {
-            return Err(Malformed::Truncated);
-        }
+        let [
+            a,
+            b,
+            c,
+            d,
+            s0,
+            s1,
+            s2,
+            s3,
+            k0,
+            k1,
+            k2,
+            k3,
+            offset,
+            flags,
+            w0,
+            w1,
+            _,
+            _,
+            u0,
+            u1,
+        ] = header;
         let offset = usize::from(offset >> 4) * 4;
         let (Some(area), Some(payload)) = (bytes.get(HEADER_MIN..offset), bytes.get(offset..))
         else {
             return Err(Malformed::Offset);
         };
         let segment = Segment {
-            source_port: u16_at(bytes, field::SOURCE_PORT),
-            destination_port: u16_at(bytes, field::DESTINATION_PORT),
-            seq: Seq::new(u32_at(bytes, field::SEQ)),
-            ack: Seq::new(u32_at(bytes, field::ACK)),
+            source_port: u16::from_be_bytes([a, b]),
+            destination_port: u16::from_be_bytes([c, d]),
+            seq: Seq::new(u32::from_be_bytes([s0, s1, s2, s3])),
+            ack: Seq::new(u32::from_be_bytes([k0, k1, k2, k3])),
             flags: Flags::from_bits(flags),
-            window: u16_at(bytes, field::WINDOW),
-            urgent: u16_at(bytes, field::URGENT),
+            window: u16::from_be_bytes([w0, w1]),
+            urgent: u16::from_be_bytes([u0, u1]),
             options: Options::parse(area),
             payload,
         };
@@ -409,32 +421,24 @@ impl<'a> Segment<'a> {
     /// Writes the header of a segment on `flow` with a payload in up to two parts, checksum included, and returns
     /// its length. `header` must hold [`HEADER_MAX`] octets, or as many as the options need.
     pub fn emit_header(&self, flow: &Flow, parts: [&[u8]; 2], header: &mut [u8]) -> usize {
-        for (place, value) in [
-            (field::SOURCE_PORT, self.source_port),
-            (field::DESTINATION_PORT, self.destination_port),
-            (field::WINDOW, self.window),
-            (field::CHECKSUM.start, 0),
-            (field::URGENT, self.urgent),
-        ] {
-            put(header, place, &value.to_be_bytes());
-        }
-        put(header, field::SEQ, &self.seq.bits().to_be_bytes());
-        put(header, field::ACK, &self.ack.bits().to_be_bytes());
-        let options = self
-            .options
-            .emit(header.get_mut(HEADER_MIN..).unwrap_or_default());
-        let len = HEADER_MIN + options;
-        put(
-            header,
-            field::OFFSET,
-            &[(len / 4 * 16) as u8, self.flags.bits()],
-        );
+        let len = {
+            let (area, _) = header.as_chunks_mut::<4>();
+            let mut words = Words { area, len: 0 };
+            words.put(u32::from(self.source_port) << 16 | u32::from(self.destination_port));
+            words.put(self.seq.bits());
+            words.put(self.ack.bits());
+            words.put(u32::from(self.flags.bits()) << 16 | u32::from(self.window));
+            words.put(u32::from(self.urgent));
+            self.options.emit(&mut words);
+            words.len * 4
+        };
+        put(header, field::OFFSET, &[(len * 4) as u8]);
         let payload = parts[0].len() + parts[1].len();
         let mut sum = flow.pseudo_header((len + payload) as u32);
         sum.add(header.get(..len).unwrap_or_default());
         sum.add(parts[0]);
         sum.add(parts[1]);
-        put(header, field::CHECKSUM.start, &sum.finish().to_be_bytes());
+        put(header, field::CHECKSUM, &sum.finish().to_be_bytes());
         len
     }
 
@@ -489,17 +493,6 @@ impl fmt::Display for Segment<'_> {
         }
         write!(f, " win {}", self.window)
     }
-}
-
-fn u16_at(bytes: &[u8], place: usize) -> u16 {
-    match bytes.get(place..) {
-        Some(&[high, low, ..]) => u16::from_be_bytes([high, low]),
-        _ => 0,
-    }
-}
-
-fn u32_at(bytes: &[u8], place: usize) -> u32 {
-    u32::from(u16_at(bytes, place)) << 16 | u32::from(u16_at(bytes, place + 2))
 }
 
 fn put(bytes: &mut [u8], place: usize, value: &[u8]) {

@@ -4,24 +4,24 @@
 
 use chappe_core::{Instant, Wake};
 
-/// What a connection may wait for.
+/// What a connection may wait for. Those whose numbers differ in the last bit only share a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
+    /// An acknowledgement has waited long enough for company (RFC 9293 3.8.6.3).
+    Acknowledge = 0,
+    /// A segment sent earlier than one that arrived is not lost yet, but will be then (RFC 8985 6.3).
+    Reorder = 2,
+    /// The last segments of a burst may have been lost: send one more to find out (RFC 8985 7).
+    Probe = 3,
     /// Nothing in flight was acknowledged for a retransmission timeout (RFC 6298 5).
-    Retransmit,
+    Retransmit = 4,
     /// Data waits, nothing is in flight, and the peer's window is too small: ask again (RFC 9293 3.8.6.1), or send
     /// a small segment after all (the override of 3.8.6.2.1).
-    Persist,
-    /// The last segments of a burst may have been lost: send one more to find out (RFC 8985 7).
-    Probe,
-    /// A segment sent earlier than one that arrived is not lost yet, but will be then (RFC 8985 6.3).
-    Reorder,
-    /// An acknowledgement has waited long enough for company (RFC 9293 3.8.6.3).
-    Acknowledge,
+    Persist = 5,
     /// The peer was silent for long (RFC 9293 3.8.4).
-    KeepAlive,
+    KeepAlive = 6,
     /// The end of TIME-WAIT, or of waiting for a FIN in FIN-WAIT-2.
-    Linger,
+    Linger = 7,
 }
 
 impl Timer {
@@ -52,17 +52,24 @@ impl Timer {
     }
 
     const fn slot(self) -> usize {
-        match self {
-            Timer::Retransmit | Timer::Persist => 0,
-            Timer::Probe | Timer::Reorder => 1,
-            Timer::Acknowledge => 2,
-            Timer::KeepAlive | Timer::Linger => 3,
-        }
+        self as usize >> 1
     }
 
     /// Whether this is the second of the two timers of its slot.
     const fn second(self) -> bool {
-        matches!(self, Timer::Persist | Timer::Reorder | Timer::Linger)
+        self as u8 & 1 != 0
+    }
+
+    const fn of(slot: usize, second: bool) -> Timer {
+        match (slot, second) {
+            (0, _) => Timer::Acknowledge,
+            (1, false) => Timer::Reorder,
+            (1, true) => Timer::Probe,
+            (2, false) => Timer::Retransmit,
+            (2, true) => Timer::Persist,
+            (_, false) => Timer::KeepAlive,
+            (_, true) => Timer::Linger,
+        }
     }
 }
 
@@ -83,10 +90,13 @@ impl Deadline {
         }
     }
 
-    fn instant(self) -> Option<Instant> {
+    const fn units(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
-        let units = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
-        (self != Deadline::NEVER).then(|| Instant::from_nanos(units << Deadline::SHIFT))
+        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+    }
+
+    fn instant(self) -> Option<Instant> {
+        (self != Deadline::NEVER).then(|| Instant::from_nanos(self.units() << Deadline::SHIFT))
     }
 }
 
@@ -133,31 +143,44 @@ impl Timers {
 
     /// When a timer fires, if it runs.
     pub fn deadline(&self, timer: Timer) -> Option<Instant> {
-        let second = self.second & 1 << timer.slot() != 0;
-        let at = self.at.get(timer.slot()).copied();
-        at.filter(|_| second == timer.second())?.instant()
+        match self.runs(timer) {
+            true => self.at.get(timer.slot())?.instant(),
+            false => None,
+        }
     }
 
     /// Whether a timer runs.
     pub fn runs(&self, timer: Timer) -> bool {
-        self.deadline(timer).is_some()
+        let second = self.second & 1 << timer.slot() != 0;
+        let at = self.at.get(timer.slot());
+        second == timer.second() && at.is_some_and(|at| *at != Deadline::NEVER)
     }
 
     /// A timer that is due, stopped by this call.
     pub fn expire(&mut self, now: Instant) -> Option<Timer> {
-        let due = |timer: &Timer| self.deadline(*timer).is_some_and(|at| at <= now);
-        let timer = Timer::ALL.into_iter().find(due)?;
-        self.stop(timer);
-        Some(timer)
+        // A deadline is a whole number of units, so one that has come is not after the unit that now lies in.
+        let unit = now.nanos() >> Deadline::SHIFT;
+        for (slot, at) in self.at.iter_mut().enumerate() {
+            // Never is later than any unit that a clock of 64 bits reaches.
+            if at.units() <= unit {
+                *at = Deadline::NEVER;
+                return Some(Timer::of(slot, self.second & 1 << slot != 0));
+            }
+        }
+        None
     }
 
     /// The next deadline.
     pub fn next(&self) -> Option<Wake> {
-        let wake = |timer: Timer| {
-            let why = timer.why();
-            self.deadline(timer).map(|at| Wake { at, why })
-        };
-        Timer::ALL.into_iter().map(wake).fold(None, Wake::earlier)
+        let (mut units, mut first) = (Deadline::NEVER.units(), 0);
+        for (slot, at) in self.at.iter().enumerate() {
+            if at.units() < units {
+                (units, first) = (at.units(), slot);
+            }
+        }
+        let why = Timer::of(first, self.second & 1 << first != 0).why();
+        let at = Instant::from_nanos(units << Deadline::SHIFT);
+        (units != Deadline::NEVER.units()).then_some(Wake { at, why })
     }
 }
 
