@@ -6,10 +6,15 @@ use std::path::Path;
 
 use crate::results::Document;
 use crate::run::{Meter, RunError, WORK};
-use crate::{p3, pacifier, wildnet};
+use crate::{p3, pacifier, tcplp, wildnet};
 
 /// All parts, in the order in which they are shown.
-pub static PARTS: [&Part; 3] = [&pacifier::DEMO, &p3::DEMO, &wildnet::DEMO];
+pub static PARTS: [&Part; 4] = [
+    &pacifier::DEMO,
+    &p3::DEMO,
+    &wildnet::DEMO,
+    &tcplp::DEMO,
+];
 
 /// One system's part of the demo.
 pub struct Part {

@@ -4,6 +4,7 @@ mod carry;
 mod figure10;
 mod figure11;
 mod figure12;
+mod demo;
 mod figure3;
 mod figure4;
 mod figure5;
@@ -45,6 +46,7 @@ use chappe_tcplp::lowpan::Config;
 
 use scene::Scene;
 
+pub use demo::DEMO;
 pub use paper::PAPER;
 pub use plan::{SYSTEM, Tcplp};
 

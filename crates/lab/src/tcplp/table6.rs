@@ -4,10 +4,10 @@ use chappe_core::Duration;
 use chappe_tcplp::baseline::one_segment;
 use chappe_tcplp::tcp;
 
-use super::figure5::SPACING;
+use super::figure5::{SPACING, with_pause};
 use super::flow::{Flow, Measured};
 use super::frames::Form;
-use super::scene::{MSS, Scene, Transport, Wire};
+use super::scene::{MSS, Scene, Transport, WINDOW, Wire};
 use super::sheet::{Sheet, beside, line, lines, summary};
 use super::{improved, paced};
 use crate::figure::{Claim, Figure};
@@ -38,6 +38,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         wire: Some(Wire::paper(MSS)),
         ..with(one_segment_of(MSS))(hops)
     })?;
+    let poor = over(&|hops| with_pause(with(Transport::tcplp(small, WINDOW))(hops), 0))?;
     let paper = over(&|hops| Scene::corridor(hops, SPACING))?;
     let kept = over(&|hops| paced(Scene::corridor(hops, SPACING)))?;
     let ours = over(&|hops| improved::best(Scene::corridor(hops, SPACING)))?;
