@@ -73,6 +73,7 @@ fn plan(variant: Variant, seeds: &[u64], order: &Order<'_>) -> Result<Plan, RunE
     let changes = Changes {
         object: order.file,
         seeds: Some(seeds.to_vec()),
+        ..Changes::default()
     };
     Ok(Plan::new(source.parse()?, source, &changes)?)
 }

@@ -1,10 +1,10 @@
 //! TCPlp: TCP on motes. [`scene`] is the network that its experiments run on; [`PAPER`] what is made of it.
 
 mod carry;
+mod demo;
 mod figure10;
 mod figure11;
 mod figure12;
-mod demo;
 mod figure3;
 mod figure4;
 mod figure5;

@@ -56,6 +56,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             line("to a server", &one_frame_far, |run| run.kbps),
             line("one segment of five", &one_segment, |run| run.kbps),
             line("to a server ", &one_segment_far, |run| run.kbps),
+            line("small segments, d = 0", &poor, |run| run.kbps),
             beside(
                 line("TCPlp", &paper, |run| run.kbps),
                 &[Some(75.0), Some(20.0)],
@@ -84,6 +85,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         notes: vec![
             format!("motes {SPACING} m apart at -8 dBm, as in Figure 5"),
             "simple stacks: this TCP with one segment in flight, no options, uIP's timers, acknowledging at once; the server delays acknowledgements by up to 40 ms and is 12 ms away".into(),
+            "small segments: a window of four of one frame, without pauses: what Table 1's techniques are compared with".into(),
             "the paper's cells of other stacks were measured on other platforms, and are not in the text that we have; 75 and 20 kbit/s are TCPlp's".into(),
             "chappe: paced, a context for the prefix, TCP headers of 11 octets, an acknowledgement for four segments; the bound is of its segments".into(),
         ],
