@@ -9,12 +9,7 @@ use crate::run::{Meter, RunError, WORK};
 use crate::{p3, pacifier, tcplp, wildnet};
 
 /// All parts, in the order in which they are shown.
-pub static PARTS: [&Part; 4] = [
-    &pacifier::DEMO,
-    &p3::DEMO,
-    &wildnet::DEMO,
-    &tcplp::DEMO,
-];
+pub static PARTS: [&Part; 4] = [&pacifier::DEMO, &p3::DEMO, &wildnet::DEMO, &tcplp::DEMO];
 
 /// One system's part of the demo.
 pub struct Part {
