@@ -9,7 +9,8 @@
 #   compare.sh star LOSS% RECEIVERS chappe|uftp|norm|flute [MB]     one hop: all hosts on one bridge
 #   compare.sh chain LOSS% chappe [MB]                              three lossy segments, joined by two relays
 #   compare.sh through LOSS% chappe|uftp|norm|flute [MB]            the same three losses on one hop, and nobody in between
-#   compare.sh table RUNS                                           all of docs/cast.md, RUNS times each, with mean and spread
+#   compare.sh table RUNS                                           all of docs/cast.md, RUNS times each, with mean and spread;
+#                                                                   TOOLS="chappe norm" leaves the others out
 #
 # Every host sends at most 20 Mbit/s (tbf), and loses the given share of what comes in, feedback as well (nft). One
 # line is printed: seconds from the first data frame to the last receiver's file (uftp and NORM: as their sender says it;
@@ -36,24 +37,31 @@ if [ "$1" = table ]; then
              name = $0; sub(/:.*/, "", name) }
            END { if (n) printf "= %s: mean %.2f s (%.2f to %.2f, n=%d), wire x%.2f, complete %d of %d\n", name, sum / n, least, most, n, w / n, have, want }'
   }
+  row() { # RUNS WORDS... pacifier
+    case ${!#} in
+    pacifier) SEND_OPTIONS="$SEND_OPTIONS --variant pacifier" repeat "${@:1:$#-1}" chappe | sed 's/chappe:/chappe, --variant pacifier:/' ;;
+    *) repeat "$@" ;;
+    esac
+  }
   runs=${2:-3}
   for network in "10 3" "10 10" "30 10"; do
-    for tool in chappe uftp norm flute; do
+    for tool in ${TOOLS:-chappe pacifier norm flute uftp}; do
       case $network in 10*) export PARITY=16 ;; *) export PARITY=52 ;; esac
-      repeat "$runs" star $network $tool
+      row "$runs" star $network $tool
     done
-    SEND_OPTIONS="$SEND_OPTIONS --variant chappe" repeat "$runs" star $network chappe | sed 's/chappe:/chappe, --variant chappe:/'
   done
-  repeat "$runs" chain 30 chappe
-  SEND_OPTIONS="$SEND_OPTIONS --variant chappe" repeat "$runs" chain 30 chappe | sed 's/chappe:/chappe, --variant chappe:/'
-  PARITY=210 repeat "$runs" through 30 norm
+  for tool in ${TOOLS:-chappe pacifier}; do
+    case $tool in chappe | pacifier) row "$runs" chain 30 $tool ;; esac
+  done
+  case ${TOOLS:-norm} in *norm*) row "$runs" through 30 norm ;; esac
   exit
 fi
 W=$(mktemp -d)
 pids=()
 
 clean() {
-  [ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null || true
+  # By their namespaces: what runs there stands under `time`, which would not pass a signal on.
+  for n in $(ip netns list | awk '{print $1}' | grep -E '^cc-'); do ip netns pids "$n" | xargs -r kill 2>/dev/null || true; done
   wait
   for n in $(ip netns list | awk '{print $1}' | grep -E '^cc-'); do ip netns del "$n"; done
   rm -rf "$W"
@@ -118,7 +126,7 @@ case $kind in
 star) n=$3 tool=$4 size=${5:-20} ;;
 chain) n=1 tool=$3 size=${4:-20} ;;
 through) n=1 tool=$3 size=${4:-20} ;;
-*) sed -n 2,25p "$0"; exit 2 ;;
+*) sed -n 2,26p "$0"; exit 2 ;;
 esac
 head -c $((size * 1000000)) /dev/urandom >"$W/file.bin"
 [ "$tool" != chappe ] || "$CHAPPE" cast keygen "$W/k" >/dev/null

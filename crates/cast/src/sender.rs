@@ -69,6 +69,7 @@ pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Resu
         measured: Instant::ZERO + options.measuring,
         opening: Some(std::thread::spawn(move || Sent::open(&files, k, payload))),
         sent: None,
+        announced: Instant::ZERO,
         first_asked: None,
         begun: None,
         finished: None,
@@ -131,6 +132,8 @@ struct Sender<'a> {
     measured: Instant,
     opening: Option<JoinHandle<Result<Sent>>>,
     sent: Option<(Arc<Sent>, Ticket)>,
+    /// When receivers could first hear of the files: reading large ones takes a while.
+    announced: Instant,
     first_asked: Option<Instant>,
     begun: Option<Instant>,
     finished: Option<Instant>,
@@ -203,7 +206,7 @@ impl Sender<'_> {
             held: 0,
         });
         member.announce(now, ticket, manifest);
-        self.sent = Some((Arc::new(sent), ticket));
+        (self.sent, self.announced) = (Some((Arc::new(sent), ticket)), now);
         Ok(())
     }
 
@@ -260,7 +263,7 @@ impl Sender<'_> {
             .filter(|receiver| receiver.state != GONE)
             .count();
         let enough = here >= self.sending.receivers.max(1);
-        let waited = now.saturating_since(Instant::ZERO) >= self.sending.wait;
+        let waited = now.saturating_since(self.announced) >= self.sending.wait;
         if waited && here == 0 && !self.sending.keep {
             return Err(nobody(self.sending.wait, statistics));
         }
