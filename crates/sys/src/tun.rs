@@ -78,7 +78,7 @@ impl Tun {
             true => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6,
             false => 0,
         };
-        raw::set_tun_offload(self.fd.as_fd(), what as u32)
+        raw::set_tun_offload(self.fd.as_fd(), what)
             .map_err(|error| Error::new("let the host join segments", error).on(&self.name))
     }
 
