@@ -50,7 +50,7 @@ fn plain(number: u32) -> Vec<u8> {
 
 /// A segment of TCP, so that headers are made short; an acknowledgement now and then. The number stands in its stamp.
 fn segment(number: u32) -> Vec<u8> {
-    let payload = if number % 5 == 0 { 0 } else { 900 };
+    let payload = if number.is_multiple_of(5) { 0 } else { 900 };
     let mut packet = vec![number as u8; 52 + payload];
     packet[..20].copy_from_slice(&[
         0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
