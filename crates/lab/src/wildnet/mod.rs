@@ -176,3 +176,6 @@ fn make(order: &Order<'_>) -> Result<Made, RunError> {
     made.runs = sheet.runs();
     Ok(made)
 }
+
+#[cfg(test)]
+mod tests;
