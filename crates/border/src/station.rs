@@ -86,7 +86,7 @@ impl Station {
         if let Station::Mote(mote) = self {
             let on = mote.mac.radio_on(now);
             mote.link
-                .with_host(now, |host| host.app_mut().radio_on = on);
+                .with_host(now, |host| host.app_mut().tell_radio(now, on));
         }
     }
 

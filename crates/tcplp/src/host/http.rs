@@ -295,7 +295,7 @@ mod tests {
             let facts = Facts {
                 node: 1,
                 now: chappe_core::Instant::ZERO,
-                radio_on: chappe_core::Duration::ZERO,
+                radio: (chappe_core::Duration::ZERO, chappe_core::Instant::ZERO),
                 requests: 0,
                 sunk: 0,
                 tcp: None,

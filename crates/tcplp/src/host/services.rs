@@ -43,8 +43,8 @@ const IDLE_BUSY: Duration = Duration::from_secs(150);
 #[derive(Clone, Debug)]
 pub struct Services<const TCP: usize> {
     node: u16,
-    /// How long the radio has been on; only the MAC's owner knows, who sets it from time to time.
-    pub radio_on: Duration,
+    /// How long the radio had been on, and when that was told.
+    radio: (Duration, Instant),
     desks: [Desk; TCP],
     coap: coap::Server,
     iperf: iperf::Test,
@@ -98,7 +98,7 @@ impl<const TCP: usize> Services<TCP> {
     pub const fn new(node: u16) -> Self {
         Services {
             node,
-            radio_on: Duration::ZERO,
+            radio: (Duration::ZERO, Instant::ZERO),
             desks: [IDLE_DESK; TCP],
             coap: coap::Server::NEW,
             iperf: iperf::Test::NONE,
@@ -106,6 +106,11 @@ impl<const TCP: usize> Services<TCP> {
             requests: 0,
             now: Instant::ZERO,
         }
+    }
+
+    /// How long the radio has been on; only the MAC's owner knows, who tells it from time to time.
+    pub fn tell_radio(&mut self, now: Instant, on: Duration) {
+        self.radio = (on, now);
     }
 
     /// What was done so far.
@@ -122,7 +127,7 @@ impl<const TCP: usize> Services<TCP> {
         Facts {
             node: self.node,
             now: self.now,
-            radio_on: self.radio_on,
+            radio: self.radio,
             requests: served.requests,
             sunk: served.sunk,
             tcp: None,

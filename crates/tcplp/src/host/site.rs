@@ -29,7 +29,8 @@ pub(super) enum Page {
 pub(super) struct Facts {
     pub node: u16,
     pub now: Instant,
-    pub radio_on: Duration,
+    /// How long the radio had been on, and when that was.
+    pub radio: (Duration, Instant),
     pub requests: u32,
     pub sunk: u64,
     pub tcp: Option<TcpInfo>,
@@ -125,8 +126,8 @@ impl Page {
 
 /// The share of time that the radio was on, in hundredths of a percent.
 fn duty(facts: &Facts) -> u64 {
-    let all = facts.now.nanos() / 10_000;
-    facts.radio_on.nanos().checked_div(all).unwrap_or(0)
+    let (on, at) = facts.radio;
+    on.nanos().checked_div(at.nanos() / 10_000).unwrap_or(0)
 }
 
 fn sensors(facts: &Facts, text: &mut impl Write) -> fmt::Result {
@@ -136,7 +137,7 @@ fn sensors(facts: &Facts, text: &mut impl Write) -> fmt::Result {
         "{{\"node\":{},\"uptime_ms\":{},\"radio_on_ms\":{},\"radio_duty_percent\":{}.{:02},\"requests\":{},\"sunk_bytes\":{}}}",
         facts.node,
         facts.now.nanos() / 1_000_000,
-        facts.radio_on.nanos() / 1_000_000,
+        facts.radio.0.nanos() / 1_000_000,
         duty / 100,
         duty % 100,
         facts.requests,
@@ -224,7 +225,7 @@ mod tests {
         let facts = Facts {
             node: u16::MAX,
             now: Instant::from_nanos(u64::MAX),
-            radio_on: Duration::from_nanos(u64::MAX),
+            radio: (Duration::from_nanos(u64::MAX), Instant::from_nanos(10_000)),
             requests: u32::MAX,
             sunk: u64::MAX,
             tcp: Some(tcp),
@@ -242,15 +243,15 @@ mod tests {
     fn the_radios_share_is_of_the_nodes_life() {
         let facts = Facts {
             node: 1,
-            now: Instant::from_millis(2000),
-            radio_on: Duration::from_millis(25),
+            now: Instant::from_millis(2100),
+            radio: (Duration::from_millis(25), Instant::from_millis(2000)),
             requests: 0,
             sunk: 0,
             tcp: None,
         };
         assert_eq!(duty(&facts), 125);
         let unborn = Facts {
-            now: Instant::ZERO,
+            radio: (Duration::ZERO, Instant::ZERO),
             ..facts
         };
         assert_eq!(duty(&unborn), 0);
