@@ -7,6 +7,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv6Addr, Shutdown, TcpStream, UdpSocket};
+use std::process::Command;
 use std::thread;
 use std::time::Duration as Span;
 
@@ -36,6 +37,7 @@ fn main() {
     coap_serves_blocks(&mut border);
     garbage_is_counted(&mut border);
     many_connections_find_a_place(&mut border);
+    iperf3_measures_both_directions(&mut border);
     println!("{}", Status::of(&border).text());
 }
 
@@ -271,6 +273,28 @@ fn garbage_is_counted(border: &mut Border) {
     let malformed = Status::of(border).gateway.malformed - before;
     assert_eq!(malformed, 3);
     pages_arrive_whole(border);
+}
+
+/// iperf3 to a mote and from it, one test after the other: each ends well, and the second one has the air for itself.
+fn iperf3_measures_both_directions(border: &mut Border) {
+    println!("iperf3_measures_both_directions");
+    let to = mote(border, 1).to_string();
+    for direction in [&[][..], &["-R"]] {
+        let run = || {
+            let mut command = Command::new("iperf3");
+            command.args(["-J", "-t", "2", "-c", &to]).args(direction);
+            command.output()
+        };
+        let Ok(output) = client(border, run) else {
+            return println!("skipped: there is no iperf3");
+        };
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let octets = said["end"]["sum_received"]["bytes"].as_u64();
+        println!("  {direction:?} {octets:?}");
+        assert!(output.status.success(), "{said}");
+        // A fifth of what an idle machine carries in two seconds.
+        assert!(octets.is_some_and(|octets| octets > 4000), "{said}");
+    }
 }
 
 /// One connection after the other, twice as many as there are sockets, each closed by the mote first, which then waits

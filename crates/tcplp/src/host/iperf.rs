@@ -322,7 +322,12 @@ impl Test {
         }
     }
 
-    fn serve_stream<C: Congestion>(&mut self, place: usize, socket: &mut Socket<'_, C>) -> u64 {
+    fn serve_stream<C: Congestion>(
+        &mut self,
+        now: Instant,
+        place: usize,
+        socket: &mut Socket<'_, C>,
+    ) -> u64 {
         let (front, back) = socket.readable();
         let came = front.len() + back.len();
         socket.consume(came);
@@ -336,8 +341,10 @@ impl Test {
             return came as u64;
         }
         if matches!(self.phase, Phase::Results | Phase::Done) {
-            // The client reads until the stream ends, before it looks at the results.
-            socket.shutdown();
+            // The client reads until the stream ends, before it looks at the results. What it has written and not sent
+            // yet would load the air for long after the test.
+            socket.close(now);
+            return came as u64;
         }
         if self.phase == Phase::Running {
             let (mut written, start) = (0, *octets);
@@ -397,7 +404,7 @@ impl Connection {
             }
             Role::Stream(place) => {
                 let before = test.octets();
-                let came = test.serve_stream(place, socket);
+                let came = test.serve_stream(now, place, socket);
                 if test.octets() != before {
                     test.moved = now;
                 }
