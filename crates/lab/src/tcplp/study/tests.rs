@@ -7,14 +7,15 @@ use super::*;
 use crate::run::RunError;
 
 /// A segment has as many frames as it is meant to, by what leaves put on the air without losses: none is begun for a few
-/// octets. (Acknowledgements and a batch's last segment are shorter.)
+/// octets. (Acknowledgements and a batch's last segment are shorter; a compressed flow now and then sends its TCP header
+/// whole, which takes a frame more.)
 #[test]
 fn segments_fill_their_frames() -> Result<(), RunError> {
     for (frames, most) in [(Frames::Three, 3), (Frames::Five, 5)] {
         for protocol in [Protocol::Tcp, Protocol::Chappe] {
             let measured = Trial::paper(protocol, 2).with(frames).run(Seed(1))?;
             let each = measured.frames_per_packet;
-            assert!(each <= f64::from(most), "{protocol:?} {frames:?}: {each}");
+            assert!(each <= f64::from(most) * 1.05, "{protocol:?} {frames:?}: {each}");
             assert!(
                 each > f64::from(most) * 0.85,
                 "{protocol:?} {frames:?}: {each}"
