@@ -15,7 +15,10 @@ fn segments_fill_their_frames() -> Result<(), RunError> {
         for protocol in [Protocol::Tcp, Protocol::Chappe] {
             let measured = Trial::paper(protocol, 2).with(frames).run(Seed(1))?;
             let each = measured.frames_per_packet;
-            assert!(each <= f64::from(most) * 1.05, "{protocol:?} {frames:?}: {each}");
+            assert!(
+                each <= f64::from(most) * 1.05,
+                "{protocol:?} {frames:?}: {each}"
+            );
             assert!(
                 each > f64::from(most) * 0.85,
                 "{protocol:?} {frames:?}: {each}"
