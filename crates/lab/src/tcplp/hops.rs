@@ -19,9 +19,11 @@ const PAPER: [Option<f64>; 5] = [Some(64.1), Some(28.3), Some(19.5), Some(17.5),
 const PAYLOAD: f64 = 462.0;
 
 type Runs = Vec<Vec<Measured>>;
+/// A scene of so many hops.
+type Row = fn(usize) -> Scene;
 
 /// The scenes: what the paper did and what gets out of the way, in its building and in the worst row.
-const SCENES: [(&str, fn(usize) -> Scene); 4] = [
+const SCENES: [(&str, Row); 4] = [
     ("TCPlp", |hops| Scene::corridor(hops, SPACING)),
     ("paced", |hops| paced(Scene::corridor(hops, SPACING))),
     ("TCPlp, bare row", Scene::row),
@@ -30,7 +32,7 @@ const SCENES: [(&str, fn(usize) -> Scene); 4] = [
 
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let hops: Vec<usize> = (1..=if sheet.quick() { 3 } else { 5 }).collect();
-    let over = |scene: fn(usize) -> Scene| -> Result<Runs, RunError> {
+    let over = |scene: Row| -> Result<Runs, RunError> {
         let flows: Vec<Flow> = hops
             .iter()
             .map(|&hops| Flow::up(scene(hops), sheet.time()))
