@@ -22,6 +22,7 @@ fn a_transfer_that_is_announced_late_can_begin() {
         frame_max: 1442,
         memory: 8_000_000,
         rate: Bitrate(10_000_000),
+        shared: false,
     };
     let mut member = Member::new(settings, Seed(1).stream(Purpose::Node(0)));
     let statistics = Statistics {
