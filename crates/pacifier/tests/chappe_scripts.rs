@@ -237,6 +237,7 @@ impl Play {
             plan: &plan,
             complete: &set(field("complete").unwrap_or_default(), place),
             urge: field("urge").map_or(0, |n| number(n, place)),
+            times: None,
             nodes: field("sets").map_or(self.nodes, |n| number(n, place)),
             base: field("base").map_or(0, |n| number(n, place)),
             states: &states[..used],

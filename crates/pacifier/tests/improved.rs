@@ -75,6 +75,7 @@ impl Word<'_> {
         let used = report::write(self.states.iter().copied(), &mut states);
         let complete: NodeSet = self.complete.iter().copied().collect();
         let repr = HeadRepr {
+            times: None,
             source: head.source,
             object: head.object,
             plan: &head.plan,
@@ -506,6 +507,7 @@ fn a_frame_that_names_billions_of_batches_costs_nothing() {
         members: [1, 2].into_iter().collect(),
     };
     let repr = HeadRepr {
+        times: None,
         source: 0,
         object: ObjectId {
             tag: 1,

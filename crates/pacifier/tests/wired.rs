@@ -36,6 +36,8 @@ fn config(variant: Variant) -> Config {
             nodes_max: 64,
             data_states: 12,
             gate: 0.0,
+            lag: Duration::from_millis(40),
+            timed: true,
             report_interval: quick(usual.report_interval),
             gossip: quick(usual.gossip),
             repeat_min: quick(usual.repeat_min),
@@ -52,8 +54,21 @@ fn config(variant: Variant) -> Config {
 /// A transfer of so many octets at 20 Mbit/s to each host, or to all together.
 fn carry(
     variant: Variant,
-    (links, receivers): (&Arc<Links>, &[u16]),
+    network: (&Arc<Links>, &[u16]),
     shared: bool,
+    octets: usize,
+    seed: u64,
+) -> Outcomes {
+    // On one channel a listener has a frame when it ends; between processes it waits for its turn.
+    let latency = Duration::from_millis(if shared { 0 } else { 2 });
+    carry_late(variant, network, (shared, latency), octets, seed)
+}
+
+/// The same where frames are handled so late.
+fn carry_late(
+    variant: Variant,
+    (links, receivers): (&Arc<Links>, &[u16]),
+    (shared, latency): (bool, Duration),
     octets: usize,
     seed: u64,
 ) -> Outcomes {
@@ -61,8 +76,7 @@ fn carry(
         links: links.clone(),
         receivers: receivers.to_vec(),
         rate: Bitrate(20_000_000),
-        // On one channel a listener has a frame when it ends; between processes it waits for its turn.
-        latency: Duration::from_millis(if shared { 0 } else { 2 }),
+        latency,
         shared,
         partial_max: 1000,
         octets,
@@ -134,6 +148,36 @@ fn a_chain_of_segments_is_a_pipeline() {
     for (links, receiver) in [(near, 3), (far, 2)] {
         let got = carry(Variant::Chappe, (&links, &[receiver]), false, 2_000_000, 1);
         assert!(got.seconds.is_some_and(|s| s < 1.5 * got.floor), "{got:?}");
+    }
+}
+
+#[test]
+#[ignore = "prints a table"]
+fn late_table() {
+    let chain = graph(4, &[(0, 1, 0.7), (1, 2, 0.7), (2, 3, 0.7)]);
+    let cases = [
+        ("star 3, 10 %", star(3, 0.9), (1..4).collect()),
+        ("star 10, 10 %", star(10, 0.9), (1..11).collect()),
+        ("star 10, 30 %", star(10, 0.7), (1..11).collect()),
+        ("chain 3, 30 %", chain, vec![3]),
+    ];
+    for (name, links, receivers) in &cases {
+        let receivers: &Vec<u16> = receivers;
+        for millis in [0, 2, 10, 30, 100] {
+            for seed in 0..2 {
+                let late = (false, Duration::from_millis(millis));
+                let got = carry_late(Variant::Chappe, (links, receivers), late, 2_000_000, seed);
+                println!(
+                    "{name}, {millis:3} ms, seed {seed}: {:6.2} s, a source alone {:.2} s; transmissions x{:.2}, source x{:.2}; \
+                     {} reports",
+                    got.seconds.unwrap_or(f64::NAN),
+                    got.floor,
+                    got.redundancy,
+                    got.source_redundancy,
+                    got.reports.iter().sum::<u64>(),
+                );
+            }
+        }
     }
 }
 

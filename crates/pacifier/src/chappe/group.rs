@@ -16,6 +16,7 @@ mod hearing;
 mod recent;
 mod serving;
 mod telling;
+mod timing;
 
 use recent::Recent;
 
@@ -68,6 +69,8 @@ pub(crate) struct Group {
     repeat: Duration,
     doubt_at: Option<Instant>,
     heard_any: Instant,
+    /// Whose stamp was echoed last.
+    echoed: u16,
 }
 
 /// A neighbour that may lack something.
@@ -126,7 +129,11 @@ impl Group {
             complete: NodeSet::EMPTY,
             shelf,
             payload,
-            neighbours: Neighbours::new(links.nodes(), settings.window),
+            neighbours: Neighbours::new(
+                links.nodes(),
+                settings.window,
+                settings.timed.then_some(settings.lag),
+            ),
             recent: Recent::default(),
             links,
             settings,
@@ -147,6 +154,7 @@ impl Group {
             repeat: settings.repeat_min,
             doubt_at: None,
             heard_any: now,
+            echoed: 0,
         };
         group.recruit();
         group

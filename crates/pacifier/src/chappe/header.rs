@@ -8,18 +8,22 @@
 //!  2..6     object: a checksum of its octets and cut
 //!  6        epoch: which offer of the source
 //!  7        plan: which list of members
-//!  8        flags: 1 = closed, the source needs no more
+//!  8        flags: 1 = closed, the source needs no more; 2 = stamps follow the fixed part
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, with its check packets
 //! 14        packets in every batch but the last, 1 to 64
 //! 15        packets in the last batch
 //! 16        N, octets of each of the two sets; 0 where there is no room for them, and nothing is said of them
+//!   ..+5    only with flag 2: stamp of the sender (2), a neighbour (1), that neighbour's stamp (2)
 //! 17..17+N  members: bit n % 8 of octet n / 8 is node n
 //!   ..+N    complete: receivers that are known to have the object
 //!   ..+4    report: its base
 //!   ..+1    S, octets of states, up to 64
 //!   ..+S    states
 //! ```
+//!
+//! Stamps are in 1/4 ms of any clock, and wrap. The neighbour's is that of its latest frame, plus the time since that arrived; a
+//! sender that has none to echo names itself.
 //!
 //! A data frame goes on with
 //!
@@ -31,6 +35,8 @@
 //!
 //! and a plain one, whose payload is a packet as it is, has one octet in place of the vector: which packet of the batch.
 
+use chappe_core::Duration;
+
 use crate::NodeSet;
 use crate::chappe::K_MAX;
 use crate::chappe::report::Report;
@@ -41,11 +47,16 @@ const DATA: u8 = VERSION << 4 | 4;
 const REPORT: u8 = VERSION << 4 | 5;
 const PLAIN: u8 = VERSION << 4 | 6;
 const CLOSED: u8 = 1;
+const TIMED: u8 = 2;
 /// Octets before the two sets.
 const FIXED: usize = 17;
 /// Octets of base and number of states.
 const REPORT_HEAD: usize = 5;
 const BATCH: usize = 4;
+/// Octets of the stamps, in frames that carry them.
+pub const TIMES: usize = 5;
+/// Unit of stamps.
+pub const STAMP: Duration = Duration::from_micros(250);
 
 /// Which object, and how it is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +95,17 @@ pub struct Plan {
     pub members: NodeSet,
 }
 
+/// When a frame was written, and which frames of a neighbour its sender had handled by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// By the sender's clock, in [`STAMP`], modulo 2^16.
+    pub stamp: u16,
+    /// A neighbour of the sender; the sender itself if it has nothing to echo.
+    pub of: u16,
+    /// By the neighbour's clock: its latest stamp, plus the time since it arrived.
+    pub echo: u16,
+}
+
 /// What every frame begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
@@ -99,6 +121,8 @@ pub struct Head<'a> {
     pub told: bool,
     /// Innovative receptions that the sender expects of its next frame, in eighths.
     pub urge: u8,
+    /// For measuring how old reports are.
+    pub times: Option<Times>,
     /// What the sender has.
     pub report: Report<'a>,
 }
@@ -124,7 +148,7 @@ pub struct Coded<'a> {
 }
 
 /// Octets of a data frame beside its payload, in a network of `nodes` and with at most `states` octets of states: what
-/// [`Config::check`](crate::Config::check) leaves room for.
+/// [`Config::check`](crate::Config::check) leaves room for; without [`TIMES`].
 pub const fn overhead(nodes: usize, states: usize, k: usize) -> usize {
     FIXED + 2 * nodes.div_ceil(8) + REPORT_HEAD + states + BATCH + k
 }
@@ -169,6 +193,13 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     if !sound {
         return Err(Malformed::Empty);
     }
+    let (times, rest) = match flags & TIMED {
+        0 => (None, rest),
+        _ => {
+            let (times, rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
+            (Some(Times::parse(*times)), rest)
+        }
+    };
     let width = usize::from(width);
     let (members, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
     let (complete, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
@@ -193,6 +224,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         complete: NodeSet::from_octets(complete),
         told: width > 0,
         urge,
+        times,
         report: report.ok_or(Malformed::Empty)?,
     };
     let data = match kind {
@@ -201,6 +233,22 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         _ => None,
     };
     Ok(Frame { head, data })
+}
+
+impl Times {
+    fn parse([s0, s1, of, e0, e1]: [u8; TIMES]) -> Times {
+        Times {
+            stamp: u16::from_be_bytes([s0, s1]),
+            of: of.into(),
+            echo: u16::from_be_bytes([e0, e1]),
+        }
+    }
+
+    fn octets(&self) -> [u8; TIMES] {
+        let [s0, s1] = self.stamp.to_be_bytes();
+        let [e0, e1] = self.echo.to_be_bytes();
+        [s0, s1, crate::header::octet(self.of), e0, e1]
+    }
 }
 
 impl<'a> Coded<'a> {
@@ -275,6 +323,8 @@ pub struct HeadRepr<'a> {
     pub complete: &'a NodeSet,
     /// See [`Head::urge`].
     pub urge: u8,
+    /// See [`Head::times`].
+    pub times: Option<Times>,
     /// Nodes of the network, which decides the width of the sets: 0 leaves them out.
     pub nodes: usize,
     /// The report's base.
@@ -286,7 +336,8 @@ pub struct HeadRepr<'a> {
 impl HeadRepr<'_> {
     /// Octets of a report frame.
     pub fn report_len(&self) -> usize {
-        FIXED + 2 * self.nodes.div_ceil(8) + REPORT_HEAD + self.states.len()
+        let times = self.times.map_or(0, |_| TIMES);
+        FIXED + times + 2 * self.nodes.div_ceil(8) + REPORT_HEAD + self.states.len()
     }
 
     /// Octets of a data frame of `batch`.
@@ -346,7 +397,7 @@ impl HeadRepr<'_> {
             t3,
             self.plan.epoch,
             self.plan.number,
-            if self.plan.closed { CLOSED } else { 0 },
+            if self.plan.closed { CLOSED } else { 0 } | self.times.map_or(0, |_| TIMED),
             self.urge,
             b0,
             b1,
@@ -356,6 +407,12 @@ impl HeadRepr<'_> {
             self.object.last,
             u8::try_from(width).ok()?,
         ];
+        let mut rest = rest;
+        if let Some(times) = &self.times {
+            let place;
+            (place, rest) = rest.split_first_chunk_mut::<TIMES>()?;
+            *place = times.octets();
+        }
         let (members, rest) = rest.split_at_mut_checked(width)?;
         self.plan.members.to_octets(members);
         let (complete, rest) = rest.split_at_mut_checked(width)?;

@@ -40,6 +40,7 @@
 //! keeps the batches is such a relay, too: what it does not hold any more it collects again for those behind it, half of its
 //! places for them until it is complete, and then all.
 
+mod flight;
 pub(crate) mod group;
 pub mod header;
 pub(crate) mod neighbours;

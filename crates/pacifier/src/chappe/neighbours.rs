@@ -11,6 +11,8 @@ use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant};
 
+use crate::chappe::flight::Flight;
+use crate::chappe::header::ObjectId;
 use crate::chappe::report::{Report, State};
 
 /// Said of a batch of which a neighbour wants no more.
@@ -20,6 +22,8 @@ const SATISFIED: u8 = u8::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Neighbours {
     window: u32,
+    /// Whether frames under way are accounted for, and how long they are taken to be so at first.
+    timed: Option<Duration>,
     table: Vec<Neighbour>,
 }
 
@@ -41,19 +45,32 @@ pub(crate) struct Neighbour {
     /// What it expected of its next frame, and until when that counts.
     pub urge: u8,
     pub urge_until: Instant,
+    /// Its latest stamp, and when that arrived.
+    pub stamp: Option<(u16, Instant)>,
+    /// Frames of this node to it.
+    pub own: Flight,
+    /// Frames of others to it.
+    pub overheard: Flight,
 }
 
 impl Neighbours {
-    /// Nothing is known; each holds at most `window` batches, or receives everything.
-    pub fn new(nodes: usize, window: u32) -> Neighbours {
+    /// Nothing is known; each holds at most `window` batches, or receives everything. If it is `timed`, frames under way are
+    /// accounted for, first by this lag.
+    pub fn new(nodes: usize, window: u32, timed: Option<Duration>) -> Neighbours {
         let table = Vec::new();
-        let mut neighbours = Neighbours { window, table };
+        let mut neighbours = Neighbours {
+            window,
+            timed,
+            table,
+        };
         neighbours.resize(nodes);
         neighbours
     }
 
     /// There are so many nodes now.
     pub fn resize(&mut self, nodes: usize) {
+        let slots = self.timed.map_or(0, |_| self.window as usize);
+        let flight = Flight::new(slots, self.timed.unwrap_or(Duration::ZERO));
         let unknown = Neighbour {
             heard: None,
             base: 0,
@@ -64,6 +81,9 @@ impl Neighbours {
             patience: Duration::ZERO,
             urge: 0,
             urge_until: Instant::ZERO,
+            stamp: None,
+            own: flight.clone(),
+            overheard: flight,
         };
         self.table.resize(nodes, unknown);
     }
@@ -148,6 +168,35 @@ impl Neighbours {
         }
     }
 
+    /// The same, and remembers that the frame is under way: one of this node, or of another. Of a sender that has all `full`
+    /// packets each reception counts.
+    pub fn expect(
+        &mut self,
+        now: Instant,
+        (node, batch): (u16, u32),
+        own: bool,
+        chance: f32,
+        (limit, full): (f32, f32),
+    ) {
+        let guess = self.guess(node, batch);
+        self.count_on(node, batch, chance, limit);
+        let slot = (batch % self.window) as usize;
+        if self.timed.is_none() || guess == f32::INFINITY {
+            return;
+        }
+        let Some(neighbour) = self.get_mut(node) else {
+            return;
+        };
+        let receptions = match limit >= full {
+            true => chance,
+            false => (limit - guess).clamp(0.0, chance),
+        };
+        match own {
+            true => neighbour.own.note(now, slot, receptions),
+            false => neighbour.overheard.note(now, slot, receptions),
+        }
+    }
+
     /// Another node was heard serving a batch to a neighbour.
     pub fn touch(&mut self, node: u16, batch: u32, now: Instant) {
         let window = self.window;
@@ -167,13 +216,17 @@ impl Neighbours {
         touched.copied().unwrap_or(Instant::ZERO)
     }
 
-    /// Takes a neighbour at its word.
-    pub fn on_report(&mut self, now: Instant, node: u16, report: &Report<'_>) {
+    /// Takes a neighbour at its word, and counts on with the frames that were under way.
+    pub fn on_report(&mut self, now: Instant, node: u16, object: &ObjectId, report: &Report<'_>) {
         let window = self.window;
         let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
             return;
         };
         neighbour.move_to(report.base(), window);
+        let (own, overheard) = (
+            neighbour.own.uncovered(now),
+            neighbour.overheard.uncovered(now),
+        );
         let mut states = report.states();
         for batch in (report.base()..).take(window as usize) {
             let said = match states.next() {
@@ -189,6 +242,15 @@ impl Neighbours {
                 *touched = now;
             }
             neighbour.say(slot, said);
+            if (own.is_some() || overheard.is_some())
+                && let Some(guess) = neighbour.guess.get_mut(slot)
+                && said != SATISFIED
+            {
+                let under_way =
+                    neighbour.own.since(own, slot) + neighbour.overheard.since(overheard, slot);
+                let full = object.packets(batch) as f32;
+                *guess = (*guess + under_way).min(full.max(*guess));
+            }
         }
     }
 
@@ -229,6 +291,8 @@ impl Neighbour {
         for batch in fresh {
             let slot = (batch as usize) % self.said.len().max(1);
             self.say(slot, 0);
+            self.own.clear(slot);
+            self.overheard.clear(slot);
             if let Some(touched) = self.touched.get_mut(slot) {
                 *touched = Instant::ZERO;
             }

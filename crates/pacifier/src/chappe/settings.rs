@@ -42,8 +42,12 @@ pub struct Settings {
     /// members that are closer than that to each other share the batches. Default 2.
     pub better: f64,
     /// A frame may be on its way, or wait to be handled, for so long: what a neighbour says does not cover it yet. Default
-    /// 10 ms.
+    /// 10 ms. With `timed`, this is so until something was measured.
     pub lag: Duration,
+    /// Frames carry stamps and echo those of others, five octets, so that the lag is measured for each neighbour, and
+    /// reports that were overtaken are recognized. All nodes should do it alike. Default false: a radio's listeners have a
+    /// frame when it ends.
+    pub timed: bool,
     /// Frames that promise fewer innovative receptions are not sent. Default 0.02.
     pub worth_min: f32,
     /// Links of a lower delivery ratio are not served. Default 0.05, ETX 20.
@@ -71,6 +75,7 @@ impl Default for Settings {
             gate: 0.9,
             better: 2.0,
             lag: Duration::from_millis(10),
+            timed: false,
             worth_min: 0.02,
             link_min: 0.05,
             nodes_max: NODES_MAX,

@@ -70,8 +70,11 @@ impl Group {
     }
 
     fn on_words(&mut self, now: Instant, from: u16, head: &Head<'_>) {
-        self.neighbours.on_report(now, from, &head.report);
-        self.add_recent(now, from);
+        if self.on_times(now, from, head.times.as_ref()) {
+            self.neighbours
+                .on_report(now, from, &self.id, &head.report);
+            self.add_recent(now, from);
+        }
         let (yielding, patience) = (self.settings.yielding, self.settings.doubt_min);
         if let Some(neighbour) = self.neighbours.get_mut(from) {
             neighbour.heard = Some(now);
@@ -166,11 +169,12 @@ impl Group {
     /// Others that may have received a frame of `from` know more now.
     fn spread_guess(&mut self, now: Instant, from: u16, batch: u32, rank: usize) {
         self.recent.note(now, from, batch, rank as f32);
+        let (limit, full) = (rank as f32, self.id.packets(batch) as f32);
         for customer in &self.customers {
             let chance = self.links.ratio(from, customer.node);
             if customer.node != from && chance > 0.0 {
                 self.neighbours
-                    .count_on(customer.node, batch, chance as f32, rank as f32);
+                    .expect(now, (customer.node, batch), false, chance as f32, (limit, full));
                 self.neighbours.touch(customer.node, batch, now);
             }
         }
@@ -178,6 +182,9 @@ impl Group {
 
     /// What a neighbour has just said does not cover the frames that were under way.
     fn add_recent(&mut self, now: Instant, node: u16) {
+        if self.settings.timed {
+            return;
+        }
         let since = now.saturating_before(self.settings.lag);
         for sent in self.recent.since(since).filter(|sent| sent.from != node) {
             let chance = self.links.ratio(sent.from, node);

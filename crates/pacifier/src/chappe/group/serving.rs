@@ -122,7 +122,7 @@ impl Group {
         };
         let before = customer.rivals.iter().filter(goes_first).count() as u64;
         let attended = self.neighbours.attended(customer.node, batch);
-        (before > 0).then(|| attended + self.settings.report_interval * before)
+        (before > 0).then(|| attended + self.lag(customer.node) + self.settings.report_interval * before)
     }
 
     /// Whether a batch is so far behind what a neighbour wants that its packets may be gone there.

@@ -7,7 +7,7 @@ use chappe_core::{Duration, Instant, Stream};
 use super::serving::urge;
 use super::{Group, Role};
 use crate::NodeSet;
-use crate::chappe::header::HeadRepr;
+use crate::chappe::header::{HeadRepr, Times};
 use crate::chappe::report::{self, STATES_MAX, State};
 use crate::links::{Links, Paths};
 
@@ -21,9 +21,11 @@ impl Group {
     ) -> Option<usize> {
         let batch = self.offer?.batch;
         let rank = self.shelf.rank(batch) as f32;
+        let full = self.id.packets(batch) as f32;
         for customer in &self.customers {
             let chance = customer.chance;
-            self.neighbours.count_on(customer.node, batch, chance, rank);
+            self.neighbours
+                .expect(now, (customer.node, batch), true, chance, (rank, full));
         }
         self.recent.note(now, self.me, batch, rank);
         self.front = self.front.max(batch.saturating_add(1));
@@ -37,7 +39,8 @@ impl Group {
             .filter(|&nodes| nodes <= room)
             .unwrap_or(0);
         let cut = report::is_cut(states.get(..used)?) || nodes == 0;
-        let repr = self.head(nodes, base, states.get(..used)?);
+        let times = self.times(now);
+        let repr = self.head(nodes, base, states.get(..used)?, times);
         let (written, len) = match self.shelf.next_plain(batch) {
             Some(index) => {
                 let len = repr.plain_len(self.payload);
@@ -76,8 +79,9 @@ impl Group {
     ) -> Option<usize> {
         let mut states = [0; STATES_MAX];
         let (base, used) = self.states(now, &mut states);
+        let times = self.times(now);
         let len = self
-            .head(self.named(), base, states.get(..used)?)
+            .head(self.named(), base, states.get(..used)?, times)
             .emit_report(sdu)?;
         self.untold = false;
         self.spoken(now, random);
@@ -90,13 +94,20 @@ impl Group {
         both.iter().last().map_or(1, |node| usize::from(node) + 1)
     }
 
-    fn head<'a>(&'a self, nodes: usize, base: u32, states: &'a [u8]) -> HeadRepr<'a> {
+    fn head<'a>(
+        &'a self,
+        nodes: usize,
+        base: u32,
+        states: &'a [u8],
+        times: Option<Times>,
+    ) -> HeadRepr<'a> {
         HeadRepr {
             source: self.source,
             object: self.id,
             plan: &self.plan,
             complete: &self.complete,
             urge: self.offer.map_or(0, |offer| urge(offer.worth)),
+            times,
             nodes,
             base,
             states,
