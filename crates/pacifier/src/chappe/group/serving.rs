@@ -116,13 +116,26 @@ impl Group {
             let theirs = match rival.node == self.source {
                 true => full,
                 false if self.has_passed(rival.node, batch) => return false,
-                false => self.neighbours.said(rival.node, batch, full),
+                false => self.held(rival.node, batch, full),
             };
             theirs as f32 > guess && (rival.better || (theirs, self.lot(rival.node, batch)) > own)
         };
         let before = customer.rivals.iter().filter(goes_first).count() as u64;
         let attended = self.neighbours.attended(customer.node, batch);
         (before > 0).then(|| attended + self.lag(customer.node) + self.settings.report_interval * before)
+    }
+
+    /// The rank of a rival: as it said; where reports are late, as it probably is by now, since those who become able to
+    /// serve at the same time do not know it of each other.
+    fn held(&self, node: u16, batch: u32, full: usize) -> usize {
+        let said = self.neighbours.said(node, batch, full);
+        match self.settings.timed {
+            true => {
+                let guess = self.neighbours.guess(node, batch).min(full as f32);
+                said.max((guess + 0.5) as usize)
+            }
+            false => said,
+        }
     }
 
     /// Whether a batch is so far behind what a neighbour wants that its packets may be gone there.
