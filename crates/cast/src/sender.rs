@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use chappe_core::{Drop, Duration, Instant};
 use chappe_live::Statistics;
-use chappe_pacifier::chappe::header::overhead;
+use chappe_pacifier::chappe::header::{TIMES, overhead};
 
 use crate::disk::Sent;
 use crate::error::{Error, Result};
@@ -109,7 +109,7 @@ fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
 pub fn headers(way: Way, k: usize, nodes: usize) -> usize {
     match way {
         Way::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
-        Way::Chappe => overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
+        Way::Chappe => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
     }
 }
 

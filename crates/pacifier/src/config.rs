@@ -228,7 +228,11 @@ impl Config {
     /// Octets beside the payload in a data frame of [`Variant::Chappe`].
     fn chappe_overhead(&self) -> usize {
         let states = self.chappe.data_states.min(chappe::report::STATES_MAX);
-        chappe::header::overhead(self.chappe.nodes_max.min(NODES_MAX), states, self.k)
+        let times = match self.chappe.timed {
+            true => chappe::header::TIMES,
+            false => 0,
+        };
+        times + chappe::header::overhead(self.chappe.nodes_max.min(NODES_MAX), states, self.k)
     }
 
     /// Octets of a data frame with `forwarders` forwarding nodes.

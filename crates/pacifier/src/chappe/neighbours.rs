@@ -178,12 +178,15 @@ impl Neighbours {
         chance: f32,
         (limit, full): (f32, f32),
     ) {
-        let guess = self.guess(node, batch);
+        let guess = match self.timed {
+            Some(_) => self.guess(node, batch),
+            None => f32::INFINITY,
+        };
         self.count_on(node, batch, chance, limit);
-        let slot = (batch % self.window) as usize;
-        if self.timed.is_none() || guess == f32::INFINITY {
+        if guess == f32::INFINITY {
             return;
         }
+        let slot = (batch % self.window) as usize;
         let Some(neighbour) = self.get_mut(node) else {
             return;
         };

@@ -70,11 +70,12 @@ impl Group {
     }
 
     fn on_words(&mut self, now: Instant, from: u16, head: &Head<'_>) {
-        if self.on_times(now, from, head.times.as_ref()) {
-            self.neighbours
-                .on_report(now, from, &self.id, &head.report);
-            self.add_recent(now, from);
+        if self.is_overtaken(now, from, head.times.as_ref()) {
+            return;
         }
+        self.measure(now, from, head.times.as_ref());
+        self.neighbours.on_report(now, from, &self.id, &head.report);
+        self.add_recent(now, from);
         let (yielding, patience) = (self.settings.yielding, self.settings.doubt_min);
         if let Some(neighbour) = self.neighbours.get_mut(from) {
             neighbour.heard = Some(now);
@@ -173,8 +174,13 @@ impl Group {
         for customer in &self.customers {
             let chance = self.links.ratio(from, customer.node);
             if customer.node != from && chance > 0.0 {
-                self.neighbours
-                    .expect(now, (customer.node, batch), false, chance as f32, (limit, full));
+                self.neighbours.expect(
+                    now,
+                    (customer.node, batch),
+                    false,
+                    chance as f32,
+                    (limit, full),
+                );
                 self.neighbours.touch(customer.node, batch, now);
             }
         }

@@ -122,7 +122,8 @@ impl Group {
         };
         let before = customer.rivals.iter().filter(goes_first).count() as u64;
         let attended = self.neighbours.attended(customer.node, batch);
-        (before > 0).then(|| attended + self.lag(customer.node) + self.settings.report_interval * before)
+        (before > 0)
+            .then(|| attended + self.lag(customer.node) + self.settings.report_interval * before)
     }
 
     /// The rank of a rival: as it said; where reports are late, as it probably is by now, since those who become able to

@@ -37,42 +37,45 @@ impl Group {
         Some(Times { stamp, of, echo })
     }
 
-    /// Measures how old a report of `from` is. False if a later one has overtaken it.
-    pub(super) fn on_times(&mut self, now: Instant, from: u16, times: Option<&Times>) -> bool {
-        let Some(times) = times.filter(|_| self.settings.timed) else {
-            return true;
-        };
+    /// Whether a later frame of `from` arrived before this one, which says nothing new then.
+    pub(super) fn is_overtaken(&self, now: Instant, from: u16, times: Option<&Times>) -> bool {
         let since = now.saturating_before(FRESH);
         let known = self.neighbours.get(from).and_then(|known| known.stamp);
-        if let Some((stamp, heard)) = known
-            && heard >= since
-            && (-OVERTAKEN..0).contains(&later(times.stamp, stamp))
-        {
-            return false;
-        }
+        let latest = known.filter(|&(_, heard)| heard >= since);
+        let pair = times.filter(|_| self.settings.timed).zip(latest);
+        pair.is_some_and(|(times, (latest, _))| {
+            (-OVERTAKEN..0).contains(&later(times.stamp, latest))
+        })
+    }
+
+    /// Measures how old what `from` says is.
+    pub(super) fn measure(&mut self, now: Instant, from: u16, times: Option<&Times>) {
+        let Some(times) = times.filter(|_| self.settings.timed) else {
+            return;
+        };
         let own = times.of == self.me;
         let age = match own {
             true => Some(later(stamp(now), times.echo).into()),
-            false => self.age_of(now, from, times, since),
+            false => self.age_of(now, from, times),
         };
-        if let Some(neighbour) = self.neighbours.get_mut(from) {
-            neighbour.stamp = Some((times.stamp, now));
-            if let Some(age) = age {
-                let age = STAMP * u64::try_from(age).unwrap_or(0);
-                match own {
-                    true => neighbour.own.lag.measure(age),
-                    false => neighbour.overheard.lag.measure(age),
-                }
+        let Some(neighbour) = self.neighbours.get_mut(from) else {
+            return;
+        };
+        neighbour.stamp = Some((times.stamp, now));
+        if let Some(age) = age {
+            let age = STAMP * u64::try_from(age).unwrap_or(0);
+            match own {
+                true => neighbour.own.lag.measure(age),
+                false => neighbour.overheard.lag.measure(age),
             }
         }
-        true
     }
 
     /// How long ago the frame of another neighbour was heard here which `from` had handled last, in stamps.
-    fn age_of(&self, now: Instant, from: u16, times: &Times, since: Instant) -> Option<i64> {
+    fn age_of(&self, now: Instant, from: u16, times: &Times) -> Option<i64> {
         let other = self.neighbours.get(times.of);
         let (theirs, heard) = other.and_then(|other| other.stamp)?;
-        if times.of == from || heard < since {
+        if times.of == from || heard < now.saturating_before(FRESH) {
             return None;
         }
         let waited = now.saturating_since(heard).steps(STAMP) as i64;
@@ -86,8 +89,8 @@ impl Group {
     }
 }
 
-/// Reports that are later than another by less than this were overtaken by it, in stamps: 1 s. Those that are later still
-/// come from a node that was restarted.
+/// A stamp that is earlier than the latest by at most this was overtaken, in [`STAMP`]: 1 s. One that is earlier still is that of
+/// a node that was restarted.
 const OVERTAKEN: i16 = 4000;
 
 fn stamp(now: Instant) -> u16 {
