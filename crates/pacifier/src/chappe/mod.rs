@@ -7,7 +7,8 @@
 //! 1. **Ranks in every frame** ([`report`]). A frame names, for the batches in flight, how many independent packets
 //!    its sender holds, in few octets. Who has nothing to send but gained something says so in a short report.
 //!    Between two words of a neighbour a node counts on with the delivery ratios (`neighbours.rs`), and what it says
-//!    does not cover frames that were under way meanwhile (`group/recent.rs`); the next word puts it right.
+//!    does not cover frames that were under way meanwhile; the next word puts it right. How long that is, is a constant on
+//!    a radio (`group/recent.rs`), and measured where queues and hosts delay frames (`flight.rs`, `group/timing.rs`).
 //! 2. **The most expected innovation goes first** (`group/serving.rs`). A node sends the batch from which its neighbours
 //!    gain most, its *worth*: the sum, over neighbours that lack something that it has, of the probability to reach
 //!    them. Each frame says what its sender's next one is worth (its *urge*), and where members share a channel a node lets

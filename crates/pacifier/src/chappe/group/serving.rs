@@ -108,7 +108,8 @@ impl Group {
     }
 
     /// When it is this node's turn to serve a neighbour with a batch: at once, if nobody goes first; otherwise when those
-    /// who do have left it unattended for long enough, since none of them may know what it lacks.
+    /// who do have left it unattended for long enough, since none of them may know what it lacks. What they do is seen
+    /// here no sooner than a lag after they learn of it.
     fn turn(&self, customer: &Customer, batch: u32, rank: usize, guess: f32) -> Option<Instant> {
         let full = self.id.packets(batch);
         let own = (rank, self.lot(self.me, batch));
