@@ -318,8 +318,9 @@ impl Member {
         let served: Vec<u16> = offer.receivers.keys().copied().filter(lacking).collect();
         if let (false, Some(object)) = (offer.begun, &offer.object) {
             let begun = node.offer_read(object.clone(), transfer.ticket.serial, &served);
-            offer.begun = begun.is_ok();
-            for (&receiver, known) in offer.receivers.iter().filter(|_| begun.is_ok()) {
+            // With nobody within reach nothing is begun: those who come later would be added to nothing.
+            offer.begun = begun.is_ok_and(|begun| begun.unreachable.len() < served.len());
+            for (&receiver, known) in offer.receivers.iter().filter(|_| offer.begun) {
                 let held = (0..).zip(&known.held).filter(|(_, held)| **held);
                 for (batch, _) in held {
                     node.held_by(receiver, batch);
