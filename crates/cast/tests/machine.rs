@@ -70,8 +70,9 @@ fn beside_a_sender(name: &str, script: &str) -> (Output, Place) {
         sending.keep = true;
         let sender = scope.spawn(move || at.run(|| send(&options, &sending, &mut watch)).unwrap());
         let run = || {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", script, "sh"]);
+            // A member that never ends must not hold up all other tests.
+            let mut shell = Command::new("timeout");
+            shell.args(["90", "sh", "-c", script, "sh"]);
             shell
                 .arg(std::env::current_exe().unwrap())
                 .arg(place.path(""));
