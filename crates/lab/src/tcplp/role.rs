@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chappe_core::{Duration, Instant, Wake};
 use chappe_tcplp::host::Application;
-use chappe_tcplp::tcp::Socket;
+use chappe_tcplp::tcp::{Socket, State};
 
 use super::plan::Sensing;
 
@@ -92,7 +92,8 @@ impl Outgoing {
     }
 
     fn serve(&mut self, now: Instant, socket: &mut Socket<'_>) {
-        if self.written == self.object.len() {
+        // To end a connection that is not there yet would be to give it up.
+        if self.written == self.object.len() || socket.state() == State::SynSent {
             return;
         }
         let part = self.object.get(self.written..self.released(now));

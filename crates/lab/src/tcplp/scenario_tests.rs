@@ -40,6 +40,16 @@ fn the_example_is_carried_by_each_variant() {
     assert!(rates[2] > 1.15 * rates[0], "{rates:?}");
 }
 
+/// An object that fits into the send buffer is written and ended at once; it arrives all the same.
+#[test]
+fn a_small_object_is_carried_by_each_variant() {
+    for variant in SYSTEM.variants {
+        let name = format!("protocol.variant={}", variant.name);
+        let run = runs(&example(&[&name, "transfer.0.bytes='500 B'"])).remove(0);
+        assert!(run.all_complete(), "{}", variant.name);
+    }
+}
+
 /// 64 readings of a leaf that sleeps: all of them arrive in the batches that were asked for, and its radio is off most of
 /// the time while its parent's is not.
 #[test]

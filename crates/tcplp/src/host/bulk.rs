@@ -3,7 +3,7 @@
 use chappe_core::Instant;
 
 use super::Application;
-use crate::tcp::{Congestion, Socket};
+use crate::tcp::{Congestion, Socket, State};
 
 /// Writes `to_send` octets to the first socket, closes, and reads all that comes on any, checking each octet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,8 @@ impl<'a, C: Congestion> Application<'a, C> for Bulk {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a, C>]) {
         if let Some(socket) = sockets.first_mut()
             && self.sent < self.to_send
+            // To end a connection that is not there yet would be to give it up.
+            && socket.state() != State::SynSent
         {
             let (mut position, end, mut written) = (self.sent, self.to_send, 0);
             let (front, back) = socket.vacant();
