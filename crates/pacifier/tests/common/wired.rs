@@ -26,6 +26,8 @@ pub struct Plan {
     pub rate: Bitrate,
     /// Mean time from the end of a frame until its listener handles it; drawn between half and three halves of that.
     pub latency: Duration,
+    /// Time that a listener takes for each frame; others wait meanwhile. If it is zero, frames may overtake each other.
+    pub handling: Duration,
     /// One frame at a time in the whole network, and any of those who want to may be next.
     pub shared: bool,
     /// Batches that a receiver holds at most.
@@ -75,6 +77,8 @@ struct Wired<'a> {
     nodes: Vec<Node>,
     now: Instant,
     free: Vec<Instant>,
+    /// When each listener will have handled what has arrived.
+    handled: Vec<Instant>,
     /// Frames under way: when and in which order they arrive, at whom, from whom, to whom.
     flying: BTreeMap<(Instant, u64), Flying>,
     count: u64,
@@ -99,6 +103,7 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
         nodes,
         now: Instant::ZERO,
         free: vec![Instant::ZERO; count],
+        handled: vec![Instant::ZERO; count],
         flying: BTreeMap::new(),
         count: 0,
         random: Seed(plan.seed).stream(Purpose::Reception),
@@ -202,7 +207,12 @@ impl Wired<'_> {
         for listener in reached {
             let late = self.plan.latency.mul_f64(0.5 + self.random.fraction());
             self.count += 1;
-            let key = (end + late, self.count);
+            let mut at = end + late;
+            if self.plan.handling > Duration::ZERO {
+                at = at.max(self.handled[listener]) + self.plan.handling;
+                self.handled[listener] = at;
+            }
+            let key = (at, self.count);
             self.flying
                 .insert(key, (listener, sender, send.to, sdu.clone()));
         }
