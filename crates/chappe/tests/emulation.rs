@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -15,13 +16,33 @@ use serde_json::Value;
 const LINE: &str = "../../examples/line-3-hops.toml";
 
 /// A folder for the records of one test, so that no other emulation is found.
-struct Place(PathBuf);
+///
+/// Networks in real time share the processors, so one whose speed is judged has them for itself.
+struct Place(PathBuf, #[allow(dead_code, reason = "held")] Turn);
+
+static PROCESSORS: RwLock<()> = RwLock::new(());
+
+#[allow(dead_code, reason = "held")]
+enum Turn {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
 
 impl Place {
     fn new(name: &str) -> Place {
+        let turn = PROCESSORS.read().unwrap_or_else(PoisonError::into_inner);
+        Place::at(name, Turn::Shared(turn))
+    }
+
+    fn alone(name: &str) -> Place {
+        let turn = PROCESSORS.write().unwrap_or_else(PoisonError::into_inner);
+        Place::at(name, Turn::Alone(turn))
+    }
+
+    fn at(name: &str, turn: Turn) -> Place {
         let path = std::env::temp_dir().join(format!("chappe-emu-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        Place(path)
+        Place(path, turn)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -319,7 +340,7 @@ fn a_file_is_cast_over_emulated_hops() {
 /// varies; `chappe emu check examples/line-3-hops.toml` is the same for long enough to hold it to 15 %.
 #[test]
 fn the_kernel_gets_what_the_simulator_predicts() {
-    let place = Place::new("check");
+    let place = Place::alone("check");
     let arguments = [
         "check",
         LINE,
@@ -348,18 +369,18 @@ fn the_kernel_gets_what_the_simulator_predicts() {
 }
 
 /// One scenario, one air, two media: Pacifier in the simulator and twelve processes of `chappe cast` in the emulator
-/// reach much the same. A fifth of the file, on one air, scatters by a third for a single receiver: `chappe emu cast
+/// reach much the same. A fifth of the file, on two airs, scatters by a third for a single receiver: `chappe emu cast
 /// examples/mesh-12.toml` is the whole of it, and holds each receiver to 20 %.
 #[test]
 fn casting_processes_get_what_the_simulator_predicts() {
-    let place = Place::new("media");
+    let place = Place::alone("media");
     let arguments = [
         "cast",
         "../../examples/mesh-12.toml",
         "--set",
         "transfer.0.bytes=400 kB",
         "--seeds",
-        "1",
+        "2",
         "--tolerance",
         "80",
         "--no-causes",
@@ -374,7 +395,8 @@ fn casting_processes_get_what_the_simulator_predicts() {
         .unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
     println!("{} {}", document["receivers"], document["mean"]);
     assert_eq!(document["receivers"].as_array().unwrap().len(), 4);
-    if document["runs"][0]["valid"] == false {
+    let runs = document["runs"].as_array().unwrap();
+    if runs.iter().any(|run| run["valid"] == false) {
         return println!("skipped: this machine is too busy to keep time");
     }
     assert_eq!(document["holds"], true, "{}", document["receivers"]);

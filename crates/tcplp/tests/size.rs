@@ -6,10 +6,12 @@ use chappe_tcplp::tcp::congestion::Any;
 use chappe_tcplp::tcp::{Config, Cubic, Few, Listener, NewReno, Range, Sent, Socket, Unlimited};
 
 /// The goal is 256 octets a socket and 24 a listener, and on a microcontroller the crate does not compile if a socket
-/// is larger. On a 64-bit host its nine pointers and lengths take twice the room: 256 + 36, aligned to 8.
+/// is larger. On a 64-bit host its nine pointers and lengths take twice the room, and the heads of its two rings are padded to
+/// 8 octets: 256 + 36 + 16, aligned to 8.
 #[test]
 fn a_socket_fits_its_bound() {
-    let bound = |octets: usize| (octets + 9 * (size_of::<usize>() - 4)).next_multiple_of(8);
+    let wider = size_of::<usize>() - 4;
+    let bound = |octets: usize| (octets + 9 * wider + 2 * 2 * wider).next_multiple_of(8);
     println!("Socket<NewReno>    {}", size_of::<Socket<'_, NewReno>>());
     println!("Socket<Unlimited>  {}", size_of::<Socket<'_, Unlimited>>());
     println!("Socket<Few>        {}", size_of::<Socket<'_, Few>>());

@@ -123,10 +123,12 @@ impl Peer {
         offered
     }
 
+    /// A receiver has lost what it was known to have. Everybody starts over, for others rely on what it has said as well;
+    /// before it was told what to expect it said that it wanted nothing.
     pub fn lost_by(&mut self, receiver: u16) {
         let (me, now) = (self.me, self.now);
         let group = self.groups.iter_mut().find(|group| group.source == me);
-        if let Some(group) = group.filter(|group| group.complete.contains(receiver)) {
+        if let Some(group) = group.filter(|_| self.receivers.contains(receiver)) {
             group.start_over(now, &mut self.random);
         }
     }
