@@ -80,6 +80,34 @@ impl Order<'_> {
     }
 }
 
+impl Made {
+    /// Makes those of `items` that are wanted, one after the other; `make` makes the one in a place. What was interrupted is
+    /// named, any other error ends it. Runs are for the caller to count.
+    pub fn each(
+        order: &Order<'_>,
+        items: &[Item],
+        scale: Vec<(&'static str, u64)>,
+        mut make: impl FnMut(usize) -> Result<Figure, RunError>,
+    ) -> Result<Made, RunError> {
+        let mut made = Made {
+            figures: Vec::new(),
+            unfinished: Vec::new(),
+            runs: 0,
+            drawings: Vec::new(),
+            scale,
+        };
+        let wanted = |(_, item): &(usize, &Item)| order.wants(item.name);
+        for (place, item) in items.iter().enumerate().filter(wanted) {
+            match make(place) {
+                Ok(figure) => made.figures.push(figure),
+                Err(RunError::Interrupted) => made.unfinished.push(item.name),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(made)
+    }
+}
+
 impl Paper {
     /// The name of a figure of this paper, if it has it.
     pub fn figure(&self, name: &str) -> Option<&'static str> {

@@ -105,20 +105,8 @@ const ITEMS: [Item; RECIPES.len()] = {
 
 fn make(order: &Order<'_>) -> Result<Made, RunError> {
     let sheet = Sheet::new(order);
-    let mut made = Made {
-        figures: Vec::new(),
-        unfinished: Vec::new(),
-        runs: 0,
-        drawings: Vec::new(),
-        scale: sheet.scale(),
-    };
-    for recipe in RECIPES.iter().filter(|recipe| order.wants(recipe.name)) {
-        match (recipe.make)(&sheet) {
-            Ok(figure) => made.figures.push(figure),
-            Err(RunError::Interrupted) => made.unfinished.push(recipe.name),
-            Err(error) => return Err(error),
-        }
-    }
+    let make = |place: usize| (RECIPES[place].make)(&sheet);
+    let mut made = Made::each(order, &ITEMS, sheet.scale(), make)?;
     made.runs = sheet.runs();
     Ok(made)
 }
