@@ -1,0 +1,61 @@
+//! Pacifier's parameters for a transfer over a live link.
+
+use chappe_core::{Duration, Mode, Rate};
+use chappe_pacifier::chappe::Settings as Pace;
+use chappe_pacifier::{Config, Variant};
+
+use super::Settings;
+use crate::manifest::{Ticket, Way};
+
+/// Octets of states in a data frame: a dozen runs and ranks. Reports have the rest.
+pub const DATA_STATES: usize = 12;
+
+/// Pacifier's parameters for a transfer.
+pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
+    let batch = ticket.cut.batch_len().max(1);
+    let window = (settings.memory as u64 / batch).clamp(1, u64::from(u32::MAX)) as u32;
+    let variant = match ticket.way {
+        Way::Pacifier => Variant::Pacifier { knob: 1.0 },
+        Way::Chappe => Variant::Chappe,
+    };
+    // The variant's times are made for 2 Mbit/s, where a frame of 1500 octets takes 6 ms and more; a quarter of them
+    // leaves the scheduler of a busy machine some room.
+    let frame = settings
+        .rate
+        .time_of(settings.frame_max as u64 * 8)
+        .as_secs_f64();
+    let usual = Pace::default();
+    let quick = |time: Duration| time.mul_f64((frame / 6e-3).clamp(0.25, 4.0));
+    let chappe = Pace {
+        window: usual.window.min(window),
+        nodes_max: ticket.nodes_max().into(),
+        data_states: DATA_STATES,
+        report_interval: quick(usual.report_interval),
+        gossip: quick(usual.gossip),
+        repeat_min: quick(usual.repeat_min),
+        repeat_max: quick(usual.repeat_max),
+        doubt_min: quick(usual.doubt_min),
+        doubt_max: quick(usual.doubt_max),
+        yielding: quick(usual.yielding),
+        // Frames wait in routers, and for their turn of a busy machine's processes at both ends, for a time that changes: it is
+        // measured. `tests/wired.rs` of the protocol's crate has what it costs to guess it. This is the first guess only.
+        lag: Duration::from_millis(40),
+        timed: true,
+        // Where a frame takes nothing from others there is nothing to leave to those who promise more.
+        gate: if settings.shared { usual.gate } else { 0.0 },
+        ..usual
+    };
+    Config {
+        chappe,
+        k: usize::from(ticket.cut.k),
+        payload: usize::from(ticket.cut.payload),
+        frame_max: settings.frame_max,
+        window,
+        groups_max: 1,
+        // No live link tells the airtime of a frame; this one is near that of common links.
+        mode: Mode::long(Rate::Cck11),
+        // A broadcast's children are heard within a few frames' time on such links.
+        ack_retry_min: Duration::from_millis(100),
+        ..Config::new(variant)
+    }
+}

@@ -1,0 +1,136 @@
+//! What a member hears from others besides data: records, tickets, pieces of manifests, and words on what is held.
+
+use chappe_core::{Address, Duration, Instant};
+
+use super::{Member, TRANSFERS_MAX, Transfer, URGENT};
+use crate::fetch::{Fetch, POLITENESS};
+use crate::frame::{Frame, Holding};
+use crate::key::VerifyKey;
+use crate::manifest::{TICKET, Ticket};
+use crate::roster::{MEMBER_MAX, News, Record, State};
+
+impl Member {
+    /// A frame that is not Pacifier's.
+    pub(super) fn on_control(&mut self, now: Instant, frame: Frame<'_>) {
+        match frame {
+            Frame::News { tickets, records } => {
+                self.on_records(now, records);
+                for ticket in tickets.chunks_exact(TICKET) {
+                    self.on_ticket(now, ticket);
+                }
+            }
+            Frame::Ask { id, first, bits } => {
+                let wait = Duration::from_nanos(self.random.below(POLITENESS.nanos()));
+                let me = self.settings.node;
+                for (&source, transfer) in &mut self.transfers {
+                    if transfer.ticket.id() == id {
+                        let wait = if source == me {
+                            Duration::ZERO
+                        } else {
+                            POLITENESS + wait
+                        };
+                        transfer.fetch.on_ask(now, first, bits, wait);
+                    }
+                }
+            }
+            Frame::Piece { id, piece, octets } => {
+                for transfer in self.transfers.values_mut() {
+                    if transfer.ticket.id() == id {
+                        transfer.fetch.put(now, piece, octets);
+                    }
+                }
+            }
+            Frame::Holding(holding) => self.pass_on(now, holding),
+        }
+    }
+
+    /// A holding goes on towards its sender.
+    fn pass_on(&mut self, now: Instant, holding: Holding<'_>) {
+        let found = self
+            .transfers
+            .iter_mut()
+            .find(|(_, transfer)| transfer.ticket.id() == holding.id);
+        let Some((&source, transfer)) = found else {
+            return;
+        };
+        if source == self.settings.node {
+            return self.on_holding(now, &holding);
+        }
+        let hop = transfer.node.as_mut().and_then(|node| node.route(source));
+        // Its receiver repeats it: a loop while routes change ends by itself, as each hop takes a frame once.
+        let Some(hop) = hop.filter(|&hop| hop != holding.receiver) else {
+            return;
+        };
+        let octets = holding.emit();
+        self.outbox.push(Address::node(hop), octets);
+    }
+
+    fn on_records(&mut self, now: Instant, mut records: &[u8]) {
+        let mut news = News::None;
+        while !records.is_empty() {
+            let Some((record, age, rest)) = Record::read(records) else {
+                self.counts.malformed += 1;
+                break;
+            };
+            records = rest;
+            match self.roster.learn(now, record, age) {
+                News::Member => news = News::Member,
+                News::Renewed => self.changed = true,
+                News::None => {}
+            }
+        }
+        if news == News::Member {
+            self.changed = true;
+            self.urgent = self.urgent.max(1);
+            self.news_at = self
+                .news_at
+                .min(now + Duration::from_nanos(self.random.below(URGENT.nanos())));
+        }
+    }
+
+    fn on_ticket(&mut self, now: Instant, octets: &[u8]) {
+        let Some(ticket) = Ticket::decode(octets) else {
+            self.counts.malformed += 1;
+            return;
+        };
+        let source = ticket.source;
+        if source > MEMBER_MAX || source == self.settings.node {
+            return;
+        }
+        let known = self.transfers.get(&source);
+        if known.is_some_and(|transfer| transfer.ticket == ticket) {
+            return;
+        }
+        // A ticket of the past is signed as well: what its sender says now decides.
+        let offers = self
+            .roster
+            .get(now, source)
+            .and_then(|record| record.transfer(ticket.id()));
+        if !matches!(offers, Some((State::Offering, _))) {
+            return;
+        }
+        let trusted = |key: &VerifyKey| ticket.is_signed_by(key);
+        if !self.settings.verify.as_ref().is_none_or(trusted) {
+            self.counts.unsigned += 1;
+            return;
+        }
+        if known.is_none() && self.transfers.len() > TRANSFERS_MAX {
+            self.counts.crowded += 1;
+            return;
+        }
+        let transfer = Transfer {
+            fetch: Fetch::new(now, ticket),
+            ticket,
+            node: None,
+            life: None,
+            joined: None,
+            offer: None,
+        };
+        self.transfers.insert(source, transfer);
+        self.urgent = self.urgent.max(1);
+        if self.settings.roles.receives {
+            self.report(now, ticket.id(), State::Preparing, 0);
+        }
+        self.make_nodes();
+    }
+}

@@ -1,0 +1,124 @@
+//! What a member receives: the transfers that it has joined, their batches, and its word on what is there.
+
+use chappe_core::{Address, Duration, Instant};
+use chappe_pacifier::Node;
+
+use super::Member;
+use crate::frame::{HOLDING_BITS, Holding};
+use crate::manifest::Ticket;
+
+/// The receiver's side of a transfer.
+pub(super) struct Joined {
+    /// The batches that are there.
+    pub held: Vec<bool>,
+    /// When to tell the sender next what is there.
+    pub tell_at: Instant,
+    /// Most batches of which only a part is there.
+    pub partial_max: usize,
+}
+
+/// A receiver tells what it has this often.
+const HOLDING: Duration = Duration::from_secs(2);
+/// A receiver to which no route is known yet tries again after so long.
+const REROUTE: Duration = Duration::from_millis(100);
+
+impl Member {
+    /// Takes part in a sender's transfer, having these batches already.
+    pub fn join(&mut self, now: Instant, source: u16, held: Vec<bool>) {
+        let memory = self.settings.memory;
+        let Some(transfer) = self.transfers.get_mut(&source) else {
+            return;
+        };
+        let batch = transfer.ticket.cut.batch_len().max(1);
+        // One fifth more than the sender has on the air at a time.
+        let partial_max = (memory as u64 / batch * 6 / 5).max(8) as usize;
+        let joined = Joined {
+            held,
+            tell_at: now,
+            partial_max,
+        };
+        if let Some(node) = &mut transfer.node {
+            joined.expect(node, &transfer.ticket);
+        }
+        transfer.joined = Some(joined);
+    }
+
+    /// The next decoded batch of a sender's transfer, written to `into`.
+    pub fn decoded(&mut self, source: u16, into: &mut Vec<u8>) -> Option<u32> {
+        self.node_of(source)?.decoded(source, into)
+    }
+
+    /// The batch is right, and kept.
+    pub fn accept(&mut self, now: Instant, source: u16, batch: u32) {
+        let Some(transfer) = self.transfers.get_mut(&source) else {
+            return;
+        };
+        let held = transfer.joined.as_mut();
+        if let Some(held) = held.and_then(|joined| joined.held.get_mut(batch as usize)) {
+            *held = true;
+        }
+        if let Some(node) = &mut transfer.node {
+            node.accept(now, source, batch);
+        }
+    }
+
+    /// The batch is wrong.
+    pub fn reject(&mut self, source: u16, batch: u32) {
+        if let Some(node) = self.node_of(source) {
+            node.reject(source, batch);
+        }
+    }
+
+    /// Forgets a sender's transfer.
+    pub fn forget(&mut self, source: u16) {
+        self.transfers.remove(&source);
+    }
+
+    /// Tells each sender what is there, from time to time: it may have restarted, or missed something.
+    pub(super) fn tell_holdings(&mut self, now: Instant) {
+        let me = self.settings.node;
+        let life = self.roster.own().life;
+        for (&source, transfer) in &mut self.transfers {
+            let (Some(joined), Some(node)) = (&mut transfer.joined, &mut transfer.node) else {
+                continue;
+            };
+            if joined.tell_at > now {
+                continue;
+            }
+            let Some(hop) = node.route(source) else {
+                joined.tell_at = now + REROUTE;
+                continue;
+            };
+            joined.tell_at = now + HOLDING;
+            let chunks = joined.held.chunks(HOLDING_BITS * 8);
+            for (first, chunk) in (0..).step_by(HOLDING_BITS * 8).zip(chunks) {
+                let mut bits = vec![0u8; chunk.len().div_ceil(8)];
+                for (place, _) in chunk.iter().enumerate().filter(|(_, held)| **held) {
+                    bits[place / 8] |= 1 << (place % 8);
+                }
+                // The first one also says that this receiver is there.
+                if first > 0 && bits.iter().all(|octet| *octet == 0) {
+                    continue;
+                }
+                let holding = Holding {
+                    id: transfer.ticket.id(),
+                    receiver: me,
+                    life,
+                    first,
+                    bits: &bits,
+                };
+                self.outbox.push(Address::node(hop), holding.emit());
+            }
+        }
+    }
+}
+
+impl Joined {
+    /// Tells a new Pacifier node what to collect.
+    pub(super) fn expect(&self, node: &mut Node, ticket: &Ticket) {
+        let held = |batch: u32| self.held.get(batch as usize) == Some(&true);
+        let len = ticket.cut.len as usize;
+        // It fails only for the sender itself, which does not join.
+        let _ = node.expect_checked(ticket.source, ticket.serial, len, self.partial_max, held);
+    }
+}

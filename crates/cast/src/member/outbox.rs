@@ -1,0 +1,191 @@
+//! What a member tells the others: frames that wait, its news, manifests, and the frames of its Pacifier nodes in turn.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+
+use chappe_core::{
+    Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
+};
+
+use super::{Member, TRANSFERS_MAX, Transfer, URGENT};
+use crate::frame;
+use crate::manifest::TICKET;
+use crate::roster::State;
+
+/// Frames that wait for the link, and what stands behind those that it has taken.
+#[derive(Default)]
+pub(super) struct Outbox {
+    /// Control frames, and those of manifests.
+    frames: VecDeque<(Address, Vec<u8>)>,
+    /// Frames that found no room.
+    crowded: u64,
+    /// The sender whose transfer was served last.
+    turn: u16,
+    /// The last token given to the link.
+    token: u32,
+    /// What each token stands for, oldest first: a sender, and the token of its node.
+    tokens: VecDeque<(u32, u16, u32)>,
+}
+
+/// The time between news when nothing is urgent.
+const NEWS: Duration = Duration::from_secs(1);
+/// Most frames that wait.
+const FRAMES_MAX: usize = 256;
+/// Pieces of manifests wait for others while so many frames wait.
+const BUSY: usize = 8;
+/// Requests for a manifest that many lack are spread over this time.
+const ASK_JITTER: Duration = Duration::from_millis(20);
+/// Most frames whose fate is still open.
+const TOKENS_MAX: usize = 512;
+/// The token of our own frames, which nobody waits for.
+const OURS: u32 = u32::MAX;
+
+impl Outbox {
+    /// Puts a frame at the end; with too many there it is lost, as on the air.
+    pub fn push(&mut self, to: Address, octets: Vec<u8>) {
+        if self.frames.len() >= FRAMES_MAX {
+            self.crowded = self.crowded.saturating_add(1);
+            return;
+        }
+        self.frames.push_back((to, octets));
+    }
+
+    /// The next frame, written to `sdu`. One that is too long for it is lost.
+    pub fn pop(&mut self, sdu: &mut [u8]) -> Option<LinkSend> {
+        let (to, octets) = self.frames.pop_front()?;
+        sdu.get_mut(..octets.len())?.copy_from_slice(&octets);
+        Some(LinkSend {
+            to,
+            len: octets.len(),
+            class: Class::Control,
+            mode: None,
+            token: OURS,
+        })
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Whether pieces of manifests would not hold up what else waits.
+    pub fn takes_pieces(&self) -> bool {
+        self.frames.len() < BUSY
+    }
+
+    /// Frames that found no room.
+    pub fn crowded(&self) -> u64 {
+        self.crowded
+    }
+
+    /// A token for the link in place of the one of a sender's node.
+    fn lend(&mut self, source: u16, token: u32) -> u32 {
+        self.token = self.token.wrapping_add(1) % OURS;
+        if self.tokens.len() >= TOKENS_MAX {
+            self.tokens.pop_front();
+        }
+        self.tokens.push_back((self.token, source, token));
+        self.token
+    }
+
+    /// What a token of the link stands for.
+    fn redeem(&mut self, token: u32) -> Option<(u16, u32)> {
+        let place = self.tokens.iter().position(|known| known.0 == token)?;
+        let (_, source, token) = self.tokens.remove(place)?;
+        Some((source, token))
+    }
+}
+
+impl Member {
+    /// Tells the own record, others' records and the tickets, if it is time.
+    pub(super) fn tell_news(&mut self, now: Instant) {
+        if self.news_at > now {
+            return;
+        }
+        self.roster.renew();
+        let room = self.settings.frame_max;
+        let alive = |transfer: &&Transfer| {
+            let id = transfer.ticket.id();
+            let record = self.roster.get(now, transfer.ticket.source);
+            let offers = record.and_then(|record| record.transfer(id));
+            transfer.offer.is_some() || matches!(offers, Some((State::Offering, _)))
+        };
+        let tickets: Vec<[u8; TICKET]> = self
+            .transfers
+            .values()
+            .filter(alive)
+            .map(|transfer| transfer.ticket.encode())
+            .take(TRANSFERS_MAX.min((room / 2).saturating_sub(2) / TICKET))
+            .collect();
+        let mut octets = vec![frame::NEWS, tickets.len() as u8];
+        octets.extend(tickets.iter().flatten());
+        let len = octets.len();
+        octets.resize(room.max(len), 0);
+        let written = self.roster.write(now, &mut octets[len..]);
+        octets.truncate(len + written);
+        self.outbox.push(Address::BROADCAST, octets);
+        let wait = match self.urgent {
+            0 => NEWS,
+            _ => URGENT,
+        };
+        self.urgent = self.urgent.saturating_sub(1);
+        let jitter = Duration::from_nanos(self.random.below(wait.nanos() / 2));
+        self.news_at = now + wait * 3 / 4 + jitter;
+    }
+
+    /// Asks for manifests, and gives pieces of them.
+    pub(super) fn exchange_manifests(&mut self, now: Instant) {
+        for transfer in self.transfers.values_mut() {
+            let id = transfer.ticket.id();
+            if transfer.fetch.ask_at().is_some_and(|at| at <= now) {
+                let jitter = Duration::from_nanos(self.random.below(ASK_JITTER.nanos()));
+                if let Some((first, bits)) = transfer.fetch.ask(now, jitter) {
+                    let octets = frame::ask(id, first, &bits);
+                    self.outbox.push(Address::BROADCAST, octets);
+                }
+            }
+            while transfer.fetch.give_at().is_some_and(|at| at <= now) && self.outbox.takes_pieces()
+            {
+                let Some((piece, octets)) = transfer.fetch.give() else {
+                    break;
+                };
+                let octets = frame::piece(id, piece, octets);
+                self.outbox.push(Address::BROADCAST, octets);
+            }
+        }
+    }
+
+    /// The next frame of the Pacifier nodes, which take turns.
+    pub(super) fn poll_nodes(
+        &mut self,
+        now: Instant,
+        allowed: Classes,
+        sdu: &mut [u8],
+    ) -> Option<LinkSend> {
+        let mut source = self.outbox.turn;
+        for _ in 0..self.transfers.len() {
+            let behind = (Bound::Excluded(source), Bound::Unbounded);
+            let mut order = self.transfers.range(behind).chain(&self.transfers);
+            source = order.next().map_or(source, |(&next, _)| next);
+            let Some(node) = self.node_of(source) else {
+                continue;
+            };
+            if let Some(send) = node.poll_link(now, allowed, sdu) {
+                self.outbox.turn = source;
+                let token = self.outbox.lend(source, send.token);
+                return Some(LinkSend { token, ..send });
+            }
+        }
+        None
+    }
+
+    /// What became of a frame of a Pacifier node.
+    pub(super) fn on_sent(&mut self, now: Instant, token: u32, outcome: Outcome) {
+        let Some((source, token)) = self.outbox.redeem(token) else {
+            return;
+        };
+        if let Some(node) = self.node_of(source) {
+            node.handle_link(now, LinkEvent::Sent { token, outcome });
+        }
+    }
+}

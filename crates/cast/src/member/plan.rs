@@ -1,0 +1,105 @@
+//! The network as a member plans with it: links made of records, and a Pacifier node for each transfer over them.
+
+use std::sync::Arc;
+
+use chappe_core::{Duration, Instant};
+use chappe_pacifier::{Links, Node};
+
+use super::config::config;
+use super::{Member, Transfer};
+
+/// Links are made of records at most this often.
+const RELINK: Duration = Duration::from_millis(500);
+/// A change of a delivery ratio that is worth a new plan: two standard deviations of a share of 0.8 of 256 frames.
+const CHANGE: f64 = 0.05;
+
+impl Member {
+    /// Makes links of the records, and new plans if something has changed that matters.
+    pub(super) fn relink(&mut self, now: Instant) {
+        if !self.changed || (self.links.is_some() && now < self.linked + RELINK) {
+            return;
+        }
+        (self.changed, self.linked) = (false, now);
+        let Some(links) = self.roster.links(now) else {
+            return;
+        };
+        if self.links.as_ref().is_some_and(|old| is_alike(old, &links)) {
+            return;
+        }
+        let links = Arc::new(links);
+        for transfer in self.transfers.values_mut() {
+            if let Some(node) = &mut transfer.node {
+                node.relink(links.clone());
+            }
+            if let Some(offer) = &mut transfer.offer {
+                // Plan anew, also for the same receivers.
+                offer.served.clear();
+            }
+        }
+        self.links = Some(links);
+        self.make_nodes();
+    }
+
+    /// A Pacifier node for each transfer whose sender is among the links.
+    pub(super) fn make_nodes(&mut self) {
+        let Some(links) = &self.links else {
+            return;
+        };
+        for (&source, transfer) in &mut self.transfers {
+            let links = links.clone();
+            if transfer.node.is_some() || !links.has(source) {
+                continue;
+            }
+            let config = config(&self.settings, &transfer.ticket);
+            let seed = chappe_core::Seed(self.random.next_u64());
+            let random = seed.stream(chappe_core::Purpose::Node(self.settings.node.into()));
+            // A ticket for larger frames than this link has: receivers say so, relays cannot help.
+            if let Ok(mut node) = Node::new(config, self.settings.node, links.clone(), random) {
+                if let Some(joined) = &transfer.joined {
+                    joined.expect(&mut node, &transfer.ticket);
+                }
+                transfer.node = Some(node);
+            }
+        }
+    }
+
+    /// Notices senders that were restarted, or are gone.
+    pub(super) fn watch_senders(&mut self, now: Instant) {
+        let me = self.settings.node;
+        for (&source, transfer) in &mut self.transfers {
+            let record = self.roster.get(now, source).filter(|_| source != me);
+            let Some(life) = record.map(|record| record.life) else {
+                continue;
+            };
+            if transfer.life.is_some_and(|known| known != life) {
+                if let Some(node) = &mut transfer.node {
+                    node.forget_group(source, false);
+                }
+                if let Some(joined) = &mut transfer.joined {
+                    joined.tell_at = now;
+                }
+            }
+            transfer.life = Some(life);
+        }
+        let needed = |source: &u16, transfer: &Transfer| {
+            let offers = self
+                .roster
+                .get(now, *source)
+                .and_then(|record| record.transfer(transfer.ticket.id()));
+            *source == me || transfer.joined.is_some() || offers.is_some()
+        };
+        self.transfers
+            .retain(|source, transfer| needed(source, transfer));
+    }
+}
+
+/// Whether plans over two measurements would hardly differ.
+fn is_alike(old: &Links, new: &Links) -> bool {
+    let nodes = new.nodes() as u16;
+    let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
+    let close = |(from, to)| {
+        let (old, new) = (old.ratio(from, to), new.ratio(from, to));
+        (old - new).abs() < CHANGE && (old > 0.0) == (new > 0.0)
+    };
+    old.nodes() == new.nodes() && pairs.into_iter().all(close)
+}
