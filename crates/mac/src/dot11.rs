@@ -23,56 +23,61 @@
 //! - **The order of events at one instant does not matter**: whether the radio reports the idle carrier or the
 //!   frame that ended first, the next slot boundary is the same.
 //!
+//! **EDCA** is the same station with four access functions, each with its own interframe space, window, back-off and
+//! frame. They count slots beside each other, from each slot's beginning, and meet only inside the station: the most
+//! urgent one that reaches its boundary transmits, the others draw anew from a wider window. [`Category`] holds the
+//! parameters. A function with a TXOP limit goes on after SIFS while its frames fit.
+//!
 //! Clauses named in this module are those of IEEE Std 802.11-2020.
 
 mod backoff;
+mod category;
 mod config;
 mod counters;
 mod duplicates;
+mod function;
 mod medium;
 mod receive;
 mod send;
 
 use chappe_core::{
-    Address, Duration, Instant, LinkNode, Mac, RadioEvent, RadioRequest, Stream, TraceEvent,
-    TraceRing, Wake,
+    Address, Classes, Duration, Instant, LinkNode, Mac, RadioEvent, RadioRequest, Stream,
+    TraceEvent, TraceRing, Wake,
 };
 use chappe_wire::dot11::Sequence;
 
+pub use category::Category;
 pub use config::{Config, PSDU_MAX};
 pub use counters::Counters;
 
-use backoff::Backoff;
 use config::Timing;
 use duplicates::Duplicates;
+use function::Function;
 use medium::Medium;
 use receive::Answer;
-use send::{Kept, OnAir};
+use send::OnAir;
 
-/// One station.
+/// One station with `N` channel access functions: one makes the DCF, four make EDCA.
 #[derive(Clone, Debug)]
-pub struct Dot11 {
+pub struct Dot11<const N: usize = 1> {
     config: Config,
     timing: Timing,
     address: Address,
     random: Stream,
     medium: Medium,
-    backoff: Backoff,
+    functions: [Function; N],
+    /// Which of them was granted the medium or holds it.
+    active: usize,
+    /// When its transmission opportunity ends.
+    txop_end: Instant,
     state: State,
     /// An ACK or CTS that is to be sent, or on its way.
     answer: Option<Answer>,
-    /// The link node has something to send, as far as was last seen.
-    pending: bool,
-    /// It became so just now, and the carrier has not been looked at yet.
-    fresh: bool,
     /// The radio was asked to report the carrier.
     sensing: bool,
-    /// When the running back-off was drawn: slots before that do not count.
-    drawn_at: Instant,
     deadline: Option<Wake>,
     /// When an answer that is awaited must have ended.
     patience: Instant,
-    kept: Kept,
     sequence: Sequence,
     duplicates: Duplicates,
     counters: Counters,
@@ -90,6 +95,8 @@ enum State {
     Granted,
     /// A CTS came: the data leaves at this instant, with the next poll.
     Cleared(Instant),
+    /// The transmission opportunity lasts: another frame may leave at this instant, with the next poll.
+    Holding(Instant),
     /// A frame was handed to the radio.
     Sending(OnAir),
     /// An RTS was sent.
@@ -102,25 +109,63 @@ const BACKOFF: &str = "back-off";
 const CTS_TIMEOUT: &str = "CTS timeout";
 const ACK_TIMEOUT: &str = "ACK timeout";
 
-impl Dot11 {
+/// A station with the enhanced distributed channel access (EDCA) of 802.11e: four functions that contend beside each
+/// other.
+pub type Edca = Dot11<4>;
+
+impl Dot11<1> {
     /// A station that has not heard anything yet. `random` is its own stream, for back-offs and its first
     /// sequence number.
-    pub fn new(config: Config, address: Address, mut random: Stream) -> Dot11 {
+    pub fn new(config: Config, address: Address, random: Stream) -> Dot11 {
+        let only = Category {
+            classes: Classes::ALL,
+            aifsn: config.aifsn,
+            cw_min: config.cw_min,
+            cw_max: config.cw_max,
+            txop: Duration::ZERO,
+        };
+        Dot11::with_functions(config, [only], false, address, random)
+    }
+}
+
+impl Edca {
+    /// An EDCA station that has not heard anything yet. Windows and AIFS are those of the `categories`, least urgent
+    /// first; `config` gives the rest.
+    pub fn edca(
+        config: Config,
+        categories: [Category; 4],
+        address: Address,
+        random: Stream,
+    ) -> Edca {
+        Dot11::with_functions(config, categories, true, address, random)
+    }
+}
+
+impl<const N: usize> Dot11<N> {
+    fn with_functions(
+        config: Config,
+        categories: [Category; N],
+        eager: bool,
+        address: Address,
+        mut random: Stream,
+    ) -> Dot11<N> {
+        let shortest = categories.iter().map(|category| category.aifsn).min();
+        let aifsn = shortest.unwrap_or(config.aifsn);
+        let timing = Timing::new(&Config { aifsn, ..config });
         Dot11 {
             config,
-            timing: Timing::new(&config),
+            timing,
             address,
             medium: Medium::new(),
-            backoff: Backoff::new(config.cw_min),
+            functions: categories
+                .map(|category| Function::new(category, aifsn, timing.slot, eager)),
+            active: 0,
+            txop_end: Instant::ZERO,
             state: State::Idle,
             answer: None,
-            pending: false,
-            fresh: false,
             sensing: false,
-            drawn_at: Instant::ZERO,
             deadline: None,
             patience: Instant::ZERO,
-            kept: Kept::default(),
             sequence: Sequence::new(random.below(4096) as u16),
             duplicates: Duplicates::new(),
             counters: Counters::default(),
@@ -150,7 +195,7 @@ impl Dot11 {
     }
 }
 
-impl Mac for Dot11 {
+impl<const N: usize> Mac for Dot11<N> {
     fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L) {
         match event {
             RadioEvent::Carrier { busy, since } => self.on_carrier(now, busy, since),
@@ -176,8 +221,13 @@ impl Mac for Dot11 {
         let transmit = match self.state {
             State::Granted => self.launch(now, psdu, link),
             State::Cleared(at) => self.send_data(at, psdu, false),
+            State::Holding(at) => self.hold_on(now, at, psdu, link),
             _ => None,
         };
+        if N > 1 {
+            // A link node that gave one frame away may wish to send others sooner or later than before.
+            self.look_up(now, link);
+        }
         if let Some(transmit) = transmit {
             return Some(RadioRequest::Transmit(transmit));
         }
@@ -201,8 +251,11 @@ impl Mac for Dot11 {
         self.trace.push(TraceEvent::Timer { why: wake.why });
         match self.state {
             State::Contending => {
-                self.pending = !link.pending().is_empty();
-                self.grant();
+                let waiting = link.pending();
+                for function in self.functions.iter_mut().filter(|f| f.is_due(now)) {
+                    function.pending = !waiting.and(function.classes).is_empty();
+                }
+                self.grant(now);
             }
             State::AwaitingCts | State::AwaitingAck if self.answer_may_come(now) => {
                 let at = self.patience;
@@ -220,20 +273,34 @@ impl Mac for Dot11 {
 
     #[inline]
     fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
-        let pending = !link.pending().is_empty();
-        if pending == self.pending {
-            return;
-        }
-        self.pending = pending;
-        match self.state {
-            State::Idle if pending => {
-                self.state = State::Contending;
-                self.fresh = true;
-                self.contend(now);
+        let waiting = link.pending();
+        let (mut came, mut went) = (false, false);
+        let waits = matches!(self.state, State::Idle | State::Contending);
+        for (at, function) in self.functions.iter_mut().enumerate() {
+            let pending = !waiting.and(function.classes).is_empty();
+            if pending == function.pending {
+                continue;
             }
-            // Nothing to send after all, and no back-off to finish.
-            State::Contending if !pending && !self.must_contend() => self.rest(),
-            _ => {}
+            function.pending = pending;
+            if pending && !function.contending && (waits || at != self.active) {
+                function.contending = true;
+                function.fresh = true;
+                came |= waits;
+                // The station's own exchange keeps the medium busy.
+                if !waits && !function.backoff.is_drawn() {
+                    function.draw(now, &mut self.random);
+                }
+            } else if !pending && waits && function.contending && !function.must_contend() {
+                // Nothing to send after all, and no back-off to finish.
+                function.rest();
+                went = true;
+            }
+        }
+        if came {
+            self.state = State::Contending;
+            self.contend(now);
+        } else if went {
+            self.settle();
         }
     }
 
@@ -243,7 +310,7 @@ impl Mac for Dot11 {
 }
 
 /// Contention.
-impl Dot11 {
+impl<const N: usize> Dot11<N> {
     fn on_carrier(&mut self, now: Instant, busy: bool, since: Instant) {
         if !self.sensing {
             return;
@@ -252,50 +319,72 @@ impl Dot11 {
         if self.state != State::Contending {
             return;
         }
-        if busy {
-            let before = self.backoff.is_committed();
-            self.backoff
-                .freeze(since, self.timing.slot, self.timing.cca);
-            if self.backoff.is_committed() {
-                self.counters.committed += u64::from(!before);
-                return;
-            }
+        if busy && self.freeze(since) {
+            return;
         }
         self.contend(now);
+    }
+
+    /// Energy came at `since`. True if it came too late for a function that transmits nevertheless.
+    fn freeze(&mut self, since: Instant) -> bool {
+        let (slot, cca) = (self.timing.slot, self.timing.cca);
+        let mut committed = false;
+        for function in self.functions.iter_mut().filter(|f| f.contending) {
+            let before = function.backoff.is_committed();
+            function.backoff.freeze(since, slot, cca);
+            if function.backoff.is_committed() {
+                self.counters.committed += u64::from(!before);
+                committed = true;
+            }
+        }
+        committed
     }
 
     /// Finds the next slot boundary at which the station may send, as far as is known now. To be called in
     /// state `Contending` whenever something that decides it has changed.
     fn contend(&mut self, now: Instant) {
-        if self.backoff.is_committed() {
-            return;
+        if self.functions.iter().any(|f| f.backoff.is_committed()) {
+            return self.settle();
         }
-        self.deadline = None;
         // 10.3.4.2: whoever finds the medium busy with a frame in hand starts a back-off. The own answer to a
         // frame keeps it busy as well, from the end of that frame on.
         let reserved = self.sensing && self.medium.is_reserved(now);
-        let busy = self.medium.is_busy() || reserved || self.answer.is_some();
-        if busy && !self.backoff.is_drawn() {
-            self.draw(now);
+        let answering = self.answer.is_some();
+        let busy = self.medium.is_busy() || reserved || answering;
+        let start = self.medium.slots_from(self.timing.difs);
+        for function in self.functions.iter_mut().filter(|f| f.contending) {
+            function.at = None;
+            if busy && !function.backoff.is_drawn() {
+                function.draw(now, &mut self.random);
+            }
+            let Some(idle) = start.filter(|_| !answering) else {
+                continue;
+            };
+            let idle = idle + function.extra;
+            // The same for whoever finds it idle, but not for long enough: others may have waited for this moment too.
+            let early = core::mem::take(&mut function.fresh) && idle > now;
+            if early && self.config.difs_backoff && !function.backoff.is_drawn() {
+                function.draw(now, &mut self.random);
+            }
+            let from = idle.max(function.floor);
+            function.at = Some(function.backoff.resume(from, self.timing.slot));
         }
-        if self.answer.is_some() {
-            return;
-        }
-        let Some(idle) = self.medium.slots_from(self.timing.difs) else {
-            return;
-        };
-        // The same for whoever finds it idle, but not for long enough: others may have waited for this moment too.
-        let early = core::mem::take(&mut self.fresh) && idle > now;
-        if early && self.config.difs_backoff && !self.backoff.is_drawn() {
-            self.draw(now);
-        }
-        let from = idle.max(self.drawn_at);
-        let at = self.backoff.resume(from, self.timing.slot);
-        if at <= now {
-            self.grant();
+        if self.functions.iter().any(|f| f.is_due(now)) {
+            self.grant(now);
         } else {
-            self.deadline = Some(Wake { at, why: BACKOFF });
+            self.settle();
         }
+    }
+
+    /// Waits for the earliest boundary, or rests if no function contends.
+    fn settle(&mut self) {
+        let contending = || self.functions.iter().filter(|f| f.contending);
+        let earliest = contending().filter_map(|f| f.at).min();
+        self.state = match contending().next() {
+            Some(_) => State::Contending,
+            None => State::Idle,
+        };
+        self.deadline = earliest.map(|at| Wake { at, why: BACKOFF });
     }
 
     /// Something other than the carrier changed when slots begin: count what has passed and start over.
@@ -303,43 +392,86 @@ impl Dot11 {
         if self.state != State::Contending {
             return;
         }
-        self.backoff.pause(now, self.timing.slot);
-        self.drawn_at = self.drawn_at.max(now);
-        self.contend(now);
-    }
-
-    /// The last boundary is reached.
-    fn grant(&mut self) {
-        self.backoff.finish();
-        self.deadline = None;
-        if self.pending || self.kept.is_held() {
-            self.state = State::Granted;
-        } else {
-            self.state = State::Idle;
+        for function in self.functions.iter_mut().filter(|f| f.contending) {
+            function.backoff.pause(now, self.timing.slot);
+            function.floor = function.floor.max(now);
         }
-    }
-
-    /// Draws a back-off whose slots do not begin before `at`.
-    fn draw(&mut self, at: Instant) {
-        self.backoff.draw(&mut self.random);
-        self.drawn_at = at;
-    }
-
-    /// Back to contention after an exchange or an attempt: the back-off that follows each of them.
-    fn contend_again(&mut self, now: Instant, wait: Duration) {
-        self.deadline = None;
-        self.state = State::Contending;
-        self.draw(now + wait);
         self.contend(now);
     }
 
-    fn must_contend(&self) -> bool {
-        self.kept.is_held() || self.backoff.is_drawn()
+    /// A boundary is reached: the most urgent function that has a frame gets the medium.
+    fn grant(&mut self, now: Instant) {
+        for (at, function) in self.functions.iter_mut().enumerate().rev() {
+            if !function.is_due(now) {
+                continue;
+            }
+            if function.has_frame() {
+                function.backoff.finish();
+                self.active = at;
+                self.state = State::Granted;
+                self.deadline = None;
+                return;
+            }
+            function.rest();
+        }
+        self.settle();
     }
 
-    fn rest(&mut self) {
-        self.backoff.finish();
-        self.deadline = None;
-        self.state = State::Idle;
+    /// Back to contention after an exchange or an attempt: the back-off that follows each of them. Slots count
+    /// from `wait` later on, and for a less urgent function later still.
+    fn contend_again(&mut self, now: Instant, wait: Duration) {
+        self.state = State::Contending;
+        for (at, function) in self.functions.iter_mut().enumerate() {
+            let floor = match wait {
+                Duration::ZERO => now,
+                _ => now + wait + function.extra,
+            };
+            if at == self.active {
+                function.contending = true;
+                function.draw(floor, &mut self.random);
+            } else {
+                function.floor = function.floor.max(floor);
+            }
+        }
+        self.contend(now);
+    }
+
+    /// The function that was granted the medium or holds it.
+    fn holder(&mut self) -> Option<&mut Function> {
+        self.functions.get_mut(self.active)
+    }
+
+    /// The holder has nothing to send and no back-off to finish.
+    fn rest(&mut self, now: Instant) {
+        if let Some(function) = self.holder() {
+            function.rest();
+        }
+        self.state = State::Contending;
+        self.contend(now);
+    }
+
+    /// Whether the link node has something for the holder.
+    fn holder_pending<L: LinkNode>(&mut self, link: &L) -> bool {
+        let waiting = link.pending();
+        self.holder().is_some_and(|function| {
+            function.pending = !waiting.and(function.classes).is_empty();
+            function.pending
+        })
+    }
+
+    /// The holder begins to transmit: the other functions find the medium busy.
+    fn seize(&mut self, now: Instant) {
+        let mut collisions = 0;
+        for (at, function) in self.functions.iter_mut().enumerate() {
+            if at == self.active {
+                function.contending = false;
+                function.at = None;
+                self.txop_end = now + function.txop;
+            } else if function.give_way(now, self.timing.slot, &mut self.random) {
+                collisions += 1;
+            }
+        }
+        self.counters.internal_collisions =
+            self.counters.internal_collisions.saturating_add(collisions);
     }
 }

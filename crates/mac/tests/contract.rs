@@ -4,7 +4,7 @@ use chappe_core::{
     Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, Outcome, OverMac,
     Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Seed, Stream, Wake, contract,
 };
-use chappe_mac::dot11::{Config, Dot11, PSDU_MAX};
+use chappe_mac::dot11::{Category, Config, Dot11, Edca, PSDU_MAX};
 
 /// Sends unicast and broadcast frames of all sizes, sometimes declines its turn, repeats what it hears, and
 /// has deadlines of its own.
@@ -96,6 +96,54 @@ fn dcf_with_rts_and_every_option_keeps_its_promises() {
         propagation_max: chappe_core::Duration::from_nanos(33_360),
         ..Config::dot11b(Rate::Cck11)
     });
+}
+
+/// Sends in every class, in bursts.
+struct Mixed(Chatty);
+
+impl LinkNode for Mixed {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        self.0.handle_link(now, event);
+    }
+    fn pending(&self) -> Classes {
+        let waiting = self.0.waiting;
+        let with = |classes: Classes, class: Class| {
+            classes.with_if(class, waiting.wrapping_mul(7) >> (class as u32) & 1 == 1)
+        };
+        Class::BY_URGENCY.into_iter().fold(Classes::NONE, with)
+    }
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        let class = self.pending().and(allowed).most_urgent()?;
+        let send = self.0.poll_link(now, Classes::ALL, sdu)?;
+        Some(LinkSend { class, ..send })
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.0.handle_timeout(now);
+    }
+    fn poll_timeout(&self) -> Option<Wake> {
+        self.0.poll_timeout()
+    }
+}
+
+#[test]
+fn edca_keeps_its_promises() {
+    for rts_threshold in [300, usize::MAX] {
+        contract::check_radio(300, |seed| {
+            let config = Config {
+                rts_threshold,
+                ..Config::dot11b(Rate::Cck11)
+            };
+            let random = Seed(seed).stream(Purpose::Node(1));
+            let mut mac = Edca::edca(config, Category::DSSS, Address::node(1), random);
+            mac.trace(true);
+            let link = Mixed(Chatty {
+                random: Seed(seed).stream(Purpose::Traffic(1)),
+                waiting: 0,
+                wake: Instant::from_millis(2),
+            });
+            OverMac::new(mac, link)
+        });
+    }
 }
 
 /// Configurations that make no sense must still not panic.

@@ -67,6 +67,7 @@ fn cell(n: usize) -> Scene {
     Scene {
         edges: (0..=n).flat_map(pairs).collect(),
         flows: (0..n).map(|sender| (sender, n)).collect(),
+        ..Scene::default()
     }
 }
 
@@ -74,6 +75,7 @@ fn chain(edges: &[(usize, usize)], flows: &[(usize, usize)]) -> Scene {
     Scene {
         edges: edges.to_vec(),
         flows: flows.to_vec(),
+        ..Scene::default()
     }
 }
 

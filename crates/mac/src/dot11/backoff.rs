@@ -14,15 +14,18 @@ pub(super) struct Backoff {
     from: Option<Instant>,
     /// Energy came too late before the last boundary to be noticed: the transmission goes ahead.
     committed: bool,
+    /// A slot counts from its first boundary on, as in EDCA (10.23.2.4); if not, when it has been idle to its end.
+    eager: bool,
 }
 
 impl Backoff {
-    pub fn new(window: u16) -> Backoff {
+    pub fn new(window: u16, eager: bool) -> Backoff {
         Backoff {
             window,
             remaining: None,
             from: None,
             committed: false,
+            eager,
         }
     }
 
@@ -78,7 +81,7 @@ impl Backoff {
             .max(since);
         match seen.checked_since(from).map(|span| span.steps(slot)) {
             Some(passed) if passed >= u64::from(left) => self.committed = true,
-            Some(passed) => self.count(passed),
+            Some(passed) => self.count(passed.saturating_add(u64::from(self.eager))),
             None => self.from = None,
         }
     }
@@ -92,7 +95,7 @@ impl Backoff {
 
     /// The last boundary is reached, or the back-off is abandoned.
     pub fn finish(&mut self) {
-        *self = Backoff::new(self.window);
+        *self = Backoff::new(self.window, self.eager);
     }
 
     fn count(&mut self, passed: u64) {
@@ -117,7 +120,7 @@ mod tests {
     fn with(slots: u16) -> Backoff {
         Backoff {
             remaining: Some(slots),
-            ..Backoff::new(31)
+            ..Backoff::new(31, false)
         }
     }
 
@@ -125,6 +128,21 @@ mod tests {
     fn whole_idle_slots_count() {
         for (busy, left) in [(90, 9), (100, 9), (119, 9), (120, 8), (139, 8), (140, 7)] {
             let mut backoff = with(9);
+            assert_eq!(backoff.resume(us(100), SLOT), us(280));
+            backoff.freeze(us(busy), SLOT, Duration::ZERO);
+            assert_eq!(backoff.remaining, Some(left), "busy at {busy}");
+            assert!(!backoff.is_committed());
+        }
+    }
+
+    /// EDCA: the slot in which the medium became busy counts too, unless that was before the first boundary.
+    #[test]
+    fn eager_slots_count_from_their_beginning() {
+        for (busy, left) in [(90, 9), (100, 8), (119, 8), (120, 7), (279, 0)] {
+            let mut backoff = Backoff {
+                eager: true,
+                ..with(9)
+            };
             assert_eq!(backoff.resume(us(100), SLOT), us(280));
             backoff.freeze(us(busy), SLOT, Duration::ZERO);
             assert_eq!(backoff.remaining, Some(left), "busy at {busy}");
@@ -147,7 +165,7 @@ mod tests {
             backoff.freeze(us(busy), SLOT, CCA);
             assert_eq!(backoff.is_committed(), committed, "busy at {busy}");
         }
-        let mut immediate = Backoff::new(31);
+        let mut immediate = Backoff::new(31, false);
         immediate.resume(us(100), SLOT);
         immediate.freeze(us(85), SLOT, CCA);
         assert!(!immediate.is_committed());
@@ -158,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_window_doubles_up_to_its_limit() {
-        let mut backoff = Backoff::new(31);
+        let mut backoff = Backoff::new(31, false);
         let windows = [63, 127, 255, 511, 1023, 1023].map(|_| {
             backoff.widen(1023);
             backoff.window
@@ -173,7 +191,7 @@ mod tests {
         let mut random = Seed(1).stream(Purpose::Node(0));
         let mut seen = [false; 32];
         for _ in 0..2000 {
-            let mut backoff = Backoff::new(31);
+            let mut backoff = Backoff::new(31, false);
             backoff.draw(&mut random);
             seen[usize::from(backoff.remaining.unwrap())] = true;
         }

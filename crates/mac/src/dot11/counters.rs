@@ -37,6 +37,10 @@ pub struct Counters {
     pub duplicates: u64,
     /// Frames that the radio found but could not decode.
     pub undecodable: u64,
+    /// Times two access categories of this station reached their boundary together and the less urgent one drew anew.
+    pub internal_collisions: u64,
+    /// Frames sent a SIFS after the exchange before, within one transmission opportunity.
+    pub txop_frames: u64,
     /// Times energy began too late before the own transmission to be noticed.
     pub committed: u64,
     /// Frames not used, by reason.

@@ -15,7 +15,7 @@ pub(super) enum Answer {
     OnAir,
 }
 
-impl Dot11 {
+impl<const N: usize> Dot11<N> {
     /// A frame ended that the radio could not decode.
     pub(super) fn on_failed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         Counters::add(&mut self.counters.undecodable);

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use chappe_core::{
-    Address, Classes, Drop, Duration, Instant, Layer, LinkEvent, LinkNode, LinkSend, Mode, Outcome,
+    Address, Drop, Duration, Instant, Layer, LinkEvent, LinkNode, LinkSend, Mode, Outcome,
     TraceEvent, Transmit, Wake,
 };
 use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
@@ -63,7 +63,7 @@ impl fmt::Debug for Kept {
     }
 }
 
-impl Dot11 {
+impl<const N: usize> Dot11<N> {
     /// The boundary is reached: puts the kept frame on the air again, or takes a new one from the link node.
     pub(super) fn launch<L: LinkNode>(
         &mut self,
@@ -71,23 +71,73 @@ impl Dot11 {
         psdu: &mut [u8],
         link: &mut L,
     ) -> Option<Transmit> {
-        if !self.kept.is_held() {
+        if self.kept()?.frame.is_none() {
             let Some(send) = self.take(now, psdu, link) else {
                 self.decline(now, link);
                 return None;
             };
+            self.seize(now);
             if is_group(send.to) {
                 return self.send_broadcast(now, psdu, send);
             }
             self.keep(psdu, send);
-            if !self.kept.frame?.announced {
+            if !self.kept()?.frame?.announced {
                 return self.send_data(now, psdu, true);
             }
+        } else {
+            self.seize(now);
         }
-        match self.kept.frame?.announced {
+        let frame = self.kept()?.frame?;
+        if is_group(frame.to) {
+            return self.send_kept_broadcast(now, psdu);
+        }
+        match frame.announced {
             true => self.send_rts(now, psdu),
             false => self.send_data(now, psdu, false),
         }
+    }
+
+    /// The frame of the function that holds the medium, or was granted it.
+    fn kept(&mut self) -> Option<&mut Kept> {
+        self.holder().map(|function| &mut function.kept)
+    }
+
+    /// The transmission opportunity lasts: another frame a SIFS after the exchange before, if it and its ACK end in time
+    /// (10.23.2.8). One that does not fit is kept and contends.
+    pub(super) fn hold_on<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        at: Instant,
+        psdu: &mut [u8],
+        link: &mut L,
+    ) -> Option<Transmit> {
+        let Some(send) = self.take(now, psdu, link) else {
+            self.holder_pending(link);
+            self.contend_again(now, Duration::ZERO);
+            return None;
+        };
+        let group = is_group(send.to);
+        let (mode, answer) = match group {
+            true => (self.group_mode(send), Duration::ZERO),
+            false => {
+                let mode = send.mode.unwrap_or(self.config.data);
+                (mode, self.timing.sifs + self.timing.ack)
+            }
+        };
+        let end = at + mode.airtime(self.sdu_at() + send.len + FCS_LEN) + answer;
+        if end > self.txop_end {
+            self.keep(psdu, send);
+            self.contend_again(now, Duration::ZERO);
+            return None;
+        }
+        Counters::add(&mut self.counters.txop_frames);
+        if group {
+            return self.send_broadcast(at, psdu, send);
+        }
+        self.keep(psdu, send);
+        // Whoever hears the first exchange of the opportunity keeps silent: no RTS.
+        self.kept()?.frame.as_mut()?.announced = false;
+        self.send_data(at, psdu, true)
     }
 
     /// Asks the link node for a frame behind the headers, which are still to be written.
@@ -99,7 +149,8 @@ impl Dot11 {
     ) -> Option<LinkSend> {
         let room = psdu.len().min(PSDU_MAX);
         let sdu = psdu.get_mut(self.sdu_at()..room)?;
-        let send = link.poll_link(now, Classes::ALL, sdu)?;
+        let classes = self.functions.get(self.active)?.classes;
+        let send = link.poll_link(now, classes, sdu)?;
         if send.len <= sdu.len() {
             return Some(send);
         }
@@ -114,25 +165,24 @@ impl Dot11 {
     /// The link node did not use its turn. If it still has something waiting, it gets another one.
     fn decline<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         Counters::add(&mut self.counters.declined);
-        self.pending = !link.pending().is_empty();
-        if self.pending {
+        if self.holder_pending(link) {
             self.contend_again(now, Duration::ZERO);
         } else {
-            self.rest();
+            self.rest(now);
         }
+    }
+
+    fn group_mode(&self, send: LinkSend) -> Mode {
+        let usual = self.config.broadcast.unwrap_or(self.config.data);
+        send.mode.unwrap_or(usual)
     }
 
     fn sdu_at(&self) -> usize {
         DATA_HEADER_LEN + self.config.llc_len()
     }
 
-    fn send_broadcast(
-        &mut self,
-        now: Instant,
-        psdu: &mut [u8],
-        send: LinkSend,
-    ) -> Option<Transmit> {
-        let usual = self.config.broadcast.unwrap_or(self.config.data);
+    fn send_broadcast(&mut self, at: Instant, psdu: &mut [u8], send: LinkSend) -> Option<Transmit> {
+        let mode = self.group_mode(send);
         let sequence = self.next_sequence();
         self.write_headers(psdu, send.to, sequence, false, NavTime::ZERO);
         self.state = State::Sending(OnAir::Broadcast { token: send.token });
@@ -140,28 +190,52 @@ impl Dot11 {
         let len = self.sdu_at() + send.len;
         self.note_sent(send.to, len);
         Some(Transmit {
-            at: now,
+            at,
             len,
-            mode: send.mode.unwrap_or(usual),
+            mode,
             power: None,
         })
     }
 
-    /// Copies a new unicast frame aside, for its retransmissions.
+    /// A broadcast that did not fit into the transmission opportunity in which it was taken.
+    fn send_kept_broadcast(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
+        let kept = self.kept()?;
+        let frame = kept.frame.take()?;
+        let (len, to, token) = (frame.len, frame.to, frame.token);
+        psdu.get_mut(..len)?.copy_from_slice(kept.psdu.get(..len)?);
+        self.state = State::Sending(OnAir::Broadcast { token });
+        Counters::add(&mut self.counters.broadcast_sent);
+        self.note_sent(to, len);
+        Some(Transmit {
+            at: now,
+            len,
+            mode: frame.mode,
+            power: None,
+        })
+    }
+
+    /// Copies a new frame aside: a unicast one for its retransmissions.
     fn keep(&mut self, psdu: &mut [u8], send: LinkSend) {
         let len = self.sdu_at() + send.len;
         let sequence = self.next_sequence();
-        self.write_headers(psdu, send.to, sequence, false, self.ack_nav());
-        if let (Some(kept), Some(frame)) = (self.kept.psdu.get_mut(..len), psdu.get(..len)) {
+        let group = is_group(send.to);
+        let (nav, mode) = match group {
+            true => (NavTime::ZERO, self.group_mode(send)),
+            false => (self.ack_nav(), send.mode.unwrap_or(self.config.data)),
+        };
+        self.write_headers(psdu, send.to, sequence, false, nav);
+        let announced = !group && len + FCS_LEN > self.config.rts_threshold;
+        let Some(kept) = self.kept() else { return };
+        if let (Some(kept), Some(frame)) = (kept.psdu.get_mut(..len), psdu.get(..len)) {
             kept.copy_from_slice(frame);
         }
-        self.kept.frame = Some(Frame {
+        kept.frame = Some(Frame {
             len,
             to: send.to,
-            mode: send.mode.unwrap_or(self.config.data),
+            mode,
             token: send.token,
             sequence,
-            announced: len + FCS_LEN > self.config.rts_threshold,
+            announced,
             sent: false,
             short: 0,
             long: 0,
@@ -175,11 +249,12 @@ impl Dot11 {
         psdu: &mut [u8],
         fresh: bool,
     ) -> Option<Transmit> {
-        let frame = self.kept.frame.as_mut()?;
+        let kept = self.kept()?;
+        let frame = kept.frame.as_mut()?;
         let (len, retry) = (frame.len, frame.sent);
         let (to, mode, sequence) = (frame.to, frame.mode, frame.sequence);
         frame.sent = true;
-        if !fresh && let (Some(from), Some(to)) = (self.kept.psdu.get(..len), psdu.get_mut(..len)) {
+        if !fresh && let (Some(from), Some(to)) = (kept.psdu.get(..len), psdu.get_mut(..len)) {
             to.copy_from_slice(from);
         }
         if retry {
@@ -198,7 +273,7 @@ impl Dot11 {
     }
 
     fn send_rts(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
-        let frame = self.kept.frame?;
+        let frame = self.kept()?.frame?;
         let data = frame.mode.airtime(frame.len + FCS_LEN);
         let timing = self.timing;
         // 9.3.1.2: the time for CTS, data and ACK with a SIFS before each.
@@ -309,7 +384,7 @@ impl Dot11 {
 
     /// The ACK to our data.
     pub(super) fn on_ack<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
-        let Some(frame) = self.kept.frame.take() else {
+        let Some(frame) = self.kept().and_then(|kept| kept.frame.take()) else {
             return;
         };
         Counters::add(&mut self.counters.acknowledged);
@@ -320,7 +395,7 @@ impl Dot11 {
     /// No CTS came: counts against the short limit (10.3.4.4).
     pub(super) fn on_no_cts<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         Counters::add(&mut self.counters.cts_timeouts);
-        if let Some(frame) = &mut self.kept.frame {
+        if let Some(frame) = self.kept().and_then(|kept| kept.frame.as_mut()) {
             frame.short = frame.short.saturating_add(1);
         }
         self.fail(now, link);
@@ -329,7 +404,7 @@ impl Dot11 {
     /// No ACK came: counts against the long limit if the frame was announced by an RTS (10.3.4.4).
     pub(super) fn on_no_ack<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         Counters::add(&mut self.counters.ack_timeouts);
-        if let Some(frame) = &mut self.kept.frame {
+        if let Some(frame) = self.kept().and_then(|kept| kept.frame.as_mut()) {
             let count = if frame.announced {
                 &mut frame.long
             } else {
@@ -342,16 +417,19 @@ impl Dot11 {
 
     /// An attempt failed: try again with a wider window, or give up.
     fn fail<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
-        let Some(frame) = self.kept.frame else {
-            return self.rest();
-        };
         let (short, long) = (self.config.retry_short, self.config.retry_long);
-        if frame.short < short.max(1) && frame.long < long.max(1) {
-            self.backoff.widen(self.config.cw_max);
-            self.contend_again(now, self.timeout_pause());
+        let Some(function) = self.holder() else {
             return;
+        };
+        let Some(frame) = function.kept.frame else {
+            return self.rest(now);
+        };
+        if frame.short < short.max(1) && frame.long < long.max(1) {
+            function.backoff.widen(function.cw_max);
+            return self.contend_again(now, self.timeout_pause());
         }
-        self.kept.frame = None;
+        function.kept.frame = None;
+        function.backoff.reset(function.cw_min);
         Counters::add(&mut self.counters.failed);
         self.counters.drops.count(Drop::RetryLimit);
         self.trace.push(TraceEvent::Dropped {
@@ -360,7 +438,6 @@ impl Dot11 {
         });
         let attempts = frame.short.saturating_add(frame.long);
         self.report(now, frame.token, Outcome::Failed { attempts }, link);
-        self.backoff.reset(self.config.cw_min);
         self.contend_again(now, self.timeout_pause());
     }
 
@@ -372,16 +449,32 @@ impl Dot11 {
         }
     }
 
-    /// The frame is done with: the window is the smallest again, and a back-off follows (10.3.4.3).
+    /// The frame is done with: the window is the smallest again, and the function goes on if its transmission
+    /// opportunity lasts, or a back-off follows (10.3.4.3).
     fn finish<L: LinkNode>(&mut self, now: Instant, token: u32, outcome: Outcome, link: &mut L) {
-        self.backoff.reset(self.config.cw_min);
-        self.report(now, token, outcome, link);
-        self.contend_again(now, Duration::ZERO);
+        if let Some(function) = self.holder() {
+            function.backoff.reset(function.cw_min);
+        }
+        let more = self.report(now, token, outcome, link);
+        let next = now + self.timing.sifs;
+        if more && next < self.txop_end {
+            self.deadline = None;
+            self.state = State::Holding(next);
+        } else {
+            self.contend_again(now, Duration::ZERO);
+        }
     }
 
-    fn report<L: LinkNode>(&mut self, now: Instant, token: u32, outcome: Outcome, link: &mut L) {
+    /// Tells the link node what became of a frame. True if it has another one for the same function.
+    fn report<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        token: u32,
+        outcome: Outcome,
+        link: &mut L,
+    ) -> bool {
         link.handle_link(now, LinkEvent::Sent { token, outcome });
-        self.pending = !link.pending().is_empty();
+        self.holder_pending(link)
     }
 }
 

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use chappe_core::{
-    Address, Class, Classes, Duration, Failure, Instant, LinkEvent, LinkNode, LinkSend, Mode,
-    Outcome, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Reception, Seed, Transmit,
-    Wake,
+    Address, Class, Classes, Duration, Failure, Instant, LinkEvent, LinkNode, LinkSend, Mac, Mode,
+    Outcome, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed, Stream,
+    Transmit, Wake,
 };
 use chappe_mac::dot11::{Config, Counters, Dot11, PSDU_MAX};
 
@@ -42,36 +42,62 @@ impl Default for Radios {
     }
 }
 
-/// A station with infinite backlog for one neighbour, or a mere receiver.
+/// A channel access method whose figures can be read.
+pub trait Access: Mac {
+    fn counters(&self) -> &Counters;
+}
+
+impl<const N: usize> Access for Dot11<N> {
+    fn counters(&self) -> &Counters {
+        self.counters()
+    }
+}
+
+/// A station with infinite backlog in one or more classes, or a mere receiver.
 pub struct Saturated {
-    to: Option<usize>,
+    flows: Vec<Backlog>,
     len: usize,
+}
+
+/// Infinitely many frames of one class for one neighbour.
+pub struct Backlog {
+    class: Class,
+    to: usize,
     pub acknowledged: u64,
     pub failed: u64,
 }
 
+impl Saturated {
+    fn of(&self, to: usize, class: Class) -> &Backlog {
+        let found = self.flows.iter().find(|f| f.to == to && f.class == class);
+        found.expect("the flow begins here")
+    }
+}
+
 impl LinkNode for Saturated {
     fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
-        match event {
-            LinkEvent::Sent {
-                outcome: Outcome::Acknowledged { .. },
-                ..
-            } => self.acknowledged += 1,
-            LinkEvent::Sent { .. } => self.failed += 1,
-            LinkEvent::Received(_) => {}
+        if let LinkEvent::Sent { token, outcome } = event {
+            let flow = &mut self.flows[token as usize];
+            match outcome {
+                Outcome::Acknowledged { .. } => flow.acknowledged += 1,
+                _ => flow.failed += 1,
+            }
         }
     }
     fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, self.to.is_some())
+        let with = |classes: Classes, flow: &Backlog| classes.with(flow.class);
+        self.flows.iter().fold(Classes::NONE, with)
     }
-    fn poll_link(&mut self, _: Instant, _: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+    fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
         sdu[..self.len].fill(0x55);
+        let mut waiting = self.flows.iter().enumerate();
+        let (token, flow) = waiting.find(|(_, flow)| allowed.contains(flow.class))?;
         Some(LinkSend {
-            to: Address::node(self.to? as u16),
+            to: Address::node(flow.to as u16),
             len: self.len,
-            class: Class::Data,
+            class: flow.class,
             mode: None,
-            token: 0,
+            token: token as u32,
         })
     }
     fn handle_timeout(&mut self, _: Instant) {}
@@ -87,12 +113,30 @@ pub struct Scene {
     pub edges: Vec<(usize, usize)>,
     /// Sender and receiver of each saturated flow.
     pub flows: Vec<(usize, usize)>,
+    /// The class of each flow; those that are missing are of class `Data`.
+    pub classes: Vec<Class>,
 }
 
 impl Scene {
     fn stations(&self) -> usize {
         let all = self.edges.iter().chain(&self.flows);
         all.map(|&(a, b)| a.max(b) + 1).max().unwrap_or(0)
+    }
+
+    fn class(&self, flow: usize) -> Class {
+        self.classes.get(flow).copied().unwrap_or(Class::Data)
+    }
+
+    /// What station `at` has to send.
+    fn backlog(&self, at: usize) -> Vec<Backlog> {
+        let own = self.flows.iter().enumerate().filter(|(_, f)| f.0 == at);
+        let backlog = |(flow, &(_, to))| Backlog {
+            class: self.class(flow),
+            to,
+            acknowledged: 0,
+            failed: 0,
+        };
+        own.map(backlog).collect()
     }
 }
 
@@ -121,27 +165,44 @@ impl Flow {
     }
 }
 
-/// Runs a scene for `seconds` with SDUs of `len` octets.
+/// Runs a scene under the DCF for `seconds` with SDUs of `len` octets.
 pub fn run(
     scene: &Scene,
     config: Config,
     radios: Radios,
     len: usize,
+    limits: (u64, u64),
+) -> Vec<Flow> {
+    let make = |_, address, random| Dot11::new(config, address, random);
+    run_with(scene, make, radios, len, limits)
+}
+
+/// The same under any channel access method: `make` gives station `n` with its address and random numbers.
+pub fn run_with<M: Access>(
+    scene: &Scene,
+    make: impl Fn(usize, Address, Stream) -> M,
+    radios: Radios,
+    len: usize,
     (seed, seconds): (u64, u64),
 ) -> Vec<Flow> {
-    let mut air = Air::new(scene, config, radios, len, Seed(seed));
+    let mut air = Air::new(scene, make, radios, len, Seed(seed));
     let mut runs = Runs::new(scene.flows.len());
     let end = Instant::from_millis(seconds * 1000);
     while air.next() <= end {
         let winner = air.step();
-        if let Some(flow) = winner.and_then(|node| scene.flows.iter().position(|f| f.0 == node)) {
-            runs.won(flow, air.nodes[scene.flows[flow].0].link.acknowledged);
+        let Some(winner) = winner else { continue };
+        for (flow, &(from, to)) in scene.flows.iter().enumerate() {
+            if from == winner {
+                let backlog = air.nodes[from].link.of(to, scene.class(flow));
+                runs.won(flow, backlog.acknowledged);
+            }
         }
     }
-    let flow = |(at, &(from, _)): (usize, &(usize, usize))| {
+    let flow = |(at, &(from, to)): (usize, &(usize, usize))| {
         let node = &air.nodes[from];
+        let backlog = node.link.of(to, scene.class(at));
         Flow {
-            kbps: node.link.acknowledged as f64 * len as f64 * 8.0 / seconds as f64 / 1e3,
+            kbps: backlog.acknowledged as f64 * len as f64 * 8.0 / seconds as f64 / 1e3,
             counters: *node.mac.counters(),
             run_longest: runs.longest[at],
             run_mean: runs.total[at] as f64 / runs.count[at].max(1) as f64,
@@ -197,9 +258,9 @@ enum Kind {
     Begin,
 }
 
-struct Air {
+struct Air<M> {
     now: Instant,
-    nodes: Vec<OverMac<Dot11, Saturated>>,
+    nodes: Vec<OverMac<M, Saturated>>,
     radios: Radios,
     listeners: Vec<Vec<usize>>,
     ears: Vec<Ear>,
@@ -235,19 +296,20 @@ struct Flight {
     started: Instant,
 }
 
-impl Air {
-    fn new(scene: &Scene, config: Config, radios: Radios, len: usize, seed: Seed) -> Air {
+impl<M: Access> Air<M> {
+    fn new(
+        scene: &Scene,
+        make: impl Fn(usize, Address, Stream) -> M,
+        radios: Radios,
+        len: usize,
+        seed: Seed,
+    ) -> Air<M> {
         let n = scene.stations();
         let node = |at: usize| {
             let random = seed.stream(Purpose::Node(at as u32));
-            let to = scene.flows.iter().find(|flow| flow.0 == at).map(|f| f.1);
-            let link = Saturated {
-                to,
-                len,
-                acknowledged: 0,
-                failed: 0,
-            };
-            OverMac::new(Dot11::new(config, Address::node(at as u16), random), link)
+            let flows = scene.backlog(at);
+            let link = Saturated { flows, len };
+            OverMac::new(make(at, Address::node(at as u16), random), link)
         };
         let mut listeners = vec![Vec::new(); n];
         for &(a, b) in &scene.edges {
@@ -256,7 +318,7 @@ impl Air {
         }
         let flight = Flight {
             psdu: Vec::new(),
-            mode: config.data,
+            mode: Mode::long(Rate::Dsss1),
             started: Instant::ZERO,
         };
         let mut air = Air {
@@ -414,7 +476,7 @@ impl Air {
                         self.nodes[at].handle_radio(now, RadioEvent::Carrier { busy, since });
                     }
                 }
-                other => panic!("the DCF does not ask for {other:?}"),
+                other => panic!("no MAC here asks for {other:?}"),
             }
         }
         let wake = self.nodes[at].poll_timeout().map(|wake| wake.at);
