@@ -16,6 +16,7 @@ use chappe_pacifier::Object;
 
 use crate::error::{Error, Result};
 use crate::manifest::{Cut, Digest, Entry, Manifest, Ticket, check_name};
+use crate::reason::Reason;
 
 /// The folder, in the receiver's, of transfers that are not complete.
 pub const FOLDER: &str = ".chappe-cast";
@@ -217,7 +218,8 @@ impl Incoming {
                     entry.size,
                     folder.display()
                 );
-                Error::environment(what, "make room and start again; what is there is kept")
+                let todo = "make room and start again; what is there is kept";
+                Error::environment(what, todo).because(Reason::NoRoom)
             })?;
             parts.push(part);
         }
@@ -367,7 +369,8 @@ impl Incoming {
                     entry.name
                 );
                 let _ = fs::remove_file(self.place.join("batches"));
-                return Err(Error::failed(what, "start again: it is fetched anew"));
+                let error = Error::failed(what, "start again: it is fetched anew");
+                return Err(error.because(Reason::Changed));
             }
             part.sync_all().map_err(failed("write", &entry.name))?;
         }
@@ -416,10 +419,8 @@ fn check_target(folder: &Path, entry: &Entry, overwrite: bool) -> Result<()> {
             "{} is a folder; a file of this name is to be received",
             path.display()
         );
-        return Err(Error::input(
-            what,
-            "move it away, or receive into another folder",
-        ));
+        let error = Error::input(what, "move it away, or receive into another folder");
+        return Err(error.because(Reason::NameTaken));
     }
     if overwrite {
         return Ok(());
@@ -428,7 +429,7 @@ fn check_target(folder: &Path, entry: &Entry, overwrite: bool) -> Result<()> {
         "{} exists, with other contents than what is to be received",
         path.display()
     );
-    Err(Error::input(what, "--overwrite replaces it"))
+    Err(Error::input(what, "--overwrite replaces it").because(Reason::NameTaken))
 }
 
 /// Makes the folder of a transfer. What stands at its path and is not a folder of ours is not followed.
@@ -441,7 +442,7 @@ fn make_place(folder: &Path, place: &Path) -> Result<()> {
                 let real = path.symlink_metadata().is_ok_and(|about| about.is_dir());
                 if !real {
                     let what = format!("{} is not a folder", path.display());
-                    return Err(Error::input(what, "move it away"));
+                    return Err(Error::input(what, "move it away").because(Reason::Disk));
                 }
             }
             Err(error) => {
@@ -469,15 +470,18 @@ fn open_part(path: &Path) -> io::Result<File> {
 }
 
 fn failure(what: String, error: &io::Error) -> Error {
-    let todo = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room and start again; what was received is kept"
+    let (todo, reason) = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+            "make room and start again; what was received is kept",
+            Reason::NoRoom,
+        ),
+        io::ErrorKind::PermissionDenied => {
+            ("give this user the right to write there", Reason::Disk)
         }
-        io::ErrorKind::PermissionDenied => "give this user the right to write there",
-        io::ErrorKind::ReadOnlyFilesystem => "choose a folder that can be written",
-        _ => "",
+        io::ErrorKind::ReadOnlyFilesystem => ("choose a folder that can be written", Reason::Disk),
+        _ => ("", Reason::Disk),
     };
-    Error::environment(format!("{what}: {error}"), todo)
+    Error::environment(format!("{what}: {error}"), todo).because(reason)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::reason::Reason;
+
 /// Why a cast cannot begin or go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -11,6 +13,8 @@ pub struct Error {
     pub what: String,
     /// What to do about it; may be empty.
     pub todo: String,
+    /// What its sender is told, if a transfer cannot be received.
+    pub reason: Reason,
 }
 
 /// Whose fault it is.
@@ -35,6 +39,7 @@ impl Error {
             kind: Kind::Input,
             what,
             todo,
+            reason: Reason::Unsaid,
         }
     }
 
@@ -52,6 +57,11 @@ impl Error {
             kind: Kind::Failed,
             ..Error::input(what, todo)
         }
+    }
+
+    /// The same, with what a sender is told of it.
+    pub fn because(self, reason: Reason) -> Error {
+        Error { reason, ..self }
     }
 }
 

@@ -128,6 +128,8 @@ pub struct Progress {
     pub name: String,
     /// `preparing`, `receiving`, `complete`, `failed` or `gone`.
     pub state: &'static str,
+    /// Of one that has failed: why, by its own word.
+    pub why: Option<String>,
     /// Batches that it has.
     pub batches_done: u32,
     /// Batches of the transfer.
@@ -170,7 +172,7 @@ impl State {
             State::Preparing => "preparing",
             State::Receiving => "receiving",
             State::Complete => "complete",
-            State::Failed => "failed",
+            State::Failed(_) => "failed",
             State::Offering => "offering",
         }
     }

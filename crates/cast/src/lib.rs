@@ -31,6 +31,7 @@ mod frame;
 pub mod key;
 pub mod manifest;
 pub mod member;
+mod reason;
 mod receiver;
 pub mod roster;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub mod session;
 pub use chappe_live::{Carrier, Group, GroupKey, Loss};
 pub use error::{Error, Kind, Result};
 pub use manifest::Way;
+pub use reason::Reason;
 pub use receiver::{Receiving, receive, relay};
 pub use sender::{Sending, headers, send};
 pub use session::{Channel, End, Options, Watch};

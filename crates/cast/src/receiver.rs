@@ -14,6 +14,7 @@ use crate::event::{Event, Progress, Summary};
 use crate::key::VerifyKey;
 use crate::manifest::{Manifest, Ticket};
 use crate::member::Member;
+use crate::reason::Reason;
 use crate::roster::{Roles, State};
 use crate::session::{End, Options, Role, Session, Watch};
 
@@ -152,7 +153,9 @@ impl Receiver<'_> {
         let Some(octets) = member.manifest(ticket.source) else {
             return;
         };
-        let opened = Manifest::decode(octets, &ticket.cut).and_then(|manifest| {
+        let decoded =
+            Manifest::decode(octets, &ticket.cut).map_err(|error| error.because(Reason::Manifest));
+        let opened = decoded.and_then(|manifest| {
             let files = manifest
                 .files
                 .iter()
@@ -210,10 +213,8 @@ impl Receiver<'_> {
             "the sender's frames of {needed} octets are too long for this link, which carries {}",
             self.frame_max
         );
-        Err(Error::environment(
-            what,
-            "give all interfaces of the group one MTU",
-        ))
+        let error = Error::environment(what, "give all interfaces of the group one MTU");
+        Err(error.because(Reason::FrameTooLong))
     }
 
     fn go_on(
@@ -307,7 +308,7 @@ impl Receiver<'_> {
             why: error.what.clone(),
             todo: error.todo.clone(),
         });
-        member.report(now, ticket.id(), State::Failed, 0);
+        member.report(now, ticket.id(), State::Failed(error.reason), 0);
         self.ended.push((ticket.source, ticket.id()));
         let kind = match error.kind {
             Kind::Input => Kind::Failed,
@@ -338,6 +339,7 @@ impl Active {
                 node,
                 name: "here".into(),
                 state: state.word(),
+                why: None,
                 batches_done,
                 batches: self.ticket.cut.batches(),
             }],

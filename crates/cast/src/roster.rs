@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use chappe_core::{Duration, Instant};
 use chappe_pacifier::Links;
 
+use crate::reason::Reason;
+
 /// Numbers of members go up to this: Pacifier's frames name a node by one octet.
 pub const MEMBER_MAX: u16 = 255;
 /// A record that was not renewed for so long is dead. Members renew theirs each second.
@@ -42,8 +44,8 @@ pub enum State {
     Receiving,
     /// The files are there.
     Complete,
-    /// It cannot have the files: no room, or a name that is taken.
-    Failed,
+    /// It cannot have the files.
+    Failed(Reason),
     /// It is the sender, and offers the files.
     Offering,
 }
@@ -263,13 +265,29 @@ impl Roles {
 }
 
 impl State {
-    const ALL: [State; 5] = [
-        State::Preparing,
-        State::Receiving,
-        State::Complete,
-        State::Failed,
-        State::Offering,
-    ];
+    /// The state's octet in a record, and the four behind it: batches, or why a member has failed, which has no batches to tell of.
+    fn encode(self, batches: u32) -> (u8, u32) {
+        match self {
+            State::Preparing => (0, batches),
+            State::Receiving => (1, batches),
+            State::Complete => (2, batches),
+            State::Failed(reason) => (3, reason.code()),
+            State::Offering => (4, batches),
+        }
+    }
+
+    /// The state and the batches of a record; `None` for a state of a later version.
+    fn decode(octet: u8, number: u32) -> Option<(State, u32)> {
+        let state = match octet {
+            0 => State::Preparing,
+            1 => State::Receiving,
+            2 => State::Complete,
+            3 => return Some((State::Failed(Reason::of(number)), 0)),
+            4 => State::Offering,
+            _ => return None,
+        };
+        Some((state, number))
+    }
 }
 
 impl Record {
@@ -282,8 +300,9 @@ impl Record {
         found.map(|(_, state, batches)| (*state, *batches))
     }
 
-    /// `node 2, life 8, number 4, age 1 (tenths of a second), roles 1`, then name, transfers and links, each with its
-    /// count before it. `None` if there is no room.
+    /// `node 2, life 8, number 4, age 1 (tenths of a second), roles 1`, then name, transfers (`transfer 8, state 1, batches 4`; of
+    /// one that has failed, why in place of the batches) and links (`from 2, share 1`), each with its count before it. `None` if
+    /// there is no room.
     fn write(&self, age: Duration, to: &mut [u8]) -> Option<usize> {
         let mut octets = Vec::with_capacity(128);
         octets.extend_from_slice(&self.node.to_be_bytes());
@@ -297,9 +316,10 @@ impl Record {
         let transfers = self.transfers.iter().take(TRANSFERS_MAX);
         octets.push(transfers.len() as u8);
         for (id, state, batches) in transfers {
+            let (state, number) = state.encode(*batches);
             octets.extend_from_slice(&id.to_be_bytes());
-            octets.push(*state as u8);
-            octets.extend_from_slice(&batches.to_be_bytes());
+            octets.push(state);
+            octets.extend_from_slice(&number.to_be_bytes());
         }
         let links = self.links.iter().take(LINKS_MAX);
         octets.push(links.len() as u8);
@@ -332,8 +352,8 @@ impl Record {
         for _ in 0..count {
             let id = u64::from_be_bytes(take(&mut rest)?);
             let [state] = take(&mut rest)?;
-            let batches = u32::from_be_bytes(take(&mut rest)?);
-            if let Some(&state) = State::ALL.get(usize::from(state)) {
+            let number = u32::from_be_bytes(take(&mut rest)?);
+            if let Some((state, batches)) = State::decode(state, number) {
                 transfers.push((id, state, batches));
             }
         }
@@ -372,7 +392,10 @@ mod tests {
                 receives: true,
                 ..Roles::default()
             },
-            transfers: vec![(9, State::Receiving, 100)],
+            transfers: vec![
+                (9, State::Receiving, 100),
+                (10, State::Failed(Reason::NameTaken), 0),
+            ],
             links: vec![(0, 1.0), (7, 0.2)],
         }
     }

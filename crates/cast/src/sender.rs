@@ -158,6 +158,9 @@ impl Role for Sender<'_> {
         let Some((sent, ticket)) = self.sent.clone() else {
             return Ok(ControlFlow::Continue(()));
         };
+        if let Some(error) = member.obstacle() {
+            return Err(error.clone());
+        }
         if sent.has_changed() {
             let what = "a file has changed while it was sent";
             return Err(Error::failed(
@@ -229,10 +232,15 @@ impl Sender<'_> {
                     node: record.node,
                     name: record.name.clone(),
                     state: State::Preparing.word(),
+                    why: None,
                     batches_done: 0,
                     batches,
                 });
             known.state = state.word();
+            known.why = match state {
+                State::Failed(reason) => Some(reason.to_string()),
+                _ => None,
+            };
             known.batches_done = match state {
                 State::Complete => batches,
                 _ => done.max(asked.unwrap_or(0)),

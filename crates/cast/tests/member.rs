@@ -1,60 +1,202 @@
-//! A member by itself, without a link under it.
+//! Members by themselves, without a link under them.
+
+use std::sync::Arc;
 
 use chappe_cast::key::SignKey;
 use chappe_cast::manifest::{Cut, Ticket, Way};
 use chappe_cast::member::{Member, Settings};
-use chappe_cast::roster::Roles;
-use chappe_core::{Address, Bitrate, Instant, Purpose, Seed};
+use chappe_cast::roster::{Roles, State};
+use chappe_cast::{Kind, Reason};
+use chappe_core::{
+    Address, Arrival, Bitrate, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose,
+    Seed,
+};
 use chappe_live::{Neighbour, Statistics};
+use chappe_pacifier::Object;
+
+/// Octets of the largest frame: UDP over Ethernet, sealed.
+const FRAME_MAX: usize = 1442;
 
 /// Goal: a sender that reads its files for long sends them all the same. Method: its links are measured and settle; only then
 /// the transfer is announced. (It had waited for a link to change, which on a network without losses none does.)
 #[test]
 fn a_transfer_that_is_announced_late_can_begin() {
+    let mut member = member(0);
+    for second in 1..20 {
+        member.observe(Instant::from_millis(1000 * second), &hears(0, &[1]));
+    }
+    assert!(member.links().is_some());
+    let now = Instant::from_millis(20_000);
+    member.announce(now, ticket(1381), MANIFEST.to_vec());
+    assert!(member.counters(0).is_some(), "a Pacifier node carries it");
+}
+
+/// Goal: the sender learns why a receiver has failed, over a relay. Method: a line of three members; the last one reports each
+/// reason, also one of a later version.
+#[test]
+fn a_sender_learns_why_a_receiver_failed() {
+    let mut line = Line::new();
+    line.member(0)
+        .announce(Instant::ZERO, ticket(1000), MANIFEST.to_vec());
+    let id = ticket(1000).id();
+    for reason in [Reason::NoRoom, Reason::NameTaken, Reason::Unknown(77)] {
+        line.run(Duration::from_secs(3));
+        let now = line.now;
+        line.member(2).report(now, id, State::Failed(reason), 0);
+        line.run(Duration::from_secs(3));
+        let record = line.members[0].roster().get(line.now, 2);
+        let state = record.and_then(|record| record.transfer(id));
+        assert_eq!(state, Some((State::Failed(reason), 0)));
+    }
+}
+
+/// Goal: a transfer that Pacifier can never send ends with the reason, where it had waited for ever. Method: packets that fill the
+/// frame, so that the list of forwarding nodes has no room; the receiver is two hops away.
+#[test]
+fn a_transfer_that_cannot_be_sent_says_why() {
+    for (payload, sendable) in [(1381, true), (FRAME_MAX as u16 - 17 - 32, false)] {
+        let mut line = Line::new();
+        let ticket = ticket(payload);
+        line.run(Duration::from_secs(3));
+        let now = line.now;
+        line.member(0).announce(now, ticket, MANIFEST.to_vec());
+        line.run(Duration::from_secs(3));
+        assert_eq!(line.members[2].manifest(0), Some(MANIFEST), "{payload}");
+        let now = line.now;
+        line.member(2).report(now, ticket.id(), State::Receiving, 0);
+        let nothing = vec![false; ticket.cut.batches() as usize];
+        line.member(2).join(now, 0, nothing);
+        line.run(Duration::from_secs(3));
+        let now = line.now;
+        assert_eq!(line.members[0].receivers(), [(2, 0)]);
+        line.member(0).begin(now, Arc::new(Zeros));
+        let obstacle = line.members[0].obstacle();
+        assert_eq!(obstacle.is_none(), sendable, "{payload}: {obstacle:?}");
+        if let Some(error) = obstacle {
+            assert!(error.what.contains("list of forwarding nodes"), "{error}");
+            assert_eq!(error.kind, Kind::Failed);
+        }
+    }
+}
+
+/// Long enough for the digests of its batches; members do not read it.
+const MANIFEST: &[u8] = &[7; 2000];
+
+/// Member `node`; 0 sends, 2 receives, others relay.
+fn member(node: u16) -> Member {
     let settings = Settings {
-        node: 0,
-        name: "late".into(),
+        node,
+        name: format!("host{node}"),
         roles: Roles {
-            sends: true,
-            ..Roles::default()
+            sends: node == 0,
+            receives: node == 2,
+            leaves: false,
         },
         verify: None,
-        frame_max: 1442,
+        frame_max: FRAME_MAX,
         memory: 8_000_000,
         rate: Bitrate(10_000_000),
         shared: false,
     };
-    let mut member = Member::new(settings, Seed(1).stream(Purpose::Node(0)));
-    let statistics = Statistics {
-        life: 7,
-        neighbours: vec![Neighbour {
-            address: Address::node(1),
-            life: 8,
-            heard: Instant::ZERO,
-            from: 1.0,
-            to: Some(1.0),
-        }],
-        ..Statistics::default()
+    Member::new(settings, Seed(1).stream(Purpose::Node(node.into())))
+}
+
+/// What the link of member `node` says when it hears every frame of these.
+fn hears(node: u16, others: &[u16]) -> Statistics {
+    let near = |&node: &u16| Neighbour {
+        address: Address::node(node),
+        life: u64::from(node) + 7,
+        heard: Instant::ZERO,
+        from: 1.0,
+        to: Some(1.0),
     };
-    for second in 1..20 {
-        member.observe(Instant::from_millis(1000 * second), &statistics);
+    Statistics {
+        life: u64::from(node) + 7,
+        neighbours: others.iter().map(near).collect(),
+        ..Statistics::default()
     }
-    assert!(member.links().is_some());
-    let (now, cut) = (
-        Instant::from_millis(20_000),
-        Cut {
-            len: 1_000_000,
-            k: 32,
-            payload: 1381,
-        },
-    );
-    let ticket = Ticket::sign(
-        0,
-        (Way::Pacifier, 32),
-        cut,
-        b"manifest",
-        &SignKey::new(&[1; 32]),
-    );
-    member.announce(now, ticket, b"manifest".to_vec());
-    assert!(member.counters(0).is_some(), "a Pacifier node carries it");
+}
+
+/// A transfer of member 0 in packets of `payload` octets.
+fn ticket(payload: u16) -> Ticket {
+    let cut = Cut {
+        len: 1_000_000,
+        k: 32,
+        payload,
+    };
+    let key = SignKey::new(&[1; 32]);
+    Ticket::sign(0, (Way::Pacifier, 32), cut, MANIFEST, &key)
+}
+
+/// Files of zeros.
+#[derive(Debug)]
+struct Zeros;
+
+impl Object for Zeros {
+    fn size(&self) -> usize {
+        1_000_000
+    }
+
+    fn read(&self, _: usize, into: &mut [u8]) -> bool {
+        into.fill(0);
+        true
+    }
+}
+
+/// Three members in a line, each of which hears the next ones without loss.
+struct Line {
+    members: [Member; 3],
+    now: Instant,
+}
+
+impl Line {
+    fn new() -> Line {
+        Line {
+            members: [0, 1, 2].map(member),
+            now: Instant::ZERO,
+        }
+    }
+
+    fn member(&mut self, node: usize) -> &mut Member {
+        &mut self.members[node]
+    }
+
+    /// Goes on in steps of 10 ms, in which every member sends what it has to say besides data.
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        let near: [&[u16]; 3] = [&[1], &[0, 2], &[1]];
+        while self.now < end {
+            self.now += Duration::from_millis(10);
+            for (node, near) in (0..).zip(near) {
+                let member = &mut self.members[usize::from(node)];
+                member.observe(self.now, &hears(node, near));
+                member.handle_timeout(self.now);
+                self.send(node, near);
+            }
+        }
+    }
+
+    fn send(&mut self, node: u16, near: &[u16]) {
+        let mut sdu = [0; FRAME_MAX];
+        let control = Classes::NONE.with_if(chappe_core::Class::Control, true);
+        while let Some(send) =
+            self.members[usize::from(node)].poll_link(self.now, control, &mut sdu)
+        {
+            for &other in near {
+                let arrival = Arrival {
+                    from: Address::node(node),
+                    to: send.to,
+                    sdu: &sdu[..send.len],
+                    power: None,
+                };
+                if send.to.is_broadcast() || send.to == Address::node(other) {
+                    let heard = LinkEvent::Received(arrival);
+                    self.members[usize::from(other)].handle_link(self.now, heard);
+                }
+            }
+            let (token, outcome) = (send.token, Outcome::Unconfirmed);
+            let sent = LinkEvent::Sent { token, outcome };
+            self.members[usize::from(node)].handle_link(self.now, sent);
+        }
+    }
 }

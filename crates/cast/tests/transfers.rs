@@ -8,8 +8,8 @@ mod common;
 use std::fs;
 use std::thread;
 
-use chappe_cast::event::Event;
-use chappe_cast::{End, receive, relay, send};
+use chappe_cast::event::{Event, Progress};
+use chappe_cast::{End, Reason, receive, relay, send};
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
 
@@ -253,7 +253,7 @@ fn an_interface_goes_down_and_up() {
     assert!(same(&file, &place.path("r1/a.bin")));
 }
 
-/// A link on which nothing useful fits is refused; one that is too small for this sender's frames says so.
+/// A link on which nothing useful fits is refused; one that is too small for this sender's frames says so, also to the sender.
 fn small_mtus_are_told() {
     let (network, place) = (Network::new(2), Place::new("mtu"));
     let file = place.file("a.bin", 10_000);
@@ -276,11 +276,19 @@ fn small_mtus_are_told() {
     thread::scope(|scope| {
         let receiver = scope.spawn(|| network.hosts[1].run(open).unwrap());
         let (options, sending) = (place.options(0, 5_000_000, &[]), place.sending(&[file], 1));
+        let mut notes = Notes::default();
         let (_, summary) = network.hosts[0]
-            .run(|| send(&options, &sending, &mut Notes::default()))
+            .run(|| send(&options, &sending, &mut notes))
             .unwrap()
             .unwrap();
         assert_eq!(summary.incomplete, [1]);
+        let why = Reason::FrameTooLong.to_string();
+        let says = |receiver: &Progress| receiver.why.as_ref() == Some(&why);
+        let told = notes.count(|event| match event {
+            Event::Progress { receivers, .. } => receivers.iter().any(says),
+            _ => false,
+        });
+        assert!(told > 0, "the sender is told: {why}");
         let error = receiver.join().unwrap().unwrap_err();
         assert!(error.what.contains("too long for this link"), "{error}");
     });

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chappe_core::Instant;
-use chappe_pacifier::Object;
+use chappe_pacifier::{Object, OfferError};
 
 use super::{Member, Transfer};
+use crate::error::Error;
 use crate::fetch::Fetch;
 use crate::frame::Holding;
 use crate::manifest::Ticket;
@@ -23,6 +24,8 @@ pub(super) struct Offer {
     pub receivers: BTreeMap<u16, Receiver>,
     /// Those whom the present plan serves.
     pub served: Vec<u16>,
+    /// Why it can never be sent.
+    pub obstacle: Option<Error>,
 }
 
 /// What the sender knows of a receiver.
@@ -76,6 +79,12 @@ impl Member {
         receivers.map(acknowledged).collect()
     }
 
+    /// Why the own transfer can never be sent, if that is so.
+    pub fn obstacle(&self) -> Option<&Error> {
+        let own = self.transfers.get(&self.settings.node)?;
+        own.offer.as_ref()?.obstacle.as_ref()
+    }
+
     /// Ends the own transfer.
     pub fn withdraw(&mut self, now: Instant) {
         self.transfers.remove(&self.settings.node);
@@ -96,11 +105,17 @@ impl Member {
         let Some(transfer) = self.transfers.get_mut(&me) else {
             return;
         };
-        let (Some(offer), Some(node)) = (&mut transfer.offer, &mut transfer.node) else {
+        let (Some(offer), Some(node), Some(links)) =
+            (&mut transfer.offer, &mut transfer.node, &self.links)
+        else {
             return;
         };
         let id = transfer.ticket.id();
+        // One that has just come is not among the links yet, and is served as soon as it is.
         let lacking = |receiver: &u16| {
+            if !links.has(*receiver) {
+                return false;
+            }
             let record = self.roster.get(now, *receiver);
             let state = record.and_then(|record| record.transfer(id));
             state.is_some_and(|(state, _)| state == State::Receiving || state == State::Preparing)
@@ -108,8 +123,14 @@ impl Member {
         let served: Vec<u16> = offer.receivers.keys().copied().filter(lacking).collect();
         if let (false, Some(object)) = (offer.begun, &offer.object) {
             let begun = node.offer_read(object.clone(), transfer.ticket.serial, &served);
-            // With nobody within reach nothing is begun: those who come later would be added to nothing.
-            offer.begun = begun.is_ok_and(|begun| begun.unreachable.len() < served.len());
+            offer.begun = match begun {
+                // With nobody within reach nothing is begun: those who come later would be added to nothing.
+                Ok(begun) => begun.unreachable.len() < served.len(),
+                Err(error) => {
+                    offer.obstacle = Some(unsendable(error));
+                    return;
+                }
+            };
             for (&receiver, known) in offer.receivers.iter().filter(|_| offer.begun) {
                 let held = (0..).zip(&known.held).filter(|(_, held)| **held);
                 for (batch, _) in held {
@@ -162,4 +183,16 @@ impl Member {
         }
         self.serve(now);
     }
+}
+
+/// What Pacifier says of an object that it cannot send, and what helps.
+fn unsendable(error: OfferError) -> Error {
+    let todo = match error {
+        OfferError::Header { .. } => {
+            "frames of `--variant chappe` have no such list; more relays make the paths shorter"
+        }
+        OfferError::TooLarge => "send it in several transfers",
+        OfferError::Busy | OfferError::Receiver(_) => "",
+    };
+    Error::failed(format!("the files cannot be sent: {error}"), todo)
 }

@@ -7,6 +7,7 @@ use chappe_pacifier::{Links, Node};
 
 use super::config::config;
 use super::{Member, Transfer};
+use crate::error::Error;
 
 /// Links are made of records at most this often.
 const RELINK: Duration = Duration::from_millis(500);
@@ -53,12 +54,21 @@ impl Member {
             let config = config(&self.settings, &transfer.ticket);
             let seed = chappe_core::Seed(self.random.next_u64());
             let random = seed.stream(chappe_core::Purpose::Node(self.settings.node.into()));
-            // A ticket for larger frames than this link has: receivers say so, relays cannot help.
-            if let Ok(mut node) = Node::new(config, self.settings.node, links.clone(), random) {
-                if let Some(joined) = &transfer.joined {
-                    joined.expect(&mut node, &transfer.ticket);
+            match Node::new(config, self.settings.node, links, random) {
+                Ok(mut node) => {
+                    if let Some(joined) = &transfer.joined {
+                        joined.expect(&mut node, &transfer.ticket);
+                    }
+                    transfer.node = Some(node);
                 }
-                transfer.node = Some(node);
+                Err(error) => {
+                    // Others' tickets for larger frames than this link has: receivers say so, relays cannot help.
+                    if let Some(offer) = &mut transfer.offer {
+                        let what = format!("the files cannot be sent: {error}");
+                        let todo = "lower --k or --nodes, or raise the interface's MTU";
+                        offer.obstacle = Some(Error::failed(what, todo));
+                    }
+                }
             }
         }
     }

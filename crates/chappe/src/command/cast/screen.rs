@@ -39,6 +39,8 @@ pub struct Screen {
     headers: usize,
     installed: bool,
     receivers: Vec<u16>,
+    /// Receivers that have failed, and why.
+    failed: BTreeMap<u16, String>,
     sends: bool,
     metrics: Option<Metrics>,
 }
@@ -71,6 +73,7 @@ impl Screen {
             headers: if link.ethernet { 44 } else { 72 },
             installed: false,
             receivers: Vec::new(),
+            failed: BTreeMap::new(),
             sends: false,
             metrics,
         })
@@ -211,6 +214,9 @@ impl Screen {
     }
 
     fn advance(&mut self, receivers: &[Progress]) {
+        for receiver in receivers {
+            self.note_failure(receiver);
+        }
         let Some(bars) = &self.bars else {
             let state = |receiver: &Progress| {
                 let share = share(receiver.batches_done, receiver.batches);
@@ -255,6 +261,24 @@ impl Screen {
         }
     }
 
+    /// Says once why a receiver has failed, and keeps it for the end.
+    fn note_failure(&mut self, receiver: &Progress) {
+        let known = self.failed.get(&receiver.node);
+        if known == receiver.why.as_ref() {
+            return;
+        }
+        match &receiver.why {
+            Some(why) => {
+                let name = self.name(receiver.node);
+                self.say(&format!("  {name} cannot have the files: {why}"));
+                self.failed.insert(receiver.node, why.clone());
+            }
+            None => {
+                self.failed.remove(&receiver.node);
+            }
+        }
+    }
+
     fn sum_up(&self, summary: &Summary) {
         if self.json {
             return;
@@ -265,7 +289,7 @@ impl Screen {
         if !self.sends {
             let _ = writeln!(text, "received {size} in {:.1} s, {rate}", summary.seconds);
         } else if summary.complete.is_empty() {
-            let _ = writeln!(text, "none of {all} receivers has the files; each says why");
+            let _ = writeln!(text, "none of {all} receivers has the files");
         } else {
             let _ = writeln!(
                 text,
@@ -293,12 +317,12 @@ impl Screen {
                     speed(bound)
                 );
             }
-            if !summary.incomplete.is_empty() {
-                let _ = writeln!(
-                    text,
-                    "  without the files: {}",
-                    self.list(&summary.incomplete)
-                );
+        }
+        if self.sends {
+            for node in &summary.incomplete {
+                let why = self.failed.get(node);
+                let why = why.map_or(String::new(), |why| format!(": {why}"));
+                let _ = writeln!(text, "  without the files: {}{why}", self.name(*node));
             }
         }
         // Whoever reads no more of it has what it wanted.
