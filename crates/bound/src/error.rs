@@ -65,6 +65,29 @@ pub enum Error {
         /// Largest number supported.
         limit: usize,
     },
+    /// A link from a node to itself.
+    LoopLink {
+        /// Place of the link in the list.
+        link: usize,
+        /// The node.
+        node: usize,
+    },
+    /// The rate of a link is not a positive number.
+    LinkRate {
+        /// Place of the link in the list.
+        link: usize,
+        /// What was given, in bit/s.
+        value: f64,
+    },
+    /// A question about a mesh needs at least one flow.
+    NoFlows,
+    /// No sequence of links leads from the source of a flow to its sink, or they are the same node.
+    NoRoute {
+        /// Where the flow begins.
+        source: usize,
+        /// Where it ends.
+        sink: usize,
+    },
     /// The linear-programming solver stopped without a solution; its own word for it.
     Solver(String),
 }
@@ -105,6 +128,17 @@ impl fmt::Display for Error {
             }
             Error::TooManyReceivers { got, limit } => {
                 write!(f, "{got} receivers, at most {limit} are supported here")
+            }
+            Error::LoopLink { link, node } => {
+                write!(f, "link {link} leads from node {node} to itself")
+            }
+            Error::LinkRate { link, value } => write!(
+                f,
+                "the rate of link {link} is {value} bit/s, expected more than 0"
+            ),
+            Error::NoFlows => write!(f, "a mesh bound needs at least one flow"),
+            Error::NoRoute { source, sink } => {
+                write!(f, "no links lead from node {source} to node {sink}")
             }
             Error::Solver(word) => write!(f, "the linear-programming solver stopped: {word}"),
         }

@@ -34,6 +34,8 @@
 //! - [`Certificate`]: the dual proof that comes with every bound.
 //! - [`fluid_rate`], [`max_flow`]: what given forwarding rates carry without collisions and with
 //!   endless batches: the ceiling of a credit rule.
+//! - [`mesh`](mod@mesh): several unicast flows over links with a conflict graph: the sum, the smallest or the
+//!   product of their rates, with a schedule, a proven gap and the bottleneck.
 //! - [`anypath`](mod@anypath): the single-receiver bound of one collision domain, in closed form.
 //! - [`closed`]: DCF, chains, erasure channels, repetition.
 //! - [`sensing`]: what sets of nodes can have on the air when frames are sensed by chance.
@@ -48,7 +50,7 @@
 //!
 //! # Not supported
 //!
-//! Several flows at once and per-link rates (conflict graphs of *links*), correlated losses, several
+//! Several multicasts at once, cumulative interference (conflicts are pairs of links), correlated losses, several
 //! channels or bit rates per node, multi-packet reception, finite-length effects of coding (but
 //! see [`closed::erasure::batch_transmissions`]).
 
@@ -63,6 +65,7 @@ pub mod hyperarc;
 mod master;
 mod maxflow;
 pub mod mean;
+pub mod mesh;
 pub mod multicast;
 pub mod network;
 mod program;
@@ -75,6 +78,10 @@ pub use certificate::{Certificate, Prices};
 pub use error::Error;
 pub use fluid::{Fluid, fluid_rate, max_flow};
 pub use mean::{MeanBound, mean_bound_cheap, mean_bound_exact};
+pub use mesh::{
+    CliqueBound, Conflict, Mesh, MeshBound, MeshCertificate, MeshFlow, MeshLink, MeshOptions,
+    Objective, clique_bound, mesh_bound,
+};
 pub use multicast::{Bound, Medium, Options, multicast, single_receivers};
 pub use network::Network;
 pub use sensing::{SensedSet, overfull_sets};

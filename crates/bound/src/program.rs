@@ -2,13 +2,15 @@
 
 use crate::error::Error;
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::SupportedConeT::{NonnegativeConeT, ZeroConeT};
+use clarabel::solver::SupportedConeT::{ExponentialConeT, NonnegativeConeT, ZeroConeT};
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus};
 
-/// Maximise `gain . v` over v >= 0 under equalities and upper limits.
+/// Maximise `gain . v + sum of log v_c` over v >= 0, for the columns c of `logs`, under equalities and upper limits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     pub gain: Vec<f64>,
+    /// Columns whose logarithm is gained too.
+    pub logs: Vec<usize>,
     pub equal: Vec<Row>,
     pub at_most: Vec<Row>,
 }
@@ -39,12 +41,17 @@ impl Program {
     pub fn solve(&self, tolerance: f64) -> Result<Solution, Error> {
         let columns = self.gain.len();
         let (equal, at_most) = (self.equal.len(), self.at_most.len());
-        let cones = [ZeroConeT(equal), NonnegativeConeT(at_most + columns)];
+        let mut cones = vec![ZeroConeT(equal), NonnegativeConeT(at_most + columns)];
+        cones.extend(self.logs.iter().map(|_| ExponentialConeT()));
+        // A logarithm is a free variable u with (u, 1, v) in the exponential cone: exp(u) <= v.
         let limits: Vec<f64> = (self.equal.iter().chain(&self.at_most))
             .map(|row| row.limit)
             .chain(std::iter::repeat_n(0.0, columns))
+            .chain(self.logs.iter().flat_map(|_| [0.0, 1.0, 0.0]))
             .collect();
-        let cost: Vec<f64> = self.gain.iter().map(|gain| -gain).collect();
+        let cost: Vec<f64> = (self.gain.iter().map(|gain| -gain))
+            .chain(self.logs.iter().map(|_| -1.0))
+            .collect();
         let settings = DefaultSettingsBuilder::default()
             .verbose(false)
             .tol_gap_abs(tolerance)
@@ -52,7 +59,7 @@ impl Program {
             .tol_feas(tolerance)
             .build()
             .map_err(|word| Error::Solver(word.to_string()))?;
-        let quadratic = CscMatrix::zeros((columns, columns));
+        let quadratic = CscMatrix::zeros((cost.len(), cost.len()));
         let mut solver =
             DefaultSolver::new(&quadratic, &cost, &self.matrix(), &limits, &cones, settings)
                 .map_err(|word| Error::Solver(word.to_string()))?;
@@ -62,7 +69,7 @@ impl Program {
         match solution.status {
             // A solution short of the tolerance is no danger: only checked values leave this crate.
             Solved | AlmostSolved | InsufficientProgress | MaxIterations => Ok(Solution {
-                values: solution.x.clone(),
+                values: solution.x[..columns].to_vec(),
                 equal_dual: solution.z[..equal].to_vec(),
                 at_most_dual: solution.z[equal..equal + at_most].to_vec(),
             }),
@@ -70,7 +77,7 @@ impl Program {
         }
     }
 
-    /// Equalities, upper limits, then -v <= 0, in compressed columns.
+    /// Equalities, upper limits, -v <= 0, then the cones of the logarithms, in compressed columns.
     fn matrix(&self) -> CscMatrix<f64> {
         let columns = self.gain.len();
         let general = self.equal.len() + self.at_most.len();
@@ -80,15 +87,22 @@ impl Program {
                 by_column[column].push((number, coefficient));
             }
         }
+        for (column, terms) in by_column.iter_mut().enumerate() {
+            terms.push((general + column, -1.0));
+        }
+        let cones = general + columns;
+        for (number, &column) in self.logs.iter().enumerate() {
+            by_column[column].push((cones + 3 * number + 2, -1.0));
+        }
+        by_column.extend((0..self.logs.len()).map(|number| vec![(cones + 3 * number, -1.0)]));
         let (mut starts, mut rows, mut values) = (vec![0], Vec::new(), Vec::new());
-        for (column, terms) in by_column.iter().enumerate() {
-            for &(row, value) in terms.iter().chain(&[(general + column, -1.0)]) {
-                rows.push(row);
-                values.push(value);
-            }
+        for terms in &by_column {
+            rows.extend(terms.iter().map(|&(row, _)| row));
+            values.extend(terms.iter().map(|&(_, value)| value));
             starts.push(rows.len());
         }
-        CscMatrix::new(general + columns, columns, starts, rows, values)
+        let height = cones + 3 * self.logs.len();
+        CscMatrix::new(height, by_column.len(), starts, rows, values)
     }
 }
 
@@ -105,6 +119,7 @@ mod tests {
         };
         let program = Program {
             gain: vec![3.0, 2.0],
+            logs: vec![],
             equal: vec![],
             at_most: vec![
                 row(&[(0, 1.0), (1, 1.0)], 4.0),
@@ -118,6 +133,24 @@ mod tests {
         };
         assert!(near(&solution.values, &[3.0, 1.0]));
         assert!(near(&solution.at_most_dual, &[2.0, 0.0, 1.0]));
+    }
+
+    /// max log a + log b, a + 2 b <= 4: a = 2, b = 1, and the dual is 1/a.
+    #[test]
+    fn logarithms_and_their_dual() {
+        let program = Program {
+            gain: vec![0.0, 0.0],
+            logs: vec![0, 1],
+            equal: vec![],
+            at_most: vec![Row {
+                terms: vec![(0, 1.0), (1, 2.0)],
+                limit: 4.0,
+            }],
+        };
+        let solution = program.solve(1e-9).unwrap();
+        assert!((solution.values[0] - 2.0).abs() < 1e-5);
+        assert!((solution.values[1] - 1.0).abs() < 1e-5);
+        assert!((solution.at_most_dual[0] - 0.5).abs() < 1e-5);
     }
 
     #[test]
