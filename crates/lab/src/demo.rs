@@ -4,8 +4,11 @@
 
 use std::path::Path;
 
-use crate::results::Document;
-use crate::run::{Meter, RunError, WORK};
+use crate::plan::{Changes, Plan};
+use crate::provenance::Provenance;
+use crate::results::{Document, Run};
+use crate::run::{Meter, RunError, WORK, seeds};
+use crate::scenario::Source;
 use crate::{p3, pacifier, tcplp, wildnet};
 
 /// All parts, in the order in which they are shown.
@@ -66,6 +69,61 @@ pub struct Row {
     pub ours: bool,
     /// Its runs.
     pub document: Document,
+}
+
+impl Order<'_> {
+    /// The seeds of its networks.
+    pub fn seeds(&self) -> Vec<u64> {
+        (self.seed..self.seed.saturating_add(self.networks)).collect()
+    }
+
+    /// The plan of a part's scenario, with the order's file and seeds. `set` changes keys, as on the command line.
+    pub fn plan(&self, scenario: &str, set: &[String]) -> Result<Plan, RunError> {
+        let source = Source::new("demo", scenario, set);
+        let changes = Changes {
+            object: self.file,
+            seeds: Some(self.seeds()),
+            ..Changes::default()
+        };
+        Ok(Plan::new(source.parse()?, source, &changes)?)
+    }
+
+    /// What `run` makes of each seed, in their order and on the order's threads, without those that somebody stopped.
+    pub fn finished<T: Send>(
+        &self,
+        run: impl Fn(u64) -> Result<T, RunError> + Sync,
+    ) -> Result<Vec<T>, RunError> {
+        let go_on = || !self.meter.stopped();
+        let done = seeds::parallel(&self.seeds(), self.threads, go_on, |&seed| run(seed));
+        let mut finished = Vec::new();
+        for result in done.into_iter().flatten() {
+            match result {
+                Err(RunError::Interrupted) => {}
+                result => finished.push(result?),
+            }
+        }
+        Ok(finished)
+    }
+}
+
+impl Row {
+    /// A protocol with its run in each network that was finished: the one at `place`.
+    pub fn new(
+        (label, ours): (&'static str, bool),
+        order: &Order<'_>,
+        plan: &Plan,
+        finished: &[Vec<Run>],
+        place: usize,
+    ) -> Row {
+        let from = Provenance::here(order.command, &plan.canonical);
+        let runs = finished.iter().filter_map(|runs| runs.get(place)).cloned();
+        let partial = (finished.len() as u64) < order.networks;
+        Row {
+            label,
+            ours,
+            document: Document::new(&plan.title, &from, runs.collect(), partial),
+        }
+    }
 }
 
 /// Runs all parts. A part that somebody stopped before its first network was finished is left out.

@@ -32,6 +32,46 @@ pub struct Item {
     pub about: &'static str,
 }
 
+/// How a figure or table is made, as the table of a paper has it. `M` is what the paper's own loop needs for it.
+pub struct Recipe<M> {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it shows, in a few words.
+    pub about: &'static str,
+    /// How it is made.
+    pub make: M,
+}
+
+impl<M> Recipe<M> {
+    /// A line of the table.
+    pub const fn new(name: &'static str, about: &'static str, make: M) -> Recipe<M> {
+        Recipe { name, about, make }
+    }
+}
+
+/// What a paper's recipes make, then `others` that are made in another way. A length that does not fit does not compile.
+pub const fn items<M, const N: usize>(recipes: &[Recipe<M>], others: &[Item]) -> [Item; N] {
+    assert!(recipes.len() + others.len() == N);
+    let none = Item {
+        name: "",
+        about: "",
+    };
+    let mut items = [none; N];
+    let mut at = 0;
+    while at < N {
+        items[at] = if at < recipes.len() {
+            Item {
+                name: recipes[at].name,
+                about: recipes[at].about,
+            }
+        } else {
+            others[at - recipes.len()]
+        };
+        at += 1;
+    }
+    items
+}
+
 /// What somebody wants made.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {

@@ -4,11 +4,9 @@ use super::campaign::{ends_for, fits_paper};
 use super::carry::HOPS;
 use super::{Attempt, P3, Prepared, Variant, carry, check, radio_bound_bps};
 use crate::demo::{Order, Part, Row, Shown};
-use crate::plan::{Changes, Plan};
-use crate::provenance::Provenance;
-use crate::results::{Document, Run};
-use crate::run::{RunError, WORK, seeds};
-use crate::scenario::Source;
+use crate::plan::Plan;
+use crate::results::Run;
+use crate::run::{RunError, WORK};
 use crate::statistics::mean;
 
 /// Its line in the table of parts.
@@ -32,41 +30,13 @@ const PROTOCOLS: [Variant; 4] = [
 const NETWORKS: u64 = 20;
 
 fn run(order: &Order<'_>) -> Result<Shown, RunError> {
-    let last = order.seed.saturating_add(order.networks);
-    let seeds: Vec<u64> = (order.seed..last).collect();
-    let source = Source::new("demo", SCENARIO, &[]);
-    let changes = Changes {
-        object: order.file,
-        seeds: Some(seeds.clone()),
-        ..Changes::default()
+    let plan = order.plan(SCENARIO, &[])?;
+    let finished = order.finished(|seed| network(&plan, seed, order))?;
+    let row = |(place, variant): (usize, Variant)| {
+        let name = (variant.label(), variant == Variant::Chappe);
+        Row::new(name, order, &plan, &finished, place)
     };
-    let plan = Plan::new(source.parse()?, source, &changes)?;
-    let from = Provenance::here(order.command, &plan.canonical);
-    let go_on = || !order.meter.stopped();
-    let done = seeds::parallel(&seeds, order.threads, go_on, |&seed| {
-        network(&plan, seed, order)
-    });
-    let mut finished: Vec<Vec<Run>> = Vec::new();
-    for runs in done.into_iter().flatten() {
-        match runs {
-            Err(RunError::Interrupted) => {}
-            runs => finished.push(runs?),
-        }
-    }
-    let unfinished = seeds.len() - finished.len();
-    let rows = PROTOCOLS
-        .into_iter()
-        .enumerate()
-        .map(|(place, variant)| Row {
-            label: variant.label(),
-            ours: variant == Variant::Chappe,
-            document: Document::new(
-                &plan.title,
-                &from,
-                finished.iter().map(|runs| runs[place].clone()).collect(),
-                unfinished > 0,
-            ),
-        });
+    let rows = PROTOCOLS.into_iter().enumerate().map(row);
     let hops: Vec<f64> = finished
         .iter()
         .map(|runs| runs[2].counter(HOPS) as f64)
@@ -77,14 +47,11 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
             "over {:.1} hops, on average, of 139 sensor nodes, 802.15.4 at 250 kbit/s",
             mean(&hops)
         ),
-        octets: plan
-            .transfers
-            .first()
-            .map_or(0, |transfer| transfer.payload.len()),
+        octets: plan.octets(),
         rows: rows.collect(),
         bounds_bps: finished.iter().map(|_| radio_bound_bps()).collect(),
         bound: "The bound is what the radio carries in frames back to back.",
-        unfinished,
+        unfinished: order.seeds().len() - finished.len(),
     })
 }
 

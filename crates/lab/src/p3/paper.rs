@@ -6,7 +6,7 @@ use super::{
     table3, table4,
 };
 use crate::figure::{Claim, Figure};
-use crate::paper::{Item, Made, Order, Paper};
+use crate::paper::{self, Item, Made, Order, Paper};
 use crate::run::RunError;
 use crate::statistics::Summary;
 
@@ -26,24 +26,13 @@ pub static PAPER: Paper = Paper {
     },
 };
 
-/// A table or figure: its name, the runs it needs, and how it is made of them.
-struct Recipe {
-    item: Item,
-    needs: fn(&Scale) -> Vec<Cell>,
-    make: fn(&Cells, &Scale) -> Result<Figure, RunError>,
-}
+/// A table or figure: the runs it needs, and how it is made of them.
+type Recipe = paper::Recipe<(Needs, Make)>;
+type Needs = fn(&Scale) -> Vec<Cell>;
+type Make = fn(&Cells, &Scale) -> Result<Figure, RunError>;
 
-const fn recipe(
-    name: &'static str,
-    about: &'static str,
-    needs: fn(&Scale) -> Vec<Cell>,
-    make: fn(&Cells, &Scale) -> Result<Figure, RunError>,
-) -> Recipe {
-    Recipe {
-        item: Item { name, about },
-        needs,
-        make,
-    }
+const fn recipe(name: &'static str, about: &'static str, needs: Needs, make: Make) -> Recipe {
+    Recipe::new(name, about, (needs, make))
 }
 
 /// In the paper's order, then what it does not have.
@@ -111,48 +100,31 @@ const RECIPES: [Recipe; 11] = [
     ),
 ];
 
-const ITEMS: [Item; RECIPES.len() + 1] = {
-    let drawing = Item {
-        name: pipeline::NAME,
-        about: "a transfer cycle by cycle: who sends and listens on which channel",
-    };
-    let mut items = [drawing; RECIPES.len() + 1];
-    let mut at = 0;
-    while at < RECIPES.len() {
-        items[at] = RECIPES[at].item;
-        at += 1;
-    }
-    items
+const DRAWING: Item = Item {
+    name: pipeline::NAME,
+    about: "a transfer cycle by cycle: who sends and listens on which channel",
 };
+
+const ITEMS: [Item; RECIPES.len() + 1] = paper::items(&RECIPES, &[DRAWING]);
 
 /// Makes the wanted tables and figures.
 pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
-    let wanted: Vec<&Recipe> = RECIPES
-        .iter()
-        .filter(|recipe| order.wants(recipe.item.name))
-        .collect();
-    let needed = wanted
-        .iter()
-        .flat_map(|recipe| (recipe.needs)(scale))
-        .collect();
+    let wanted = RECIPES.iter().filter(|recipe| order.wants(recipe.name));
+    let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();
     let cells = Cells::run(needed, scale, order.threads, order.meter)?;
-    let mut made = Made {
-        figures: Vec::new(),
-        unfinished: Vec::new(),
-        runs: cells.len(),
-        drawings: Vec::new(),
-        scale: vec![
-            ("routes", scale.routes.into()),
-            ("measured_building", scale.data.is_some().into()),
-        ],
-    };
-    for recipe in wanted {
-        if (recipe.needs)(scale).iter().all(|cell| cells.has(cell)) {
-            made.figures.push((recipe.make)(&cells, scale)?);
-        } else {
-            made.unfinished.push(recipe.item.name);
+    let make = |place: usize| {
+        let (needs, make) = RECIPES[place].make;
+        match needs(scale).iter().all(|cell| cells.has(cell)) {
+            true => make(&cells, scale),
+            false => Err(RunError::Interrupted),
         }
-    }
+    };
+    let done = vec![
+        ("routes", scale.routes.into()),
+        ("measured_building", scale.data.is_some().into()),
+    ];
+    let mut made = Made::each(order, &ITEMS[..RECIPES.len()], done, make)?;
+    made.runs = cells.len();
     if order.wants(pipeline::NAME) && !order.meter.stopped() {
         made.drawings.push(pipeline::draw(scale)?);
     }

@@ -34,7 +34,7 @@ pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant, check};
 pub use prepare::{Prepared, prepare};
 
 use crate::figure::Figure;
-use crate::paper::{Item, Made, Order, Paper};
+use crate::paper::{self, Item, Made, Order, Paper};
 use crate::run::RunError;
 use runs::{Cell, Cells, Scale};
 
@@ -54,126 +54,86 @@ pub static PAPER: Paper = Paper {
     },
 };
 
-/// The names of [`FIGURES`].
-const ITEMS: [Item; FIGURES.len()] = {
-    let mut items = [Item {
-        name: "",
-        about: "",
-    }; FIGURES.len()];
-    let mut at = 0;
-    while at < FIGURES.len() {
-        items[at] = Item {
-            name: FIGURES[at].name,
-            about: FIGURES[at].about,
-        };
-        at += 1;
-    }
-    items
-};
+/// A figure of the paper: the runs it needs, and how it is made of them.
+type Recipe = paper::Recipe<(Needs, Make)>;
+type Needs = fn(&Scale) -> Vec<Cell>;
+type Make = fn(&Cells, &Scale) -> Figure;
 
-/// A figure of the paper: its name, the runs it needs, and how it is made of them.
-pub struct Recipe {
-    /// `figure2` to `figure9`, and `sensitivity`.
-    pub name: &'static str,
-    /// What it shows, in a few words.
-    pub about: &'static str,
-    needs: fn(&Scale) -> Vec<Cell>,
-    make: fn(&Cells, &Scale) -> Figure,
-}
+const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
 
 /// All figures, in the paper's order.
-pub const FIGURES: [Recipe; 10] = [
+const FIGURES: [Recipe; 10] = [
     Recipe {
         name: "figure2",
         about: "MORE's pruning threshold: forwarders and throughput",
-        needs: figure2::needs,
-        make: figure2::make,
+        make: (figure2::needs, figure2::make),
     },
     Recipe {
         name: "figure3",
         about: "tree against belts: throughput, forwarders, transmissions, redundancy",
-        needs: figure3::needs,
-        make: figure3::make,
+        make: (figure3::needs, figure3::make),
     },
     Recipe {
         name: "figure4",
         about: "source rate limiting: throughput, transmissions, redundancy",
-        needs: figure4::needs,
-        make: figure4::make,
+        make: (figure4::needs, figure4::make),
     },
     Recipe {
         name: "figure5",
         about: "round-robin batches: throughput, best and worst receiver",
-        needs: figure5::needs,
-        make: figure5::make,
+        make: (figure5::needs, figure5::make),
     },
     Recipe {
         name: "figure6",
         about: "throughput over the knob",
-        needs: figure6::needs,
-        make: figure6::make,
+        make: (figure6::needs, figure6::make),
     },
     Recipe {
         name: "figure7",
         about: "all four systems: throughput and its distribution",
-        needs: figure7::needs,
-        make: figure7::make,
+        make: (figure7::needs, figure7::make),
     },
     Recipe {
         name: "figure8",
         about: "indoor network: throughput, best and worst receiver, two days",
-        needs: figure8::needs,
-        make: figure8::make,
+        make: (figure8::needs, figure8::make),
     },
     Recipe {
         name: "figure9",
         about: "indoor network: distribution of throughput, two days",
-        needs: figure9::needs,
-        make: figure9::make,
+        make: (figure9::needs, figure9::make),
     },
     Recipe {
         name: "sensitivity",
         about: "what the paper leaves open: how much our answers matter",
-        needs: sensitivity::needs,
-        make: sensitivity::make,
+        make: (sensitivity::needs, sensitivity::make),
     },
     Recipe {
         name: "improved",
         about: "our variant beside Pacifier and MORE, on 802.11 and on ideal air",
-        needs: improved::needs,
-        make: improved::make,
+        make: (improved::needs, improved::make),
     },
 ];
 
 /// Makes the wanted figures.
 pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
-    let wanted: Vec<&Recipe> = FIGURES
-        .iter()
-        .filter(|recipe| order.wants(recipe.name))
-        .collect();
-    let needed = wanted
-        .iter()
-        .flat_map(|recipe| (recipe.needs)(scale))
-        .collect();
+    let wanted = FIGURES.iter().filter(|recipe| order.wants(recipe.name));
+    let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();
     let cells = Cells::run(needed, scale, order.threads, order.meter)?;
-    let mut made = Made {
-        figures: Vec::new(),
-        unfinished: Vec::new(),
-        runs: cells.len(),
-        drawings: Vec::new(),
-        scale: vec![
-            ("scenarios", u64::from(scale.scenarios)),
-            ("outdoor_bytes", scale.outdoor_bytes as u64),
-            ("indoor_bytes", scale.indoor_bytes as u64),
-        ],
-    };
-    for recipe in wanted {
-        if (recipe.needs)(scale).iter().all(|cell| cells.has(cell)) {
-            made.figures.push((recipe.make)(&cells, scale));
-        } else {
-            made.unfinished.push(recipe.name);
+    let make = |place: usize| {
+        let (needs, make) = FIGURES[place].make;
+        match needs(scale).iter().all(|cell| cells.has(cell)) {
+            true => Ok(make(&cells, scale)),
+            false => Err(RunError::Interrupted),
         }
-    }
+    };
+    let done = vec![
+        ("scenarios", u64::from(scale.scenarios)),
+        ("outdoor_bytes", scale.outdoor_bytes as u64),
+        ("indoor_bytes", scale.indoor_bytes as u64),
+    ];
+    let mut made = Made::each(order, &ITEMS, done, make)?;
+    made.runs = cells.len();
     Ok(made)
 }
 

@@ -86,6 +86,12 @@ impl Plan {
         Plan::new(source.parse()?, source, changes)
     }
 
+    /// Octets of the first transfer's object; 0 without transfers.
+    pub fn octets(&self) -> usize {
+        let first = self.transfers.first();
+        first.map_or(0, |transfer| transfer.payload.len())
+    }
+
     /// Reads and checks a scenario's text.
     pub fn parse(name: &str, text: &str) -> Result<Plan, InputError> {
         let source = Source::new(name, text, &[]);

@@ -2,11 +2,9 @@
 
 use super::plan::{SYSTEM, Variant};
 use crate::demo::{Order, Part, Row, Shown};
-use crate::plan::{Changes, Plan};
-use crate::provenance::Provenance;
-use crate::results::{Document, Run};
-use crate::run::{RunError, WORK, seeds};
-use crate::scenario::Source;
+use crate::plan::Plan;
+use crate::results::Run;
+use crate::run::{RunError, WORK};
 use crate::system::Job;
 
 /// Its line in the table of parts.
@@ -22,33 +20,19 @@ const SCENARIO: &str = include_str!("demo.toml");
 const PROTOCOLS: [Variant; 3] = [Variant::OneSegment, Variant::Paper, Variant::Chappe];
 
 fn run(order: &Order<'_>) -> Result<Shown, RunError> {
-    let last = order.seed.saturating_add(order.networks);
-    let seeds: Vec<u64> = (order.seed..last).collect();
-    let plans = PROTOCOLS
-        .iter()
-        .map(|variant| plan(*variant, &seeds, order))
-        .collect::<Result<Vec<Plan>, RunError>>()?;
-    let go_on = || !order.meter.stopped();
-    let done = seeds::parallel(&seeds, order.threads, go_on, |&seed| {
-        network(&plans, seed, order)
-    });
-    let mut finished: Vec<Vec<Run>> = Vec::new();
-    for runs in done.into_iter().flatten() {
-        match runs {
-            Err(RunError::Interrupted) => {}
-            runs => finished.push(runs?),
-        }
-    }
-    let unfinished = seeds.len() - finished.len();
-    let rows = PROTOCOLS.iter().enumerate().map(|(place, variant)| {
-        let from = Provenance::here(order.command, &plans[place].canonical);
-        let runs = finished.iter().map(|runs| runs[place].clone()).collect();
-        Row {
-            label: SYSTEM.variants[*variant as usize].label,
-            ours: *variant == Variant::Chappe,
-            document: Document::new(&plans[place].title, &from, runs, unfinished > 0),
-        }
-    });
+    let plan = |variant: &Variant| {
+        let name = SYSTEM.variants[*variant as usize].name;
+        order.plan(SCENARIO, &[format!("protocol.variant={name}")])
+    };
+    let plans: Result<Vec<Plan>, RunError> = PROTOCOLS.iter().map(plan).collect();
+    let plans = plans?;
+    let finished = order.finished(|seed| network(&plans, seed, order))?;
+    let row = |(place, variant): (usize, Variant)| {
+        let label = SYSTEM.variants[variant as usize].label;
+        let name = (label, variant == Variant::Chappe);
+        Row::new(name, order, &plans[place], &finished, place)
+    };
+    let rows = PROTOCOLS.into_iter().enumerate().map(row);
     let best = |runs: &Vec<Run>| {
         let bounds = runs.iter().filter_map(|run| run.bound.as_ref());
         bounds.map(|bound| bound.goodput_bps).fold(0.0, f64::max)
@@ -56,26 +40,12 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     Ok(Shown {
         part: DEMO.name,
         over: "over 3 hops of motes, 802.15.4 at 250 kbit/s, TCP in segments of five frames".into(),
-        octets: plans[0]
-            .transfers
-            .first()
-            .map_or(0, |transfer| transfer.payload.len()),
+        octets: plans[0].octets(),
         rows: rows.collect(),
         bounds_bps: finished.iter().map(best).collect(),
         bound: "The bound counts frames and their acknowledgements, which must not overlap within three hops.",
-        unfinished,
+        unfinished: order.seeds().len() - finished.len(),
     })
-}
-
-fn plan(variant: Variant, seeds: &[u64], order: &Order<'_>) -> Result<Plan, RunError> {
-    let name = SYSTEM.variants[variant as usize].name;
-    let source = Source::new("demo", SCENARIO, &[format!("protocol.variant={name}")]);
-    let changes = Changes {
-        object: order.file,
-        seeds: Some(seeds.to_vec()),
-        ..Changes::default()
-    };
-    Ok(Plan::new(source.parse()?, source, &changes)?)
 }
 
 /// The runs of one seed, in the order of [`PROTOCOLS`].

@@ -6,7 +6,7 @@ use super::{
     hops, improved, loss, table3, table4, table5, table6, table7, table9,
 };
 use crate::figure::Figure;
-use crate::paper::{Item, Made, Order, Paper};
+use crate::paper::{self, Item, Made, Order, Paper};
 use crate::run::RunError;
 
 /// Its line in the table of papers.
@@ -18,90 +18,64 @@ pub static PAPER: Paper = Paper {
     make,
 };
 
-/// A figure or table: its name, and how it is made. To add one: a line in [`RECIPES`].
-struct Recipe {
-    name: &'static str,
-    about: &'static str,
-    make: fn(&Sheet<'_>) -> Result<Figure, RunError>,
-}
-
-const fn recipe(
-    name: &'static str,
-    about: &'static str,
-    make: fn(&Sheet<'_>) -> Result<Figure, RunError>,
-) -> Recipe {
-    Recipe { name, about, make }
-}
+/// A figure or table, made of its runs. To add one: a line in [`RECIPES`].
+type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
 
 const RECIPES: [Recipe; 19] = [
-    recipe(
+    Recipe::new(
         "table3",
         "memory, and instructions for a segment",
         table3::make,
     ),
-    recipe("table4", "links of TCP/IP networks", table4::make),
-    recipe("table5", "headers of a segment in frames", table5::make),
-    recipe("table6", "goodput beside simple stacks", table6::make),
-    recipe(
+    Recipe::new("table4", "links of TCP/IP networks", table4::make),
+    Recipe::new("table5", "headers of a segment in frames", table5::make),
+    Recipe::new("table6", "goodput beside simple stacks", table6::make),
+    Recipe::new(
         "figure3",
         "goodput over the size of segments and buffers",
         figure3::make,
     ),
-    recipe(
+    Recipe::new(
         "figure4",
         "where the time of a frame and of a segment goes",
         figure4::make,
     ),
-    recipe(
+    Recipe::new(
         "figure5",
         "pauses between link retries; equations 1 and 2",
         figure5::make,
     ),
-    recipe(
+    Recipe::new(
         "figure6",
         "the congestion window, and what moves it",
         figure6::make,
     ),
-    recipe("hops", "goodput over one to five hops (7.2)", hops::make),
-    recipe(
+    Recipe::new("hops", "goodput over one to five hops (7.2)", hops::make),
+    Recipe::new(
         "figure7",
         "a mote's page by HTTP and by CoAP",
         figure7::make,
     ),
-    recipe("figure8", "pages of different sizes", figure8::make),
-    recipe("figure9", "sense-and-send by night", figure9::make),
-    recipe(
+    Recipe::new("figure8", "pages of different sizes", figure8::make),
+    Recipe::new("figure9", "sense-and-send by night", figure9::make),
+    Recipe::new(
         "figure10",
         "sense-and-send over injected loss",
         figure10::make,
     ),
-    recipe("table7", "a day of sense-and-send", table7::make),
-    recipe("figure11", "the same hour by hour", figure11::make),
-    recipe("figure12", "four flows at once", figure12::make),
-    recipe("table9", "features of TCP stacks", table9::make),
-    recipe(
+    Recipe::new("table7", "a day of sense-and-send", table7::make),
+    Recipe::new("figure11", "the same hour by hour", figure11::make),
+    Recipe::new("figure12", "four flows at once", figure12::make),
+    Recipe::new("table9", "features of TCP stacks", table9::make),
+    Recipe::new(
         "loss",
         "goodput over the loss of segments: equation 4",
         loss::make,
     ),
-    recipe("improved", "what the paper does not have", improved::make),
+    Recipe::new("improved", "what the paper does not have", improved::make),
 ];
 
-const ITEMS: [Item; RECIPES.len()] = {
-    let mut items = [Item {
-        name: "",
-        about: "",
-    }; RECIPES.len()];
-    let mut at = 0;
-    while at < RECIPES.len() {
-        items[at] = Item {
-            name: RECIPES[at].name,
-            about: RECIPES[at].about,
-        };
-        at += 1;
-    }
-    items
-};
+const ITEMS: [Item; RECIPES.len()] = paper::items(&RECIPES, &[]);
 
 fn make(order: &Order<'_>) -> Result<Made, RunError> {
     let sheet = Sheet::new(order);

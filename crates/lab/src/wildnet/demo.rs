@@ -2,11 +2,9 @@
 
 use super::plan::{Variant, WildNet};
 use crate::demo::{Order, Part, Row, Shown};
-use crate::plan::{Changes, Plan};
-use crate::provenance::Provenance;
-use crate::results::{Document, Run};
-use crate::run::{RunError, WORK, seeds};
-use crate::scenario::Source;
+use crate::plan::Plan;
+use crate::results::Run;
+use crate::run::{RunError, WORK};
 use crate::system::Job;
 
 /// Its line in the table of parts.
@@ -27,48 +25,22 @@ const PROTOCOLS: [Variant; 4] = [
 ];
 
 fn run(order: &Order<'_>) -> Result<Shown, RunError> {
-    let last = order.seed.saturating_add(order.networks);
-    let seeds: Vec<u64> = (order.seed..last).collect();
-    let source = Source::new("demo", SCENARIO, &[]);
-    let changes = Changes {
-        object: order.file,
-        seeds: Some(seeds.clone()),
-        ..Changes::default()
+    let plan = order.plan(SCENARIO, &[])?;
+    let finished = order.finished(|seed| network(&plan, seed, order))?;
+    let row = |(place, variant): (usize, Variant)| {
+        let ours = matches!(variant, Variant::Paper | Variant::Chappe);
+        Row::new((variant.label(), ours), order, &plan, &finished, place)
     };
-    let plan = Plan::new(source.parse()?, source, &changes)?;
-    let from = Provenance::here(order.command, &plan.canonical);
-    let go_on = || !order.meter.stopped();
-    let one = |&seed: &u64| network(&plan, seed, order);
-    let done = seeds::parallel(&seeds, order.threads, go_on, one);
-    let mut finished: Vec<Vec<Run>> = Vec::new();
-    for runs in done.into_iter().flatten() {
-        match runs {
-            Err(RunError::Interrupted) => {}
-            runs => finished.push(runs?),
-        }
-    }
-    let unfinished = seeds.len() - finished.len();
-    let rows = PROTOCOLS.into_iter().enumerate();
-    let rows = rows.map(|(place, variant)| Row {
-        label: variant.label(),
-        ours: matches!(variant, Variant::Paper | Variant::Chappe),
-        document: Document::new(
-            &plan.title,
-            &from,
-            finished.iter().map(|runs| runs[place].clone()).collect(),
-            unfinished > 0,
-        ),
-    });
+    let rows = PROTOCOLS.into_iter().enumerate().map(row);
     let bounds = finished.iter().filter_map(|runs| runs[0].bound.as_ref());
-    let first = plan.transfers.first();
     Ok(Shown {
         part: DEMO.name,
         over: "by TCP over 60 km, a tenth of all frames lost, 802.11b at 11 Mbit/s".into(),
-        octets: first.map_or(0, |transfer| transfer.payload.len()),
+        octets: plan.octets(),
         rows: rows.collect(),
         bounds_bps: bounds.map(|bound| bound.goodput_bps).collect(),
         bound: "The bound is what the radio carries in frames back to back.",
-        unfinished,
+        unfinished: order.seeds().len() - finished.len(),
     })
 }
 

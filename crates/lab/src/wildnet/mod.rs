@@ -33,7 +33,7 @@ pub use demo::DEMO;
 pub use plan::{DISHES, SYSTEM, Variant, WildNet};
 
 use crate::figure::Figure;
-use crate::paper::{Item, Made, Order, Paper};
+use crate::paper::{self, Item, Made, Order, Paper};
 use crate::run::RunError;
 use sheet::Sheet;
 
@@ -46,12 +46,8 @@ pub static PAPER: Paper = Paper {
     make,
 };
 
-/// A figure or table: its name, and how it is made.
-struct Recipe {
-    name: &'static str,
-    about: &'static str,
-    make: fn(&Sheet<'_>) -> Result<Figure, RunError>,
-}
+/// A figure or table, made of its trials.
+type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
 
 const FIGURES: [Recipe; 17] = [
     Recipe {
@@ -141,21 +137,7 @@ const FIGURES: [Recipe; 17] = [
     },
 ];
 
-const ITEMS: [Item; FIGURES.len()] = {
-    let mut items = [Item {
-        name: "",
-        about: "",
-    }; FIGURES.len()];
-    let mut at = 0;
-    while at < FIGURES.len() {
-        items[at] = Item {
-            name: FIGURES[at].name,
-            about: FIGURES[at].about,
-        };
-        at += 1;
-    }
-    items
-};
+const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
 
 fn make(order: &Order<'_>) -> Result<Made, RunError> {
     let sheet = Sheet::new(order);
