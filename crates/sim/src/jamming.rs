@@ -119,6 +119,21 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             return;
         };
         self.nodes[node] = reviver(node);
+        self.rise(node);
+    }
+
+    /// A crashed node starts again now, as what `renew` makes of it: for a driver that keeps its nodes' parts itself.
+    /// False, and nothing happens, if the node is not down. Panics if there is no such node.
+    pub fn revive(&mut self, node: usize, renew: impl FnOnce(&mut Box<N>)) -> bool {
+        let down = self.air.radios[node].is(DOWN);
+        if down {
+            renew(&mut self.nodes[node]);
+            self.rise(node);
+        }
+        down
+    }
+
+    fn rise(&mut self, node: usize) {
         self.air.radios[node].set(DOWN, false);
         self.air.change_duty(node as u32, self.now.0);
         let channel = self.air.medium.profile().channel.0;

@@ -8,6 +8,7 @@ use chappe_sim::{Bursts, Fault as Strike, Jammer, Place, Position};
 use super::{Check, Ground};
 use crate::input::InputError;
 use crate::scenario::{Fault, FaultKind, Located};
+use crate::system::System;
 
 /// A fault before the seed has placed the nodes.
 #[derive(Clone, Debug)]
@@ -45,40 +46,106 @@ impl FaultPlan {
     }
 }
 
+/// From a moment on a link loses another share of its frames in one direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossStep {
+    /// When, counted from the start of the transfer.
+    pub at: Duration,
+    /// The transmitter.
+    pub from: usize,
+    /// The receiver.
+    pub to: usize,
+    /// Share of frames lost beside what the radios do, 0 to 1.
+    pub share: f64,
+}
+
+/// What strikes in the simulator.
 pub fn plan(
     faults: &[Located<Fault>],
     ground: &Ground,
     check: &Check<'_>,
 ) -> Result<Vec<(Duration, FaultPlan)>, InputError> {
+    let planned = |fault: &Located<Fault>| {
+        let at = check.time(&fault.at)?;
+        Ok(one(fault, ground.nodes(), check)?.map(|plan| (at, plan)))
+    };
     faults
         .iter()
-        .map(|fault| Ok((check.time(&fault.at)?, one(fault, ground.nodes(), check)?)))
+        .map(planned)
+        .filter_map(Result::transpose)
         .collect()
 }
 
-fn one(fault: &Located<Fault>, nodes: usize, check: &Check<'_>) -> Result<FaultPlan, InputError> {
-    let missing = |key: &str, example: &str| {
-        let message = format!("this fault needs `{key}`");
-        check
-            .at(&fault.kind, "this kind", message)
-            .help(format!("for example {key} = {example}"))
-    };
+/// The changes of links' losses, in the order given, for a system that has such losses.
+pub fn losses(
+    faults: &[Located<Fault>],
+    ground: &Ground,
+    system: &System,
+    check: &Check<'_>,
+) -> Result<Vec<LossStep>, InputError> {
+    let steps = faults
+        .iter()
+        .filter(|fault| *fault.kind == FaultKind::LinkLoss);
+    steps
+        .map(|fault| {
+            if !system.keys.contains(&"frame_loss") {
+                let message = format!("links have no loss of their own in {}", system.title);
+                return Err(check
+                    .at(&fault.kind, "no use here", message)
+                    .help("cut-link, corrupt or jammer"));
+            }
+            refuse_unused(fault, check)?;
+            let (from, to) = ends(fault, ground.nodes(), check)?;
+            let share = fault
+                .frame_loss
+                .as_ref()
+                .ok_or_else(|| missing(fault, "frame_loss", "0.6", check))?;
+            if !(0.0..=1.0).contains(&**share) {
+                let message = format!("a link cannot lose a share of {} of its frames", **share);
+                return Err(check.at(share, "out of range", message).help("0 to 1"));
+            }
+            Ok(LossStep {
+                at: check.time(&fault.at)?,
+                from,
+                to,
+                share: **share,
+            })
+        })
+        .collect()
+}
+
+fn missing(fault: &Fault, key: &str, example: &str, check: &Check<'_>) -> InputError {
+    let message = format!("this fault needs `{key}`");
+    check
+        .at(&fault.kind, "this kind", message)
+        .help(format!("for example {key} = {example}"))
+}
+
+fn ends(fault: &Fault, nodes: usize, check: &Check<'_>) -> Result<(usize, usize), InputError> {
+    let link = fault
+        .link
+        .as_ref()
+        .ok_or_else(|| missing(fault, "link", "[3, 7]", check))?;
+    Ok((
+        check.node(&link.replaced(link[0]), nodes)?,
+        check.node(&link.replaced(link[1]), nodes)?,
+    ))
+}
+
+/// What one fault strikes in the simulator, if it does: the losses of links are [`losses`]'.
+fn one(
+    fault: &Located<Fault>,
+    nodes: usize,
+    check: &Check<'_>,
+) -> Result<Option<FaultPlan>, InputError> {
+    let missing = |key: &str, example: &str| missing(fault, key, example, check);
     let node = || {
         check.node(
             fault.node.as_ref().ok_or_else(|| missing("node", "3"))?,
             nodes,
         )
     };
-    let link = || {
-        let link = fault
-            .link
-            .as_ref()
-            .ok_or_else(|| missing("link", "[3, 7]"))?;
-        Ok((
-            check.node(&link.replaced(link[0]), nodes)?,
-            check.node(&link.replaced(link[1]), nodes)?,
-        ))
-    };
+    let link = || ends(fault, nodes, check);
     refuse_unused(fault, check)?;
     let strike = match *fault.kind {
         FaultKind::Crash => Strike::Crash(node()?),
@@ -113,6 +180,7 @@ fn one(fault: &Located<Fault>, nodes: usize, check: &Check<'_>) -> Result<FaultP
                 detected: fault.detected.unwrap_or(false),
             }
         }
+        FaultKind::LinkLoss => return Ok(None),
         FaultKind::Jammer => {
             let power = fault
                 .power
@@ -123,22 +191,22 @@ fn one(fault: &Located<Fault>, nodes: usize, check: &Check<'_>) -> Result<FaultP
                 .as_ref()
                 .ok_or_else(|| missing("lasts", "\"10 s\""))?;
             let (power, lasts) = (Dbm(power.value()), check.time(lasts)?);
-            return Ok(FaultPlan::JammerAt {
+            return Ok(Some(FaultPlan::JammerAt {
                 node: node()?,
                 power,
                 lasts,
-            });
+            }));
         }
     };
-    Ok(FaultPlan::Ready(strike))
+    Ok(Some(FaultPlan::Ready(strike)))
 }
 
 /// A key that this kind of fault does not look at is a mistake.
 fn refuse_unused(fault: &Fault, check: &Check<'_>) -> Result<(), InputError> {
-    use FaultKind::{Corrupt, CutLink, Drift, Jammer, RestoreLink};
+    use FaultKind::{Corrupt, CutLink, Drift, Jammer, LinkLoss, RestoreLink};
     let kind = *fault.kind;
-    let of_link = matches!(kind, CutLink | RestoreLink);
-    let given: [(&str, Option<Range<usize>>, bool); 6] = [
+    let of_link = matches!(kind, CutLink | RestoreLink | LinkLoss);
+    let given: [(&str, Option<Range<usize>>, bool); 7] = [
         ("node", fault.node.as_ref().map(Located::span), !of_link),
         ("link", fault.link.as_ref().map(Located::span), of_link),
         (
@@ -150,6 +218,11 @@ fn refuse_unused(fault: &Fault, check: &Check<'_>) -> Result<(), InputError> {
             "bit_error_rate",
             fault.bit_error_rate.as_ref().map(Located::span),
             kind == Corrupt,
+        ),
+        (
+            "frame_loss",
+            fault.frame_loss.as_ref().map(Located::span),
+            kind == LinkLoss,
         ),
         (
             "power",

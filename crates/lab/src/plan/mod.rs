@@ -24,7 +24,7 @@ use crate::input::InputError;
 use crate::scenario::{Located, Scenario, Source};
 use crate::system::{Carrier, Draft, System};
 
-pub use fault::FaultPlan;
+pub use fault::{FaultPlan, LossStep};
 pub use ground::{Ground, Placing};
 pub use network::NetworkPlan;
 pub use stage::{Payload, REACHABLE_PRR, Stage, TransferStage};
@@ -46,6 +46,8 @@ pub struct Plan {
     pub transfers: Vec<TransferPlan>,
     /// What goes wrong, from the start of the transfer on.
     pub faults: Vec<(Duration, FaultPlan)>,
+    /// How links' own losses change meanwhile, where the system's links have some.
+    pub losses: Vec<LossStep>,
     /// The seeds to run.
     pub seeds: Vec<u64>,
     /// When a run ends in any case, if the scenario says so.
@@ -140,6 +142,7 @@ impl Plan {
             }
         };
         let faults = fault::plan(&scenario.fault, &ground, &check)?;
+        let losses = fault::losses(&scenario.fault, &ground, system, &check)?;
         let seeds = seeds(&scenario, &check)?;
         let limit = scenario
             .run
@@ -156,6 +159,7 @@ impl Plan {
             carrier,
             transfers,
             faults,
+            losses,
             seeds,
             limit,
             source,

@@ -17,7 +17,7 @@ pub struct Fault {
     /// Which node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Located<usize>>,
-    /// Which link, by its two ends.
+    /// Which link, by its two ends; for `link-loss` from the first to the second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Located<[usize; 2]>>,
     /// How wrong the clock is, for `drift`.
@@ -29,6 +29,9 @@ pub struct Fault {
     /// Whether the check sequence shows it, for `corrupt`; false if left out: what arrives is wrong unnoticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected: Option<bool>,
+    /// Share of frames lost beside what the radios do, for `link-loss`; 0 ends it, 1 is a direction that is dead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_loss: Option<Located<f64>>,
     /// Transmit power, for `jammer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Located<Power>>,
@@ -49,6 +52,8 @@ pub enum FaultKind {
     CutLink,
     /// `link` is as before.
     RestoreLink,
+    /// `link` loses `frame_loss` of the frames from its first end to its second from now on.
+    LinkLoss,
     /// `node`'s clock runs wrong by `drift`.
     Drift,
     /// Bits of what `node` receives are wrong.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant as WallClock;
 
-use chappe_core::{Duration, Seed};
+use chappe_core::{Drop, Duration, Seed};
 use chappe_sim::{AirTime, Recorder};
 
+use super::faults::Mishaps;
 use super::hosts::Mail;
 use super::masts::{Ground, Masts, Run as Air};
 use super::plan::{SYSTEM, WildNet};
@@ -51,7 +52,8 @@ fn recorded<R: Recorder>(
     let started = WallClock::now();
     let transfers = &job.stage.transfers;
     let reversed = transfers.first().is_some_and(|first| first.source != 0);
-    let masts = with.masts(&job.plan.profile, (reversed, transfers.len() > 1));
+    let mut masts = with.masts(&job.plan.profile, (reversed, transfers.len() > 1));
+    masts.mishaps = Mishaps::of(job.plan, &with.sites, reversed, with.frame_loss);
     let last = masts.radios() - 1;
     let first_source = transfers.first().map(|first| first.source);
     let ends: Vec<Ends<'_>> = transfers
@@ -107,7 +109,10 @@ fn drive<R: Recorder>(
     let total: usize = ends.iter().map(|ends| ends.transfer.object.len()).sum();
     let least = total as f64 * 8.0 / with.bound_bps(ends.len() > 1);
     let given = job.plan.limit.map(|limit| limit.as_secs_f64());
-    let limit = given.unwrap_or(600.0 + PATIENCE * least);
+    let faults = job.plan.faults.iter().map(|(at, _)| *at);
+    let last = faults.chain(job.plan.losses.iter().map(|step| step.at)).max();
+    let last = last.map_or(0.0, |at| at.as_secs_f64());
+    let limit = given.unwrap_or(600.0 + PATIENCE * least + last);
     let mut reported = 0;
     while air.simulator.now().as_secs_f64() < limit && !meter.stopped() {
         let next: AirTime = air.simulator.now() + STEP;
@@ -209,8 +214,9 @@ fn counters<R: Recorder>(air: &Air<'_, R>, masts: &Masts) -> BTreeMap<String, u6
     for (why, count) in counts.lost.iter().filter(|(_, count)| *count > 0) {
         add(&format!("lost_{why}"), count);
     }
-    for radio in 0..masts.radios() {
-        match &air.simulator.node(radio).station {
+    let stations = (0..masts.radios()).map(|radio| &air.simulator.node(radio).station);
+    for station in stations.chain(&air.ended) {
+        match station {
             Station::Slots(slots) => {
                 let link = slots.radio.link.counters();
                 add(
@@ -224,6 +230,11 @@ fn counters<R: Recorder>(air: &Air<'_, R>, masts: &Masts) -> BTreeMap<String, u6
                 add("packets_recovered", link.recovered);
                 add("packets_given_up", link.given_up);
                 add("slots", slots.radio.slots().slots);
+                if air.faulty() {
+                    add("peer_restarts_noticed", link.peer_restarts);
+                    add("packets_lost_by_peer_restart", link.lost_by_restart);
+                    add("frames_stale", link.drops.of(Drop::Stale));
+                }
             }
             Station::Plain(plain) => {
                 let mac = plain.mac.counters();
@@ -232,6 +243,16 @@ fn counters<R: Recorder>(air: &Air<'_, R>, masts: &Masts) -> BTreeMap<String, u6
                 add("frames_given_up", mac.failed);
             }
         }
+    }
+    for station in &air.ended {
+        if let Station::Slots(slots) = station {
+            let report = slots.radio.link.report();
+            add("packets_lost_with_their_mast", report.queued as u64);
+            add("packets_open_at_a_crash", report.open.into());
+        }
+    }
+    if air.faulty() {
+        add("mast_restarts", air.restarted.len() as u64);
     }
     counters
 }

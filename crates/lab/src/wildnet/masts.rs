@@ -17,6 +17,7 @@ use chappe_tcplp::tcp::Local;
 use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 use chappe_wildnet::{Link, Radio, Site};
 
+use super::faults::{Mishaps, radios};
 use super::hosts::{Lent, Mail, Stack, local, nudge, start, tcp_host};
 use super::station::{Mounted, Slots, Station, Wire};
 use super::traffic::{Passage, Relay, Source, Traffic, UDP_PAYLOAD, Udp};
@@ -66,6 +67,8 @@ pub struct Masts {
     pub sites: Option<Vec<Position>>,
     /// Somebody else's transmitter.
     pub jammer: Option<Jammer>,
+    /// What goes wrong.
+    pub mishaps: Mishaps,
     /// For how long it is counted.
     pub time: Duration,
 }
@@ -120,6 +123,7 @@ impl Masts {
             profile: Masts::profile(Profile::long_link()),
             sites: None,
             jammer: None,
+            mishaps: Mishaps::default(),
             time,
         }
     }
@@ -211,10 +215,14 @@ impl Masts {
     }
 
     fn losses(&self) -> Vec<LinkLoss> {
-        let mut losses = Vec::new();
+        let mut losses = self.mishaps.losses.clone();
+        let changes: Vec<_> = losses.iter().map(|loss| (loss.from, loss.to)).collect();
         for (number, hop) in self.hops.iter().enumerate() {
             let (a, b) = (2 * number, 2 * number + 1);
             for (from, to) in [(a, b), (b, a)] {
+                if changes.contains(&(from, to)) {
+                    continue;
+                }
                 losses.extend(hop.law.iter().map(|law| LinkLoss {
                     from,
                     to,
@@ -293,6 +301,7 @@ impl Masts {
         let jammers = self.jammer.iter().cloned();
         world.faults = jammers
             .map(|jammer| (AirTime::ZERO, Fault::Jammer(jammer)))
+            .chain(self.mishaps.strikes.iter().cloned())
             .collect();
         let mut simulator = Simulator::new(world, nodes, seed, recorder).map_err(defect)?;
         for radio in 0..self.radios() {
@@ -305,6 +314,10 @@ impl Masts {
             passages,
             turn: (0, Instant::ZERO),
             idle: 0.0,
+            masts: self.clone(),
+            seed,
+            restarted: Vec::new(),
+            ended: Vec::new(),
         })
     }
 
@@ -333,37 +346,48 @@ impl Masts {
         (passages, mail): (&[Relay], impl Fn(usize) -> Mail),
         seed: Seed,
     ) -> Vec<Box<Mounted<'a>>> {
-        let random = |radio: usize, of: usize| {
-            seed.stream(Purpose::Node((radio + of * self.radios()) as u32))
-        };
-        let sites: Option<Vec<Site>> = self.scheme.slot_configs().map(|(slots, _)| {
-            let site = |mast: usize| {
-                let ends = mast == 0 || mast == self.hops.len();
-                Site::new(
-                    slots,
-                    if ends { 1 } else { 2 },
-                    random(2 * mast - usize::from(mast > 0), 0),
-                )
-            };
-            (0..=self.hops.len()).map(site).collect()
-        });
+        let life = Life { number: 0, seed };
+        let masts = 0..=self.hops.len();
+        let sites: Vec<Option<Site>> = masts.map(|mast| self.site(mast, &life)).collect();
         let mut nodes = Vec::new();
         for (radio, (memory, local)) in memory.iter_mut().zip(locals).enumerate() {
             let traffic = self.traffic(radio, (memory, local), mail(radio), &passages[radio]);
-            let addresses = [radio, radio ^ 1].map(|radio| Address::node(radio as u16 + 1));
-            let station = match &sites {
-                Some(sites) => {
-                    let mast = radio.div_ceil(2);
-                    let place = usize::from(mast > 0 && radio % 2 == 0);
-                    let site = sites[mast].clone();
-                    self.slots(radio, (site, place), addresses, random(radio, 1), traffic)
-                }
-                None => self.plain(addresses, random(radio, 0), traffic),
-            };
-            let channel = self.hops[radio / 2].channel;
-            nodes.push(Box::new(Mounted::new(station, channel)));
+            let site = sites[radio.div_ceil(2)].as_ref();
+            nodes.push(Box::new(self.mounted(radio, site, &life, traffic)));
         }
         nodes
+    }
+
+    /// What the radios of a mast share, if they have slots.
+    fn site(&self, mast: usize, life: &Life) -> Option<Site> {
+        let (slots, _) = self.scheme.slot_configs()?;
+        let ends = mast == 0 || mast == self.hops.len();
+        let first = 2 * mast - usize::from(mast > 0);
+        Some(Site::new(
+            slots,
+            if ends { 1 } else { 2 },
+            life.random(first),
+        ))
+    }
+
+    fn mounted<'a>(
+        &self,
+        radio: usize,
+        site: Option<&Site>,
+        life: &Life,
+        traffic: Traffic<'a>,
+    ) -> Mounted<'a> {
+        let addresses = [radio, radio ^ 1].map(|radio| Address::node(radio as u16 + 1));
+        let station = match site {
+            Some(site) => {
+                let place = usize::from(radio > 0 && radio % 2 == 0);
+                let random = life.random(radio + self.radios());
+                let epoch = (radio as u8).wrapping_add(life.number);
+                self.slots(epoch, (site.clone(), place), addresses, random, traffic)
+            }
+            None => self.plain(addresses, life.random(radio), traffic),
+        };
+        Mounted::new(station, self.hops[radio / 2].channel)
     }
 
     fn traffic<'a>(
@@ -391,14 +415,14 @@ impl Masts {
 
     fn slots<'a>(
         &self,
-        radio: usize,
+        epoch: u8,
         (site, place): (Site, usize),
         [me, peer]: [Address; 2],
         random: chappe_core::Stream,
         traffic: Traffic<'a>,
     ) -> Station<'a> {
         let config = self.scheme.slot_configs().map(|(_, config)| config);
-        let link = config.map(|config| Link::new(config, radio as u8));
+        let link = config.map(|config| Link::new(config, epoch));
         let Some(Ok(link)) = link else {
             unreachable!("the lab's own configurations are sound")
         };
@@ -484,11 +508,73 @@ pub struct Run<'a, R: Recorder> {
     turn: (u64, Instant),
     /// The longest time from one end of its slots to the next begin, less the length of a slot, s.
     idle: f64,
+    masts: Masts,
+    seed: Seed,
+    /// The masts that have started again, one after the other.
+    pub restarted: Vec<usize>,
+    /// Stations that ended with their masts, for what they had counted.
+    pub ended: Vec<Station<'a>>,
+}
+
+/// A router from one start to its end: where its random numbers come from, and which of its lives it is, from 0 on.
+struct Life {
+    number: u8,
+    seed: Seed,
+}
+
+impl Life {
+    fn random(&self, of: usize) -> chappe_core::Stream {
+        let seed = match self.number {
+            0 => self.seed,
+            number => self.seed.child(number.into()),
+        };
+        seed.stream(Purpose::Node(of as u32))
+    }
 }
 
 impl<R: Recorder> Run<'_, R> {
-    /// Goes on to `end`; at each event packets are handed on within masts.
+    /// Goes on to `end`; masts start again when it is time.
     pub fn until(&mut self, end: AirTime) {
+        while let Some(&(at, mast)) = self.masts.mishaps.restarts.get(self.restarted.len())
+            && at <= end
+        {
+            self.go_on(at);
+            self.restart(mast);
+        }
+        self.go_on(end);
+    }
+
+    /// Whether anything goes wrong that masts could tell of.
+    pub fn faulty(&self) -> bool {
+        let mishaps = &self.masts.mishaps;
+        !(mishaps.strikes.is_empty() && mishaps.restarts.is_empty() && mishaps.losses.is_empty())
+    }
+
+    /// Its radios come up with new links, new slots and empty queues; what stands behind them is as it was.
+    fn restart(&mut self, mast: usize) {
+        self.restarted.push(mast);
+        let lives = self.restarted.iter().filter(|other| **other == mast);
+        let life = Life {
+            number: lives.count() as u8,
+            seed: self.seed,
+        };
+        let site = self.masts.site(mast, &life);
+        for radio in radios(mast, self.masts.hops.len() + 1) {
+            self.passages[radio].take.borrow_mut().clear();
+            let (masts, ended) = (&self.masts, &mut self.ended);
+            self.simulator.revive(radio, |node| {
+                let nothing = Traffic::Relay(Relay::default());
+                let traffic = std::mem::replace(node.station.traffic_mut(), nothing);
+                let fresh = masts.mounted(radio, site.as_ref(), &life, traffic.restarted());
+                ended.push(std::mem::replace(node.as_mut(), fresh).station);
+            });
+            let wake = |node: &mut Mounted<'_>, now| nudge(&mut node.station, now);
+            self.simulator.with_node(radio, wake);
+        }
+    }
+
+    /// Goes on to `end`; at each event packets are handed on within masts.
+    fn go_on(&mut self, end: AirTime) {
         if self.passages.len() == 2 {
             return self.simulator.run_until(end);
         }

@@ -6,6 +6,7 @@
 
 mod carry;
 mod demo;
+mod faults;
 mod figure10;
 mod figure11;
 mod figure12;
@@ -21,6 +22,7 @@ mod hosts;
 mod improved;
 pub mod masts;
 mod plan;
+mod serial;
 mod sheet;
 mod snoop;
 mod station;
@@ -147,5 +149,7 @@ fn make(order: &Order<'_>) -> Result<Made, RunError> {
     Ok(made)
 }
 
+#[cfg(test)]
+mod fault_tests;
 #[cfg(test)]
 mod tests;

@@ -127,12 +127,7 @@ impl WildNet {
             let message = "a line carries one transfer in each direction";
             return Err(check.at(third, "one too many", message));
         }
-        if let Some(fault) = draft.scenario.fault.first() {
-            let message = "WiLDNet's scenarios have no [[fault]] yet";
-            return Err(check
-                .at(fault, "no use here", message)
-                .help("use protocol.frame_loss"));
-        }
+        super::faults::check(draft.scenario, check)?;
         if let Some(rate) = &draft.scenario.radio.rate
             && rate.value() != 11e6
         {

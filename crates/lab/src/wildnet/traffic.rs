@@ -6,9 +6,10 @@ use std::rc::Rc;
 
 use chappe_core::{Duration, HostNode, Instant, Wake};
 use chappe_tcplp::host::Host;
-use chappe_wildnet::baseline::Snoop;
+use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 
 use super::hosts::Mail;
+use super::serial::Serial;
 
 /// Octets of payload in each datagram: the paper's (2.3).
 pub const UDP_PAYLOAD: usize = 1440;
@@ -39,6 +40,11 @@ pub struct Passage {
 }
 
 impl Passage {
+    /// What waits is lost.
+    pub fn clear(&mut self) {
+        self.packets.clear();
+    }
+
     /// Whether packets came since the last call.
     pub fn take_fresh(&mut self) -> bool {
         std::mem::take(&mut self.fresh)
@@ -84,6 +90,8 @@ pub struct Udp {
     pub offered: u64,
     /// Datagrams that came, whenever they had been offered.
     pub received: u64,
+    /// The numbers of those that were sent, and what is wrong with those that came.
+    pub serial: Serial,
 }
 
 /// When datagrams are offered.
@@ -117,6 +125,7 @@ impl Udp {
         let packet = packet.get_mut(..UDP_PACKET)?;
         packet.fill(7);
         packet[..8].copy_from_slice(&at.nanos().to_be_bytes());
+        self.serial.stamp(&mut packet[8..]);
         self.offered += u64::from(self.counts(at));
         Some(UDP_PACKET)
     }
@@ -128,6 +137,7 @@ impl HostNode for Udp {
             return;
         };
         self.received += 1;
+        self.serial.check(&packet[8..], UDP_PACKET - 8);
         let at = Instant::from_nanos(u64::from_be_bytes(*stamp));
         if self.counts(at) {
             self.delays.push(now.saturating_since(at).as_secs_f64());
@@ -165,6 +175,16 @@ impl<'a> Traffic<'a> {
         match self {
             Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
             Traffic::Udp(_) | Traffic::Relay(_) => None,
+        }
+    }
+
+    /// The same when the router before it starts over: an agent forgets, hosts do not.
+    pub fn restarted(self) -> Traffic<'a> {
+        match self {
+            Traffic::Snooped(_, host) => {
+                Traffic::Snooped(Box::new(Snoop::new(SnoopConfig::default())), host)
+            }
+            other => other,
         }
     }
 
