@@ -115,8 +115,10 @@ impl Link {
     /// An end that has not heard anything. `epoch` should differ from that of an earlier life.
     pub fn new(config: Config, epoch: u8) -> Result<Link, ConfigError> {
         config.check()?;
+        let mut sender = Sender::new(config);
+        sender.count_from(first_number(epoch));
         Ok(Link {
-            sender: Sender::new(config),
+            sender,
             receiver: Receiver::new(&config),
             epoch,
             peer_epoch: None,
@@ -373,6 +375,12 @@ impl Link {
     }
 }
 
+/// Where the frame numbers of a life begin, so that reports on an earlier one are told apart: 16 million frames lie
+/// between two.
+const fn first_number(epoch: u8) -> u32 {
+    (epoch as u32) << 24
+}
+
 impl Link {
     fn turns(&self) -> bool {
         self.sender.config.turns
@@ -403,7 +411,13 @@ impl Link {
             }
         }
         self.receiver.on_base(frame.base);
+        // A peer that reports on an earlier life of ours repeats what that life may have handed up already. It stops when it
+        // hears of this one; until then nothing is taken.
+        let stale = frame
+            .ack
+            .is_some_and(|ack| !self.is_of_this_life(ack.highest));
         let taken = match frame.kind {
+            Kind::Data { .. } | Kind::Repair { .. } if stale => Err(Drop::Stale),
             Kind::Data { seq, body } => self.receiver.on_data(seq, body),
             Kind::Repair {
                 first,
@@ -417,6 +431,12 @@ impl Link {
         self.receiver.owed_since.get_or_insert(now);
         heard.dropped = taken.err();
         heard
+    }
+
+    /// Whether a frame with this number has been sent since the link was made.
+    fn is_of_this_life(&self, number: u32) -> bool {
+        let born = first_number(self.epoch);
+        number.wrapping_sub(born) < self.sender.number.wrapping_sub(born)
     }
 
     /// Notices a peer that is new or has started over.

@@ -311,6 +311,12 @@ impl Sender {
         self.log.get(place).filter(|logged| logged.number == number)
     }
 
+    /// Counts frames from `number` on; before the first one.
+    pub fn count_from(&mut self, number: u32) {
+        (self.number, self.first, self.slot_first) = (number, number, number);
+        self.settled = number.wrapping_sub(1);
+    }
+
     /// Takes a report. `turns`: the peer speaks only when we have ended, so all frames are settled by it.
     pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, turns: bool) -> Reported {
         let newest = self.number.wrapping_sub(1);

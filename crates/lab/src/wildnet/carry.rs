@@ -110,7 +110,9 @@ fn drive<R: Recorder>(
     let least = total as f64 * 8.0 / with.bound_bps(ends.len() > 1);
     let given = job.plan.limit.map(|limit| limit.as_secs_f64());
     let faults = job.plan.faults.iter().map(|(at, _)| *at);
-    let last = faults.chain(job.plan.losses.iter().map(|step| step.at)).max();
+    let last = faults
+        .chain(job.plan.losses.iter().map(|step| step.at))
+        .max();
     let last = last.map_or(0.0, |at| at.as_secs_f64());
     let limit = given.unwrap_or(600.0 + PATIENCE * least + last);
     let mut reported = 0;

@@ -108,10 +108,10 @@ fn masts_start_over() {
 #[test]
 fn nothing_comes_twice_at_whatever_moment_a_mast_goes_down() {
     for scheme in [Scheme::WILDNET, Scheme::CHAPPE] {
-        for moment in 0..24 {
+        for moment in 0_u8..24 {
             let mut mishaps = Mishaps::default();
             let down = 3.0 + 0.0037 * f64::from(moment);
-            outage(&mut mishaps, 1 + moment as usize % 2, down, down + 0.03);
+            outage(&mut mishaps, 1 + usize::from(moment % 2), down, down + 0.03);
             let seen = stream(scheme, mishaps, 100 + u64::from(moment), 5);
             check(&format!("down at {down:.4} s"), &seen);
         }
@@ -195,7 +195,8 @@ fn objects_outlive_faults() {
 /// Bits that are wrong unnoticed do not get past TCP's checksum, nor do they stop a link for good.
 #[test]
 fn unnoticed_errors_stop_nothing() {
-    let corrupt = "[[fault]]\nat = \"0.2 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 2e-6\n";
+    let corrupt =
+        "[[fault]]\nat = \"0.2 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 2e-6\n";
     for variant in ["paper", "chappe"] {
         let run = run(&format!("{LINE}variant = \"{variant}\"\n{THERE}{corrupt}"));
         let flow = &run.flows[0];

@@ -40,13 +40,7 @@ impl Mishaps {
         mishaps
     }
 
-    fn strike(
-        &mut self,
-        at: AirTime,
-        fault: Strike,
-        mast: impl Fn(usize) -> usize,
-        masts: usize,
-    ) {
+    fn strike(&mut self, at: AirTime, fault: Strike, mast: impl Fn(usize) -> usize, masts: usize) {
         let mut each = |node: usize, strike: &dyn Fn(usize) -> Strike| {
             let radios = radios(mast(node), masts).into_iter();
             self.strikes.extend(radios.map(|radio| (at, strike(radio))));

@@ -14,7 +14,8 @@ pub const WINDOW: usize = 65_535;
 const RANGES: usize = 32;
 /// Octets of a segment at least, for the number of segments in flight.
 const SEGMENT: usize = 1024;
-const PORT: u16 = 5001;
+/// Where hosts listen.
+pub const PORT: u16 = 5001;
 
 /// What a host sends and what it has received.
 #[derive(Clone, Debug, Default)]

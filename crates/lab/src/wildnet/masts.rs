@@ -20,6 +20,7 @@ use chappe_wildnet::{Link, Radio, Site};
 use super::faults::{Mishaps, radios};
 use super::hosts::{Lent, Mail, Stack, local, nudge, start, tcp_host};
 use super::station::{Mounted, Slots, Station, Wire};
+use super::stream::Tunnel;
 use super::traffic::{Passage, Relay, Source, Traffic, UDP_PAYLOAD, Udp};
 use super::trial::{Experiment, Form, Load, Measured, Scheme};
 use crate::run::RunError;
@@ -406,6 +407,7 @@ impl Masts {
                 Traffic::Snooped(Box::new(agent), tcp_host(memory, local, mail))
             }
             Load::Tcp => Traffic::Tcp(tcp_host(memory, local, mail)),
+            Load::Kcp(config) => Traffic::Kcp(Box::new(Tunnel::new(config, self.sends(radio)))),
             _ => {
                 let since = Instant::ZERO + WARM_UP;
                 Traffic::Udp(Udp::new(self.source(radio), since, since + self.time))
@@ -611,6 +613,7 @@ impl<R: Recorder> Run<'_, R> {
     fn received(&self) -> f64 {
         let of = |node: &Mounted<'_>| match node.station.traffic() {
             Traffic::Udp(udp) => udp.received as f64 * UDP_PAYLOAD as f64,
+            Traffic::Kcp(tunnel) => tunnel.flow.received as f64,
             traffic => traffic
                 .host()
                 .map_or(0.0, |host| host.app().received as f64),

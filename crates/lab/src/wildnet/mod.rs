@@ -21,11 +21,14 @@ mod figure9;
 mod hosts;
 mod improved;
 pub mod masts;
+mod peers;
+mod pipe;
 mod plan;
 mod serial;
 mod sheet;
 mod snoop;
 mod station;
+mod stream;
 mod table1;
 mod table2;
 mod traffic;
@@ -51,7 +54,7 @@ pub static PAPER: Paper = Paper {
 /// A figure or table, made of its trials.
 type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
 
-const FIGURES: [Recipe; 17] = [
+const FIGURES: [Recipe; 18] = [
     Recipe {
         name: "figure2",
         about: "plain 802.11 over distance, by UDP: one way, both ways, loss",
@@ -131,6 +134,11 @@ const FIGURES: [Recipe; 17] = [
         name: "snoop",
         about: "Snoop beside bulk acknowledgements (section 7)",
         make: snoop::make,
+    },
+    Recipe {
+        name: "peers",
+        about: "what tunnels do about loss: TCP, static codes, KCP with and without parity",
+        make: peers::make,
     },
     Recipe {
         name: "improved",

@@ -10,6 +10,7 @@ use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 
 use super::hosts::Mail;
 use super::serial::Serial;
+use super::stream::Tunnel;
 
 /// Octets of payload in each datagram: the paper's (2.3).
 pub const UDP_PAYLOAD: usize = 1440;
@@ -24,6 +25,8 @@ pub enum Traffic<'a> {
     Tcp(Box<Host<'a, Mail, 2>>),
     /// The same behind a Snoop agent.
     Snooped(Box<Snoop>, Box<Host<'a, Mail, 2>>),
+    /// A stream over KCP.
+    Kcp(Box<Tunnel>),
     /// The other radio of the same mast.
     Relay(Relay),
 }
@@ -174,7 +177,7 @@ impl<'a> Traffic<'a> {
     pub fn host(&self) -> Option<&Host<'a, Mail, 2>> {
         match self {
             Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
-            Traffic::Udp(_) | Traffic::Relay(_) => None,
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Relay(_) => None,
         }
     }
 
@@ -192,7 +195,7 @@ impl<'a> Traffic<'a> {
     pub fn host_mut(&mut self) -> Option<&mut Host<'a, Mail, 2>> {
         match self {
             Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
-            Traffic::Udp(_) | Traffic::Relay(_) => None,
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Relay(_) => None,
         }
     }
 }
@@ -202,6 +205,7 @@ impl HostNode for Traffic<'_> {
         match self {
             Traffic::Udp(udp) => udp.handle_packet(now, packet),
             Traffic::Tcp(host) => host.handle_packet(now, packet),
+            Traffic::Kcp(tunnel) => tunnel.handle_packet(now, packet),
             Traffic::Snooped(snoop, host) => {
                 if snoop.from_link(now, packet) {
                     host.handle_packet(now, packet);
@@ -215,6 +219,7 @@ impl HostNode for Traffic<'_> {
         match self {
             Traffic::Udp(udp) => udp.poll_packet(now, packet),
             Traffic::Tcp(host) => host.poll_packet(now, packet),
+            Traffic::Kcp(tunnel) => tunnel.poll_packet(now, packet),
             Traffic::Snooped(snoop, host) => snoop.poll_packet(now, packet).or_else(|| {
                 let len = host.poll_packet(now, packet)?;
                 snoop.from_host(now, packet.get(..len)?);
@@ -228,6 +233,7 @@ impl HostNode for Traffic<'_> {
         match self {
             Traffic::Udp(_) | Traffic::Relay(_) => {}
             Traffic::Tcp(host) => host.handle_timeout(now),
+            Traffic::Kcp(tunnel) => tunnel.handle_timeout(now),
             Traffic::Snooped(snoop, host) => {
                 snoop.handle_timeout(now);
                 if Wake::due(host.poll_timeout(), now) {
@@ -241,6 +247,7 @@ impl HostNode for Traffic<'_> {
         match self {
             Traffic::Udp(udp) => udp.poll_timeout(),
             Traffic::Tcp(host) => host.poll_timeout(),
+            Traffic::Kcp(tunnel) => tunnel.poll_timeout(),
             Traffic::Snooped(snoop, host) => {
                 Wake::earlier(snoop.poll_timeout(), host.poll_timeout())
             }

@@ -2,7 +2,7 @@
 
 use chappe_core::{Duration, Mode, Preamble, Rate, Seed};
 use chappe_mac::dot11;
-use chappe_wildnet::baseline::two_phase;
+use chappe_wildnet::baseline::{KcpConfig, two_phase};
 use chappe_wildnet::{Config, Recovery, Service, SlotConfig};
 
 use super::masts::{Hop, Masts};
@@ -159,6 +159,8 @@ pub enum Load {
     Steady(f64),
     /// TCP.
     Tcp,
+    /// A stream over KCP, which takes the place of TCP.
+    Kcp(KcpConfig),
 }
 
 /// A run over one link, all but the seed.

@@ -413,8 +413,7 @@ impl Kcp {
         }
         let mut last = None;
         while let Some((number, data)) =
-            self.sender
-                .due(last, now, &self.config, &mut self.counters)
+            self.sender.due(last, now, &self.config, &mut self.counters)
         {
             last = Some(number);
             way.add(&Segment {

@@ -83,7 +83,11 @@ impl Receiver {
         let mut total = 0;
         while before(self.read, self.next) {
             let place = self.read as usize & self.held.len().wrapping_sub(1);
-            let data = self.bodies.get(place).get(self.offset..).unwrap_or_default();
+            let data = self
+                .bodies
+                .get(place)
+                .get(self.offset..)
+                .unwrap_or_default();
             let space = octets.get_mut(total..).unwrap_or_default();
             let len = data.len().min(space.len());
             if let (Some(to), Some(from)) = (space.get_mut(..len), data.get(..len)) {

@@ -221,9 +221,7 @@ impl Entry {
             };
             self.rto = self.rto.min(RTO_MAX);
             counters.timeouts += 1;
-        } else if config.resend > 0
-            && self.skips >= config.resend
-            && self.sent <= SKIP_REPEATS_MAX
+        } else if config.resend > 0 && self.skips >= config.resend && self.sent <= SKIP_REPEATS_MAX
         {
             counters.skipped += 1;
         } else {
