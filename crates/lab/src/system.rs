@@ -118,7 +118,22 @@ pub struct Job<'a> {
     pub pcap: Option<&'a Path>,
 }
 
+impl Variant {
+    /// A line of [`System::variants`].
+    pub const fn new(name: &'static str, label: &'static str) -> Variant {
+        Variant { name, label }
+    }
+}
+
 impl System {
+    /// The form that stands in `forms` where `variant` stands among [`variants`](System::variants); the first one if it is another
+    /// system's.
+    pub(crate) fn form<F: Copy, const N: usize>(&self, variant: &Variant, forms: [F; N]) -> F {
+        let mut pairs = self.variants.iter().zip(forms);
+        let found = pairs.find(|(row, _)| *row == variant);
+        found.map_or(forms[0], |(_, form)| form)
+    }
+
     /// The system that a scenario names.
     pub fn of(protocol: &Protocol) -> &'static System {
         let wanted = protocol.system.as_deref().map(|name| name.as_str());

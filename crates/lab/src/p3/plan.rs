@@ -1,6 +1,5 @@
 //! What carries the data in a scenario of P³: its parameters, and how the gateway measures and plans.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use chappe_core::{Caps, Duration, Mode};
@@ -59,23 +58,15 @@ impl Variant {
         Variant::Chappe,
     ];
 
-    const ROWS: [system::Variant; 4] = {
-        const fn row(name: &'static str, label: &'static str) -> system::Variant {
-            system::Variant { name, label }
-        }
-        [
-            row("paper", "P³"),
-            row("pip", "PIP"),
-            row("pip-aware", "PIP, best channels"),
-            row("chappe", "P³, improved"),
-        ]
-    };
+    const ROWS: [system::Variant; 4] = [
+        system::Variant::new("paper", "P³"),
+        system::Variant::new("pip", "PIP"),
+        system::Variant::new("pip-aware", "PIP, best channels"),
+        system::Variant::new("chappe", "P³, improved"),
+    ];
 
     fn named(row: &system::Variant) -> Variant {
-        let found = Variant::ALL
-            .into_iter()
-            .find(|variant| variant.row() == row);
-        found.unwrap_or(Variant::Paper)
+        SYSTEM.form(row, Variant::ALL)
     }
 
     fn row(self) -> &'static system::Variant {
@@ -213,9 +204,7 @@ impl P3 {
 
     /// That of a plan; a plan of another system is a defect of whoever asks.
     pub fn of(plan: &Plan) -> Result<&P3, RunError> {
-        let carrier: &dyn Any = plan.carrier.as_ref();
-        let defect = || RunError::Defect("a plan for P³ is of another system".into());
-        carrier.downcast_ref().ok_or_else(defect)
+        plan.carrier_as()
     }
 
     /// What no pipeline with these frames exceeds, in bits of the object per second: a packet in every cycle; in every

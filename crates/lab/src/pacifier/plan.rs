@@ -1,6 +1,5 @@
 //! What carries the data in a scenario of Pacifier: its parameters, and the MAC under it.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use chappe_core::{Duration, Mode};
@@ -20,7 +19,7 @@ pub static SYSTEM: System = System {
     name: "pacifier",
     title: "Pacifier",
     about: "reliable multicast by tree opportunistic routing and network coding",
-    variants: &Variant::ALL,
+    variants: &Variant::ROWS,
     keys: &[
         "knob",
         "prune",
@@ -55,31 +54,25 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// In the order of the enum.
-    const ALL: [system::Variant; 5] = {
-        const fn row(name: &'static str, label: &'static str) -> system::Variant {
-            system::Variant { name, label }
-        }
-        [
-            row("paper", "Pacifier"),
-            row("more", "MORE"),
-            row("tree", "TREE"),
-            row("tree-rl", "TREE+RL"),
-            row("chappe", "Chappe"),
-        ]
-    };
+    /// All of them, in the order of the enum.
+    const ALL: [Variant; 5] = [
+        Variant::Paper,
+        Variant::More,
+        Variant::Tree,
+        Variant::TreeRl,
+        Variant::Chappe,
+    ];
 
-    /// The variant of that name; the first one for a name that no variant has.
+    const ROWS: [system::Variant; 5] = [
+        system::Variant::new("paper", "Pacifier"),
+        system::Variant::new("more", "MORE"),
+        system::Variant::new("tree", "TREE"),
+        system::Variant::new("tree-rl", "TREE+RL"),
+        system::Variant::new("chappe", "Chappe"),
+    ];
+
     fn named(row: &system::Variant) -> Variant {
-        let all = [
-            Variant::Paper,
-            Variant::More,
-            Variant::Tree,
-            Variant::TreeRl,
-            Variant::Chappe,
-        ];
-        let found = all.into_iter().find(|variant| variant.row() == row);
-        found.unwrap_or(Variant::Paper)
+        SYSTEM.form(row, Variant::ALL)
     }
 
     fn row(self) -> &'static system::Variant {
@@ -127,10 +120,7 @@ impl Pacifier {
 
     /// That of a plan; a plan of another system is a defect of whoever asks.
     pub fn of(plan: &Plan) -> Result<&Pacifier, RunError> {
-        let carrier: &dyn Any = plan.carrier.as_ref();
-        carrier
-            .downcast_ref()
-            .ok_or_else(|| RunError::Defect("a plan for Pacifier is of another system".into()))
+        plan.carrier_as()
     }
 
     /// The same in another form: what belongs to the variant is taken from `protocol`, rate, payload and batch stay.

@@ -13,6 +13,7 @@ mod network;
 pub mod radio;
 mod stage;
 
+use std::any::Any;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use chappe_core::Duration;
 use chappe_sim::Profile;
 
 use crate::input::InputError;
+use crate::run::RunError;
 use crate::scenario::{Located, Scenario, Source};
 use crate::system::{Carrier, Draft, System};
 
@@ -86,6 +88,15 @@ impl Plan {
     pub fn read(path: &Path, set: &[String], changes: &Changes<'_>) -> Result<Plan, InputError> {
         let source = Source::read(path, set)?;
         Plan::new(source.parse()?, source, changes)
+    }
+
+    /// What carries its data, as the system's own type; an error if it is another system's.
+    pub(crate) fn carrier_as<C: Carrier>(&self) -> Result<&C, RunError> {
+        let carrier: &dyn Any = self.carrier.as_ref();
+        carrier.downcast_ref().ok_or_else(|| {
+            let system = self.carrier.system().name;
+            RunError::Defect(format!("a plan of another system was given: {system}"))
+        })
     }
 
     /// Octets of the first transfer's object; 0 without transfers.

@@ -59,16 +59,11 @@ fn network(plans: &[Plan], seed: u64, order: &Order<'_>) -> Result<Vec<Run>, Run
             copies: false,
             pcap: None,
         };
-        let run = super::carry::carry(carrier(plan)?, job, order.meter)?.run;
+        let run = super::carry::carry(super::Tcplp::of(plan)?, job, order.meter)?.run;
         if order.meter.stopped() {
             return Err(RunError::Interrupted);
         }
         Ok(run)
     };
     plans.iter().map(one).collect()
-}
-
-fn carrier(plan: &Plan) -> Result<&super::Tcplp, RunError> {
-    let found = super::Tcplp::of(plan);
-    found.ok_or_else(|| RunError::Defect("the demo's plan is not TCPlp's".into()))
 }

@@ -73,7 +73,7 @@ impl LiveNetwork {
             let error = source.error(network, "this network", message);
             return Err(error.help(format!("a border router serves {nodes_max} at most")));
         }
-        let Some(with) = Tcplp::of(&plan) else {
+        let Ok(with) = Tcplp::of(&plan) else {
             unreachable!("the system's carrier is its own");
         };
         LiveNetwork::of(&plan, with)

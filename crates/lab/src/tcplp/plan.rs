@@ -1,6 +1,5 @@
 //! What carries the data in a scenario of TCPlp: its link layer, its TCP, and who sleeps.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use chappe_bound::closed::lowpan::{Frame, Segments, on_the_air};
@@ -65,22 +64,14 @@ impl Variant {
     /// All of them, in the order of the enum.
     pub const ALL: [Variant; 3] = [Variant::Paper, Variant::OneSegment, Variant::Chappe];
 
-    const ROWS: [system::Variant; 3] = {
-        const fn row(name: &'static str, label: &'static str) -> system::Variant {
-            system::Variant { name, label }
-        }
-        [
-            row("paper", "TCPlp"),
-            row("one-segment", "one-segment TCP"),
-            row("chappe", "TCPlp, improved"),
-        ]
-    };
+    const ROWS: [system::Variant; 3] = [
+        system::Variant::new("paper", "TCPlp"),
+        system::Variant::new("one-segment", "one-segment TCP"),
+        system::Variant::new("chappe", "TCPlp, improved"),
+    ];
 
     fn named(row: &system::Variant) -> Variant {
-        let found = Variant::ALL
-            .into_iter()
-            .find(|variant| variant.row() == row);
-        found.unwrap_or(Variant::Paper)
+        SYSTEM.form(row, Variant::ALL)
     }
 
     fn row(self) -> &'static system::Variant {
@@ -245,10 +236,9 @@ impl Tcplp {
         Ok(own)
     }
 
-    /// That of a plan; a plan of another system is a mistake of whoever asks.
-    pub fn of(plan: &Plan) -> Option<&Tcplp> {
-        let carrier: &dyn Any = plan.carrier.as_ref();
-        carrier.downcast_ref()
+    /// That of a plan; a plan of another system is a defect of whoever asks.
+    pub fn of(plan: &Plan) -> Result<&Tcplp, RunError> {
+        plan.carrier_as()
     }
 
     /// How a leaf sleeps under a parent.

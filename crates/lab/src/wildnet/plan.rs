@@ -1,6 +1,5 @@
 //! What carries an object over long links in a scenario: masts in a line, and TCP between the first and the last.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use chappe_core::{Channel, Db, Duration, Mode, Rate};
@@ -56,24 +55,16 @@ impl Variant {
         Variant::Chappe,
     ];
 
-    const ROWS: [system::Variant; 5] = {
-        const fn row(name: &'static str, label: &'static str) -> system::Variant {
-            system::Variant { name, label }
-        }
-        [
-            row("paper", "WiLDNet"),
-            row("csma", "802.11"),
-            row("snoop", "802.11 and Snoop"),
-            row("2p", "2P"),
-            row("chappe", "WiLDNet, improved"),
-        ]
-    };
+    const ROWS: [system::Variant; 5] = [
+        system::Variant::new("paper", "WiLDNet"),
+        system::Variant::new("csma", "802.11"),
+        system::Variant::new("snoop", "802.11 and Snoop"),
+        system::Variant::new("2p", "2P"),
+        system::Variant::new("chappe", "WiLDNet, improved"),
+    ];
 
     fn named(row: &system::Variant) -> Variant {
-        let found = Variant::ALL
-            .into_iter()
-            .find(|variant| variant.row() == row);
-        found.unwrap_or(Variant::Paper)
+        SYSTEM.form(row, Variant::ALL)
     }
 
     fn row(self) -> &'static system::Variant {
@@ -175,9 +166,7 @@ impl WildNet {
 
     /// What a plan of this system carries its data with, in another variant.
     pub fn of(plan: &Plan, variant: Variant) -> Result<WildNet, RunError> {
-        let own: &dyn Any = plan.carrier.as_ref();
-        let own = own.downcast_ref::<WildNet>();
-        let own = own.ok_or_else(|| RunError::Defect("a plan of another system".into()))?;
+        let own: &WildNet = plan.carrier_as()?;
         Ok(WildNet {
             variant,
             ..own.clone()
