@@ -9,7 +9,7 @@
 //! | target | feeds |
 //! |---|---|
 //! | [`standards`] | 802.11, LLC, radiotap, 802.15.4, 6LoWPAN, IPv6, UDP, ICMPv6, TCP segments |
-//! | [`protocols`] | the frames of Pacifier and P³ |
+//! | [`protocols`] | the frames of Pacifier, P³ and DPCLO |
 //! | [`scenario`] | scenario files |
 //! | [`tcp`] | two TCP sockets under a sequence of calls, losses, repetitions and forgeries |
 

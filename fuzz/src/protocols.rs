@@ -1,5 +1,6 @@
 //! The protocols' own frames.
 
+use chappe_dpclo::header as dpclo;
 use chappe_p3::header::{Ctrl, Header, Nack};
 use chappe_p3::plan::Plan;
 use chappe_pacifier::header as pacifier;
@@ -16,6 +17,7 @@ pub fn feed(bytes: &[u8]) {
         assert!(!data.vector().is_empty() && !data.payload().is_empty());
     }
     p3(bytes);
+    dpclo(bytes);
 }
 
 fn p3(bytes: &[u8]) {
@@ -42,5 +44,31 @@ fn p3(bytes: &[u8]) {
             (again.first(), again.payload(), again.cycle(), again.hops()),
             (plan.first(), plan.payload(), plan.cycle(), plan.hops())
         );
+    }
+}
+
+fn dpclo(bytes: &[u8]) {
+    let mut room = [0; 4096];
+    match dpclo::parse(bytes) {
+        Ok(dpclo::Frame::Data(data, payload)) => {
+            let len = data.emit(payload, &mut room).expect("there is room");
+            assert_eq!(
+                Ok(dpclo::Frame::Data(data, payload)),
+                dpclo::parse(&room[..len])
+            );
+        }
+        Ok(dpclo::Frame::Probe(probe)) => {
+            let head = (probe.epoch, probe.number);
+            let (counts, queues) = (probe.counts(), probe.queues());
+            let len = dpclo::Probe::emit(head, counts, queues, 0, &mut room);
+            let again = dpclo::parse(&room[..len.expect("there is room")]);
+            assert_eq!(Ok(dpclo::Frame::Probe(probe)), again);
+        }
+        Ok(dpclo::Frame::Routes(routes)) => {
+            let len = dpclo::Routes::emit(&mut routes.iter(), &mut room);
+            let again = dpclo::parse(&room[..len.expect("there is room")]);
+            assert_eq!(Ok(dpclo::Frame::Routes(routes)), again);
+        }
+        Err(_) => {}
     }
 }

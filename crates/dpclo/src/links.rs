@@ -1,0 +1,346 @@
+//! Neighbours, and how many transmissions a packet to each of them takes.
+
+use alloc::vec::Vec;
+
+use chappe_core::Instant;
+
+use crate::config::Probes;
+use crate::header::{Count, Metric};
+
+/// All neighbours of a node. A neighbour keeps its place as long as it is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Links {
+    links: Vec<Option<Link>>,
+    settings: Probes,
+}
+
+/// One neighbour.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub node: u16,
+    epoch: u8,
+    /// The last probe's number.
+    last: u16,
+    /// Whether the probes before it came, the last one in bit 0.
+    came: u64,
+    /// How many of these bits mean something.
+    span: u8,
+    heard: Instant,
+    /// What the neighbour received of ours, and of how many.
+    report: Option<(u8, u8)>,
+    etx: Option<f64>,
+    /// A full window was averaged once: from here on eq. 6 damps.
+    settled: bool,
+}
+
+/// What a probe or a look at the links changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing that routes depend on.
+    None,
+    /// The link's ETX is another one.
+    Etx,
+    /// The link can be used from now on.
+    Up,
+    /// It cannot any more.
+    Down,
+    /// The neighbour has not been heard for a whole window: its place is free again.
+    Gone,
+}
+
+impl Links {
+    pub fn new(settings: Probes, places: u8) -> Links {
+        let mut links = Vec::with_capacity(usize::from(places));
+        links.resize(usize::from(places), None);
+        Links { links, settings }
+    }
+
+    /// The place of a neighbour that is known.
+    pub fn find(&self, node: u16) -> Option<u8> {
+        let is = |link: &Option<Link>| link.is_some_and(|link| link.node == node);
+        self.links.iter().position(is).map(|place| place as u8)
+    }
+
+    /// The place of a neighbour, which gets one if there is one left.
+    pub fn enter(&mut self, now: Instant, node: u16) -> Option<u8> {
+        if let Some(place) = self.find(node) {
+            return Some(place);
+        }
+        let place = self.links.iter().position(Option::is_none)?;
+        *self.links.get_mut(place)? = Some(Link::new(now, node));
+        Some(place as u8)
+    }
+
+    pub fn get(&self, place: u8) -> Option<&Link> {
+        self.links.get(usize::from(place))?.as_ref()
+    }
+
+    /// ETX to the neighbour in a place, if the link can be used.
+    pub fn etx(&self, place: u8) -> Option<f64> {
+        self.get(place)?.etx
+    }
+
+    /// Places of all links that can be used, with their ETX.
+    pub fn usable(&self) -> impl Iterator<Item = (u8, Metric)> + '_ {
+        let usable = |(place, link): (usize, &Option<Link>)| {
+            let etx = link.as_ref()?.etx?;
+            Some((place as u8, Metric::from_etx(etx)))
+        };
+        self.links.iter().enumerate().filter_map(usable)
+    }
+
+    /// What to tell of every neighbour in a probe.
+    pub fn counts(&self, now: Instant) -> impl Iterator<Item = Count> + '_ {
+        self.links.iter().flatten().filter_map(move |link| {
+            let (received, of) = link.received(now, &self.settings);
+            let node = link.node;
+            (of > 0).then_some(Count { node, received, of })
+        })
+    }
+
+    /// A probe was heard; `report`: what it says of ours.
+    pub fn on_probe(
+        &mut self,
+        now: Instant,
+        place: u8,
+        (epoch, number): (u8, u16),
+        report: Option<(u8, u8)>,
+    ) {
+        let window = self.settings.window;
+        let Some(Some(link)) = self.links.get_mut(usize::from(place)) else {
+            return;
+        };
+        link.on_probe(now, epoch, number, window);
+        // A neighbour that does not list us has not heard us, as soon as it could have.
+        link.report = report.or(Some((0, link.span)));
+    }
+
+    //= dpclo IV-A: ETX from the delivery ratios in both directions, damped (eq. 6)
+    /// Brings a link up to date, once in every interval.
+    pub fn update(&mut self, now: Instant, place: u8) -> Change {
+        let settings = self.settings;
+        let Some(slot) = self.links.get_mut(usize::from(place)) else {
+            return Change::None;
+        };
+        let Some(link) = slot else {
+            return Change::None;
+        };
+        let before = link.etx;
+        let (received, of) = link.received(now, &settings);
+        if received == 0 && link.silent(now, &settings) >= u64::from(settings.window) {
+            *slot = None;
+            return Change::Gone;
+        }
+        let ratios = link.ratios(received, of, &settings);
+        link.etx = match ratios {
+            Some((there, back)) if there.min(back) < settings.ratio_min => None,
+            Some((there, back)) => {
+                let sample = (1.0 / (there * back)).clamp(1.0, settings.etx_max);
+                let damped = link.settled.then_some(link.etx).flatten();
+                link.settled |= of >= settings.window;
+                Some(damped.map_or(sample, |old| damp(settings.damping, old, sample)))
+            }
+            None => link.etx,
+        };
+        link.settled &= link.etx.is_some();
+        match (before, link.etx) {
+            (None, Some(_)) => Change::Up,
+            (Some(_), None) => Change::Down,
+            (Some(old), Some(new)) if old != new => Change::Etx,
+            _ => Change::None,
+        }
+    }
+
+    /// The link gave a packet up: that counts like a sample of the largest ETX.
+    pub fn on_failure(&mut self, place: u8) {
+        let settings = self.settings;
+        if let Some(Some(link)) = self.links.get_mut(usize::from(place)) {
+            link.etx = link
+                .etx
+                .map(|old| damp(settings.damping, old, settings.etx_max));
+        }
+    }
+
+    pub fn places(&self) -> u8 {
+        self.links.len() as u8
+    }
+}
+
+impl Link {
+    fn new(now: Instant, node: u16) -> Link {
+        Link {
+            node,
+            epoch: 0,
+            last: 0,
+            came: 0,
+            span: 0,
+            heard: now,
+            report: None,
+            etx: None,
+            settled: false,
+        }
+    }
+
+    fn on_probe(&mut self, now: Instant, epoch: u8, number: u16, window: u8) {
+        let ahead = number.wrapping_sub(self.last);
+        if self.span == 0 || self.epoch != epoch {
+            (self.epoch, self.last, self.came, self.span) = (epoch, number, 1, 1);
+        } else if ahead == 0 || ahead > u16::MAX / 2 {
+            return;
+        } else {
+            self.came = self.came.checked_shl(u32::from(ahead)).unwrap_or(0) | 1;
+            let span = u32::from(self.span) + u32::from(ahead);
+            self.span = span.min(u32::from(window)) as u8;
+            self.last = number;
+        }
+        self.heard = now;
+    }
+
+    /// Probes that should have come since the last one: half an interval late counts as lost.
+    fn silent(&self, now: Instant, settings: &Probes) -> u64 {
+        let since = now.saturating_since(self.heard) + settings.interval / 2;
+        since.steps(settings.interval).saturating_sub(1)
+    }
+
+    /// Probes received in the window that ends now, and of how many.
+    fn received(&self, now: Instant, settings: &Probes) -> (u8, u8) {
+        let silent = self.silent(now, settings).min(u64::from(settings.window));
+        let of = (silent + u64::from(self.span)).min(u64::from(settings.window));
+        let window = (1u64 << of.min(63)).wrapping_sub(1);
+        let came = self.came.checked_shl(silent as u32).unwrap_or(0) & window;
+        (came.count_ones() as u8, of as u8)
+    }
+
+    /// Delivery ratios there and back, once both are known well enough.
+    fn ratios(&self, received: u8, of: u8, settings: &Probes) -> Option<(f64, f64)> {
+        let (theirs, of_ours) = self.report?;
+        if of < settings.least || of_ours < settings.least {
+            return None;
+        }
+        let ratio = |part: u8, whole: u8| f64::from(part) / f64::from(whole);
+        Some((ratio(theirs, of_ours), ratio(received, of)))
+    }
+}
+
+fn damp(weight: f64, old: f64, new: f64) -> f64 {
+    weight * old + (1.0 - weight) * new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+    use alloc::vec::Vec;
+    use chappe_core::{Purpose, Seed};
+
+    fn links() -> Links {
+        Links::new(Settings::paper().probes, 4)
+    }
+
+    fn second(n: u64) -> Instant {
+        Instant::from_millis(1000 * n)
+    }
+
+    /// Goal: eq. 6 to the digit. Method: every second probe comes, the neighbour reports 8 of 10.
+    #[test]
+    fn etx_follows_the_formula() {
+        let mut links = links();
+        let place = links.enter(second(0), 7).unwrap();
+        let mut etx = Vec::new();
+        for n in 0..40u16 {
+            let now = second(u64::from(n));
+            if n.is_multiple_of(2) {
+                links.on_probe(now, place, (1, n), Some((8, 10)));
+            }
+            links.update(now, place);
+            etx.push(links.etx(place));
+        }
+        // In a full window 5 of 10 came: 1 / (0.8 * 0.5) = 2.5, whatever was before.
+        assert!((etx[39].unwrap() - 2.5).abs() < 1e-9, "{:?}", etx[39]);
+        assert_eq!(etx[0], None, "one probe says nothing");
+        // From then on a sample weighs a tenth: 3 of 10 reported make 1 / (0.3 * 0.5).
+        links.on_probe(second(40), place, (1, 40), Some((3, 10)));
+        links.update(second(40), place);
+        let want = 0.9 * 2.5 + 0.1 / 0.15;
+        assert!((links.etx(place).unwrap() - want).abs() < 1e-9);
+        links.on_failure(place);
+        let want = 0.9 * want + 0.1 * 16.0;
+        assert!((links.etx(place).unwrap() - want).abs() < 1e-9);
+    }
+
+    /// Goal: random losses give the ETX they ought to. Method: many windows, loss rates of Fig. 4.
+    #[test]
+    fn etx_of_random_losses_is_near_its_mean() {
+        let mut random = Seed(1).stream(Purpose::Trial(0));
+        for loss in [0.0, 0.1, 0.3] {
+            let mut links = links();
+            let place = links.enter(second(0), 7).unwrap();
+            let (mut sum, mut samples) = (0.0, 0);
+            for n in 0..4000u16 {
+                let now = second(u64::from(n));
+                if random.chance(1.0 - loss) {
+                    links.on_probe(now, place, (1, n), Some((10, 10)));
+                }
+                links.update(now, place);
+                if n > 20 {
+                    sum += links.etx(place).unwrap_or(16.0);
+                    samples += 1;
+                }
+            }
+            // The mean of 1/ratio over windows of 10 lies above 1/(mean ratio), by about loss / (10 (1-loss)^2).
+            let want = 1.0 / (1.0 - loss) + loss / (10.0 * (1.0 - loss) * (1.0 - loss));
+            let mean = sum / f64::from(samples);
+            assert!((mean - want).abs() < 0.03 * want, "{loss}: {mean} {want}");
+        }
+    }
+
+    #[test]
+    fn silence_brings_a_link_down_and_frees_its_place() {
+        let mut links = links();
+        let place = links.enter(second(0), 7).unwrap();
+        for n in 0..10 {
+            links.on_probe(second(u64::from(n)), place, (1, n), Some((10, 10)));
+            links.update(second(u64::from(n)), place);
+        }
+        assert_eq!(links.etx(place), Some(1.0));
+        let changes: Vec<Change> = (10..21).map(|n| links.update(second(n), place)).collect();
+        // The probe of this very second is not lost yet. 9 of 10 lost is a ratio of exactly 0.1: still in use; with the
+        // tenth it is over.
+        assert_eq!(changes[0], Change::None);
+        assert_eq!(changes[9], Change::Etx);
+        assert_eq!(changes[10], Change::Gone);
+        assert_eq!(links.find(7), None);
+    }
+
+    #[test]
+    fn a_neighbour_that_starts_over_or_does_not_hear_us_is_told_apart() {
+        let mut links = links();
+        let place = links.enter(second(0), 7).unwrap();
+        for n in 0..10 {
+            links.on_probe(second(u64::from(n)), place, (1, 500 + n), Some((10, 10)));
+            links.update(second(u64::from(n)), place);
+        }
+        // Numbers that jump back are old frames, unless the epoch is another one.
+        links.on_probe(second(10), place, (1, 3), Some((10, 10)));
+        assert_eq!(links.get(place).unwrap().last, 509);
+        links.on_probe(second(10), place, (2, 0), None);
+        assert_eq!(links.counts(second(10)).next().unwrap().of, 1);
+        for n in 1..4 {
+            links.on_probe(second(10 + u64::from(n)), place, (2, n), None);
+        }
+        assert_eq!(
+            links.update(second(13), place),
+            Change::Down,
+            "it lists others, not us"
+        );
+    }
+
+    #[test]
+    fn a_full_table_takes_nobody() {
+        let mut links = links();
+        assert!((0..4).all(|node| links.enter(second(0), node).is_some()));
+        assert_eq!(links.enter(second(0), 9), None);
+        assert_eq!(links.enter(second(0), 3), Some(3));
+        assert_eq!(links.usable().count(), 0);
+    }
+}

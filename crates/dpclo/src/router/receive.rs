@@ -1,0 +1,292 @@
+//! Frames in.
+
+use chappe_core::{Arrival, Drop, Duration, Instant, Layer, TraceEvent};
+
+use super::Router;
+use crate::header::{self, Data, Frame, Probe, Routes};
+use crate::routes::{self, News};
+use crate::seen::{self, Key};
+use crate::store::Packet;
+
+impl Router {
+    /// A frame was heard.
+    pub(super) fn on_frame(&mut self, now: Instant, arrival: Arrival<'_>) {
+        let Some(from) = arrival.from.node_number().filter(|&from| from != self.me) else {
+            return self.drop_frame(Drop::NotForUs);
+        };
+        match header::parse(arrival.sdu) {
+            Ok(Frame::Probe(probe)) => self.on_probe(now, from, &probe),
+            Ok(Frame::Routes(update)) => self.on_routes(now, from, &update),
+            Ok(Frame::Data(data, payload)) => {
+                self.overhear(now, from, &data);
+                match arrival.to == super::address(self.me) {
+                    true => self.on_data(now, from, &data, payload),
+                    false if arrival.to.is_broadcast() => self.drop_frame(Drop::NotForUs),
+                    false => self.counters.overheard += 1,
+                }
+            }
+            Err(_) => self.drop_frame(Drop::Malformed),
+        }
+    }
+
+    fn on_probe(&mut self, now: Instant, from: u16, probe: &Probe<'_>) {
+        let Some(place) = self.links.enter(now, from) else {
+            self.counters.neighbours_refused += 1;
+            return self.drop_frame(Drop::QueueFull);
+        };
+        let ours = probe.counts().find(|count| count.node == self.me);
+        let report = ours.map(|count| (count.received, count.of));
+        self.links
+            .on_probe(now, place, (probe.epoch, probe.number), report);
+        for queue in probe.queues() {
+            if let Some(destination) = self.routes.find(queue.destination) {
+                self.routes.tell(now, destination, place, queue.backlog);
+            }
+        }
+        self.counters.probes_heard += 1;
+    }
+
+    fn on_routes(&mut self, now: Instant, from: u16, update: &Routes<'_>) {
+        let Some(place) = self.links.enter(now, from) else {
+            self.counters.neighbours_refused += 1;
+            return self.drop_frame(Drop::QueueFull);
+        };
+        self.counters.updates_heard += 1;
+        let settle = self.settings.routing.settle;
+        for route in update.iter() {
+            let queues = &self.queues;
+            let spare = |place: u16| {
+                queues
+                    .get(usize::from(place))
+                    .is_none_or(super::Queue::is_idle)
+            };
+            let news = self.routes.hear(now, place, route, &self.links, spare);
+            match news {
+                News::None => {}
+                News::Own(seq) => self.on_own_number(now, seq),
+                News::Newer => self.tell_soon(now, route.destination, settle),
+                News::Reach => self.tell_soon(now, route.destination, Duration::ZERO),
+            }
+        }
+    }
+
+    /// Somebody knows a number of this node that is newer than its own: it has started over, and must pass that number to be
+    /// believed.
+    fn on_own_number(&mut self, now: Instant, seq: u16) {
+        if routes::newer(seq, self.seq) {
+            self.seq = seq.wrapping_add(2);
+            self.request_update(now, Duration::ZERO);
+        }
+    }
+
+    fn tell_soon(&mut self, now: Instant, destination: u16, delay: Duration) {
+        let place = self.routes.find(destination);
+        if let Some(known) = place.and_then(|place| self.routes.get_mut(place)) {
+            known.news = true;
+            self.request_update(now, delay);
+        }
+    }
+
+    //= dpclo IV-A: nodes listen to their neighbours' transmissions for the lengths of their queues
+    fn overhear(&mut self, now: Instant, from: u16, data: &Data) {
+        let place = self.links.find(from);
+        let destination = self.routes.find(data.destination);
+        if let (Some(place), Some(destination)) = (place, destination) {
+            self.routes.tell(now, destination, place, data.backlog);
+        }
+    }
+
+    fn on_data(&mut self, now: Instant, from: u16, data: &Data, payload: &[u8]) {
+        self.trace.push(TraceEvent::Received {
+            layer: Layer::Link,
+            from: super::address(from),
+            bytes: payload.len() as u32,
+        });
+        match (data.destination == self.me, data.empty) {
+            (_, true) => self.on_empty(now, data),
+            (true, false) => self.on_arrived(now, data, payload),
+            (false, false) => self.on_relay(now, data, payload),
+        }
+    }
+
+    /// An empty packet moves a queue's length on; at the destination it is done.
+    fn on_empty(&mut self, now: Instant, data: &Data) {
+        self.counters.empty_received += 1;
+        let place = self.routes.find(data.destination);
+        let limit = self.settings.queues.limit;
+        let Some(place) = place.filter(|_| data.destination != self.me) else {
+            return;
+        };
+        if let Some(queue) = self.queues.get_mut(usize::from(place)) {
+            // Only a bound: an honest neighbour stops when this queue is longer than its own.
+            queue.floating = queue
+                .floating
+                .saturating_add(1)
+                .min(limit.saturating_mul(8));
+            self.touched(now, place);
+            self.review_soon(now);
+        }
+    }
+
+    fn on_arrived(&mut self, now: Instant, data: &Data, payload: &[u8]) {
+        let flow = (data.source, data.flow);
+        match self.flows.enter(now, flow, data.epoch, data.number) {
+            seen::Arrival::New => {}
+            seen::Arrival::Copy => {
+                self.counters.losses.copies += 1;
+                return self.drop_frame(Drop::Duplicate);
+            }
+            seen::Arrival::Old => {
+                self.counters.losses.old += 1;
+                return self.drop_frame(Drop::Stale);
+            }
+        }
+        let packet = Packet {
+            hop_limit: data.hop_limit,
+            ..received(now, data)
+        };
+        // A quarter of the store at most: an application that does not look must not stop the forwarding.
+        let full = self.undelivered() >= (self.settings.room.packets / 4).max(1);
+        let place = match full {
+            true => None,
+            false => self.store.keep(packet, payload),
+        };
+        let Some(place) = place else {
+            self.counters.losses.inbox_full += 1;
+            return self.drop_frame(Drop::QueueFull);
+        };
+        self.counters.delivered += 1;
+        self.counters.delivered_octets += payload.len() as u64;
+        self.trace.push(TraceEvent::Delivered {
+            flow: u32::from(data.source) << 16 | u32::from(data.flow),
+            bytes: payload.len() as u32,
+        });
+        self.hold_or_hand_out(place, data);
+    }
+
+    /// In order it can be taken at once; else it waits a little, if that is wanted.
+    fn hold_or_hand_out(&mut self, place: u16, data: &Data) {
+        let next = self
+            .flows
+            .find_mut(data.source, data.flow)
+            .map(|flow| flow.next);
+        let ahead = next.map_or(0, |next| data.number.wrapping_sub(next));
+        // Behind (a packet that was given up) is handed out too: order is best effort.
+        let early = ahead > 0 && ahead < 1 << 31;
+        if self.settings.extras.resequence.is_some() && early {
+            self.counters.held += 1;
+            return self.store.push_last(&mut self.held, place);
+        }
+        self.hand_out(place);
+        self.hand_out_next(data.source, data.flow);
+    }
+
+    /// Gives a packet to the application; everything before it is given up.
+    fn hand_out(&mut self, place: u16) {
+        if let Some(packet) = self.store.packet(place).copied()
+            && let Some(flow) = self.flows.find_mut(packet.source, packet.flow)
+        {
+            let after = packet.number.wrapping_add(1);
+            if follows(after, flow.next) {
+                flow.next = after;
+            }
+        }
+        self.store.push_last(&mut self.inbox, place);
+    }
+
+    /// Gives out what was waiting for the packet that has just been given out.
+    fn hand_out_next(&mut self, source: u16, flow: u16) {
+        while let Some(next) = self.flows.find_mut(source, flow).map(|flow| flow.next) {
+            let is_next = |place: &u16| {
+                let packet = self.store.packet(*place);
+                packet.is_some_and(|p| (p.source, p.flow, p.number) == (source, flow, next))
+            };
+            let Some(place) = self.store.places(&self.held).find(is_next) else {
+                return;
+            };
+            self.store.remove(&mut self.held, place);
+            self.hand_out(place);
+        }
+    }
+
+    /// Gives out what has waited for its predecessors long enough, the lowest numbers of its flow first.
+    pub(super) fn hand_out_late(&mut self, now: Instant) {
+        while self.held_until().is_some_and(|until| until <= now) {
+            let Some(oldest) = self.held.first().and_then(|place| self.store.packet(place)) else {
+                return;
+            };
+            let (source, flow) = (oldest.source, oldest.flow);
+            let mut lowest: Option<(u32, u16)> = None;
+            for place in self.store.places(&self.held) {
+                let Some(packet) = self.store.packet(place) else {
+                    continue;
+                };
+                let same = (packet.source, packet.flow) == (source, flow);
+                if same && lowest.is_none_or(|(number, _)| follows(number, packet.number)) {
+                    lowest = Some((packet.number, place));
+                }
+            }
+            let Some((_, place)) = lowest else { return };
+            self.store.remove(&mut self.held, place);
+            self.hand_out(place);
+            self.hand_out_next(source, flow);
+        }
+    }
+
+    /// Until when the packet that has waited longest may wait.
+    pub(super) fn held_until(&self) -> Option<Instant> {
+        let wait = self.settings.extras.resequence?;
+        let oldest = self.store.packet(self.held.first()?)?;
+        Some(oldest.came + wait)
+    }
+
+    fn on_relay(&mut self, now: Instant, data: &Data, payload: &[u8]) {
+        if data.hop_limit <= 1 {
+            self.counters.losses.hop_limit += 1;
+            return self.drop_frame(Drop::RetryLimit);
+        }
+        let key = Key {
+            source: data.source,
+            flow: data.flow,
+            number: data.number,
+            epoch: data.epoch,
+            hop_limit: data.hop_limit,
+        };
+        if self.seen.enter(key) {
+            self.counters.losses.copies += 1;
+            return self.drop_frame(Drop::Duplicate);
+        }
+        // A destination without a place counts itself as refused.
+        let taken = self
+            .destination(now, data.destination)
+            .is_some_and(|place| {
+                let packet = Packet {
+                    hop_limit: data.hop_limit - 1,
+                    ..received(now, data)
+                };
+                self.enqueue(now, place, packet, payload)
+            });
+        match taken {
+            true => self.counters.relayed += 1,
+            false => self.seen.leave(key),
+        }
+    }
+}
+
+fn received(now: Instant, data: &Data) -> Packet {
+    Packet {
+        source: data.source,
+        destination: data.destination,
+        flow: data.flow,
+        number: data.number,
+        epoch: data.epoch,
+        came: now,
+        ..Packet::default()
+    }
+}
+
+/// Whether one packet number follows another.
+fn follows(number: u32, than: u32) -> bool {
+    let ahead = number.wrapping_sub(than);
+    ahead != 0 && ahead < 1 << 31
+}

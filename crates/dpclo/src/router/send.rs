@@ -1,0 +1,401 @@
+//! Frames out, and what becomes of them.
+
+use chappe_core::{Address, Class, Classes, Drop, Duration, Instant, LinkSend, Outcome};
+
+use super::{FLIGHTS, Flight, Pin, Router, address};
+use crate::header::{Backlog, Data, Metric, Probe, QUEUES_TOLD, Queue, Route, Routes};
+use crate::store::Packet;
+
+/// The token of frames whose fate is of no interest.
+const NO_TOKEN: u32 = 0;
+
+impl Router {
+    /// A probe or an update, if one is due.
+    pub(super) fn send_control(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        let len = match self.probe_ready {
+            true => self.write_probe(now, sdu),
+            false if self.update_ready => self.write_update(now, sdu),
+            false => None,
+        }?;
+        self.counters.control_octets += len as u64;
+        Some(LinkSend {
+            to: Address::BROADCAST,
+            len,
+            class: Class::Control,
+            mode: None,
+            token: NO_TOKEN,
+        })
+    }
+
+    //= dpclo IV-A: probes carry a number and how many of each neighbour's were received
+    fn write_probe(&mut self, now: Instant, sdu: &mut [u8]) -> Option<usize> {
+        self.probe_ready = false;
+        let longest = self.longest(now);
+        let told = longest.iter().flatten().copied();
+        let counts = self.links.counts(now);
+        let (octets, head) = (self.settings.probes.octets, (self.epoch, self.probe_number));
+        let len = Probe::emit(head, counts, told, octets, sdu)?;
+        self.probe_number = self.probe_number.wrapping_add(1);
+        self.counters.probes_sent += 1;
+        Some(len)
+    }
+
+    /// The longest queues, longest first.
+    fn longest(&self, now: Instant) -> [Option<Queue>; QUEUES_TOLD] {
+        let mut longest: [Option<Queue>; QUEUES_TOLD] = [None; QUEUES_TOLD];
+        for &place in &self.active {
+            let Some(destination) = self.routes.get(place) else {
+                continue;
+            };
+            let queue = Queue {
+                destination: destination.node,
+                backlog: Backlog::from_packets(self.backlog(now, place)),
+            };
+            let longer =
+                |known: &Option<Queue>| known.is_some_and(|known| known.backlog >= queue.backlog);
+            let at = longest.iter().take_while(|known| longer(known)).count();
+            if let Some(tail) = longest.get_mut(at..) {
+                tail.rotate_right(1);
+                if let Some(first) = tail.first_mut() {
+                    *first = Some(queue);
+                }
+            }
+        }
+        longest
+    }
+
+    //= dpclo IV-E: routes are told as in DSDV, with sums of ETX
+    fn write_update(&mut self, now: Instant, sdu: &mut [u8]) -> Option<usize> {
+        let own = Route {
+            destination: self.me,
+            seq: self.seq,
+            metric: Metric::ZERO,
+            via: self.me,
+        };
+        let len = {
+            let (routes, links) = (&self.routes, &self.links);
+            let is_news = |place: &u16| routes.get(*place).is_some_and(|known| known.news);
+            let told = routes.places().filter(is_news);
+            let told = told.filter_map(|place| routes.entry(place, links));
+            Routes::emit(&mut core::iter::once(own).chain(told), sdu)?
+        };
+        // As many as were written are no news any more; the rest goes into the next frame.
+        let written =
+            (len.saturating_sub(crate::header::ROUTES) / crate::header::ROUTE).saturating_sub(1);
+        let (mut done, mut rest) = (0, false);
+        for at in 0..self.routes.count() {
+            let Some(known) = self.routes.at_mut(at).filter(|known| known.news) else {
+                continue;
+            };
+            known.news = done >= written;
+            rest |= known.news;
+            done += 1;
+        }
+        self.update_ready = rest;
+        self.updated_at = Some(now);
+        self.counters.updates_sent += 1;
+        Some(len)
+    }
+
+    /// The best packet, if it deserves one of the `allowed` classes.
+    pub(super) fn send_data(
+        &mut self,
+        now: Instant,
+        allowed: Classes,
+        sdu: &mut [u8],
+    ) -> Option<LinkSend> {
+        let choice = self.choose(now)?;
+        // What was won for a lesser class may be used, what was won for a higher one may not.
+        let mut classes = Class::BY_URGENCY.into_iter();
+        let class = classes.find(|&class| allowed.contains(class) && class <= choice.class)?;
+        let node = self.links.get(choice.neighbour)?.node;
+        let place = self.dequeue(now, choice.destination);
+        let packet = place.and_then(|place| self.store.packet(place)).copied();
+        let header = self.header(now, choice.destination, packet.as_ref())?;
+        let payload = place.map_or(&[][..], |place| self.store.payload(place));
+        let Some(len) = header.emit(payload, sdu) else {
+            // The driver's buffer is shorter than it said: the packet stays.
+            if let Some(place) = place {
+                self.put_back(now, choice.destination, place);
+            }
+            return None;
+        };
+        self.count_sent(choice.detour, packet.is_none());
+        if let Some(packet) = &packet {
+            self.pin(now, packet, choice.neighbour);
+        }
+        let token = self.take_off(Flight {
+            token: 0,
+            packet: place,
+            destination: choice.destination,
+            neighbour: choice.neighbour,
+            node,
+        });
+        Some(LinkSend {
+            to: address(node),
+            len,
+            class,
+            mode: self.settings.mode,
+            token,
+        })
+    }
+
+    /// What stands before a packet; an empty one if there is none.
+    fn header(&self, now: Instant, destination: u16, packet: Option<&Packet>) -> Option<Data> {
+        let node = self.routes.get(destination)?.node;
+        //= dpclo IV-A: each packet tells how many more wait for its destination
+        let backlog = Backlog::from_packets(self.backlog(now, destination));
+        Some(Data {
+            hop_limit: packet.map_or(1, |packet| packet.hop_limit),
+            source: packet.map_or(self.me, |packet| packet.source),
+            destination: node,
+            flow: packet.map_or(0, |packet| packet.flow),
+            number: packet.map_or(0, |packet| packet.number),
+            backlog,
+            congested: false,
+            empty: packet.is_none(),
+            epoch: packet.map_or(self.epoch, |packet| packet.epoch),
+        })
+    }
+
+    fn count_sent(&mut self, detour: bool, empty: bool) {
+        let counters = &mut self.counters;
+        match empty {
+            true => counters.empty_sent += 1,
+            false => counters.data_sent += 1,
+        }
+        counters.detours += u64::from(detour);
+    }
+
+    /// Remembers by which next hop a flow goes.
+    fn pin(&mut self, now: Instant, packet: &Packet, neighbour: u8) {
+        let Some(rule) = self.settings.extras.pins else {
+            return;
+        };
+        let pin = Pin {
+            source: packet.source,
+            flow: packet.flow,
+            neighbour,
+            used: now,
+        };
+        let same = |known: &&mut Pin| (known.source, known.flow) == (pin.source, pin.flow);
+        if let Some(known) = self.pins.iter_mut().find(same) {
+            let moved = known.neighbour != neighbour;
+            let busy = now.saturating_since(known.used) <= rule.gap;
+            self.counters.repinned += u64::from(moved && busy);
+            *known = pin;
+        } else if self.pins.len() < usize::from(self.settings.room.flows) {
+            self.pins.push(pin);
+        } else if let Some(oldest) = self.pins.iter_mut().min_by_key(|pin| pin.used) {
+            *oldest = pin;
+        }
+    }
+
+    /// Notes that the link has a packet, and gives it a token.
+    fn take_off(&mut self, flight: Flight) -> u32 {
+        self.tokens = self.tokens.wrapping_add(1).max(1);
+        let token = self.tokens;
+        // All places taken: the link has forgotten one, and that must be the oldest.
+        let age =
+            |flight: &Option<Flight>| flight.map_or(u32::MAX, |old| token.wrapping_sub(old.token));
+        let place = (0..FLIGHTS).max_by_key(|&at| self.flights.get(at).map(age));
+        if let Some(slot) = place.and_then(|at| self.flights.get_mut(at)) {
+            let forgotten = slot.replace(Flight { token, ..flight });
+            if let Some(old) = forgotten {
+                self.counters.losses.unanswered += u64::from(old.packet.is_some());
+                self.land(old);
+            }
+        }
+        if let Some(queue) = self.queues.get_mut(usize::from(flight.destination)) {
+            queue.flying += 1;
+        }
+        token
+    }
+
+    /// The link has a packet no longer, and neither has the node.
+    fn land(&mut self, flight: Flight) {
+        if let Some(queue) = self.queues.get_mut(usize::from(flight.destination)) {
+            queue.flying = queue.flying.saturating_sub(1);
+        }
+        if let Some(packet) = flight.packet {
+            self.store.release(packet);
+        }
+    }
+
+    /// The link tells what became of a frame.
+    pub(super) fn on_sent(&mut self, now: Instant, token: u32, outcome: Outcome) {
+        let is = |flight: &&mut Option<Flight>| flight.is_some_and(|flight| flight.token == token);
+        let slot = self.flights.iter_mut().find(is);
+        let Some(flight) = slot.and_then(Option::take) else {
+            return;
+        };
+        match outcome {
+            Outcome::Acknowledged { .. } | Outcome::Unconfirmed => self.on_confirmed(now, flight),
+            Outcome::Failed { .. } => self.on_failed(now, flight),
+        }
+    }
+
+    fn on_confirmed(&mut self, now: Instant, flight: Flight) {
+        self.land(flight);
+        let destination = self.routes.get(flight.destination).map(|known| known.node);
+        if self.settings.extras.count_own && destination != Some(flight.node) {
+            let one = Backlog::from_packets(1.0);
+            self.routes
+                .assume(now, flight.destination, flight.neighbour, one);
+        }
+    }
+
+    /// A packet that the link gave up goes again, perhaps elsewhere, and the link is worth less.
+    fn on_failed(&mut self, now: Instant, flight: Flight) {
+        self.counters.link_failures += 1;
+        let same = self
+            .links
+            .get(flight.neighbour)
+            .is_some_and(|link| link.node == flight.node);
+        if same {
+            self.links.on_failure(flight.neighbour);
+            self.rank_all(now);
+        }
+        let Some(place) = flight.packet else {
+            return self.land(flight);
+        };
+        let failures_max = self.settings.queues.failures_max;
+        let Some(packet) = self.store.packet_mut(place) else {
+            return self.land(flight);
+        };
+        packet.failures = packet.failures.saturating_add(1);
+        if packet.failures >= failures_max {
+            self.counters.losses.link += 1;
+            self.drop_frame(Drop::RetryLimit);
+            return self.land(flight);
+        }
+        if let Some(queue) = self.queues.get_mut(usize::from(flight.destination)) {
+            queue.flying = queue.flying.saturating_sub(1);
+        }
+        self.put_back(now, flight.destination, place);
+    }
+
+    /// Puts a packet of the store at the end of its queue where the next one is taken from.
+    fn put_back(&mut self, now: Instant, destination: u16, place: u16) {
+        let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
+            return self.store.release(place);
+        };
+        self.store.push_first(&mut queue.list, place);
+        self.touched(now, destination);
+    }
+
+    /// Takes the next packet of a queue, or one off its floating length; `None` for the latter.
+    fn dequeue(&mut self, now: Instant, destination: u16) -> Option<u16> {
+        let queue = self.queues.get_mut(usize::from(destination))?;
+        let place = self.store.pop_first(&mut queue.list);
+        if place.is_none() {
+            queue.floating = queue.floating.saturating_sub(1);
+        }
+        self.touched(now, destination);
+        place
+    }
+
+    /// Puts a packet into the queue of its destination; false, and counted, if there is no room.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Instant,
+        destination: u16,
+        packet: Packet,
+        payload: &[u8],
+    ) -> bool {
+        let lifo = self.settings.extras.lifo;
+        if self.is_full(destination) && !(lifo && self.push_out(destination)) {
+            self.counters.losses.queue_full += 1;
+            self.drop_frame(Drop::QueueFull);
+            return false;
+        }
+        self.order = self.order.wrapping_add(1);
+        let packet = Packet {
+            order: self.order,
+            ..packet
+        };
+        let Some(place) = self.store.keep(packet, payload) else {
+            self.counters.losses.store_full += 1;
+            self.drop_frame(Drop::QueueFull);
+            return false;
+        };
+        let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
+            self.store.release(place);
+            return false;
+        };
+        match lifo {
+            true => self.store.push_first(&mut queue.list, place),
+            false => self.store.push_last(&mut queue.list, place),
+        }
+        self.touched(now, destination);
+        self.review_soon(now);
+        true
+    }
+
+    /// LIFO: the oldest packet goes, but its place in the queue's length stays.
+    fn push_out(&mut self, destination: u16) -> bool {
+        let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
+            return false;
+        };
+        let Some(place) = self.store.pop_last(&mut queue.list) else {
+            return false;
+        };
+        queue.floating = queue.floating.saturating_add(1);
+        self.store.release(place);
+        self.counters.losses.pushed_out += 1;
+        true
+    }
+
+    /// A queue has changed: its smoothed length follows, and it is on the list of those that have something, or not.
+    pub(super) fn touched(&mut self, _now: Instant, destination: u16) {
+        let weight = self.settings.extras.smoothing;
+        let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
+            return;
+        };
+        queue.smooth = weight * queue.smooth + (1.0 - weight) * queue.len();
+        let has = queue.has_something();
+        match self.active.iter().position(|&place| place == destination) {
+            None if has => self.active.push(destination),
+            Some(at) if !has => {
+                self.active.swap_remove(at);
+            }
+            _ => {}
+        }
+    }
+
+    /// Drops what has waited too long.
+    pub(super) fn drop_old(&mut self, now: Instant) {
+        let age_max = self.settings.queues.age_max;
+        let lifo = self.settings.extras.lifo;
+        let mut at = 0;
+        while let Some(&place) = self.active.get(at) {
+            let too_old = |packet: &Packet| now.saturating_since(packet.came) > age_max;
+            if !self.oldest(place).is_some_and(too_old) {
+                at += 1;
+                continue;
+            }
+            let Some(queue) = self.queues.get_mut(usize::from(place)) else {
+                return;
+            };
+            let popped = match lifo {
+                true => self.store.pop_last(&mut queue.list),
+                false => self.store.pop_first(&mut queue.list),
+            };
+            if let Some(popped) = popped {
+                self.store.release(popped);
+                self.counters.losses.age += 1;
+                self.drop_frame(Drop::Stale);
+            }
+            self.touched(now, place);
+        }
+    }
+
+    /// Asks for an update no later than after `delay`.
+    pub(super) fn request_update(&mut self, now: Instant, delay: Duration) {
+        let routing = self.settings.routing;
+        let earliest = self.updated_at.map_or(now, |before| before + routing.gap);
+        let jitter = self.random.below(routing.jitter.nanos().saturating_add(1));
+        let at = (now + delay).max(earliest) + Duration::from_nanos(jitter);
+        self.timers.update = Some(self.timers.update.map_or(at, |before| before.min(at)));
+    }
+}

@@ -1,0 +1,238 @@
+//! Everything that happens at a time: one table, one place.
+
+use chappe_core::{Duration, Instant, TraceEvent, Wake};
+
+use super::Router;
+use crate::config::NEXT_HOPS_MAX;
+use crate::links::Change;
+use crate::price;
+
+/// When what is due.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timers {
+    /// The next probe; links are brought up to date with it.
+    probe: Instant,
+    /// The next full update.
+    period: Instant,
+    /// The next update of any kind.
+    pub update: Option<Instant>,
+    /// The next look at K and at what has grown old, while anything waits.
+    review: Option<Instant>,
+}
+
+const PROBE: &str = "probe";
+const PERIOD: &str = "full update";
+const UPDATE: &str = "update";
+const REVIEW: &str = "queues reviewed";
+const LOOK: &str = "rate adapted";
+const TOKEN: &str = "rate allows a packet";
+const HELD: &str = "missing packet given up";
+
+impl Router {
+    /// The first probe and update come at random moments of their first second, so that nodes that start together do not
+    /// speak together.
+    pub(super) fn start_timers(&mut self, now: Instant) {
+        let mut within =
+            |span: Duration| now + Duration::from_nanos(self.random.below(span.nanos()));
+        let first = within(self.settings.probes.interval);
+        let update = within(self.settings.probes.interval);
+        self.timers = Timers {
+            probe: first,
+            period: update,
+            update: None,
+            review: None,
+        };
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Wake> {
+        let looks = self.sources.iter().map(|source| source.rate.look_at());
+        let look = looks.min().filter(|&at| at < Instant::MAX);
+        // What is ready waits for the link, not for a clock.
+        let timers = [
+            (Some(self.timers.probe), PROBE),
+            (Some(self.timers.period), PERIOD),
+            (self.timers.update, UPDATE),
+            (self.timers.review, REVIEW),
+            (look, LOOK),
+            (self.hungry, TOKEN),
+            (self.held_until(), HELD),
+        ];
+        let wakes = timers
+            .into_iter()
+            .map(|(at, why)| at.map(|at| Wake { at, why }));
+        wakes.fold(None, Wake::earlier)
+    }
+
+    pub(super) fn meet_deadlines(&mut self, now: Instant) {
+        if self.timers.probe <= now {
+            self.fired(PROBE);
+            self.on_probe_time(now);
+        }
+        if self.timers.period <= now {
+            self.fired(PERIOD);
+            self.on_period(now);
+        }
+        if self.timers.update.is_some_and(|at| at <= now) {
+            self.fired(UPDATE);
+            (self.timers.update, self.update_ready) = (None, true);
+        }
+        if self.timers.review.is_some_and(|at| at <= now) {
+            self.fired(REVIEW);
+            self.review(now);
+        }
+        if self.hungry.is_some_and(|at| at <= now) {
+            self.fired(TOKEN);
+            self.hungry = None;
+        }
+        self.look_at_rates(now);
+        self.hand_out_late(now);
+    }
+
+    fn fired(&mut self, why: &'static str) {
+        self.trace.push(TraceEvent::Timer { why });
+    }
+
+    fn on_probe_time(&mut self, now: Instant) {
+        let probes = self.settings.probes;
+        let factor = 1.0 + probes.jitter * (2.0 * self.random.fraction() - 1.0);
+        let next = self.timers.probe + probes.interval.mul_f64(factor);
+        // After a long sleep there is one probe, not all that were missed.
+        self.timers.probe = match next > now {
+            true => next,
+            false => now + probes.interval.mul_f64(factor),
+        };
+        self.probe_ready = true;
+        let (mut changed, mut fresh) = (false, false);
+        for place in 0..self.links.places() {
+            let change = self.links.update(now, place);
+            changed |= change != Change::None;
+            fresh |= change == Change::Up;
+            if change == Change::Gone {
+                self.routes.forget(place);
+                self.pins.retain(|pin| pin.neighbour != place);
+            }
+        }
+        self.expire(now);
+        if changed {
+            self.rank_all(now);
+        }
+        if fresh {
+            // A new neighbour knows nothing of what was told before.
+            self.tell_all(now, Duration::ZERO);
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        for at in 0..self.routes.count() {
+            let Some(place) = self.routes.places().nth(at) else {
+                return;
+            };
+            if self.routes.expire(now, place, &self.links) {
+                self.tell(now, place);
+            }
+        }
+    }
+
+    /// Puts the next hops of all destinations in order.
+    pub(super) fn rank_all(&mut self, now: Instant) {
+        for at in 0..self.routes.count() {
+            let Some(place) = self.routes.places().nth(at) else {
+                return;
+            };
+            if self.routes.rank(now, place, &self.links) {
+                self.tell(now, place);
+            }
+        }
+    }
+
+    fn tell(&mut self, now: Instant, place: u16) {
+        if let Some(known) = self.routes.get_mut(place) {
+            known.news = true;
+            self.request_update(now, Duration::ZERO);
+        }
+    }
+
+    fn tell_all(&mut self, now: Instant, delay: Duration) {
+        for at in 0..self.routes.count() {
+            if let Some(known) = self.routes.at_mut(at) {
+                known.news = true;
+            }
+        }
+        self.request_update(now, delay);
+    }
+
+    /// A full update with a new sequence number.
+    fn on_period(&mut self, now: Instant) {
+        let next = self.timers.period + self.settings.routing.period;
+        self.timers.period = match next > now {
+            true => next,
+            false => now + self.settings.routing.period,
+        };
+        self.seq = self.seq.wrapping_add(2);
+        self.tell_all(now, Duration::ZERO);
+    }
+
+    /// Something waits: look at it before long.
+    pub(super) fn review_soon(&mut self, now: Instant) {
+        if self.timers.review.is_none() {
+            self.timers.review = Some(now + self.settings.next_hops.every);
+        }
+    }
+
+    //= dpclo IV-E: K follows the queues of the next hops in use
+    fn review(&mut self, now: Instant) {
+        self.drop_old(now);
+        let next_hops = self.settings.next_hops;
+        let neighbours = self.links.usable().count();
+        let limit = price::k_max(&next_hops, neighbours, NEXT_HOPS_MAX);
+        let oldest = now.saturating_before(self.settings.queues.told_for);
+        let mut wide = false;
+        for at in 0..self.routes.count() {
+            let Some(place) = self.routes.places().nth(at) else {
+                break;
+            };
+            let Some(known) = self.routes.get(place) else {
+                continue;
+            };
+            let (mut queues, mut count) = ([0.0; NEXT_HOPS_MAX], 0);
+            for (queue, hop) in queues.iter_mut().zip(known.in_use()) {
+                *queue = self.routes.told(oldest, place, hop.place).packets();
+                count += 1;
+            }
+            let k = usize::from(known.k);
+            let next = price::next_k(
+                k,
+                limit,
+                &next_hops,
+                queues.get(..count).unwrap_or_default(),
+            );
+            self.counters.k_grew += u64::from(next > k);
+            self.counters.k_shrank += u64::from(next < k);
+            wide |= next > 1;
+            if let Some(known) = self.routes.get_mut(place) {
+                known.k = next as u8;
+            }
+        }
+        let again = wide || !self.active.is_empty();
+        self.timers.review = again.then(|| now + next_hops.every);
+    }
+
+    fn look_at_rates(&mut self, now: Instant) {
+        for at in 0..self.sources.len() {
+            let Some(source) = self
+                .sources
+                .get(at)
+                .filter(|source| source.rate.look_at() <= now)
+            else {
+                continue;
+            };
+            let place = self.routes.find(source.node);
+            let queue = place.and_then(|place| self.queues.get(usize::from(place)));
+            let len = queue.map_or(0.0, |queue| f64::from(queue.list.len()));
+            if let Some(source) = self.sources.get_mut(at) {
+                source.rate.look(now, len);
+            }
+            self.fired(LOOK);
+        }
+    }
+}
