@@ -1,10 +1,11 @@
 //! What this machine can run, found out without changing anything on it.
 
 use chappe_coding::Kernel;
-use chappe_sys::ability;
+use chappe_sys::{ability, wireless};
 use serde::Serialize;
 
 use crate::provenance::processor;
+use crate::quantity::Length;
 
 /// One thing that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +24,7 @@ pub struct Finding {
 pub fn examine() -> Vec<Finding> {
     let mut all = vec![cores(), kernel()];
     all.extend(abilities());
+    all.push(radios());
     all.push(program("iperf3", "loads emulated networks", IPERF3));
     all.push(program("tshark", "shows captures", TSHARK));
     all
@@ -80,6 +82,34 @@ fn abilities() -> impl Iterator<Item = Finding> {
             },
         }
     })
+}
+
+/// How far each 802.11 card waits for acknowledgements: too short a wait is the usual reason why a long link fails.
+fn radios() -> Finding {
+    let (ok, found) = match wireless::radios() {
+        Err(error) => (false, error.cause()),
+        Ok(radios) if radios.is_empty() => (
+            true,
+            "no 802.11 card here (a radio behind a wire has settings of its own)".to_owned(),
+        ),
+        Ok(radios) => {
+            let each = radios.iter().map(|radio| {
+                let (class, reach) = (radio.coverage_class, Length::new(radio.reach()));
+                format!(
+                    "{} ({}): class {class} reaches {reach}",
+                    radio.interface, radio.phy
+                )
+            });
+            (true, each.collect::<Vec<_>>().join(", "))
+        }
+    };
+    Finding {
+        what: "802.11 coverage class",
+        ok,
+        found,
+        todo: "`chappe link plan --loss 0 --distance '20 km'` says which class a distance needs"
+            .to_owned(),
+    }
 }
 
 fn program(name: &'static str, does: &str, todo: &'static str) -> Finding {

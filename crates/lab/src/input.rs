@@ -14,8 +14,8 @@ pub(crate) fn told(sentence: impl fmt::Display, help: impl fmt::Display) -> Stri
     format!("{sentence}{HELP}{help}")
 }
 
-/// Takes apart what [`told`] put together.
-pub(crate) fn telling(message: &str) -> (&str, Option<&str>) {
+/// Takes a message of a quantity apart: the sentence, and what would be right.
+pub fn telling(message: &str) -> (&str, Option<&str>) {
     match message.split_once(HELP) {
         Some((sentence, help)) => (sentence, Some(help)),
         None => (message, None),

@@ -10,6 +10,7 @@
 //! | [`Peer`] | one peer: sessions, recovery, pace; no I/O |
 //! | [`Key`] | what two hosts share; everything on the wire is sealed with keys made from it |
 //! | [`classify`] | class, flow and addresses of a packet |
+//! | [`Judgement`] | whether the 802.11 card that frames leave through waits long enough for the distance |
 //! | [`Status`] | how each peer does, as text, JSON or Prometheus metrics |
 //!
 //! **Architecture invariant:** a datagram that is not authentic changes nothing but a counter.
@@ -17,6 +18,8 @@
 #![forbid(unsafe_code)]
 
 pub mod classify;
+mod coverage;
+mod hints;
 mod pace;
 mod packing;
 mod peer;
@@ -24,6 +27,7 @@ mod session;
 mod status;
 mod tunnel;
 
+pub use coverage::{Judgement, Verdict, Way};
 pub use peer::{BULK, Goodput, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
 pub use session::{Key, VERSION};
 pub use status::Status;

@@ -409,7 +409,7 @@ impl Peer {
             Refusal::Proof => {
                 self.counters.wrong_key += 1;
                 self.trouble = Some(format!(
-                    "a hello in the name of {name}'s key came from {from:?} and was not made with it: somebody else's, or the key was copied wrong"
+                    "a hello in the name of {name}'s key came from {from} and was not made with it: somebody else's, or the key was copied wrong"
                 ));
             }
         }

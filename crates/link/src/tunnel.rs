@@ -1,6 +1,6 @@
 //! The process: a TUN device, a socket, peers, and one loop that serves them.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 
 use chappe_core::{Bitrate, Instant};
@@ -11,8 +11,10 @@ use chappe_sys::{
 };
 
 use crate::classify::facts;
+use crate::coverage::{Coverage, Judgement, LIGHT};
+use crate::hints::Hints;
 use crate::peer::{PEERS_MAX, Peer, PeerConfig, peer_of};
-use crate::session::{HELLO, Hello, addressed};
+use crate::session::{HELLO, Hello, OVERHEAD, addressed};
 
 /// What carries the datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,10 +44,17 @@ impl Carrier {
     pub fn datagram_max(&self, mtu: usize) -> usize {
         mtu.saturating_sub(self.below() - 14)
     }
+
+    /// Of the octets on the medium, the share that packets of the host have in a full frame on such a path, 0 to 1.
+    pub fn payload_share(&self, mtu: usize) -> f64 {
+        let frame = self.datagram_max(mtu).saturating_sub(OVERHEAD);
+        let packet = chappe_wildnet::Config::tunnel(frame).packet_max();
+        packet as f64 / (mtu + 14) as f64
+    }
 }
 
 /// What a process needs besides its peers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelConfig {
     /// The TUN device's name; `%d` in it becomes a free number.
     pub device: String,
@@ -92,6 +101,10 @@ pub struct Tunnel {
     tun: Tun,
     socket: Socket,
     peers: Vec<Peer>,
+    /// One for each peer.
+    coverages: Vec<Coverage>,
+    carrier: Carrier,
+    hints: Hints,
     events: EventLoop,
     clock: Clock,
     received: Received,
@@ -169,7 +182,10 @@ impl Tunnel {
         Ok(Tunnel {
             tun,
             socket,
+            coverages: vec![Coverage::default(); made.len()],
+            hints: Hints::new(config.address.map(|(own, _)| own), made.len()),
             peers: made,
+            carrier: config.carrier.clone(),
             events,
             clock,
             received: Received::new(slot),
@@ -205,6 +221,32 @@ impl Tunnel {
             .find(|peer| peer.config().name == name)
     }
 
+    /// Tells how far a peer is, in metres, so that its radio can be judged.
+    pub fn set_distance(&mut self, name: &str, metres: Option<f64>) {
+        let mut both = self.peers.iter().zip(&mut self.coverages);
+        if let Some((_, coverage)) = both.find(|(peer, _)| peer.config().name == name) {
+            coverage.distance = metres;
+        }
+    }
+
+    /// Each peer, how its frames leave this host, and what was seen beside it that says what to do.
+    pub(crate) fn judged(
+        &self,
+        now: Instant,
+    ) -> impl Iterator<Item = (&Peer, Judgement, Option<String>)> {
+        let both = self.peers.iter().zip(&self.coverages).enumerate();
+        both.map(move |(number, (peer, coverage))| {
+            let least = peer.link().report().rtt.map(|(_, least)| least);
+            let most = least.map(|least| least.as_secs_f64() / 2.0 * LIGHT);
+            let judgement = coverage.judge(most);
+            let path_mtu = peer.config().datagram_max + self.carrier.below() - 14;
+            let hint = judgement
+                .obstacle(path_mtu)
+                .or_else(|| self.hints.of(now, number, peer));
+            (peer, judgement, hint)
+        })
+    }
+
     /// Counts of what belongs to no peer.
     pub fn strangers(&self) -> &Strangers {
         &self.strangers
@@ -232,6 +274,7 @@ impl Tunnel {
             let now = self.clock.now();
             self.peers.iter_mut().for_each(|peer| peer.measure(now));
             self.join_or_cut()?;
+            self.look_at_ways(now);
             self.send(now, &mut datagram)?;
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);
@@ -265,6 +308,12 @@ impl Tunnel {
             self.joining = join;
         }
         Ok(())
+    }
+
+    fn look_at_ways(&mut self, now: Instant) {
+        for (peer, coverage) in self.peers.iter().zip(&mut self.coverages) {
+            coverage.look(now, self.tun.name(), &self.carrier, peer.endpoint());
+        }
     }
 
     fn deadline(&self, now: Instant) -> Instant {
@@ -360,7 +409,7 @@ impl Tunnel {
     }
 
     /// The peer with the narrowest network that holds an address.
-    fn route(&self, to: std::net::IpAddr) -> Option<usize> {
+    fn route(&self, to: IpAddr) -> Option<usize> {
         let nets =
             self.peers.iter().enumerate().flat_map(|(number, peer)| {
                 peer.config().networks.iter().map(move |net| (net, number))
@@ -385,6 +434,7 @@ impl Tunnel {
             };
             let Some(number) = owner(&self.peers, octets) else {
                 self.strangers.datagrams += 1;
+                self.hints.stranger(now, from, octets);
                 continue;
             };
             let Some(peer) = self.peers.get_mut(number) else {
@@ -396,12 +446,10 @@ impl Tunnel {
             copy.copy_from_slice(octets);
             peer.handle(now, from, copy);
             while let Some((len, joined)) = peer.deliver_joined(packet) {
-                hand_up(
-                    &self.tun,
-                    peer,
-                    packet.get(..len).unwrap_or_default(),
-                    joined,
-                )?;
+                let packet = packet.get(..len).unwrap_or_default();
+                if let Some(foreign) = hand_up(&self.tun, peer, packet, joined)? {
+                    self.hints.foreign(now, number, foreign);
+                }
             }
         }
         Ok(())
@@ -460,27 +508,26 @@ fn owner(peers: &[Peer], octets: &[u8]) -> Option<usize> {
     }
 }
 
-/// Gives a packet from a peer to the host, if its source may be behind that peer.
+/// Gives a packet from a peer to the host, if its source may be behind that peer; else the source.
 fn hand_up(
     tun: &Tun,
     peer: &mut Peer,
     packet: &[u8],
     joined: Option<Joined>,
-) -> chappe_sys::Result<()> {
-    let allowed = facts(packet).is_some_and(|facts| {
-        peer.config()
-            .networks
-            .iter()
-            .any(|net| net.has(facts.source))
-    });
+) -> chappe_sys::Result<Option<IpAddr>> {
+    let source = facts(packet).map(|facts| facts.source);
+    let networks = &peer.config().networks;
+    let allowed = source.is_some_and(|source| networks.iter().any(|net| net.has(source)));
     if !allowed {
         peer.counters_mut().foreign += 1;
-    } else if tun.send_joined(packet, joined)? {
+        return Ok(source);
+    }
+    if tun.send_joined(packet, joined)? {
         peer.counters_mut().octets_delivered += packet.len() as u64;
     } else {
         peer.counters_mut().host_full += 1;
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Numbers that nobody can guess, from a seed that nobody can (a keyed hash of a counter).

@@ -49,6 +49,14 @@ impl Interface {
         })
     }
 
+    /// The name of the interface with this number.
+    pub fn name_of(index: u32) -> Result<String> {
+        let on = format!("number {index}");
+        let socket = any_socket(&on)?;
+        netdevice::index_to_name(&socket, index)
+            .map_err(|error| Error::new("use an interface", error).on(&on))
+    }
+
     /// The address to which its network broadcasts, if it has an IPv4 address.
     pub fn broadcast(&self) -> Result<Option<Ipv4Addr>> {
         let socket = any_socket(&self.name)?;

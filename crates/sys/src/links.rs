@@ -1,15 +1,19 @@
 //! Making, joining and removing network interfaces: what `ip link` and `ip address` do.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::Interface;
 use crate::error::{Error, NEEDS_NET_ADMIN, Result};
 use crate::namespace::NetworkNamespace;
-use crate::netlink::{Netlink, Request};
+use crate::netlink::{self, Netlink, Request};
 
 /// VETH_INFO_PEER (linux/veth.h).
 const VETH_INFO_PEER: u16 = 1;
+
+/// Octets of `struct rtmsg`.
+const RTMSG: usize = 12;
 
 /// The interfaces of one network namespace.
 #[derive(Debug)]
@@ -147,6 +151,29 @@ impl Links {
         let index = Interface::find(name)?.index;
         let request = Request::new(libc::RTM_DELLINK, 0).interface(index, 0, 0);
         self.ask("remove the interface", name, request)
+    }
+
+    /// The interface through which packets to an address leave now.
+    pub fn towards(&self, to: IpAddr) -> Result<String> {
+        let failed =
+            |error: io::Error| Error::new("find the way to an address", error).on(&to.to_string());
+        let octets = match to {
+            IpAddr::V4(to) => to.octets().to_vec(),
+            IpAddr::V6(to) => to.octets().to_vec(),
+        };
+        let family = [libc::AF_INET, libc::AF_INET6][usize::from(to.is_ipv6())];
+        let request = Request::new(libc::RTM_GETROUTE, 0)
+            .way(family, octets.len() as u8 * 8)
+            .put(libc::RTA_DST, &octets);
+        let messages = self.netlink.query(request).map_err(failed)?;
+        let index = messages
+            .iter()
+            .filter(|message| message.kind == libc::RTM_NEWROUTE)
+            .flat_map(|message| netlink::attributes(message.body.get(RTMSG..).unwrap_or_default()))
+            .find(|(kind, _)| *kind == libc::RTA_OIF)
+            .and_then(|(_, value)| netlink::number(value))
+            .ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
+        Interface::name_of(index)
     }
 
     fn ask(&self, what: &str, on: &str, request: Request) -> Result<()> {

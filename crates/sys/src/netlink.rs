@@ -1,17 +1,28 @@
-//! Route netlink messages: written attribute by attribute, sent, and the answer read (rtnetlink(7)).
+//! Netlink messages: written attribute by attribute, sent, and the answer read (netlink(7), rtnetlink(7)).
+//!
+//! Own octets and not one of the netlink crates: those that know nl80211 bring an asynchronous runtime along, and what is asked
+//! here are a dozen messages whose layout the kernel may never change.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, sendto,
+    socket_with,
 };
 
-/// A route netlink socket of the namespace in which it was opened.
+/// A netlink socket of the namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: OwnedFd,
+}
+
+/// A message of an answer: its type, and what follows `struct nlmsghdr`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub kind: u16,
+    pub body: Vec<u8>,
 }
 
 /// A request under construction.
@@ -25,38 +36,102 @@ pub(crate) struct Nest(usize);
 /// Octets of `struct nlmsghdr`: length, type, flags, sequence, port.
 const HEADER: usize = 16;
 
+/// Octets of an answer read at once: the kernel fills no more than 32 KiB of a dump into one piece.
+const ANSWER: usize = 1 << 15;
+
 impl Netlink {
+    /// Interfaces, addresses and routes.
     pub(crate) fn open() -> io::Result<Netlink> {
-        let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
         // Protocol 0 is NETLINK_ROUTE.
-        let socket = socket_with(family, SocketType::RAW, flags, None)?;
+        Netlink::of(None)
+    }
+
+    /// Families that are known by a name.
+    pub(crate) fn open_generic() -> io::Result<Netlink> {
+        Netlink::of(Some(netlink::GENERIC))
+    }
+
+    fn of(protocol: Option<Protocol>) -> io::Result<Netlink> {
+        let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
+        let socket = socket_with(family, SocketType::RAW, flags, protocol)?;
         Ok(Netlink { socket })
     }
 
     /// Sends a request and waits for the kernel's verdict.
     pub(crate) fn ask(&self, request: Request) -> io::Result<()> {
+        self.query(request).map(drop)
+    }
+
+    /// Sends a request and gives the messages that came before the kernel's verdict or the end of the dump.
+    pub(crate) fn query(&self, request: Request) -> io::Result<Vec<Message>> {
         let kernel = SocketAddrNetlink::new(0, 0);
         sendto(&self.socket, &request.finish(), SendFlags::empty(), &kernel)?;
-        let mut answer = [0; 4096];
-        let (len, _) = recv(&self.socket, &mut answer[..], RecvFlags::empty())?;
-        verdict(&answer[..len])
+        let (mut answer, mut messages) = (vec![0; ANSWER], Vec::new());
+        loop {
+            let (len, _) = recv(&self.socket, &mut answer[..], RecvFlags::empty())?;
+            if read(&answer[..len], &mut messages)? {
+                return Ok(messages);
+            }
+        }
     }
 }
 
-/// The error number of an NLMSG_ERROR message; 0 is consent.
-fn verdict(answer: &[u8]) -> io::Result<()> {
-    let word = |at: usize| {
-        let octets = answer.get(at..at + 4)?;
-        octets.try_into().ok().map(i32::from_ne_bytes)
-    };
-    let kind = word(4).map(|kind| kind & 0xffff);
-    match (kind, word(HEADER)) {
-        (Some(libc::NLMSG_ERROR), Some(0)) => Ok(()),
-        (Some(libc::NLMSG_ERROR), Some(error)) => {
-            Err(io::Error::from_raw_os_error(error.wrapping_neg()))
+/// Takes the messages of one piece of an answer; whether the answer has ended. A refusal is an error.
+pub(crate) fn read(mut piece: &[u8], messages: &mut Vec<Message>) -> io::Result<bool> {
+    while !piece.is_empty() {
+        let len = word(piece, 0).unwrap_or(0) as usize;
+        let kind = word(piece, 4).unwrap_or(0) as u16;
+        let Some(body) = piece.get(HEADER..len) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        match i32::from(kind) {
+            libc::NLMSG_ERROR => {
+                return match word(body, 0) {
+                    Some(0) => Ok(true),
+                    Some(error) => Err(io::Error::from_raw_os_error((error as i32).wrapping_neg())),
+                    None => Err(io::ErrorKind::InvalidData.into()),
+                };
+            }
+            libc::NLMSG_DONE => return Ok(true),
+            libc::NLMSG_NOOP => {}
+            _ => messages.push(Message {
+                kind,
+                body: body.to_vec(),
+            }),
         }
-        _ => Err(io::ErrorKind::InvalidData.into()),
+        piece = piece.get(len.next_multiple_of(4)..).unwrap_or_default();
     }
+    Ok(false)
+}
+
+/// The 32 bits at an octet, in this machine's order.
+fn word(octets: &[u8], at: usize) -> Option<u32> {
+    let octets = octets.get(at..at + 4)?;
+    octets.try_into().ok().map(u32::from_ne_bytes)
+}
+
+/// Type and value of each attribute in what follows a message's own header. A length that cannot be ends it.
+pub(crate) fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let first = word(octets, 0)?.to_ne_bytes();
+        let len = usize::from(u16::from_ne_bytes([first[0], first[1]]));
+        // The two highest bits say that it holds attributes, and in which order its octets are.
+        let kind = u16::from_ne_bytes([first[2], first[3]]) & 0x3fff;
+        let value = octets.get(4..len)?;
+        octets = octets.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+/// An attribute that is a number of 32 bits.
+pub(crate) fn number(value: &[u8]) -> Option<u32> {
+    word(value, 0)
+}
+
+/// An attribute that is a name.
+pub(crate) fn name(value: &[u8]) -> String {
+    let end = value.iter().position(|&c| c == 0).unwrap_or(value.len());
+    String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
 impl Request {
@@ -93,6 +168,19 @@ impl Request {
         let octets = [family as u8, prefix, 0, 0, table, by, scope, kind];
         self.octets.extend(octets);
         self.octets.extend([0; 4]);
+        self
+    }
+
+    /// `struct rtmsg`: which way packets to an address go.
+    pub(crate) fn way(mut self, family: i32, prefix: u8) -> Request {
+        self.octets.extend([family as u8, prefix, 0, 0]);
+        self.octets.extend([0; 8]);
+        self
+    }
+
+    /// `struct genlmsghdr`: a command of a family that is known by a name.
+    pub(crate) fn command(mut self, command: u8) -> Request {
+        self.octets.extend([command, 0, 0, 0]);
         self
     }
 
@@ -158,9 +246,57 @@ mod tests {
         assert_eq!(octets[40..48], *b"veth\0\0\0\0");
     }
 
+    fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut octets = Request::new(kind, 0);
+        octets.octets.extend(body);
+        let mut octets = octets.finish();
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        octets
+    }
+
+    /// Goal: the kernel's verdict ends an answer, its refusal is an error with its number, and what is no answer is refused.
     #[test]
-    fn an_answer_that_is_none_is_an_error() {
-        assert!(verdict(&[]).is_err());
-        assert!(verdict(&[0; 40]).is_err());
+    fn answers_end_with_a_verdict() {
+        let read = |octets: &[u8]| {
+            let mut messages = Vec::new();
+            read(octets, &mut messages).map(|end| (end, messages.len()))
+        };
+        let (consent, done) = (message(2, &[0; 20]), message(3, &[0; 4]));
+        let refusal = message(2, &(-libc::ENOENT).to_ne_bytes());
+        let told = message(17, &[1, 2, 3]);
+        assert_eq!(read(&told).unwrap(), (false, 1));
+        assert_eq!(
+            read(&[&told[..], &told, &done].concat()).unwrap(),
+            (true, 2)
+        );
+        assert_eq!(read(&[told, consent].concat()).unwrap(), (true, 1));
+        assert_eq!(
+            read(&refusal).unwrap_err().raw_os_error(),
+            Some(libc::ENOENT)
+        );
+        assert!(read(&[0; 3]).is_err() && read(&[0; 40]).is_err());
+        assert!(read(&message(2, &[])).is_err());
+        let mut long = message(17, &[1, 2, 3]);
+        long[0] = 200;
+        assert!(read(&long).is_err());
+    }
+
+    #[test]
+    fn attributes_end_where_their_lengths_do() {
+        let octets = Request::new(0, 0)
+            .put_name(2, "phy0")
+            .put(89, &[3])
+            .nested(0x8000 | 7, |inner| inner.put(1, &[9; 4]))
+            .finish();
+        let body = &octets[HEADER..];
+        let read: Vec<_> = attributes(body).collect();
+        assert_eq!(read.len(), 3);
+        assert_eq!((read[0].0, name(read[0].1)), (2, "phy0".to_owned()));
+        assert_eq!(read[1], (89, &[3][..]));
+        assert_eq!(attributes(read[2].1).next(), Some((1, &[9; 4][..])));
+        for cut in 0..body.len() {
+            assert!(attributes(&body[..cut]).count() < 3);
+        }
+        assert_eq!(attributes(&[2, 0, 1, 0]).count(), 0);
     }
 }

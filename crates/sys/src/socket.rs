@@ -1,5 +1,6 @@
 //! Sockets that carry frames, one interface each, whatever is below them.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,6 +23,17 @@ pub enum Endpoint {
     Udp(SocketAddr),
     /// A station on the interface's link.
     Ethernet([u8; 6]),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Udp(address) => address.fmt(f),
+            Endpoint::Ethernet([a, b, c, d, e, g]) => {
+                write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+            }
+        }
+    }
 }
 
 /// A UDP or packet socket that is bound to one interface and never waits. Made by [`udp`](crate::udp::open) and

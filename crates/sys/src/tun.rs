@@ -57,16 +57,23 @@ impl Tun {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd = rustix::fs::open("/dev/net/tun", flags, Mode::empty()).map_err(|error| {
             let error = Error::new("open /dev/net/tun", error);
-            match error.os().kind() {
-                std::io::ErrorKind::NotFound => error.remedy("load the module: `modprobe tun`"),
+            match error.os().raw_os_error() {
+                Some(libc::ENOENT) => error.remedy("load the module: `modprobe tun`"),
+                Some(libc::EACCES) => error.remedy(
+                    "this user may not open it: run as root, or `chmod 666 /dev/net/tun` as most systems have it (a device \
+                     needs CAP_NET_ADMIN all the same)",
+                ),
                 _ => error.needs(NEEDS_NET_ADMIN),
             }
         })?;
         let name =
             raw::attach_tun(fd.as_fd(), name, kind == Kind::Tap, header).map_err(|error| {
-                Error::new("create a TUN device", error)
-                    .on(name)
-                    .needs(NEEDS_NET_ADMIN)
+                let error = Error::new("create a TUN device", error).on(name);
+                match error.os().raw_os_error() {
+                    Some(libc::EBUSY) => error
+                        .remedy("another program has this device; stop it or choose another name"),
+                    _ => error.needs(NEEDS_NET_ADMIN),
+                }
             })?;
         Ok(Tun { fd, name, header })
     }

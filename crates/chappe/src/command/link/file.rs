@@ -1,14 +1,16 @@
 //! The configuration file of `chappe link run`.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chappe_core::{Bitrate, Duration};
 use chappe_lab::input::InputError;
-use chappe_lab::quantity::{Rate, Time};
+use chappe_lab::quantity::{Length, Rate, Time};
 use chappe_link::classify::Net;
 use chappe_link::{BULK, Carrier, Key, PeerConfig, TunnelConfig};
+use chappe_sys::Endpoint;
 use chappe_wildnet::{Order, Service};
 use serde::Deserialize;
 use toml::Spanned;
@@ -29,6 +31,7 @@ key_file = "link.key"             # `chappe link key link.key`, copied to both h
 endpoint = "192.0.2.7:1795"       # where the other end is; leave it away where it calls first (behind NAT)
 networks = ["10.9.0.2/32"]        # addresses behind it
 # rate = "6 Mbit/s"               # what the medium carries; left away, it is found out
+# distance = "20 km"              # to have the coverage class of an 802.11 card judged
 
 # What is promised. `bulk` is everything but ICMP and packets marked urgent (DSCP 40 and above).
 # [peer.bulk]
@@ -54,7 +57,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct LinkTable {
     #[serde(default = "device")]
-    device: String,
+    device: Spanned<String>,
     address: Option<Spanned<String>>,
     listen: Option<Spanned<String>>,
     ethernet: Option<String>,
@@ -71,7 +74,8 @@ struct PeerTable {
     key_file: Spanned<PathBuf>,
     endpoint: Option<Spanned<String>>,
     networks: Vec<Spanned<String>>,
-    rate: Option<Rate>,
+    rate: Option<Spanned<Rate>>,
+    distance: Option<Length>,
     bulk: Option<Promise>,
     urgent: Option<Promise>,
 }
@@ -94,9 +98,12 @@ enum OrderName {
     None,
 }
 
-fn device() -> String {
-    "chappe0".into()
+fn device() -> Spanned<String> {
+    Spanned::new(0..0, "chappe0".into())
 }
+
+/// Characters of an interface's name (IFNAMSIZ of linux/if.h, less the end).
+const NAME_MAX: usize = 15;
 
 /// What the kernel keeps while this program waits for a processor; packets that wait for the link wait in its own queues.
 fn device_queue() -> u32 {
@@ -111,6 +118,41 @@ pub struct Configuration {
     pub tunnel: TunnelConfig,
     pub peers: Vec<PeerConfig>,
     pub metrics: Option<PathBuf>,
+    /// How far each peer is, in metres, where that is said.
+    pub distances: Vec<(String, Option<f64>)>,
+    /// What is no mistake and will hardly do what was meant.
+    pub warnings: Vec<String>,
+}
+
+impl Configuration {
+    /// What differs from another configuration and cannot be changed while a link runs.
+    pub fn differs_for_good(&self, other: &Configuration) -> Vec<String> {
+        let mut differs = Vec::new();
+        if self.tunnel != other.tunnel || self.metrics != other.metrics {
+            differs.push("what [link] says".to_owned());
+        }
+        for peer in &self.peers {
+            let before = other.peers.iter().find(|one| one.name == peer.name);
+            let same = before.is_some_and(|before| {
+                (&before.key, before.endpoint) == (&peer.key, peer.endpoint)
+                    && (&before.networks, before.datagram_max)
+                        == (&peer.networks, peer.datagram_max)
+            });
+            match before {
+                None => differs.push(format!("{}, which is new,", peer.name)),
+                Some(_) if !same => {
+                    differs.push(format!("key, endpoint or networks of {}", peer.name));
+                }
+                Some(_) => {}
+            }
+        }
+        for gone in &other.peers {
+            if !self.peers.iter().any(|peer| peer.name == gone.name) {
+                differs.push(format!("the end of {}", gone.name));
+            }
+        }
+        differs
+    }
 }
 
 /// Reads a configuration with the keys that it names.
@@ -191,18 +233,43 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
             )
         })?),
     };
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut peers = Vec::new();
-    for table in &file.peer {
-        peers.push(peer(table, &carrier, path_mtu, folder, &wrong)?);
+    let device = file.link.device.get_ref();
+    if device.is_empty() || device.len() > NAME_MAX || device.contains(['/', ' ']) {
+        return Err(wrong(
+            file.link.device.span(),
+            format!("`{device}` cannot be the name of a device"),
+            "1 to 15 characters without space and slash: device = \"chappe0\"",
+        ));
     }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut peers: Vec<PeerConfig> = Vec::new();
+    for table in &file.peer {
+        let peer = peer(table, &carrier, path_mtu, folder, &wrong)?;
+        if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
+            let message = format!("there are two peers `{}`", other.name);
+            return Err(wrong(table.name.span(), message, "give each another name"));
+        }
+        if let Some(other) = peers.iter().find(|other| other.key == peer.key) {
+            let message = format!("`{}` has the key of `{}`", peer.name, other.name);
+            let help =
+                "a peer is known by its key: make one for each link with `chappe link key FILE`";
+            return Err(wrong(table.key_file.span(), message, help));
+        }
+        peers.push(peer);
+    }
+    let warnings = warnings(&file, address, &peers, folder);
+    let metres = |table: &PeerTable| {
+        let distance = table.distance.as_ref().map(|distance| distance.value());
+        (table.name.get_ref().clone(), distance)
+    };
+    let distances = file.peer.iter().map(metres).collect();
     if peers.is_empty() {
         return Err(InputError::new(from, "there is no [[peer]]")
             .help("`chappe link new FILE` writes an example"));
     }
     Ok(Configuration {
         tunnel: TunnelConfig {
-            device: file.link.device,
+            device: file.link.device.into_inner(),
             address,
             carrier,
             device_queue: file.link.device_queue,
@@ -212,7 +279,52 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
         },
         peers,
         metrics: file.link.metrics.map(|metrics| folder.join(metrics)),
+        distances,
+        warnings,
     })
+}
+
+/// What will hardly do what was meant.
+fn warnings(
+    file: &File,
+    address: Option<(Ipv4Addr, u8)>,
+    peers: &[PeerConfig],
+    folder: &Path,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (peer, table) in peers.iter().zip(&file.peer) {
+        let name = &peer.name;
+        let has = |to: IpAddr| peer.networks.iter().any(|net| net.has(to));
+        // A network may well hold both ends; a single address is the other end's alone.
+        let only = |to: IpAddr| {
+            let mut nets = peer.networks.iter();
+            nets.any(|net| net.address == to && net.has(to) && usize::from(net.prefix) >= 32)
+        };
+        if let Some((own, _)) = address
+            && only(own.into())
+        {
+            warnings.push(format!(
+                "{own} is this end's own address and is said to be behind {name} as well: give the two ends different ones"
+            ));
+        }
+        if let Some(Endpoint::Udp(to)) = peer.endpoint
+            && has(to.ip())
+        {
+            warnings.push(format!(
+                "the endpoint {} of {name} is in its own `networks`: it needs a route of its own, beside the link",
+                to.ip()
+            ));
+        }
+        let key = folder.join(table.key_file.get_ref());
+        let mode = std::fs::metadata(&key).map_or(0, |data| data.permissions().mode());
+        if mode & 0o044 != 0 {
+            warnings.push(format!(
+                "others on this machine can read {}: `chmod 600` it",
+                key.display()
+            ));
+        }
+    }
+    warnings
 }
 
 type Wrong<'a> = &'a dyn Fn(std::ops::Range<usize>, String, &str) -> InputError;
@@ -226,11 +338,14 @@ fn peer(
 ) -> Result<PeerConfig, InputError> {
     let key_path = folder.join(table.key_file.get_ref());
     let key = std::fs::read_to_string(&key_path).map_err(|error| {
-        wrong(
-            table.key_file.span(),
-            format!("cannot read {}: {error}", key_path.display()),
-            "`chappe link key FILE` makes one; both ends need the same",
-        )
+        let help = match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "`chappe link key FILE` makes one; both ends need the same"
+            }
+            _ => "run the link as root or as the one to whom the key belongs",
+        };
+        let message = format!("cannot read {}: {error}", key_path.display());
+        wrong(table.key_file.span(), message, help)
     })?;
     let key = Key::parse(&key).ok_or_else(|| {
         wrong(
@@ -242,13 +357,47 @@ fn peer(
     let endpoint = match &table.endpoint {
         None => None,
         Some(text) => Some(carrier.endpoint(text.get_ref()).ok_or_else(|| {
-            wrong(
-                text.span(),
-                format!("`{}` is not an address of this carrier", text.get_ref()),
-                "write \"192.0.2.7:1795\", or \"02:00:00:00:00:07\" with `ethernet`",
-            )
+            let (what, right) = match carrier {
+                Carrier::Udp(_) => (
+                    "an address and a port",
+                    "write \"192.0.2.7:1795\", or \"[2001:db8::7]:1795\" with `listen = \"[::]:1795\"`; names are not looked up",
+                ),
+                Carrier::Ethernet { .. } => (
+                    "an Ethernet address",
+                    "with `ethernet`, write \"02:00:00:00:00:07\": `ip link` at the other end shows it",
+                ),
+            };
+            wrong(text.span(), format!("`{}` is not {what}", text.get_ref()), right)
         })?),
     };
+    if let (Carrier::Udp(own), Some(Endpoint::Udp(to)), Some(text)) =
+        (carrier, endpoint, &table.endpoint)
+    {
+        if own.is_ipv4() != to.is_ipv4() {
+            return Err(wrong(
+                text.span(),
+                format!("`{to}` cannot be reached from `listen = \"{own}\"`"),
+                "both IPv4, or both IPv6: listen = \"0.0.0.0:1795\" or \"[::]:1795\"",
+            ));
+        }
+        if to.port() == 0 || to.ip().is_unspecified() {
+            return Err(wrong(
+                text.span(),
+                format!("nobody can be at `{to}`"),
+                "write \"192.0.2.7:1795\", or leave `endpoint` away where the other end calls first",
+            ));
+        }
+    }
+    let rate = table.rate.as_ref().map(|rate| rate.get_ref().value());
+    if let (Some(value), Some(rate)) = (rate, &table.rate)
+        && value < 1_000.0
+    {
+        return Err(wrong(
+            rate.span(),
+            "a link needs a rate of 1 kbit/s at least".to_owned(),
+            "write what the medium carries, \"6 Mbit/s\", or leave `rate` away to have it found out",
+        ));
+    }
     let mut networks = Vec::new();
     for text in &table.networks {
         let net = Net::parse(text.get_ref());
@@ -269,7 +418,7 @@ fn peer(
         networks,
         datagram_max: carrier.datagram_max(path_mtu),
         below: carrier.below(),
-        rate: table.rate.map(|rate| Bitrate(rate.value() as u64)),
+        rate: rate.map(|rate| Bitrate(rate as u64)),
         services: [urgent, bulk, bulk, bulk],
         queue: Duration::from_millis(100),
     })

@@ -40,9 +40,12 @@ pub struct New {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:  chappe link plan --loss 30% --round-trip '20 ms' --deadline '100 ms' --residual 1%"
-)]
+#[command(after_help = "\
+Examples:
+  chappe link plan --loss 30% --round-trip '20 ms' --delay '100 ms' --loss-target 1%
+  chappe link plan --loss 30% --rate '6 Mbit/s' --bandwidth '2 Mbit/s'      # does it fit?
+  chappe link plan --loss 10% --distance '60 km'                            # which coverage class?
+  chappe link plan --loss 30% --slots --distance '60 km' --bandwidth '1 Mbit/s' --delay '60 ms'")]
 pub struct Plan {
     /// Share of frames that the channel loses: `30%` or `0.3`.
     #[arg(long, value_parser = share)]
@@ -57,26 +60,51 @@ pub struct Plan {
     #[arg(long)]
     pub distance: Option<String>,
     /// How soon a packet should arrive.
-    #[arg(long, default_value = "300 ms")]
+    #[arg(long, visible_alias = "delay", default_value = "300 ms")]
     pub deadline: String,
     /// Share of packets that may arrive later, or not at all.
-    #[arg(long, value_parser = share, default_value = "1%")]
+    #[arg(long, visible_alias = "loss-target", value_parser = share, default_value = "1%")]
     pub residual: f64,
+    /// How much has to get through, `1 Mbit/s` of packets: says what the path must carry for it.
+    #[arg(long)]
+    pub bandwidth: Option<String>,
+    /// What the path carries, `6 Mbit/s`, all headers counted: says how much gets through.
+    #[arg(long)]
+    pub rate: Option<String>,
+    /// Plan WiLDNet's slots (802.11b at 11 Mbit/s, no acknowledgements) for a distance and a bandwidth, instead of a link over any
+    /// path.
+    #[arg(long)]
+    pub slots: bool,
+    /// Octets of a packet, for slots.
+    #[arg(long, default_value_t = 1440, value_parser = clap::value_parser!(u16).range(20..=2000))]
+    pub packet: u16,
     /// Print one JSON document.
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Needs CAP_NET_ADMIN: run it as root, or once: setcap cap_net_admin+ep $(command -v chappe)
+On a terminal it shows how each peer does; else a line for each change. Ends: Ctrl-C with 130, SIGTERM with 0.")]
 pub struct Run {
     /// The configuration; `chappe link new` writes one.
     pub file: PathBuf,
     /// Print one JSON document a line instead of the display.
     #[arg(long)]
     pub json: bool,
-    /// Seconds between two looks.
-    #[arg(long, default_value_t = 1.0)]
+    /// Seconds between two looks: of the display, of the JSON lines and of the metrics.
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     pub every: f64,
+}
+
+/// Reads seconds, 0.05 to a day.
+fn seconds(text: &str) -> Result<f64, String> {
+    let value = text.trim().trim_end_matches('s').trim_end().parse::<f64>();
+    value
+        .ok()
+        .filter(|value| (0.05..=86_400.0).contains(value))
+        .ok_or_else(|| format!("`{text}` is not a number of seconds from 0.05 to 86400"))
 }
 
 /// Reads `30%` or `0.3`.

@@ -1,0 +1,145 @@
+//! What `chappe link run` says while it runs: a display on a terminal, JSON lines, or a line for each change; and the metrics.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use chappe_link::Status;
+
+use crate::failure::Failure;
+use crate::terminal::{self, Stream};
+
+/// How it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// In one place of a terminal.
+    Display,
+    /// One document a line on standard output.
+    Json,
+    /// A line on standard error for each change: what a log wants.
+    Log,
+}
+
+/// What has been told so far.
+pub struct Screen {
+    manner: Manner,
+    metrics: Option<PathBuf>,
+    before: Option<Status>,
+    /// The latest messages, which a display shows below the peers.
+    messages: VecDeque<String>,
+    metrics_failed: bool,
+}
+
+/// Messages that a display keeps.
+const MESSAGES: usize = 6;
+
+impl Screen {
+    pub fn new(json: bool, metrics: Option<PathBuf>) -> Screen {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let manner = match (json, std::io::stdout().is_terminal() && !dumb) {
+            (true, _) => Manner::Json,
+            (false, true) => Manner::Display,
+            (false, false) => Manner::Log,
+        };
+        Screen {
+            manner,
+            metrics,
+            before: None,
+            messages: VecDeque::new(),
+            metrics_failed: false,
+        }
+    }
+
+    /// Says something besides: below the display, else on standard error.
+    pub fn say(&mut self, message: &str) {
+        if self.manner == Manner::Display {
+            self.messages.extend(message.lines().map(str::to_owned));
+            let surplus = self.messages.len().saturating_sub(MESSAGES);
+            self.messages.drain(..surplus);
+        } else {
+            eprintln!("{message}");
+        }
+    }
+
+    /// Tells how things stand.
+    pub fn show(&mut self, status: Status) -> Result<(), Failure> {
+        if let Some(path) = self.metrics.clone() {
+            self.write_metrics(&path, &status.prometheus());
+        }
+        let done = match self.manner {
+            Manner::Json => terminal::print(&(status.json() + "\n")),
+            Manner::Display => self.display(&status),
+            Manner::Log => {
+                for line in changes(self.before.as_ref(), &status) {
+                    eprintln!("{line}");
+                }
+                Ok(())
+            }
+        };
+        self.before = Some(status);
+        done
+    }
+
+    fn display(&self, status: &Status) -> Result<(), Failure> {
+        let width = terminal::width(Stream::Output);
+        // Home and clear: the display stays in one place.
+        let mut text = format!("\x1b[H\x1b[J{}", status.text(width, self.before.as_ref()));
+        if !self.messages.is_empty() {
+            text.push('\n');
+        }
+        for message in &self.messages {
+            text += message;
+            text.push('\n');
+        }
+        terminal::print(&text)
+    }
+
+    /// Whole or not at all: a collector may read at any moment.
+    fn write_metrics(&mut self, path: &Path, text: &str) {
+        let making = path.with_extension("making");
+        let written = fs::write(&making, text).and_then(|()| fs::rename(&making, path));
+        match written {
+            Ok(()) => self.metrics_failed = false,
+            Err(error) if !self.metrics_failed => {
+                self.metrics_failed = true;
+                self.say(&format!(
+                    "cannot write {}: {error}; the link goes on",
+                    path.display()
+                ));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// A line for each peer whose state, trouble or radio has changed.
+fn changes(before: Option<&Status>, now: &Status) -> Vec<String> {
+    let mut lines = Vec::new();
+    for peer in &now.peers {
+        let before = before.and_then(|before| {
+            let mut peers = before.peers.iter();
+            peers.find(|other| other.name == peer.name)
+        });
+        let state = before.map(|before| (before.state, before.trouble.as_deref()));
+        if state != Some((peer.state, peer.trouble.as_deref())) {
+            let trouble = peer.trouble.as_ref().map(|trouble| format!(": {trouble}"));
+            lines.push(format!(
+                "{}: {}{}",
+                peer.name,
+                peer.state.name(),
+                trouble.unwrap_or_default()
+            ));
+        }
+        let advice = |way: &chappe_link::Judgement| way.radio().is_some().then(|| way.to_string());
+        let radio = advice(&peer.way);
+        // What a round trip allows changes all the time; what is to be done does not.
+        let verdict = before.map(|before| (before.way.verdict(), before.way.interface()));
+        if let Some(radio) = radio
+            && verdict != Some((peer.way.verdict(), peer.way.interface()))
+        {
+            lines.push(format!("{}: {radio}", peer.name));
+        }
+    }
+    lines
+}

@@ -1,0 +1,179 @@
+//! Prometheus' text format, version 0.0.4.
+
+use std::fmt::Write;
+
+use super::table::{COUNTERS, GAUGES, Row, STRANGERS};
+use super::{PeerStatus, Status};
+use crate::peer::State;
+
+impl Status {
+    /// All values in Prometheus' text format. What is not known is left away. Each sample is labelled with the device, so that
+    /// one collector can read the files of several links.
+    pub fn prometheus(&self) -> String {
+        let mut page = Page::default();
+        let device = ("device", &*self.device);
+        page.family("mtu_bytes", "gauge", "Largest packet of the device");
+        page.sample("mtu_bytes", &[device], self.mtu as f64);
+        for ((name, count), (_, what)) in self.strangers.iter().zip(STRANGERS) {
+            page.family(&format!("{name}_total"), "counter", what);
+            page.sample(&format!("{name}_total"), &[device], *count as f64);
+        }
+        page.family("state", "gauge", "1 for the state that the peer is in");
+        for peer in &self.peers {
+            for state in State::ALL {
+                let here = f64::from(u8::from(peer.state == state));
+                let labels = [device, ("peer", &*peer.name), ("state", state.name())];
+                page.sample("state", &labels, here);
+            }
+        }
+        let gauges = GAUGES.iter().map(|gauge| (gauge.row, gauge.scale));
+        self.rows(&mut page, gauges, "gauge", |peer, place| {
+            peer.gauges.get(place).map_or(f64::NAN, |gauge| gauge.1)
+        });
+        let counters = COUNTERS.iter().map(|counter| (counter.row, 1.0));
+        self.rows(&mut page, counters, "counter", |peer, place| {
+            peer.counters.get(place).map_or(0.0, |count| count.1 as f64)
+        });
+        page.text
+    }
+
+    fn rows(
+        &self,
+        page: &mut Page,
+        rows: impl Iterator<Item = (Row, f64)>,
+        kind: &str,
+        value: impl Fn(&PeerStatus, usize) -> f64,
+    ) {
+        let mut before = "";
+        for (place, (row, scale)) in rows.enumerate() {
+            let end = if kind == "counter" { "_total" } else { "" };
+            let name = format!("{}{end}", row.metric);
+            if row.metric != before {
+                page.family(&name, kind, row.what);
+                before = row.metric;
+            }
+            for peer in &self.peers {
+                let mut labels = vec![("device", &*self.device), ("peer", &*peer.name)];
+                labels.extend(row.label);
+                page.sample(&name, &labels, value(peer, place) * scale);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, what: &str) {
+        let what = what.replace('\\', "\\\\").replace('\n', "\\n");
+        let _ = writeln!(
+            self.text,
+            "# HELP chappe_link_{name} {what}\n# TYPE chappe_link_{name} {kind}"
+        );
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        if value.is_finite() {
+            let labels: Vec<String> = labels
+                .iter()
+                .map(|(label, value)| format!("{label}=\"{}\"", escaped(value)))
+                .collect();
+            let _ = writeln!(
+                self.text,
+                "chappe_link_{name}{{{}}} {value}",
+                labels.join(",")
+            );
+        }
+    }
+}
+
+/// A label's value: backslash, quotation mark and line feed are escaped, and nothing else is.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coverage::Judgement;
+    use chappe_core::Instant;
+
+    fn status(peer: &str) -> Status {
+        Status {
+            at: Instant::ZERO,
+            device: "chappe0".into(),
+            mtu: 1500,
+            strangers: STRANGERS.iter().map(|(name, _)| (*name, 7)).collect(),
+            refusal: None,
+            peers: vec![PeerStatus {
+                name: peer.into(),
+                state: State::Silent,
+                trouble: None,
+                way: Judgement::default(),
+                gauges: GAUGES
+                    .iter()
+                    .map(|gauge| match gauge.row.key {
+                        "round_trip_s" => (gauge.row.key, f64::NAN),
+                        key => (key, 8.0),
+                    })
+                    .collect(),
+                counters: COUNTERS
+                    .iter()
+                    .map(|counter| (counter.row.key, 1 << 53))
+                    .collect(),
+            }],
+        }
+    }
+
+    #[test]
+    fn samples_have_labels_and_base_units() {
+        let text = status("hill").prometheus();
+        for line in [
+            "# TYPE chappe_link_loss_ratio gauge",
+            "chappe_link_loss_ratio{device=\"chappe0\",peer=\"hill\",direction=\"out\"} 8",
+            "chappe_link_goodput_bytes_per_second{device=\"chappe0\",peer=\"hill\",direction=\"in\"} 1",
+            "# TYPE chappe_link_frames_sent_total counter",
+            "chappe_link_frames_sent_total{device=\"chappe0\",peer=\"hill\",kind=\"repeat\"} 9007199254740992",
+            "chappe_link_stranger_datagrams_total{device=\"chappe0\"} 7",
+            "chappe_link_state{device=\"chappe0\",peer=\"hill\",state=\"silent\"} 1",
+            "chappe_link_state{device=\"chappe0\",peer=\"hill\",state=\"up\"} 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        // What is not known is left away, not told as a number.
+        assert!(!text.contains("chappe_link_round_trip_seconds{"));
+    }
+
+    #[test]
+    fn labels_are_escaped_as_the_format_says() {
+        let text = status("a\"b\\c\nd\té").prometheus();
+        assert!(text.contains("peer=\"a\\\"b\\\\c\\nd\té\"}"), "{text}");
+        assert!(
+            text.lines()
+                .all(|line| line.starts_with("# ") || line.starts_with("chappe_"))
+        );
+    }
+
+    /// Every family has its help and type once, before its samples.
+    #[test]
+    fn families_are_declared_once() {
+        let text = status("hill").prometheus();
+        let mut declared = Vec::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let name = rest.split(' ').next().unwrap_or_default();
+                assert!(!declared.contains(&name), "{name}");
+                declared.push(name);
+            } else if !line.starts_with("# HELP ") {
+                let name = line.split('{').next().unwrap_or_default();
+                assert_eq!(declared.last(), Some(&name));
+            }
+        }
+        assert_eq!(text.matches("# HELP").count(), declared.len());
+    }
+}

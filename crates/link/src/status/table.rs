@@ -1,0 +1,446 @@
+//! What is told of a peer: one row for each value, with its names, its unit and its meaning.
+//!
+//! JSON keys end in the unit, as everywhere in Chappe (`_s`, `_bps`, `_m`). Prometheus' names follow its conventions: base units
+//! (seconds, bytes, metres, ratios from 0 to 1), `_total` behind counters, and one name with labels for values that can be added.
+
+use chappe_core::{Drop, Duration};
+use chappe_wildnet::{Counters, Report};
+
+use crate::coverage::{Judgement, LIGHT};
+use crate::peer::{Peer, PeerCounters, State};
+
+/// What rows are read from.
+pub(super) struct Facts<'a> {
+    pub peer: &'a Peer,
+    pub own: &'a PeerCounters,
+    pub report: Report,
+    pub link: &'a Counters,
+    pub state: State,
+    pub way: &'a Judgement,
+}
+
+/// Names and meaning of a value.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    /// In JSON.
+    pub key: &'static str,
+    /// In Prometheus, behind `chappe_link_`; rows of one name stand together.
+    pub metric: &'static str,
+    /// A label that tells rows of one name apart, and its value.
+    pub label: Option<(&'static str, &'static str)>,
+    /// What it is.
+    pub what: &'static str,
+}
+
+/// A value that goes up and down.
+pub(super) struct Gauge {
+    pub row: Row,
+    /// Prometheus' value for a JSON value of 1.
+    pub scale: f64,
+    pub read: fn(&Facts<'_>) -> f64,
+}
+
+/// A value that only goes up.
+pub(super) struct Counter {
+    pub row: Row,
+    pub read: fn(&Facts<'_>) -> u64,
+}
+
+type Label = Option<(&'static str, &'static str)>;
+
+const fn row(key: &'static str, metric: &'static str, label: Label, what: &'static str) -> Row {
+    Row {
+        key,
+        metric,
+        label,
+        what,
+    }
+}
+
+const fn gauge(
+    (key, metric, label): (&'static str, &'static str, Label),
+    what: &'static str,
+    read: fn(&Facts<'_>) -> f64,
+) -> Gauge {
+    Gauge {
+        row: row(key, metric, label, what),
+        scale: 1.0,
+        read,
+    }
+}
+
+/// Bits in JSON, bytes in Prometheus.
+const fn rate(
+    (key, metric, label): (&'static str, &'static str, Label),
+    what: &'static str,
+    read: fn(&Facts<'_>) -> f64,
+) -> Gauge {
+    Gauge {
+        row: row(key, metric, label, what),
+        scale: 0.125,
+        read,
+    }
+}
+
+const fn count(
+    (key, metric, label): (&'static str, &'static str, Label),
+    what: &'static str,
+    read: fn(&Facts<'_>) -> u64,
+) -> Counter {
+    Counter {
+        row: row(key, metric, label, what),
+        read,
+    }
+}
+
+const OUT: Label = Some(("direction", "out"));
+const IN: Label = Some(("direction", "in"));
+
+const fn kind(name: &'static str) -> Label {
+    Some(("kind", name))
+}
+
+const fn reason(name: &'static str) -> Label {
+    Some(("reason", name))
+}
+
+fn seconds(span: Option<Duration>) -> f64 {
+    span.map_or(f64::NAN, Duration::as_secs_f64)
+}
+
+fn class(class: Option<u8>) -> f64 {
+    class.map_or(f64::NAN, f64::from)
+}
+
+/// Values that go up and down.
+pub(super) const GAUGES: &[Gauge] = &[
+    gauge(
+        ("up", "up", None),
+        "Whether there is a session and frames come: 1 or 0",
+        |f| f64::from(u8::from(f.state == State::Up)),
+    ),
+    gauge(
+        ("loss_out_ratio", "loss_ratio", OUT),
+        "Share of frames that are lost, as lately counted",
+        |f| f.report.channel.loss,
+    ),
+    gauge(
+        ("loss_in_ratio", "loss_ratio", IN),
+        "Share of frames that are lost, as lately counted",
+        |f| f.report.incoming.loss,
+    ),
+    gauge(
+        ("burst_out_frames", "burst_frames", OUT),
+        "Mean run of losses",
+        |f| f.report.channel.burst,
+    ),
+    gauge(
+        ("burst_in_frames", "burst_frames", IN),
+        "Mean run of losses",
+        |f| f.report.incoming.burst,
+    ),
+    gauge(
+        ("overhead_ratio", "overhead_ratio", None),
+        "Repeated and coded frames for each new one, since the start",
+        |f| f.link.overhead(),
+    ),
+    gauge(
+        ("overhead_bound_ratio", "overhead_bound_ratio", None),
+        "The least overhead that any code could have with the present losses",
+        |f| f.report.channel.overhead_bound(0.0),
+    ),
+    gauge(
+        ("residual_ratio", "residual_ratio", None),
+        "Share of bodies that were late or lost in spite of recovery, since the start",
+        |f| f.link.residual(),
+    ),
+    gauge(
+        ("round_trip_s", "round_trip_seconds", None),
+        "Smoothed round trip",
+        |f| seconds(f.report.rtt.map(|rtt| rtt.0)),
+    ),
+    gauge(
+        ("round_trip_least_s", "round_trip_least_seconds", None),
+        "Least round trip",
+        |f| seconds(f.report.rtt.map(|rtt| rtt.1)),
+    ),
+    rate(
+        ("pace_bps", "pace_bytes_per_second", None),
+        "Pace of frames, headers included",
+        |f| f.peer.rate().0 as f64,
+    ),
+    rate(
+        ("bound_bps", "bound_bytes_per_second", None),
+        "What the path carries of it at most: the pace less the losses",
+        |f| f.peer.rate().0 as f64 * (1.0 - f.report.channel.loss),
+    ),
+    rate(
+        ("goodput_out_bps", "goodput_bytes_per_second", OUT),
+        "Packets of hosts that passed in the latest second",
+        |f| f.peer.goodput().out,
+    ),
+    rate(
+        ("goodput_in_bps", "goodput_bytes_per_second", IN),
+        "Packets of hosts that passed in the latest second",
+        |f| f.peer.goodput().back,
+    ),
+    gauge(
+        ("open_bodies", "open_bodies", None),
+        "Bodies under way: what packets travel in, one or several to a body",
+        |f| f64::from(f.report.open),
+    ),
+    gauge(
+        ("queued_packets", "queued_packets", None),
+        "Packets of the host that wait",
+        |f| f.peer.waiting() as f64,
+    ),
+    gauge(
+        ("held_bodies", "held_bodies", None),
+        "Bodies received that wait for an older one",
+        |f| f.report.held as f64,
+    ),
+    gauge(
+        ("distance_m", "distance_metres", None),
+        "How far the peer is, as the configuration says",
+        |f| f.way.distance.unwrap_or(f64::NAN),
+    ),
+    gauge(
+        ("distance_most_m", "distance_most_metres", None),
+        "How far the peer can be at most: light in half the least round trip",
+        |f| seconds(f.report.rtt.map(|rtt| rtt.1)) / 2.0 * LIGHT,
+    ),
+    gauge(
+        ("coverage_class", "coverage_class", None),
+        "Coverage class of the 802.11 card that frames leave through, 450 m each",
+        |f| class(f.way.radio().map(|radio| radio.coverage_class)),
+    ),
+    gauge(
+        ("coverage_class_needed", "coverage_class_needed", None),
+        "Least coverage class for the distance that the configuration says",
+        |f| class(f.way.needed()),
+    ),
+];
+
+/// Values that only go up.
+pub(super) const COUNTERS: &[Counter] = &[
+    count(
+        ("bodies", "frames_sent", kind("new")),
+        "Frames sent: new bodies, bodies again, repairs that a plan asked for, repairs for which there was room, and frames without a body",
+        |f| f.link.bodies,
+    ),
+    count(
+        ("repeats", "frames_sent", kind("repeat")),
+        "Bodies sent again",
+        |f| f.link.repeats,
+    ),
+    count(
+        ("repairs", "frames_sent", kind("repair")),
+        "Repairs that a plan asked for",
+        |f| f.link.repairs,
+    ),
+    count(
+        ("fills", "frames_sent", kind("fill")),
+        "Repairs for which there was room",
+        |f| f.link.fills,
+    ),
+    count(
+        ("notes", "frames_sent", kind("note")),
+        "Frames without a body: reports and signs of life",
+        |f| f.link.notes,
+    ),
+    count(
+        ("delivered", "bodies_delivered", None),
+        "Bodies that the peer has reported",
+        |f| f.link.delivered,
+    ),
+    count(
+        ("late", "bodies_late", None),
+        "Of these, later than their class's deadline",
+        |f| f.link.late,
+    ),
+    count(
+        ("given_up", "bodies_given_up", None),
+        "Bodies given up: retries or deadline spent",
+        |f| f.link.given_up,
+    ),
+    count(
+        ("lost_by_restart", "bodies_lost_by_restart", None),
+        "Bodies of which nobody knows, as the peer has started over",
+        |f| f.link.lost_by_restart,
+    ),
+    count(
+        ("recovered", "bodies_recovered", None),
+        "Bodies received by way of repairs",
+        |f| f.link.recovered,
+    ),
+    count(
+        ("duplicates", "bodies_duplicate", None),
+        "Bodies received that were there already",
+        |f| f.link.drops.of(Drop::Duplicate),
+    ),
+    count(("sessions", "sessions", None), "Sessions made", |f| {
+        f.own.sessions
+    }),
+    count(
+        ("peer_restarts", "peer_restarts", None),
+        "Times that the peer started over",
+        |f| f.link.peer_restarts,
+    ),
+    count(
+        ("moved", "peer_moves", None),
+        "Times that the peer's address changed",
+        |f| f.own.moved,
+    ),
+    count(
+        ("datagrams_sent", "datagrams_sent", None),
+        "Datagrams sent",
+        |f| f.own.datagrams_sent,
+    ),
+    count(
+        ("datagrams_received", "datagrams_received", None),
+        "Datagrams received",
+        |f| f.own.datagrams_received,
+    ),
+    count(
+        ("octets_sent", "sent_bytes", None),
+        "Octets of datagrams sent, the headers of the layers below included",
+        |f| f.own.octets_sent,
+    ),
+    count(
+        ("octets_delivered", "delivered_bytes", None),
+        "Octets of the peer's packets that the host took",
+        |f| f.own.octets_delivered,
+    ),
+    count(
+        ("forged", "datagrams_dropped", reason("forged")),
+        "Datagrams not used: not made with the session's key, come before, made with another key or by another version, or of no known form or session",
+        |f| f.own.forged,
+    ),
+    count(
+        ("replayed", "datagrams_dropped", reason("replayed")),
+        "Datagrams that had come before",
+        |f| f.own.repeated,
+    ),
+    count(
+        ("wrong_key", "datagrams_dropped", reason("wrong_key")),
+        "Hellos and answers made with another key",
+        |f| f.own.wrong_key,
+    ),
+    count(
+        (
+            "wrong_version",
+            "datagrams_dropped",
+            reason("wrong_version"),
+        ),
+        "Hellos and answers of another version",
+        |f| f.own.wrong_version,
+    ),
+    count(
+        ("strange", "datagrams_dropped", reason("strange")),
+        "Datagrams of no known form, or for a session that is over",
+        |f| f.own.strange,
+    ),
+    count(
+        ("queue_dropped", "packets_dropped", reason("queue_full")),
+        "Packets not carried: too many waited (how a full link slows senders down), waited past their deadline, refused by the recovery, too long, of a source that is not behind the peer, not to be put together, or more than the host had room for",
+        |f| f.own.queue_dropped,
+    ),
+    count(
+        ("packets_expired", "packets_dropped", reason("expired")),
+        "Frames' worth of packets that waited past their deadline and were never sent",
+        |f| f.link.expired,
+    ),
+    count(
+        ("packets_refused", "packets_dropped", reason("refused")),
+        "Frames' worth of packets that the recovery refused",
+        |f| f.link.refused,
+    ),
+    count(
+        ("not_taken", "packets_dropped", reason("too_long")),
+        "Packets of the host that were too long",
+        |f| f.own.not_taken,
+    ),
+    count(
+        (
+            "foreign_source",
+            "packets_dropped",
+            reason("foreign_source"),
+        ),
+        "Packets from the peer whose source is not in its `networks`",
+        |f| f.own.foreign,
+    ),
+    count(
+        ("unreadable", "packets_dropped", reason("unreadable")),
+        "Packets from the peer that could not be put together",
+        |f| f.own.unreadable,
+    ),
+    count(
+        ("host_full", "packets_dropped", reason("host_full")),
+        "Packets from the peer that the host had no room for",
+        |f| f.own.host_full,
+    ),
+];
+
+/// What belongs to no peer, by its name in JSON.
+pub(super) const STRANGERS: &[(&str, &str)] = &[
+    (
+        "stranger_datagrams",
+        "Datagrams that no session or key of ours fits",
+    ),
+    (
+        "unrouted_packets",
+        "Packets of the host for which no peer has a network",
+    ),
+    ("not_ip_packets", "Packets of the host that are not IP"),
+    ("socket_full", "Times that the socket's queue was full"),
+    (
+        "refused_datagrams",
+        "Datagrams that the kernel refused to send",
+    ),
+    ("loop_rounds", "Rounds of the event loop"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> impl Iterator<Item = Row> {
+        let gauges = GAUGES.iter().map(|gauge| gauge.row);
+        gauges.chain(COUNTERS.iter().map(|counter| counter.row))
+    }
+
+    #[test]
+    fn keys_are_told_once_and_names_stand_together() {
+        let mut keys: Vec<_> = rows().map(|row| row.key).collect();
+        keys.sort_unstable();
+        assert!(keys.windows(2).all(|two| two[0] != two[1]));
+        let mut names: Vec<_> = rows().map(|row| row.metric).collect();
+        names.dedup();
+        let together = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), together, "a name stands in two places");
+    }
+
+    /// Base units only (prometheus.io, "Metric and label naming"), and labels where a name is told more than once.
+    #[test]
+    fn names_follow_the_conventions() {
+        for row in rows() {
+            let name = row.metric;
+            let plain = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();
+            assert!(
+                name.chars().all(plain) && !name.ends_with("_total"),
+                "{name}"
+            );
+            for unit in ["bits", "octets", "kilo", "milli", "percent", "_ms"] {
+                assert!(!name.contains(unit), "{name}");
+            }
+            let same = rows().filter(|other| other.metric == name);
+            let labels: Vec<_> = same.map(|other| other.label).collect();
+            assert!(
+                labels.len() == 1 || labels.iter().all(Option::is_some),
+                "{name}"
+            );
+        }
+    }
+}

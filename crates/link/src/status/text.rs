@@ -1,0 +1,168 @@
+//! A few lines for people.
+
+use std::fmt::Write;
+
+use super::{PeerStatus, Status};
+use crate::coverage::Way;
+
+/// Columns before a value.
+const INDENT: usize = 18;
+
+impl Status {
+    /// A few lines for people, none longer than `width` columns. With an earlier moment, what is counted from the start is told
+    /// for the time since.
+    pub fn text(&self, width: usize, earlier: Option<&Status>) -> String {
+        let mut text = format!("{}, MTU {}\n", self.device, self.mtu);
+        if let Some(refusal) = &self.refusal {
+            item(&mut text, width, "kernel", refusal);
+        }
+        for peer in &self.peers {
+            let earlier = earlier.and_then(|status| {
+                let mut peers = status.peers.iter();
+                peers.find(|other| other.name == peer.name)
+            });
+            peer.describe(&mut text, width, earlier);
+        }
+        text
+    }
+}
+
+impl PeerStatus {
+    fn describe(&self, text: &mut String, width: usize, earlier: Option<&PeerStatus>) {
+        let gauge = |key: &str| self.gauge(key);
+        let percent = |key: &str| self.gauge(key) * 100.0;
+        let mbit = |key: &str| self.gauge(key) / 1e6;
+        let _ = writeln!(text, "\n  {}: {}", self.name, self.state.name());
+        if let Some(trouble) = &self.trouble {
+            item(text, width, "trouble", trouble);
+        }
+        if self.counter("sessions") == 0 {
+            return;
+        }
+        item(
+            text,
+            width,
+            "goodput",
+            &format!(
+                "{:.2} Mbit/s out, {:.2} in; {:.0} packets wait",
+                mbit("goodput_out_bps"),
+                mbit("goodput_in_bps"),
+                gauge("queued_packets"),
+            ),
+        );
+        item(
+            text,
+            width,
+            "path out",
+            &format!(
+                "{:.2} Mbit/s, of which losses leave {:.2}",
+                mbit("pace_bps"),
+                mbit("bound_bps"),
+            ),
+        );
+        item(
+            text,
+            width,
+            "losses",
+            &format!(
+                "{:.1} % out in runs of {:.1} frames, {:.1} % in",
+                percent("loss_out_ratio"),
+                gauge("burst_out_frames"),
+                percent("loss_in_ratio"),
+            ),
+        );
+        item(text, width, "late or lost", &self.residual());
+        item(text, width, "overhead", &self.overhead(earlier));
+        item(text, width, "round trip", &self.round_trip());
+        match &self.way.way {
+            Way::Radio(_) => item(text, width, "radio", &self.way.to_string()),
+            Way::Wire(_) if self.way.distance.is_some() => {
+                item(text, width, "radio", &self.way.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    fn residual(&self) -> String {
+        format!(
+            "{:.2} % since the start, in spite of recovery",
+            self.gauge("residual_ratio") * 100.0
+        )
+    }
+
+    fn overhead(&self, earlier: Option<&PeerStatus>) -> String {
+        let since = |key: &str| {
+            let before = earlier.map_or(0, |earlier| earlier.counter(key));
+            self.counter(key).saturating_sub(before) as f64
+        };
+        let new = since("bodies");
+        let more: f64 = ["repeats", "repairs"].map(since).iter().sum();
+        if new == 0.0 {
+            return "nothing new was sent".to_owned();
+        }
+        let idle = match since("fills") / new * 100.0 {
+            fills if fills >= 0.05 => format!(", and {fills:.1} use idle air"),
+            _ => String::new(),
+        };
+        format!(
+            "{:.1} frames repeat or repair 100 new ones (the least is {:.1}){idle}",
+            more / new * 100.0,
+            self.gauge("overhead_bound_ratio") * 100.0
+        )
+    }
+
+    fn round_trip(&self) -> String {
+        let [smoothed, least] = ["round_trip_s", "round_trip_least_s"].map(|key| self.gauge(key));
+        if smoothed.is_nan() {
+            return "not known yet".to_owned();
+        }
+        format!("{:.1} ms, {:.1} at least", smoothed * 1e3, least * 1e3)
+    }
+}
+
+/// A name and what is said, which goes on below itself where the line ends.
+fn item(text: &mut String, width: usize, name: &str, said: &str) {
+    let _ = write!(text, "    {name:<14}");
+    let mut column = INDENT;
+    for word in said.split(' ') {
+        let len = word.chars().count();
+        if column > INDENT && column + 1 + len > width {
+            let _ = write!(text, "\n{:INDENT$}", "");
+            column = INDENT;
+        }
+        if column > INDENT {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += len;
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_before_the_edge() {
+        let mut text = String::new();
+        let said = "no answer from other: is it running, is the address right, has it the same key, and does a firewall let it through?";
+        item(&mut text, 60, "trouble", said);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 60),
+            "{text}"
+        );
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&text)[1..], words(said));
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with(&" ".repeat(INDENT)))
+        );
+    }
+}
