@@ -103,7 +103,12 @@ fn interface(way: &Way) -> Option<&str> {
 fn way(device: &str, carrier: &Carrier, to: Option<Endpoint>) -> Way {
     let interface = match (carrier, to) {
         (Carrier::Ethernet { interface, .. }, _) => Some(interface.clone()),
-        (_, Some(Endpoint::Udp(to))) => Links::open().and_then(|links| links.towards(to.ip())).ok(),
+        (_, Some(Endpoint::Udp(to))) => {
+            match Links::open().and_then(|links| links.towards(to.ip())) {
+                Ok(interface) => Some(interface),
+                Err(error) => return Way::NoRoute(error.cause()),
+            }
+        }
         _ => None,
     };
     match interface {

@@ -85,3 +85,52 @@ fn same_host(a: Endpoint, b: Endpoint) -> bool {
         (a, b) => a == b,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::PeerConfig;
+    use crate::session::Key;
+    use chappe_wildnet::Service;
+
+    fn endpoint(text: &str) -> Endpoint {
+        Endpoint::Udp(text.parse().unwrap())
+    }
+
+    fn peer(at: Option<&str>) -> Peer {
+        let config = PeerConfig {
+            name: "hill".into(),
+            key: Key::new([1; 32]),
+            endpoint: at.map(endpoint),
+            networks: Vec::new(),
+            datagram_max: 1472,
+            below: 42,
+            rate: None,
+            services: [Service::RELIABLE; 4],
+            queue: Duration::from_millis(100),
+        };
+        Peer::new(config, 0, 1, Box::new(|| 4)).unwrap()
+    }
+
+    /// Goal: a hello that no key fits is told of the peer it seems to come from: at its address whatever the port, or of one
+    /// that has no address yet; for ten seconds, and not of another's.
+    #[test]
+    fn a_caller_without_a_key_is_told() {
+        let mut hints = Hints::new(None, 1);
+        let now = Instant::ZERO + Duration::from_secs(20);
+        hints.stranger(now, endpoint("192.0.2.7:9"), &[7, VERSION]);
+        let (here, there) = (peer(Some("192.0.2.7:1795")), peer(Some("192.0.2.8:1795")));
+        assert_eq!(hints.of(now, 0, &here), None, "that was no hello");
+        hints.stranger(now, endpoint("192.0.2.7:9"), &[HELLO, VERSION]);
+        assert!(hints.of(now, 0, &here).unwrap().contains("the same key"));
+        assert!(hints.of(now, 0, &peer(None)).is_some());
+        assert_eq!(hints.of(now, 0, &there), None);
+        let later = now + FRESH;
+        assert_eq!(hints.of(later, 0, &here), None);
+        hints.stranger(later, endpoint("192.0.2.7:9"), &[HELLO, VERSION + 1]);
+        assert!(hints.of(later, 0, &here).unwrap().contains("version 3"));
+        // A session is needed before packets can be foreign.
+        hints.foreign(later, 0, Ipv4Addr::LOCALHOST.into());
+        assert!(hints.of(later, 0, &here).unwrap().contains("version"));
+    }
+}

@@ -351,7 +351,8 @@ impl Peer {
         let own = self.introduce();
         let hello = Hello::new(&self.config.key, own);
         let len = put(datagram, &hello.octets)?;
-        if self.unanswered == 3 {
+        // What was told already says more.
+        if self.unanswered == 3 && self.trouble.is_none() {
             self.trouble = Some(format!(
                 "no answer from {}: is it running, is the address right, has it the same key, and does a firewall let it through?",
                 self.config.name
