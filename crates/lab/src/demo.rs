@@ -93,16 +93,9 @@ impl Order<'_> {
         &self,
         run: impl Fn(u64) -> Result<T, RunError> + Sync,
     ) -> Result<Vec<T>, RunError> {
-        let go_on = || !self.meter.stopped();
-        let done = seeds::parallel(&self.seeds(), self.threads, go_on, |&seed| run(seed));
-        let mut finished = Vec::new();
-        for result in done.into_iter().flatten() {
-            match result {
-                Err(RunError::Interrupted) => {}
-                result => finished.push(result?),
-            }
-        }
-        Ok(finished)
+        let seeds = self.seeds();
+        let done = seeds::finished(&seeds, self.threads, self.meter, |&seed| run(seed))?;
+        Ok(done.into_iter().map(|(_, result)| result).collect())
     }
 }
 

@@ -6,12 +6,12 @@
 //! |---|---|
 //! | the file, word for word, with the place of every value | [`scenario`] |
 //! | what a run needs, or why the scenario makes no sense | [`plan`] |
-//! | what carries the data: one of the systems | [`system`], and a folder for each: [`pacifier`], [`p3`] |
+//! | what carries the data: one of the systems | [`system`], and a folder for each: [`pacifier`], [`p3`], [`wildnet`], [`tcplp`] |
 //! | one seed: probing, the bound, the transfer, the digests | [`run`] |
 //! | all seeds on all cores, kept on disk as they finish | [`session`], [`store`] |
 //! | the document with its units in the names | [`results`] |
 //! | means with intervals, comparisons paired by seed | [`statistics`], [`compare`] |
-//! | the papers' figures, theirs beside ours | [`paper`], [`figure`], [`draw`] |
+//! | the papers' figures, theirs beside ours | [`paper`], [`sheet`], [`figure`], [`draw`] |
 //!
 //! ```
 //! use chappe_lab::plan::Plan;
@@ -58,6 +58,7 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod session;
+pub mod sheet;
 pub mod statistics;
 pub mod store;
 pub mod system;

@@ -42,14 +42,7 @@ pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
         text: &file.text,
         at: 0,
     };
-    let mut header = lines.next();
-    if header
-        .as_ref()
-        .is_some_and(|(line, _)| line.starts_with('{'))
-    {
-        header = lines.next();
-    }
-    let (header, span) = header.ok_or_else(|| file.error("it is empty"))?;
+    let (header, span) = lines.header().ok_or_else(|| file.error("it is empty"))?;
     let columns = Columns::new(file, header, span, select)?;
     let mut collector = Collector::default();
     for (line, span) in lines.filter(|(line, _)| !line.trim().is_empty()) {
@@ -81,14 +74,7 @@ pub fn parse_channels(file: &FileText, select: &Select) -> Result<Option<Channel
         text: &file.text,
         at: 0,
     };
-    let mut header = lines.next();
-    if header
-        .as_ref()
-        .is_some_and(|(line, _)| line.starts_with('{'))
-    {
-        header = lines.next();
-    }
-    let Some((header, span)) = header else {
+    let Some((header, span)) = lines.header() else {
         return Ok(None);
     };
     let find = |wanted: &[&str]| {
@@ -287,6 +273,17 @@ fn quality(names: &[&str], wide: Option<usize>) -> Option<Quality> {
 struct Lines<'a> {
     text: &'a str,
     at: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The names of the columns, behind a line of JSON if there is one.
+    fn header(&mut self) -> Option<(&'a str, Range<usize>)> {
+        let first = self.next()?;
+        match first.0.starts_with('{') {
+            true => self.next(),
+            false => Some(first),
+        }
+    }
 }
 
 impl<'a> Iterator for Lines<'a> {

@@ -7,7 +7,6 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use chappe_core::{Purpose, Seed};
 use chappe_p3::config::{LINK_THRESHOLD, PATHS_WANTED};
@@ -206,24 +205,14 @@ impl Cells {
             }
         }
         let jobs: Vec<((Site, u16), Vec<System>)> = jobs.into_iter().collect();
-        let failed = AtomicBool::new(false);
-        let go_on = || !meter.stopped() && !failed.load(Ordering::Relaxed);
-        let done = seeds::parallel(&jobs, threads, go_on, |((site, number), systems)| {
-            let done = one(&plans[site], *site, *number, systems, scale.seed, meter);
-            failed.fetch_or(done.is_err(), Ordering::Relaxed);
-            done
-        });
+        let done = seeds::finished(&jobs, threads, meter, |((site, number), systems)| {
+            one(&plans[site], *site, *number, systems, scale.seed, meter)
+        })?;
         let mut cells = Cells::default();
-        for (((site, _), _), done) in jobs.iter().zip(done) {
-            match done {
-                None | Some(Err(RunError::Interrupted)) => {}
-                Some(done) => {
-                    let (looked, runs) = done?;
-                    let sum = cells.looked.entry(*site).or_default();
-                    *sum = (sum.0 + looked, sum.1 + 1);
-                    cells.runs.extend(runs);
-                }
-            }
+        for (((site, _), _), (looked, runs)) in done {
+            let sum = cells.looked.entry(*site).or_default();
+            *sum = (sum.0 + looked, sum.1 + 1);
+            cells.runs.extend(runs);
         }
         Ok(cells)
     }

@@ -1,7 +1,6 @@
 //! The second phase: the gateway plans, wakes the network, and fetches the object.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Instant as WallClock;
 
 use chappe_core::{Duration, Seed};
@@ -12,10 +11,10 @@ use super::plan::{CAPS, radio_bound_bps};
 use super::role::{Held, Memory, Role};
 use super::route::{Route, route};
 use super::{Knowledge, P3, Prepared};
-use crate::plan::{Plan, TransferStage};
+use crate::plan::TransferStage;
 use crate::results::{Bound, DATA_TRANSMISSIONS, Flow, Run};
 use crate::run::watch::{Arrivals, Filmed};
-use crate::run::{Meter, Outcome, RunError, WORK};
+use crate::run::{self, Meter, Outcome, RunError, WORK};
 
 /// Power of a CC2420 that listens or sends: 18.8 mA at 3.0 V, the figures behind the paper's energy comparison. Sending
 /// at 0 dBm takes 17.4 mA; like the paper we count 18.8 for both.
@@ -45,19 +44,7 @@ pub const ACTIVE: &str = "active_nodes";
 pub const SETUP: &str = "setup_us";
 
 /// One run to make.
-#[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
-    /// What to run.
-    pub plan: &'a Plan,
-    /// By what; it may differ from what the plan says.
-    pub with: &'a P3,
-    /// On which network.
-    pub prepared: &'a Prepared,
-    /// Whether the copy is wanted.
-    pub copies: bool,
-    /// Where to write every frame, if that is wanted.
-    pub pcap: Option<&'a Path>,
-}
+pub type Attempt<'a> = run::Attempt<'a, P3, Prepared>;
 
 /// Measures, plans, and carries the transfer of a prepared seed.
 pub fn carry(attempt: Attempt<'_>, meter: &Meter) -> Result<Outcome, RunError> {

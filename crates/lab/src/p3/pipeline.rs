@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use chappe_core::Mode;
 use chappe_p3::header::{Header, Kind};
 use chappe_p3::{Plan as Route, config};
 use chappe_sim::{AirTime, Heard, Loss, Recorder, Sent};
@@ -55,18 +56,20 @@ struct Film {
 }
 
 impl Film {
-    fn note(&mut self, node: usize, psdu: &[u8], span: (AirTime, u64), channel: u8, deed: Deed) {
+    fn note(&mut self, node: usize, psdu: &[u8], begun: (AirTime, Mode), channel: u8, deed: Deed) {
         let Ok((header, _)) = Header::parse(psdu) else {
             return;
         };
         if header.kind == Kind::Plan {
             return;
         }
-        let start = (span.0.as_secs_f64() * 1e9) as u64;
+        let (start, mode) = begun;
+        let start = (start.as_secs_f64() * 1e9) as u64;
+        let airtime = mode.airtime(psdu.len() + config::FCS_LEN).nanos();
         self.events.push(Event {
             node,
             start,
-            end: start + span.1,
+            end: start + airtime,
             channel,
             deed,
             kind: header.kind,
@@ -77,14 +80,10 @@ impl Film {
 
 impl Recorder for Film {
     fn sent(&mut self, frame: &Sent<'_>) {
-        let airtime = frame
-            .mode
-            .airtime(frame.psdu.len() + config::FCS_LEN)
-            .nanos();
         self.note(
             frame.node,
             frame.psdu,
-            (frame.at, airtime),
+            (frame.at, frame.mode),
             frame.channel,
             Deed::Sent,
         );
@@ -98,14 +97,10 @@ impl Recorder for Film {
             // Off, elsewhere, sending itself, or one more sender of a frame that it has.
             Err(_) => return,
         };
-        let airtime = frame
-            .mode
-            .airtime(frame.psdu.len() + config::FCS_LEN)
-            .nanos();
         self.note(
             frame.node,
             frame.psdu,
-            (frame.started, airtime),
+            (frame.started, frame.mode),
             frame.channel,
             deed,
         );

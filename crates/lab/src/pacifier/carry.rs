@@ -11,10 +11,10 @@ use chappe_pacifier::{Config, Links, Node, Variant};
 use chappe_sim::{AirTime, Recorder, Simulator, World};
 
 use super::{Pacifier, Prepared};
-use crate::plan::{Plan, TransferStage};
+use crate::plan::TransferStage;
 use crate::results::{DATA_TRANSMISSIONS, Flow, Run};
 use crate::run::watch::{Arrivals, Filmed};
-use crate::run::{Meter, Outcome, RunError, WORK};
+use crate::run::{self, Meter, Outcome, RunError, WORK};
 
 /// A node of ours on 802.11.
 type Station = OverMac<Dot11, Node>;
@@ -34,19 +34,7 @@ const STALL_S: f64 = 120.0;
 const STALL_FACTOR: f64 = 30.0;
 
 /// One run to make.
-#[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
-    /// What to run.
-    pub plan: &'a Plan,
-    /// By what; it may differ from what the plan says.
-    pub with: &'a Pacifier,
-    /// On which network.
-    pub prepared: &'a Prepared,
-    /// Whether the receivers' copies are wanted.
-    pub copies: bool,
-    /// Where to write every frame, if that is wanted.
-    pub pcap: Option<&'a std::path::Path>,
-}
+pub type Attempt<'a> = run::Attempt<'a, Pacifier, Prepared>;
 
 /// Carries the transfers of a prepared seed.
 pub fn carry(attempt: Attempt<'_>, meter: &Meter) -> Result<Outcome, RunError> {

@@ -28,7 +28,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let plan = order.plan(SCENARIO, &[])?;
     let with = Pacifier::of(&plan)?;
     let systems = PROTOCOLS.map(|variant| with.carried_by(&ProtocolPlan::paper(variant)));
-    let (threads, meter) = (order.threads, order.meter);
+    let meter = order.meter;
     let ready: Vec<Prepared> = order.finished(|seed| {
         let prepared = prepare(with, plan.stage(seed)?, Depth::Slowest, meter);
         meter.advance(WORK);
@@ -37,29 +37,21 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let jobs: Vec<(usize, usize)> = (0..ready.len())
         .flat_map(|n| (0..systems.len()).map(move |s| (n, s)))
         .collect();
-    let runs = seeds::parallel(
-        &jobs,
-        threads,
-        || !meter.stopped(),
-        |&(network, system)| {
-            let attempt = Attempt {
-                plan: &plan,
-                with: &systems[system],
-                prepared: &ready[network],
-                copies: false,
-                pcap: None,
-            };
-            let outcome = carry(attempt, meter)?;
-            check(&systems[system], &ready[network], &outcome.run)?;
-            Ok(outcome.run)
-        },
-    );
+    let runs = seeds::finished(&jobs, order.threads, meter, |&(network, system)| {
+        let attempt = Attempt {
+            plan: &plan,
+            with: &systems[system],
+            prepared: &ready[network],
+            copies: false,
+            pcap: None,
+        };
+        let outcome = carry(attempt, meter)?;
+        check(&systems[system], &ready[network], &outcome.run)?;
+        Ok(outcome.run)
+    })?;
     let mut finished: Vec<Vec<Run>> = vec![Vec::new(); ready.len()];
-    for (&(network, _), run) in jobs.iter().zip(runs) {
-        match run {
-            None | Some(Err(RunError::Interrupted)) => {}
-            Some(run) => finished[network].push(run?),
-        }
+    for (&(network, _), run) in runs {
+        finished[network].push(run);
     }
     let whole = |(_, runs): &(&Prepared, Vec<Run>)| runs.len() == systems.len();
     let (ready, finished): (Vec<&Prepared>, Vec<Vec<Run>>) =

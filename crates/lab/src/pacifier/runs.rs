@@ -1,7 +1,6 @@
 //! The runs that figures are made of, each made once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use chappe_core::Seed;
 use chappe_pacifier::baseline::more;
@@ -233,23 +232,13 @@ impl Cells {
         // Those with most runs first, so that the threads finish together.
         let mut jobs: Vec<((Site, u8), Vec<Cell>)> = jobs.into_iter().collect();
         jobs.sort_by_key(|(_, cells)| std::cmp::Reverse(cells.len()));
-        let failed = AtomicBool::new(false);
-        let go_on = || !meter.stopped() && !failed.load(Ordering::Relaxed);
-        let done = seeds::parallel(&jobs, threads, go_on, |((site, scenario), cells)| {
-            let done = network(*site, *scenario, cells, scale, meter);
-            failed.fetch_or(done.is_err(), Ordering::Relaxed);
-            done
-        });
+        let done = seeds::finished(&jobs, threads, meter, |((site, scenario), cells)| {
+            network(*site, *scenario, cells, scale, meter)
+        })?;
         let mut cells = Cells::default();
-        for ((place, _), network) in jobs.iter().zip(done) {
-            match network {
-                None | Some(Err(RunError::Interrupted)) => {}
-                Some(network) => {
-                    let (ground, runs) = network?;
-                    cells.grounds.insert(*place, ground);
-                    cells.runs.extend(runs);
-                }
-            }
+        for ((place, _), (ground, runs)) in done {
+            cells.grounds.insert(*place, ground);
+            cells.runs.extend(runs);
         }
         Ok(cells)
     }

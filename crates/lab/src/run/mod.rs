@@ -11,10 +11,12 @@
 pub mod seeds;
 pub(crate) mod watch;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::input::InputError;
+use crate::plan::Plan;
 use crate::results::Run;
 
 /// Which bounds to compute.
@@ -48,6 +50,29 @@ impl From<InputError> for RunError {
         RunError::Input(Box::new(error))
     }
 }
+
+/// One run to make: a system with its parameters, on a network that was prepared for it.
+#[derive(Debug)]
+pub struct Attempt<'a, System, Prepared> {
+    /// What to run.
+    pub plan: &'a Plan,
+    /// By what; it may differ from what the plan says.
+    pub with: &'a System,
+    /// On which network.
+    pub prepared: &'a Prepared,
+    /// Whether the receivers' copies are wanted.
+    pub copies: bool,
+    /// Where to write every frame, if that is wanted.
+    pub pcap: Option<&'a Path>,
+}
+
+impl<System, Prepared> Clone for Attempt<'_, System, Prepared> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<System, Prepared> Copy for Attempt<'_, System, Prepared> {}
 
 /// What came out of a run.
 #[derive(Clone, Debug, PartialEq)]

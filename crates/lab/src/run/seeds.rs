@@ -1,7 +1,9 @@
 //! Seeds side by side: threads take turns at the seeds, and the results come back in the seeds' order.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::{Meter, RunError};
 
 /// Applies `work` to every item on `threads` threads and returns the results in the order of the items. `None`
 /// stands where work was not begun because `go_on` said no.
@@ -31,6 +33,31 @@ pub fn parallel<T: Sync, U: Send>(
         worker();
     });
     results.into_inner().unwrap_or_default()
+}
+
+/// As [`parallel`], for work that may fail: what was finished, each with its item, in the items' order. A request to stop leaves
+/// some out; the first error ends the whole.
+pub fn finished<'a, T: Sync, U: Send>(
+    items: &'a [T],
+    threads: usize,
+    meter: &Meter,
+    work: impl Fn(&T) -> Result<U, RunError> + Sync,
+) -> Result<Vec<(&'a T, U)>, RunError> {
+    let failed = AtomicBool::new(false);
+    let go_on = || !meter.stopped() && !failed.load(Ordering::Relaxed);
+    let done = parallel(items, threads, go_on, |item| {
+        let done = work(item);
+        failed.fetch_or(done.is_err(), Ordering::Relaxed);
+        done
+    });
+    let mut finished = Vec::new();
+    for (item, done) in items.iter().zip(done) {
+        match done {
+            None | Some(Err(RunError::Interrupted)) => {}
+            Some(done) => finished.push((item, done?)),
+        }
+    }
+    Ok(finished)
 }
 
 /// How many threads to use unless told otherwise: one for each core.

@@ -1,32 +1,29 @@
 //! What a figure is made on: runs trials over all seeds, side by side.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use chappe_core::{Duration, Seed};
 
 use crate::figure::{Panel, PanelKind, Series};
 use crate::paper::Order;
-use crate::run::{RunError, WORK, seeds};
-use crate::statistics::Summary;
+use crate::run::RunError;
+use crate::sheet::Trials;
+pub use crate::sheet::{beside, line, summary};
 
 /// How much is run, and where results are counted.
 pub struct Sheet<'a> {
-    order: &'a Order<'a>,
-    runs: AtomicUsize,
+    trials: Trials<'a>,
 }
 
 impl<'a> Sheet<'a> {
     /// For what somebody wants made.
     pub fn new(order: &'a Order<'a>) -> Sheet<'a> {
         Sheet {
-            order,
-            runs: AtomicUsize::new(0),
+            trials: Trials::new(order),
         }
     }
 
     /// Whether less work will do.
     pub fn quick(&self) -> bool {
-        self.order.quick
+        self.trials.quick()
     }
 
     /// For how long a bulk transfer is counted. The paper does not say how long it measured, but for the 100 s of its
@@ -50,7 +47,7 @@ impl<'a> Sheet<'a> {
 
     /// How many runs were made.
     pub fn runs(&self) -> usize {
-        self.runs.load(Ordering::Relaxed)
+        self.trials.runs()
     }
 
     /// Does `work` for every trial with every seed: for each trial its results in the order of the seeds.
@@ -59,45 +56,8 @@ impl<'a> Sheet<'a> {
         trials: &[T],
         work: impl Fn(&T, Seed) -> Result<U, RunError> + Sync,
     ) -> Result<Vec<Vec<U>>, RunError> {
-        let each = self.seeds();
-        let jobs: Vec<(&T, u64)> = trials
-            .iter()
-            .flat_map(|trial| (0..each).map(move |seed| (trial, seed)))
-            .collect();
-        let meter = self.order.meter;
-        meter.expect(WORK * jobs.len() as u64);
-        let one = |&(trial, seed): &(&T, u64)| {
-            let result = work(trial, Seed(self.order.seed.wrapping_add(seed)));
-            meter.advance(WORK);
-            result
-        };
-        let results = seeds::parallel(&jobs, self.order.threads, || !meter.stopped(), one);
-        let results: Vec<U> = results
-            .into_iter()
-            .map(|result| result.unwrap_or(Err(RunError::Interrupted)))
-            .collect::<Result<_, _>>()?;
-        self.runs.fetch_add(results.len(), Ordering::Relaxed);
-        Ok(results.chunks(each as usize).map(<[U]>::to_vec).collect())
+        self.trials.measure(trials, self.seeds(), work)
     }
-}
-
-/// One value of each run.
-pub fn summary<U>(runs: &[U], value: impl Fn(&U) -> f64) -> Summary {
-    Summary::of(&runs.iter().map(value).collect::<Vec<_>>())
-}
-
-/// A line: one value at each place.
-pub fn line<U>(name: &str, places: &[Vec<U>], value: impl Fn(&U) -> f64 + Copy) -> Series {
-    let ours = places.iter().map(|runs| summary(runs, value)).collect();
-    Series::new(name, ours)
-}
-
-/// The same, beside numbers that the paper gives.
-pub fn beside(mut series: Series, paper: &[Option<f64>]) -> Series {
-    for (place, value) in series.paper.iter_mut().zip(paper) {
-        *place = *value;
-    }
-    series
 }
 
 /// A panel of lines.

@@ -1,19 +1,17 @@
 //! What a figure is made on: runs its trials over all seeds, and lays out panels.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use chappe_core::{Duration, Seed};
 
 use super::trial::{Experiment, Measured};
 use crate::figure::{Panel, PanelKind, Series};
 use crate::paper::Order;
-use crate::run::{RunError, WORK, seeds};
-use crate::statistics::Summary;
+use crate::run::RunError;
+use crate::sheet::Trials;
+pub use crate::sheet::{beside, line, summary};
 
 /// How much is run, and where results are counted.
 pub struct Sheet<'a> {
-    order: &'a Order<'a>,
-    runs: AtomicUsize,
+    trials: Trials<'a>,
 }
 
 /// The runs of one trial, one for each seed.
@@ -23,14 +21,13 @@ impl<'a> Sheet<'a> {
     /// For what somebody wants made.
     pub fn new(order: &'a Order<'a>) -> Sheet<'a> {
         Sheet {
-            order,
-            runs: AtomicUsize::new(0),
+            trials: Trials::new(order),
         }
     }
 
     /// Whether less work will do.
     pub fn quick(&self) -> bool {
-        self.order.quick
+        self.trials.quick()
     }
 
     /// For how long a run is counted: the paper ran 60 s (4.2); intervals over seeds say what a shorter run costs.
@@ -57,50 +54,14 @@ impl<'a> Sheet<'a> {
 
     /// How many runs were made.
     pub fn runs(&self) -> usize {
-        self.runs.load(Ordering::Relaxed)
+        self.trials.runs()
     }
 
     /// Runs every trial with every seed; in the order of the trials.
     pub fn measure<T: Experiment>(&self, trials: &[T]) -> Result<Vec<Runs>, RunError> {
-        let jobs: Vec<(&T, u64)> = trials
-            .iter()
-            .flat_map(|trial| (0..self.seeds()).map(move |seed| (trial, seed)))
-            .collect();
-        let meter = self.order.meter;
-        meter.expect(WORK * jobs.len() as u64);
-        let work = |&(trial, seed): &(&T, u64)| {
-            let result = trial.run(Seed(self.order.seed + seed));
-            meter.advance(WORK);
-            result
-        };
-        let results = seeds::parallel(&jobs, self.order.threads, || !meter.stopped(), work);
-        let results: Vec<Measured> = results
-            .into_iter()
-            .map(|result| result.unwrap_or(Err(RunError::Interrupted)))
-            .collect::<Result<_, _>>()?;
-        self.runs.fetch_add(results.len(), Ordering::Relaxed);
-        let each = self.seeds() as usize;
-        Ok(results.chunks(each).map(<[Measured]>::to_vec).collect())
+        let run = |trial: &T, seed: Seed| trial.run(seed);
+        self.trials.measure(trials, self.seeds(), run)
     }
-}
-
-/// One value of each run.
-pub fn summary(runs: &Runs, value: impl Fn(&Measured) -> f64) -> Summary {
-    Summary::of(&runs.iter().map(value).collect::<Vec<_>>())
-}
-
-/// A line: one value at each place.
-pub fn line(name: &str, places: &[Runs], value: impl Fn(&Measured) -> f64 + Copy) -> Series {
-    let ours = places.iter().map(|runs| summary(runs, value)).collect();
-    Series::new(name, ours)
-}
-
-/// The same, beside numbers that the paper gives.
-pub fn beside(mut series: Series, paper: &[Option<f64>]) -> Series {
-    for (place, value) in series.paper.iter_mut().zip(paper) {
-        *place = *value;
-    }
-    series
 }
 
 /// What fixed slots of 20 ms hold of TCP over a distance, one way or both, times the share of frames that arrive, Mbit/s:

@@ -1,12 +1,12 @@
 //! Event detection (8.3): all leaves report at once, each at the same rate, while their radios sleep as before.
 
-use chappe_core::{Duration, Instant, Purpose, Seed};
-use chappe_tcplp::baseline::coap::{self, Client, Cocoa, Report, Standard};
+use chappe_core::{Duration, Instant, Seed};
+use chappe_tcplp::baseline::coap::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
 use super::super::lln::Lln;
 use super::super::scene::{CLOUD, Ground, WINDOW};
-use super::part::{Part, Timer};
+use super::part::Part;
 use super::{Frames, LEAVES, Protocol, READING, Sleeping, scene};
 use crate::run::RunError;
 
@@ -93,15 +93,7 @@ impl Trial {
             readings.queue_max -= buffer / READING;
             return Part::Sense(Sense::new(readings));
         }
-        let config = coap::Config {
-            confirmable: self.protocol != Protocol::Unconfirmed,
-            ..coap::Config::STANDARD
-        };
-        let timer = match self.protocol {
-            Protocol::Cocoa => Timer::Cocoa(Cocoa::default()),
-            _ => Timer::Standard(Standard),
-        };
-        let client = Client::new(config, timer, seed.stream(Purpose::Trial(node as u32)));
+        let client = self.protocol.client(node, seed);
         Part::Report(Report::new(readings, client, CLOUD, per_message))
     }
 }

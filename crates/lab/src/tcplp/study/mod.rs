@@ -18,10 +18,12 @@ pub mod part;
 pub mod sense;
 pub mod web;
 
-use chappe_core::{Address, Duration};
+use chappe_core::{Address, Duration, Purpose, Seed};
 use chappe_mac::dot154::Sleep;
 use chappe_sim::{Gilbert, LinkLoss, LossLaw};
+use chappe_tcplp::baseline::coap::{self, Client, Cocoa, Standard};
 
+use self::part::Timer;
 use super::scene::{Air, Scene, Transport, Wire};
 
 /// Each node's next hop towards node 0: routers 0 to 4, then the leaves.
@@ -58,6 +60,19 @@ impl Protocol {
             Protocol::Unconfirmed => "unconfirmed",
             Protocol::Chappe => "chappe",
         }
+    }
+
+    /// The CoAP client of a node.
+    fn client(self, node: usize, seed: Seed) -> Client<Timer> {
+        let config = coap::Config {
+            confirmable: self != Protocol::Unconfirmed,
+            ..coap::Config::STANDARD
+        };
+        let timer = match self {
+            Protocol::Cocoa => Timer::Cocoa(Cocoa::default()),
+            _ => Timer::Standard(Standard),
+        };
+        Client::new(config, timer, seed.stream(Purpose::Trial(node as u32)))
     }
 
     /// Whether it is TCP.

@@ -1,12 +1,12 @@
 //! Sense and send (8.2): a reading each second from every leaf, alone or in batches of 64.
 
 use chappe_core::{Duration, Instant, Purpose, Seed};
-use chappe_tcplp::baseline::coap::{self, Client, Cocoa, Report, Standard};
+use chappe_tcplp::baseline::coap::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
 use super::super::lln::{Counts, Lln};
 use super::super::scene::{CLOUD, Ground, WINDOW};
-use super::part::{Part, Timer};
+use super::part::Part;
 use super::{
     Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, improve, scene,
 };
@@ -152,15 +152,7 @@ impl Trial {
             return Part::Sense(Sense::new(readings));
         }
         readings.queue_max = ROOM;
-        let config = coap::Config {
-            confirmable: self.protocol != Protocol::Unconfirmed,
-            ..coap::Config::STANDARD
-        };
-        let timer = match self.protocol {
-            Protocol::Cocoa => Timer::Cocoa(Cocoa::default()),
-            _ => Timer::Standard(Standard),
-        };
-        let client = Client::new(config, timer, seed.stream(Purpose::Trial(node as u32)));
+        let client = self.protocol.client(node, seed);
         Part::Report(Report::new(
             readings,
             client,
