@@ -69,6 +69,18 @@ fn dpclo(bytes: &[u8]) {
             let again = dpclo::parse(&room[..len.expect("there is room")]);
             assert_eq!(Ok(dpclo::Frame::Routes(routes)), again);
         }
+        Ok(dpclo::Frame::Prices(round, prices)) => {
+            let len = dpclo::Prices::emit(round, prices.queues(), &mut room);
+            let again = dpclo::parse(&room[..len.expect("there is room")]);
+            assert_eq!(Ok(dpclo::Frame::Prices(round, prices)), again);
+        }
+        Ok(dpclo::Frame::Pairing(round, message)) => {
+            let len = dpclo::emit_pairing(round, message, &mut room).expect("there is room");
+            assert_eq!(
+                Ok(dpclo::Frame::Pairing(round, message)),
+                dpclo::parse(&room[..len])
+            );
+        }
         Err(_) => {}
     }
 }

@@ -18,6 +18,31 @@ pub enum Scheme {
     Dpclo,
     /// One packet after the other over the best route, as long as there is room: what carries plain datagrams or TCP.
     ShortestPath,
+    /// The same, but who hears that its next hop is congested stops.
+    Fusion(Fusion),
+    /// Pairs of nodes by the largest queue differences, in rounds.
+    Dclo(Matching),
+}
+
+/// Fusion's rules (Hull, Jamieson, Balakrishnan, SenSys 2004).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fusion {
+    /// A node is congested while a smaller share of its queue is free. 0.25 (as there).
+    pub free_min: f64,
+    /// A node that is congested competes in the class above that of data, since it must get rid of packets first. Yes (as
+    /// there: a quarter of the contention window; classes come nearest to it).
+    pub prioritised: bool,
+}
+
+/// DCLO's rounds. None of the values is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Matching {
+    /// Length of a round: how long pairs stay. 100 ms (ours).
+    pub interval: Duration,
+    /// At the begin of a round in which queues are told. 20 ms (ours: twelve neighbours take that long).
+    pub exchange: Duration,
+    /// A request without an answer is repeated after this time. 5 ms (ours).
+    pub retry: Duration,
 }
 
 /// Everything that decides how a [`Router`](crate::Router) works. All nodes of a mesh use the same values.
@@ -136,6 +161,10 @@ pub struct Queues {
 pub enum RateLaw {
     /// By the growth of the source's own queue: the paper's.
     Queue(QueueLaw),
+    /// By the length of the source's own queue: Chen and others' (eq. 2).
+    Price(PriceLaw),
+    /// By what the next hop is heard to forward: Fusion's.
+    Turns(TurnLaw),
     /// As fast as the application offers, as long as there is room.
     Unlimited,
 }
@@ -161,6 +190,25 @@ pub struct QueueLaw {
     pub count_refused: bool,
     /// Takes `(queue - target) / time` from the rate too, so that no queue is left standing. Default none.
     pub drain: Option<Drain>,
+}
+
+/// The rate is `U'^-1(price)` for `U = gain * log(rate)`: proportionally fair (eq. 2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PriceLaw {
+    /// Packets a second at a queue of one packet; half as many at two. 1000 (ours: with less, pairs have little to carry; with
+    /// more, sources near the destination fill all queues and far ones starve).
+    pub gain: f64,
+    /// Time between two looks at the queue. 0.1 s (ours: a round).
+    pub interval: Duration,
+}
+
+/// Tokens by listening to the next hop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TurnLaw {
+    /// Tokens that can be saved up. 5 (ours).
+    pub most: f64,
+    /// Tokens a second that come without listening, so that lost packets cannot silence a source for good. 1 (ours).
+    pub floor: f64,
 }
 
 /// What empties a standing queue at a source.
@@ -318,9 +366,43 @@ impl Settings {
         settings
     }
 
+    /// Fusion: one queue of 50 packets.
+    pub fn fusion() -> Settings {
+        let mut settings = Settings::shortest_path();
+        settings.scheme = Scheme::Fusion(Fusion {
+            free_min: 0.25,
+            prioritised: true,
+        });
+        settings.rate = RateLaw::Turns(TurnLaw {
+            most: 5.0,
+            floor: 1.0,
+        });
+        settings
+    }
+
+    /// DCLO: pairs in rounds, rates by price; queues of 50 packets, since the original has no limit at all.
+    pub fn dclo() -> Settings {
+        let mut settings = Settings::paper();
+        settings.scheme = Scheme::Dclo(Matching {
+            interval: Duration::from_millis(100),
+            exchange: Duration::from_millis(20),
+            retry: Duration::from_millis(5),
+        });
+        settings.rate = RateLaw::Price(PriceLaw {
+            gain: 1000.0,
+            interval: Duration::from_millis(100),
+        });
+        settings.queues.limit = 50;
+        settings
+    }
+
     /// Checks the values that have limits, and that the link can carry the frames.
     pub fn check(&self, caps: &Caps) -> Result<(), ConfigError> {
         let (room, probes) = (&self.room, &self.probes);
+        let matching = |of: fn(Matching) -> Duration| match self.scheme {
+            Scheme::Dclo(law) => of(law).nanos() / 1_000_000,
+            _ => 1,
+        };
         let counts = [
             ("room.destinations", u64::from(room.destinations)),
             ("room.neighbours", u64::from(room.neighbours)),
@@ -338,6 +420,9 @@ impl Settings {
             ("next_hops.every", self.next_hops.every.nanos() / 1_000_000),
             ("queues.limit", u64::from(self.queues.limit)),
             ("queues.failures_max", u64::from(self.queues.failures_max)),
+            ("matching.interval", matching(|law| law.interval)),
+            ("matching.exchange", matching(|law| law.exchange)),
+            ("matching.retry", matching(|law| law.retry)),
         ];
         if let Some(&(name, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Err(ConfigError::Zero { name });
@@ -362,6 +447,10 @@ impl Settings {
 
     fn check_shares(&self) -> Result<(), ConfigError> {
         let (law, any) = (self.rate, f64::MAX);
+        let free_min = match self.scheme {
+            Scheme::Fusion(fusion) => fusion.free_min,
+            _ => 0.0,
+        };
         let mut ranges = [
             ("probes.jitter", self.probes.jitter, 0.0, 0.9),
             ("probes.damping", self.probes.damping, 0.0, 1.0),
@@ -374,14 +463,24 @@ impl Settings {
             ("priorities.medium", self.priorities.medium, 0.0, any),
             ("extras.bias", self.extras.bias, 0.0, 1000.0),
             ("extras.smoothing", self.extras.smoothing, 0.0, 0.99),
+            ("fusion.free_min", free_min, 0.0, 1.0),
             ("", 0.0, 0.0, 0.0),
             ("", 0.0, 0.0, 0.0),
             ("", 0.0, 0.0, 0.0),
         ];
-        if let (RateLaw::Queue(law), [.., step, start, floor]) = (law, &mut ranges) {
-            *step = ("rate.step", law.step, 0.0, any);
-            *start = ("rate.start", law.start, law.floor, law.ceiling);
-            *floor = ("rate.floor", law.floor, 0.001, law.ceiling);
+        let [.., first, second, third] = &mut ranges;
+        match law {
+            RateLaw::Queue(law) => {
+                *first = ("rate.step", law.step, 0.0, any);
+                *second = ("rate.start", law.start, law.floor, law.ceiling);
+                *third = ("rate.floor", law.floor, 0.001, law.ceiling);
+            }
+            RateLaw::Price(law) => *first = ("rate.gain", law.gain, 0.001, any),
+            RateLaw::Turns(law) => {
+                *first = ("rate.most", law.most, 1.0, 1000.0);
+                *second = ("rate.floor", law.floor, 0.001, any);
+            }
+            RateLaw::Unlimited => {}
         }
         let outside =
             |&&(_, given, least, most): &&(&str, f64, f64, f64)| !(least..=most).contains(&given);
@@ -509,6 +608,8 @@ mod tests {
             Settings::paper(),
             Settings::chappe(),
             Settings::shortest_path(),
+            Settings::fusion(),
+            Settings::dclo(),
         ] {
             assert_eq!(settings.check(&CAPS), Ok(()));
         }

@@ -34,6 +34,12 @@ pub struct Counters {
     pub updates_sent: u64,
     /// Updates heard.
     pub updates_heard: u64,
+    /// Rounds begun (DCLO).
+    pub rounds: u64,
+    /// Messages that make pairs sent (DCLO).
+    pub pairing_sent: u64,
+    /// Rounds in which this node was half of a pair when they ended (DCLO).
+    pub paired: u64,
     /// Octets of frames without data, all kinds.
     pub control_octets: u64,
     /// Data frames to others that were overheard and told a queue's length.

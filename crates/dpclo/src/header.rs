@@ -19,10 +19,20 @@
 //!        14     flags: 1 the sender is congested, 2 an empty packet that only moves a queue
 //!        15     epoch of the source
 //!               payload
+//! prices  1     how many queues follow
+//!         2..6  round      6..8 how far the sender is in it, units of 64 us
+//!               queues as in a probe
+//! pairing 1     1 a request, 2 the sender and this node are a pair
+//!         2..8  as in prices
+//!         8..10 node
 //! ```
 //!
 //! The paper asks for a sequence number and counts in probes and for the queue length in data; the layout is ours. The next
 //! hop in a route lets a neighbour see that a route leads back to itself.
+
+use chappe_core::Duration;
+
+use crate::baseline::matching::Message;
 
 /// Octets of a probe before its counts.
 pub const PROBE: usize = 6;
@@ -38,6 +48,10 @@ pub const ROUTES: usize = 2;
 pub const ROUTE: usize = 8;
 /// Octets of a data frame before its payload.
 pub const DATA: usize = 16;
+/// Octets of prices before the queues.
+pub const PRICES: usize = 8;
+/// Octets of a message that makes pairs.
+pub const PAIRING: usize = 10;
 /// The metric of a destination that cannot be reached.
 pub const UNREACHABLE: u16 = u16::MAX;
 
@@ -45,6 +59,12 @@ const VERSION: u8 = 1;
 const KIND_PROBE: u8 = 1;
 const KIND_ROUTES: u8 = 2;
 const KIND_DATA: u8 = 3;
+const KIND_PRICES: u8 = 4;
+const KIND_PAIRING: u8 = 5;
+const REQUEST: u8 = 1;
+const PAIRED: u8 = 2;
+/// Unit of the time within a round.
+const INTO_UNIT: Duration = Duration::from_micros(64);
 const FLAG_CONGESTED: u8 = 1;
 const FLAG_EMPTY: u8 = 2;
 
@@ -107,7 +127,24 @@ pub enum Frame<'a> {
     Routes(Routes<'a>),
     /// A packet.
     Data(Data, &'a [u8]),
+    /// Queues, told at the begin of a round (DCLO).
+    Prices(Round, Prices<'a>),
+    /// How pairs are made (DCLO).
+    Pairing(Round, Message),
 }
+
+/// Where a node is in time (DCLO).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Counts rounds.
+    pub number: u32,
+    /// Since this one began.
+    pub into: Duration,
+}
+
+/// Lengths of queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prices<'a>(&'a [u8]);
 
 /// A probe ("ETX message").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,6 +234,8 @@ pub fn parse(octets: &[u8]) -> Result<Frame<'_>, Malformed> {
     match (first >> 4, first & 15) {
         (VERSION, KIND_PROBE) => Probe::parse(octets).map(Frame::Probe),
         (VERSION, KIND_ROUTES) => Routes::parse(octets).map(Frame::Routes),
+        (VERSION, KIND_PRICES) => Prices::parse(octets),
+        (VERSION, KIND_PAIRING) => parse_pairing(octets),
         (VERSION, KIND_DATA) => {
             Data::parse(octets).map(|(data, payload)| Frame::Data(data, payload))
         }
@@ -363,6 +402,85 @@ impl Data {
     }
 }
 
+impl<'a> Prices<'a> {
+    fn parse(octets: &'a [u8]) -> Result<Frame<'a>, Malformed> {
+        let (head, rest) = octets
+            .split_first_chunk::<PRICES>()
+            .ok_or(Malformed::Short)?;
+        let [_, count, round @ ..] = *head;
+        let (queues, _) = split(rest, usize::from(count) * QUEUE)?;
+        Ok(Frame::Prices(Round::from_octets(round), Prices(queues)))
+    }
+
+    /// The sender's queues; what it does not tell is empty.
+    pub fn queues(&self) -> impl Iterator<Item = Queue> + 'a {
+        queues(self.0)
+    }
+
+    /// Writes as many queues as fit, at most 255; how long that is.
+    pub fn emit(
+        round: Round,
+        queues: impl Iterator<Item = Queue>,
+        room: &mut [u8],
+    ) -> Option<usize> {
+        let most = (room.len().saturating_sub(PRICES) / QUEUE).min(255);
+        let mut writer = Writer { room, len: 0 };
+        writer.put(&[VERSION << 4 | KIND_PRICES, 0])?;
+        writer.put(&round.to_octets())?;
+        let mut count = 0u8;
+        for queue in queues.take(most) {
+            writer.put_queue(queue)?;
+            count += 1;
+        }
+        *writer.room.get_mut(1)? = count;
+        Some(writer.len)
+    }
+}
+
+fn parse_pairing(octets: &[u8]) -> Result<Frame<'_>, Malformed> {
+    let (head, _) = octets
+        .split_first_chunk::<PAIRING>()
+        .ok_or(Malformed::Short)?;
+    let [_, what, r0, r1, r2, r3, i0, i1, n0, n1] = *head;
+    let node = u16::from_be_bytes([n0, n1]);
+    let message = match what {
+        REQUEST => Message::Request(node),
+        PAIRED => Message::Paired(node),
+        _ => return Err(Malformed::Version),
+    };
+    let round = Round::from_octets([r0, r1, r2, r3, i0, i1]);
+    Ok(Frame::Pairing(round, message))
+}
+
+/// Writes a message that makes pairs; how long it is.
+pub fn emit_pairing(round: Round, message: Message, room: &mut [u8]) -> Option<usize> {
+    let (what, node) = match message {
+        Message::Request(node) => (REQUEST, node),
+        Message::Paired(node) => (PAIRED, node),
+    };
+    let mut writer = Writer { room, len: 0 };
+    writer.put(&[VERSION << 4 | KIND_PAIRING, what])?;
+    writer.put(&round.to_octets())?;
+    writer.put(&node.to_be_bytes())?;
+    Some(writer.len)
+}
+
+impl Round {
+    fn from_octets([r0, r1, r2, r3, i0, i1]: [u8; 6]) -> Round {
+        Round {
+            number: u32::from_be_bytes([r0, r1, r2, r3]),
+            into: INTO_UNIT * u64::from(u16::from_be_bytes([i0, i1])),
+        }
+    }
+
+    fn to_octets(self) -> [u8; 6] {
+        let [r0, r1, r2, r3] = self.number.to_be_bytes();
+        let into = self.into.steps(INTO_UNIT).min(u64::from(u16::MAX)) as u16;
+        let [i0, i1] = into.to_be_bytes();
+        [r0, r1, r2, r3, i0, i1]
+    }
+}
+
 fn queues(octets: &[u8]) -> impl Iterator<Item = Queue> + '_ {
     let (entries, _) = octets.as_chunks::<QUEUE>();
     entries.iter().map(|&[d0, d1, l0, l1]| Queue {
@@ -471,6 +589,31 @@ mod tests {
             panic!("an update");
         };
         assert!(routes.iter().eq((0..3).map(route)));
+    }
+
+    #[test]
+    fn rounds_and_pairs_come_back_as_they_were_told() {
+        let round = Round {
+            number: 0x0102_0304,
+            into: Duration::from_micros(64 * 300),
+        };
+        let mut room = [0; 40];
+        let told = [4u16, 5].map(|destination| Queue {
+            destination,
+            backlog: Backlog(destination * 16),
+        });
+        let len = Prices::emit(round, told.into_iter(), &mut room).unwrap();
+        let Ok(Frame::Prices(got, prices)) = parse(&room[..len]) else {
+            panic!("prices");
+        };
+        assert_eq!(got, round);
+        assert!(prices.queues().eq(told));
+        for message in [Message::Request(7), Message::Paired(300)] {
+            let len = emit_pairing(round, message, &mut room).unwrap();
+            assert_eq!(parse(&room[..len]), Ok(Frame::Pairing(round, message)));
+        }
+        room[1] = 3;
+        assert_eq!(parse(&room[..10]), Err(Malformed::Version));
     }
 
     #[test]

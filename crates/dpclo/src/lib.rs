@@ -18,6 +18,8 @@
 //! | [`Settings::paper`] | DPCLO |
 //! | [`Settings::chappe`] | our variant: see [`Extras`], each part switchable by itself |
 //! | [`Settings::shortest_path`] | the best route and one queue: what carries plain datagrams or TCP |
+//! | [`Settings::fusion`] | the same with Fusion's flow control ([`baseline`]) |
+//! | [`Settings::dclo`] | DCLO: pairs in rounds ([`baseline::matching`]) |
 //!
 //! ```
 //! use chappe_core::{Address, Arrival, Caps, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed};
@@ -81,6 +83,8 @@
 //! | a packet that comes round again | a detour if its hop limit is smaller, else a copy | `seen.rs` |
 //! | a full queue | drops what a neighbour sends, refuses what the application offers | `router/send.rs` |
 //! | equal prices | the packet that came first | `router/schedule.rs` |
+//! | DCLO's rounds, rates and limits | 100 ms, the fastest clock leads; `1000 / queue` packets a second; 50 packets | [`Settings::dclo`] |
+//! | Fusion's tokens get lost with packets | one a second comes without listening | [`TurnLaw`] |
 //! | a node that starts over | passes the sequence number that others remember of it; flows carry an epoch | `router/receive.rs` |
 //!
 //! **Architecture invariant:** nothing here reads a clock or knows the medium, the MAC, or that it is measured.
@@ -97,6 +101,7 @@
 
 extern crate alloc;
 
+pub mod baseline;
 mod config;
 mod counters;
 pub mod header;
@@ -109,8 +114,8 @@ mod seen;
 mod store;
 
 pub use config::{
-    ConfigError, Drain, Extras, KMax, NEXT_HOPS_MAX, NextHops, Pins, Priorities, Probes, QueueLaw,
-    Queues, RateLaw, Room, Routing, Scheme, Settings,
+    ConfigError, Drain, Extras, Fusion, KMax, Matching, NEXT_HOPS_MAX, NextHops, Pins, PriceLaw,
+    Priorities, Probes, QueueLaw, Queues, RateLaw, Room, Routing, Scheme, Settings, TurnLaw,
 };
 pub use counters::{Counters, Losses};
 pub use router::{Delivery, Refused, Router};

@@ -98,6 +98,21 @@ impl Links {
         })
     }
 
+    /// Something other than a probe was heard, where there are no probes.
+    pub fn on_heard(&mut self, now: Instant, place: u8) {
+        if let Some(Some(link)) = self.links.get_mut(usize::from(place)) {
+            link.heard = now;
+        }
+    }
+
+    /// All neighbours, whether their links can be used or not.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, &Link)> + Clone {
+        self.links
+            .iter()
+            .enumerate()
+            .filter_map(|(place, link)| Some((place as u8, link.as_ref()?)))
+    }
+
     /// A probe was heard; `report`: what it says of ours.
     pub fn on_probe(
         &mut self,

@@ -2,7 +2,8 @@
 
 use chappe_core::{Duration, Instant};
 
-use crate::config::{QueueLaw, RateLaw};
+use crate::baseline::fusion::Turns;
+use crate::config::{PriceLaw, QueueLaw, RateLaw};
 
 /// Packets that may be sent at once after a pause: tokens do not pile up.
 const BURST: f64 = 2.0;
@@ -20,6 +21,8 @@ pub struct Rate {
     /// Packets that found the queue full since then.
     refused: u32,
     look: Instant,
+    /// Instead of all that, where the next hop is listened to.
+    turns: Option<Turns>,
 }
 
 impl Rate {
@@ -27,9 +30,15 @@ impl Rate {
     pub fn new(law: RateLaw, now: Instant) -> Rate {
         let (rate, look) = match law {
             RateLaw::Queue(law) => (law.start, now + law.interval),
-            RateLaw::Unlimited => (f64::MAX, Instant::MAX),
+            RateLaw::Price(law) => (law.gain, now + law.interval),
+            RateLaw::Turns(_) | RateLaw::Unlimited => (f64::MAX, Instant::MAX),
+        };
+        let turns = match law {
+            RateLaw::Turns(law) => Some(Turns::new(law, now)),
+            _ => None,
         };
         Rate {
+            turns,
             law,
             rate,
             tokens: 1.0,
@@ -47,6 +56,9 @@ impl Rate {
 
     /// Takes a token, or says when there will be one.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
+        if let Some(turns) = &mut self.turns {
+            return turns.take(now);
+        }
         if self.law == RateLaw::Unlimited {
             return Ok(());
         }
@@ -74,8 +86,10 @@ impl Rate {
 
     /// Looks at the queue, if it is time. `queue` is the source's own, in packets.
     pub fn look(&mut self, now: Instant, queue: f64) {
-        let RateLaw::Queue(law) = self.law else {
-            return;
+        let interval = match self.law {
+            RateLaw::Queue(law) => law.interval,
+            RateLaw::Price(law) => law.interval,
+            RateLaw::Turns(_) | RateLaw::Unlimited => return,
         };
         if now < self.look {
             return;
@@ -84,17 +98,31 @@ impl Rate {
         let span = now.saturating_since(self.counted).as_secs_f64();
         self.tokens = (self.tokens + self.rate * span).min(BURST);
         self.counted = now;
-        let span = now.saturating_since(self.look) + law.interval;
-        self.rate = adapt(
-            &law,
-            self.rate,
+        let (span, growth) = (
+            now.saturating_since(self.look) + interval,
             queue - self.before,
-            self.refused,
-            queue,
-            span,
         );
-        (self.before, self.refused, self.look) = (queue, 0, now + law.interval);
+        self.rate = match self.law {
+            RateLaw::Queue(law) => adapt(&law, self.rate, growth, self.refused, queue, span),
+            RateLaw::Price(law) => by_price(&law, queue),
+            RateLaw::Turns(_) | RateLaw::Unlimited => self.rate,
+        };
+        (self.before, self.refused, self.look) = (queue, 0, now + interval);
     }
+
+    /// The next hop was heard sending a packet of `source` on.
+    pub(crate) fn on_forwarded(&mut self, now: Instant, source: u16) {
+        if let Some(turns) = &mut self.turns {
+            turns.hear(now, source);
+        }
+    }
+}
+
+//= dpclo III-A: the source's rate for the price of its own node (eq. 2)
+/// The rate that Chen and others' utility `gain * log(rate)` has at this price, packets a second. A queue below one packet
+/// counts as one.
+pub fn by_price(law: &PriceLaw, queue: f64) -> f64 {
+    law.gain / queue.max(1.0)
 }
 
 //= dpclo IV-C: a queue that has not changed invites more; else the rate follows its growth
@@ -267,6 +295,23 @@ mod tests {
         assert_eq!(next(30.0, -5.0), 40.0);
         assert_eq!(next(30.0, 0.0), 32.0);
         assert_eq!(next(3.0, 50.0), 1.0, "the floor");
+    }
+
+    #[test]
+    fn the_price_sets_the_rate() {
+        let law = PriceLaw {
+            gain: 100.0,
+            interval: Duration::from_millis(100),
+        };
+        assert_eq!(
+            [0.0, 1.0, 4.0].map(|queue| by_price(&law, queue)),
+            [100.0, 100.0, 25.0]
+        );
+        let mut rate = Rate::new(RateLaw::Price(law), Instant::ZERO);
+        rate.look(Instant::from_millis(99), 10.0);
+        assert_eq!(rate.packets_per_second(), 100.0, "not yet");
+        rate.look(Instant::from_millis(100), 10.0);
+        assert_eq!(rate.packets_per_second(), 10.0);
     }
 
     #[test]

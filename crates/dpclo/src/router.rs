@@ -7,8 +7,11 @@ use chappe_core::{
     TraceEvent, TraceRing, Wake,
 };
 
+use crate::baseline::dclo::Rounds;
+use crate::baseline::fusion::Bits;
 use crate::config::{ConfigError, Scheme, Settings};
 use crate::counters::Counters;
+use crate::header::Backlog;
 use crate::links::Links;
 use crate::rate::Rate;
 use crate::routes::Routes;
@@ -66,6 +69,10 @@ pub struct Router {
     updated_at: Option<Instant>,
     /// An offer was refused until then.
     hungry: Option<Instant>,
+    /// Fusion's congestion bits of the neighbours.
+    bits: Bits,
+    /// DCLO's rounds.
+    rounds: Option<Rounds>,
     /// What would be sent now, as of the last event.
     choice: Option<Choice>,
     counters: Counters,
@@ -82,6 +89,8 @@ struct Queue {
     floating: u16,
     /// The smoothed length.
     smooth: f64,
+    /// The length that was told at the begin of the round (DCLO).
+    told: Backlog,
 }
 
 /// A packet that the link has.
@@ -198,10 +207,17 @@ impl Router {
             update_ready: false,
             updated_at: None,
             hungry: None,
+            bits: Bits::new(room.neighbours, settings.queues.told_for),
+            rounds: None,
             choice: None,
             counters: Counters::default(),
             trace: TraceRing::default(),
         };
+        if let Scheme::Dclo(law) = settings.scheme {
+            router.rounds = Some(Rounds::new(law, me, room.neighbours, now));
+            // What neighbours have for this node counts in the price of the link, too.
+            router.destination(now, me);
+        }
         router.start_timers(now);
         Ok(router)
     }
@@ -392,11 +408,11 @@ impl Router {
     fn is_full(&self, place: u16) -> bool {
         let limit = self.settings.queues.limit;
         match self.settings.scheme {
-            Scheme::Dpclo => {
+            Scheme::Dpclo | Scheme::Dclo(_) => {
                 let queue = self.queues.get(usize::from(place));
                 queue.is_none_or(|queue| queue.list.len() >= limit)
             }
-            Scheme::ShortestPath => self.waiting_here() >= u64::from(limit),
+            Scheme::ShortestPath | Scheme::Fusion(_) => self.waiting_here() >= u64::from(limit),
         }
     }
 
@@ -404,6 +420,15 @@ impl Router {
         let queue = |&place: &u16| self.queues.get(usize::from(place));
         let waiting = self.active.iter().filter_map(queue);
         waiting.map(|queue| u64::from(queue.list.len())).sum()
+    }
+
+    /// Whether hardly any room is left (Fusion).
+    fn is_congested(&self) -> bool {
+        let Scheme::Fusion(fusion) = self.settings.scheme else {
+            return false;
+        };
+        let limit = f64::from(self.settings.queues.limit);
+        limit - (self.waiting_here() as f64) < fusion.free_min * limit
     }
 
     fn drop_frame(&mut self, why: Drop) {
@@ -439,7 +464,10 @@ impl LinkNode for Router {
 
     fn pending(&self) -> Classes {
         let data = self.choice.map(|choice| choice.class);
-        let classes = Classes::NONE.with_if(Class::Control, self.probe_ready || self.update_ready);
+        let rounds = self.rounds.as_ref();
+        let pairing = rounds.is_some_and(|rounds| rounds.tell || rounds.matcher.has_message());
+        let control = self.probe_ready || self.update_ready || pairing;
+        let classes = Classes::NONE.with_if(Class::Control, control);
         data.map_or(classes, |class| classes.with(class))
     }
 

@@ -166,6 +166,11 @@ impl Routes {
         self.index.len()
     }
 
+    /// The n-th place in the order of [`Routes::places`].
+    pub fn place_at(&self, at: usize) -> Option<u16> {
+        self.index.get(at).map(|&(_, place)| place)
+    }
+
     /// The n-th destination in the order of [`Routes::places`].
     pub fn at_mut(&mut self, at: usize) -> Option<&mut Destination> {
         let &(_, place) = self.index.get(at)?;

@@ -79,6 +79,8 @@ fn a_node_at_work_allocates_nothing() {
         Settings::chappe(),
         lifo,
         Settings::shortest_path(),
+        Settings::fusion(),
+        Settings::dclo(),
     ] {
         let before = COUNT.with(Cell::get);
         let mut nodes: Vec<Router> = (0..4)

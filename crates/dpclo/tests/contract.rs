@@ -5,7 +5,7 @@ mod common;
 
 use chappe_core::contract::check_link;
 use chappe_core::{Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome};
-use chappe_dpclo::{Router, Settings};
+use chappe_dpclo::{Router, Scheme, Settings};
 use common::router;
 
 /// Times as short as those of the scripts.
@@ -25,6 +25,11 @@ fn quick(mut settings: Settings) -> Settings {
     settings.room.flows = 3;
     settings.room.sources = 2;
     settings.room.seen = 16;
+    if let Scheme::Dclo(law) = &mut settings.scheme {
+        law.interval = Duration::from_millis(5);
+        law.exchange = Duration::from_millis(1);
+        law.retry = Duration::from_millis(1);
+    }
     settings
 }
 
@@ -80,7 +85,7 @@ fn fresh(settings: Settings, seed: u64) -> Router {
     node
 }
 
-fn all() -> [Settings; 4] {
+fn all() -> [Settings; 6] {
     let mut lifo = Settings::chappe();
     lifo.extras.lifo = true;
     [
@@ -88,6 +93,8 @@ fn all() -> [Settings; 4] {
         Settings::chappe(),
         lifo,
         Settings::shortest_path(),
+        Settings::fusion(),
+        Settings::dclo(),
     ]
     .map(quick)
 }

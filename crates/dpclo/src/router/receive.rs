@@ -3,7 +3,8 @@
 use chappe_core::{Arrival, Drop, Duration, Instant, Layer, TraceEvent};
 
 use super::Router;
-use crate::header::{self, Data, Frame, Probe, Routes};
+use crate::baseline::matching::Message;
+use crate::header::{self, Backlog, Data, Frame, Prices, Probe, Round, Routes};
 use crate::routes::{self, News};
 use crate::seen::{self, Key};
 use crate::store::Packet;
@@ -14,9 +15,14 @@ impl Router {
         let Some(from) = arrival.from.node_number().filter(|&from| from != self.me) else {
             return self.drop_frame(Drop::NotForUs);
         };
+        let pairs = self.rounds.is_some();
         match header::parse(arrival.sdu) {
-            Ok(Frame::Probe(probe)) => self.on_probe(now, from, &probe),
-            Ok(Frame::Routes(update)) => self.on_routes(now, from, &update),
+            Ok(Frame::Probe(probe)) if !pairs => self.on_probe(now, from, &probe),
+            Ok(Frame::Routes(update)) if !pairs => self.on_routes(now, from, &update),
+            Ok(Frame::Prices(round, prices)) if pairs => self.on_prices(now, from, round, &prices),
+            Ok(Frame::Pairing(round, message)) if pairs => {
+                self.on_pairing(now, from, round, message)
+            }
             Ok(Frame::Data(data, payload)) => {
                 self.overhear(now, from, &data);
                 match arrival.to == super::address(self.me) {
@@ -25,7 +31,49 @@ impl Router {
                     false => self.counters.overheard += 1,
                 }
             }
+            // A node under other rules.
+            Ok(_) => self.drop_frame(Drop::NotForUs),
             Err(_) => self.drop_frame(Drop::Malformed),
+        }
+    }
+
+    /// DCLO: a neighbour tells all its queues.
+    fn on_prices(&mut self, now: Instant, from: u16, round: Round, prices: &Prices<'_>) {
+        let Some(place) = self.links.enter(now, from) else {
+            self.counters.neighbours_refused += 1;
+            return self.drop_frame(Drop::QueueFull);
+        };
+        self.links.on_heard(now, place);
+        self.follow(now, round);
+        for at in 0..self.routes.count() {
+            if let Some(destination) = self.routes.place_at(at) {
+                self.routes.tell(now, destination, place, Backlog(0));
+            }
+        }
+        for queue in prices.queues() {
+            if let Some(destination) = self.destination(now, queue.destination) {
+                self.routes.tell(now, destination, place, queue.backlog);
+            }
+        }
+    }
+
+    /// DCLO: a neighbour asks, or tells of its pair.
+    fn on_pairing(&mut self, now: Instant, from: u16, round: Round, message: Message) {
+        self.follow(now, round);
+        let Some(rounds) = &mut self.rounds else {
+            return;
+        };
+        match rounds.position(now).number == round.number {
+            true => rounds.hear(now, from, message),
+            false => self.drop_frame(Drop::Stale),
+        }
+    }
+
+    fn follow(&mut self, now: Instant, round: Round) {
+        if let Some(rounds) = &mut self.rounds
+            && rounds.follow(now, round, &mut self.random)
+        {
+            self.counters.rounds += 1;
         }
     }
 
@@ -91,8 +139,22 @@ impl Router {
     fn overhear(&mut self, now: Instant, from: u16, data: &Data) {
         let place = self.links.find(from);
         let destination = self.routes.find(data.destination);
-        if let (Some(place), Some(destination)) = (place, destination) {
-            self.routes.tell(now, destination, place, data.backlog);
+        let (Some(place), Some(destination)) = (place, destination) else {
+            return;
+        };
+        self.routes.tell(now, destination, place, data.backlog);
+        self.bits.hear(now, place, data.congested);
+        let parent = self
+            .routes
+            .get(destination)
+            .and_then(|known| known.hops().first());
+        if parent.is_some_and(|parent| parent.place == place)
+            && let Some(source) = self
+                .sources
+                .iter_mut()
+                .find(|own| own.node == data.destination)
+        {
+            source.rate.on_forwarded(now, data.source);
         }
     }
 

@@ -3,6 +3,7 @@
 use chappe_core::{Class, Duration, Instant};
 
 use super::{Pin, Router};
+use crate::baseline::dclo::Edge;
 use crate::config::{Pins, Scheme};
 use crate::price;
 use crate::routes::{Destination, Hop};
@@ -39,7 +40,8 @@ impl Router {
     pub(super) fn choose(&self, now: Instant) -> Option<Choice> {
         match self.settings.scheme {
             Scheme::Dpclo => self.choose_by_price(now),
-            Scheme::ShortestPath => self.choose_in_order(),
+            Scheme::ShortestPath | Scheme::Fusion(_) => self.choose_in_order(now),
+            Scheme::Dclo(_) => self.choose_for_pair(now),
         }
     }
 
@@ -124,8 +126,17 @@ impl Router {
         })
     }
 
-    /// The oldest packet of all goes to the best next hop, if its destination can be reached.
-    fn choose_in_order(&self) -> Option<Choice> {
+    /// The oldest packet of all goes to the best next hop, if its destination can be reached and, with Fusion, if the next hop
+    /// is not congested.
+    fn choose_in_order(&self, now: Instant) -> Option<Choice> {
+        let fusion = match self.settings.scheme {
+            Scheme::Fusion(fusion) => Some(fusion),
+            _ => None,
+        };
+        let class = match fusion.is_some_and(|fusion| fusion.prioritised) && self.is_congested() {
+            true => Class::Urgent,
+            false => Class::Data,
+        };
         let mut best: Option<Choice> = None;
         for &place in &self.active {
             let hop = self
@@ -140,13 +151,73 @@ impl Router {
                     destination: place,
                     neighbour: hop.place,
                     detour: false,
-                    class: Class::Data,
+                    class,
                     price: 0.0,
                     order: packet.order,
                 });
             }
         }
+        // One queue: a packet that may not go holds up those behind it.
+        best.filter(|best| fusion.is_none() || self.bits.allows(now, best.neighbour))
+    }
+
+    /// The largest queue difference to the other one of the pair.
+    fn choose_for_pair(&self, now: Instant) -> Option<Choice> {
+        let target = self.rounds.as_ref()?.target()?;
+        let neighbour = self.links.find(target)?;
+        let oldest = now.saturating_before(self.settings.queues.told_for);
+        let mut best: Option<Choice> = None;
+        for &place in &self.active {
+            let (Some(known), Some(packet)) = (self.routes.get(place), self.first(place)) else {
+                continue;
+            };
+            let theirs = match known.node == target {
+                true => 0.0,
+                false => self.routes.told(oldest, place, neighbour).packets(),
+            };
+            let price = self.backlog(now, place) - theirs;
+            if price > best.map_or(0.0, |best| best.price) {
+                best = Some(Choice {
+                    destination: place,
+                    neighbour,
+                    detour: false,
+                    class: Class::Data,
+                    price,
+                    order: packet.order,
+                });
+            }
+        }
         best
+    }
+
+    /// The neighbours as possible pairs, with the differences between what they and this node have told (eqs. 3 and 4).
+    pub(super) fn edges(&self, now: Instant) -> impl Iterator<Item = Edge> + Clone {
+        let oldest = now.saturating_before(self.settings.queues.told_for);
+        self.links.iter().map(move |(neighbour, link)| {
+            let (mut out, mut back) = (0u16, 0u16);
+            for place in self.routes.places() {
+                let Some(known) = self.routes.get(place) else {
+                    continue;
+                };
+                let queue = self.queues.get(usize::from(place));
+                let own = match known.node == self.me {
+                    true => 0,
+                    false => queue.map_or(0, |queue| queue.told.0),
+                };
+                let theirs = match known.node == link.node {
+                    true => 0,
+                    false => self.routes.told(oldest, place, neighbour).0,
+                };
+                out = out.max(own.saturating_sub(theirs));
+                back = back.max(theirs.saturating_sub(own));
+            }
+            Edge {
+                node: link.node,
+                weight: u32::from(out.max(back)),
+                // Equal both ways: the lower number sends.
+                outgoing: out > back || out == back && self.me < link.node,
+            }
+        })
     }
 
     /// The packet that a queue would give next.

@@ -3,7 +3,10 @@
 use chappe_core::{Address, Class, Classes, Drop, Duration, Instant, LinkSend, Outcome};
 
 use super::{FLIGHTS, Flight, Pin, Router, address};
-use crate::header::{Backlog, Data, Metric, Probe, QUEUES_TOLD, Queue, Route, Routes};
+use crate::config::Scheme;
+use crate::header::{
+    self, Backlog, Data, Metric, Prices, Probe, QUEUES_TOLD, Queue, Route, Routes,
+};
 use crate::store::Packet;
 
 /// The token of frames whose fate is of no interest.
@@ -15,7 +18,7 @@ impl Router {
         let len = match self.probe_ready {
             true => self.write_probe(now, sdu),
             false if self.update_ready => self.write_update(now, sdu),
-            false => None,
+            false => self.write_pairing(now, sdu),
         }?;
         self.counters.control_octets += len as u64;
         Some(LinkSend {
@@ -38,6 +41,33 @@ impl Router {
         self.probe_number = self.probe_number.wrapping_add(1);
         self.counters.probes_sent += 1;
         Some(len)
+    }
+
+    /// DCLO: the queues at the begin of a round, or a message that makes pairs.
+    fn write_pairing(&mut self, now: Instant, sdu: &mut [u8]) -> Option<usize> {
+        let rounds = self.rounds.as_mut()?;
+        let round = rounds.position(now);
+        if !core::mem::take(&mut rounds.tell) {
+            let message = rounds.matcher.poll()?;
+            self.counters.pairing_sent += 1;
+            return header::emit_pairing(round, message, sdu);
+        }
+        let active = &self.active;
+        for (place, queue) in (0..).zip(&mut self.queues) {
+            queue.told = match active.contains(&place) {
+                true => Backlog::from_packets(queue.len()),
+                false => Backlog(0),
+            };
+        }
+        let (routes, queues) = (&self.routes, &self.queues);
+        let told = active.iter().filter_map(|&place| {
+            let queue = queues.get(usize::from(place))?;
+            Some(Queue {
+                destination: routes.get(place)?.node,
+                backlog: queue.told,
+            })
+        });
+        Prices::emit(round, told, sdu)
     }
 
     /// The longest queues, longest first.
@@ -80,8 +110,7 @@ impl Router {
             Routes::emit(&mut core::iter::once(own).chain(told), sdu)?
         };
         // As many as were written are no news any more; the rest goes into the next frame.
-        let written =
-            (len.saturating_sub(crate::header::ROUTES) / crate::header::ROUTE).saturating_sub(1);
+        let written = (len.saturating_sub(header::ROUTES) / header::ROUTE).saturating_sub(1);
         let (mut done, mut rest) = (0, false);
         for at in 0..self.routes.count() {
             let Some(known) = self.routes.at_mut(at).filter(|known| known.news) else {
@@ -121,6 +150,7 @@ impl Router {
             return None;
         };
         self.count_sent(choice.detour, packet.is_none());
+        self.bits.sent(choice.neighbour);
         if let Some(packet) = &packet {
             self.pin(now, packet, choice.neighbour);
         }
@@ -152,7 +182,7 @@ impl Router {
             flow: packet.map_or(0, |packet| packet.flow),
             number: packet.map_or(0, |packet| packet.number),
             backlog,
-            congested: false,
+            congested: self.is_congested(),
             empty: packet.is_none(),
             epoch: packet.map_or(self.epoch, |packet| packet.epoch),
         })
@@ -238,7 +268,17 @@ impl Router {
     fn on_confirmed(&mut self, now: Instant, flight: Flight) {
         self.land(flight);
         let destination = self.routes.get(flight.destination).map(|known| known.node);
-        if self.settings.extras.count_own && destination != Some(flight.node) {
+        let arrived = destination == Some(flight.node);
+        let source = self
+            .sources
+            .iter_mut()
+            .find(|source| Some(source.node) == destination);
+        if let Some(source) = source.filter(|_| arrived) {
+            source.rate.on_forwarded(now, self.me);
+        }
+        let counts =
+            self.settings.extras.count_own || matches!(self.settings.scheme, Scheme::Dclo(_));
+        if counts && !arrived {
             let one = Backlog::from_packets(1.0);
             self.routes
                 .assume(now, flight.destination, flight.neighbour, one);

@@ -3,6 +3,7 @@
 use chappe_core::{Duration, Instant, TraceEvent, Wake};
 
 use super::Router;
+use crate::baseline::dclo::{Due, Rounds};
 use crate::config::NEXT_HOPS_MAX;
 use crate::links::Change;
 use crate::price;
@@ -20,6 +21,7 @@ pub(super) struct Timers {
     review: Option<Instant>,
 }
 
+const ROUND: &str = "round";
 const PROBE: &str = "probe";
 const PERIOD: &str = "full update";
 const UPDATE: &str = "update";
@@ -48,7 +50,9 @@ impl Router {
         let looks = self.sources.iter().map(|source| source.rate.look_at());
         let look = looks.min().filter(|&at| at < Instant::MAX);
         // What is ready waits for the link, not for a clock.
+        let round = self.rounds.as_ref().and_then(Rounds::deadline);
         let timers = [
+            (round, ROUND),
             (Some(self.timers.probe), PROBE),
             (Some(self.timers.period), PERIOD),
             (self.timers.update, UPDATE),
@@ -64,6 +68,15 @@ impl Router {
     }
 
     pub(super) fn meet_deadlines(&mut self, now: Instant) {
+        if self
+            .rounds
+            .as_ref()
+            .and_then(Rounds::deadline)
+            .is_some_and(|at| at <= now)
+        {
+            self.fired(ROUND);
+            self.on_rounds(now);
+        }
         if self.timers.probe <= now {
             self.fired(PROBE);
             self.on_probe_time(now);
@@ -101,7 +114,8 @@ impl Router {
             true => next,
             false => now + probes.interval.mul_f64(factor),
         };
-        self.probe_ready = true;
+        // DCLO measures nothing; only silent neighbours are forgotten.
+        self.probe_ready = self.rounds.is_none();
         let (mut changed, mut fresh) = (false, false);
         for place in 0..self.links.places() {
             let change = self.links.update(now, place);
@@ -124,7 +138,7 @@ impl Router {
 
     fn expire(&mut self, now: Instant) {
         for at in 0..self.routes.count() {
-            let Some(place) = self.routes.places().nth(at) else {
+            let Some(place) = self.routes.place_at(at) else {
                 return;
             };
             if self.routes.expire(now, place, &self.links) {
@@ -136,7 +150,7 @@ impl Router {
     /// Puts the next hops of all destinations in order.
     pub(super) fn rank_all(&mut self, now: Instant) {
         for at in 0..self.routes.count() {
-            let Some(place) = self.routes.places().nth(at) else {
+            let Some(place) = self.routes.place_at(at) else {
                 return;
             };
             if self.routes.rank(now, place, &self.links) {
@@ -168,8 +182,33 @@ impl Router {
             true => next,
             false => now + self.settings.routing.period,
         };
-        self.seq = self.seq.wrapping_add(2);
-        self.tell_all(now, Duration::ZERO);
+        if self.rounds.is_none() {
+            self.seq = self.seq.wrapping_add(2);
+            self.tell_all(now, Duration::ZERO);
+        }
+    }
+
+    /// DCLO: everything of a round that has become due.
+    fn on_rounds(&mut self, now: Instant) {
+        while let Some(rounds) = &mut self.rounds {
+            let paired = rounds.matcher.pair().is_some();
+            match rounds.poll_due(now, &mut self.random) {
+                Some(Due::Round) => {
+                    self.counters.rounds += 1;
+                    self.counters.paired += u64::from(paired);
+                }
+                Some(Due::Tell) => {}
+                Some(Due::Match) => {
+                    // Taken out while the edges are read off the rest.
+                    let mut rounds = self.rounds.take();
+                    if let Some(rounds) = &mut rounds {
+                        rounds.start(self.edges(now));
+                    }
+                    self.rounds = rounds;
+                }
+                None => return,
+            }
+        }
     }
 
     /// Something waits: look at it before long.
@@ -188,7 +227,7 @@ impl Router {
         let oldest = now.saturating_before(self.settings.queues.told_for);
         let mut wide = false;
         for at in 0..self.routes.count() {
-            let Some(place) = self.routes.places().nth(at) else {
+            let Some(place) = self.routes.place_at(at) else {
                 break;
             };
             let Some(known) = self.routes.get(place) else {

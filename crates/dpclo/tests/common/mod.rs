@@ -2,6 +2,8 @@
 //! have something to send.
 #![allow(dead_code, reason = "each test takes of it what it needs")]
 
+pub mod bench;
+
 use chappe_core::{
     Address, Arrival, Caps, Class, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome,
     Purpose, Seed, Stream,
@@ -65,6 +67,8 @@ pub struct Mesh {
     pub lossy_acks: bool,
     /// Whether the more urgent class always goes first.
     pub prioritised: bool,
+    /// Packets that may wait for one destination.
+    limit: u16,
     /// Nodes that are switched off.
     pub off: Vec<bool>,
     /// ratio[from][to].
@@ -91,6 +95,7 @@ impl Mesh {
             frames: 0,
             lossy_acks: false,
             prioritised: true,
+            limit: settings.queues.limit,
             off: vec![false; count],
             ratio,
             random: Seed(seed).stream(Purpose::Reception),
@@ -163,7 +168,7 @@ impl Mesh {
             let mut payload = vec![flow.source as u8; flow.octets];
             payload[..8].copy_from_slice(&self.now.nanos().to_be_bytes());
             // One at a time and not when the queue is full: the application waits for room.
-            let room = node.queue(flow.sink) < 10;
+            let room = node.queue(flow.sink) < self.limit;
             if room
                 && matches!(
                     node.offer(self.now, flow.sink, flow.name, &payload),
