@@ -6,9 +6,10 @@ mod common;
 
 use chappe_core::{Channel, Drop, Duration, Purpose, Seed};
 use chappe_p3::config::CHANNELS;
-use chappe_p3::{Config, Destination, Ended, Key};
+use chappe_p3::{Config, Ended, Key};
+use common::faults::{all_at_once, assert_right, power_fails};
 use common::{
-    Bytes, CAPS, DESTINATION, Flight, Growing, Net, Node, SOURCE, Setting, finish, object, start,
+    Bytes, CAPS, DESTINATION, Flight, Net, Node, SOURCE, Setting, finish, object, start,
 };
 
 const KEY: Key = Key::new(*b"not a secret key");
@@ -20,19 +21,6 @@ fn setting(groups: u8) -> Setting {
         paths: 2 * usize::from(groups),
         ..Setting::default()
     }
-}
-
-/// Every packet that was stored is the object's.
-fn assert_right(net: &mut Net, object: Bytes, payload: usize, what: &str) {
-    let store = net.destination(DESTINATION).store();
-    for &from in &store.written {
-        let to = (from + payload).min(object.len());
-        assert!(
-            store.bytes[from..to] == object[from..to],
-            "{what}: octet {from}"
-        );
-    }
-    assert!(!store.finished || store.bytes == object, "{what}");
 }
 
 /// The frames that nodes of a whole transfer sent.
@@ -300,49 +288,11 @@ fn a_destination_without_power_goes_on_from_its_checkpoint() {
         (250_000, 300),
         (59_000, 2190),
     ] {
-        let object = object(len, 11);
         let setting = Setting {
             prr: |_, _, _| 0.95,
             ..setting(3)
         };
-        let mut net = setting.net(object);
-        start(&mut net, setting.plan(1), None);
-        net.run(Duration::from_millis(at_ms), |_| false);
-        let destination = net.destination(DESTINATION);
-        let (flash, store) = (
-            destination.checkpoint().to_octets(),
-            destination.store().clone(),
-        );
-        let before = destination.progress();
-        assert!(
-            before.completed.is_none() && before.packets > 40,
-            "{before:?}"
-        );
-        net.kill(DESTINATION);
-        net.run(Duration::from_secs(25), |_| false);
-        assert!(net.source(SOURCE).ended().is_some());
-        let checkpoint = chappe_p3::Checkpoint::from_octets(&flash).unwrap();
-        let written = store.writes;
-        let again = Destination::<Growing>::new(setting.config.clone(), &CAPS, 0, store);
-        net.place(DESTINATION, Node::Destination(again.unwrap()));
-        start(&mut net, setting.plan(2), Some(&checkpoint));
-        let progress = finish(&mut net, Duration::from_secs(60));
-        assert!(
-            progress.completed.is_some(),
-            "{before:?}, then {progress:?}"
-        );
-        let destination = net.destination(DESTINATION);
-        assert!(destination.store().bytes == object);
-        let packets = len.div_ceil(118);
-        assert_eq!(
-            destination.store().writes,
-            packets,
-            "no packet is written twice"
-        );
-        let counts = net.source(SOURCE).counts();
-        let (sent, rest) = ((counts.data + counts.coded) as usize, packets - written);
-        println!("resumed with {written} of {packets}: {sent} sent for {rest}");
-        assert!(sent < rest * 2 + 60, "{sent} sent for {rest}");
+        power_fails(&setting, len, Duration::from_millis(at_ms));
     }
 }
 
@@ -365,36 +315,7 @@ fn faults_never_spoil_an_object() {
         };
         let setting = Setting { paths, ..setting };
         let object = object(random.below(30_000) as usize, seed);
-        let mut net = setting.net(object);
-        net.drift(40.0, seed);
-        let loss = random.fraction() * 0.4;
-        let mut air = Seed(seed).stream(Purpose::Interference);
-        let jammed = random.chance(0.15).then(|| CHANNELS[seed as usize % 4]);
-        net.fault = Box::new(move |flight, _| {
-            air.chance(loss) || jammed == Some(flight.channel) && flight.start > 500_000_000
-        });
-        start(&mut net, setting.plan(1), None);
-        let relays = (setting.nodes() - 2) as u64;
-        for _ in 0..random.below(4) {
-            net.run(Duration::from_millis(random.below(600)), |_| false);
-            let relay = 2 + random.below(relays) as usize;
-            net.kill(relay);
-            if random.chance(0.5) {
-                net.run(Duration::from_millis(random.below(200)), |_| false);
-                net.place(relay, setting.fresh(relay, object));
-            }
-        }
-        net.run(Duration::from_secs(120), |net| {
-            net.destination(DESTINATION).is_idle()
-        });
-        let what = format!("seed {seed}, {hops} hops, {paths} paths, {payload} octets");
-        assert_right(&mut net, object, payload.into(), &what);
-        let destination = net.destination(DESTINATION);
-        assert!(destination.is_idle(), "{what}: {}", destination.state());
-        let done = destination.progress().completed.is_some();
-        assert_eq!(done, destination.store().finished, "{what}");
-        let said = net.source(SOURCE).ended();
-        assert!(said != Some(Ended::Complete) || done, "{what}");
+        let done = all_at_once(&setting, &mut random, object);
         complete += u32::from(done);
         incomplete += u32::from(!done);
     }

@@ -5,6 +5,7 @@ mod common;
 
 use chappe_core::{Channel, Duration};
 use chappe_p3::{Ended, Profile, setup_time};
+use common::faults::power_fails;
 use common::{DESTINATION, SOURCE, Setting, finish, object, start, transfer};
 
 const CYCLE: Duration = Profile::FAITHFUL.cycle(118);
@@ -274,49 +275,11 @@ fn lost_questions_and_answers_are_repeated() {
 #[test]
 fn a_destination_without_power_goes_on_from_its_checkpoint() {
     for (len, at_ms) in [(59_000, 1200), (250_000, 9000), (250_000, 300)] {
-        let object = object(len, 11);
         let setting = Setting {
             prr: |_, _, _| 0.92,
             ..Setting::default()
         };
-        let mut net = setting.net(object);
-        start(&mut net, setting.plan(1), None);
-        net.run(Duration::from_millis(at_ms), |_| false);
-        let destination = net.destination(DESTINATION);
-        let (flash, store) = (
-            destination.checkpoint().to_octets(),
-            destination.store().clone(),
-        );
-        let before = destination.progress();
-        assert!(
-            before.completed.is_none() && before.packets > 40,
-            "{before:?}"
-        );
-        net.kill(DESTINATION);
-        // Its relays and its source give up meanwhile.
-        net.run(Duration::from_secs(25), |_| false);
-        assert!(net.source(SOURCE).ended().is_some());
-        let checkpoint = chappe_p3::Checkpoint::from_octets(&flash).unwrap();
-        let written = store.writes;
-        let again = chappe_p3::Destination::new(setting.config.clone(), &common::CAPS, 0, store);
-        net.place(DESTINATION, common::Node::Destination(again.unwrap()));
-        start(&mut net, setting.plan(2), Some(&checkpoint));
-        let progress = finish(&mut net, Duration::from_secs(60));
-        let destination = net.destination(DESTINATION);
-        assert!(
-            progress.completed.is_some(),
-            "{before:?}, then {progress:?}"
-        );
-        assert!(destination.store().bytes == object);
-        // No packet is written twice, and hardly any is sent again for nothing.
-        let packets = len.div_ceil(118);
-        assert_eq!(
-            (destination.store().writes, progress.packets),
-            (packets, packets as u32)
-        );
-        let (sent, rest) = (net.source(SOURCE).counts().data as usize, packets - written);
-        println!("resumed with {written} of {packets}: {sent} sent for {rest}");
-        assert!(sent < rest * 2 + 60, "{sent} sent for {rest}");
+        power_fails(&setting, len, Duration::from_millis(at_ms));
     }
 }
 

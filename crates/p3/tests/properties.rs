@@ -5,21 +5,9 @@ mod common;
 
 use chappe_core::{Channel, Duration, Purpose, Seed};
 use chappe_p3::planner::{LinkGraph, Measurement, choose_length, largest_path_set};
-use chappe_p3::{ChannelOrder, Ended, Plan, Profile, Wanted};
-use common::{Bytes, DESTINATION, Net, SOURCE, Setting, finish, object, start};
-
-/// Every packet that was stored is the object's.
-fn assert_right(net: &mut Net, object: Bytes, payload: usize, what: &str) {
-    let store = net.destination(DESTINATION).store();
-    for &from in &store.written {
-        let to = (from + payload).min(object.len());
-        assert!(
-            store.bytes[from..to] == object[from..to],
-            "{what}: octet {from}"
-        );
-    }
-    assert!(!store.finished || store.bytes == object, "{what}");
-}
+use chappe_p3::{ChannelOrder, Plan, Profile, Wanted};
+use common::faults::{all_at_once, assert_right};
+use common::{DESTINATION, Net, SOURCE, Setting, finish, object, start};
 
 /// Nodes in a square; links fade with distance, differently on each channel. Half of all nodes are not in the plan.
 fn scattered(seed: u64) -> (Setting, impl Fn(Channel, usize, usize) -> f64 + Clone) {
@@ -133,41 +121,7 @@ fn faults_never_spoil_an_object() {
             ..Setting::default()
         };
         let object = object(random.below(30_000) as usize, seed);
-        let mut net = setting.net(object);
-        net.drift(40.0, seed);
-        let (loss, mut air) = (
-            random.fraction() * 0.4,
-            Seed(seed).stream(Purpose::Interference),
-        );
-        let jammed = random
-            .chance(0.15)
-            .then(|| Channel([15, 20, 25, 26][seed as usize % 4]));
-        net.fault = Box::new(move |flight, _| {
-            air.chance(loss) || jammed == Some(flight.channel) && flight.start > 500_000_000
-        });
-        start(&mut net, setting.plan(1), None);
-        let relays = (setting.nodes() - 2) as u64;
-        for _ in 0..random.below(4) {
-            net.run(Duration::from_millis(random.below(600)), |_| false);
-            let relay = 2 + random.below(relays) as usize;
-            net.kill(relay);
-            if random.chance(0.5) {
-                net.run(Duration::from_millis(random.below(200)), |_| false);
-                net.place(relay, setting.fresh(relay, object));
-            }
-        }
-        net.run(Duration::from_secs(120), |net| {
-            net.destination(DESTINATION).is_idle()
-        });
-        let what = format!("seed {seed}, {hops} hops, {paths} paths, {payload} octets");
-        assert_right(&mut net, object, payload.into(), &what);
-        let destination = net.destination(DESTINATION);
-        assert!(destination.is_idle(), "{what}: {}", destination.state());
-        let done = destination.progress().completed.is_some();
-        assert_eq!(done, destination.store().finished, "{what}");
-        // A source that says complete is right.
-        let said = net.source(SOURCE).ended();
-        assert!(said != Some(Ended::Complete) || done, "{what}");
+        let done = all_at_once(&setting, &mut random, object);
         complete += u32::from(done);
         incomplete += u32::from(!done);
     }

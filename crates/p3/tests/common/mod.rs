@@ -5,6 +5,8 @@
 //! clocks of their own. There is no propagation delay, no power and no capture: that physics is the simulator's.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod faults;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
