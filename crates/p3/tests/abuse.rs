@@ -8,9 +8,7 @@ use chappe_core::{Channel, Drop, Duration, Purpose, Seed};
 use chappe_p3::config::CHANNELS;
 use chappe_p3::{Config, Ended, Key};
 use common::faults::{all_at_once, assert_right, power_fails};
-use common::{
-    Bytes, CAPS, DESTINATION, Flight, Net, Node, SOURCE, Setting, finish, object, start,
-};
+use common::{Bytes, CAPS, DESTINATION, Flight, Net, Node, SOURCE, Setting, finish, object, start};
 
 const KEY: Key = Key::new(*b"not a secret key");
 

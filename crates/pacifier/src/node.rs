@@ -186,6 +186,12 @@ impl Node {
             .and_then(|group| group.receiver.as_ref()?.serial());
         let receiver = Receiver::new(&self.config, object_len, former, Keep::Memory)
             .ok_or(ExpectError::TooLarge)?;
+        self.collect(source, receiver);
+        Ok(())
+    }
+
+    /// Collects the object of `source` from now on.
+    fn collect(&mut self, source: u16, receiver: Receiver) {
         match self.groups.iter_mut().find(|group| group.source == source) {
             Some(group) => group.receiver = Some(receiver),
             None => self.groups.push(Group {
@@ -194,7 +200,6 @@ impl Node {
             }),
         }
         self.expected = Some(source);
-        Ok(())
     }
 
     /// How far the object of the latest [`expect`](Self::expect) is.

@@ -110,14 +110,7 @@ impl Node {
         let mut receiver =
             Receiver::new(&self.config, len, None, keep).ok_or(ExpectError::TooLarge)?;
         receiver.resume(serial, held);
-        match self.groups.iter_mut().find(|group| group.source == source) {
-            Some(group) => group.receiver = Some(receiver),
-            None => self.groups.push(Group {
-                receiver: Some(receiver),
-                ..Group::new(source)
-            }),
-        }
-        self.expected = Some(source);
+        self.collect(source, receiver);
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! A bulk transfer: octets that say where they stand, in one direction or both.
 
+use core::ops::Range;
+
 use chappe_core::Instant;
 
 use super::Application;
@@ -25,6 +27,25 @@ pub fn octet(position: u64) -> u8 {
     (position ^ position >> 8 ^ position >> 16) as u8
 }
 
+/// Writes the octets from a position on.
+pub fn fill(position: u64, to: &mut [u8]) {
+    for (place, offset) in to.iter_mut().zip(0u64..) {
+        *place = octet(position.wrapping_add(offset));
+    }
+}
+
+/// Gives a socket the octets of these positions, as many as there is room for. How many.
+pub(super) fn feed<C: Congestion>(socket: &mut Socket<'_, C>, positions: Range<u64>) -> u64 {
+    let (front, back) = socket.vacant();
+    let mut written = 0;
+    for (place, position) in front.iter_mut().chain(back).zip(positions) {
+        *place = octet(position);
+        written += 1;
+    }
+    socket.commit(written);
+    written as u64
+}
+
 impl Bulk {
     /// Sends `octets`, then closes.
     pub fn sending(octets: u64) -> Bulk {
@@ -42,18 +63,9 @@ impl<'a, C: Congestion> Application<'a, C> for Bulk {
             // To end a connection that is not there yet would be to give it up.
             && socket.state() != State::SynSent
         {
-            let (mut position, end, mut written) = (self.sent, self.to_send, 0);
-            let (front, back) = socket.vacant();
-            for place in front.iter_mut().chain(back) {
-                if position == end {
-                    break;
-                }
-                *place = octet(position);
-                position += 1;
-                written += 1;
-            }
-            socket.commit(written);
-            self.sent = position;
+            self.sent = self
+                .sent
+                .saturating_add(feed(socket, self.sent..self.to_send));
             if self.sent == self.to_send {
                 socket.shutdown();
             }

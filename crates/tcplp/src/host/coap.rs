@@ -6,7 +6,7 @@
 
 use core::net::Ipv6Addr;
 
-use super::bulk::octet;
+use super::bulk::fill;
 use super::site::{BULK_LEN, Facts, PAGE_MAX, Page, Text};
 use super::udp::{Datagram, Outgoing};
 use crate::baseline::coap::{Block, Code, Kind, Message, PORT, Token, Writer, option};
@@ -194,8 +194,7 @@ impl Answer {
         let body = body.get_mut(..len)?;
         match page {
             Page::Bulk => {
-                let places = body.iter_mut().zip(start as u64..);
-                places.for_each(|(place, at)| *place = octet(at));
+                fill(start as u64, body);
             }
             _ => body.copy_from_slice(text.as_bytes().get(start..start + len)?),
         }

@@ -25,7 +25,7 @@ use core::fmt::Write;
 
 use chappe_core::{Duration, Instant};
 
-use super::bulk::octet;
+use super::bulk::feed;
 use super::site::Text;
 use crate::tcp::{Congestion, Flow, Socket};
 
@@ -347,14 +347,8 @@ impl Test {
             return came as u64;
         }
         if self.phase == Phase::Running {
-            let (mut written, start) = (0, *octets);
-            let (front, back) = socket.vacant();
-            for (room, at) in front.iter_mut().chain(back).zip(start..) {
-                *room = octet(at);
-                written += 1;
-            }
-            socket.commit(written);
-            *octets = octets.saturating_add(written as u64);
+            let written = feed(socket, *octets..u64::MAX);
+            *octets = octets.saturating_add(written);
         }
         0
     }

@@ -25,7 +25,7 @@ use crate::tcp::{
     State, Verdict,
 };
 
-pub use bulk::{Bulk, octet};
+pub use bulk::{Bulk, fill, octet};
 pub use collect::{Collect, Tally};
 pub use sense::{Readings, Sense};
 pub use services::{Served, Services, port};

@@ -3,7 +3,7 @@
 use chappe_core::{Duration, Instant, Wake};
 
 use super::Application;
-use super::bulk::octet;
+use super::bulk::feed;
 use crate::tcp::{Congestion, Socket, State};
 
 /// Makes readings, keeps them in a queue, and releases them in batches.
@@ -126,15 +126,8 @@ impl<'a, C: Congestion> Application<'a, C> for Sense {
             return;
         };
         while socket.state() == State::Established && socket.writable() > 0 && self.release() {
-            let (front, back) = socket.vacant();
-            let places = front.iter_mut().chain(back);
-            let mut committed = 0;
-            for (place, position) in places.zip(self.written..self.released) {
-                *place = octet(position);
-                committed += 1;
-            }
-            socket.commit(committed);
-            self.written += committed as u64;
+            let committed = feed(socket, self.written..self.released);
+            self.written = self.written.saturating_add(committed);
         }
     }
 

@@ -12,7 +12,7 @@
 
 use chappe_core::{Duration, Instant, Wake};
 
-use super::bulk::octet;
+use super::bulk::feed;
 use super::site::Facts;
 use super::{Application, Datagram, Outgoing, coap, http, iperf};
 use crate::baseline::coap::PORT as COAP;
@@ -180,7 +180,7 @@ impl<const TCP: usize> Services<TCP> {
             }
             Work::Source(position) => {
                 socket.consume(before);
-                *position = position.wrapping_add(fill(socket, *position));
+                *position = position.wrapping_add(feed(socket, *position..u64::MAX));
             }
         }
         desk.settle(now, before, socket);
@@ -233,17 +233,6 @@ fn is_alive(state: State) -> bool {
 fn unread<C: Congestion>(socket: &Socket<'_, C>) -> usize {
     let (front, back) = socket.readable();
     front.len() + back.len()
-}
-
-fn fill<C: Congestion>(socket: &mut Socket<'_, C>, position: u64) -> u64 {
-    let mut written = 0;
-    let (front, back) = socket.vacant();
-    for place in front.iter_mut().chain(back) {
-        *place = octet(position.wrapping_add(written));
-        written += 1;
-    }
-    socket.commit(written as usize);
-    written
 }
 
 impl<'a, C: Congestion, const TCP: usize> Application<'a, C> for Services<TCP> {

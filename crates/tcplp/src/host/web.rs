@@ -8,7 +8,7 @@ use core::net::Ipv6Addr;
 
 use chappe_core::{Duration, Expect, Instant, Wake};
 
-use super::bulk::octet;
+use super::bulk::{fill, octet};
 use super::{Application, Datagram, Outgoing};
 use crate::baseline::coap;
 use crate::tcp::{Congestion, Socket, State};
@@ -188,10 +188,7 @@ impl<'a, C: Congestion> Application<'a, C> for Page {
     fn poll_datagram(&mut self, _: Instant, payload: &mut [u8]) -> Option<Outgoing> {
         let request = self.request.take()?;
         let read = |start: usize, part: &mut [u8]| {
-            let positions = start as u64..;
-            part.iter_mut()
-                .zip(positions)
-                .for_each(|(place, at)| *place = octet(at));
+            fill(start as u64, part);
         };
         let datagram = request.datagram.get(..request.len)?;
         let (len, more) = coap::content(datagram, self.octets, self.szx, read, payload)?;

@@ -7,7 +7,7 @@ use chappe_core::{Expect, Instant, Wake};
 use super::PORT;
 use super::client::{Client, Outcome};
 use super::timeout::Timeout;
-use crate::host::{self, Application, Datagram, Readings, octet};
+use crate::host::{self, Application, Datagram, Readings, fill};
 use crate::tcp::Congestion;
 
 /// Posts readings to a server. A message that is given up is lost, and the next one follows.
@@ -85,10 +85,7 @@ impl<C: Congestion, T: Timeout> Application<'_, C> for Report<T> {
         let begin = u64::from(self.done.wrapping_add(self.given_up));
         let begin = begin.wrapping_mul(u64::from(self.readings.octets));
         let body = |start: usize, part: &mut [u8]| {
-            let positions = begin.wrapping_add(start as u64)..;
-            part.iter_mut()
-                .zip(positions)
-                .for_each(|(place, at)| *place = octet(at));
+            fill(begin.wrapping_add(start as u64), part);
             true
         };
         let len = self.client.poll(now, body, payload)?;

@@ -8,7 +8,7 @@ use super::PORT;
 use super::client::{Client, Outcome};
 use super::server::Server;
 use super::timeout::Timeout;
-use crate::host::{self, Application, Datagram, octet};
+use crate::host::{self, Application, Datagram, fill};
 use crate::tcp::Congestion;
 
 /// Posts `octets` that say where they stand, in bodies of `body` octets, one after the other.
@@ -80,10 +80,7 @@ impl<C: Congestion, T: Timeout> Application<'_, C> for Post<T> {
     fn poll_datagram(&mut self, now: Instant, payload: &mut [u8]) -> Option<host::Outgoing> {
         let begin = self.done;
         let body = |start: usize, part: &mut [u8]| {
-            let positions = begin + start as u64..;
-            part.iter_mut()
-                .zip(positions)
-                .for_each(|(place, at)| *place = octet(at));
+            fill(begin.wrapping_add(start as u64), part);
             true
         };
         let len = self.client.poll(now, body, payload)?;
