@@ -311,6 +311,10 @@ impl<N: RadioNode> Play for RadioPlay<N> {
                 self.echo.keep(psdu);
                 self.flying += 1;
             }
+            RadioRequest::Burst(burst) => {
+                digest.word(burst.at.nanos() ^ burst.lasts.nanos() << 32);
+                self.flying += 1;
+            }
             RadioRequest::Sense(on) => {
                 digest.word(2 + u64::from(on));
                 self.sensing = on;

@@ -55,7 +55,7 @@ pub use link::{Arrival, Class, Classes, Expect, LinkEvent, LinkNode, LinkSend, O
 pub use mac::{Mac, OverMac};
 pub use phy::{Mode, Preamble, Rate};
 pub use radio::{
-    Channel, Failure, Head, RadioEvent, RadioNode, RadioRequest, Reception, Transmit, Wake,
+    Burst, Channel, Failure, Head, RadioEvent, RadioNode, RadioRequest, Reception, Transmit, Wake,
 };
 pub use random::{Purpose, Seed, Stream};
 pub use time::{Duration, Instant};

@@ -125,6 +125,9 @@ pub struct Failure {
 pub enum RadioRequest {
     /// Send the frame that was written to the buffer. One transmission can be waiting; a second one replaces it.
     Transmit(Transmit),
+    /// Send energy that carries nothing: others notice it by carrier sense and can receive nothing of it. Waits, ends
+    /// ([`RadioEvent::Sent`]) and is replaced like a transmission.
+    Burst(Burst),
     /// Forget a transmission that has not started yet.
     Cancel,
     /// Report the carrier, or stop reporting it. A node that contends for the channel turns it on; leaving it
@@ -151,6 +154,17 @@ pub struct Transmit {
     pub len: usize,
     /// How to send it.
     pub mode: Mode,
+    /// At which power; `None` is the radio's usual one.
+    pub power: Option<Dbm>,
+}
+
+/// Energy to put on the air: a few bits of preamble, a tone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Burst {
+    /// When it begins; now or in the past means at once.
+    pub at: Instant,
+    /// For how long.
+    pub lasts: Duration,
     /// At which power; `None` is the radio's usual one.
     pub power: Option<Dbm>,
 }

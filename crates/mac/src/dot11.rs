@@ -32,24 +32,29 @@
 
 mod backoff;
 mod category;
+mod claim;
 mod config;
 mod counters;
 mod duplicates;
 mod function;
 mod medium;
+mod notice;
 mod receive;
 mod send;
 
 use chappe_core::{
-    Address, Classes, Duration, Instant, LinkNode, Mac, RadioEvent, RadioRequest, Stream,
+    Address, Class, Classes, Duration, Instant, LinkNode, Mac, RadioEvent, RadioRequest, Stream,
     TraceEvent, TraceRing, Wake,
 };
 use chappe_wire::dot11::Sequence;
+
+use crate::zmac::{self, Schedule};
 
 pub use category::Category;
 pub use config::{Config, PSDU_MAX};
 pub use counters::Counters;
 
+use claim::Claims;
 use config::Timing;
 use duplicates::Duplicates;
 use function::Function;
@@ -70,6 +75,8 @@ pub struct Dot11<const N: usize = 1> {
     active: usize,
     /// When its transmission opportunity ends.
     txop_end: Instant,
+    /// Only in a ZMAC+ station, which has one function.
+    claims: Option<Claims>,
     state: State,
     /// An ACK or CTS that is to be sent, or on its way.
     answer: Option<Answer>,
@@ -97,6 +104,10 @@ enum State {
     Cleared(Instant),
     /// The transmission opportunity lasts: another frame may leave at this instant, with the next poll.
     Holding(Instant),
+    /// ZMAC+: the moment to burst has come: the burst leaves with the next poll.
+    Announcing,
+    /// ZMAC+: the burst was handed to the radio.
+    Claiming,
     /// A frame was handed to the radio.
     Sending(OnAir),
     /// An RTS was sent.
@@ -125,6 +136,34 @@ impl Dot11<1> {
             txop: Duration::ZERO,
         };
         Dot11::with_functions(config, [only], false, address, random)
+    }
+}
+
+impl Dot11<1> {
+    /// A ZMAC+ station that has not heard anything yet (see [`zmac`](crate::zmac)).
+    pub fn zmac_plus(
+        config: zmac::Config,
+        schedule: Schedule,
+        address: Address,
+        random: Stream,
+    ) -> Dot11 {
+        // Interframe spaces are SIFS, and an attempt that failed needs no other wait than that for its ACK.
+        let station = Config {
+            aifsn: 0,
+            difs_after_timeout: false,
+            difs_backoff: false,
+            ..config.station
+        };
+        let mut made = Dot11::new(station, address, random);
+        made.claims = Some(Claims::new(config, schedule));
+        made
+    }
+
+    /// Gives a ZMAC+ station its time slots, from the next claim on.
+    pub fn set_schedule(&mut self, schedule: Schedule) {
+        if let Some(claims) = &mut self.claims {
+            claims.schedule = schedule;
+        }
     }
 }
 
@@ -161,6 +200,7 @@ impl<const N: usize> Dot11<N> {
                 .map(|category| Function::new(category, aifsn, timing.slot, eager)),
             active: 0,
             txop_end: Instant::ZERO,
+            claims: None,
             state: State::Idle,
             answer: None,
             sensing: false,
@@ -218,6 +258,9 @@ impl<const N: usize> Mac for Dot11<N> {
         {
             return Some(RadioRequest::Transmit(transmit));
         }
+        if let Some(burst) = self.poll_burst(now) {
+            return Some(burst);
+        }
         let transmit = match self.state {
             State::Granted => self.launch(now, psdu, link),
             State::Cleared(at) => self.send_data(at, psdu, false),
@@ -232,7 +275,7 @@ impl<const N: usize> Mac for Dot11<N> {
             return Some(RadioRequest::Transmit(transmit));
         }
         let wanted = match self.state {
-            State::Contending => true,
+            State::Contending | State::Claiming => true,
             State::AwaitingCts | State::AwaitingAck => self.config.early_timeout,
             _ => false,
         };
@@ -251,7 +294,7 @@ impl<const N: usize> Mac for Dot11<N> {
         self.trace.push(TraceEvent::Timer { why: wake.why });
         match self.state {
             State::Contending => {
-                let waiting = link.pending();
+                let waiting = self.waiting(link);
                 for function in self.functions.iter_mut().filter(|f| f.is_due(now)) {
                     function.pending = !waiting.and(function.classes).is_empty();
                 }
@@ -273,7 +316,7 @@ impl<const N: usize> Mac for Dot11<N> {
 
     #[inline]
     fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
-        let waiting = link.pending();
+        let waiting = self.waiting(link);
         let (mut came, mut went) = (false, false);
         let waits = matches!(self.state, State::Idle | State::Contending);
         for (at, function) in self.functions.iter_mut().enumerate() {
@@ -296,7 +339,8 @@ impl<const N: usize> Mac for Dot11<N> {
                 went = true;
             }
         }
-        if came {
+        let weighed = self.weigh(waiting) && self.state == State::Contending;
+        if came || weighed {
             self.state = State::Contending;
             self.contend(now);
         } else if went {
@@ -318,6 +362,9 @@ impl<const N: usize> Dot11<N> {
         self.medium.on_carrier(busy, since, self.timing.eifs);
         if self.state != State::Contending {
             return;
+        }
+        if let Some(claims) = &mut self.claims {
+            claims.on_carrier(busy, since, self.timing.slot, self.timing.cca);
         }
         if busy && self.freeze(since) {
             return;
@@ -343,6 +390,9 @@ impl<const N: usize> Dot11<N> {
     /// Finds the next slot boundary at which the station may send, as far as is known now. To be called in
     /// state `Contending` whenever something that decides it has changed.
     fn contend(&mut self, now: Instant) {
+        if self.claims.is_some() {
+            return self.contend_by_claim(now);
+        }
         if self.functions.iter().any(|f| f.backoff.is_committed()) {
             return self.settle();
         }
@@ -392,7 +442,12 @@ impl<const N: usize> Dot11<N> {
         if self.state != State::Contending {
             return;
         }
+        let by_claim = self.claims.is_some();
         for function in self.functions.iter_mut().filter(|f| f.contending) {
+            if by_claim {
+                function.backoff.hold();
+                continue;
+            }
             function.backoff.pause(now, self.timing.slot);
             function.floor = function.floor.max(now);
         }
@@ -408,7 +463,10 @@ impl<const N: usize> Dot11<N> {
             if function.has_frame() {
                 function.backoff.finish();
                 self.active = at;
-                self.state = State::Granted;
+                self.state = match &self.claims {
+                    Some(claims) if claims.is_waiting() => State::Announcing,
+                    _ => State::Granted,
+                };
                 self.deadline = None;
                 return;
             }
@@ -420,6 +478,9 @@ impl<const N: usize> Dot11<N> {
     /// Back to contention after an exchange or an attempt: the back-off that follows each of them. Slots count
     /// from `wait` later on, and for a less urgent function later still.
     fn contend_again(&mut self, now: Instant, wait: Duration) {
+        if self.claims.is_some() {
+            return self.claim_again(now, wait);
+        }
         self.state = State::Contending;
         for (at, function) in self.functions.iter_mut().enumerate() {
             let floor = match wait {
@@ -450,9 +511,26 @@ impl<const N: usize> Dot11<N> {
         self.contend(now);
     }
 
+    /// The classes in which a frame waits, an own notification among them.
+    fn waiting<L: LinkNode>(&self, link: &L) -> Classes {
+        let notice = self.claims.as_ref().and_then(|claims| claims.notice);
+        link.pending().with_if(Class::Control, notice.is_some())
+    }
+
+    /// Notes the most urgent class for the next claim. True if it changed.
+    fn weigh(&mut self, waiting: Classes) -> bool {
+        let Some(claims) = &mut self.claims else {
+            return false;
+        };
+        let kept = self.functions.first().and_then(|f| f.kept.class());
+        let class = kept.into_iter().chain(waiting.most_urgent()).max();
+        class.is_some_and(|class| claims.weigh(class))
+    }
+
     /// Whether the link node has something for the holder.
     fn holder_pending<L: LinkNode>(&mut self, link: &L) -> bool {
-        let waiting = link.pending();
+        let waiting = self.waiting(link);
+        self.weigh(waiting);
         self.holder().is_some_and(|function| {
             function.pending = !waiting.and(function.classes).is_empty();
             function.pending

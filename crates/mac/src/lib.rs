@@ -7,6 +7,8 @@
 //! | module | method | for |
 //! |---|---|---|
 //! | [`dot11`] | the distributed coordination function (DCF) of IEEE 802.11 | 802.11b networks |
+//! | [`dot11`] as [`dot11::Edca`] | its enhanced access (EDCA): four categories | priorities on such networks |
+//! | [`zmac`] | ZMAC+: bursts by priority, time slots among equals | DPCLO |
 //! | [`dot154`] | unslotted CSMA-CA of IEEE 802.15.4, sleepy leaves, frame security | low-power networks |
 //!
 //! ```
@@ -42,3 +44,4 @@
 
 pub mod dot11;
 pub mod dot154;
+pub mod zmac;

@@ -5,6 +5,7 @@ use chappe_core::{
     Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Seed, Stream, Wake, contract,
 };
 use chappe_mac::dot11::{Category, Config, Dot11, Edca, PSDU_MAX};
+use chappe_mac::zmac::{self, Schedule, Slot};
 
 /// Sends unicast and broadcast frames of all sizes, sometimes declines its turn, repeats what it hears, and
 /// has deadlines of its own.
@@ -144,6 +145,54 @@ fn edca_keeps_its_promises() {
             OverMac::new(mac, link)
         });
     }
+}
+
+#[test]
+fn zmac_plus_keeps_its_promises() {
+    let usual = zmac::Config::dot11b(Rate::Dsss2);
+    let ecn = zmac::Ecn {
+        failures: 1,
+        undecodable: 1,
+        wait: chappe_core::Duration::ZERO,
+        again: chappe_core::Duration::ZERO,
+        ..usual.ecn.unwrap()
+    };
+    let odd = zmac::Config {
+        beacon: chappe_core::Duration::ZERO,
+        slot: chappe_core::Duration::ZERO,
+        owner_window: 40,
+        ecn: Some(ecn),
+        ..usual
+    };
+    for config in [usual, odd, zmac::Config { ecn: None, ..usual }] {
+        contract::check_radio(300, |seed| {
+            let mut schedule = Schedule::new(Some(Slot {
+                number: 1,
+                frame: 4,
+            }));
+            schedule.bar(Slot {
+                number: 2,
+                frame: 4,
+            });
+            let random = Seed(seed).stream(Purpose::Node(1));
+            let mut mac = Dot11::zmac_plus(config, schedule, Address::node(1), random);
+            mac.trace(true);
+            let link = Mixed(Chatty {
+                random: Seed(seed).stream(Purpose::Traffic(1)),
+                waiting: 0,
+                wake: Instant::from_millis(2),
+            });
+            OverMac::new(mac, link)
+        });
+    }
+}
+
+#[test]
+fn drand_keeps_its_promises() {
+    contract::check_link(200, |seed| {
+        let random = Seed(seed).stream(Purpose::Node(1));
+        zmac::Drand::new(Address::node(1), random, zmac::drand::Timing::default())
+    });
 }
 
 /// Configurations that make no sense must still not panic.

@@ -141,6 +141,7 @@ impl Air {
             .spread(departure, self.rules.vanish, arrivals, ratios);
         let (source, foreign, octets, airtime) =
             (frame.source, frame.foreign, frame.octets, frame.airtime);
+        let counts = frame.counts();
         self.digest.mix(at);
         self.digest
             .mix(u64::from(source) << 40 ^ frame.number << 16 ^ octets as u64);
@@ -151,16 +152,18 @@ impl Air {
             return;
         }
         self.digest.bytes(self.frames.get(slot).psdu());
-        self.counters.lost.add(Loss::TooWeak, vanished);
-        self.counters.frames += 1;
         let own = &mut self.counters.nodes[source as usize];
-        own.frames += 1;
+        if counts {
+            self.counters.lost.add(Loss::TooWeak, vanished);
+            self.counters.frames += 1;
+            own.frames += 1;
+        }
         own.octets += octets as u64;
         own.airtime += chappe_core::Duration::from_nanos(airtime);
         self.give_up(recorder, source, at, Loss::Transmitting);
         self.radios[source as usize].set(TRANSMITTING, true);
         self.change_duty(source, at);
-        if R::FRAMES {
+        if R::FRAMES && counts {
             let frame = self.frames.get(slot);
             recorder.sent(&Sent {
                 at: AirTime(at),
@@ -287,7 +290,7 @@ impl Air {
                     radio.energy = radio.energy.wrapping_add(power);
                     radio.refresh(at, rules.carrier_sense);
                 }
-                if !frame.foreign {
+                if frame.counts() {
                     let why = radio.away_why();
                     counters.lost.count(why);
                     if R::FRAMES {
@@ -299,7 +302,7 @@ impl Air {
             }
             if arrival.power >= heard || !radio.is_idle(frame.channel, at) {
                 let arrival = *arrival;
-                if !frame.foreign {
+                if frame.counts() {
                     let weak = place - 1 - first - away;
                     counters.lost.add(Loss::TooWeak, weak as u64);
                 }
@@ -319,7 +322,7 @@ impl Air {
                 break;
             }
         }
-        if !frame.foreign {
+        if frame.counts() {
             let weak = place - first - away;
             counters.lost.add(Loss::TooWeak, weak as u64);
         }
@@ -451,8 +454,8 @@ impl Air {
         power: u64,
         why: Loss,
     ) {
-        let foreign = self.frames.get(slot).foreign;
-        if !foreign {
+        let counts = self.frames.get(slot).counts();
+        if counts {
             self.counters.lost.count(why);
         }
         // Most signals are too weak and say nothing that the survivors do not.
@@ -461,7 +464,7 @@ impl Air {
             self.digest
                 .mix(at ^ u64::from(source) << 40 ^ u64::from(node) << 24 ^ (why as u64 + 2) << 58);
         }
-        if R::FRAMES && !foreign {
+        if R::FRAMES && counts {
             recorder.heard(&report(
                 self.frames.get(slot),
                 node,

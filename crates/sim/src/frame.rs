@@ -38,7 +38,7 @@ pub(crate) struct Frame {
     pub(crate) started: u32,
     pub(crate) ended: u32,
     pub(crate) flying: bool,
-    /// Pure noise: an interferer's burst.
+    /// Pure noise: an interferer's burst, or a node's.
     pub(crate) noise: bool,
     /// An interferer's, be it noise or a frame of a network that is not in the run.
     pub(crate) foreign: bool,
@@ -84,6 +84,12 @@ impl Bits {
 }
 
 impl Frame {
+    /// Whether it is a frame of a node in the run, whose receptions and losses count.
+    #[inline]
+    pub(crate) fn counts(&self) -> bool {
+        !self.foreign && !self.noise
+    }
+
     fn new(buffer: usize) -> Frame {
         let mode = Mode::long(Rate::Dsss1);
         Frame {

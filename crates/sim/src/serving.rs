@@ -1,6 +1,6 @@
 //! What a node asks of the simulator: requests carried out, deadlines kept, carriers told.
 
-use chappe_core::{Dbm, Instant, Mode, RadioEvent, RadioNode, RadioRequest, Rate, Transmit};
+use chappe_core::{Burst, Dbm, Instant, Mode, RadioEvent, RadioNode, RadioRequest, Rate, Transmit};
 
 use crate::queue::{Key, Kind};
 use crate::radio::{NONE, flag::*};
@@ -61,6 +61,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         while let Some(request) = self.nodes[index].poll_radio(now, &mut self.scratch) {
             match request {
                 RadioRequest::Transmit(transmit) => self.accept(node, transmit),
+                RadioRequest::Burst(burst) => self.accept_burst(node, burst),
                 RadioRequest::Cancel => self.cancel(node),
                 RadioRequest::Sense(on) => self.sense(node, on),
                 RadioRequest::Tune(channel) => {
@@ -109,15 +110,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
     fn accept(&mut self, node: u32, transmit: Transmit) {
         self.cancel(node);
         let slot = self.air.frames.take();
-        let profile = self.air.medium.profile();
-        let power = transmit
-            .power
-            .map_or(profile.power.0, |Dbm(power)| power.min(profile.power_max.0));
-        let scale = if power == profile.power.0 {
-            1.0
-        } else {
-            (Dbm(power) - profile.power).to_linear()
-        };
+        let scale = self.scale(transmit.power);
         let frame = self.air.frames.get_mut(slot);
         std::mem::swap(&mut frame.buffer, &mut self.scratch);
         frame.source = node;
@@ -126,18 +119,48 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         frame.airtime = transmit.mode.airtime(frame.octets).nanos();
         frame.mode = transmit.mode;
         frame.scale = scale;
+        self.wait_for(node, slot, transmit.at);
+    }
+
+    /// Takes over a burst of energy: a frame of no octets that nobody can receive.
+    fn accept_burst(&mut self, node: u32, burst: Burst) {
+        self.cancel(node);
+        let slot = self.air.frames.take();
+        let scale = self.scale(burst.power);
+        let frame = self.air.frames.get_mut(slot);
+        frame.source = node;
+        (frame.len, frame.octets) = (0, 0);
+        frame.airtime = burst.lasts.nanos();
+        frame.mode = Mode::long(Rate::Dsss1);
+        (frame.noise, frame.scale) = (true, scale);
+        self.wait_for(node, slot, burst.at);
+    }
+
+    /// Transmit power over the radio's usual one.
+    fn scale(&self, power: Option<Dbm>) -> f64 {
+        let profile = self.air.medium.profile();
+        let power = power.map_or(profile.power.0, |Dbm(power)| power.min(profile.power_max.0));
+        if power == profile.power.0 {
+            1.0
+        } else {
+            (Dbm(power) - profile.power).to_linear()
+        }
+    }
+
+    /// Starts what stands in `slot` at an instant of the node's clock.
+    fn wait_for(&mut self, node: u32, slot: u32, start: Instant) {
         let desk = &mut self.desks[node as usize];
         let together = self.air.together.as_ref();
         let jitter = together.map_or(0, |together| together.jitter(node, desk.number));
         let at = desk
             .clock
-            .air(transmit.at)
+            .air(start)
             .0
             .max(self.now.0)
             .saturating_add(jitter);
         desk.waiting = slot;
         desk.waiting_at = at;
-        desk.waiting_local = transmit.at;
+        desk.waiting_local = start;
         desk.waiting_generation = desk.waiting_generation.wrapping_add(1);
         if at > self.now.0 {
             let count = u64::from(desk.waiting_generation);

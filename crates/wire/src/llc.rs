@@ -28,6 +28,8 @@ impl EtherType {
     pub const IPV6: EtherType = EtherType(0x86dd);
     /// Local experimental EtherType 1 (IEEE 802-2014, 9.2.3): for protocols that have none of their own.
     pub const EXPERIMENTAL: EtherType = EtherType(0x88b5);
+    /// Local experimental EtherType 2: for what a MAC tells its own kind.
+    pub const EXPERIMENTAL_2: EtherType = EtherType(0x88b6);
 }
 
 const PREFIX: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];

@@ -1,5 +1,7 @@
 //! The back-off counter and the contention window.
 
+use core::ops::Range;
+
 use chappe_core::{Duration, Instant, Stream};
 
 /// Random back-off with freezing (IEEE 802.11-2020, 10.3.3 and 10.3.4.3).
@@ -38,6 +40,14 @@ impl Backoff {
             committed: false,
             ..*self
         };
+    }
+
+    /// Draws a back-off from a range, all values equally likely; an empty range gives its beginning.
+    pub fn draw_from(&mut self, range: Range<u16>, random: &mut Stream) {
+        let width = u64::from(range.end.saturating_sub(range.start));
+        let slots = range.start.saturating_add(random.below(width) as u16);
+        self.finish();
+        self.remaining = Some(slots);
     }
 
     /// After a failed attempt the window goes from 2^k - 1 to 2^(k+1) - 1, up to `most`.
@@ -91,6 +101,12 @@ impl Backoff {
         let Some(from) = self.from else { return };
         self.committed = false;
         self.count(now.saturating_since(from).steps(slot));
+    }
+
+    /// Slots do not count until the next [`Backoff::resume`], and a commitment is given up; none has passed.
+    pub fn hold(&mut self) {
+        self.from = None;
+        self.committed = false;
     }
 
     /// The last boundary is reached, or the back-off is abandoned.

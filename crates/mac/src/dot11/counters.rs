@@ -41,6 +41,12 @@ pub struct Counters {
     pub internal_collisions: u64,
     /// Frames sent a SIFS after the exchange before, within one transmission opportunity.
     pub txop_frames: u64,
+    /// Bursts that claimed the channel (ZMAC+).
+    pub bursts_sent: u64,
+    /// Claims that ended without an own transmission, because somebody else's came first (ZMAC+).
+    pub claims_lost: u64,
+    /// Notifications of contention sent or passed on (ZMAC+).
+    pub notices_sent: u64,
     /// Times energy began too late before the own transmission to be noticed.
     pub committed: u64,
     /// Frames not used, by reason.

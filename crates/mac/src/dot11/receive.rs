@@ -1,10 +1,11 @@
 //! The frames of others: answered, handed up, or honoured as reservations.
 
 use chappe_core::{
-    Address, Arrival, Drop, Instant, Layer, LinkEvent, LinkNode, Reception, TraceEvent, Transmit,
+    Address, Arrival, Drop, Instant, Layer, LinkEvent, LinkNode, Mac, Reception, TraceEvent,
+    Transmit,
 };
 use chappe_wire::dot11::{CTS_LEN, Data, FCS_LEN, Frame, Kind, NavTime, Repr};
-use chappe_wire::llc;
+use chappe_wire::llc::{self, EtherType};
 
 use super::{Counters, Dot11, State};
 
@@ -23,6 +24,8 @@ impl<const N: usize> Dot11<N> {
             self.medium.on_undecodable(now, self.timing.eifs);
         }
         self.miss_answer(now, link);
+        self.note_undecodable(now);
+        self.look_up(now, link);
         self.reconsider(now);
     }
 
@@ -36,6 +39,7 @@ impl<const N: usize> Dot11<N> {
         let mut changed = self.medium.on_good_frame(now);
         match Frame::new(reception.psdu) {
             Ok(frame) if frame.receiver_octets() == self.address.to_eui48() => {
+                self.claims.iter_mut().for_each(|c| c.undecodable = 0);
                 self.on_own(now, &frame, reception, link);
             }
             Ok(frame) => {
@@ -177,6 +181,10 @@ impl<const N: usize> Dot11<N> {
         let sdu = match (self.config.llc, llc::parse(body)) {
             (None, _) => body,
             (Some(wanted), Ok((found, sdu))) if found == wanted => sdu,
+            (Some(_), Ok((EtherType::EXPERIMENTAL_2, sdu))) if self.claims.is_some() => {
+                self.on_notice(now, sdu, link);
+                return false;
+            }
             (Some(_), Ok(_)) => return self.drop(Drop::NotForUs),
             (Some(_), Err(_)) => return self.drop(Drop::Malformed),
         };

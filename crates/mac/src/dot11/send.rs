@@ -3,7 +3,7 @@
 use core::fmt;
 
 use chappe_core::{
-    Address, Drop, Duration, Instant, Layer, LinkEvent, LinkNode, LinkSend, Mode, Outcome,
+    Address, Class, Drop, Duration, Instant, Layer, LinkEvent, LinkNode, LinkSend, Mode, Outcome,
     TraceEvent, Transmit, Wake,
 };
 use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
@@ -16,7 +16,11 @@ use super::{ACK_TIMEOUT, CTS_TIMEOUT, Counters, Dot11, PSDU_MAX, State};
 pub(super) enum OnAir {
     Rts,
     Data,
-    Broadcast { token: u32 },
+    Broadcast {
+        token: u32,
+    },
+    /// A notification of contention.
+    Notice,
 }
 
 /// The unicast frame that waits for its ACK, with what it has been through.
@@ -32,6 +36,7 @@ struct Frame {
     to: Address,
     mode: Mode,
     token: u32,
+    class: Class,
     sequence: Sequence,
     /// Announced by RTS.
     announced: bool,
@@ -45,6 +50,10 @@ struct Frame {
 impl Kept {
     pub fn is_held(&self) -> bool {
         self.frame.is_some()
+    }
+
+    pub fn class(&self) -> Option<Class> {
+        self.frame.map(|frame| frame.class)
     }
 }
 
@@ -71,6 +80,10 @@ impl<const N: usize> Dot11<N> {
         psdu: &mut [u8],
         link: &mut L,
     ) -> Option<Transmit> {
+        self.note_wait(now);
+        if let Some(notice) = self.send_notice(now, psdu) {
+            return Some(notice);
+        }
         if self.kept()?.frame.is_none() {
             let Some(send) = self.take(now, psdu, link) else {
                 self.decline(now, link);
@@ -149,7 +162,10 @@ impl<const N: usize> Dot11<N> {
     ) -> Option<LinkSend> {
         let room = psdu.len().min(PSDU_MAX);
         let sdu = psdu.get_mut(self.sdu_at()..room)?;
-        let classes = self.functions.get(self.active)?.classes;
+        let classes = match &self.claims {
+            Some(claims) => claims.classes(),
+            None => self.functions.get(self.active)?.classes,
+        };
         let send = link.poll_link(now, classes, sdu)?;
         if send.len <= sdu.len() {
             return Some(send);
@@ -234,6 +250,7 @@ impl<const N: usize> Dot11<N> {
             to: send.to,
             mode,
             token: send.token,
+            class: send.class,
             sequence,
             announced,
             sent: false,
@@ -325,13 +342,13 @@ impl<const N: usize> Dot11<N> {
         NavTime::covering(self.timing.sifs + self.timing.ack)
     }
 
-    fn next_sequence(&mut self) -> Sequence {
+    pub(super) fn next_sequence(&mut self) -> Sequence {
         let sequence = self.sequence;
         self.sequence = sequence.next();
         sequence
     }
 
-    fn note_sent(&mut self, to: Address, len: usize) {
+    pub(super) fn note_sent(&mut self, to: Address, len: usize) {
         self.trace.push(TraceEvent::Sent {
             layer: Layer::Mac,
             to,
@@ -356,6 +373,11 @@ impl<const N: usize> Dot11<N> {
             State::Sending(OnAir::Broadcast { token }) => {
                 self.finish(now, token, Outcome::Unconfirmed, link);
             }
+            State::Sending(OnAir::Notice) => {
+                self.holder_pending(link);
+                self.contend_again(now, Duration::ZERO);
+            }
+            State::Claiming => self.end_burst(now),
             _ => {}
         }
     }
@@ -426,6 +448,10 @@ impl<const N: usize> Dot11<N> {
         };
         if frame.short < short.max(1) && frame.long < long.max(1) {
             function.backoff.widen(function.cw_max);
+            if self.claims.is_some() {
+                self.note_failure(now, frame.to, frame.short.saturating_add(frame.long));
+                self.holder_pending(link);
+            }
             return self.contend_again(now, self.timeout_pause());
         }
         function.kept.frame = None;

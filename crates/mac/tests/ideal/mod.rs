@@ -294,6 +294,8 @@ struct Flight {
     psdu: Vec<u8>,
     mode: Mode,
     started: Instant,
+    /// Of energy that is not a frame, how long it lasts.
+    burst: Option<Duration>,
 }
 
 impl<M: Access> Air<M> {
@@ -320,6 +322,7 @@ impl<M: Access> Air<M> {
             psdu: Vec::new(),
             mode: Mode::long(Rate::Dsss1),
             started: Instant::ZERO,
+            burst: None,
         };
         let mut air = Air {
             now: Instant::ZERO,
@@ -371,7 +374,9 @@ impl<M: Access> Air<M> {
     fn begin(&mut self, from: usize) {
         let flight = &mut self.flights[from];
         flight.started = self.now;
-        let end = self.now + flight.mode.airtime(flight.psdu.len() + FCS);
+        let frame = flight.mode.airtime(flight.psdu.len() + FCS);
+        let burst = flight.burst;
+        let end = self.now + burst.unwrap_or(frame);
         self.push(end, Kind::End, from);
         for arriving in &mut self.ears[from].arriving {
             (arriving.clean, arriving.begun) = (false, false);
@@ -387,8 +392,8 @@ impl<M: Access> Air<M> {
                 .for_each(|other| other.clean = false);
             ear.arriving.push(Arriving {
                 from,
-                clean: !was_busy,
-                begun: !ear.sending,
+                clean: !was_busy && burst.is_none(),
+                begun: !ear.sending && burst.is_none(),
                 alone: !was_busy,
             });
             self.carrier(to, was_busy);
@@ -468,6 +473,11 @@ impl<M: Access> Air<M> {
         while let Some(request) = self.nodes[at].poll_radio(now, &mut self.buffer) {
             match request {
                 RadioRequest::Transmit(transmit) => self.take_off(at, transmit),
+                RadioRequest::Burst(burst) => {
+                    assert!(!self.ears[at].sending, "one at a time");
+                    self.flights[at].burst = Some(burst.lasts);
+                    self.push(burst.at.max(self.now), Kind::Begin, at);
+                }
                 RadioRequest::Sense(on) => {
                     let ear = &mut self.ears[at];
                     ear.sensing = on;
@@ -494,6 +504,7 @@ impl<M: Access> Air<M> {
         flight.psdu.clear();
         flight.psdu.extend_from_slice(&self.buffer[..transmit.len]);
         flight.mode = transmit.mode;
+        flight.burst = None;
         self.push(transmit.at.max(self.now), Kind::Begin, at);
     }
 }

@@ -1,0 +1,150 @@
+//! Notification of contention: a broadcast of this station's own that travels two hops.
+//!
+//! ```text
+//! +------+------+------------------+------------------+
+//! | kind | hops |      origin      |       via        |
+//! |  1   | 0, 1 |  6, who suffers  | 6, its receiver  |
+//! +------+------+------------------+------------------+
+//! ```
+//!
+//! It stands behind an LLC/SNAP header with the second experimental EtherType, in a broadcast data frame, so it needs
+//! networks with LLC headers.
+
+use chappe_core::{Address, Drop, Duration, Instant, LinkNode, Mac, Transmit};
+use chappe_wire::dot11::{Data, NavTime, Repr};
+use chappe_wire::llc::{self, EtherType};
+
+use super::send::OnAir;
+use super::{Counters, Dot11, State};
+
+const KIND: u8 = 1;
+const LEN: usize = 14;
+
+/// One notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Notice {
+    /// 0: from who suffers to the receiver of its frames. 1: from there, or from who suffers itself, to all neighbours.
+    hops: u8,
+    origin: Address,
+    via: Address,
+}
+
+impl Notice {
+    fn emit(self, body: &mut [u8]) -> Option<usize> {
+        let body = body.get_mut(..LEN)?;
+        let (head, rest) = body.split_at_mut_checked(2)?;
+        let (origin, via) = rest.split_at_mut_checked(6)?;
+        head.copy_from_slice(&[KIND, self.hops]);
+        origin.copy_from_slice(&self.origin.to_eui48());
+        via.copy_from_slice(&self.via.to_eui48());
+        Some(LEN)
+    }
+
+    fn parse(body: &[u8]) -> Option<Notice> {
+        let (&[kind, hops], rest) = body.split_first_chunk()?;
+        let (&origin, rest) = rest.split_first_chunk()?;
+        let (&via, _) = rest.split_first_chunk()?;
+        (kind == KIND && hops <= 1).then_some(Notice {
+            hops,
+            origin: Address::from_eui48(origin),
+            via: Address::from_eui48(via),
+        })
+    }
+}
+
+impl<const N: usize> Dot11<N> {
+    /// An attempt towards `via` failed for the `failures`-th time: the rival is out of hearing, `via` must notify.
+    pub(super) fn note_failure(&mut self, now: Instant, via: Address, failures: u8) {
+        let ecn = self.claims.as_ref().and_then(|claims| claims.config.ecn);
+        if ecn.is_some_and(|ecn| failures >= ecn.failures) {
+            self.notify(now, 0, via);
+        }
+    }
+
+    /// A frame was found and not decoded: if many were, this station's neighbours do not hear each other.
+    pub(super) fn note_undecodable(&mut self, now: Instant) {
+        let Some(claims) = &mut self.claims else {
+            return;
+        };
+        claims.undecodable = claims.undecodable.saturating_add(1);
+        let ecn = claims.config.ecn;
+        if ecn.is_some_and(|ecn| claims.undecodable >= ecn.undecodable) {
+            self.notify(now, 1, self.address);
+        }
+    }
+
+    /// A frame is about to leave: if it has waited for long, its neighbours leave no gaps.
+    pub(super) fn note_wait(&mut self, now: Instant) {
+        let Some(claims) = &mut self.claims else {
+            return;
+        };
+        let since = claims.waiting_since.take();
+        let waited = since.map_or(Duration::ZERO, |since| now.saturating_since(since));
+        if claims.config.ecn.is_some_and(|ecn| waited >= ecn.wait) {
+            self.notify(now, 1, self.address);
+        }
+    }
+
+    fn notify(&mut self, now: Instant, hops: u8, via: Address) {
+        let origin = self.address;
+        let (Some(claims), Some(_)) = (&mut self.claims, self.config.llc) else {
+            return;
+        };
+        let again = claims.config.ecn.map_or(Duration::ZERO, |ecn| ecn.again);
+        if now >= claims.notify_from && claims.notice.is_none() {
+            claims.notify_from = now + again;
+            claims.undecodable = 0;
+            claims.notice = Some(Notice { hops, origin, via });
+        }
+    }
+
+    /// The station's own broadcast, before anything of the link node.
+    pub(super) fn send_notice(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
+        let notice = self.claims.as_mut()?.notice.take()?;
+        let header = Repr::Data(Data {
+            receiver: Address::BROADCAST,
+            transmitter: self.address,
+            bssid: self.config.bssid,
+            sequence: self.next_sequence(),
+            retry: false,
+            duration: NavTime::ZERO,
+        });
+        let at = header.emit(psdu).ok()?;
+        let body = psdu.get_mut(at..)?;
+        let head = llc::emit(EtherType::EXPERIMENTAL_2, body).ok()?;
+        let len = at + head + notice.emit(body.get_mut(head..)?)?;
+        self.seize(now);
+        self.state = State::Sending(OnAir::Notice);
+        Counters::add(&mut self.counters.notices_sent);
+        self.note_sent(Address::BROADCAST, len);
+        Some(Transmit {
+            at: now,
+            len,
+            mode: self.config.broadcast.unwrap_or(self.config.data),
+            power: None,
+        })
+    }
+
+    /// Somebody else's notification. Its receiver passes it on; whoever gets it from there keeps out of time slots that
+    /// nodes two hops away own.
+    pub(super) fn on_notice<L: LinkNode>(&mut self, now: Instant, body: &[u8], link: &mut L) {
+        let Some(notice) = Notice::parse(body) else {
+            self.counters.drops.count(Drop::Malformed);
+            return;
+        };
+        let own = self.address;
+        let Some(claims) = &mut self.claims else {
+            return;
+        };
+        match (notice.hops, claims.config.ecn) {
+            (0, Some(_)) if notice.via == own => claims.notice = Some(Notice { hops: 1, ..notice }),
+            (1, Some(ecn)) if notice.origin != own => {
+                claims.shy_until = claims.shy_until.max(now + ecn.lasts);
+                self.reconsider(now);
+            }
+            _ => {}
+        }
+        // The drivers look up after every reception, and a notice to pass on is part of what waits.
+        self.look_up(now, link);
+    }
+}

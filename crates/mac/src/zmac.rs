@@ -1,0 +1,43 @@
+//! ZMAC+: a burst of energy claims the channel by priority, and time slots decide among equals.
+//!
+//! Warrier, Le and Rhee put three levels of priority on Z-MAC (Rhee, Warrier, Aia, Min, "Z-MAC: a hybrid MAC for wireless
+//! sensor networks", 2005). For a frame of level q (0 the most urgent):
+//!
+//! ```text
+//!   channel idle    SIFS + q T      burst T         owner:      0 .. To slots            data   SIFS   ACK
+//! ----------------|-----------|##############|--- others: To .. Tno slots ---------|##########|----|####|
+//!                  heard a burst meanwhile:    heard a frame meanwhile:
+//!                  silent for Tno slots        the claim is lost, begin again
+//! ```
+//!
+//! - Whoever waits at a less urgent level hears the burst of a more urgent one and **stays silent for its contention
+//!   window**. The paper says "backs off"; without that silence it would burst again while the winner still counts.
+//! - Two of one level burst together and cannot hear it. The back-off decides: from 0 to To slots in the own time slot, from
+//!   To to Tno in another's.
+//! - Bursts reach as far as carrier sense: hidden nodes are not ordered by level. Only time slots help there.
+//! - **Notification** ([`Ecn`]): whoever loses frame after frame has its receiver tell the neighbours; whoever hears frame
+//!   after frame that it cannot decode, or waits for long, tells its own. For a while these keep out of time slots that a
+//!   node two hops away owns (Z-MAC's high contention level).
+//! - Routing frames ([`chappe_core::Class::Control`]) claim at level 0 and count as owners in every slot.
+//!
+//! | class | level |
+//! |---|---|
+//! | `Control`, `Urgent` | 0 |
+//! | `Data` | 1 |
+//! | `Background` | 2 |
+//!
+//! Everything else (ACK, retries, NAV, EIFS, overhearing, late binding) is the station of [`dot11`](crate::dot11); make
+//! one with [`Dot11::zmac_plus`](crate::dot11::Dot11::zmac_plus). Time slots come from a colouring in which no two nodes
+//! within two hops share one: [`Drand`] finds it by messages, [`colour`] with the whole network in view.
+//!
+//! Node clocks are taken to agree: the synchronisation that Z-MAC adds to data frames is not here.
+
+mod config;
+pub mod drand;
+
+mod slots;
+
+pub use config::{Config, Ecn};
+pub use drand::Drand;
+
+pub use slots::{Schedule, Slot, TWO_HOP_MAX, colour};

@@ -1,0 +1,83 @@
+//! What decides how a ZMAC+ station claims the channel, each value with its source.
+
+use chappe_core::{Class, Duration, Rate};
+
+use crate::dot11;
+
+/// How a ZMAC+ station contends. The paper leaves `beacon`, `slot`, both windows and notification open: print them beside
+/// every result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Frames, rates, slot time, SIFS, retry limits. Its windows, `aifsn`, `difs_backoff` and `difs_after_timeout` mean
+    /// nothing here.
+    pub station: dot11::Config,
+    /// Length of a burst, and the step between levels: T. 20 us, a DSSS slot time, is enough to detect energy and turn
+    /// around; one that carries a PLCP header takes 212 us. Not given in the paper. At most the station's `cca_time`, it
+    /// would not be noticed.
+    pub beacon: Duration,
+    /// Wait before the burst of level 0. SIFS, as the paper has it: an ACK begins at the same moment, so whoever did not
+    /// understand the data frame bursts over it. Longer waits protect ACKs and cost that much per frame.
+    pub wait: Duration,
+    /// Length of a time slot. Z-MAC's 50 ms hold several packets of its slower radio; 10 ms hold six frames of 200 octets
+    /// at 2 Mbit/s. Not given in the paper.
+    pub slot: Duration,
+    /// To: the owner of a time slot counts fewer than this many back-off slots. 8 (Z-MAC).
+    pub owner_window: u16,
+    /// Tno: all others count from `owner_window` to fewer than this. 32 (Z-MAC).
+    pub window: u16,
+    /// Notification of contention; `None`: every node may use every time slot at all times.
+    pub ecn: Option<Ecn>,
+}
+
+/// Explicit contention notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ecn {
+    /// Failed attempts of one frame after which its sender asks its receiver to notify: the rival is out of hearing. Ours.
+    pub failures: u8,
+    /// Frames found but not decoded, without one for this station in between, after which it notifies: its neighbours do not
+    /// hear each other. Ours.
+    pub undecodable: u8,
+    /// How long a frame waits for the channel before its sender notifies: its neighbours leave it no gap. Z-MAC measures
+    /// how long it backs off; the value is ours.
+    pub wait: Duration,
+    /// For how long a notification keeps its hearers out of the slots of nodes two hops away: 10 s (Z-MAC).
+    pub lasts: Duration,
+    /// The least time between two notifications of one node. Ours; must be well below `lasts`, as notifications get lost.
+    pub again: Duration,
+    /// Keep out of the last part of a time slot before one that is barred, as an exchange would reach into it: this long,
+    /// but half a time slot at most.
+    /// An exchange of 1536 octets at 2 Mbit/s after the longest back-off takes 7.3 ms, one of 248 octets 2.2 ms.
+    pub guard: Duration,
+}
+
+impl Config {
+    /// 802.11b frames with bursts of 20 us, time slots of 10 ms, Z-MAC's windows and notification.
+    pub fn dot11b(data: Rate) -> Config {
+        let station = dot11::Config::dot11b(data);
+        Config {
+            station,
+            beacon: Duration::from_micros(20),
+            wait: station.sifs,
+            slot: Duration::from_millis(10),
+            owner_window: 8,
+            window: 32,
+            ecn: Some(Ecn {
+                failures: 3,
+                undecodable: 8,
+                wait: Duration::from_millis(50),
+                lasts: Duration::from_secs(10),
+                again: Duration::from_millis(100),
+                guard: Duration::from_micros(2200),
+            }),
+        }
+    }
+
+    /// The level of a class: 0 to 2.
+    pub(crate) fn level(class: Class) -> u64 {
+        match class {
+            Class::Control | Class::Urgent => 0,
+            Class::Data => 1,
+            Class::Background => 2,
+        }
+    }
+}
