@@ -502,6 +502,37 @@ mod tests {
             ("listen", "\"0.0.0.0:1795\"", "\"1795\"", "port"),
             ("network", "\"10.9.0.2/32\"", "\"ten\"", "ten"),
             ("field", "networks =", "network =", "network"),
+            (
+                "rate",
+                "# rate = \"6 Mbit/s\"",
+                "rate = \"0 Mbit/s\"",
+                "1 kbit/s",
+            ),
+            (
+                "device",
+                "\"chappe0\"",
+                "\"a-much-too-long-name\"",
+                "name of a device",
+            ),
+            (
+                "family",
+                "\"0.0.0.0:1795\"",
+                "\"[::]:1795\"",
+                "cannot be reached",
+            ),
+            (
+                "carrier",
+                "listen = \"0.0.0.0:1795\"",
+                "ethernet = \"wlan0\"",
+                "Ethernet address",
+            ),
+            ("nobody", "\"192.0.2.7:1795\"", "\"192.0.2.7:0\"", "nobody"),
+            (
+                "distance",
+                "# distance = \"20 km\"",
+                "distance = \"20\"",
+                "unit",
+            ),
         ] {
             let error = read_text(name, &TEMPLATE.replacen(right, mistake, 1))
                 .err()
@@ -511,5 +542,51 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    /// Goal: peers are told apart by name and key; a file that was copied as it is, and a key that all can read, are warned of.
+    #[test]
+    fn what_will_hardly_do_is_told() {
+        let peer = TEMPLATE.split_once("[[peer]]").unwrap().1;
+        let twice = format!("{TEMPLATE}\n[[peer]]\n{peer}");
+        let error = read_text("twice", &twice).err().unwrap();
+        assert!(error.to_string().contains("two peers"), "{error}");
+        let renamed = twice.replacen("\"other\"", "\"third\"", 1);
+        let error = read_text("keys", &renamed).err().unwrap();
+        assert!(error.to_string().contains("has the key of"), "{error}");
+        let copied = TEMPLATE.replacen("\"10.9.0.2/32\"", "\"10.9.0.1/32\"", 1);
+        let read = read_text("copied", &copied).unwrap();
+        let warned = |read: &Configuration, what: &str| {
+            read.warnings.iter().any(|warning| warning.contains(what))
+        };
+        assert!(warned(&read, "own address"), "{:?}", read.warnings);
+        // A network may hold both ends.
+        let whole = TEMPLATE.replacen("\"10.9.0.2/32\"", "\"10.9.0.0/24\"", 1);
+        assert!(!warned(&read_text("whole", &whole).unwrap(), "own address"));
+    }
+
+    /// Goal: what a running link cannot take over is named, and what it can is not.
+    #[test]
+    fn lasting_differences_are_named() {
+        let first = read_text("first", TEMPLATE).unwrap();
+        let differs = |right: &str, other: &str| {
+            let text = TEMPLATE.replacen(right, other, 1);
+            read_text("differs", &text)
+                .unwrap()
+                .differs_for_good(&first)
+        };
+        assert!(differs("# rate", "rate").is_empty());
+        assert!(differs("# distance", "distance").is_empty());
+        assert!(differs("# [peer.bulk]", "[peer.bulk]").is_empty());
+        assert_eq!(
+            differs(":1795\"           #", ":1796\" #"),
+            ["what [link] says"]
+        );
+        assert_eq!(
+            differs("\"192.0.2.7:1795\"", "\"192.0.2.8:1795\""),
+            ["key, endpoint or networks of other"]
+        );
+        let renamed = differs("\"other\"", "\"third\"");
+        assert_eq!(renamed, ["third, which is new,", "the end of other"]);
     }
 }
