@@ -195,3 +195,23 @@ fn flags(name: &str, flags: u32, mask: u32) -> Result<Request> {
     let index = Interface::find(name)?.index;
     Ok(Request::new(libc::RTM_NEWLINK, 0).interface(index, flags, mask))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the kernel's answer about a way is read, for both kinds of addresses. Method: its own addresses, if it has them now.
+    #[test]
+    fn ways_to_oneself_lead_through_the_loopback_interface() {
+        let lo = Interface::find("lo").unwrap();
+        if !lo.up {
+            return println!("the loopback interface is down here: nothing was tried");
+        }
+        let links = Links::open().unwrap();
+        assert_eq!(links.towards(Ipv4Addr::LOCALHOST.into()).unwrap(), "lo");
+        match links.towards(Ipv6Addr::LOCALHOST.into()) {
+            Ok(interface) => assert_eq!(interface, "lo"),
+            Err(error) => println!("no IPv6 here: {error}"),
+        }
+    }
+}

@@ -13,7 +13,15 @@ impl Status {
     /// for the time since.
     pub fn text(&self, width: usize, earlier: Option<&Status>) -> String {
         let mut text = format!("{}, MTU {}\n", self.device, self.mtu);
-        if let Some(refusal) = &self.refusal {
+        let refused = |status: &Status| {
+            let mut counts = status.strangers.iter();
+            let found = counts.find(|count| count.0 == "refused_datagrams");
+            found.map_or(0, |count| count.1)
+        };
+        // What the kernel said long ago is no news.
+        if let Some(refusal) = &self.refusal
+            && earlier.is_none_or(|earlier| refused(earlier) < refused(self))
+        {
             item(&mut text, width, "kernel", refusal);
         }
         for peer in &self.peers {

@@ -19,6 +19,8 @@ struct Asked {
     channel: Channel,
     round_trip: Duration,
     deadline: Duration,
+    /// The deadline as it was written.
+    written: String,
     residual: f64,
     packet: usize,
     distance: Option<f64>,
@@ -60,7 +62,8 @@ pub fn run(options: &Plan) -> Result<u8, Failure> {
         terminal::print(&(json + "\n"))?;
     } else {
         terminal::print(&text(&asked, &answer))?;
-        if let Some(metres) = asked.distance {
+        // Slots have no acknowledgements to wait for.
+        if let Some(metres) = asked.distance.filter(|_| !options.slots) {
             terminal::print(&coverage(metres))?;
         }
     }
@@ -99,6 +102,7 @@ impl Asked {
             },
             round_trip: time("--round-trip", &options.round_trip)?,
             deadline: time("--deadline", &options.deadline)?,
+            written: options.deadline.trim().to_owned(),
             residual: options.residual,
             packet: options.packet.into(),
             distance: distance.transpose()?,
@@ -143,7 +147,7 @@ fn over_a_path(asked: &Asked) -> Answer {
     let capacity = asked.rate.map(|rate| rate * share);
     let unmet = if predicted.residual > service.residual {
         Some(format!(
-            "{:.3} % would be late or lost: allow more (`--residual {:.2}%`) or more time (`--deadline`)",
+            "{:.3} % would be late or lost: allow more time (`--delay`) or more loss (`--loss-target {:.2}%`)",
             predicted.residual * 100.0,
             predicted.residual * 101.0
         ))
@@ -232,7 +236,7 @@ fn text(asked: &Asked, answer: &Answer) -> String {
         Some(unmet) => format!("cannot be met: {unmet}\n"),
         None => String::new(),
     };
-    if answer.overhead.is_finite() {
+    if answer.overhead.is_finite() && answer.residual <= asked.residual {
         text += &format!(
             "overhead {:.1} % (no code can have less than {:.1} %), late or lost {:.3} %\n",
             answer.overhead * 100.0,
@@ -267,8 +271,7 @@ fn text(asked: &Asked, answer: &Answer) -> String {
         }
         text += &format!(
             "\nIn the configuration:\n  [peer.bulk]\n  deadline = \"{}\"\n  residual = {}\n",
-            Time::new(asked.deadline.as_secs_f64()),
-            asked.residual
+            asked.written, asked.residual
         );
     }
     text
@@ -359,29 +362,23 @@ mod tests {
     /// Goal: each refusal names a value that is then accepted.
     #[test]
     fn what_is_refused_says_what_would_do() {
-        let slots = |more: &str| {
-            in_slots(&asked(&format!(
-                "--slots --distance 60km --loss 30% {more}"
-            )))
-            .unwrap()
+        let slots = |loss: &str, more: &str| {
+            let words = format!("--slots --distance 60km --loss {loss} {more}");
+            in_slots(&asked(&words)).unwrap()
         };
-        let refused = |more: &str, said: &str| {
-            let answer = slots(more);
+        let refused = |loss: &str, more: &str, said: &str| {
+            let answer = slots(loss, more);
             let unmet = answer.unmet.unwrap();
             assert!(!answer.met && unmet.contains(said), "{unmet}");
             unmet
         };
-        let said = refused("--bandwidth 0.5Mbit/s --delay 5ms", "--delay '9 ms'");
+        let said = refused("30%", "--bandwidth 0.5Mbit/s --delay 5ms", "--delay '9 ms'");
         assert!(said.contains("waiting for a slot"));
-        refused(
-            "--bandwidth 0.5Mbit/s --delay 9ms --loss-target 0.1%",
-            "--loss-target",
-        );
-        refused(
-            "--bandwidth 9Mbit/s --delay 200ms --loss-target 1%",
-            "--bandwidth",
-        );
-        let met = slots("--bandwidth 0.5Mbit/s --delay 60ms --loss-target 1%");
+        let hopeless = "--bandwidth 0.1Mbit/s --delay 9ms --loss-target 0.0001%";
+        refused("90%", hopeless, "--loss-target");
+        let much = "--bandwidth 9Mbit/s --delay 200ms --loss-target 1%";
+        refused("30%", much, "--bandwidth");
+        let met = slots("30%", "--bandwidth 0.5Mbit/s --delay 60ms --loss-target 1%");
         assert!(met.met && met.slot_s == Some(0.005) && met.residual <= 0.01);
         let error = in_slots(&asked("--slots --loss 30% --distance 60km")).err();
         assert!(error.unwrap().to_string().contains("bandwidth"));

@@ -89,8 +89,7 @@ impl Screen {
             text.push('\n');
         }
         for message in &self.messages {
-            text += message;
-            text.push('\n');
+            text += &wrapped(message, width);
         }
         terminal::print(&text)
     }
@@ -111,6 +110,25 @@ impl Screen {
             Err(_) => {}
         }
     }
+}
+
+/// A message in lines that end between words.
+fn wrapped(message: &str, width: usize) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in message.split(' ') {
+        let len = word.chars().count();
+        if column > 0 && column + 1 + len > width {
+            text.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += len;
+    }
+    text.push('\n');
+    text
 }
 
 /// A line for each peer whose state, trouble or radio has changed.
@@ -142,4 +160,25 @@ fn changes(before: Option<&Status>, now: &Status) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_end_between_words() {
+        let message = "other, bulk: with losses as they are now, overhead 75.0 % (bound 31.4 %)";
+        let text = wrapped(message, 40);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&text), words(message));
+    }
 }
