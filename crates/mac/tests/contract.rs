@@ -191,7 +191,8 @@ fn zmac_plus_keeps_its_promises() {
 fn drand_keeps_its_promises() {
     contract::check_link(200, |seed| {
         let random = Seed(seed).stream(Purpose::Node(1));
-        zmac::Drand::new(Address::node(1), random, zmac::drand::Timing::default())
+        let timing = zmac::drand::Timing::default();
+        zmac::Drand::new(Address::node(1), random, timing, Instant::from_millis(1))
     });
 }
 

@@ -1,6 +1,6 @@
 //! DRAND over the DCF on simulated air with losses: no two nodes within two hops own the same slot, whoever loses what.
 
-use chappe_core::{Address, OverMac, Purpose, Rate, Seed};
+use chappe_core::{Address, Instant, OverMac, Purpose, Rate, Seed};
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_mac::zmac::drand::{Drand, Timing};
 use chappe_mac::zmac::{Schedule, colour};
@@ -39,6 +39,7 @@ impl Field {
                 address,
                 seed.stream(Purpose::Traffic(n as u32)),
                 Timing::default(),
+                Instant::ZERO,
             );
             let mac = Dot11::new(Config::dot11b(Rate::Dsss2), address, random);
             Box::new(OverMac::new(mac, link))
@@ -144,12 +145,10 @@ fn a_latecomer_fits_in() {
     let field = random(NODES, seed);
     let mut simulator = field.simulator(0.9, seed);
     let (_, before) = settle(&mut simulator, NODES);
-    let late = Drand::new(
-        Address::node(5),
-        seed.stream(Purpose::Trial(5)),
-        Timing::default(),
-    );
-    simulator.with_node(5, |node, _| node.link = late);
+    let random = seed.stream(Purpose::Trial(5));
+    simulator.with_node(5, |node, now| {
+        node.link = Drand::new(Address::node(5), random, Timing::default(), now);
+    });
     let (_, after) = settle(&mut simulator, NODES);
     assert_eq!(field.clashes(&after), 0);
     let changed = (0..NODES).filter(|&node| before[node] != after[node]);

@@ -135,8 +135,9 @@ enum State {
 }
 
 impl Drand {
-    /// A node that knows nobody yet.
-    pub fn new(address: Address, random: Stream, timing: Timing) -> Drand {
+    /// A node that knows nobody yet and begins to listen at `start`.
+    pub fn new(address: Address, mut random: Stream, timing: Timing, start: Instant) -> Drand {
+        let first = Duration::from_nanos(random.below(timing.period.nanos()));
         Drand {
             address,
             random,
@@ -146,8 +147,8 @@ impl Drand {
             round: 0,
             state: State::Undecided,
             lock: None,
-            next_hello: Instant::ZERO,
-            next_lottery: Instant::MAX,
+            next_hello: start + first,
+            next_lottery: start + timing.discovery,
             hello: false,
             counters: Counters::default(),
         }
@@ -497,10 +498,6 @@ impl LinkNode for Drand {
 
     fn handle_timeout(&mut self, now: Instant) {
         if self.next_hello <= now {
-            if self.next_lottery == Instant::MAX {
-                // The first moment of this node.
-                self.next_lottery = now + self.timing.discovery;
-            }
             self.next_hello = now + self.jittered();
             self.hello = true;
         }

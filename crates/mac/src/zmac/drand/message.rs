@@ -148,9 +148,10 @@ pub(super) fn emit_hello(
 }
 
 fn slot(number: u8, frame: u8) -> Option<Slot> {
-    (number != NONE && frame < 16).then_some(Slot {
+    let frame = 1_u16.checked_shl(u32::from(frame))?;
+    (number != NONE).then_some(Slot {
         number: u16::from(number),
-        frame: 1 << frame,
+        frame,
     })
 }
 
