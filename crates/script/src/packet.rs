@@ -17,6 +17,9 @@ pub const LOCAL_PORT: u16 = 80;
 /// The script's port.
 pub const REMOTE_PORT: u16 = 50_000;
 
+/// The longest TCP header (RFC 9293, 3.1: a data offset of 15 words).
+const TCP_HEADER_MAX: usize = 60;
+
 /// A packet as a script says it; numbers are relative to the initial sequence number of whoever they belong to.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
@@ -64,8 +67,8 @@ fn at(base: Seq, relative: i64) -> Seq {
 }
 
 impl Said {
-    /// The packet to hand to the stack.
-    pub fn build(&self, bases: &Bases) -> Vec<u8> {
+    /// The packet to hand to the stack; an error if there is no such packet.
+    pub fn build(&self, bases: &Bases) -> Result<Vec<u8>, String> {
         let payload: Vec<u8> = (0..self.len as i64).map(|n| octet(self.seq + n)).collect();
         let stack = bases.stack.unwrap_or_default();
         let mut options = Options {
@@ -98,22 +101,24 @@ impl Said {
             options,
             payload: &payload,
         };
-        let mut packet = vec![0; HEADER_LEN + 60 + payload.len()];
-        let len = segment
-            .emit(&flow(), &mut packet[HEADER_LEN..])
-            .expect("it fits");
+        let mut packet = vec![0; HEADER_LEN + TCP_HEADER_MAX + payload.len()];
+        let (_, room) = packet.split_at_mut(HEADER_LEN);
+        let len = segment.emit(&flow(), room);
+        let len = len.ok_or("its options are too long for a TCP header")?;
+        let payload_len = u16::try_from(len).map_err(|_| "longer than IPv6 allows")?;
         packet.truncate(HEADER_LEN + len);
         let header = Header {
             traffic_class: self.ecn.bits(),
             flow_label: 0,
-            payload_len: len as u16,
+            payload_len,
             next_header: PROTOCOL,
             hop_limit: 64,
             source: REMOTE,
             destination: LOCAL,
         };
-        header.emit(&mut packet).expect("there is room");
-        packet
+        let written = header.emit(&mut packet);
+        written.map_err(|error| format!("there is no such packet: {error:?}"))?;
+        Ok(packet)
     }
 
     /// Compares with what the stack sent; the error names the field.

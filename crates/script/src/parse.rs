@@ -5,6 +5,9 @@ use chappe_tcplp::tcp::{Ecn, Flags};
 
 use super::packet::{Said, SaidOptions};
 
+/// Most octets of one `write`: they are made in memory.
+const WRITE_MAX: usize = 1 << 24;
+
 /// A line that does something.
 #[derive(Clone, Debug)]
 pub struct Line {
@@ -116,6 +119,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
     for (unit, scale) in units {
         if let Some(value) = text.strip_suffix(unit)
             && let Ok(value) = value.parse::<f64>()
+            && value >= 0.0
         {
             return Ok(Duration::from_secs_f64(value * scale));
         }
@@ -155,7 +159,12 @@ fn event(text: &str) -> Result<Event, String> {
         "listen" => Event::Listen,
         "connect" => Event::Connect,
         "accept" => Event::Accept,
-        "write" => amount("").map(|(len, taken)| Event::Write { len, taken })?,
+        "write" => match amount("")? {
+            (len, _) if len > WRITE_MAX => {
+                return Err(format!("more than {WRITE_MAX} octets at a time"));
+            }
+            (len, taken) => Event::Write { len, taken },
+        },
         "read" => amount("").map(|(max, got)| Event::Read { max, got })?,
         "eof" => Event::Eof,
         "shutdown" => Event::Shutdown,
@@ -208,7 +217,9 @@ fn packet(text: &str) -> Result<Said, String> {
     let (end, len) = rest.split_once('(').ok_or("a place is seq:end(len)")?;
     said.seq = number(seq)?;
     said.len = number(len.trim_end_matches(')'))?;
-    if said.seq + said.len as i64 != number::<i64>(end)? {
+    let len = i64::try_from(said.len).ok();
+    let end_is = len.and_then(|len| said.seq.checked_add(len));
+    if end_is != Some(number::<i64>(end)?) {
         return Err("seq + len is not end".into());
     }
     while let Some(word) = words.next() {
@@ -256,4 +267,43 @@ fn options_of(text: &str) -> Result<SaidOptions, String> {
         }
     }
     Ok(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Bases;
+
+    /// Goal: what no packet can be is an error that names it. Method: numbers at their limits, in every place of a line.
+    #[test]
+    fn impossible_lines_are_errors() {
+        let no_script = |line: &str| parse(line, &|_| None).map(|_| ()).unwrap_err();
+        for (line, why) in [
+            ("< . 9223372036854775807:0(1) ack 1", "seq + len is not end"),
+            (
+                "< . 1:1(18446744073709551615) ack 1",
+                "seq + len is not end",
+            ),
+            ("+-1 quiet", "no time"),
+            ("+nan quiet", "no time"),
+            ("write 99999999999", "octets at a time"),
+            ("< . 1:1(0) win 65536", "no number"),
+            ("< . 1:1(0) <mss 70000>", "no number"),
+            ("jump", "no event"),
+        ] {
+            let said = no_script(line);
+            assert!(said.contains(why) && said.starts_with("line 1"), "{said}");
+        }
+        for (text, why) in [
+            (". 1:70001(70000) ack 1", "longer than IPv6 allows"),
+            (
+                "S 0:0(0) <mss 1, wscale 1, sackok, ts 1 ecr 1, sack 1:2 3:4 5:6 7:8>",
+                "too long for a TCP header",
+            ),
+        ] {
+            let built = packet(text).unwrap().build(&Bases::default());
+            let said = built.unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+    }
 }

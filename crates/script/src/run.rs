@@ -83,7 +83,7 @@ impl Player<'_> {
         self.event = self.now;
         match &line.event {
             Event::Arrives(said) => {
-                let packet = said.build(&self.bases);
+                let packet = said.build(&self.bases)?;
                 self.stack.handle_packet(self.now, &packet);
                 self.drain()
             }
