@@ -57,6 +57,7 @@ pub fn facts(packet: &[u8]) -> Option<Facts> {
     }
 }
 
+/// What the headers make of a packet; `rest` is what follows the IP header, unless the packet is a fragment.
 fn judge(
     source: IpAddr,
     destination: IpAddr,
@@ -67,6 +68,7 @@ fn judge(
     let ports = rest
         .and_then(<[u8]>::first_chunk::<4>)
         .filter(|_| matches!(protocol, 6 | 17));
+    // FNV-1a of 64 bits (RFC 9923) over addresses, protocol and ports.
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut mix = |octets: &[u8]| {
         for &octet in octets {
@@ -81,7 +83,7 @@ fn judge(
     }
     mix(&[protocol]);
     mix(ports.map_or(&[], |ports| &ports[..]));
-    // The last octets have not reached the top bits yet.
+    // The last octets have not reached the top bits yet: Fibonacci hashing (Knuth, 6.4) takes them there.
     hash = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let urgent = matches!(protocol, ICMP | ICMPV6) || dscp >= URGENT_DSCP;
     Facts {
