@@ -22,6 +22,8 @@ use crate::station::Station;
 const DEVICE_QUEUE: u32 = 32;
 /// Packets that are read before the air has its turn.
 const TURN: usize = 32;
+/// Octets of the largest packet that a TUN device gives: what IPv6's length field can say, rounded up.
+const PACKET_MAX: usize = 1 << 16;
 /// The air goes on in steps of at most this, after which the kernel gets what has arrived: a quarter of a full frame.
 const STEP: Duration = Duration::from_millis(1);
 /// How often motes are told how long their radios were on.
@@ -80,8 +82,7 @@ impl<R: Recorder> Border<R> {
             clock,
             lateness: Lateness::default(),
             ready: Vec::new(),
-            // One octet more shows that a packet is too large.
-            packet: vec![0; 1 << 16],
+            packet: vec![0; PACKET_MAX],
             told: Instant::ZERO,
         })
     }

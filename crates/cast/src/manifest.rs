@@ -251,6 +251,10 @@ impl Manifest {
             return Err(torn());
         }
         let count = u16::from_be_bytes(rest.take().ok_or_else(torn)?);
+        if usize::from(count) > FILES_MAX {
+            let what = format!("the manifest has {count} files, {FILES_MAX} at most are taken");
+            return Err(Error::failed(what, ""));
+        }
         let mut files: Vec<Entry> = Vec::new();
         let mut names = std::collections::BTreeSet::new();
         let mut sum = 0u64;

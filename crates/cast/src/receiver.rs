@@ -36,6 +36,9 @@ const FLUSH: Duration = Duration::from_secs(5);
 /// The time between looks at how far we are.
 const TELL: Duration = Duration::from_secs(1);
 
+/// Most transfers that are remembered as ended, with `keep`.
+const ENDED_MAX: usize = 1000;
+
 /// Receives files until one transfer is complete and its sender has finished, or for ever.
 pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) -> Result<End> {
     let about = std::fs::metadata(&receiving.folder);
@@ -186,7 +189,7 @@ impl Receiver<'_> {
         let Some(incoming) = incoming else {
             let transfer = ticket.name();
             watch.event(Event::Present { transfer });
-            self.ended.push((ticket.source, ticket.id()));
+            self.end(ticket.source, ticket.id());
             return member.report(now, ticket.id(), State::Complete, ticket.cut.batches());
         };
         member.join(now, ticket.source, incoming.held().to_vec());
@@ -277,8 +280,16 @@ impl Receiver<'_> {
             ..Summary::default()
         }));
         self.active.remove(&source);
-        self.ended.push((source, id));
+        self.end(source, id);
         Ok(())
+    }
+
+    /// There is no more to do for a transfer. One that was forgotten and is offered again is looked at again.
+    fn end(&mut self, source: u16, id: u64) {
+        if self.ended.len() >= ENDED_MAX {
+            self.ended.remove(0);
+        }
+        self.ended.push((source, id));
     }
 
     fn refuse(
@@ -309,7 +320,7 @@ impl Receiver<'_> {
             todo: error.todo.clone(),
         });
         member.report(now, ticket.id(), State::Failed(error.reason), 0);
-        self.ended.push((ticket.source, ticket.id()));
+        self.end(ticket.source, ticket.id());
         let kind = match error.kind {
             Kind::Input => Kind::Failed,
             kind => kind,

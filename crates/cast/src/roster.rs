@@ -163,7 +163,7 @@ impl Roster {
             if record.life != self.own.life && record.number >= self.own.number {
                 // Of a former life, most likely; two members with one number do this for ever.
                 self.own.number = record.number.saturating_add(1);
-                self.contested += 1;
+                self.contested = self.contested.saturating_add(1);
                 return News::Member;
             }
             return News::None;

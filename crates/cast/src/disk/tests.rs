@@ -1,0 +1,164 @@
+//! What is sent and received, on a real disk.
+
+use super::*;
+use crate::key::SignKey;
+use crate::scratch::Scratch;
+use chappe_core::{Purpose, Seed};
+
+const K: u8 = 4;
+const PAYLOAD: u16 = 100;
+
+/// Three files in a folder, one of them empty, and what a sender makes of them.
+fn sent(place: &Scratch) -> (Sent, Ticket) {
+    let mut random = Seed(5).stream(Purpose::Trial(0));
+    let mut paths = Vec::new();
+    for (name, len) in [("one", 950), ("empty", 0), ("two", 3333)] {
+        let mut octets = vec![0; len];
+        random.fill(&mut octets);
+        paths.push(place.path(name));
+        fs::write(place.path(name), octets).unwrap();
+    }
+    let sent = Sent::open(&paths, K, PAYLOAD).unwrap();
+    let manifest = sent.manifest().encode().unwrap();
+    let ticket = Ticket::sign(
+        0,
+        (crate::manifest::Way::Chappe, 8),
+        sent.cut(),
+        &manifest,
+        &SignKey::new(&[1; 32]),
+    );
+    (sent, ticket)
+}
+
+fn batch(sent: &Sent, batch: u32) -> Vec<u8> {
+    let range = sent.cut().range(batch);
+    let mut octets = vec![0; (range.end - range.start) as usize];
+    assert!(sent.read(range.start as usize, &mut octets));
+    octets
+}
+
+fn folder(place: &Scratch) -> PathBuf {
+    let folder = place.path("received");
+    let _ = fs::create_dir(&folder);
+    folder
+}
+
+fn open(place: &Scratch, sent: &Sent, ticket: &Ticket) -> Result<Incoming> {
+    Incoming::open(&folder(place), ticket, sent.manifest().clone(), false)
+}
+
+/// Batches in any order, with a crash after every one of them: the files are right, and only then there.
+#[test]
+fn a_transfer_survives_a_crash_after_every_batch() {
+    let place = Scratch::new("crash");
+    let (sent, ticket) = sent(&place);
+    let batches = ticket.cut.batches();
+    for (count, number) in (0..batches).rev().enumerate() {
+        let mut incoming = open(&place, &sent, &ticket).unwrap();
+        let held = incoming.held().iter().filter(|held| **held).count();
+        assert_eq!((held, incoming.is_whole()), (count, false));
+        assert_eq!(incoming.put(number, &batch(&sent, number)), Ok(Put::Kept));
+        assert!(!folder(&place).join("two").exists());
+    }
+    let incoming = open(&place, &sent, &ticket).unwrap();
+    assert!(incoming.is_whole());
+    assert_eq!(incoming.octets(), 950 + 3333);
+    assert_eq!(incoming.finish().unwrap().len(), 3);
+    for name in ["one", "empty", "two"] {
+        let read = |path: PathBuf| fs::read(path).unwrap();
+        assert_eq!(read(folder(&place).join(name)), read(place.path(name)));
+    }
+    assert!(is_there(&folder(&place), sent.manifest()));
+    assert!(!folder(&place).join(FOLDER).exists());
+}
+
+#[test]
+fn polluted_and_rotten_batches_are_fetched_again() {
+    let place = Scratch::new("rot");
+    let (sent, ticket) = sent(&place);
+    let mut incoming = open(&place, &sent, &ticket).unwrap();
+    let right = batch(&sent, 3);
+    let mut wrong = right.clone();
+    wrong[7] ^= 1;
+    assert_eq!(incoming.put(3, &wrong), Ok(Put::Polluted));
+    assert_eq!(incoming.put(99, &right), Ok(Put::Polluted));
+    assert_eq!(incoming.put(3, &right), Ok(Put::Kept));
+    assert!(incoming.holds(3));
+    drop(incoming);
+    // The disk forgets some octets of the batch.
+    let part = folder(&place)
+        .join(FOLDER)
+        .join(ticket.name())
+        .join("2.part");
+    let part = File::options().write(true).open(part).unwrap();
+    part.write_all_at(&[0; 50], 400).unwrap();
+    assert!(!open(&place, &sent, &ticket).unwrap().holds(3));
+}
+
+#[test]
+fn what_is_there_is_not_replaced_unasked() {
+    let place = Scratch::new("there");
+    let (sent, ticket) = sent(&place);
+    fs::write(folder(&place).join("two"), "mine").unwrap();
+    let error = open(&place, &sent, &ticket).unwrap_err();
+    assert!(error.todo.contains("--overwrite"), "{error}");
+    let again = Incoming::open(&folder(&place), &ticket, sent.manifest().clone(), true);
+    assert!(again.is_ok());
+    fs::remove_file(folder(&place).join("two")).unwrap();
+    fs::create_dir(folder(&place).join("two")).unwrap();
+    let again = Incoming::open(&folder(&place), &ticket, sent.manifest().clone(), true);
+    assert!(again.unwrap_err().what.contains("is a folder"));
+}
+
+/// A link in the place of our folder, or of a part, is not followed.
+#[test]
+fn links_are_not_followed() {
+    let place = Scratch::new("links");
+    let (sent, ticket) = sent(&place);
+    let elsewhere = place.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, folder(&place).join(FOLDER)).unwrap();
+    assert!(open(&place, &sent, &ticket).is_err());
+    fs::remove_file(folder(&place).join(FOLDER)).unwrap();
+    drop(open(&place, &sent, &ticket).unwrap());
+    let part = folder(&place)
+        .join(FOLDER)
+        .join(ticket.name())
+        .join("0.part");
+    fs::remove_file(&part).unwrap();
+    std::os::unix::fs::symlink(place.path("one"), &part).unwrap();
+    assert!(open(&place, &sent, &ticket).is_err());
+    assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_refused_at_once() {
+    let place = Scratch::new("room");
+    let (sent, ticket) = sent(&place);
+    let mut manifest = sent.manifest().clone();
+    manifest.files[2].size = 1 << 50;
+    let error = Incoming::open(&folder(&place), &ticket, manifest, false).unwrap_err();
+    assert_eq!(error.kind, crate::Kind::Environment, "{error}");
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_sent_is_noticed() {
+    let place = Scratch::new("change");
+    let (sent, _) = sent(&place);
+    batch(&sent, 5);
+    let two = File::options().write(true).open(place.path("two")).unwrap();
+    two.write_all_at(b"!", 1500).unwrap();
+    let mut octets = vec![0; 400];
+    assert!(!sent.has_changed());
+    assert!(!sent.read(6 * 400, &mut octets) && sent.has_changed());
+}
+
+#[test]
+fn only_files_are_sent() {
+    let place = Scratch::new("only");
+    let refused = |paths: &[PathBuf]| Sent::open(paths, K, PAYLOAD).unwrap_err().what;
+    assert!(refused(&[place.path("")]).contains("is not a file"));
+    assert!(refused(&[place.path("none")]).contains("No such file"));
+    fs::write(place.path("x"), "1").unwrap();
+    assert!(refused(&[place.path("x"), place.path("x")]).contains("two of the files"));
+}
