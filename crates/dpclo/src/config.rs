@@ -84,7 +84,8 @@ pub struct Probes {
     pub least: u8,
     /// Alpha of eq. 6, the weight of the old value. Default 0.9 (ours; that of Moeller and others' BCP, IPSN 2010).
     pub damping: f64,
-    /// Largest ETX, and what a transmission that failed counts. Default 16 (ours).
+    /// Largest ETX, and what a transmission that failed counts. Default 16 (ours). 1 makes every link that is used count the
+    /// same: hop counts and plain queue differences, the paper's Fig. 4 "without ETX".
     pub etx_max: f64,
     /// A link whose delivery ratio is below this in either direction is not used. Default 0.1 (ours).
     pub ratio_min: f64,

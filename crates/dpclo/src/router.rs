@@ -465,7 +465,7 @@ impl LinkNode for Router {
     fn pending(&self) -> Classes {
         let data = self.choice.map(|choice| choice.class);
         let rounds = self.rounds.as_ref();
-        let pairing = rounds.is_some_and(|rounds| rounds.tell || rounds.matcher.has_message());
+        let pairing = rounds.is_some_and(|rounds| rounds.tell || rounds.has_message());
         let control = self.probe_ready || self.update_ready || pairing;
         let classes = Classes::NONE.with_if(Class::Control, control);
         data.map_or(classes, |class| classes.with(class))

@@ -30,6 +30,9 @@ pub(crate) struct Rounds {
     retry_at: Option<Instant>,
     /// The queues are to be told as soon as the link allows.
     pub tell: bool,
+    /// When this node may begin to ask: all that began together would never hear each other.
+    speak_at: Option<Instant>,
+    speaks: bool,
     /// Neighbours that this node would send to, were they its pair.
     targets: Vec<u16>,
 }
@@ -66,6 +69,8 @@ impl Rounds {
             match_at: Some(now + law.exchange),
             retry_at: None,
             tell: false,
+            speak_at: None,
+            speaks: false,
             targets: Vec::with_capacity(usize::from(neighbours)),
         }
     }
@@ -134,14 +139,25 @@ impl Rounds {
             return Some(Due::Tell);
         }
         if take(&mut self.match_at, now) {
-            self.retry_at = Some(now + self.law.retry);
+            let speak_at = now + within(self.law.retry, random);
+            self.speak_at = Some(speak_at);
+            self.retry_at = Some(speak_at + self.law.retry);
             return Some(Due::Match);
+        }
+        if take(&mut self.speak_at, now) {
+            self.speaks = true;
         }
         if take(&mut self.retry_at, now) {
             self.matcher.on_silence();
-            self.retry_at = self.matcher.is_asking().then(|| now + self.law.retry);
+            let wait = self.law.retry / 2 + within(self.law.retry, random);
+            self.retry_at = self.matcher.is_asking().then(|| now + wait);
         }
         None
+    }
+
+    /// Whether a message that makes pairs is to be sent.
+    pub fn has_message(&self) -> bool {
+        self.speaks && self.matcher.has_message()
     }
 
     /// A message was heard.
@@ -155,21 +171,25 @@ impl Rounds {
 
     pub fn deadline(&self) -> Option<Instant> {
         let end = Some(self.began + self.law.interval);
-        [end, self.tell_at, self.match_at, self.retry_at]
-            .into_iter()
-            .flatten()
-            .min()
+        let others = [self.tell_at, self.match_at, self.speak_at, self.retry_at];
+        others.into_iter().flatten().chain(end).min()
     }
 
     fn begin(&mut self, now: Instant, random: &mut Stream) {
         self.matcher.stop();
         let left = (self.began + self.law.exchange).saturating_since(now);
         // Not in the last moment: what is told then comes after the pairs are sought.
-        let wait = Duration::from_nanos(random.below((left / 2).nanos().saturating_add(1)));
+        let wait = within(left / 2, random);
         (self.tell_at, self.retry_at) = (Some(now + wait), None);
+        (self.speak_at, self.speaks) = (None, false);
         self.match_at = Some((self.began + self.law.exchange).max(now));
         self.tell = false;
     }
+}
+
+/// A random time up to `span`.
+fn within(span: Duration, random: &mut Stream) -> Duration {
+    Duration::from_nanos(random.below(span.nanos().saturating_add(1)))
 }
 
 fn take(at: &mut Option<Instant>, now: Instant) -> bool {

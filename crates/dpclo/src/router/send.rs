@@ -48,6 +48,9 @@ impl Router {
         let rounds = self.rounds.as_mut()?;
         let round = rounds.position(now);
         if !core::mem::take(&mut rounds.tell) {
+            if !rounds.has_message() {
+                return None;
+            }
             let message = rounds.matcher.poll()?;
             self.counters.pairing_sent += 1;
             return header::emit_pairing(round, message, sdu);
