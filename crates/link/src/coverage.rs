@@ -62,8 +62,8 @@ pub enum Verdict {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage {
     way: Way,
-    /// Largest packet of the interface.
-    mtu: Option<usize>,
+    /// The interface as it was then.
+    found: Option<Interface>,
     /// As given, in metres.
     pub distance: Option<f64>,
     looked_at: Option<Instant>,
@@ -77,7 +77,7 @@ impl Coverage {
             self.looked_at = Some(now);
             self.way = way(device, carrier, to);
             let interface = interface(&self.way).map(Interface::find);
-            self.mtu = interface.and_then(Result::ok).map(|found| found.mtu);
+            self.found = interface.and_then(Result::ok);
         }
     }
 
@@ -85,7 +85,7 @@ impl Coverage {
     pub fn judge(&self, most: Option<f64>) -> Judgement {
         Judgement {
             way: self.way.clone(),
-            mtu: self.mtu,
+            found: self.found.clone(),
             distance: self.distance,
             most,
         }
@@ -126,8 +126,8 @@ fn way(device: &str, carrier: &Carrier, to: Option<Endpoint>) -> Way {
 pub struct Judgement {
     /// How frames leave.
     pub way: Way,
-    /// Largest packet of the interface that they leave through.
-    pub mtu: Option<usize>,
+    /// The interface that they leave through.
+    pub found: Option<Interface>,
     /// The distance that was given, in metres.
     pub distance: Option<f64>,
     /// The largest distance that the round trip allows, in metres.
@@ -184,13 +184,20 @@ impl Judgement {
 
     /// Why frames do not leave this host, or not whole, for packets of up to `path_mtu` octets.
     pub(crate) fn obstacle(&self, path_mtu: usize) -> Option<String> {
-        match (&self.way, self.mtu) {
-            (Way::NoRoute(_) | Way::Itself(_), _) => Some(self.to_string()),
-            (_, Some(mtu)) if mtu < path_mtu => Some(format!(
-                "{} takes packets of {mtu} octets and `path_mtu` is {path_mtu}, so that full frames travel in pieces or not at all: write path_mtu = {mtu} at both ends",
-                self.interface().unwrap_or("the interface")
+        if matches!(self.way, Way::NoRoute(_) | Way::Itself(_)) {
+            return Some(self.to_string());
+        }
+        let found = self.found.as_ref()?;
+        let (name, mtu) = (&found.name, found.mtu);
+        match (found.up, found.running) {
+            (false, _) => Some(format!("{name} is down: `ip link set {name} up`")),
+            (true, false) => Some(format!(
+                "{name} has no carrier: no cable, no association, or nobody at the other end"
             )),
-            _ => None,
+            (true, true) if mtu < path_mtu => Some(format!(
+                "{name} takes packets of {mtu} octets and `path_mtu` is {path_mtu}, so that full frames travel in pieces or not at all: write path_mtu = {mtu} at both ends"
+            )),
+            (true, true) => None,
         }
     }
 }
@@ -309,7 +316,7 @@ mod tests {
                 coverage_class: class,
                 can_estimate: false,
             }),
-            mtu: None,
+            found: None,
             distance,
             most,
         }
@@ -354,17 +361,33 @@ mod tests {
     /// Goal: what keeps frames here, or cuts them, is told; what does not, is not.
     #[test]
     fn obstacles_are_told() {
-        let way = |way, mtu| Judgement {
-            way,
-            mtu: Some(mtu),
-            ..Judgement::default()
+        let interface = |mtu, up, running| Interface {
+            name: "eth0".into(),
+            index: 2,
+            mtu,
+            hardware: [0; 6],
+            ipv4: None,
+            up,
+            running,
         };
-        let told = |judgement: Judgement| judgement.obstacle(1500).unwrap_or_default();
-        let wire = || Way::Wire("eth0".into());
-        assert!(told(way(wire(), 1400)).contains("path_mtu = 1400"));
-        assert_eq!(told(way(wire(), 1500)), "");
-        assert!(told(way(Way::Itself("chappe0".into()), 1500)).contains("the link itself"));
-        assert!(told(way(Way::NoRoute("cannot".into()), 0)).contains("ip route"));
-        assert_eq!(told(Judgement::default()), "");
+        let told = |way, found| {
+            let judgement = Judgement {
+                way,
+                found,
+                ..Judgement::default()
+            };
+            judgement.obstacle(1500).unwrap_or_default()
+        };
+        let wire = |mtu, up, running| {
+            let found = Some(interface(mtu, up, running));
+            told(Way::Wire("eth0".into()), found)
+        };
+        assert!(wire(1400, true, true).contains("path_mtu = 1400"));
+        assert_eq!(wire(1500, true, true), "");
+        assert!(wire(1500, false, false).contains("set eth0 up"));
+        assert!(wire(1500, true, false).contains("no carrier"));
+        assert!(told(Way::Itself("chappe0".into()), None).contains("the link itself"));
+        assert!(told(Way::NoRoute("cannot".into()), None).contains("ip route"));
+        assert_eq!(told(Way::Unknown, None), "");
     }
 }

@@ -462,6 +462,10 @@ impl Peer {
                     self.hello = None;
                 }
                 self.heard_at = now;
+                if self.unanswered > 3 {
+                    // It was said to give no answer, and does.
+                    self.trouble = None;
+                }
                 self.unanswered = 0;
                 self.prove_at = None;
                 self.move_to(from);
