@@ -402,6 +402,7 @@ impl<const N: usize> Dot11<N> {
         let answering = self.answer.is_some();
         let busy = self.medium.is_busy() || reserved || answering;
         let start = self.medium.slots_from(self.timing.difs);
+        let mut earliest = None;
         for function in self.functions.iter_mut().filter(|f| f.contending) {
             function.at = None;
             if busy && !function.backoff.is_drawn() {
@@ -417,12 +418,14 @@ impl<const N: usize> Dot11<N> {
                 function.draw(now, &mut self.random);
             }
             let from = idle.max(function.floor);
-            function.at = Some(function.backoff.resume(from, self.timing.slot));
+            let at = function.backoff.resume(from, self.timing.slot);
+            function.at = Some(at);
+            earliest = Some(earliest.map_or(at, |earliest: Instant| earliest.min(at)));
         }
-        if self.functions.iter().any(|f| f.is_due(now)) {
-            self.grant(now);
-        } else {
-            self.settle();
+        match earliest {
+            Some(at) if at <= now => self.grant(now),
+            Some(at) => self.deadline = Some(Wake { at, why: BACKOFF }),
+            None => self.settle(),
         }
     }
 
