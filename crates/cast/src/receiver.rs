@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use chappe_core::{Duration, Instant};
@@ -56,6 +56,7 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         receiving,
         node: session.node(),
         frame_max: session.frame_max(),
+        opening: BTreeMap::new(),
         active: BTreeMap::new(),
         ended: Vec::new(),
         buffer: Vec::new(),
@@ -91,11 +92,28 @@ struct Receiver<'a> {
     receiving: &'a Receiving,
     node: u16,
     frame_max: usize,
+    /// Transfers whose place on the disk is being looked at, by sender.
+    opening: BTreeMap<u16, Opening>,
     active: BTreeMap<u16, Active>,
     /// Transfers that are complete or refused, with their senders.
     ended: Vec<(u16, u64)>,
     buffer: Vec<u8>,
     failure: Option<Error>,
+}
+
+/// A transfer that is looked at on a thread of its own: what was received before is read again, which takes a while for large
+/// files, and a member that says nothing for 10 s is taken for gone.
+struct Opening {
+    ticket: Ticket,
+    opened: JoinHandle<Result<Opened>>,
+}
+
+/// What was found.
+struct Opened {
+    names: Vec<String>,
+    sizes: Vec<u64>,
+    /// Where the rest goes; `None` if the files are there already.
+    incoming: Option<Incoming>,
 }
 
 /// One transfer.
@@ -120,16 +138,18 @@ impl Role for Receiver<'_> {
     ) -> Result<ControlFlow<()>> {
         let tickets: Vec<Ticket> = member.tickets().copied().collect();
         for ticket in tickets {
-            let known = self.active.get(&ticket.source);
-            if known.is_some_and(|active| active.ticket.id() != ticket.id()) {
-                // The sender has turned to something else; what is here stays on the disk.
-                self.active.remove(&ticket.source);
-            }
-            let ended = self.ended.contains(&(ticket.source, ticket.id()));
-            if !ended && !self.active.contains_key(&ticket.source) {
+            let (source, id) = (ticket.source, ticket.id());
+            // If the sender has turned to something else, what is here stays on the disk.
+            self.active
+                .retain(|of, active| *of != source || active.ticket.id() == id);
+            self.opening
+                .retain(|of, opening| *of != source || opening.ticket.id() == id);
+            let known = self.active.contains_key(&source) || self.opening.contains_key(&source);
+            if !known && !self.ended.contains(&(source, id)) {
                 self.begin(now, member, ticket, watch);
             }
         }
+        self.take_opened(now, member, watch);
         let sources: Vec<u16> = self.active.keys().copied().collect();
         for source in sources {
             if let Err(error) = self.go_on(now, member, source, watch) {
@@ -141,8 +161,8 @@ impl Role for Receiver<'_> {
             let record = member.roster().get(now, *source);
             record.is_some_and(|record| matches!(record.transfer(*id), Some((State::Offering, _))))
         };
-        let over =
-            !self.ended.is_empty() && self.active.is_empty() && !self.ended.iter().any(offering);
+        let idle = self.active.is_empty() && self.opening.is_empty();
+        let over = idle && !self.ended.is_empty() && !self.ended.iter().any(offering);
         match (over || self.failure.is_some()) && !self.receiving.keep {
             true => Ok(ControlFlow::Break(())),
             false => Ok(ControlFlow::Continue(())),
@@ -151,37 +171,61 @@ impl Role for Receiver<'_> {
 }
 
 impl Receiver<'_> {
-    /// A transfer is offered and its manifest is there.
+    /// A transfer is offered: as soon as its manifest is there, its place on the disk is looked at.
     fn begin(&mut self, now: Instant, member: &mut Member, ticket: Ticket, watch: &mut dyn Watch) {
-        let Some(octets) = member.manifest(ticket.source) else {
+        let Some(manifest) = member.manifest(ticket.source).map(<[u8]>::to_vec) else {
             return;
         };
-        let decoded =
-            Manifest::decode(octets, &ticket.cut).map_err(|error| error.because(Reason::Manifest));
-        let opened = decoded.and_then(|manifest| {
-            let files = manifest
-                .files
-                .iter()
-                .map(|file| file.name.clone())
-                .collect();
-            let sizes = manifest.files.iter().map(|file| file.size).collect();
-            self.check_frames(&ticket)?;
-            if disk::is_there(&self.receiving.folder, &manifest) {
-                return Ok((files, sizes, None));
+        if let Err(error) = self.check_frames(&ticket) {
+            return self.refuse_ticket(now, member, &ticket, error, watch);
+        }
+        let (folder, overwrite) = (self.receiving.folder.clone(), self.receiving.overwrite);
+        let open = move || open(&folder, &ticket, &manifest, overwrite);
+        let opened = std::thread::spawn(open);
+        self.opening
+            .insert(ticket.source, Opening { ticket, opened });
+    }
+
+    /// Takes part in the transfers whose place has been looked at.
+    fn take_opened(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) {
+        let done = |(_, opening): &(&u16, &Opening)| opening.opened.is_finished();
+        let done: Vec<u16> = self
+            .opening
+            .iter()
+            .filter(done)
+            .map(|(of, _)| *of)
+            .collect();
+        for source in done {
+            let Some(Opening { ticket, opened }) = self.opening.remove(&source) else {
+                continue;
+            };
+            // One that is offered no more is looked at again if it ever is.
+            if !member.tickets().any(|known| *known == ticket) {
+                continue;
             }
-            let overwrite = self.receiving.overwrite;
-            let incoming = Incoming::open(&self.receiving.folder, &ticket, manifest, overwrite)?;
-            Ok((files, sizes, Some(incoming)))
-        });
-        let (files, sizes, incoming) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return self.refuse_ticket(now, member, &ticket, error, watch),
-        };
+            let ended = Error::failed("looking at what is there ended early", "");
+            match opened.join().unwrap_or(Err(ended)) {
+                Ok(opened) => self.join(now, member, ticket, opened, watch),
+                Err(error) => self.refuse_ticket(now, member, &ticket, error, watch),
+            }
+        }
+    }
+
+    /// Takes part in a transfer, unless the files are there.
+    fn join(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        ticket: Ticket,
+        opened: Opened,
+        watch: &mut dyn Watch,
+    ) {
+        let incoming = opened.incoming;
         let held = incoming.iter().flat_map(|incoming| incoming.held());
         watch.event(Event::Offered {
             transfer: ticket.name(),
             source: ticket.source,
-            files,
+            files: opened.names,
             bytes: ticket.cut.len,
             batches: ticket.cut.batches(),
             held: held.filter(|held| **held).count() as u32,
@@ -198,7 +242,7 @@ impl Receiver<'_> {
             held_before: incoming.octets(),
             incoming: Some(incoming),
             finishing: None,
-            sizes,
+            sizes: opened.sizes,
             begun: now,
             flushed: now,
             told: Instant::ZERO,
@@ -220,6 +264,7 @@ impl Receiver<'_> {
         Err(error.because(Reason::FrameTooLong))
     }
 
+    /// Stores what has come of a transfer, and ends it when all is there.
     fn go_on(
         &mut self,
         now: Instant,
@@ -259,28 +304,10 @@ impl Receiver<'_> {
         };
         let ended = Error::failed("storing the files ended early", "");
         let paths = finished.join().map_err(|_| ended)??;
-        let batches = active.ticket.cut.batches();
-        watch.event(active.progress(self.node, State::Complete, batches));
-        for (path, &bytes) in paths.into_iter().zip(&active.sizes) {
-            watch.event(Event::Installed { path, bytes });
+        if let Some(active) = self.active.remove(&source) {
+            active.installed(now, self.node, paths, member, watch);
+            self.end(source, active.ticket.id());
         }
-        let id = active.ticket.id();
-        member.report(now, id, State::Complete, batches);
-        let seconds = now.saturating_since(active.begun).as_secs_f64();
-        let bytes = active.ticket.cut.len;
-        watch.event(Event::Done(Summary {
-            transfer: active.ticket.name(),
-            bytes,
-            seconds,
-            wall_seconds: now.as_secs_f64(),
-            lacked_max: bytes - active.held_before,
-            lacked_min: bytes - active.held_before,
-            goodput_bps: (bytes - active.held_before) as f64 * 8.0 / seconds.max(1e-9),
-            complete: vec![self.node],
-            ..Summary::default()
-        }));
-        self.active.remove(&source);
-        self.end(source, id);
         Ok(())
     }
 
@@ -330,6 +357,37 @@ impl Receiver<'_> {
 }
 
 impl Active {
+    /// Tells that the files have their names.
+    fn installed(
+        &self,
+        now: Instant,
+        node: u16,
+        paths: Vec<PathBuf>,
+        member: &mut Member,
+        watch: &mut dyn Watch,
+    ) {
+        let batches = self.ticket.cut.batches();
+        watch.event(self.progress(node, State::Complete, batches));
+        for (path, &bytes) in paths.into_iter().zip(&self.sizes) {
+            watch.event(Event::Installed { path, bytes });
+        }
+        member.report(now, self.ticket.id(), State::Complete, batches);
+        let seconds = now.saturating_since(self.begun).as_secs_f64();
+        let bytes = self.ticket.cut.len;
+        let lacked = bytes.saturating_sub(self.held_before);
+        watch.event(Event::Done(Summary {
+            transfer: self.ticket.name(),
+            bytes,
+            seconds,
+            wall_seconds: now.as_secs_f64(),
+            lacked_max: lacked,
+            lacked_min: lacked,
+            goodput_bps: lacked as f64 * 8.0 / seconds.max(1e-9),
+            complete: vec![node],
+            ..Summary::default()
+        }));
+    }
+
     fn tell(&mut self, now: Instant, node: u16, member: &mut Member, watch: &mut dyn Watch) {
         let Some(incoming) = &self.incoming else {
             return;
@@ -356,4 +414,22 @@ impl Active {
             }],
         }
     }
+}
+
+/// Finds out what of a transfer is there, and makes room for the rest.
+fn open(folder: &Path, ticket: &Ticket, manifest: &[u8], overwrite: bool) -> Result<Opened> {
+    let decoded = Manifest::decode(manifest, &ticket.cut);
+    let manifest = decoded.map_err(|error| error.because(Reason::Manifest))?;
+    let files = &manifest.files;
+    let names = files.iter().map(|file| file.name.clone()).collect();
+    let sizes = files.iter().map(|file| file.size).collect();
+    let incoming = match disk::is_there(folder, &manifest) {
+        true => None,
+        false => Some(Incoming::open(folder, ticket, manifest, overwrite)?),
+    };
+    Ok(Opened {
+        names,
+        sizes,
+        incoming,
+    })
 }

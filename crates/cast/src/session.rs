@@ -134,24 +134,11 @@ impl Session {
             Some(node) => node,
             None => number_of(options.interfaces.first().map_or("", String::as_str))?,
         };
-        let mut ports = Vec::new();
-        for interface in &options.interfaces {
-            let port = Port::open(interface, Address::node(node), options.carrier)?;
-            let (frame_max, mtu) = (port.caps().frame_max, port.interface().mtu);
-            if frame_max < FRAME_MIN {
-                let what = format!(
-                    "the MTU of {interface}, {mtu} octets, leaves {frame_max} octets of a frame"
-                );
-                let todo = format!("{FRAME_MIN} are needed: `ip link set {interface} mtu 1500`");
-                return Err(Error::environment(what, todo));
-            }
-            ports.push(port);
-        }
-        let frame_max = ports
-            .iter()
-            .map(|port| port.caps().frame_max)
-            .min()
-            .unwrap_or(0);
+        let names = options.interfaces.iter();
+        let ports = names.map(|name| port(name, node, options.carrier));
+        let ports: Vec<Port> = ports.collect::<Result<_>>()?;
+        let frames = ports.iter().map(|port| port.caps().frame_max);
+        let frame_max = frames.min().unwrap_or(0);
         let name = options.name.clone().unwrap_or_else(host_name);
         let mut channels = options.interfaces.iter().map(|name| Channel::of(name));
         let shared = || channels.any(|channel| channel == Channel::Shared);
@@ -278,6 +265,19 @@ impl Session {
     pub fn statistics(&self) -> &Statistics {
         self.live.statistics()
     }
+}
+
+/// Opens an interface whose frames are long enough.
+fn port(interface: &str, node: u16, carrier: Carrier) -> Result<Port> {
+    let port = Port::open(interface, Address::node(node), carrier)?;
+    let (frame_max, mtu) = (port.caps().frame_max, port.interface().mtu);
+    if frame_max < FRAME_MIN {
+        let what =
+            format!("the MTU of {interface}, {mtu} octets, leaves {frame_max} octets of a frame");
+        let todo = format!("{FRAME_MIN} are needed: `ip link set {interface} mtu 1500`");
+        return Err(Error::environment(what, todo));
+    }
+    Ok(port)
 }
 
 fn conflicting(node: u16) -> Error {
