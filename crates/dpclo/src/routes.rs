@@ -388,12 +388,12 @@ fn insert(hops: &mut [Hop; NEXT_HOPS_MAX], found: &mut u8, hop: Hop) {
         .take(count)
         .take_while(|other| better(other))
         .count();
-    if let Some(tail) = hops.get_mut(at..) {
-        tail.rotate_right(1);
-        if let Some(first) = tail.first_mut() {
-            *first = hop;
-            *found = (count + 1).min(NEXT_HOPS_MAX) as u8;
-        }
+    // The last one falls out and makes room; if all are better, it is this one.
+    let after = hops.get_mut(at..).unwrap_or_default();
+    if let Some(last) = after.last_mut() {
+        *last = hop;
+        after.rotate_right(1);
+        *found = (count + 1).min(NEXT_HOPS_MAX) as u8;
     }
 }
 
@@ -458,6 +458,28 @@ mod tests {
         hear(&mut routes, NOW, 2, gone);
         assert_eq!(ranked(&routes, 9), [(0, 4.0)]);
         assert_eq!(hear(&mut routes, NOW, 0, gone), News::Reach);
+    }
+
+    /// Of more neighbours than can be kept the nearest are, in whatever order they come.
+    #[test]
+    fn the_best_of_many_are_kept() {
+        let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Trial(7));
+        for _ in 0..200 {
+            let mut costs: Vec<u16> = (0..20).map(|_| random.below(30) as u16).collect();
+            let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0);
+            for (place, &cost) in costs.iter().enumerate() {
+                let (place, cost) = (place as u8, Metric(cost));
+                let rest = Metric::ZERO;
+                insert(&mut hops, &mut found, Hop { place, cost, rest });
+            }
+            costs.sort_unstable();
+            assert!(
+                hops.iter()
+                    .map(|hop| hop.cost.0)
+                    .eq(costs.into_iter().take(NEXT_HOPS_MAX))
+            );
+            assert_eq!(usize::from(found), NEXT_HOPS_MAX);
+        }
     }
 
     #[test]

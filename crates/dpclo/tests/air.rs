@@ -1,6 +1,9 @@
 //! Goal: the router works over 802.11, by the DCF and by EDCA, where frames collide and neighbours wait. Method: the
 //! simulator's radios, six nodes in one collision domain (the paper's Fig. 2), sources that always have something to send.
 
+#[path = "common/loaded.rs"]
+mod loaded;
+
 use chappe_core::{
     Address, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mac, OverMac, Purpose,
     Rate, Seed, Stream, Wake,
@@ -8,6 +11,7 @@ use chappe_core::{
 use chappe_dpclo::{KMax, Router, Settings};
 use chappe_mac::dot11::{Category, Config, Dot11, Edca};
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
+use loaded::Loaded;
 
 /// When sources begin: routes stand by then.
 const BEGIN: Instant = Instant::from_millis(20_000);
@@ -15,60 +19,6 @@ const BEGIN: Instant = Instant::from_millis(20_000);
 const COUNTED: u64 = 50;
 /// When the run ends.
 const END: u64 = 110;
-
-/// A router whose application always has a packet of 200 octets for one sink.
-#[derive(Clone, Debug)]
-struct Loaded {
-    router: Router,
-    sink: Option<u16>,
-    limit: u16,
-    /// Delivered since counting began, by source, with the sum of their delays.
-    got: [(u64, f64); 6],
-}
-
-impl Loaded {
-    fn serve(&mut self, now: Instant) {
-        let mut payload = [0; 200];
-        payload[..8].copy_from_slice(&now.nanos().to_be_bytes());
-        while let Some(sink) = self.sink.filter(|_| now >= BEGIN) {
-            // An application waits when the queue is full, and is woken when its rate allows the next packet.
-            let room = self.router.queue(sink) < self.limit;
-            if !room || self.router.offer(now, sink, 1, &payload).is_err() {
-                break;
-            }
-        }
-        let mut buffer = [0; 200];
-        while let Some(delivery) = self.router.poll_delivery(&mut buffer) {
-            let sent = Instant::from_nanos(u64::from_be_bytes(buffer[..8].try_into().unwrap()));
-            if now >= Instant::from_millis(1000 * COUNTED) {
-                let got = &mut self.got[usize::from(delivery.source)];
-                got.0 += 1;
-                got.1 += now.saturating_since(sent).as_secs_f64();
-            }
-        }
-        self.router.handle_timeout(now);
-    }
-}
-
-impl LinkNode for Loaded {
-    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
-        self.router.handle_link(now, event);
-        self.serve(now);
-    }
-    fn pending(&self) -> Classes {
-        self.router.pending()
-    }
-    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        self.router.poll_link(now, allowed, sdu)
-    }
-    fn handle_timeout(&mut self, now: Instant) {
-        self.router.handle_timeout(now);
-        self.serve(now);
-    }
-    fn poll_timeout(&self) -> Option<Wake> {
-        self.router.poll_timeout()
-    }
-}
 
 /// What a run gave: packets a second and mean delay of both flows, and the routers.
 struct Run {
@@ -115,7 +65,9 @@ fn run<M: Mac>(
                 .find(|&(from, _)| from == me)
                 .map(|(_, to)| to),
             limit: settings.queues.limit,
-            got: [(0, 0.0); 6],
+            begin: BEGIN,
+            counted: Instant::from_millis(1000 * COUNTED),
+            got: Vec::new(),
         };
         Box::new(OverMac::new(mac(Address::node(me), random(0)), link))
     };
@@ -123,12 +75,12 @@ fn run<M: Mac>(
     let stations = (0..6).map(station).collect();
     let mut simulator = Simulator::new(world, stations, Seed(seed), ()).unwrap();
     simulator.run_until(AirTime::ZERO + Duration::from_secs(END));
-    let got = |sink: usize, source: usize| simulator.node(sink).link.got[source];
+    let got = |sink: usize, source: u16| simulator.node(sink).link.from(source);
     let flows = [got(4, 0), got(5, 3)];
     let span = (END - COUNTED) as f64;
     Run {
         rates: flows.map(|(count, _)| count as f64 / span),
-        delays: flows.map(|(count, sum)| sum / count.max(1) as f64),
+        delays: flows.map(|(_, mean)| mean),
         routers: simulator
             .nodes()
             .map(|node| node.link.router.clone())

@@ -235,3 +235,38 @@ fn packets_for_this_node_are_handed_out_once() {
     assert_eq!(bench.node.counters().losses.copies, 1);
     assert!(at(0) < bench.now);
 }
+
+/// Of more queues than a probe tells, it tells the longest.
+#[test]
+fn a_probe_tells_the_longest_queues() {
+    let mut bench = Bench::new(Settings::paper(), &[(1, 10, 1.0)]);
+    for destination in 0..12 {
+        for number in 0..1 + u32::from(destination * 5 % 9) {
+            let data = Data {
+                number,
+                flow: destination,
+                ..packet(20 + destination)
+            };
+            bench.hear_to(5, Address::node(0), |room| data.emit(b"x", room));
+        }
+    }
+    let mut told = None;
+    while told.is_none() {
+        bench.now = bench.node.poll_timeout().unwrap().at;
+        bench.node.handle_timeout(bench.now);
+        let mut room = [0; 512];
+        let control = Classes::only(Class::Control);
+        while let Some(send) = bench.node.poll_link(bench.now, control, &mut room) {
+            if let Ok(Frame::Probe(probe)) = header::parse(&room[..send.len]) {
+                told = Some(
+                    probe
+                        .queues()
+                        .map(|queue| queue.backlog.packets())
+                        .collect::<Vec<_>>(),
+                );
+            }
+        }
+    }
+    // Lengths 1 6 2 7 3 8 4 9 5 1 6 2.
+    assert_eq!(told.unwrap(), [9.0, 8.0, 7.0, 6.0, 6.0, 5.0, 4.0, 3.0]);
+}

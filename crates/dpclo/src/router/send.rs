@@ -87,11 +87,10 @@ impl Router {
             let longer =
                 |known: &Option<Queue>| known.is_some_and(|known| known.backlog >= queue.backlog);
             let at = longest.iter().take_while(|known| longer(known)).count();
-            if let Some(tail) = longest.get_mut(at..) {
-                tail.rotate_right(1);
-                if let Some(first) = tail.first_mut() {
-                    *first = Some(queue);
-                }
+            let after = longest.get_mut(at..).unwrap_or_default();
+            if let Some(last) = after.last_mut() {
+                *last = Some(queue);
+                after.rotate_right(1);
             }
         }
         longest

@@ -1,0 +1,97 @@
+//! A router with an application that always has something to send.
+
+use chappe_core::{Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Wake};
+use chappe_dpclo::Router;
+
+/// Octets of payload in each packet (Table I).
+const PAYLOAD: usize = 200;
+
+/// A router whose application always has a packet for one sink, if it has a sink.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub router: Router,
+    pub sink: Option<u16>,
+    /// Packets that may wait for one destination.
+    pub limit: u16,
+    /// When the application begins.
+    pub begin: Instant,
+    /// When counting begins.
+    pub counted: Instant,
+    /// What came since then, by source.
+    pub got: Vec<Got>,
+}
+
+/// Packets of one source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Got {
+    pub source: u16,
+    pub packets: u64,
+    /// The sum of their delays.
+    pub delays: Duration,
+}
+
+impl Loaded {
+    fn serve(&mut self, now: Instant) {
+        let mut payload = [0; PAYLOAD];
+        payload[..8].copy_from_slice(&now.nanos().to_be_bytes());
+        while let Some(sink) = self.sink.filter(|_| now >= self.begin) {
+            // An application waits when the queue is full, and is woken when its rate allows the next packet.
+            let room = self.router.queue(sink) < self.limit;
+            if !room || self.router.offer(now, sink, 1, &payload).is_err() {
+                break;
+            }
+        }
+        let mut buffer = [0; PAYLOAD];
+        while let Some(delivery) = self.router.poll_delivery(&mut buffer) {
+            if now >= self.counted {
+                let offered = buffer.first_chunk().map(|first| u64::from_be_bytes(*first));
+                let offered = Instant::from_nanos(offered.unwrap_or(0));
+                self.count(delivery.source, now.saturating_since(offered));
+            }
+        }
+        self.router.handle_timeout(now);
+    }
+
+    fn count(&mut self, source: u16, delay: Duration) {
+        let place = self.got.iter().position(|got| got.source == source);
+        let place = place.unwrap_or_else(|| {
+            self.got.push(Got {
+                source,
+                packets: 0,
+                delays: Duration::ZERO,
+            });
+            self.got.len() - 1
+        });
+        self.got[place].packets += 1;
+        self.got[place].delays += delay;
+    }
+
+    /// Packets of a source, and their mean delay in seconds.
+    pub fn from(&self, source: u16) -> (u64, f64) {
+        let got = self.got.iter().find(|got| got.source == source);
+        got.map_or((0, 0.0), |got| {
+            let mean = got.delays / got.packets.max(1);
+            (got.packets, mean.as_secs_f64())
+        })
+    }
+}
+
+impl LinkNode for Loaded {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        self.router.handle_link(now, event);
+        self.serve(now);
+    }
+    fn pending(&self) -> Classes {
+        self.router.pending()
+    }
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        self.router.poll_link(now, allowed, sdu)
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.router.handle_timeout(now);
+        self.serve(now);
+    }
+    fn poll_timeout(&self) -> Option<Wake> {
+        self.router.poll_timeout()
+    }
+}
