@@ -4,6 +4,8 @@
 //! project's TCP on top (`traffic`). A figure lists its trials; nothing is tuned so that a number of the paper comes
 //! out. The paper's curves are pictures whose points are not available: its words and tables are what we compare with.
 
+mod aggregate;
+mod ampdu;
 mod carry;
 mod demo;
 mod faults;
@@ -54,7 +56,7 @@ pub static PAPER: Paper = Paper {
 /// A figure or table, made of its trials.
 type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
 
-const FIGURES: [Recipe; 18] = [
+const FIGURES: [Recipe; 19] = [
     Recipe {
         name: "figure2",
         about: "plain 802.11 over distance, by UDP: one way, both ways, loss",
@@ -134,6 +136,11 @@ const FIGURES: [Recipe; 18] = [
         name: "snoop",
         about: "Snoop beside bulk acknowledgements (section 7)",
         make: snoop::make,
+    },
+    Recipe {
+        name: "ampdu",
+        about: "802.11n and ac with A-MPDUs over distance: slots stretched or fixed, and turns",
+        make: ampdu::make,
     },
     Recipe {
         name: "peers",

@@ -125,7 +125,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         ],
         claims,
         notes: vec![
-            "KCP takes TCP's place, as in kcptun; the other rows carry this project's TCP (NewReno, SACK, windows of 65,535 octets), where cubic was measured.".into(),
+            "KCP takes TCP's place, as in kcptun, with kcp-go's rules; the other rows carry this project's TCP (NewReno, SACK; windows of 65,535 octets over slots, of 262,140 over the shared medium), where cubic was measured.".into(),
             "Bounds: what TCP gets without loss, times the share of frames that arrive.".into(),
         ],
     })

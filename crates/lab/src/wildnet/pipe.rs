@@ -14,7 +14,7 @@ use chappe_tcplp::tcp::{Endpoint, Local};
 use chappe_wildnet::baseline::{Kcp, KcpConfig, KcpNode};
 use chappe_wildnet::{Config, Link, Node, Recovery, Service};
 
-use super::hosts::{Lent, Mail, PORT, Stack, local, tcp_host};
+use super::hosts::{Lent, Mail, PORT, Stack, WINDOW, local, tcp_host};
 use super::masts::WARM_UP;
 use super::station::Wire;
 use super::stream::Flow;
@@ -30,6 +30,11 @@ const DELAY: Duration = Duration::from_millis(10);
 const ETHERNET: usize = 14;
 /// Octets of UDP over IPv4 around a tunnel's datagram.
 const UDP_IP: usize = 28;
+/// Where the peers were measured the kernel's buffers grew with what was under way; so large they do not bind.
+const STACK: Stack = Stack {
+    window: 4 * WINDOW,
+    old: false,
+};
 /// Frames of a tunnel that hold a packet of 1500 octets.
 const FRAME: usize = 1560;
 
@@ -57,8 +62,8 @@ pub enum Means {
 
 impl Experiment for Pipe {
     fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut memory = [0, 1].map(|_| Lent::new(Stack::USUAL.window));
-        let locals = [1, 2].map(|number| local(number, Stack::USUAL));
+        let mut memory = [0, 1].map(|_| Lent::new(STACK.window));
+        let locals = [1, 2].map(|number| local(number, STACK));
         let ends = memory.iter_mut().enumerate();
         let ends = ends.map(|(place, memory)| self.end(place, memory, &locals[place]));
         let mut medium = Medium {

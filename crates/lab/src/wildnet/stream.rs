@@ -1,7 +1,7 @@
 //! Octets without end over KCP, as a tunnel carries them that ends TCP at its doors.
 
 use chappe_core::{Duration, HostNode, Instant, Wake};
-use chappe_wildnet::baseline::{Kcp, KcpConfig};
+use chappe_wildnet::baseline::{Kcp, KcpConfig, KcpRules};
 
 /// Octets of UDP over IPv4 around each datagram.
 const UDP_IP: usize = 28;
@@ -111,6 +111,7 @@ impl HostNode for Tunnel {
 /// What a user of kcptun gets with its mode `fast` and this window and parity.
 pub fn fast(window: u16, parity: Option<(u8, u8)>) -> KcpConfig {
     KcpConfig {
+        rules: KcpRules::Go,
         send_window: window,
         parity,
         ..KcpConfig::fast()

@@ -16,7 +16,7 @@ use chappe_core::Duration;
 use crate::config::{Config, Recovery, Redundancy, SERVICES, Service};
 use crate::site::{SlotConfig, Turns};
 
-pub use kcp::{Kcp, KcpConfig, KcpCounters, KcpError, KcpNode};
+pub use kcp::{Kcp, KcpConfig, KcpCounters, KcpError, KcpNode, Rules as KcpRules};
 pub use snoop::{Snoop, SnoopConfig, SnoopCounters};
 
 /// 2P (Raman and Chebrolu 2005): both ends send in turns of `length`, each turn ends with a marker, and who misses it

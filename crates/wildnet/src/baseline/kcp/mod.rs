@@ -4,7 +4,7 @@
 //! acknowledged by number and stamp; it is sent again when `resend` later ones have been acknowledged, or when its clock is
 //! up, which starts at a round trip (30 ms at least in the quick mode, else 100) and grows by half (else doubles). Everything
 //! happens at flushes, `interval` apart. There is no congestion control: every mode that tunnels recommend turns it off, and
-//! the window is all that bounds what is under way.
+//! the window is all that bounds what is under way. [`Rules::Go`] is what kcp-go, on which kcptun runs, makes of it.
 //!
 //! ```
 //! use chappe_core::{Duration, Instant};
@@ -41,13 +41,25 @@ use frames::Frames;
 use parity::{Decoder, Encoder};
 use receiver::Receiver;
 use segment::{Command, HEADER, Segment};
-use sender::Sender;
+use sender::{Flush, Sender};
 
 pub use node::KcpNode;
+
+/// Whose rules for repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// The original's (`ikcp.c`).
+    Original,
+    /// kcp-go's (`kcp.go`): one skip is enough in a flush that has nothing new to send; skips count before clocks, start
+    /// the clock anew and repeat without limit; clocks grow by steps; a flush follows at once when the window moves.
+    Go,
+}
 
 /// What decides how an end works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KcpConfig {
+    /// Whose rules.
+    pub rules: Rules,
     /// Names the conversation; the same at both ends.
     pub conv: u32,
     /// The quick mode: clocks from 30 ms on that grow by half, instead of from 100 ms on that double.
@@ -73,6 +85,7 @@ impl KcpConfig {
     /// has the same numbers. Without parity. The queue is a tenth of Linux's usual 1000 (`txqueuelen`).
     pub const fn fast3() -> KcpConfig {
         KcpConfig {
+            rules: Rules::Original,
             conv: 1,
             nodelay: true,
             interval: Duration::from_millis(10),
@@ -341,6 +354,7 @@ impl Kcp {
     fn input(&mut self, now: Instant, datagram: &[u8]) {
         let now = millis(now.nanos());
         let mut newest: Option<(u32, u32)> = None;
+        let mut moved = false;
         let mut rest = datagram;
         while !rest.is_empty() {
             let parsed = Segment::parse(rest);
@@ -350,7 +364,7 @@ impl Kcp {
             };
             rest = more;
             self.sender.remote_window = segment.window;
-            self.sender.on_una(segment.una);
+            moved |= self.sender.on_una(segment.una);
             match segment.command {
                 Command::Ack => {
                     let since = now.wrapping_sub(segment.stamp);
@@ -375,6 +389,9 @@ impl Kcp {
         }
         if let Some((number, stamp)) = newest {
             self.sender.on_skips(number, stamp);
+        }
+        if moved && self.config.rules == Rules::Go {
+            self.flush(now);
         }
     }
 
@@ -412,9 +429,12 @@ impl Kcp {
             way.add(&segment);
         }
         let mut last = None;
-        while let Some((number, data)) =
-            self.sender.due(last, now, &self.config, &mut self.counters)
-        {
+        let pass = Flush {
+            now,
+            early: !self.sender.opens(),
+        };
+        let counters = &mut self.counters;
+        while let Some((number, data)) = self.sender.due(last, pass, &self.config, counters) {
             last = Some(number);
             way.add(&Segment {
                 command: Command::Push,

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{KcpConfig, KcpCounters};
+use super::{KcpConfig, KcpCounters, Rules};
 use crate::header::before;
 use crate::store::Store;
 
@@ -29,6 +29,13 @@ pub(crate) struct Sender {
     /// Smoothed round trip and its variation, and the wait that follows from them.
     rtt: Option<(u32, u32)>,
     rto: u32,
+}
+
+/// One flush: when, and whether a single skip is enough.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flush {
+    pub now: u32,
+    pub early: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,11 +109,19 @@ impl Sender {
         part.len()
     }
 
-    /// Everything before `una` has arrived.
-    pub fn on_una(&mut self, una: u32) {
-        if before(self.una, una) && !before(self.next, una) {
+    /// Everything before `una` has arrived; true if that is news.
+    pub fn on_una(&mut self, una: u32) -> bool {
+        let news = before(self.una, una) && !before(self.next, una);
+        if news {
             self.una = una;
         }
+        news
+    }
+
+    /// Whether a new segment may leave.
+    pub fn opens(&self) -> bool {
+        let window = self.window.min(self.remote_window.into());
+        self.next != self.end && before(self.next, self.una.wrapping_add(window))
     }
 
     /// This segment has arrived.
@@ -159,28 +174,30 @@ impl Sender {
     pub fn due(
         &mut self,
         from: Option<u32>,
-        now: u32,
+        flush: Flush,
         config: &KcpConfig,
         counters: &mut KcpCounters,
     ) -> Option<(u32, &[u8])> {
-        let window = self.window.min(self.remote_window.into());
-        let limit = self.una.wrapping_add(window);
         let mut number = from.map_or(self.una, |from| from.wrapping_add(1));
         while before(number, self.next) {
             let rto = self.rto;
             if let Some(entry) = self.entry(number)
-                && entry.repeats(now, rto, config, counters)
+                && entry.repeats(flush, rto, config, counters)
             {
                 return Some((number, self.bodies.get(self.place(number))));
             }
             number = number.wrapping_add(1);
         }
-        if self.next == self.end || !before(self.next, limit) {
+        if !self.opens() {
             return None;
         }
         let rto = self.rto;
         // The quick mode does not wait for more than the round trip's own spread.
-        let extra = if config.nodelay { 0 } else { rto >> 3 };
+        let extra = match config.nodelay || config.rules == Rules::Go {
+            true => 0,
+            false => rto >> 3,
+        };
+        let now = flush.now;
         let first = Entry {
             sent: 1,
             stamp: now,
@@ -205,7 +222,7 @@ impl Entry {
     /// Whether it is to be sent again now; marked if so.
     fn repeats(
         &mut self,
-        now: u32,
+        Flush { now, early }: Flush,
         rto: u32,
         config: &KcpConfig,
         counters: &mut KcpCounters,
@@ -213,16 +230,27 @@ impl Entry {
         if self.acked {
             return false;
         }
-        if !before(now, self.due) {
-            // Half as much again in the quick mode, twice as much otherwise.
-            self.rto += match config.nodelay {
-                true => self.rto / 2,
-                false => self.rto.max(rto),
+        let go = config.rules == Rules::Go;
+        let often = config.resend > 0 && self.skips >= config.resend;
+        let skipped = match go {
+            true => often || early && self.skips > 0,
+            false => often && self.sent <= SKIP_REPEATS_MAX,
+        };
+        let late = !before(now, self.due);
+        if late && !(go && skipped) {
+            // Half as much again in the quick mode, twice as much otherwise; kcp-go adds what the round trip says now.
+            self.rto += match (config.nodelay, go) {
+                (true, false) => self.rto / 2,
+                (true, true) => rto / 2,
+                (false, false) => self.rto.max(rto),
+                (false, true) => rto,
             };
             self.rto = self.rto.min(RTO_MAX);
             counters.timeouts += 1;
-        } else if config.resend > 0 && self.skips >= config.resend && self.sent <= SKIP_REPEATS_MAX
-        {
+        } else if skipped {
+            if go {
+                self.rto = rto;
+            }
             counters.skipped += 1;
         } else {
             return false;

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use chappe_core::{Address, Duration, Instant, Purpose, Seed, Stream, contract};
 
 use super::segment::{Command, HEADER, Segment};
-use super::{Kcp, KcpConfig, KcpError, KcpNode};
+use super::{Kcp, KcpConfig, KcpError, KcpNode, Rules};
 
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
@@ -66,6 +66,51 @@ fn clocks_grow_by_half_or_double() {
         }
         assert_eq!(times[..5], expected);
     }
+}
+
+/// Goal: kcp-go's clocks grow by steps of what the round trip says, here the first 200 ms; one skip is enough when nothing new
+/// can leave; a window that moves is used at once.
+#[test]
+fn go_has_rules_of_its_own() {
+    let go = |config| KcpConfig {
+        rules: Rules::Go,
+        send_window: 4,
+        ..config
+    };
+    for (config, expected) in [
+        (go(KcpConfig::fast3()), [10, 210, 510, 910, 1410]),
+        (go(KcpConfig::fast()), [30, 240, 660, 1260, 2070]),
+    ] {
+        let mut kcp = Kcp::new(config).unwrap();
+        kcp.write(at(0), b"lost");
+        let mut times = Vec::new();
+        for ms in 0..3_500 {
+            kcp.handle_timeout(at(ms));
+            times.extend(sent(&mut kcp).iter().map(|_| ms));
+        }
+        assert_eq!(times[..5], expected);
+    }
+    let mut kcp = Kcp::new(go(KcpConfig::fast3())).unwrap();
+    let body = vec![1; kcp.config().segment_max() * 5];
+    kcp.write(at(0), &body);
+    kcp.handle_timeout(at(10));
+    assert_eq!(sent(&mut kcp).len(), 4);
+    ack(&mut kcp, 21, &[(1, 10)]);
+    kcp.handle_timeout(at(30));
+    assert_eq!(sent(&mut kcp), [(Command::Push, 0, 30)]);
+    let mut all = [0; HEADER];
+    let two_came = Segment {
+        conv: 1,
+        command: Command::Ack,
+        window: 512,
+        stamp: 30,
+        number: 0,
+        una: 2,
+        data: &[],
+    };
+    two_came.emit(&mut all).unwrap();
+    kcp.handle(at(41), &all);
+    assert_eq!(sent(&mut kcp), [(Command::Push, 4, 41)]);
 }
 
 /// Goal: the clock follows the round trip down to its floor.
@@ -197,6 +242,11 @@ fn a_stream_arrives_whole() {
     ] {
         let config = KcpConfig {
             parity,
+            rules: if seed % 2 == 0 {
+                Rules::Original
+            } else {
+                Rules::Go
+            },
             ..KcpConfig::fast3()
         };
         let [mut here, mut there] = [(); 2].map(|()| Kcp::new(config).unwrap());
