@@ -18,7 +18,7 @@ const SUBFRAME: u64 = 1544;
 /// MPDUs that a block ACK tells of, and octets of an A-MPDU of 802.11n (9.7).
 const BLOCK: u64 = 64;
 const HT_OCTETS: u64 = 65_535;
-/// Longest frame that drivers make, ns (ath9k's 4 ms).
+/// Longest frame that drivers make, ns, preamble included (ath9k's table of 4 ms: 32,172 octets at 65 Mbit/s).
 const LONGEST: u64 = 4_000_000;
 /// 5 GHz: SIFS, slot, DIFS beside two slots, ns.
 const SIFS: u64 = 16_000;
@@ -49,7 +49,8 @@ pub struct Phy {
     preamble: u64,
     /// Most octets of an A-MPDU.
     octets: u64,
-    /// The longest wait for a block ACK that ath9k's registers hold at this width (`dynack.c`), ns.
+    /// The longest wait for a block ACK that ath9k's registers hold at this width (`dynack.c`), ns; at 80 MHz, which it
+    /// has not, that of 40.
     pub register: u64,
 }
 
@@ -276,8 +277,13 @@ impl Station {
         for mpdu in self.open.iter_mut().take(mpdus as usize) {
             mpdu.tries += 1;
         }
+        let before = self.open.len();
         self.open.retain(|mpdu| mpdu.tries <= RETRIES);
-        self.cw = (2 * self.cw + 1).min(CW_MAX);
+        // Who gives up begins anew (10.3.3).
+        self.cw = match self.open.len() < before {
+            true => CW_MIN,
+            false => (2 * self.cw + 1).min(CW_MAX),
+        };
         self.draw();
     }
 
@@ -362,7 +368,7 @@ mod tests {
             access,
             km,
             both,
-            time: Duration::from_secs(2),
+            time: Duration::from_secs(200),
         }
     }
 
@@ -409,7 +415,7 @@ mod tests {
         assert!(at(41.0) < 0.3 * at(39.0), "{} {}", at(39.0), at(41.0));
     }
 
-    /// Collisions grow with the distance where slots do not.
+    /// Collisions grow with the distance where slots do not, and stay as they are where they do.
     #[test]
     fn late_carrier_sense_costs() {
         let lost = |access, km| {
@@ -421,6 +427,6 @@ mod tests {
         let [near, far] = [1.0, 50.0].map(|km| lost(Access::Fixed, km));
         let stretched = lost(Access::Stretched, 50.0);
         println!("collisions: {near:.3} at 1 km, {far:.3} at 50 km, {stretched:.3} stretched");
-        assert!(far > 3.0 * near && stretched < 0.5 * far);
+        assert!(far > 1.5 * near && (stretched / near - 1.0).abs() < 0.25);
     }
 }

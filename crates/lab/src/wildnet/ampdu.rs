@@ -12,6 +12,8 @@ use crate::statistics::Summary;
 
 /// Length of slots where both take turns: specs 2.3.
 const TURN: Duration = Duration::from_millis(5);
+/// For how long each run is counted: back-off of a hundred exchanges a second averages out.
+const TIME: Duration = Duration::from_secs(200);
 /// Which PHY is shown over distance: two streams of 40 MHz, what most long links have.
 const SHOWN: Phy = PHYS[2];
 /// Specs 2.3, another model's: stretched and fixed at 1, 10, 30, 50, 100 km, Mbit/s.
@@ -42,7 +44,7 @@ const ROWS: [(&str, Access); 4] = [
 ];
 
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let time = sheet.short();
+    let time = TIME;
     let link = move |phy, access, km, both| Aggregate {
         phy,
         access,
@@ -125,12 +127,12 @@ fn forms(
             most(&to_form) <= 1.0,
         ),
         Claim::value(
-            "and the closed form within 4 % of another model's table",
+            "and the closed form within 5 % of another model's table, which has whole Mbit/s and 21 MPDUs at 65",
             None,
             most(&to_table),
             to_table.len(),
             "% at most",
-            most(&to_table) <= 4.0,
+            most(&to_table) <= 5.0,
         ),
     ])
 }

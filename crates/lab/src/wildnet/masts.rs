@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use chappe_core::{Address, Channel, Db, Instant, OverMac, Purpose, Seed};
+use chappe_core::{Address, Channel, Db, Instant, OverMac, Seed};
 use chappe_mac::dot11::Dot11;
 use chappe_sim::{
     AirTime, Antenna, Antennas, Capture, Fault, Jammer, LinkLoss, LinkTrace, Loss, LossLaw, Medium,
@@ -17,8 +17,9 @@ use chappe_tcplp::tcp::Local;
 use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 use chappe_wildnet::{Link, Radio, Site};
 
-use super::faults::{Mishaps, radios};
+use super::faults::Mishaps;
 use super::hosts::{Lent, Mail, Stack, local, nudge, start, tcp_host};
+use super::lives::Life;
 use super::station::{Mounted, Slots, Station, Wire};
 use super::stream::Tunnel;
 use super::traffic::{Passage, Relay, Source, Traffic, UDP_PAYLOAD, Udp};
@@ -360,7 +361,7 @@ impl Masts {
     }
 
     /// What the radios of a mast share, if they have slots.
-    fn site(&self, mast: usize, life: &Life) -> Option<Site> {
+    pub(super) fn site(&self, mast: usize, life: &Life) -> Option<Site> {
         let (slots, _) = self.scheme.slot_configs()?;
         let ends = mast == 0 || mast == self.hops.len();
         let first = 2 * mast - usize::from(mast > 0);
@@ -371,7 +372,7 @@ impl Masts {
         ))
     }
 
-    fn mounted<'a>(
+    pub(super) fn mounted<'a>(
         &self,
         radio: usize,
         site: Option<&Site>,
@@ -505,33 +506,17 @@ impl Masts {
 pub struct Run<'a, R: Recorder> {
     /// The radios and the air.
     pub simulator: Simulator<Mounted<'a>, R>,
-    passages: Vec<Relay>,
+    pub(super) passages: Vec<Relay>,
     /// The latest slot of the first mast: its number and when it ends.
     turn: (u64, Instant),
     /// The longest time from one end of its slots to the next begin, less the length of a slot, s.
     idle: f64,
-    masts: Masts,
-    seed: Seed,
+    pub(super) masts: Masts,
+    pub(super) seed: Seed,
     /// The masts that have started again, one after the other.
     pub restarted: Vec<usize>,
     /// Stations that ended with their masts, for what they had counted.
     pub ended: Vec<Station<'a>>,
-}
-
-/// A router from one start to its end: where its random numbers come from, and which of its lives it is, from 0 on.
-struct Life {
-    number: u8,
-    seed: Seed,
-}
-
-impl Life {
-    fn random(&self, of: usize) -> chappe_core::Stream {
-        let seed = match self.number {
-            0 => self.seed,
-            number => self.seed.child(number.into()),
-        };
-        seed.stream(Purpose::Node(of as u32))
-    }
 }
 
 impl<R: Recorder> Run<'_, R> {
@@ -544,35 +529,6 @@ impl<R: Recorder> Run<'_, R> {
             self.restart(mast);
         }
         self.go_on(end);
-    }
-
-    /// Whether anything goes wrong that masts could tell of.
-    pub fn faulty(&self) -> bool {
-        let mishaps = &self.masts.mishaps;
-        !(mishaps.strikes.is_empty() && mishaps.restarts.is_empty() && mishaps.losses.is_empty())
-    }
-
-    /// Its radios come up with new links, new slots and empty queues; what stands behind them is as it was.
-    fn restart(&mut self, mast: usize) {
-        self.restarted.push(mast);
-        let lives = self.restarted.iter().filter(|other| **other == mast);
-        let life = Life {
-            number: lives.count() as u8,
-            seed: self.seed,
-        };
-        let site = self.masts.site(mast, &life);
-        for radio in radios(mast, self.masts.hops.len() + 1) {
-            self.passages[radio].take.borrow_mut().clear();
-            let (masts, ended) = (&self.masts, &mut self.ended);
-            self.simulator.revive(radio, |node| {
-                let nothing = Traffic::Relay(Relay::default());
-                let traffic = std::mem::replace(node.station.traffic_mut(), nothing);
-                let fresh = masts.mounted(radio, site.as_ref(), &life, traffic.restarted());
-                ended.push(std::mem::replace(node.as_mut(), fresh).station);
-            });
-            let wake = |node: &mut Mounted<'_>, now| nudge(&mut node.station, now);
-            self.simulator.with_node(radio, wake);
-        }
     }
 
     /// Goes on to `end`; at each event packets are handed on within masts.

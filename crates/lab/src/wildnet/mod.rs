@@ -22,6 +22,7 @@ mod figure7;
 mod figure9;
 mod hosts;
 mod improved;
+mod lives;
 pub mod masts;
 mod peers;
 mod pipe;

@@ -99,3 +99,23 @@ fn short_forms_of_figures_hold() {
     let kept = claims("table2").filter(|claim| claim.text.contains("keeps"));
     assert!(kept.clone().count() == 4 && kept.clone().all(|claim| claim.holds));
 }
+
+/// The models that need no long runs hold in their short forms, all claims: what tunnels do about loss, and aggregation over
+/// distance.
+#[test]
+fn peers_and_aggregation_hold() {
+    let meter = Meter::default();
+    let order = Order {
+        names: &["ampdu", "peers"],
+        quick: true,
+        seed: 1,
+        threads: 2,
+        meter: &meter,
+    };
+    for figure in make(&order).unwrap().figures {
+        println!("{}", figure.text(200, false));
+        // Two seeds of two seconds are too few to tell tools apart by a tenth.
+        let mut claims = figure.claims.iter();
+        assert!(claims.all(|claim| claim.holds || claim.text.contains("was measured")));
+    }
+}
