@@ -382,7 +382,7 @@ impl Masts {
         let addresses = [radio, radio ^ 1].map(|radio| Address::node(radio as u16 + 1));
         let station = match site {
             Some(site) => {
-                let place = usize::from(radio > 0 && radio % 2 == 0);
+                let place = usize::from(radio > 0 && radio.is_multiple_of(2));
                 let random = life.random(radio + self.radios());
                 let epoch = (radio as u8).wrapping_add(life.number);
                 self.slots(epoch, (site.clone(), place), addresses, random, traffic)
