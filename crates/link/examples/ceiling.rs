@@ -70,7 +70,8 @@ fn coded(secs: f64, rate: Bitrate, loss: f64) {
     measure(secs, &Field::new(air, 1), &ends);
 }
 
-/// What an end has done: nanoseconds of processor, frames sent and received, octets delivered, new bodies, repairs, repeats.
+/// What an end has done: nanoseconds of processor, frames sent and received, octets delivered, new bodies, repairs, repeats, rounds of
+/// its loop.
 const COUNTS: [&str; 6] = [
     "datagrams_sent",
     "datagrams_received",
@@ -80,10 +81,16 @@ const COUNTS: [&str; 6] = [
     "repeats",
 ];
 
-fn count(host: &Running) -> [f64; 7] {
-    let mut counts = [0.0; 7];
+fn count(host: &Running) -> [f64; 8] {
+    let mut counts = [0.0; 8];
     counts[0] = host.busy.load(Ordering::Relaxed) as f64;
-    for (count, name) in counts[1..].iter_mut().zip(COUNTS) {
+    let rounds = host
+        .show()
+        .strangers
+        .into_iter()
+        .find(|one| one.0 == "loop_rounds");
+    counts[7] = rounds.map_or(0.0, |one| one.1 as f64);
+    for (count, name) in counts[1..7].iter_mut().zip(COUNTS) {
         *count = host.counter(name) as f64;
     }
     counts
@@ -104,18 +111,21 @@ fn measure(secs: f64, field: &Field, ends: &Ends) {
             .for_each(|(a, b)| *a -= b);
         change
     });
-    let [_, _, _, _, bodies, repairs, repeats] = changes[0];
+    let [_, _, _, _, bodies, repairs, repeats, _] = changes[0];
     println!(
         "{bodies:.0} packets, {:.2} repairs and {:.2} repeats for each",
         repairs / bodies,
         repeats / bodies
     );
     let carried = changes[1][3];
-    for (name, [busy, sent, received, ..]) in ["sending end", "receiving end"].iter().zip(changes) {
+    for (name, [busy, sent, received, .., rounds]) in
+        ["sending end", "receiving end"].iter().zip(changes)
+    {
         println!(
-            "{name:<14} {:.2} us of processor for each packet, {:.2} for each frame (sent or received), {:.0} % of a core; one core could carry {:.0} Mbit/s",
+            "{name:<14} {:.2} us of processor for each packet, {:.2} for each frame (sent or received), {:.2} frames to a wake-up, {:.0} % of a core; one core could carry {:.0} Mbit/s",
             busy / bodies / 1e3,
             busy / (sent + received) / 1e3,
+            (sent + received) / rounds,
             busy / (secs + 1.0) / 1e7,
             carried * 8.0 / busy * 1e3,
         );
