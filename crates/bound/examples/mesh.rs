@@ -1,12 +1,13 @@
 //! What 108 random nodes can carry from seven sources to one sink, under three goals, with the time it takes.
 //!
 //! ```text
-//! cargo run --release -p chappe-bound --example mesh [-- FIRST_SEED [NETWORKS]]
+//! cargo run --release -p chappe-bound --example mesh [-- FIRST_SEED [NETWORKS [many]]]
 //! ```
 //!
 //! The model is that of DPCLO's larger experiment: nodes uniform in 1250 m by 1250 m, range 250 m. Node 0 is the sink; the
 //! sources are seven nodes spread over the distances in hops, farthest first. Rates are shares of one link. Conflicts: any
-//! two ends within 550 m (`550`), a sender within 550 m of a receiver (`data`), or any two ends within 250 m (`2hop`).
+//! two ends within 550 m (`550`), a sender within 550 m of a receiver (`data`), or any two ends within 250 m (`2hop`); with a third argument, seven flows
+//! to seven sinks as well (`many`, 550 m), which takes a minute and a half.
 //!
 //! Columns: total of the optimum and of the proven bound's gap in %; the flows' rates; Jain's index; the clique bound's
 //! total (for max-min, seven times the smallest); linear programs, exact searches and sets; seconds of each.
@@ -28,15 +29,15 @@ fn main() -> Result<(), Error> {
     let first = arguments.first().copied().unwrap_or(1);
     let networks = arguments.get(1).copied().unwrap_or(1);
     for seed in first..first + networks {
-        network(seed)?;
+        network(seed, std::env::args().nth(3).is_some())?;
     }
     Ok(())
 }
 
-fn network(seed: u64) -> Result<(), Error> {
+fn network(seed: u64, many: bool) -> Result<(), Error> {
     let places = connected(seed);
     let distance = |a: usize, b: usize| {
-        let (a, b) = (places[a], places[b]);
+        let (a, b): ((f64, f64), (f64, f64)) = (places[a], places[b]);
         (a.0 - b.0).hypot(a.1 - b.1)
     };
     let mut links = Vec::new();
@@ -60,44 +61,60 @@ fn network(seed: u64) -> Result<(), Error> {
         links.len(),
         links.len() as f64 / NODES as f64
     );
+    let disturbs = |reach: f64| move |a: usize, b: usize| distance(a, b) <= reach;
     for (name, conflict, reach) in [
         ("550", Conflict::Symmetric, 550.0),
         ("data", Conflict::DataOnly, 550.0),
         ("2hop", Conflict::Symmetric, RANGE_M),
     ] {
-        let mesh = Mesh::new(NODES, links.clone(), conflict, |a, b| {
-            distance(a, b) <= reach
-        })?;
+        let mesh = Mesh::new(NODES, links.clone(), conflict, disturbs(reach))?;
         for objective in [Objective::Sum, Objective::MaxMin, Objective::SumLog] {
-            let started = Instant::now();
-            let bound = mesh_bound(&mesh, &flows, objective, &MeshOptions::default())?;
-            let solved = started.elapsed().as_secs_f64();
-            let started = Instant::now();
-            let cliques = clique_bound(&mesh, &flows, objective)?;
-            let relaxed = started.elapsed().as_secs_f64();
-            let total = match objective {
-                Objective::SumLog => cliques.rates_bps.iter().sum(),
-                Objective::MaxMin => cliques.bound * flows.len() as f64,
-                Objective::Sum => cliques.bound,
-            };
-            let rates: Vec<String> = (bound.rates_bps.iter())
-                .map(|rate| format!("{rate:.3}"))
-                .collect();
-            println!(
-                "  {name:4} {:7} total {:.3} gap {:5.2} %  {}  jain {:.2}  cliques {total:.3}  \
-                 {:3} lp {:2} exact {:4} sets  {solved:5.1} s, {relaxed:5.1} s; bottleneck of {} links",
-                format!("{objective:?}"),
-                bound.total_bps(),
-                100.0 * bound.gap,
-                rates.join(" "),
-                bound.jain(),
-                bound.effort.programs,
-                bound.effort.searches,
-                bound.effort.sets,
-                bound.bottleneck.len(),
-            );
+            row(name, &mesh, &flows, objective)?;
         }
     }
+    if !many {
+        return Ok(());
+    }
+    // Many to many: each source sends to another one of the spread-out nodes. Seven sinks, seven times the loads.
+    let pairs: Vec<MeshFlow> = (0..7)
+        .map(|n| MeshFlow {
+            source: sources[n],
+            sink: order[(n * 31 + 17) % order.len()],
+        })
+        .filter(|flow| flow.source != flow.sink)
+        .collect();
+    let mesh = Mesh::new(NODES, links, Conflict::Symmetric, disturbs(550.0))?;
+    row("many", &mesh, &pairs, Objective::MaxMin)
+}
+
+fn row(name: &str, mesh: &Mesh, flows: &[MeshFlow], objective: Objective) -> Result<(), Error> {
+    let started = Instant::now();
+    let bound = mesh_bound(mesh, flows, objective, &MeshOptions::default())?;
+    let solved = started.elapsed().as_secs_f64();
+    let started = Instant::now();
+    let cliques = clique_bound(mesh, flows, objective)?;
+    let relaxed = started.elapsed().as_secs_f64();
+    let total = match objective {
+        Objective::SumLog => cliques.rates_bps.iter().sum(),
+        Objective::MaxMin => cliques.bound * flows.len() as f64,
+        Objective::Sum => cliques.bound,
+    };
+    let rates: Vec<String> = (bound.rates_bps.iter())
+        .map(|rate| format!("{rate:.3}"))
+        .collect();
+    println!(
+        "  {name:4} {:7} total {:.3} gap {:5.2} %  {}  jain {:.2}  cliques {total:.3}  \
+         {:3} lp {:2} exact {:4} sets  {solved:5.1} s, {relaxed:5.1} s; bottleneck of {} links",
+        format!("{objective:?}"),
+        bound.total_bps(),
+        100.0 * bound.gap,
+        rates.join(" "),
+        bound.jain(),
+        bound.effort.programs,
+        bound.effort.searches,
+        bound.effort.sets,
+        bound.bottleneck.len(),
+    );
     Ok(())
 }
 

@@ -15,7 +15,8 @@ const NOISE: f64 = 1e-9;
 
 /// The best that `mesh` can do for `flows`, over all routings and schedules, with a proven gap.
 ///
-/// One to a few seconds for a hundred nodes and one sink; memory and time grow with links times sinks.
+/// One to a few seconds for a hundred nodes and one sink. Memory and time grow with links times sinks: seven sinks take a
+/// minute or two.
 pub fn mesh_bound(
     mesh: &Mesh,
     flows: &[MeshFlow],
