@@ -127,7 +127,7 @@ fn zmac_plus(urgent: bool) -> (f64, f64) {
     })
 }
 
-/// Urgent senders leave the others 1.6 % under EDCA (921 and 15 kb/s) and nothing under ZMAC+ (914 and 0); the cell carries the
+/// Urgent senders leave the others 1.6 % under EDCA (921 and 15 kb/s) and nothing under ZMAC+ (913 and 0); the cell carries the
 /// same within 5 %.
 #[test]
 fn zmac_plus_is_strict_where_edca_leans() {

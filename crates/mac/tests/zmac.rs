@@ -223,10 +223,10 @@ fn minimum(flows: &[Flow]) -> f64 {
 ///
 /// | kb/s | DCF, basic | DCF, RTS | ZMAC+ |
 /// |---|---|---|---|
-/// | information asymmetry | 0, 900 | 41, 622 | 249, 633 |
-/// | hidden senders | 318, 318 | 301, 301 | 250, 252 |
-/// | adjacent receivers | 454, 454 | 322, 322 | 359, 455 |
-/// | flow in the middle | 788, 143, 788 | 588, 78, 588 | 189, 550, 190 |
+/// | information asymmetry | 0, 900 | 41, 622 | 250, 634 |
+/// | hidden senders | 318, 318 | 301, 301 | 250, 250 |
+/// | adjacent receivers | 454, 454 | 322, 322 | 356, 465 |
+/// | flow in the middle | 788, 143, 788 | 588, 78, 588 | 189, 550, 191 |
 ///
 /// Notification ends starvation: nobody has less than a fifth of a link. It costs: hidden senders together have less than
 /// under RTS/CTS, as the paper found, since both keep using the receiver's time slot and the one that nobody owns.

@@ -136,6 +136,10 @@ impl<const N: usize> Dot11<N> {
         let Some(claims) = &mut self.claims else {
             return;
         };
+        // Once is enough for a neighbourhood.
+        if let (1, Some(ecn)) = (notice.hops, claims.config.ecn) {
+            claims.notify_from = claims.notify_from.max(now + ecn.again);
+        }
         match (notice.hops, claims.config.ecn) {
             (0, Some(_)) if notice.via == own => claims.notice = Some(Notice { hops: 1, ..notice }),
             (1, Some(ecn)) if notice.origin != own => {

@@ -42,7 +42,7 @@ pub struct Ecn {
     pub wait: Duration,
     /// For how long a notification keeps its hearers out of the slots of nodes two hops away: 10 s (Z-MAC).
     pub lasts: Duration,
-    /// The least time between two notifications of one node. Ours; must be well below `lasts`, as notifications get lost.
+    /// The least time between two notifications of one node, or after one that it heard. Ours; must be well below `lasts`, as notifications get lost.
     pub again: Duration,
     /// Keep out of the last part of a time slot before one that is barred, as an exchange would reach into it: this long,
     /// but half a time slot at most.
