@@ -350,6 +350,7 @@ impl Play {
                 RadioRequest::Listen(on) => self.listening = on,
                 RadioRequest::Abort => self.aborted = true,
                 RadioRequest::Sense(_) | RadioRequest::Peek(_) => {}
+                RadioRequest::Burst(burst) => panic!("no burst was expected: {burst:?}"),
             }
         }
     }

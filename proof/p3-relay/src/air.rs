@@ -194,7 +194,8 @@ impl<'a> Air<'a> {
                 RadioRequest::Listen(on) => (radio.on, radio.since) = (on, now),
                 RadioRequest::Abort => radio.since = now,
                 RadioRequest::Peek(octets) => radio.peek = octets,
-                RadioRequest::Sense(_) => {}
+                // P³ neither senses nor bursts.
+                RadioRequest::Sense(_) | RadioRequest::Burst(_) => {}
             }
         }
     }

@@ -490,6 +490,7 @@ impl Net {
                 }
                 RadioRequest::Cancel => self.radios[node].waiting = None,
                 RadioRequest::Sense(_) => {}
+                RadioRequest::Burst(burst) => panic!("node {node} asks for {burst:?}"),
                 RadioRequest::Peek(octets) => self.radios[node].peek = octets,
                 RadioRequest::Abort => self.radios[node].hears_since = now,
                 RadioRequest::Tune(channel) => {
