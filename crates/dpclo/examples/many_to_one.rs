@@ -11,7 +11,7 @@
 mod loaded;
 
 use chappe_core::{Address, Duration, Instant, Mac, Mode, OverMac, Purpose, Rate, Seed, Stream};
-use chappe_dpclo::{KMax, Router, Settings};
+use chappe_dpclo::{KMax, Losses, Router, Settings};
 use chappe_mac::dot11::{Category, Config, Dot11, Edca};
 use chappe_sim::{AirTime, Medium, Profile, Simulator, World, topology};
 use loaded::Loaded;
@@ -29,6 +29,10 @@ struct Scene {
     sources: Vec<(u16, u16)>,
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a program on the host, with arguments"
+)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let seed: u64 = arguments.next().map_or(Ok(1), |seed| seed.parse())?;
@@ -183,13 +187,19 @@ fn run<M: Mac>(
         let router = &simulator.node(usize::from(node)).link.router;
         node != scene.sink && router.distance(scene.sink).is_none()
     });
-    let lost: u64 = simulator
-        .nodes()
-        .map(|node| node.link.router.counters().losses.total())
-        .sum();
+    let lost = |of: fn(&Losses) -> u64| -> u64 {
+        let losses = simulator
+            .nodes()
+            .map(|node| node.link.router.counters().losses);
+        losses.map(|losses| of(&losses)).sum()
+    };
     Ok(format!(
-        "total {total:.1}, Jain {jain:.2}, {}; lost {lost}, without a route {}",
+        "total {total:.1}, Jain {jain:.2}, {}; lost {} (link {}, queue full {}, age {}), without a route {}",
         each.join(" "),
+        lost(Losses::total),
+        lost(|losses| losses.link),
+        lost(|losses| losses.queue_full),
+        lost(|losses| losses.age),
         reach.count()
     ))
 }

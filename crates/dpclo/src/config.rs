@@ -148,7 +148,8 @@ pub struct Queues {
     /// Packets that wait for one destination; all together in [`Scheme::ShortestPath`]. Default 10 (ours: the value is lost
     /// in print, and must exceed 7).
     pub limit: u16,
-    /// What a neighbour told of its queue holds for so long; then the queue counts as empty. Default 1 s (ours).
+    /// What a neighbour told of its queue holds for so long; then the queue counts as empty. Default 3 s (ours: probes tell
+    /// the longest queues anew each second, and with a second every queue would count as empty just before that).
     pub told_for: Duration,
     /// A packet that has waited in one node for so long is dropped. Default 60 s (ours: nothing may wait for ever for a
     /// route that never comes).
@@ -317,7 +318,7 @@ impl Settings {
             },
             queues: Queues {
                 limit: 10,
-                told_for: Duration::from_secs(1),
+                told_for: Duration::from_secs(3),
                 age_max: Duration::from_secs(60),
                 failures_max: 2,
             },

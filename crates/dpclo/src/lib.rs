@@ -76,7 +76,7 @@
 //! | thresholds of the priorities | half and a fifth of the queue limit | [`Priorities`] |
 //! | periods and intervals | De Couto's for probes, ns-2's for DSDV, ours for the rest | [`Settings`] |
 //! | which queue length a packet tells | that of its destination, without itself | [`header`] |
-//! | what a silent neighbour told | holds for a second, then the queue counts as empty; probes tell the 8 longest | [`Queues`] |
+//! | what a silent neighbour told | holds for three seconds, then the queue counts as empty; probes tell the 8 longest | [`Queues`] |
 //! | an ETX that is not known yet | three probes each way are needed; the first full window is not damped | `links.rs` |
 //! | loops | poisoned reverse for two nodes, the hop limit for the rest | `routes.rs` |
 //! | a packet that the link gave up | goes first again; the second time it is lost; the link's ETX grows | `router/send.rs` |

@@ -4,10 +4,7 @@
 #[path = "common/loaded.rs"]
 mod loaded;
 
-use chappe_core::{
-    Address, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mac, OverMac, Purpose,
-    Rate, Seed, Stream, Wake,
-};
+use chappe_core::{Address, Duration, Instant, Mac, OverMac, Purpose, Rate, Seed, Stream};
 use chappe_dpclo::{KMax, Router, Settings};
 use chappe_mac::dot11::{Category, Config, Dot11, Edca};
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
