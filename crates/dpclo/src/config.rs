@@ -247,8 +247,9 @@ pub struct Extras {
     pub pins: Option<Pins>,
     /// How long a packet that overtook another waits at the destination. 30 ms in [`Extras::ALL`] (ours).
     pub resequence: Option<Duration>,
-    /// A packet that a neighbour confirmed counts in its queue until it tells otherwise.
-    pub count_own: bool,
+    /// A packet that a neighbour confirmed, or that was overheard on its way to it, counts in its queue until it tells
+    /// otherwise.
+    pub count_sent: bool,
 }
 
 /// When a flow may change its next hop.
@@ -521,7 +522,7 @@ impl Extras {
         smoothing: 0.0,
         pins: None,
         resequence: None,
-        count_own: false,
+        count_sent: false,
     };
 
     /// Everything but LIFO, which turns a flow's order round: switch it on for datagrams.
@@ -535,7 +536,7 @@ impl Extras {
             gain: 2.0,
         }),
         resequence: Some(Duration::from_millis(30)),
-        count_own: true,
+        count_sent: true,
     };
 }
 

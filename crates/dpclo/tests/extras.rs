@@ -88,10 +88,22 @@ fn what_a_neighbour_confirmed_counts_as_its_queue() {
         "an idle neighbour looks empty for ever"
     );
     assert_eq!(
-        sent(with(|extras| extras.count_own = true)),
+        sent(with(|extras| extras.count_sent = true)),
         3,
         "half, then both have three"
     );
+}
+
+#[test]
+fn what_goes_to_a_neighbour_counts_too() {
+    for (counts, waits) in [(false, true), (true, false)] {
+        let mut bench = Bench::new(with(|extras| extras.count_sent = counts), &[(1, 10, 1.0)]);
+        bench.relay(3);
+        bench.overhear(1, 2.0);
+        // Somebody hands neighbour 1 another one: it has three, as many as wait here.
+        bench.hear_to(5, Address::node(1), |room| packet(9).emit(b"x", room));
+        assert_eq!(wants_data(&bench.node), waits);
+    }
 }
 
 fn two_ways(change: impl FnOnce(&mut Extras)) -> Bench {

@@ -1,6 +1,6 @@
 //! Frames in.
 
-use chappe_core::{Arrival, Drop, Duration, Instant, Layer, TraceEvent};
+use chappe_core::{Address, Arrival, Drop, Duration, Instant, Layer, TraceEvent};
 
 use super::Router;
 use crate::baseline::matching::Message;
@@ -28,7 +28,7 @@ impl Router {
                 match arrival.to == super::address(self.me) {
                     true => self.on_data(now, from, &data, payload),
                     false if arrival.to.is_broadcast() => self.drop_frame(Drop::NotForUs),
-                    false => self.counters.overheard += 1,
+                    false => self.on_passing(now, arrival.to, &data),
                 }
             }
             // A node under other rules.
@@ -155,6 +155,20 @@ impl Router {
                 .find(|own| own.node == data.destination)
         {
             source.rate.on_forwarded(now, data.source);
+        }
+    }
+
+    /// A packet for somebody else: one more that waits there, unless it ends there.
+    fn on_passing(&mut self, now: Instant, to: Address, data: &Data) {
+        self.counters.overheard += 1;
+        let place = to.node_number().and_then(|node| self.links.find(node));
+        let destination = self.routes.find(data.destination);
+        let ends = to.node_number() == Some(data.destination);
+        if let (Some(place), Some(destination), true) =
+            (place, destination, self.settings.extras.count_sent && !ends)
+        {
+            let one = Backlog::from_packets(1.0);
+            self.routes.assume(now, destination, place, one);
         }
     }
 

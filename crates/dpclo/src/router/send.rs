@@ -279,7 +279,7 @@ impl Router {
             source.rate.on_forwarded(now, self.me);
         }
         let counts =
-            self.settings.extras.count_own || matches!(self.settings.scheme, Scheme::Dclo(_));
+            self.settings.extras.count_sent || matches!(self.settings.scheme, Scheme::Dclo(_));
         if counts && !arrived {
             let one = Backlog::from_packets(1.0);
             self.routes
