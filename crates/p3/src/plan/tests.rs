@@ -1,0 +1,140 @@
+//! Plans on the wire, and what no plan may be.
+
+extern crate std;
+use super::*;
+use crate::config::LAST_STAGE_THRESHOLD;
+use chappe_core::{Purpose, Seed};
+use std::vec::Vec;
+
+const ORDER: ChannelOrder = ChannelOrder::new(7).unwrap();
+const WANTED: Wanted = Wanted {
+    transfer: 5,
+    payload: 118,
+    source: 100,
+    destination: 0,
+    channels: ORDER,
+};
+
+fn plan(paths: &[Vec<usize>], last_prr: impl Fn(u16) -> f64) -> Result<Plan, PlanError> {
+    let mut random = Seed(1).stream(Purpose::Trial(0));
+    Plan::from_paths(
+        WANTED,
+        &Profile::FAITHFUL,
+        paths,
+        &mut random,
+        LAST_STAGE_THRESHOLD,
+        last_prr,
+    )
+}
+
+/// `count` paths of `hops` hops over nodes 1, 2, ...
+fn paths(count: usize, hops: usize) -> Vec<Vec<usize>> {
+    let path = |path| (1..hops).map(|stage| path * (hops - 1) + stage).collect();
+    (0..count).map(path).collect()
+}
+
+#[test]
+fn paths_are_split_into_two_groups() {
+    for (count, hops) in [(2, 2), (7, 6), (9, 4), (35, 2)] {
+        let plan = plan(&paths(count, hops), |_| 1.0).unwrap();
+        for stage in 1..hops as u8 {
+            let group = |group| {
+                let theirs = |part: &&Part| part.stage == stage && part.group == group;
+                plan.relays().iter().filter(theirs).count()
+            };
+            assert_eq!((group(0), group(1)), (count / 2, count - count / 2));
+        }
+        assert!(!plan.is_single() && plan.relays().iter().all(|part| part.sends));
+    }
+    let pip = plan(&paths(1, 4), |_| 1.0).unwrap();
+    assert!(pip.is_single());
+    assert!(
+        plan(&[Vec::new(), Vec::new()], |_| 1.0)
+            .unwrap()
+            .is_single()
+    );
+}
+
+#[test]
+fn the_last_stage_sends_where_it_reaches_the_destination() {
+    // Nodes 2, 4, .. 12 stand in the last stage; 2 and 4 reach the destination well.
+    let good = plan(&paths(6, 3), |node| if node <= 4 { 0.8 } else { 0.1 }).unwrap();
+    for part in good.relays() {
+        let alone = good
+            .relays()
+            .iter()
+            .filter(|other| other.stage == 2 && other.group == part.group && other.node <= 4);
+        let expected = part.stage == 1 || part.node <= 4 || alone.count() == 0;
+        assert!(!part.sends || expected || part.node == 6, "{part:?}");
+    }
+    // Where nobody does, the best of each group sends.
+    let bad = plan(&paths(6, 3), |node| f64::from(node) / 100.0).unwrap();
+    for group in 0..2 {
+        let theirs = |part: &&Part| part.stage == 2 && part.group == group;
+        let best = bad.relays().iter().filter(theirs).map(|p| p.node).max();
+        let senders: Vec<_> = bad
+            .relays()
+            .iter()
+            .filter(theirs)
+            .filter(|p| p.sends)
+            .collect();
+        assert_eq!(senders.len(), 1);
+        assert_eq!(Some(senders[0].node), best);
+    }
+}
+
+#[test]
+fn plans_that_cannot_work_are_refused() {
+    let refused = |paths: &[Vec<usize>]| plan(paths, |_| 1.0).unwrap_err();
+    assert_eq!(refused(&[]), PlanError::NoPath);
+    assert_eq!(refused(&paths(36, 2)), PlanError::TooManyRelays(36));
+    assert_eq!(refused(&paths(1, 16)), PlanError::TooManyHops(16));
+    assert_eq!(
+        refused(&[[1, 2].into(), [3].into()]),
+        PlanError::NotDistinct
+    );
+    assert_eq!(
+        refused(&[[1, 2].into(), [2, 3].into()]),
+        PlanError::NotDistinct
+    );
+    assert_eq!(refused(&[[1, 100].into()]), PlanError::NotDistinct);
+    assert_eq!(refused(&[[70_000].into()]), PlanError::NodeNumber(70_000));
+}
+
+#[test]
+fn plans_survive_the_air_and_broken_ones_do_not() {
+    let plan = plan(&paths(7, 6), |_| 1.0).unwrap().resumed(6, 70_000);
+    let mut body = [0; 118];
+    assert_eq!(plan.encoded_len(), 117);
+    plan.emit(&mut body).unwrap();
+    assert_eq!(Plan::parse(6, &body[..117]), Ok(plan));
+    assert_eq!(plan.emit(&mut body[..116]), None);
+    assert_eq!(Plan::parse(6, &body), Err(Malformed));
+    assert_eq!(Plan::parse(6, &body[..11]), Err(Malformed));
+    // One relay less leaves a stage of group 0 or 1 thinner, not empty; all of them gone does not work.
+    assert_eq!(Plan::parse(6, &body[..12]), Err(Malformed));
+    let bends = [
+        (3, 11),
+        (3, 119),
+        (6, 0),
+        (6, 16),
+        (11, 24),
+        (11, 0x20),
+        (14, 0x80),
+        (14, 0x41),
+        (14, 0),
+        (14, 6),
+    ];
+    for (place, value) in bends {
+        let mut bent = body;
+        bent[place] = value;
+        assert_eq!(
+            Plan::parse(6, &bent[..117]),
+            Err(Malformed),
+            "{place} {value}"
+        );
+    }
+    let mut twice = body;
+    twice.copy_within(12..14, 15);
+    assert_eq!(Plan::parse(6, &twice[..117]), Err(Malformed));
+}
