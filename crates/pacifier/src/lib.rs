@@ -83,7 +83,7 @@
 //! | an ACK during the source's wait | may end the batch, does not end the wait | `source.rs` |
 //! | a link that does not report the end of a broadcast | the wait is 8 T_p longer, from when the link took the frame | `source.rs` |
 //! | children of the source that only receive | not waited for; if there are no others there is no wait | `source.rs` |
-//! | a receiver that forwards | keeps two buffers: the relay's is flushed, the receiver's is not | `node.rs` |
+//! | a receiver that forwards | keeps two buffers: the relay's is flushed, the receiver's is not | `node/inbox.rs` |
 //! | an ACK that the MAC confirmed | has arrived ([`AckProof`]) | `config.rs` |
 //! | an ACK that the MAC gave up | "not ACKed": M, N or a timer resend it | `acks.rs` |
 //! | nothing is overheard at all | the timer, 200 ms and doubling | `config.rs` |
