@@ -1,6 +1,6 @@
 //! Kernel TCP through the link and without it, on a lossy half-duplex medium of 6 Mbit/s and 20 ms, in namespaces.
 //!
-//! `cargo run --release -p chappe-link --example loss_table [SECONDS [RUNS [ROW]]]` prints the table of docs/link.md
+//! `cargo run --release -p chappe-link --example loss_table [SECONDS [RUNS [ROW [LOSSES]]]]` prints the table of docs/link.md
 //! (`bench/link/table.sh` does so with the arguments of the page). It needs no root where user namespaces are allowed, and no
 //! netem. Runs of one cell differ in the seed of the losses; the same seeds serve every row.
 
@@ -43,10 +43,27 @@ fn main() {
     let secs: f64 = next("6").parse().unwrap_or(6.0);
     let runs: u64 = next("3").parse().unwrap_or(3).clamp(1, 10);
     let only = next("");
-    isolated(|| table(secs, runs, &only));
+    let losses = next("");
+    let losses: Vec<f64> = match losses.is_empty() {
+        true => LOSSES.to_vec(),
+        false => percents(&losses),
+    };
+    isolated(|| table(secs, runs, &only, &losses));
 }
 
-fn table(secs: f64, runs: u64, only: &str) {
+/// Losses as the fourth argument gives them: `20,30`.
+fn percents(text: &str) -> Vec<f64> {
+    let percent = |part: &str| {
+        part.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|percent| (0.0..=90.0).contains(percent))
+            .unwrap_or_else(|| panic!("{part:?} is no loss in percent from 0 to 90, as in `20,30`"))
+    };
+    text.split(',').map(|part| percent(part) / 100.0).collect()
+}
+
+fn table(secs: f64, runs: u64, only: &str, losses: &[f64]) {
     let usable = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let usable = usable.unwrap_or_default();
     let clean = measure(Way::Plain, "cubic", Air::usual(0.0), secs, runs);
@@ -56,12 +73,13 @@ fn table(secs: f64, runs: u64, only: &str) {
     );
     println!("goodput in Mbit/s, and its share of (1 - p) C with a 95 % interval");
     for burst in [0.0, 4.0] {
-        let losses = match burst > 0.0 {
+        let kind = match burst > 0.0 {
             true => "losses in bursts of 4",
             false => "independent losses",
         };
-        let heads = LOSSES.map(|loss| format!("{:>18}", format!("{:.0} %", loss * 100.0)));
-        println!("\n{losses:<24}{}", heads.concat());
+        let head = |loss: &f64| format!("{:>18}", format!("{:.0} %", loss * 100.0));
+        let heads: String = losses.iter().map(head).collect();
+        println!("\n{kind:<24}{heads}");
         for (name, way, congestion) in ROWS {
             if !name.contains(only) {
                 continue;
@@ -71,7 +89,7 @@ fn table(secs: f64, runs: u64, only: &str) {
                 continue;
             }
             print!("{name:<24}");
-            for loss in LOSSES {
+            for &loss in losses {
                 let air = Air {
                     burst,
                     ..Air::usual(loss)
@@ -112,6 +130,7 @@ fn measure(way: Way, congestion: &str, air: Air, secs: f64, runs: u64) -> Vec<f6
         let (goodput, right) = tcp(&field, inner(1), congestion, secs);
         assert!(right, "TCP's octets have changed on the way");
         if std::env::var_os("VERBOSE").is_some() {
+            eprintln!("seed {seed}: {goodput:.2} Mbit/s");
             hosts
                 .iter()
                 .for_each(|host| eprintln!("{}", host.show().json()));

@@ -126,8 +126,10 @@ pub struct Peer {
     trouble: Option<String>,
 }
 
-/// Pause between hellos that nobody answers: doubles up to the longest.
-const HELLO_EVERY: Duration = Duration::from_millis(500);
+/// Pause between hellos that nobody answers: so many in a row, since losses come in bursts and some frames must get
+/// through in both directions; then it doubles up to the longest.
+const HELLO_EVERY: Duration = Duration::from_millis(250);
+const HELLO_QUICK: u32 = 8;
 const HELLO_MOST: Duration = Duration::from_secs(4);
 /// With nothing to send, a frame without body goes out this often, so that either side notices the other's silence
 /// and address translators keep their entries (RFC 4787 allows them to forget after two minutes).
@@ -352,15 +354,16 @@ impl Peer {
         let hello = Hello::new(&self.config.key, own);
         let len = put(datagram, &hello.octets)?;
         // What was told already says more.
-        if self.unanswered == 3 && self.trouble.is_none() {
+        if self.unanswered == HELLO_QUICK && self.trouble.is_none() {
             self.trouble = Some(format!(
                 "no answer from {}: is it running, is the address right, has it the same key, and does a firewall let it through?",
                 self.config.name
             ));
         }
         // Two that call each other at one moment should not do so again.
-        let pause = (HELLO_EVERY * (1 << self.unanswered.min(8))).min(HELLO_MOST);
-        self.hello_at = now + pause + Duration::from_nanos((self.random)() % 200_000_000);
+        let doublings = self.unanswered.saturating_sub(HELLO_QUICK - 1).min(8);
+        let pause = (HELLO_EVERY * (1 << doublings)).min(HELLO_MOST);
+        self.hello_at = now + pause + Duration::from_nanos((self.random)() % 100_000_000);
         self.unanswered = self.unanswered.saturating_add(1);
         self.hello = Some(hello);
         Some(len)
@@ -474,7 +477,10 @@ impl Peer {
                     // What is not a frame of the link is counted there.
                     let _ = self.link.handle(now, frame);
                 }
-                self.pace.judge(now, self.link.report().rtt);
+                let report = self.link.report();
+                let frame = self.config.datagram_max + self.config.below;
+                let queued = self.pace.queued(report.channel.loss, frame);
+                self.pace.judge(now, report.rtt, queued);
             }
         }
     }

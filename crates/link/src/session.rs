@@ -20,7 +20,7 @@ use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 use std::fmt;
 
 /// The version of everything on the wire.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// What a session adds to a link's frame.
 pub const OVERHEAD: usize = HEAD + TAG;
 /// Before the frame's number.

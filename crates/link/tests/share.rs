@@ -35,6 +35,29 @@ fn most_of_the_bound_gets_through() {
     }
 }
 
+/// BBR has 45 segments under way at most here, about twice what the path holds. Such a flow stands still while its oldest
+/// packet is repeated, so short rounds count: with the queue that a pace of the whole rate builds up, the shares were
+/// 91, 88 and 85 %, and in bursts 91, 86 and 81.
+#[test]
+fn a_short_window_is_not_left_to_run_out() {
+    for (loss, burst, least) in [
+        (0.1, 0.0, 0.94),
+        (0.2, 0.0, 0.91),
+        (0.3, 0.0, 0.88),
+        (0.1, 4.0, 0.93),
+        (0.2, 4.0, 0.89),
+        (0.3, 4.0, 0.85),
+    ] {
+        let air = Air {
+            window: 45 * air::PAYLOAD,
+            ..Air::usual(loss, burst)
+        };
+        let (share, books) = mean(air);
+        println!("{loss} {burst}: {share:.3}");
+        assert!(share > least, "{loss} {burst}: {share} {books:?}");
+    }
+}
+
 #[test]
 fn a_clean_path_costs_little() {
     for (below, least) in [(42, 0.98), (14, 0.995)] {

@@ -3,6 +3,7 @@
 use chappe_core::Duration;
 
 use crate::header;
+use crate::sender::COPIES_MOST;
 
 /// Classes of traffic on one link. Class 0 is the most urgent.
 pub const SERVICES: usize = 4;
@@ -136,6 +137,9 @@ pub struct Config {
     pub bundle: bool,
     /// How long small packets wait for others to share a frame with, the most urgent class excepted.
     pub bundle_delay: Duration,
+    /// Most octets of copies of small bodies, not reported yet, that ride along with small frames where frames are lost;
+    /// 256 at most. 64 hold the acknowledgements of TCP that leave within some 25 ms.
+    pub copies: usize,
     /// Whether the two ends speak in turns: all own frames are settled by any report, and the owner says when a slot
     /// begins ([`Link::begin_slot`](crate::Link::begin_slot)).
     pub turns: bool,
@@ -161,6 +165,7 @@ impl Config {
             reordering: 0,
             bundle: false,
             bundle_delay: Duration::ZERO,
+            copies: 0,
             turns: true,
         }
     }
@@ -184,6 +189,7 @@ impl Config {
             reordering: 3,
             bundle: true,
             bundle_delay: Duration::from_millis(8),
+            copies: 64,
             turns: false,
         }
     }
@@ -210,6 +216,8 @@ impl Config {
             Err(ConfigError::Window(self.window))
         } else if self.queue == 0 {
             Err(ConfigError::Queue)
+        } else if self.copies > COPIES_MOST {
+            Err(ConfigError::Copies(self.copies))
         } else if !self.services.iter().all(share) {
             Err(ConfigError::Residual)
         } else {
@@ -230,6 +238,8 @@ pub enum ConfigError {
     Window(usize),
     /// The queue must hold a packet.
     Queue,
+    /// Copies may take 256 octets of a frame at most.
+    Copies(usize),
     /// A residual must lie above 0 and not above 1.
     Residual,
 }
@@ -245,6 +255,12 @@ impl core::fmt::Display for ConfigError {
                 f,
                 "a window of {packets} packets: it must be a power of two from 16 to 8192"
             ),
+            ConfigError::Copies(octets) => {
+                write!(
+                    f,
+                    "{octets} octets of copies: at most {COPIES_MOST} of a frame"
+                )
+            }
             ConfigError::Queue => f.write_str("a queue must hold at least one packet"),
             ConfigError::Residual => {
                 f.write_str("a residual loss must lie above 0 and not above 1")

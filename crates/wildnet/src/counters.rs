@@ -21,6 +21,8 @@ pub struct Counters {
     pub repairs: u64,
     /// Repairs sent because there was room.
     pub fills: u64,
+    /// Frames in which copies of small bodies rode along.
+    pub copies: u64,
     /// Frames without body.
     pub notes: u64,
     /// Octets of all frames sent.

@@ -4,9 +4,9 @@
 //!
 //! ```text
 //!  0..4    number: counts every frame of the sender; what is missing of it was lost
-//!  4       version (2 bits), kind (2 bits), flags (4 bits)
+//!  4       version (2 bits), kind (2 bits), flags (4 bits): report, slot, cut, last
 //!  5       epoch: another one means that the sender has started over
-//!  6..10   data: the packet's sequence number; repair: the first one it covers; else the next new one
+//!  6..10   data: the packet's sequence number; repair: the first one it covers; several, note: the next new one
 //! 10..12   base: how far behind that the oldest number lies that the sender still supports
 //!  slot    slot number (2), microseconds since its start (2; ffff: not stamped), its length (1), what the
 //!          sender would fill next (1), both in units of 400 us
@@ -14,6 +14,7 @@
 //!  ack     see [`Ack`]: 16 octets and the bitmap
 //!  body    data: flow (1), number in the flow (2), then packets, each behind its length (2)
 //!          repair: a combination of bodies, the shorter ones filled up with zeros
+//!          several: bodies, each behind how far its number lies before the next new one (1) and its length (2)
 //! ```
 //!
 //! The paper gives no layout. Ours differs from a plain one in a few things. The frame number, which is not the
@@ -40,11 +41,11 @@ pub const SPAN: u32 = COVER as u32 * 8;
 /// Unit of announced lengths. 255 of them are 102 ms, more than any slot.
 pub const LENGTH_UNIT: Duration = Duration::from_micros(400);
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const ACK_FLAG: u8 = 1;
 const SLOT_FLAG: u8 = 2;
 const CUT_FLAG: u8 = 4;
-const MARKER_FLAG: u8 = 8;
+const LAST_FLAG: u8 = 8;
 
 /// A frame, as it was received or is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +62,11 @@ pub struct Frame<'a> {
     pub slot: Option<Slot>,
     /// What the sender has received.
     pub ack: Option<Ack<'a>>,
+    /// Nothing follows as things stand: the other end should not wait with its report. Only where there are no slots.
+    pub last: bool,
 }
 
-/// The three kinds of frames.
+/// The kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind<'a> {
     /// One body as it is.
@@ -83,6 +86,13 @@ pub enum Kind<'a> {
         cover: &'a [u8],
         /// The combination.
         coded: &'a [u8],
+    },
+    /// Several small bodies: one that is due, perhaps, and copies of others that no report has confirmed yet.
+    Several {
+        /// The next sequence number that a new packet will get. The bodies' numbers lie before it.
+        next: u32,
+        /// The bodies, to be taken apart by [`several`].
+        bodies: &'a [u8],
     },
     /// Nothing but what the header says: an acknowledgement, a hello, a stamp.
     Note {
@@ -171,7 +181,7 @@ impl<'a> Frame<'a> {
         let base = seq.wrapping_sub(u32::from(reader.u16()?));
         let slot = match first & SLOT_FLAG {
             0 => None,
-            _ => Some(Slot::parse(&mut reader, first & MARKER_FLAG != 0)?),
+            _ => Some(Slot::parse(&mut reader, first & LAST_FLAG != 0)?),
         };
         let (mut index, mut cover) = (0, &[][..]);
         let kind = first >> 4 & 3;
@@ -198,7 +208,10 @@ impl<'a> Frame<'a> {
             },
             0 | 1 => return Err(Malformed::Empty),
             2 => Kind::Note { next: seq },
-            _ => return Err(Malformed::Version),
+            _ => Kind::Several {
+                next: seq,
+                bodies: whole_several(rest)?,
+            },
         };
         Ok(Frame {
             number,
@@ -207,6 +220,7 @@ impl<'a> Frame<'a> {
             base,
             slot,
             ack,
+            last: slot.is_none() && first & LAST_FLAG != 0,
         })
     }
 
@@ -215,6 +229,7 @@ impl<'a> Frame<'a> {
         let kind = match self.kind {
             Kind::Data { body, .. } => body.len(),
             Kind::Repair { cover, coded, .. } => 2 + cover.len() + coded.len(),
+            Kind::Several { bodies, .. } => bodies.len(),
             Kind::Note { .. } => 0,
         };
         let ack = self.ack.map_or(0, |ack| ACK + ack.bitmap.len());
@@ -234,11 +249,11 @@ impl<'a> Frame<'a> {
             Kind::Data { seq, .. } => (0, seq),
             Kind::Repair { first, .. } => (1, first),
             Kind::Note { next } => (2, next),
+            Kind::Several { next, .. } => (3, next),
         };
-        let mut flags = 0;
-        flags |= self.slot.map_or(0, |slot| {
-            SLOT_FLAG | if slot.marker { MARKER_FLAG } else { 0 }
-        });
+        let last = self.slot.map_or(self.last, |slot| slot.marker);
+        let mut flags = if last { LAST_FLAG } else { 0 };
+        flags |= self.slot.map_or(0, |_| SLOT_FLAG);
         flags |= self.ack.map_or(0, |_| ACK_FLAG);
         flags |= self.ack.map_or(0, |ack| if ack.cut { CUT_FLAG } else { 0 });
         writer.put(&self.number.to_be_bytes());
@@ -256,10 +271,55 @@ impl<'a> Frame<'a> {
         if let Some(ack) = &self.ack {
             ack.emit(&mut writer);
         }
-        if let Kind::Data { body, .. } | Kind::Repair { coded: body, .. } = self.kind {
+        if let Kind::Data { body, .. }
+        | Kind::Repair { coded: body, .. }
+        | Kind::Several { bodies: body, .. } = self.kind
+        {
             writer.put(body);
         }
         Some(len)
+    }
+}
+
+/// Octets before each body of a frame of several.
+const AMONG: usize = 3;
+
+/// The bodies of a frame of several, each with its number.
+pub fn several(next: u32, mut bodies: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    core::iter::from_fn(move || {
+        let ([behind, high, low], rest) = bodies.split_first_chunk::<AMONG>()?;
+        let length = u16::from_be_bytes([*high, *low]);
+        let (body, rest) = rest.split_at_checked(length.into())?;
+        bodies = rest;
+        Some((next.wrapping_sub(u32::from(*behind)), body))
+    })
+}
+
+/// Writes body `seq` to the front of `octets`, as [`several`] reads it: the octets used. `None` if there is no room, or
+/// its number lies too far back.
+pub fn put_among(next: u32, seq: u32, body: &[u8], octets: &mut [u8]) -> Option<usize> {
+    let behind = u8::try_from(next.wrapping_sub(seq)).ok()?;
+    let [high, low] = u16::try_from(body.len()).ok()?.to_be_bytes();
+    let len = AMONG + body.len();
+    let (head, to) = octets.get_mut(..len)?.split_first_chunk_mut::<AMONG>()?;
+    *head = [behind, high, low];
+    to.copy_from_slice(body);
+    Some(len)
+}
+
+/// The same octets, if they are bodies from the first to the last.
+fn whole_several(bodies: &[u8]) -> Result<&[u8], Malformed> {
+    let mut used = 0;
+    for (_, body) in several(0, bodies) {
+        if body.len() <= BODY {
+            return Err(Malformed::Empty);
+        }
+        used += AMONG + body.len();
+    }
+    match used {
+        0 if bodies.is_empty() => Err(Malformed::Empty),
+        used if used == bodies.len() => Ok(bodies),
+        _ => Err(Malformed::Short),
     }
 }
 
@@ -393,6 +453,7 @@ impl Writer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use chappe_core::{Purpose, Seed};
 
     fn sample<'a>(kind: Kind<'a>, bitmap: &'a [u8]) -> Frame<'a> {
@@ -418,6 +479,7 @@ mod tests {
                 cut: true,
                 bitmap,
             }),
+            last: false,
         }
     }
 
@@ -435,6 +497,10 @@ mod tests {
                 coded: &[1, 2, 3, 4],
             },
             Kind::Note { next: 100 },
+            Kind::Several {
+                next: 100,
+                bodies: &[1, 0, 4, 1, 0, 2, 9, 7, 0, 5, 1, 0, 2, 8, 8],
+            },
         ];
         for kind in kinds {
             let frame = sample(kind, &[0xf0, 1]);
@@ -453,14 +519,50 @@ mod tests {
     }
 
     #[test]
+    fn several_bodies_share_a_frame() {
+        let (mut octets, mut len) = ([0; 64], 0);
+        for (seq, body) in [(99, &[1, 0, 2, 9][..]), (93, &[1, 0, 2, 8, 8])] {
+            len += put_among(100, seq, body, &mut octets[len..]).unwrap();
+        }
+        let read: Vec<_> = several(100, &octets[..len]).collect();
+        assert_eq!(read, [(99, &[1, 0, 2, 9][..]), (93, &[1, 0, 2, 8, 8])]);
+        let frame = Frame {
+            slot: None,
+            last: true,
+            ..sample(
+                Kind::Several {
+                    next: 100,
+                    bodies: &octets[..len],
+                },
+                &[],
+            )
+        };
+        let mut air = [0; 64];
+        let whole = frame.emit(&mut air).unwrap();
+        assert_eq!(Frame::parse(&air[..whole]), Ok(frame));
+        let front = whole - len;
+        assert_eq!(Frame::parse(&air[..front]), Err(Malformed::Empty));
+        for short in front + 1..whole {
+            let first = short == front + AMONG + 4;
+            assert_eq!(Frame::parse(&air[..short]).is_ok(), first, "{short}");
+        }
+        // Too far back for an octet, or no room.
+        assert_eq!(put_among(400, 100, &[1, 2, 3, 4], &mut octets), None);
+        assert_eq!(put_among(100, 99, &[1, 2, 3, 4], &mut octets[..6]), None);
+    }
+
+    #[test]
     fn random_octets_never_panic() {
         let mut random = Seed(1).stream(Purpose::Trial(0));
         let mut octets = [0; 64];
         for _ in 0..20_000 {
             random.fill(&mut octets);
-            octets[4] = octets[4] & 0x3f | 0x40;
+            octets[4] = octets[4] & 0x3f | VERSION << 6;
             let len = random.below(65) as usize;
             if let Ok(frame) = Frame::parse(&octets[..len]) {
+                if let Kind::Several { next, bodies } = frame.kind {
+                    assert!(several(next, bodies).all(|(_, body)| body.len() > BODY));
+                }
                 let acks = frame.ack.into_iter();
                 acks.for_each(|ack| (0..300).for_each(|i| _ = ack.has(ack.next.wrapping_add(i))));
             }

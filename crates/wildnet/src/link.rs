@@ -13,10 +13,10 @@ use crate::config::{Config, ConfigError, SERVICES, Service};
 use crate::counters::Counters;
 use crate::estimate::Totals;
 use crate::gilbert::Channel;
-use crate::header::{ACK, COVER, FIXED, Frame, Kind, SLOT, Slot};
+use crate::header::{ACK, COVER, FIXED, Frame, Kind, SLOT, Slot, several};
 use crate::policy::Prediction;
 use crate::receiver::{Delivery, Receiver};
-use crate::sender::{Choice, Out, Sender};
+use crate::sender::{Choice, Out, ROOM, Sender};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Link {
     notes: u8,
     /// A report came since the slot before.
     heard: bool,
+    /// The peer has nothing to send but what is missing, and waits to learn what that is.
+    hurried: bool,
     coded: Vec<u8>,
 }
 
@@ -46,6 +48,9 @@ pub struct Opportunity {
     pub fits: usize,
     /// Whether repairs may be sent although nothing asks for them.
     pub fill: bool,
+    /// Whether nothing new waits behind the next packet: the peer then reports at once, since this end has nothing to do
+    /// but to hear what is missing. Not in slots, where the turn says so.
+    pub last: bool,
     /// The stamp, where there are slots.
     pub slot: Option<Slot>,
 }
@@ -55,6 +60,7 @@ impl Opportunity {
     pub const ALWAYS: Opportunity = Opportunity {
         fits: usize::MAX,
         fill: false,
+        last: false,
         slot: None,
     };
 }
@@ -128,6 +134,7 @@ impl Link {
             silences: 0,
             notes: 0,
             heard: true,
+            hurried: false,
             coded: vec![0; config.body_max() + crate::config::COVER_USUAL],
         })
     }
@@ -196,7 +203,7 @@ impl Link {
                 .or_else(|| self.repeat_in_doubt()),
         };
         self.sender.flush = false;
-        let len = self.write(now, choice, chance.slot, (&cover, &coded), octets);
+        let len = self.write(now, choice, chance, (&cover, &coded), octets);
         self.coded = coded;
         len
     }
@@ -204,7 +211,11 @@ impl Link {
     /// A frame without body, whether it is due or not.
     pub fn note(&mut self, now: Instant, slot: Option<Slot>, octets: &mut [u8]) -> Option<usize> {
         self.notes = self.notes.saturating_add(1);
-        self.write(now, None, slot, (&[0; COVER], &[]), octets)
+        let chance = Opportunity {
+            slot,
+            ..Opportunity::ALWAYS
+        };
+        self.write(now, None, chance, (&[0; COVER], &[]), octets)
     }
 
     /// Whether [`poll`](Self::poll) has something at any time, without filling.
@@ -425,10 +436,12 @@ impl Link {
                 cover,
                 coded,
             } => self.receiver.on_repair((first, index), cover, coded),
+            Kind::Several { next, bodies } => self.take_several(next, bodies),
             Kind::Note { .. } => return heard,
         };
         self.receiver.owed = self.receiver.owed.saturating_add(1);
         self.receiver.owed_since.get_or_insert(now);
+        self.hurried |= frame.last;
         heard.dropped = taken.err();
         heard
     }
@@ -437,6 +450,18 @@ impl Link {
     fn is_of_this_life(&self, number: u32) -> bool {
         let born = first_number(self.epoch);
         number.wrapping_sub(born) < self.sender.number.wrapping_sub(born)
+    }
+
+    /// What is there already is no reason to complain: copies are sent in case it is not.
+    fn take_several(&mut self, next: u32, bodies: &[u8]) -> Result<(), Drop> {
+        let mut taken = Ok(());
+        for (seq, body) in several(next, bodies) {
+            match self.receiver.on_data(seq, body) {
+                Err(Drop::Duplicate) | Ok(()) => {}
+                Err(why) => taken = Err(why),
+            }
+        }
+        taken
     }
 
     /// Notices a peer that is new or has started over.
@@ -503,7 +528,7 @@ impl Link {
         }
         let since = self.receiver.owed_since?;
         let config = &self.sender.config;
-        let wait = match self.receiver.owed >= config.ack_every {
+        let wait = match self.receiver.owed >= config.ack_every || self.hurried {
             true => Duration::ZERO,
             // Half a round trip at most, so that on short paths reports are not what takes time; and half of that
             // while something is missing, which the sender waits to learn.
@@ -543,7 +568,7 @@ impl Link {
         &mut self,
         now: Instant,
         choice: Option<Choice>,
-        slot: Option<Slot>,
+        chance: Opportunity,
         (cover, coded): (&[u8; COVER], &[u8]),
         octets: &mut [u8],
     ) -> Option<usize> {
@@ -551,8 +576,17 @@ impl Link {
         if choice.is_none() && !due {
             return None;
         }
+        let report = FIXED + ACK + self.receiver.bitmap_len();
+        let mut small = [0; ROOM];
+        let room = octets.len().saturating_sub(report).min(ROOM);
+        let among = small.get_mut(..room).unwrap_or_default();
+        let several = self.sender.among(choice, among);
         let sender = &self.sender;
         let kind = match choice {
+            _ if several > 0 => Kind::Several {
+                next: sender.next,
+                bodies: small.get(..several).unwrap_or_default(),
+            },
             Some(Choice::Body(seq)) => Kind::Data {
                 seq,
                 body: sender.body(seq),
@@ -575,8 +609,9 @@ impl Link {
             epoch: self.epoch,
             kind,
             base: sender.base,
-            slot,
+            slot: chance.slot,
             ack: None,
+            last: chance.last && choice.is_some(),
         };
         let mut bitmap = [0; 255];
         let free = octets.len().saturating_sub(frame.len());
@@ -594,6 +629,7 @@ impl Link {
         let len = frame.emit(octets)?;
         if reported {
             (self.receiver.owed, self.receiver.owed_since) = (0, None);
+            self.hurried = false;
         }
         self.sent(now, choice, len);
         Some(len)

@@ -196,6 +196,7 @@ impl Radio {
         Opportunity {
             fits,
             fill: matches!(self.link.config().recovery, Recovery::Chappe { fill: true }),
+            last: false,
             slot: Some(Slot {
                 number: self.turn.index as u16,
                 since: (since < Duration::from_micros(65_535)).then_some(since),

@@ -14,6 +14,7 @@
 //! Whether a frame is settled follows from frame numbers: a link keeps their order, so once a later one is reported,
 //! an earlier one that is not has been lost. There is no timer for each packet.
 
+mod copies;
 mod redundancy;
 mod states;
 
@@ -30,11 +31,13 @@ use crate::counters::Counters;
 use crate::decoder::{add, coefficient};
 use crate::estimate::Estimate;
 use crate::gilbert::{LOSS_MAX, block_length};
-use crate::header::{Ack, BODY, COVER, LENGTH, SPAN, before, set_bit};
+use crate::header::{Ack, BODY, COVER, LENGTH, SPAN, before, put_among, set_bit};
 use crate::policies::Policies;
 use crate::policy::ROUNDS_MAX;
 use crate::receiver::body_head;
 use crate::store::Store;
+
+pub(crate) use copies::{COPIES_MOST, ROOM};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
@@ -49,6 +52,7 @@ pub(crate) struct Sender {
     waiting: Waiting,
     flows: [u16; FLOWS],
     lost: VecDeque<u32>,
+    few: copies::Few,
     pub blocks: Blocks,
     policies: Policies,
     log: Vec<Logged>,
@@ -177,6 +181,7 @@ impl Sender {
             },
             flows: [0; FLOWS],
             lost: VecDeque::with_capacity(config.window),
+            few: copies::Few::new(),
             blocks: Blocks::new(),
             policies: Policies::new(),
             log: vec![logged; config.window * 4],
@@ -281,6 +286,7 @@ impl Sender {
             }
         }
         self.lost.clear();
+        self.few.clear();
         self.blocks.clear();
         self.base = self.next;
         self.first = self.number;

@@ -281,3 +281,47 @@ fn in_turns(config: Config, loss: f64, turns: u64) -> (u64, usize, f64) {
     }
     (offered, heard, ends[0].counters().overhead())
 }
+
+/// Small packets one way, as TCP's acknowledgements are, beside full ones the other way: with copies that ride along, what
+/// 5 % of them exceed is shorter by a fifth in bursts of losses, and every packet still arrives once and in order.
+#[test]
+fn copies_bring_small_packets_through_bursts() {
+    let slow = |copies: usize| {
+        let ways = [1, 2].map(|way| Way {
+            burst: 4.0,
+            ..Way::new(70 + way, 0.3)
+        });
+        let config = Config {
+            copies,
+            ..Config::tunnel(1472)
+        };
+        let mut pair = Pair::new(config, ways);
+        let each = |i: u32| Instant::ZERO + Duration::from_millis(6) * u64::from(i);
+        for i in 0..3000 {
+            let small = (each(i), 1, 1, packet(1, i, 12));
+            let full = (each(i), 1, 2, packet(2, i, 1400));
+            pair.ends[0].traffic.push_back(small);
+            pair.ends[1].traffic.push_back(full);
+        }
+        let done = |pair: &Pair| pair.ends[1].heard.len() == 3000;
+        pair.run(millis(60_000), done);
+        assert_eq!(check(&pair.ends[1].heard, true), 3000);
+        let counters = pair.ends[0].link.counters();
+        assert_eq!(counters.copies > 0, copies > 0, "{counters:?}");
+        let mut delays: Vec<Duration> = pair.ends[1]
+            .heard
+            .iter()
+            .map(|(at, _, octets)| {
+                at.saturating_since(each(u32::from_be_bytes(octets[..4].try_into().unwrap())))
+            })
+            .collect();
+        delays.sort_unstable();
+        println!(
+            "copies {copies}: median {} 95 % {}",
+            delays[1500], delays[2850]
+        );
+        delays[2850]
+    };
+    let (without, with) = (slow(0), slow(64));
+    assert!(with * 5 < without * 4, "{with} instead of {without}");
+}

@@ -242,9 +242,14 @@ impl Peer {
             },
             false => Opportunity::ALWAYS,
         };
-        if !full {
-            self.feed(now);
+        match full {
+            true => self.pace.hold(),
+            false => self.feed(now),
         }
+        let chance = Opportunity {
+            last: self.queues.packets() == 0,
+            ..chance
+        };
         let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
         let mut len = self.link.poll(now, chance, space);
         self.spare.earn(&self.link);

@@ -249,6 +249,11 @@ pub(super) const COUNTERS: &[Counter] = &[
         |f| f.link.notes,
     ),
     count(
+        ("copies", "frames_with_copies_sent", None),
+        "Frames in which copies of small bodies rode along",
+        |f| f.link.copies,
+    ),
+    count(
         ("delivered", "bodies_delivered", None),
         "Bodies that the peer has reported",
         |f| f.link.delivered,

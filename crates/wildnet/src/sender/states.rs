@@ -264,6 +264,7 @@ impl Sender {
         if self.blocks.add(seq, service, deadline) {
             self.close_open_block(now);
         }
+        self.remember_small(seq);
         self.counters.bodies += 1;
         Some(Choice::Body(seq))
     }
