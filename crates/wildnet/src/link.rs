@@ -261,6 +261,11 @@ impl Link {
         self.sender.has_lost() || self.sender.blocks.owing().is_some()
     }
 
+    /// Repairs that wait for the end of the slot: they leave once only one frame more would fit (only in turns).
+    pub(crate) fn waiting_repairs(&mut self, now: Instant) -> Option<usize> {
+        self.sender.waiting_repairs(now)
+    }
+
     /// A slot of ours begins (only in turns).
     pub fn begin_slot(&mut self, now: Instant) {
         self.sender.estimate.close_bin();

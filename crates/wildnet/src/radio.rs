@@ -39,6 +39,8 @@ pub struct Radio {
     transmitting: bool,
     /// Nothing more is sent in this slot.
     done: bool,
+    /// When the repairs of this slot's block leave, although nothing else comes.
+    close_at: Option<Instant>,
     marked: bool,
     /// The back-off of the next frame.
     backoff: Duration,
@@ -82,6 +84,7 @@ impl Radio {
             busy_until: Instant::ZERO,
             transmitting: false,
             done: true,
+            close_at: None,
             marked: false,
             backoff: Duration::ZERO,
             slots: SlotCounters::default(),
@@ -120,7 +123,7 @@ impl Radio {
         self.link.set_round(cycle, turn.length / 2 + one_way);
         self.link.begin_slot(now);
         self.busy_until = turn.start.max(now);
-        (self.done, self.marked) = (false, false);
+        (self.done, self.marked, self.close_at) = (false, false, None);
         self.slots.slots += 1;
         // Two sites whose slots coincide never hear each other: a radio without a peer sometimes only listens.
         let waits = self.site.radios() > 1 && !self.site.is_live(self.place);
@@ -142,14 +145,8 @@ impl Radio {
     /// The next frame of the slot, if it fits.
     fn next_frame(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
         let config: SlotConfig = *self.site.config();
-        let markers = matches!(config.turns, Turns::Markers { .. });
-        let note = self.airtime(FIXED + SLOT + ACK + 32);
-        let reserve = if markers {
-            note + config.mean_gap()
-        } else {
-            Duration::ZERO
-        };
-        let limit = self.end().saturating_before(config.guard + reserve);
+        let limit = self.limit();
+        let note = self.note();
         //= wildnet 3.2: a frame is handed to the radio only if it ends within the slot by virtual time
         let from = self.busy_until.max(now);
         let room = limit.saturating_since(from + config.mean_gap());
@@ -168,10 +165,14 @@ impl Radio {
         } else {
             None
         };
-        if len.is_none() && markers && !self.marked {
+        // Not before the slot's end, even if nothing else is left: the peer takes its turn when it hears it.
+        if len.is_none() && !allowed && self.markers() && !self.marked {
             self.marked = true;
             len = self.marker(now, chance, body);
         }
+        let waiting = self.link.waiting_repairs(now).filter(|_| len.is_none());
+        let close_at = waiting.map(|repairs| limit.saturating_before(full * (repairs as u64 + 1)));
+        self.close_at = close_at.filter(|&at| at > now);
         let Some(len) = len else {
             // A packet may come yet, as long as it would fit.
             self.done = !allowed;
@@ -189,6 +190,25 @@ impl Radio {
             mode: config.mode,
             power: None,
         })
+    }
+
+    fn markers(&self) -> bool {
+        matches!(self.site.config().turns, Turns::Markers { .. })
+    }
+
+    /// Time on the air of a frame without body.
+    fn note(&self) -> Duration {
+        self.airtime(FIXED + SLOT + ACK + 32)
+    }
+
+    /// Until when frames of the slot must have ended: what follows is the guard, and the marker's if there is one.
+    fn limit(&self) -> Instant {
+        let config = self.site.config();
+        let reserve = match self.markers() {
+            true => self.note() + config.mean_gap(),
+            false => Duration::ZERO,
+        };
+        self.end().saturating_before(config.guard + reserve)
     }
 
     fn chance(&self, at: Instant, fits: usize) -> Opportunity {
@@ -301,10 +321,10 @@ impl RadioNode for Radio {
 
     fn poll_timeout(&self) -> Option<Wake> {
         if !self.done && !self.transmitting && self.turn.start > Instant::ZERO {
-            return Some(Wake {
-                at: self.end(),
-                why: FRAME_DUE,
-            });
+            let marker = self.markers() && !self.marked;
+            let at = if marker { self.limit() } else { self.end() };
+            let at = self.close_at.map_or(at, |close_at| close_at.min(at));
+            return Some(Wake { at, why: FRAME_DUE });
         }
         Some(Wake {
             at: self.site.next_start(),

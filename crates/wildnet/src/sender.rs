@@ -407,12 +407,15 @@ impl Sender {
                 return choice;
             }
         }
+        //= wildnet 3.3.2: the packets of a slot are one block, and its repairs follow them
         if let Some((service, size)) = self.blocks.open_block() {
-            // Nothing more joins it in this slot: its repairs are due.
             let repairs = self.repairs_for(now, service, size);
-            self.blocks.close(repairs);
-            if let Some(choice) = self.block_repair(out) {
-                return Some(choice);
+            // Until the slot has room for them and one frame more, further packets may join.
+            if !self.blocks_are_slots() || fits <= repairs.0 + 1 {
+                self.blocks.close(repairs);
+                if let Some(choice) = self.block_repair(out) {
+                    return Some(choice);
+                }
             }
         }
         if fill && self.has_open() {

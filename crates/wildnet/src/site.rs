@@ -48,7 +48,8 @@ pub struct SlotConfig {
 pub enum Turns {
     /// Its clock, as known from its stamps: WiLDNet.
     Stamps,
-    /// Its marker, or `timeout` quarters of a slot without one: 2P, with 5 quarters (Raman and Chebrolu 2005).
+    /// Its marker, or `timeout` quarters of a slot without one: 2P, with 5 quarters (Raman and Chebrolu 2005). After
+    /// longer silence the wait is a random part of a slot longer.
     Markers {
         /// In quarters of a slot.
         timeout: u8,
@@ -321,14 +322,24 @@ impl Site {
     }
 
     /// 2P: the peers' turn ends with the last of their markers, or when none came for too long.
+    ///
+    /// Two ends that send at once hear nothing of each other, and time out at once again. So after two silent turns the
+    /// wait is drawn anew each time, up to a slot longer: who ends later is heard by the other, and they take turns again.
     fn after_markers(&self, turn: &Turn, timeout: u8) -> Instant {
         let links = &self.shared.links;
         let all = links.iter().all(|link| link.marker.get() == turn.index);
+        let end = turn.start + turn.length;
         if all {
             let last = links.iter().map(|link| load_at(&link.marker_at)).max();
-            return last.unwrap_or(turn.start).max(turn.start + turn.length);
+            return last.unwrap_or(turn.start).max(end);
         }
-        turn.start + turn.length + self.shared.config.length * timeout.into() / 4
+        let slot = self.shared.config.length;
+        let silent = |link: &LinkClock| link.cycle.get() + 2 <= turn.index;
+        let longer = match links.iter().any(silent) {
+            true => slot.mul_f64(self.shared.random.fraction_at(turn.index)),
+            false => Duration::ZERO,
+        };
+        end + slot * timeout.into() / 4 + longer
     }
 }
 

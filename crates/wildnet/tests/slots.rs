@@ -474,3 +474,43 @@ fn lost_markers_idle_and_lost_stamps_do_not() {
     let (clean, lossy) = (cycles(Turns::Stamps, 0.0), cycles(Turns::Stamps, 0.3));
     assert!(clean - lossy <= 1, "{clean} {lossy}");
 }
+
+/// 2P recovers: ends that lost each other for two seconds, and by then send whenever they like, take turns again as soon as
+/// frames come through, and an idle link loses no more to lost markers than a full one.
+#[test]
+fn markers_bring_lost_ends_together_again() {
+    let slots = SlotConfig {
+        turns: Turns::Markers { timeout: 5 },
+        ..even(20)
+    };
+    let config = Config {
+        recovery: Recovery::None,
+        ..plain()
+    };
+    let cycles = |senders: &'static [usize], loss: f64, deaf: bool, seed: u64| {
+        let mut air = link(slots, config, 60.0, loss, seed);
+        let mut heard = vec![0; 2];
+        let mut run = |air: &mut Air<Radio>, until: u64| {
+            let until = Duration::from_millis(until);
+            air.run(until, Duration::from_millis(2), |air| {
+                saturate(air, senders, &mut heard)
+            });
+        };
+        run(&mut air, 2_000);
+        if deaf {
+            air.paths.iter_mut().for_each(|path| path.loss = 1.0);
+            run(&mut air, 4_000);
+            air.paths.iter_mut().for_each(|path| path.loss = loss);
+        }
+        let before = air.nodes[0].slots().slots;
+        run(&mut air, 24_000);
+        (air.nodes[0].slots().slots - before) as f64
+    };
+    for seed in 1..=8 {
+        // 20 s of cycles of 40 ms and the way there and back, less what the search takes.
+        let found = cycles(&[0, 1], 0.0, true, seed);
+        assert!(found > 0.97 * 20_000.0 / 40.4, "{seed}: {found}");
+        let idle = cycles(&[], 0.3, false, seed) / cycles(&[], 0.0, false, seed);
+        assert!((idle - 0.93).abs() < 0.03, "{seed}: {idle}");
+    }
+}

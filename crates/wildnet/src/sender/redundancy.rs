@@ -33,6 +33,19 @@ impl Sender {
         }
     }
 
+    /// Whether a block is a slot, as in the paper. The controller's blocks are rather what came together: a later packet
+    /// has a later deadline.
+    pub(super) fn blocks_are_slots(&self) -> bool {
+        self.slot_at.is_some() && matches!(self.config.recovery, Recovery::Blocks { .. })
+    }
+
+    /// Repairs that wait for the end of the slot, in case more packets join their block; `None` if there are none.
+    pub fn waiting_repairs(&mut self, now: Instant) -> Option<usize> {
+        let (service, size) = self.blocks.open_block()?;
+        let (repairs, _) = self.repairs_for(now, service, size);
+        (self.blocks_are_slots() && repairs > 0).then_some(repairs)
+    }
+
     /// What the policy of a block of so many bodies and rounds says for `missing` of them and `left` rounds.
     pub(super) fn planned(
         &mut self,
