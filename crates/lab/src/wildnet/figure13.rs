@@ -21,7 +21,7 @@ fn formula(slot_ms: u64) -> f64 {
 
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let slots: &[u64] = match sheet.quick() {
-        true => &[5, 20, 60],
+        true => &[5, 20, 60, 100],
         false => &[4, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100],
     };
     let over = |load| {

@@ -104,6 +104,8 @@ pub struct Stack {
     pub window: usize,
     /// Whether what came after Linux 2.4 is missing: RACK, tail loss probes, proportional rate reduction, undo.
     pub old: bool,
+    /// Segments that one acknowledgement confirms.
+    pub ack_every: u8,
 }
 
 impl Stack {
@@ -111,19 +113,21 @@ impl Stack {
     pub const USUAL: Stack = Stack {
         window: WINDOW,
         old: false,
+        ack_every: 2,
     };
 }
 
-/// Linux's timers of the time (`TCP_RTO_MIN` 200 ms, `TCP_DELACK_MIN` 40 ms), IP packets of 1500 octets.
+/// Linux's timers of the time (`TCP_RTO_MIN` 200 ms, `TCP_DELACK_MIN` 40 ms), IPv4 packets of 1500 octets on the air.
 pub fn local(number: u16, stack: Stack) -> Local {
     Local {
         address: IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number)),
         secret: Secret::new([number as u8; 16]),
         config: tcp::Config {
-            mss: 1440,
+            mss: 1460,
             rto_min: Duration::from_millis(200),
             delayed_ack: Duration::from_millis(40),
             window_scale: stack.window > WINDOW,
+            ack_every: stack.ack_every,
             rack: !stack.old,
             tail_loss_probe: !stack.old,
             prr: !stack.old,

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use chappe_core::{Address, Channel, Db, Instant, OverMac, Seed};
-use chappe_mac::dot11::Dot11;
+use chappe_mac::dot11::{self, Dot11};
 use chappe_sim::{
     AirTime, Antenna, Antennas, Capture, Fault, Jammer, LinkLoss, LinkTrace, Loss, LossLaw, Medium,
     Position, Profile, Recorder, Simulator, Window, World,
@@ -61,6 +61,8 @@ pub struct Masts {
     pub snoop: bool,
     /// The hosts' TCP.
     pub tcp: Stack,
+    /// What is unlike the usual card, where cards contend: given a radio's number and its configuration.
+    pub odd: fn(usize, &mut dot11::Config),
     /// Gain of each dish.
     pub gain: Db,
     /// The radios' physics.
@@ -121,6 +123,7 @@ impl Masts {
             both: false,
             snoop: false,
             tcp: Stack::USUAL,
+            odd: |_, _| (),
             gain: Antenna::GRID_24DBI.gain,
             profile: Masts::profile(Profile::long_link()),
             sites: None,
@@ -387,7 +390,7 @@ impl Masts {
                 let epoch = (radio as u8).wrapping_add(life.number);
                 self.slots(epoch, (site.clone(), place), addresses, random, traffic)
             }
-            None => self.plain(addresses, life.random(radio), traffic),
+            None => self.plain((radio, addresses), life.random(radio), traffic),
         };
         Mounted::new(station, self.hops[radio / 2].channel)
     }
@@ -442,14 +445,15 @@ impl Masts {
 
     fn plain<'a>(
         &self,
-        [me, peer]: [Address; 2],
+        (radio, [me, peer]): (usize, [Address; 2]),
         random: chappe_core::Stream,
         traffic: Traffic<'a>,
     ) -> Station<'a> {
         let longest = self.hops.iter().map(|hop| hop.km).fold(0.0, f64::max);
-        let Some(config) = self.scheme.dcf(longest) else {
+        let Some(mut config) = self.scheme.dcf(longest) else {
             unreachable!("a scheme has slots, or contends")
         };
+        (self.odd)(radio, &mut config);
         let Scheme::Csma { retries, .. } = self.scheme else {
             unreachable!("it contends")
         };
@@ -472,11 +476,16 @@ impl Masts {
         };
         let deadline = deadline.map_or(f64::INFINITY, |deadline| deadline.as_secs_f64());
         let (mut offered, mut came, mut in_time) = (0, 0, 0);
+        let (mut taken, mut received) = (0, 0);
         for radio in 0..self.radios() {
             let Traffic::Udp(udp) = run.simulator.node(radio).station.traffic() else {
                 continue;
             };
             offered += udp.offered;
+            received += udp.received;
+            if let Station::Plain(plain) = &run.simulator.node(radio).station {
+                taken += plain.link.sent;
+            }
             came += udp.delays.len();
             in_time += udp
                 .delays
@@ -490,6 +499,7 @@ impl Masts {
                 measured.jitter = steps.sum::<f64>() / (udp.delays.len() - 1) as f64;
             }
         }
+        measured.undelivered = (1.0 - received as f64 / taken.max(1) as f64).max(0.0);
         let missing = |came: usize| (1.0 - came as f64 / offered.max(1) as f64).max(0.0);
         (measured.residual, measured.late) = (missing(came), missing(in_time));
         if let Station::Slots(slots) = &run.simulator.node(0).station {

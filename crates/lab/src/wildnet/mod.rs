@@ -7,6 +7,7 @@
 mod aggregate;
 mod ampdu;
 mod carry;
+mod changes;
 mod demo;
 mod faults;
 mod figure10;
@@ -22,6 +23,7 @@ mod figure7;
 mod figure9;
 mod hosts;
 mod improved;
+mod ipv4;
 mod lives;
 pub mod masts;
 mod peers;

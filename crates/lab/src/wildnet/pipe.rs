@@ -33,7 +33,7 @@ const UDP_IP: usize = 28;
 /// Where the peers were measured the kernel's buffers grew with what was under way; so large they do not bind.
 const STACK: Stack = Stack {
     window: 4 * WINDOW,
-    old: false,
+    ..Stack::USUAL
 };
 /// Frames of a tunnel that hold a packet of 1500 octets.
 const FRAME: usize = 1560;
@@ -146,16 +146,23 @@ impl Linked<'_> {
     /// Packets go up and down until nothing moves.
     fn pump(&mut self, now: Instant) {
         let mut packet = [0; 2048];
+        // One after the other, as a kernel does it.
         while let Some(delivery) = self.node.link.deliver(&mut packet) {
             self.host.handle_packet(now, &packet[..delivery.len]);
+            self.offer(now);
         }
+        self.offer(now);
+        self.node.handle_timeout(now);
+    }
+
+    fn offer(&mut self, now: Instant) {
+        let mut packet = [0; 2048];
         while self.node.link.room(SERVICE) > 0 {
             let Some(len) = self.host.poll_packet(now, &mut packet) else {
                 break;
             };
             self.node.link.offer(now, SERVICE, 0, &packet[..len]);
         }
-        self.node.handle_timeout(now);
     }
 }
 

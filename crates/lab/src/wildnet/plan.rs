@@ -229,7 +229,7 @@ impl WildNet {
         } else {
             1.0
         };
-        1440.0 * 8.0 / air / shared
+        1448.0 * 8.0 / air / shared
     }
 }
 

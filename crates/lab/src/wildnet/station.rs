@@ -9,10 +9,8 @@ use chappe_core::{
 use chappe_mac::dot11::Dot11;
 use chappe_wildnet::Radio;
 
-use super::traffic::Traffic;
+use super::traffic::{PACKET_MAX, Traffic};
 
-/// Room for any packet.
-const PACKET_MAX: usize = 2304;
 /// Packets that wait at plain 802.11: a tenth of Linux's usual 1000 (`txqueuelen`), so that TCP's window and not the
 /// queue decides how much waits.
 const QUEUE: usize = 100;
@@ -142,9 +140,21 @@ impl<'a> Slots<'a> {
     /// Packets go up and down until nothing moves.
     fn pump(&mut self, now: Instant) {
         let mut packet = [0; PACKET_MAX];
+        let mut moved = false;
+        // What a packet calls forth leaves before the next one is looked at, as from a kernel: a host that saw a whole
+        // burst first would acknowledge it once, where TCP has one acknowledgement for two segments.
         while let Some(delivery) = self.radio.link.deliver(&mut packet) {
             self.traffic.handle_packet(now, &packet[..delivery.len]);
+            moved |= self.offer(now);
         }
+        if self.offer(now) || moved {
+            self.radio.handle_timeout(now);
+        }
+    }
+
+    /// Takes packets from the traffic as long as the link has room; whether there were any.
+    fn offer(&mut self, now: Instant) -> bool {
+        let mut packet = [0; PACKET_MAX];
         let mut moved = false;
         while self.has_room() {
             let Some(len) = self.traffic.poll_packet(now, &mut packet) else {
@@ -159,9 +169,7 @@ impl<'a> Slots<'a> {
             self.radio.link.offer(now, service, flow, &packet[..len]);
             moved = true;
         }
-        if moved {
-            self.radio.handle_timeout(now);
-        }
+        moved
     }
 }
 
@@ -198,6 +206,8 @@ pub struct Wire<'a> {
     to: Address,
     queue: VecDeque<Vec<u8>>,
     spare: Vec<Vec<u8>>,
+    /// Packets that the MAC has taken.
+    pub sent: u64,
 }
 
 impl<'a> Wire<'a> {
@@ -208,6 +218,7 @@ impl<'a> Wire<'a> {
             to,
             queue: VecDeque::new(),
             spare: Vec::new(),
+            sent: 0,
         }
     }
 
@@ -243,6 +254,7 @@ impl LinkNode for Wire<'_> {
             return None;
         }
         let packet = self.queue.pop_front()?;
+        self.sent += 1;
         let len = packet.len();
         sdu.get_mut(..len)?.copy_from_slice(&packet);
         self.spare.push(packet);

@@ -9,6 +9,7 @@ use chappe_tcplp::host::Host;
 use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 
 use super::hosts::Mail;
+use super::ipv4;
 use super::serial::Serial;
 use super::stream::Tunnel;
 
@@ -16,6 +17,9 @@ use super::stream::Tunnel;
 pub const UDP_PAYLOAD: usize = 1440;
 /// Octets of the IP packet around it.
 const UDP_PACKET: usize = UDP_PAYLOAD + 28;
+
+/// Room for any packet.
+pub const PACKET_MAX: usize = 2304;
 
 /// What stands behind one radio.
 pub enum Traffic<'a> {
@@ -200,32 +204,57 @@ impl<'a> Traffic<'a> {
     }
 }
 
-impl HostNode for Traffic<'_> {
-    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+/// Between TCP and the translation of its headers.
+impl Traffic<'_> {
+    fn handle_segment(&mut self, now: Instant, packet: &[u8]) {
         match self {
-            Traffic::Udp(udp) => udp.handle_packet(now, packet),
             Traffic::Tcp(host) => host.handle_packet(now, packet),
-            Traffic::Kcp(tunnel) => tunnel.handle_packet(now, packet),
             Traffic::Snooped(snoop, host) => {
                 if snoop.from_link(now, packet) {
                     host.handle_packet(now, packet);
                 }
             }
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Relay(_) => {}
+        }
+    }
+
+    fn poll_segment(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
+        match self {
+            Traffic::Tcp(host) => host.poll_packet(now, packet),
+            Traffic::Snooped(snoop, host) => snoop.poll_packet(now, packet).or_else(|| {
+                let len = host.poll_packet(now, packet)?;
+                snoop.from_host(now, packet.get(..len)?);
+                Some(len)
+            }),
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Relay(_) => None,
+        }
+    }
+}
+
+impl HostNode for Traffic<'_> {
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        match self {
+            Traffic::Udp(udp) => udp.handle_packet(now, packet),
+            Traffic::Kcp(tunnel) => tunnel.handle_packet(now, packet),
             Traffic::Relay(relay) => relay.put(packet),
+            Traffic::Tcp(_) | Traffic::Snooped(..) => {
+                let mut long = [0; PACKET_MAX];
+                if let Some(len) = ipv4::lengthen(packet, &mut long) {
+                    self.handle_segment(now, &long[..len]);
+                }
+            }
         }
     }
 
     fn poll_packet(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
         match self {
             Traffic::Udp(udp) => udp.poll_packet(now, packet),
-            Traffic::Tcp(host) => host.poll_packet(now, packet),
             Traffic::Kcp(tunnel) => tunnel.poll_packet(now, packet),
-            Traffic::Snooped(snoop, host) => snoop.poll_packet(now, packet).or_else(|| {
-                let len = host.poll_packet(now, packet)?;
-                snoop.from_host(now, packet.get(..len)?);
-                Some(len)
-            }),
             Traffic::Relay(relay) => relay.next(packet),
+            Traffic::Tcp(_) | Traffic::Snooped(..) => {
+                let len = self.poll_segment(now, packet)?;
+                Some(ipv4::shorten(packet, len))
+            }
         }
     }
 

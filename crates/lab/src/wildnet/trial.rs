@@ -65,6 +65,12 @@ impl Scheme {
         card: Card::Short,
     };
 
+    /// The same with the long preambles that frames in slots have (set A).
+    pub const CSMA_LONG: Scheme = Scheme::Csma {
+        retries: Some(2),
+        card: Card::Long,
+    };
+
     /// WiLDNet's bulk acknowledgements in slots of 20 ms, without a limit to repetitions.
     pub const WILDNET: Scheme =
         Scheme::slots(20, Recovery::Acks, Service::retries(None), Form::Even);
@@ -196,6 +202,8 @@ pub struct Measured {
     pub residual: f64,
     /// Share of what was offered that came later than the class's deadline, or never (UDP; no deadline: never).
     pub late: f64,
+    /// Share of the datagrams taken by a contending MAC that never came, since the start.
+    pub undelivered: f64,
     /// Frames sent for each packet, less one (slots).
     pub overhead: f64,
     /// Share of settled bodies that were given up (slots).

@@ -1,0 +1,136 @@
+//! IPv4 on the air: the paper's packets have headers of 20 octets, those of this project's TCP 40 (IPv6).
+//!
+//! Headers are translated where a host meets its radio (after RFC 7915, without options or fragments), so frames are as long
+//! as the paper's: 1500 octets with 1448 of data, acknowledgements of 52. `fd00::n` is `10.0.n`.
+
+const V4: usize = 20;
+const V6: usize = 40;
+/// Where a TCP header has its checksum.
+const CHECKSUM: usize = 16;
+const TCP: u8 = 6;
+
+/// Makes the TCP/IPv6 packet of `len` octets in `packet` one of IPv4; its new length. Anything else stays as it is.
+pub fn shorten(packet: &mut [u8], len: usize) -> usize {
+    let Some(head) = packet.first_chunk::<V6>().copied() else {
+        return len;
+    };
+    if len < V6 + CHECKSUM + 2 || head[0] >> 4 != 6 || head[6] != TCP {
+        return len;
+    }
+    let (total, long) = ((len - (V6 - V4)) as u16, &head[8..V6]);
+    let short = [10, 0, head[22], head[23], 10, 0, head[38], head[39]];
+    packet.copy_within(V6..len, V4);
+    let mut new = [0; V4];
+    new[0] = 0x45;
+    new[1] = head[0] << 4 | head[1] >> 4;
+    new[2..4].copy_from_slice(&total.to_be_bytes());
+    // Not to be fragmented, so without an identification (RFC 6864).
+    new[6] = 0x40;
+    (new[8], new[9]) = (head[7], TCP);
+    new[12..].copy_from_slice(&short);
+    let sum = !folded(words(&new));
+    new[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet[..V4].copy_from_slice(&new);
+    exchange(packet, V4 + CHECKSUM, long, &short);
+    usize::from(total)
+}
+
+/// The reverse, into `out`; the length, `None` if `packet` is no sound TCP/IPv4 packet.
+pub fn lengthen(packet: &[u8], out: &mut [u8]) -> Option<usize> {
+    let head = packet.first_chunk::<V4>()?;
+    let total = usize::from(u16::from_be_bytes([head[2], head[3]]));
+    let rest = packet.get(V4..total)?;
+    if head[0] != 0x45 || head[9] != TCP || folded(words(head)) != 0xffff {
+        return None;
+    }
+    let address = |[high, low]: [u8; 2]| {
+        let mut address = [0; 16];
+        address[0] = 0xfd;
+        [address[14], address[15]] = [high, low];
+        address
+    };
+    let mut new = [0; V6];
+    new[0] = 0x60 | head[1] >> 4;
+    new[1] = head[1] << 4;
+    new[4..6].copy_from_slice(&(rest.len() as u16).to_be_bytes());
+    (new[6], new[7]) = (TCP, head[8]);
+    new[8..24].copy_from_slice(&address([head[14], head[15]]));
+    new[24..].copy_from_slice(&address([head[18], head[19]]));
+    let len = V6 + rest.len();
+    let out = out.get_mut(..len)?;
+    out[..V6].copy_from_slice(&new);
+    out[V6..].copy_from_slice(rest);
+    exchange(out, V6 + CHECKSUM, &head[12..V4], &new[8..]);
+    Some(len)
+}
+
+/// Brings a checksum at `place` from the addresses `old` to `new` (RFC 1624, equation 3).
+fn exchange(packet: &mut [u8], place: usize, old: &[u8], new: &[u8]) {
+    let Some(field) = packet.get_mut(place..place + 2) else {
+        return;
+    };
+    let before = !u16::from_be_bytes([field[0], field[1]]);
+    let gone = words(old).map(|word| !word);
+    let sum = folded(std::iter::once(before).chain(gone).chain(words(new)));
+    field.copy_from_slice(&(!sum).to_be_bytes());
+}
+
+fn words(octets: &[u8]) -> impl Iterator<Item = u16> + '_ {
+    octets
+        .chunks(2)
+        .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+}
+
+/// The sum in ones' complement (RFC 1071).
+fn folded(words: impl Iterator<Item = u16>) -> u16 {
+    let mut sum: u32 = words.map(u32::from).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TCP/IPv6 packet between two hosts of the lab, its checksum right.
+    fn packet(payload: usize) -> Vec<u8> {
+        let mut packet = vec![0; V6 + 32 + payload];
+        (packet[0], packet[1]) = (0x60, 0x20);
+        let upper = (32 + payload) as u16;
+        packet[4..6].copy_from_slice(&upper.to_be_bytes());
+        (packet[6], packet[7]) = (TCP, 64);
+        (packet[8], packet[23]) = (0xfd, 1);
+        (packet[24], packet[38], packet[39]) = (0xfd, 1, 2);
+        packet[V6 + 12] = 8 << 4;
+        for (at, octet) in packet[V6 + 32..].iter_mut().enumerate() {
+            *octet = at as u8;
+        }
+        let pseudo = [upper, TCP.into()];
+        let sum = !folded(pseudo.into_iter().chain(words(&packet[8..])));
+        packet[V6 + CHECKSUM..][..2].copy_from_slice(&sum.to_be_bytes());
+        packet
+    }
+
+    /// There and back nothing changes, and in between both checksums are those of IPv4.
+    #[test]
+    fn headers_are_translated_and_back() {
+        for payload in [0, 1, 1448] {
+            let long = packet(payload);
+            let mut short = long.clone();
+            let len = shorten(&mut short, long.len());
+            assert_eq!(len, 20 + 32 + payload);
+            assert_eq!((short[0], short[1], short[8]), (0x45, 2, 64));
+            assert_eq!(short[12..20], [10, 0, 0, 1, 10, 0, 1, 2]);
+            let pseudo = [(len - V4) as u16, TCP.into()];
+            let sum = folded(pseudo.into_iter().chain(words(&short[12..len])));
+            assert_eq!(sum, 0xffff);
+            let mut back = [0; 2000];
+            assert_eq!(lengthen(&short[..len], &mut back), Some(long.len()));
+            assert_eq!(back[..long.len()], long);
+            short[2] ^= 1;
+            assert_eq!(lengthen(&short[..len], &mut back), None);
+        }
+    }
+}
