@@ -168,7 +168,7 @@ fn objects_outlive_faults() {
         [[fault]]\nat = \"1.1 s\"\nkind = \"crash\"\nnode = 1\n\
         [[fault]]\nat = \"1.4 s\"\nkind = \"restart\"\nnode = 1\n\
         [[fault]]\nat = \"1.6 s\"\nkind = \"cut-link\"\nlink = [0, 1]\n\
-        [[fault]]\nat = \"1.9 s\"\nkind = \"restore-link\"\nlink = [0, 1]\n\
+        [[fault]]\nat = \"3.0 s\"\nkind = \"restore-link\"\nlink = [0, 1]\n\
         [[fault]]\nat = \"0.2 s\"\nkind = \"drift\"\nnode = 1\ndrift = \"50 ppm\"\n\
         [[fault]]\nat = \"0.1 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 1e-6\ndetected = true\n";
     for variant in ["paper", "chappe", "csma", "snoop"] {
