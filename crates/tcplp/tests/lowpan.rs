@@ -2,21 +2,20 @@
 //!
 //! Method: frames are handed to one interface as its link would, by hand or from a second interface.
 
-use std::net::{IpAddr, Ipv6Addr};
+mod support;
+
+use std::net::Ipv6Addr;
 
 use chappe_core::{
     Address, Arrival, Classes, Duration, HostNode, Instant, LinkEvent, LinkNode, Outcome, OverMac,
     Purpose, RadioNode, Seed, Wake, contract,
 };
 use chappe_mac::dot154::{self, Dot154, Sleep};
-use chappe_tcplp::host::{Bulk, Host};
 use chappe_tcplp::lowpan::red::Thresholds;
 use chappe_tcplp::lowpan::{Config, Interface, Lost, Route, Table};
-use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
-use chappe_wire::ipv6::Header;
 use chappe_wire::sixlowpan::frag::Fragment;
+use support::mote::{PREFIX, ms, packet, tcp_host};
 
-const PREFIX: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0);
 const FRAME: usize = 116;
 
 /// Sends what it is given, keeps what it gets.
@@ -46,10 +45,6 @@ impl HostNode for Mailbox {
 
 type Stack = Interface<Mailbox, Table<8>, 2, 4, 8, 1280>;
 
-fn address(node: u16) -> Ipv6Addr {
-    Config::new(Address::node(node), PREFIX, 0).global()
-}
-
 /// Node `number` of a row; every other node is reached by the neighbour on its side.
 fn stack(number: u16) -> Stack {
     let here = Address::node(number);
@@ -65,22 +60,6 @@ fn stack(number: u16) -> Stack {
     let config = Config::new(here, PREFIX, FRAME);
     let random = Seed(u64::from(number)).stream(Purpose::Node(u32::from(number)));
     Interface::new(config, Mailbox::default(), table, random)
-}
-
-/// A packet of `len` octets whose payload counts up.
-fn packet(from: u16, to: u16, len: usize) -> Vec<u8> {
-    let mut packet: Vec<u8> = (0..len).map(|i| i as u8).collect();
-    let header = Header {
-        traffic_class: 2,
-        flow_label: 0,
-        payload_len: len as u16 - 40,
-        next_header: 59,
-        hop_limit: 64,
-        source: address(from),
-        destination: address(to),
-    };
-    header.emit(&mut packet).unwrap();
-    packet
 }
 
 /// Everything that a node has to send, each frame confirmed at once: to whom, what.
@@ -112,10 +91,6 @@ fn frames_of(from: u16, packet: Vec<u8>) -> Vec<Vec<u8>> {
         .into_iter()
         .map(|(_, sdu)| sdu)
         .collect()
-}
-
-fn ms(millis: u64) -> Instant {
-    Instant::from_millis(millis)
 }
 
 /// Every size from a bare header to the largest buffer goes in frames that fit, and comes out the same.
@@ -528,29 +503,6 @@ fn a_border_router_has_the_world_for_a_host() {
     }
     down[7] = 63;
     assert_eq!(source.host().got, [down]);
-}
-
-fn tcp_host(seed: u64) -> Host<'static, Bulk> {
-    let local: &'static Local = Box::leak(Box::new(Local {
-        address: IpAddr::V6(address(1)),
-        secret: Secret::new([seed as u8; 16]),
-        config: tcp::Config::STANDARD,
-    }));
-    let memory = Memory {
-        send: vec![0; 924].leak(),
-        receive: vec![0; 924].leak(),
-        ranges: vec![Range::default(); 4].leak(),
-        flight: vec![Sent::default(); 4].leak(),
-    };
-    let socket = Socket::new(local, memory, NewReno).unwrap();
-    let link_local = Config::new(Address::node(1), PREFIX, 0).link_local();
-    let mut host = Host::new(local, link_local, [socket], Bulk::sending(5000));
-    host.listen(80);
-    if seed.is_multiple_of(2) {
-        let peer = tcp::Endpoint::new(IpAddr::V6(address(2)), 80);
-        assert!(host.connect(ms(1), 5000, peer));
-    }
-    host
 }
 
 /// The whole stack as a node that owns its radio.

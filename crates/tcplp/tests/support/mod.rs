@@ -5,5 +5,6 @@
 
 pub mod host;
 pub mod ip;
+pub mod mote;
 pub mod network;
 pub mod ours;
