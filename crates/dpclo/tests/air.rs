@@ -213,3 +213,30 @@ fn packets_are_accounted_for_over_bad_links() {
         run.rates
     );
 }
+
+/// The thresholds of the priorities are ours: half and one and a half of them change the total by 15 % at
+/// most.
+#[test]
+fn the_priority_table_matters_little() {
+    let total = |factor: f64| {
+        let mut settings = Settings::paper();
+        settings.priorities.high *= factor;
+        settings.priorities.medium *= factor;
+        let run = edca(settings, CLEAN, 1);
+        assert!(run.rates[0].min(run.rates[1]) > 0.8 * run.rates[0].max(run.rates[1]));
+        run.rates.iter().sum::<f64>()
+    };
+    let [less, usual, more] = [0.5, 1.0, 1.5].map(total);
+    assert!((less - usual).abs() < 0.15 * usual && (more - usual).abs() < 0.15 * usual);
+}
+
+/// The paper's remark on delay: with queues of one packet it falls a lot, and the aggregate falls, too.
+#[test]
+fn queues_of_one_packet_are_quick_and_carry_less() {
+    let mut one = Settings::paper();
+    one.queues.limit = 1;
+    let (short, usual) = (dcf(one, CLEAN, 1), dcf(Settings::paper(), CLEAN, 1));
+    let sum = |values: [f64; 2]| values.iter().sum::<f64>();
+    assert!(sum(short.delays) < 0.5 * sum(usual.delays));
+    assert!(sum(short.rates) < sum(usual.rates));
+}
