@@ -348,6 +348,34 @@ fn doctor_answers() {
 
 /// The first Ctrl-C ends a long simulation soon, with 130 and what was finished.
 #[cfg(target_os = "linux")]
+/// Goal: a key is never written over, and a plan has one code for what can be met and another for what cannot.
+#[test]
+fn a_link_is_planned_and_keyed() {
+    let folder = Scratch::new("link");
+    let key = folder.path("link.key");
+    assert_eq!(chappe(&["link", "key", &key]).status.code(), Some(0));
+    let written = fs::read_to_string(&key).unwrap();
+    let again = chappe(&["link", "key", &key]);
+    assert_eq!(again.status.code(), Some(4));
+    assert!(text(&again.stderr).contains("not written over"));
+    assert_eq!(fs::read_to_string(&key).unwrap(), written);
+    let plan =
+        |more: &[&str]| chappe(&[&["link", "plan", "--loss", "30%", "--json"], more].concat());
+    let slots = ["--slots", "--distance", "60 km", "--bandwidth", "1 Mbit/s"];
+    let met = plan(&slots);
+    assert_eq!(
+        (met.status.code(), json(&met)["met"].as_bool()),
+        (Some(0), Some(true))
+    );
+    assert_eq!(json(&met)["coverage_class_needed"].as_u64(), Some(134));
+    let unmet = plan(&["--rate", "1 Mbit/s", "--bandwidth", "1 Mbit/s"]);
+    assert_eq!(
+        (unmet.status.code(), json(&unmet)["met"].as_bool()),
+        (Some(1), Some(false))
+    );
+    assert_eq!(plan(&["--delay", "5"]).status.code(), Some(3));
+}
+
 #[test]
 fn interrupting_keeps_what_is_finished() {
     let scratch = Scratch::new("interrupt");
