@@ -14,8 +14,9 @@ use alloc::vec::Vec;
 use core::panic::PanicInfo;
 
 use chappe_core::{
-    Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed,
+    Address, Arrival, Caps, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed,
 };
+use chappe_dpclo::{Room, Router, Settings};
 use chappe_pacifier::{Config, Links, Node};
 use chappe_wildnet::{Link, Opportunity, Recovery, SERVICES, Service, Site, SlotConfig};
 
@@ -27,12 +28,70 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Sends an object from node 0 to node 1 by Pacifier, and packets over a link of WiLDNet, and returns a number made of
-/// what arrived; zero if it did not.
+/// Sends an object from node 0 to node 1 by Pacifier, packets over a link of WiLDNet and a packet by DPCLO, and returns a
+/// number made of what arrived; zero if it did not.
 #[unsafe(no_mangle)]
 pub extern "C" fn chappe_proof(seed: u64) -> u64 {
-    let (pacifier, wildnet) = (pacifier(seed), wildnet(seed));
-    pacifier.zip(wildnet).map_or(0, |(a, b)| a ^ b)
+    let (pacifier, wildnet, dpclo) = (pacifier(seed), wildnet(seed), dpclo(seed));
+    let both = pacifier.zip(wildnet).map(|(a, b)| a ^ b);
+    both.zip(dpclo).map_or(0, |(both, dpclo)| both ^ dpclo)
+}
+
+/// Two routers measure their link, tell their routes, and one sends the other a packet.
+fn dpclo(seed: u64) -> Option<u64> {
+    let mut settings = Settings::chappe();
+    settings.room = Room {
+        destinations: 4,
+        neighbours: 4,
+        packets: 8,
+        payload: 100,
+        flows: 2,
+        sources: 2,
+        seen: 16,
+    };
+    let caps = Caps {
+        frame_max: 300,
+        schedules: false,
+        start_error: Duration::ZERO,
+        reports_power: false,
+        overhears: true,
+        confirms_broadcast: true,
+    };
+    let router = |me: u16| {
+        let random = Seed(seed).stream(Purpose::Node(me.into()));
+        Router::new(settings, me, 0, &caps, Instant::ZERO, random).ok()
+    };
+    let (mut here, mut there) = (router(0)?, router(1)?);
+    let (mut frame, mut packet) = ([0; 300], [0; 100]);
+    for ms in 0..12_000 {
+        let now = Instant::from_millis(ms);
+        if ms == 10_000 {
+            here.offer(now, 1, 7, &[9; 50]).ok()?;
+        }
+        for turn in 0..2 {
+            let (from, to) = match turn {
+                0 => (&mut here, &mut there),
+                _ => (&mut there, &mut here),
+            };
+            from.handle_timeout(now);
+            let Some(send) = from.poll_link(now, Classes::ALL, &mut frame) else {
+                continue;
+            };
+            let (token, outcome) = (send.token, Outcome::Acknowledged { attempts: 1 });
+            let arrival = Arrival {
+                from: Address::node(from.number()),
+                to: send.to,
+                sdu: frame.get(..send.len)?,
+                power: None,
+            };
+            to.handle_link(now, LinkEvent::Received(arrival));
+            from.handle_link(now, LinkEvent::Sent { token, outcome });
+        }
+        if let Some(delivery) = there.poll_delivery(&mut packet) {
+            return Some(u64::from(delivery.flow) + delivery.len as u64);
+        }
+    }
+    None
 }
 
 /// Packets that the link carries.
@@ -74,6 +133,7 @@ fn wildnet(seed: u64) -> Option<u64> {
             let chance = Opportunity {
                 fits,
                 fill: true,
+                last: false,
                 slot: None,
             };
             let Some(len) = from.poll(now, chance, &mut frame) else {
