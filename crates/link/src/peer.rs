@@ -1,9 +1,11 @@
 //! One peer: its sessions, its link, its pace. A value like a protocol: datagrams and time in, datagrams out.
 
+mod answered;
 mod traffic;
 
 pub use traffic::{BULK, Goodput};
 
+use answered::Answered;
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_sys::Endpoint;
 use chappe_wildnet::{Config, ConfigError, FLOWS, Link, SERVICES, Service};
@@ -12,8 +14,8 @@ use crate::classify::Net;
 use crate::pace::Pace;
 use crate::packing::{PACKET_MAX, Packer, Queues, Unpacker};
 use crate::session::{
-    ANSWER, ANSWER_LEN, FRAME, FRAMES_MAX, HELLO, Hello, Introduction, Key, OVERHEAD, Refusal,
-    Refused, Session,
+    ANSWER, FRAME, FRAMES_MAX, HELLO, Hello, Introduction, Key, OVERHEAD, Refusal, Refused,
+    Session, first,
 };
 
 /// What is to be known about a peer.
@@ -106,15 +108,14 @@ pub struct Peer {
     number: u32,
     /// Draws what nobody can guess.
     random: Box<dyn FnMut() -> u64 + Send>,
-    /// The session frames go out by, the one before, and one that its maker has not used yet.
+    /// The session frames go out by, the one before, and those that their makers have not used yet.
     current: Option<Session>,
     previous: Option<Session>,
-    unproven: Option<Session>,
+    answered: Answered,
     peer_life: Option<u64>,
     hello: Option<Hello>,
     hello_at: Instant,
     unanswered: u32,
-    answer: Option<([u8; ANSWER_LEN], Endpoint)>,
     endpoint: Option<Endpoint>,
     pace: Pace,
     heard_at: Instant,
@@ -180,12 +181,11 @@ impl Peer {
             random,
             current: None,
             previous: None,
-            unproven: None,
+            answered: Answered::default(),
             peer_life: None,
             hello: None,
             hello_at: Instant::ZERO,
             unanswered: 0,
-            answer: None,
             endpoint: config.endpoint,
             pace: Pace::new(config.rate),
             heard_at: Instant::ZERO,
@@ -279,7 +279,7 @@ impl Peer {
 
     /// The next datagram to send, written to the front of `datagram`: its length and where it goes.
     pub fn poll(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
-        if let Some((answer, to)) = self.answer.take() {
+        if let Some((answer, to)) = self.answered.next_answer() {
             return Some((put(datagram, &answer)?, to));
         }
         let to = self.endpoint?;
@@ -292,7 +292,7 @@ impl Peer {
 
     /// When [`poll`](Self::poll) should be called although nothing came.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        if self.answer.is_some() {
+        if self.answered.owes() {
             return Some(now);
         }
         self.endpoint?;
@@ -331,13 +331,28 @@ impl Peer {
         for part in number.chunks_exact_mut(8) {
             part.copy_from_slice(&(self.random)().to_be_bytes());
         }
-        let drawn = (self.random)() as u32 & ((1 << INDEX_BITS) - 1);
+        // No two sessions have one index.
+        let mut drawn = (self.random)() as u32;
+        while self.is_taken(self.index(drawn)) {
+            drawn = drawn.wrapping_add(1);
+        }
         Introduction {
-            index: self.number << INDEX_BITS | drawn,
+            index: self.index(drawn),
             number,
             life: self.life,
             window: self.link.config().window.min(u16::MAX.into()) as u16,
         }
+    }
+
+    fn index(&self, drawn: u32) -> u32 {
+        self.number << INDEX_BITS | drawn & ((1 << INDEX_BITS) - 1)
+    }
+
+    fn is_taken(&self, index: u32) -> bool {
+        let sessions = [&self.current, &self.previous].into_iter().flatten();
+        let hello = self.hello.iter().map(|hello| hello.own.index);
+        let mut own = sessions.map(|session| session.mine).chain(hello);
+        own.any(|own| own == index) || self.answered.has(index)
     }
 
     fn hello_due(&self, now: Instant) -> bool {
@@ -377,10 +392,14 @@ impl Peer {
         if peer.life == self.life {
             return self.refuse(Refusal::Echo, from);
         }
+        let name = first(&peer.number);
+        if self.answered.knows(name, from) {
+            return self.counters.repeated += 1;
+        }
         let own = self.introduce();
         let answer = Hello::answer(&self.config.key, datagram, peer.index, own);
-        self.unproven = Some(Session::new(&self.config.key, &own, &peer, false));
-        self.answer = Some((answer, from));
+        let session = Session::new(&self.config.key, &own, &peer, false);
+        self.answered.add(name, session, answer, from);
     }
 
     fn on_answer(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
@@ -426,7 +445,8 @@ impl Peer {
             // The peer has started over: it knows nothing of what was under way, and its old frames are history.
             self.link.peer_restarted();
             self.forget_packets();
-            (self.previous, self.unproven) = (None, None);
+            self.previous = None;
+            self.answered.forget_others(session.life);
         } else {
             self.previous = self.current.take();
         }
@@ -439,28 +459,29 @@ impl Peer {
         self.counters.sessions += 1;
     }
 
+    /// The session that the peer addresses by an index, and whether a frame of it proves it.
+    fn session(&mut self, index: u32) -> Option<(&mut Session, bool)> {
+        let own = [&mut self.current, &mut self.previous];
+        let mut own = own.into_iter().flatten();
+        if let Some(session) = own.find(|session| session.mine == index) {
+            return Some((session, false));
+        }
+        Some((self.answered.session(index)?, true))
+    }
+
     fn on_frame(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) {
-        let index = crate::session::addressed(datagram);
-        let is = |session: &Option<Session>| session.as_ref().map(|session| session.mine) == index;
-        let proves = is(&self.unproven);
-        let session = if proves {
-            &mut self.unproven
-        } else if is(&self.current) {
-            &mut self.current
-        } else if is(&self.previous) {
-            &mut self.previous
-        } else {
+        let Some(index) = crate::session::addressed(datagram) else {
             return self.counters.strange += 1;
         };
-        let Some(opened) = session.as_mut().map(|session| session.open(datagram)) else {
-            return;
+        let Some((session, proves)) = self.session(index) else {
+            return self.counters.strange += 1;
         };
-        match opened {
+        match session.open(datagram) {
             Err(Refused::Forged) => self.counters.forged += 1,
             Err(Refused::Repeated) => self.counters.repeated += 1,
             Ok(frame) => {
                 let frame = frame.len();
-                if proves && let Some(session) = self.unproven.take() {
+                if proves && let Some(session) = self.answered.proved(index) {
                     self.adopt(now, session);
                     self.hello = None;
                 }

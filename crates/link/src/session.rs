@@ -4,7 +4,7 @@
 //! proves that it has the key by a keyed hash over both (BLAKE3); the keys of the session, one for each direction,
 //! follow from the shared key and both numbers. The first sealed frame of the one that said hello is the proof for the
 //! other side: until then the older session goes on, so that a hello that somebody has recorded and plays again
-//! changes nothing. There is no forward secrecy: whoever learns the shared key can read what was recorded.
+//! changes nothing, and it keeps none that comes meanwhile from its proof. There is no forward secrecy: whoever learns the shared key can read what was recorded.
 //!
 //! ```text
 //! hello   1, version, 0, 0, index (4), key name (8), number (32), life (8), window (2), proof (16)
@@ -211,7 +211,7 @@ fn write(octets: &mut [u8], kind: u8, own: &Introduction, about: &[u8]) {
 }
 
 /// The first octets of a digest.
-fn first<const N: usize>(digest: &[u8; 32]) -> [u8; N] {
+pub(crate) fn first<const N: usize>(digest: &[u8; 32]) -> [u8; N] {
     const { assert!(N <= 32) };
     std::array::from_fn(|at| digest[at])
 }

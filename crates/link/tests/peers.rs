@@ -174,8 +174,6 @@ fn two_ends_find_each_other() {
     net.in_order_and_once();
 }
 
-/// Everything that was ever sent, played again from another address, and bent copies of it: nothing is delivered, the
-/// address stays, and all of it is counted.
 /// With half of all frames lost both ways, two ends are joined within three seconds nine times of ten: a hello and its
 /// answer must get through, which some ten tries do in 94 % of cases.
 #[test]
@@ -190,6 +188,8 @@ fn hellos_get_through_losses() {
     assert!(count >= 9, "{count} of 10");
 }
 
+/// Everything that was ever sent, played again from another address, and bent copies of it: nothing is delivered, the
+/// address stays, and all of it is counted.
 #[test]
 fn replayed_and_bent_datagrams_only_count() {
     let mut net = Net::new(0.0);
@@ -269,6 +269,78 @@ fn an_end_that_starts_over_is_found_again() {
             100,
             "{restarted}"
         );
+        net.in_order_and_once();
+    }
+}
+
+/// Hellos that a host said while nobody answered it.
+fn hellos(life: u64, count: usize) -> Vec<Vec<u8>> {
+    let (mut caller, mut now) = (peer(0, life, 7, Some("10.0.0.2:1")), Instant::ZERO);
+    let mut buffer = [0; 2048];
+    let mut said = Vec::new();
+    while said.len() < count {
+        now = caller.deadline(now).unwrap();
+        while let Some((len, _)) = caller.poll(now, &mut buffer) {
+            said.push(buffer[..len].to_vec());
+        }
+    }
+    said
+}
+
+/// Goal: who has recorded hellos of a host cannot keep it out by playing them again. Method: the host starts over, and
+/// every 10 ms, less than a hello, its answer and its proof take, a stranger plays an old hello: always one, or the
+/// next of more than are kept, of the life before or one that the other end never saw. The other end starts over, too.
+#[test]
+fn replayed_hellos_keep_nobody_out() {
+    for (life, count, both) in [
+        (1, 1, false),
+        (55, 1, true),
+        (55, 200, false),
+        (1, 200, true),
+    ] {
+        let mut net = Net::new(0.0);
+        net.run(1_000);
+        net.offer(0..20);
+        let mut old = hellos(life, count);
+        if life == 1 {
+            let joined = net
+                .recorded
+                .iter()
+                .find(|(to, octets)| *to == 1 && octets[0] == 1);
+            old[0] = joined.unwrap().1.clone();
+        }
+        net.ends[0] = peer(0, 77, 7, Some("10.0.0.2:1"));
+        if both {
+            net.ends[1] = peer(0, 78, 7, None);
+        }
+        let before = *net.ends[1].counters();
+        let mut replays = old.iter().cycle();
+        for _ in 0..100 {
+            net.give(1, at("6.6.6.6:6"), replays.next().unwrap().clone());
+            net.run(10);
+        }
+        assert_eq!(
+            net.ends.each_ref().map(|end| end.state(net.now)),
+            [State::Up; 2],
+            "{count} hellos of life {life}"
+        );
+        let after = *net.ends[1].counters();
+        assert_eq!(
+            after.sessions - before.sessions,
+            1,
+            "{count} of life {life}"
+        );
+        // Each is answered a few times, then only counted.
+        if count == 1 {
+            assert!(after.repeated - before.repeated >= 90, "{after:?}");
+        }
+        let to_stranger = net
+            .recorded
+            .iter()
+            .filter(|(to, octets)| *to == 0 && octets[0] == 2);
+        assert!(to_stranger.count() <= 3 * count + 3);
+        net.offer(100..150);
+        assert!(net.heard.ends_with(&(100..150).collect::<Vec<u32>>()));
         net.in_order_and_once();
     }
 }
