@@ -13,7 +13,7 @@ use chappe_core::{
     Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mac, Outcome,
     OverMac, Purpose, Rate, Seed, Stream, Wake,
 };
-use chappe_mac::dot11::{self, Category, Dot11, Edca};
+use chappe_mac::dot11::{self, Category, Dot11, Edca, ZmacPlus};
 use chappe_mac::zmac::{self, Schedule, colour};
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
 
@@ -84,7 +84,7 @@ fn main() {
     }
 }
 
-fn claims(config: zmac::Config) -> impl Fn(&Scene, usize, Address, Stream) -> Dot11 {
+fn claims(config: zmac::Config) -> impl Fn(&Scene, usize, Address, Stream) -> ZmacPlus {
     move |scene, node, address, random| {
         let adjacent =
             |a: usize, b: usize| scene.links.contains(&(a, b)) || scene.links.contains(&(b, a));

@@ -51,10 +51,10 @@ use chappe_wire::dot11::Sequence;
 use crate::zmac::{self, Schedule};
 
 pub use category::Category;
+pub use claim::{Claiming, Claims, NoClaims};
 pub use config::{Config, PSDU_MAX};
 pub use counters::Counters;
 
-use claim::Claims;
 use config::Timing;
 use duplicates::Duplicates;
 use function::Function;
@@ -62,9 +62,10 @@ use medium::Medium;
 use receive::Answer;
 use send::OnAir;
 
-/// One station with `N` channel access functions: one makes the DCF, four make EDCA.
+/// One station with `N` channel access functions: one makes the DCF, four make EDCA. `C` says whether it claims the
+/// channel before it contends ([`ZmacPlus`]).
 #[derive(Clone, Debug)]
-pub struct Dot11<const N: usize = 1> {
+pub struct Dot11<const N: usize = 1, C = NoClaims> {
     config: Config,
     timing: Timing,
     address: Address,
@@ -75,8 +76,7 @@ pub struct Dot11<const N: usize = 1> {
     active: usize,
     /// When its transmission opportunity ends.
     txop_end: Instant,
-    /// Only in a ZMAC+ station, which has one function.
-    claims: Option<Claims>,
+    claims: C,
     state: State,
     /// An ACK or CTS that is to be sent, or on its way.
     answer: Option<Answer>,
@@ -124,29 +124,25 @@ const ACK_TIMEOUT: &str = "ACK timeout";
 /// other.
 pub type Edca = Dot11<4>;
 
+/// A ZMAC+ station (see [`zmac`](crate::zmac)): one function, which bursts before it contends.
+pub type ZmacPlus = Dot11<1, Claims>;
+
 impl Dot11<1> {
     /// A station that has not heard anything yet. `random` is its own stream, for back-offs and its first
     /// sequence number.
     pub fn new(config: Config, address: Address, random: Stream) -> Dot11 {
-        let only = Category {
-            classes: Classes::ALL,
-            aifsn: config.aifsn,
-            cw_min: config.cw_min,
-            cw_max: config.cw_max,
-            txop: Duration::ZERO,
-        };
-        Dot11::with_functions(config, [only], false, address, random)
+        Dot11::with_functions(config, [only(&config)], NoClaims, false, address, random)
     }
 }
 
-impl Dot11<1> {
+impl ZmacPlus {
     /// A ZMAC+ station that has not heard anything yet (see [`zmac`](crate::zmac)).
     pub fn zmac_plus(
         config: zmac::Config,
         schedule: Schedule,
         address: Address,
         random: Stream,
-    ) -> Dot11 {
+    ) -> ZmacPlus {
         // Interframe spaces are SIFS, and an attempt that failed needs no other wait than that for its ACK.
         let station = Config {
             aifsn: 0,
@@ -154,16 +150,13 @@ impl Dot11<1> {
             difs_backoff: false,
             ..config.station
         };
-        let mut made = Dot11::new(station, address, random);
-        made.claims = Some(Claims::new(config, schedule));
-        made
+        let claims = Claims::new(config, schedule);
+        Dot11::with_functions(station, [only(&station)], claims, false, address, random)
     }
 
     /// Gives a ZMAC+ station its time slots, from the next claim on.
     pub fn set_schedule(&mut self, schedule: Schedule) {
-        if let Some(claims) = &mut self.claims {
-            claims.schedule = schedule;
-        }
+        self.claims.schedule = schedule;
     }
 }
 
@@ -176,18 +169,19 @@ impl Edca {
         address: Address,
         random: Stream,
     ) -> Edca {
-        Dot11::with_functions(config, categories, true, address, random)
+        Dot11::with_functions(config, categories, NoClaims, true, address, random)
     }
 }
 
-impl<const N: usize> Dot11<N> {
+impl<const N: usize, C: Claiming> Dot11<N, C> {
     fn with_functions(
         config: Config,
         categories: [Category; N],
+        claims: C,
         eager: bool,
         address: Address,
         mut random: Stream,
-    ) -> Dot11<N> {
+    ) -> Dot11<N, C> {
         let shortest = categories.iter().map(|category| category.aifsn).min();
         let aifsn = shortest.unwrap_or(config.aifsn);
         let timing = Timing::new(&Config { aifsn, ..config });
@@ -200,7 +194,7 @@ impl<const N: usize> Dot11<N> {
                 .map(|category| Function::new(category, aifsn, timing.slot, eager)),
             active: 0,
             txop_end: Instant::ZERO,
-            claims: None,
+            claims,
             state: State::Idle,
             answer: None,
             sensing: false,
@@ -235,7 +229,7 @@ impl<const N: usize> Dot11<N> {
     }
 }
 
-impl<const N: usize> Mac for Dot11<N> {
+impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
     fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L) {
         match event {
             RadioEvent::Carrier { busy, since } => self.on_carrier(now, busy, since),
@@ -296,7 +290,7 @@ impl<const N: usize> Mac for Dot11<N> {
             State::Contending => {
                 let waiting = self.waiting(link);
                 for function in self.functions.iter_mut().filter(|f| f.is_due(now)) {
-                    function.pending = !waiting.and(function.classes).is_empty();
+                    function.pending = function.is_for(waiting);
                 }
                 self.grant(now);
             }
@@ -317,34 +311,10 @@ impl<const N: usize> Mac for Dot11<N> {
     #[inline]
     fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
         let waiting = self.waiting(link);
-        let (mut came, mut went) = (false, false);
-        let waits = matches!(self.state, State::Idle | State::Contending);
-        for (at, function) in self.functions.iter_mut().enumerate() {
-            let pending = !waiting.and(function.classes).is_empty();
-            if pending == function.pending {
-                continue;
-            }
-            function.pending = pending;
-            if pending && !function.contending && (waits || at != self.active) {
-                function.contending = true;
-                function.fresh = true;
-                came |= waits;
-                // The station's own exchange keeps the medium busy.
-                if !waits && !function.backoff.is_drawn() {
-                    function.draw(now, &mut self.random);
-                }
-            } else if !pending && waits && function.contending && !function.must_contend() {
-                // Nothing to send after all, and no back-off to finish.
-                function.rest();
-                went = true;
-            }
-        }
-        let weighed = self.weigh(waiting) && self.state == State::Contending;
-        if came || weighed {
-            self.state = State::Contending;
-            self.contend(now);
-        } else if went {
-            self.settle();
+        // Drivers look up after every event, and most change nothing.
+        let mut functions = self.functions.iter();
+        if self.claims.get().is_some() || functions.any(|f| f.pending != f.is_for(waiting)) {
+            self.note_waiting(now, waiting);
         }
     }
 
@@ -353,8 +323,19 @@ impl<const N: usize> Mac for Dot11<N> {
     }
 }
 
+/// The category of a station that has one: all classes.
+fn only(config: &Config) -> Category {
+    Category {
+        classes: Classes::ALL,
+        aifsn: config.aifsn,
+        cw_min: config.cw_min,
+        cw_max: config.cw_max,
+        txop: Duration::ZERO,
+    }
+}
+
 /// Contention.
-impl<const N: usize> Dot11<N> {
+impl<const N: usize, C: Claiming> Dot11<N, C> {
     fn on_carrier(&mut self, now: Instant, busy: bool, since: Instant) {
         if !self.sensing {
             return;
@@ -363,7 +344,7 @@ impl<const N: usize> Dot11<N> {
         if self.state != State::Contending {
             return;
         }
-        if let Some(claims) = &mut self.claims {
+        if let Some(claims) = self.claims.get_mut() {
             claims.on_carrier(busy, since, self.timing.slot, self.timing.cca);
         }
         if busy && self.freeze(since) {
@@ -390,7 +371,7 @@ impl<const N: usize> Dot11<N> {
     /// Finds the next slot boundary at which the station may send, as far as is known now. To be called in
     /// state `Contending` whenever something that decides it has changed.
     fn contend(&mut self, now: Instant) {
-        if self.claims.is_some() {
+        if self.claims.get().is_some() {
             return self.contend_by_claim(now);
         }
         if self.functions.iter().any(|f| f.backoff.is_committed()) {
@@ -402,8 +383,9 @@ impl<const N: usize> Dot11<N> {
         let answering = self.answer.is_some();
         let busy = self.medium.is_busy() || reserved || answering;
         let start = self.medium.slots_from(self.timing.difs);
-        let mut earliest = None;
+        let (mut contending, mut earliest) = (false, None);
         for function in self.functions.iter_mut().filter(|f| f.contending) {
+            contending = true;
             function.at = None;
             if busy && !function.backoff.is_drawn() {
                 function.draw(now, &mut self.random);
@@ -425,7 +407,12 @@ impl<const N: usize> Dot11<N> {
         match earliest {
             Some(at) if at <= now => self.grant(now),
             Some(at) => self.deadline = Some(Wake { at, why: BACKOFF }),
-            None => self.settle(),
+            None => {
+                self.deadline = None;
+                if !contending {
+                    self.state = State::Idle;
+                }
+            }
         }
     }
 
@@ -445,7 +432,7 @@ impl<const N: usize> Dot11<N> {
         if self.state != State::Contending {
             return;
         }
-        let by_claim = self.claims.is_some();
+        let by_claim = self.claims.get().is_some();
         for function in self.functions.iter_mut().filter(|f| f.contending) {
             if by_claim {
                 function.backoff.hold();
@@ -466,7 +453,7 @@ impl<const N: usize> Dot11<N> {
             if function.has_frame() {
                 function.backoff.finish();
                 self.active = at;
-                self.state = match &self.claims {
+                self.state = match self.claims.get() {
                     Some(claims) if claims.is_waiting() => State::Announcing,
                     _ => State::Granted,
                 };
@@ -481,16 +468,17 @@ impl<const N: usize> Dot11<N> {
     /// Back to contention after an exchange or an attempt: the back-off that follows each of them. Slots count
     /// from `wait` later on, and for a less urgent function later still.
     fn contend_again(&mut self, now: Instant, wait: Duration) {
-        if self.claims.is_some() {
+        if self.claims.get().is_some() {
             return self.claim_again(now, wait);
         }
         self.state = State::Contending;
+        let active = self.active();
         for (at, function) in self.functions.iter_mut().enumerate() {
             let floor = match wait {
                 Duration::ZERO => now,
                 _ => now + wait + function.extra,
             };
-            if at == self.active {
+            if at == active {
                 function.contending = true;
                 function.draw(floor, &mut self.random);
             } else {
@@ -500,9 +488,16 @@ impl<const N: usize> Dot11<N> {
         self.contend(now);
     }
 
+    /// Which function was granted the medium or holds it.
+    fn active(&self) -> usize {
+        // A constant for a single one: the compiler drops the loops and the checks of bounds.
+        if N == 1 { 0 } else { self.active }
+    }
+
     /// The function that was granted the medium or holds it.
     fn holder(&mut self) -> Option<&mut Function> {
-        self.functions.get_mut(self.active)
+        let active = self.active();
+        self.functions.get_mut(active)
     }
 
     /// The holder has nothing to send and no back-off to finish.
@@ -514,15 +509,51 @@ impl<const N: usize> Dot11<N> {
         self.contend(now);
     }
 
+    /// What waits at the link node is not what it was, or a claim is to be weighed anew.
+    fn note_waiting(&mut self, now: Instant, waiting: Classes) {
+        let (mut came, mut went) = (false, false);
+        let waits = matches!(self.state, State::Idle | State::Contending);
+        let active = self.active();
+        for (at, function) in self.functions.iter_mut().enumerate() {
+            let pending = function.is_for(waiting);
+            if pending == function.pending {
+                continue;
+            }
+            function.pending = pending;
+            if pending && !function.contending && (waits || at != active) {
+                function.contending = true;
+                function.fresh = true;
+                came |= waits;
+                // The station's own exchange keeps the medium busy.
+                if !waits && !function.backoff.is_drawn() {
+                    function.draw(now, &mut self.random);
+                }
+            } else if !pending && waits && function.contending && !function.must_contend() {
+                // Nothing to send after all, and no back-off to finish.
+                function.rest();
+                went = true;
+            }
+        }
+        let weighed = self.weigh(waiting) && self.state == State::Contending;
+        if came || weighed {
+            self.state = State::Contending;
+            self.contend(now);
+        } else if went {
+            self.settle();
+        }
+    }
+
     /// The classes in which a frame waits, an own notification among them.
     fn waiting<L: LinkNode>(&self, link: &L) -> Classes {
-        let notice = self.claims.as_ref().and_then(|claims| claims.notice);
-        link.pending().with_if(Class::Control, notice.is_some())
+        match self.claims.get() {
+            Some(claims) if claims.notice.is_some() => link.pending().with(Class::Control),
+            _ => link.pending(),
+        }
     }
 
     /// Notes the most urgent class for the next claim. True if it changed.
     fn weigh(&mut self, waiting: Classes) -> bool {
-        let Some(claims) = &mut self.claims else {
+        let Some(claims) = self.claims.get_mut() else {
             return false;
         };
         let kept = self.functions.first().and_then(|f| f.kept.class());
@@ -535,7 +566,7 @@ impl<const N: usize> Dot11<N> {
         let waiting = self.waiting(link);
         self.weigh(waiting);
         self.holder().is_some_and(|function| {
-            function.pending = !waiting.and(function.classes).is_empty();
+            function.pending = function.is_for(waiting);
             function.pending
         })
     }
@@ -543,8 +574,9 @@ impl<const N: usize> Dot11<N> {
     /// The holder begins to transmit: the other functions find the medium busy.
     fn seize(&mut self, now: Instant) {
         let mut collisions = 0;
+        let active = self.active();
         for (at, function) in self.functions.iter_mut().enumerate() {
-            if at == self.active {
+            if at == active {
                 function.contending = false;
                 function.at = None;
                 self.txop_end = now + function.txop;

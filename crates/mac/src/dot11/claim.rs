@@ -6,11 +6,24 @@ use super::notice::Notice;
 use super::{Counters, Dot11, State};
 use crate::zmac::{Config, Schedule};
 
+/// Whether a station claims the channel, decided when it is compiled: a plain one has neither the state nor the checks.
+pub trait Claiming {
+    /// The claims, if there are any.
+    fn get(&self) -> Option<&Claims>;
+
+    /// The same, to be changed.
+    fn get_mut(&mut self) -> Option<&mut Claims>;
+}
+
+/// A station of the standard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoClaims;
+
 /// What a ZMAC+ station knows beside the medium.
 #[derive(Clone, Debug)]
-pub(super) struct Claims {
-    pub config: Config,
-    pub schedule: Schedule,
+pub struct Claims {
+    pub(super) config: Config,
+    pub(super) schedule: Schedule,
     phase: Phase,
     /// Since when the channel is busy with somebody else, while that is watched.
     busy_since: Option<Instant>,
@@ -19,15 +32,15 @@ pub(super) struct Claims {
     /// The most urgent class that waits, or that of the frame to be sent again.
     urgency: Class,
     /// Contention was notified: other nodes' time slots are theirs until then.
-    pub shy_until: Instant,
+    pub(super) shy_until: Instant,
     /// A notification to send.
-    pub notice: Option<Notice>,
+    pub(super) notice: Option<Notice>,
     /// No own notification before that.
-    pub notify_from: Instant,
+    pub(super) notify_from: Instant,
     /// Frames that could not be decoded since the last one for this station.
-    pub undecodable: u8,
+    pub(super) undecodable: u8,
     /// Since when the frame that waits has been waiting.
-    pub waiting_since: Option<Instant>,
+    pub(super) waiting_since: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +51,32 @@ enum Phase {
     Claimed(Instant),
 }
 
+impl Claiming for NoClaims {
+    #[inline]
+    fn get(&self) -> Option<&Claims> {
+        None
+    }
+
+    #[inline]
+    fn get_mut(&mut self) -> Option<&mut Claims> {
+        None
+    }
+}
+
+impl Claiming for Claims {
+    #[inline]
+    fn get(&self) -> Option<&Claims> {
+        Some(self)
+    }
+
+    #[inline]
+    fn get_mut(&mut self) -> Option<&mut Claims> {
+        Some(self)
+    }
+}
+
 impl Claims {
-    pub fn new(config: Config, schedule: Schedule) -> Claims {
+    pub(super) fn new(config: Config, schedule: Schedule) -> Claims {
         Claims {
             config,
             schedule,
@@ -55,12 +92,12 @@ impl Claims {
         }
     }
 
-    pub fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         self.phase == Phase::Waiting
     }
 
     /// The classes that the present claim covers.
-    pub fn classes(&self) -> Classes {
+    pub(super) fn classes(&self) -> Classes {
         let all = Class::BY_URGENCY.into_iter();
         match self.urgency {
             // The owner's window was taken for routing alone.
@@ -72,7 +109,7 @@ impl Claims {
     }
 
     /// Notes the most urgent class. True if it changed.
-    pub fn weigh(&mut self, class: Class) -> bool {
+    pub(super) fn weigh(&mut self, class: Class) -> bool {
         core::mem::replace(&mut self.urgency, class) != class
     }
 
@@ -83,7 +120,7 @@ impl Claims {
 
     /// Somebody else began or stopped. A busy period as short as a burst is one, and its sender has the channel for its
     /// contention window; a longer one was a frame, and all begin again.
-    pub fn on_carrier(&mut self, busy: bool, since: Instant, slot: Duration, cca: Duration) {
+    pub(super) fn on_carrier(&mut self, busy: bool, since: Instant, slot: Duration, cca: Duration) {
         if busy {
             self.busy_since = Some(since);
             return;
@@ -124,10 +161,11 @@ impl Claims {
     }
 }
 
-impl<const N: usize> Dot11<N> {
+impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// The counterpart of [`Dot11::contend`].
     pub(super) fn contend_by_claim(&mut self, now: Instant) {
-        let (Some(claims), Some(function)) = (&mut self.claims, self.functions.first_mut()) else {
+        let (Some(claims), Some(function)) = (self.claims.get_mut(), self.functions.first_mut())
+        else {
             return;
         };
         if !function.contending || function.backoff.is_committed() {
@@ -174,7 +212,8 @@ impl<const N: usize> Dot11<N> {
     /// The counterpart of [`Dot11::contend_again`]: nothing is drawn before the next burst.
     pub(super) fn claim_again(&mut self, now: Instant, wait: Duration) {
         self.state = State::Contending;
-        if let (Some(claims), Some(function)) = (&mut self.claims, self.functions.first_mut()) {
+        if let (Some(claims), Some(function)) = (self.claims.get_mut(), self.functions.first_mut())
+        {
             claims.phase = Phase::Waiting;
             function.backoff.finish();
             function.floor = now + wait;
@@ -188,10 +227,7 @@ impl<const N: usize> Dot11<N> {
         if self.state != State::Announcing {
             return None;
         }
-        let claims = self
-            .claims
-            .as_mut()
-            .filter(|_| self.state == State::Announcing)?;
+        let claims = self.claims.get_mut()?;
         claims.busy_since = None;
         self.state = State::Claiming;
         Counters::add(&mut self.counters.bursts_sent);
@@ -204,7 +240,8 @@ impl<const N: usize> Dot11<N> {
 
     /// The own burst ended: Z-MAC's contention in the present time slot.
     pub(super) fn end_burst(&mut self, now: Instant) {
-        if let (Some(claims), Some(function)) = (&mut self.claims, self.functions.first_mut()) {
+        if let (Some(claims), Some(function)) = (self.claims.get_mut(), self.functions.first_mut())
+        {
             let config = &claims.config;
             let owner = claims.urgency == Class::Control || claims.schedule.owns(now, config.slot);
             let window = match owner {

@@ -48,6 +48,11 @@ impl Function {
         }
     }
 
+    /// Whether one of these classes is its own.
+    pub fn is_for(&self, waiting: Classes) -> bool {
+        !waiting.and(self.classes).is_empty()
+    }
+
     /// Whether there is a frame to put on the air.
     pub fn has_frame(&self) -> bool {
         self.pending || self.kept.is_held()

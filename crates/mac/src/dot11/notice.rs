@@ -15,7 +15,7 @@ use chappe_wire::dot11::{Data, NavTime, Repr};
 use chappe_wire::llc::{self, EtherType};
 
 use super::send::OnAir;
-use super::{Counters, Dot11, State};
+use super::{Claiming, Counters, Dot11, State};
 
 const KIND: u8 = 1;
 const LEN: usize = 14;
@@ -52,10 +52,10 @@ impl Notice {
     }
 }
 
-impl<const N: usize> Dot11<N> {
+impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// An attempt towards `via` failed for the `failures`-th time: the rival is out of hearing, `via` must notify.
     pub(super) fn note_failure(&mut self, now: Instant, via: Address, failures: u8) {
-        let ecn = self.claims.as_ref().and_then(|claims| claims.config.ecn);
+        let ecn = self.claims.get().and_then(|claims| claims.config.ecn);
         if ecn.is_some_and(|ecn| failures >= ecn.failures) {
             self.notify(now, 0, via);
         }
@@ -63,7 +63,7 @@ impl<const N: usize> Dot11<N> {
 
     /// A frame was found and not decoded: if many were, this station's neighbours do not hear each other.
     pub(super) fn note_undecodable(&mut self, now: Instant) {
-        let Some(claims) = &mut self.claims else {
+        let Some(claims) = self.claims.get_mut() else {
             return;
         };
         claims.undecodable = claims.undecodable.saturating_add(1);
@@ -75,7 +75,7 @@ impl<const N: usize> Dot11<N> {
 
     /// A frame is about to leave: if it has waited for long, its neighbours leave no gaps.
     pub(super) fn note_wait(&mut self, now: Instant) {
-        let Some(claims) = &mut self.claims else {
+        let Some(claims) = self.claims.get_mut() else {
             return;
         };
         let since = claims.waiting_since.take();
@@ -87,7 +87,7 @@ impl<const N: usize> Dot11<N> {
 
     fn notify(&mut self, now: Instant, hops: u8, via: Address) {
         let origin = self.address;
-        let (Some(claims), Some(_)) = (&mut self.claims, self.config.llc) else {
+        let (Some(claims), Some(_)) = (self.claims.get_mut(), self.config.llc) else {
             return;
         };
         let again = claims.config.ecn.map_or(Duration::ZERO, |ecn| ecn.again);
@@ -100,7 +100,7 @@ impl<const N: usize> Dot11<N> {
 
     /// The station's own broadcast, before anything of the link node.
     pub(super) fn send_notice(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
-        let notice = self.claims.as_mut()?.notice.take()?;
+        let notice = self.claims.get_mut()?.notice.take()?;
         let header = Repr::Data(Data {
             receiver: Address::BROADCAST,
             transmitter: self.address,
@@ -133,7 +133,7 @@ impl<const N: usize> Dot11<N> {
             return;
         };
         let own = self.address;
-        let Some(claims) = &mut self.claims else {
+        let Some(claims) = self.claims.get_mut() else {
             return;
         };
         // Once is enough for a neighbourhood.

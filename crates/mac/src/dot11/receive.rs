@@ -7,7 +7,7 @@ use chappe_core::{
 use chappe_wire::dot11::{CTS_LEN, Data, FCS_LEN, Frame, Kind, NavTime, Repr};
 use chappe_wire::llc::{self, EtherType};
 
-use super::{Counters, Dot11, State};
+use super::{Claiming, Counters, Dot11, State};
 
 /// An ACK or CTS: at first to be sent at an instant, then on its way.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub(super) enum Answer {
     OnAir,
 }
 
-impl<const N: usize> Dot11<N> {
+impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// A frame ended that the radio could not decode.
     pub(super) fn on_failed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         Counters::add(&mut self.counters.undecodable);
@@ -39,7 +39,10 @@ impl<const N: usize> Dot11<N> {
         let mut changed = self.medium.on_good_frame(now);
         match Frame::new(reception.psdu) {
             Ok(frame) if frame.receiver_octets() == self.address.to_eui48() => {
-                self.claims.iter_mut().for_each(|c| c.undecodable = 0);
+                self.claims
+                    .get_mut()
+                    .into_iter()
+                    .for_each(|c| c.undecodable = 0);
                 self.on_own(now, &frame, reception, link);
             }
             Ok(frame) => {
@@ -181,7 +184,7 @@ impl<const N: usize> Dot11<N> {
         let sdu = match (self.config.llc, llc::parse(body)) {
             (None, _) => body,
             (Some(wanted), Ok((found, sdu))) if found == wanted => sdu,
-            (Some(_), Ok((EtherType::EXPERIMENTAL_2, sdu))) if self.claims.is_some() => {
+            (Some(_), Ok((EtherType::EXPERIMENTAL_2, sdu))) if self.claims.get().is_some() => {
                 self.on_notice(now, sdu, link);
                 return false;
             }

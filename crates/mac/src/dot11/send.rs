@@ -9,7 +9,7 @@ use chappe_core::{
 use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
 use chappe_wire::llc;
 
-use super::{ACK_TIMEOUT, CTS_TIMEOUT, Counters, Dot11, PSDU_MAX, State};
+use super::{ACK_TIMEOUT, CTS_TIMEOUT, Claiming, Counters, Dot11, PSDU_MAX, State};
 
 /// What the radio is sending for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl fmt::Debug for Kept {
     }
 }
 
-impl<const N: usize> Dot11<N> {
+impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// The boundary is reached: puts the kept frame on the air again, or takes a new one from the link node.
     pub(super) fn launch<L: LinkNode>(
         &mut self,
@@ -162,9 +162,9 @@ impl<const N: usize> Dot11<N> {
     ) -> Option<LinkSend> {
         let room = psdu.len().min(PSDU_MAX);
         let sdu = psdu.get_mut(self.sdu_at()..room)?;
-        let classes = match &self.claims {
+        let classes = match self.claims.get() {
             Some(claims) => claims.classes(),
-            None => self.functions.get(self.active)?.classes,
+            None => self.functions.get(self.active())?.classes,
         };
         let send = link.poll_link(now, classes, sdu)?;
         if send.len <= sdu.len() {
@@ -448,7 +448,7 @@ impl<const N: usize> Dot11<N> {
         };
         if frame.short < short.max(1) && frame.long < long.max(1) {
             function.backoff.widen(function.cw_max);
-            if self.claims.is_some() {
+            if self.claims.get().is_some() {
                 self.note_failure(now, frame.to, frame.short.saturating_add(frame.long));
                 self.holder_pending(link);
             }

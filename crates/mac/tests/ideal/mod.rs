@@ -12,7 +12,7 @@ use chappe_core::{
     Outcome, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed, Stream,
     Transmit, Wake,
 };
-use chappe_mac::dot11::{Config, Counters, Dot11, PSDU_MAX};
+use chappe_mac::dot11::{Claiming, Config, Counters, Dot11, PSDU_MAX};
 
 const FCS: usize = 4;
 
@@ -47,7 +47,7 @@ pub trait Access: Mac {
     fn counters(&self) -> &Counters;
 }
 
-impl<const N: usize> Access for Dot11<N> {
+impl<const N: usize, C: Claiming> Access for Dot11<N, C> {
     fn counters(&self) -> &Counters {
         self.counters()
     }
