@@ -12,7 +12,7 @@ use chappe_wildnet::{Config, ConfigError, FLOWS, Link, SERVICES, Service};
 
 use crate::classify::Net;
 use crate::pace::Pace;
-use crate::packing::{PACKET_MAX, Packer, Queues, Unpacker};
+use crate::packing::{JOINED, JOINED_MAX, PACKET_MAX, Packer, Queues, Unpacker, longest};
 use crate::session::{
     ANSWER, FRAME, FRAMES_MAX, HELLO, Hello, Introduction, Key, OVERHEAD, Refusal, Refused,
     Session, first,
@@ -260,9 +260,15 @@ impl Peer {
         self.pace.give(rate);
     }
 
-    /// Largest packet.
+    /// Largest packet: 9000 octets, or less where frames are so short that it would need too many.
     pub fn packet_max(&self) -> usize {
-        PACKET_MAX
+        PACKET_MAX.min(longest(self.container_least()))
+    }
+
+    /// Largest packet of joined segments: 65,535 octets, or less where frames are short.
+    pub fn joined_max(&self) -> usize {
+        let carried = longest(self.container_least());
+        JOINED_MAX.min(carried.saturating_sub(JOINED))
     }
 
     /// A datagram came that is a hello of this peer's key, or is addressed to it. Drain [`deliver`](Self::deliver) and

@@ -13,6 +13,7 @@ use chappe_sys::{
 use crate::classify::facts;
 use crate::coverage::{Coverage, Judgement, LIGHT};
 use crate::hints::Hints;
+use crate::packing::JOINED_MAX;
 use crate::peer::{PEERS_MAX, Peer, PeerConfig, peer_of};
 use crate::session::{HELLO, Hello, OVERHEAD, addressed};
 
@@ -108,7 +109,7 @@ pub struct Tunnel {
     events: EventLoop,
     clock: Clock,
     received: Received,
-    /// Whether the host may join segments, if a peer is fast enough, and whether it does.
+    /// Whether the host may join segments (all peers' frames carry the longest) if a peer is fast enough; whether it does.
     offloads: bool,
     joining: bool,
     /// Whether the kernel takes several datagrams in one piece, as far as is known.
@@ -184,12 +185,12 @@ impl Tunnel {
             socket,
             coverages: vec![Coverage::default(); made.len()],
             hints: Hints::new(config.address.map(|(own, _)| own), made.len()),
+            offloads: config.offloads && made.iter().all(|peer| peer.joined_max() >= JOINED_MAX),
             peers: made,
             carrier: config.carrier.clone(),
             events,
             clock,
             received: Received::new(slot),
-            offloads: config.offloads,
             joining: false,
             segments: udp && config.offloads,
             strangers: Strangers::default(),

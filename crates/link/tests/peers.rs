@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
 use chappe_link::{Key, Peer, PeerConfig, State};
 use chappe_sys::Endpoint;
+use chappe_sys::tun::Joined;
 use chappe_wildnet::{Order, Service};
 
 fn at(text: &str) -> Endpoint {
@@ -12,12 +13,17 @@ fn at(text: &str) -> Endpoint {
 }
 
 fn peer(number: usize, life: u64, key: u8, endpoint: Option<&str>) -> Peer {
+    sized(1472, number, life, key, endpoint)
+}
+
+/// With datagrams of so many octets.
+fn sized(datagram_max: usize, number: usize, life: u64, key: u8, endpoint: Option<&str>) -> Peer {
     let config = PeerConfig {
         name: format!("peer{number}"),
         key: Key::new([key; 32]),
         endpoint: endpoint.map(at),
         networks: Vec::new(),
-        datagram_max: 1472,
+        datagram_max,
         below: 42,
         rate: Some(Bitrate(20_000_000)),
         services: [Service::RELIABLE; 4],
@@ -133,7 +139,7 @@ impl Net {
 
     fn give(&mut self, to: usize, from: Endpoint, mut octets: Vec<u8>) {
         self.ends[to].handle(self.now, from, &mut octets);
-        let mut packet = [0; 1 << 14];
+        let mut packet = [0; 1 << 16];
         while let Some(len) = self.ends[to].deliver(&mut packet) {
             if to == 1 {
                 let number = number(&packet[..len]);
@@ -484,6 +490,51 @@ fn long_packets_travel_in_parts() {
     net.in_order_and_once();
     assert!(!net.ends[0].offer(net.now, 1, 3, &[0; 9_001]));
     assert_eq!(net.ends[0].counters().not_taken, 1);
+}
+
+/// A packet of `number` octets.
+fn long_as_its_number(number: u32) -> Vec<u8> {
+    let mut packet: Vec<u8> = (0..number).map(|at| (at / 251) as u8).collect();
+    packet[..4].copy_from_slice(&number.to_be_bytes());
+    packet
+}
+
+/// Goal: what is taken arrives, however short frames are. Method: the longest packets and the longest joined ones that
+/// an end takes, while reports on the other direction's packets want room in the same frames; one octet more is
+/// refused and counted.
+#[test]
+fn the_longest_packets_arrive_in_short_frames() {
+    for (datagram_max, whole) in [(110, false), (300, false), (520, false), (1_150, true)] {
+        let mut net = Net::new(0.05);
+        net.make = long_as_its_number;
+        net.ends = [
+            sized(datagram_max, 0, 1, 7, Some("10.0.0.2:1")),
+            sized(datagram_max, 0, 2, 7, None),
+        ];
+        net.run(1_500);
+        let joined = Joined {
+            kind: 1,
+            segment: 1448,
+        };
+        let (long, longest) = (net.ends[0].packet_max(), net.ends[0].joined_max());
+        assert!(long >= 1500 && longest >= 1500, "{long} {longest}");
+        assert_eq!(longest == 65_535, whole, "{datagram_max}");
+        let sizes = [(long - 1, None), (long, None), (longest, Some(joined))];
+        for (len, joined) in sizes {
+            let (now, packet) = (net.now, long_as_its_number(len as u32));
+            assert!(net.ends[0].offer_joined(now, (1, 3), &packet, joined));
+            for number in 0..1_000 {
+                net.ends[1].offer(net.now, 1, 4, &plain(number)[..60]);
+                net.run(1);
+            }
+        }
+        assert_eq!(net.heard.len(), 3, "{datagram_max}: {:?}", net.heard);
+        assert_eq!(net.ends[1].counters().unreadable, 0);
+        let now = net.now;
+        assert!(!net.ends[0].offer(now, 1, 3, &vec![0; long + 1]));
+        assert!(!net.ends[0].offer_joined(now, (1, 3), &vec![0; longest + 1], Some(joined)));
+        assert_eq!(net.ends[0].counters().not_taken, 2);
+    }
 }
 
 /// More than the link carries: the flow that is to blame loses packets, another one none, and both are counted.

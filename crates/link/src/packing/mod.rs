@@ -30,8 +30,16 @@ pub(crate) const PACKET_MAX: usize = 9000;
 pub(crate) const JOINED_MAX: usize = 65_535;
 /// Longest container, for the length of its items has 13 bits.
 pub(crate) const CONTAINER_MAX: usize = 8000;
+/// Parts of a packet at most, for their place has 7 bits.
+const PARTS: usize = 128;
 /// Packets of which parts are kept at once.
 const PARTIAL: usize = 16;
+
+/// Longest packet that arrives, a joined one's head counted, where containers have at least so many octets. The first part
+/// is not counted: it may have to do with what others leave.
+pub(crate) fn longest(container: usize) -> usize {
+    container.saturating_sub(ITEM + PART) * (PARTS - 1)
+}
 
 /// Makes containers.
 #[derive(Clone, Debug)]
@@ -70,7 +78,7 @@ impl Kind {
 }
 
 /// Octets before a joined packet.
-const JOINED: usize = 4;
+pub(crate) const JOINED: usize = 4;
 
 const PART_BIT: u16 = 4;
 

@@ -4,7 +4,7 @@ use chappe_core::{Duration, Instant};
 use chappe_wildnet::{Delivery, Link, Opportunity, Order, SERVICES, Service};
 
 use super::{KEEPALIVE, PROVE_EVERY, Peer};
-use crate::packing::{CONTAINER_MAX, Container, JOINED_MAX, PACKET_MAX};
+use crate::packing::{CONTAINER_MAX, Container};
 use chappe_sys::tun::Joined;
 
 /// What everything but urgent packets is promised, as long as nobody says otherwise: all arrive, in the order of their
@@ -108,10 +108,9 @@ impl Peer {
         packet: &[u8],
         joined: Option<Joined>,
     ) -> bool {
-        let most = if joined.is_some() {
-            JOINED_MAX
-        } else {
-            PACKET_MAX
+        let most = match joined {
+            Some(_) => self.joined_max(),
+            None => self.packet_max(),
         };
         let fits = !packet.is_empty() && packet.len() <= most && service < SERVICES;
         if !fits {
@@ -199,6 +198,11 @@ impl Peer {
         self.spare.has() && self.link.has_open() && !self.is_full()
     }
 
+    /// Octets that a container has at least, whatever report rides along.
+    pub(super) fn container_least(&self) -> usize {
+        (self.container.len() / 2).min(CONTAINER_MAX)
+    }
+
     /// Gives the link its next container, if it has none and would send it now.
     fn feed(&mut self, now: Instant) {
         let idle = self.link.report().queued == 0 && self.link.can_open() && !self.link.repeats();
@@ -213,7 +217,7 @@ impl Peer {
             let sure = self.config.services.get(class).is_some_and(is_sure);
             // A report that is owed goes along instead of in a frame of its own.
             let most = self.container.len().saturating_sub(self.link.report_len());
-            let room = most.max(self.container.len() / 2).min(CONTAINER_MAX);
+            let room = most.max(self.container_least()).min(CONTAINER_MAX);
             let mut container = Container::new(self.container.get_mut(..room).unwrap_or_default());
             let filled = self
                 .queues
