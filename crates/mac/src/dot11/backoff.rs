@@ -32,6 +32,7 @@ impl Backoff {
     }
 
     /// Draws a new back-off, all values from 0 to the window equally likely.
+    #[inline]
     pub fn draw(&mut self, random: &mut Stream) {
         let slots = random.below(u64::from(self.window) + 1);
         *self = Backoff {
@@ -110,10 +111,12 @@ impl Backoff {
     }
 
     /// The last boundary is reached, or the back-off is abandoned.
+    #[inline]
     pub fn finish(&mut self) {
         *self = Backoff::new(self.window, self.eager);
     }
 
+    #[inline]
     fn count(&mut self, passed: u64) {
         self.from = None;
         let passed = passed.min(u64::from(u16::MAX)) as u16;

@@ -49,11 +49,13 @@ impl Function {
     }
 
     /// Whether one of these classes is its own.
+    #[inline]
     pub fn is_for(&self, waiting: Classes) -> bool {
         !waiting.and(self.classes).is_empty()
     }
 
     /// Whether there is a frame to put on the air.
+    #[inline]
     pub fn has_frame(&self) -> bool {
         self.pending || self.kept.is_held()
     }
@@ -64,11 +66,13 @@ impl Function {
     }
 
     /// Whether its boundary has come.
+    #[inline]
     pub fn is_due(&self, now: Instant) -> bool {
         self.contending && self.at.is_some_and(|at| at <= now)
     }
 
     /// Draws a back-off whose slots do not begin before `at`.
+    #[inline]
     pub fn draw(&mut self, at: Instant, random: &mut Stream) {
         self.backoff.draw(random);
         self.floor = at;

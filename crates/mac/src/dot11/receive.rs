@@ -18,6 +18,7 @@ pub(super) enum Answer {
 
 impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// A frame ended that the radio could not decode.
+    #[inline(never)] // as `on_carrier`
     pub(super) fn on_failed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         Counters::add(&mut self.counters.undecodable);
         if self.config.eifs {
@@ -30,6 +31,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// A good frame ended.
+    #[inline(never)] // as `on_carrier`
     pub(super) fn on_received<L: LinkNode>(
         &mut self,
         now: Instant,

@@ -357,6 +357,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// The own transmission ended.
+    #[inline(never)] // as `on_carrier`
     pub(super) fn on_sent<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         if self.end_answer(now) {
             return;
