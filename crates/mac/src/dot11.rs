@@ -125,7 +125,7 @@ const ACK_TIMEOUT: &str = "ACK timeout";
 /// other.
 pub type Edca = Dot11<4>;
 
-/// A ZMAC+ station (see [`zmac`](crate::zmac)): one function, which bursts before it contends.
+/// A ZMAC+ station (see [`zmac`]): one function, which bursts before it contends.
 pub type ZmacPlus = Dot11<1, Claims>;
 
 impl Dot11<1> {
@@ -137,7 +137,7 @@ impl Dot11<1> {
 }
 
 impl ZmacPlus {
-    /// A ZMAC+ station that has not heard anything yet (see [`zmac`](crate::zmac)).
+    /// A ZMAC+ station that has not heard anything yet (see [`zmac`]).
     pub fn zmac_plus(
         config: zmac::Config,
         schedule: Schedule,
