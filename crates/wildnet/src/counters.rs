@@ -29,9 +29,10 @@ pub struct Counters {
     pub octets_sent: u64,
     /// Bodies that the peer has reported.
     pub delivered: u64,
-    /// Of these, later than their class's deadline.
+    /// Of these, later than their class's deadline, or maybe so: reports are lost, too.
     pub late: u64,
-    /// Bodies given up: retries or deadline spent, or nothing recovers them.
+    /// Bodies given up: retries or deadline spent, or nothing recovers them. One that a later report tells of is taken
+    /// back, where packets need no order.
     pub given_up: u64,
     /// Bodies of which nobody knows, as the peer has started over.
     pub lost_by_restart: u64,

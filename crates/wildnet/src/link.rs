@@ -613,7 +613,7 @@ impl Link {
             number: sender.number,
             epoch: self.epoch,
             kind,
-            base: sender.base,
+            base: sender.told_base(),
             slot: chance.slot,
             ack: None,
             last: chance.last && choice.is_some(),

@@ -15,6 +15,7 @@
 //! an earlier one that is not has been lost. There is no timer for each packet.
 
 mod copies;
+mod doubts;
 mod redundancy;
 mod states;
 
@@ -26,7 +27,7 @@ use chappe_coding::Kernel;
 use chappe_core::{Duration, Instant};
 
 use crate::blocks::Blocks;
-use crate::config::{Config, FLOWS, Recovery, Redundancy, SERVICES, Service};
+use crate::config::{Config, FLOWS, Order, Recovery, Redundancy, SERVICES, Service};
 use crate::counters::Counters;
 use crate::decoder::{add, coefficient};
 use crate::estimate::Estimate;
@@ -47,6 +48,8 @@ pub(crate) struct Sender {
     /// The oldest body that is neither done nor given up, and the number of the next new one.
     pub base: u32,
     pub next: u32,
+    /// The base that frames carry: [`base`](Self::base), or before it while a body is in doubt.
+    floor: u32,
     /// Most bodies under way, as the peer allows.
     pub window: u32,
     waiting: Waiting,
@@ -60,6 +63,8 @@ pub(crate) struct Sender {
     pub number: u32,
     pub first: u32,
     settled: u32,
+    /// The highest frame of the last report, and how many had come.
+    reported: (u32, u16),
     repair: u8,
     pub estimate: Estimate,
     /// A round: from sending to the report, and on to the next sending.
@@ -98,6 +103,10 @@ enum State {
     Lost,
     Done,
     GivenUp,
+    /// Given up when frames up to this one had left that no report had told about.
+    Doubtful {
+        newest: u32,
+    },
 }
 
 /// One frame that was sent.
@@ -173,6 +182,7 @@ impl Sender {
             entries: vec![entry; config.window],
             base: 0,
             next: 0,
+            floor: 0,
             window: config.window as u32,
             waiting: Waiting {
                 packets: Store::new(places, body_max),
@@ -188,6 +198,7 @@ impl Sender {
             number: 0,
             first: 0,
             settled: u32::MAX,
+            reported: (u32::MAX, 0),
             repair: 0,
             estimate: Estimate::default(),
             round: Duration::from_millis(50),
@@ -289,8 +300,10 @@ impl Sender {
         self.few.clear();
         self.blocks.clear();
         self.base = self.next;
+        self.floor = self.next;
         self.first = self.number;
         self.settled = self.number.wrapping_sub(1);
+        self.reported = (self.settled, 0);
         self.in_flight = 0;
         self.flows = [0; FLOWS];
         self.estimate = Estimate::default();
@@ -321,6 +334,7 @@ impl Sender {
     pub fn count_from(&mut self, number: u32) {
         (self.number, self.first, self.slot_first) = (number, number, number);
         self.settled = number.wrapping_sub(1);
+        self.reported = (self.settled, 0);
     }
 
     /// Takes a report. `turns`: the peer speaks only when we have ended, so all frames are settled by it.
@@ -346,10 +360,14 @@ impl Sender {
             true => newest,
             false => self.overtaken(now, ack.highest),
         };
+        self.resolve_doubts(now, ack);
         for seq in self.open() {
-            if ack.has(seq) == Some(true) {
-                self.done(now, seq);
+            if ack.has(seq) == Some(true) && self.is_missing(seq) {
+                self.arrived(now, seq, ack);
             }
+        }
+        if !before(ack.highest, self.reported.0) {
+            self.reported = (ack.highest, ack.received);
         }
         let from = self.settled;
         while before(self.settled, until) {

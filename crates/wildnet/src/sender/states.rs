@@ -13,8 +13,9 @@ impl Sender {
         (0..count).map(move |i| base.wrapping_add(i))
     }
 
+    /// Whether a body has a place: it is under way, or in doubt, or not older than one that is.
     pub(super) fn is_open(&self, seq: u32) -> bool {
-        seq.wrapping_sub(self.base) < self.next.wrapping_sub(self.base)
+        seq.wrapping_sub(self.floor) < self.next.wrapping_sub(self.floor)
     }
 
     pub(super) fn entry(&self, seq: u32) -> Option<&Entry> {
@@ -49,29 +50,6 @@ impl Sender {
             Recovery::None => false,
             Recovery::Acks | Recovery::Chappe { .. } => true,
             Recovery::Blocks { repeat, .. } => repeat,
-        }
-    }
-
-    pub(super) fn done(&mut self, now: Instant, seq: u32) {
-        let Some(entry) = self.entry_mut(seq) else {
-            return;
-        };
-        if !matches!(entry.state, State::Flight | State::Lost) {
-            return;
-        }
-        let (service, offered) = (entry.service, entry.offered);
-        entry.state = State::Done;
-        let deadline = self.service(service).deadline;
-        // The report is a way back old.
-        let took = now.saturating_since(offered).saturating_sub(self.one_way);
-        self.counters.delivered += 1;
-        self.counters.late += u64::from(deadline.is_some_and(|deadline| took > deadline));
-    }
-
-    pub(super) fn give_up(&mut self, seq: u32) {
-        if let Some(entry) = self.entry_mut(seq) {
-            entry.state = State::GivenUp;
-            self.counters.given_up += 1;
         }
     }
 
@@ -130,6 +108,7 @@ impl Sender {
         while self.has_open() && !self.is_missing(self.base) {
             self.base = self.base.wrapping_add(1);
         }
+        self.move_floor();
     }
 
     /// The next lost body that still matters.
@@ -243,6 +222,7 @@ impl Sender {
             now
         };
         self.next = seq.wrapping_add(1);
+        self.move_floor();
         let frame = self.number;
         if let Some(entry) = self.entry_mut(seq) {
             *entry = Entry {
