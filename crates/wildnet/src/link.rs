@@ -31,6 +31,8 @@ pub struct Link {
     /// When silence has lasted too long, and how often it has in a row.
     probe_at: Option<Instant>,
     silences: u32,
+    /// How many of these nothing at all was heard of the peer before.
+    unheard: u32,
     /// Frames without body that are owed in this slot.
     notes: u8,
     /// A report came since the slot before.
@@ -132,6 +134,7 @@ impl Link {
             bin_since: Instant::ZERO,
             probe_at: None,
             silences: 0,
+            unheard: 0,
             notes: 0,
             heard: true,
             hurried: false,
@@ -299,7 +302,7 @@ impl Link {
         self.sender.restart();
         self.peer_epoch = None;
         self.probe_at = None;
-        self.silences = 0;
+        (self.silences, self.unheard) = (0, 0);
     }
 
     /// Frames that wait: lost, new, and repairs that are owed.
@@ -374,6 +377,7 @@ impl Link {
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.probe_at.is_some_and(|at| at <= now) {
             self.silences = self.silences.saturating_add(1);
+            self.unheard = self.unheard.saturating_add(1);
             // As many as a burst swallows, so that one of them comes through.
             let burst = self.sender.estimate.channel().burst;
             self.sender
@@ -405,6 +409,7 @@ impl Link {
     fn take(&mut self, now: Instant, frame: &Frame<'_>) -> Heard {
         self.know(frame);
         self.receiver.on_frame(now, frame.number);
+        self.hear(now);
         let mut heard = Heard {
             slot: frame.slot,
             progress: false,
@@ -469,6 +474,14 @@ impl Link {
         taken
     }
 
+    /// A peer that is heard is there, whatever it reports: the next probe does not wait as for one that is not.
+    fn hear(&mut self, now: Instant) {
+        if core::mem::take(&mut self.unheard) > 0 {
+            let soon = now + self.patience();
+            self.probe_at = self.probe_at.map(|at| at.min(soon));
+        }
+    }
+
     /// Notices a peer that is new or has started over.
     fn know(&mut self, frame: &Frame<'_>) {
         if self.peer_epoch == Some(frame.epoch) {
@@ -508,7 +521,8 @@ impl Link {
         self.sender.rtt = self.rtt.smoothed;
     }
 
-    /// How long to wait for a report (RFC 9002, 6.2.1), doubled with each silence that losses do not explain.
+    /// How long to wait for a report (RFC 9002, 6.2.1), doubled with each silence that losses do not explain, until
+    /// the peer is heard.
     fn patience(&self) -> Duration {
         let delay = self.sender.config.ack_delay;
         let base = match self.rtt.least {
@@ -520,10 +534,13 @@ impl Link {
         // A probe or its report is lost as often as anything, and in a burst as often as the one before. Only what that
         // does not explain means a dead path.
         let lasting = |channel: Channel| channel.loss.max(1.0 - 1.0 / channel.burst.max(1.0));
-        let (out, back) = (self.sender.estimate.channel(), self.receiver.channel());
-        let lost = 1.0 - (1.0 - lasting(out)) * (1.0 - lasting(back));
+        let back = lasting(self.receiver.channel());
+        // The way out is known from reports alone, and what is counted at first is what came through: it is taken for no
+        // better than the way back.
+        let out = lasting(self.sender.estimate.channel()).max(back);
+        let lost = 1.0 - (1.0 - out) * (1.0 - back);
         let chance = (libm::log(0.01) / libm::log(lost.clamp(0.01, 0.9))) as u32;
-        let doublings = self.silences.saturating_sub(chance).min(8);
+        let doublings = self.unheard.saturating_sub(chance).min(8);
         (base * (1 << doublings)).min(PROBE_MAX)
     }
 

@@ -325,3 +325,55 @@ fn copies_bring_small_packets_through_bursts() {
     let (without, with) = (slow(0), slow(64));
     assert!(with * 5 < without * 4, "{with} instead of {without}");
 }
+
+/// A way out that is dead for a while, from a peer that is heard all the time: who takes silence for a dead path
+/// would stand still for seconds after it has come back.
+#[test]
+fn a_peer_that_is_heard_is_asked_without_pause() {
+    for heal in (3_000..5_000).step_by(130) {
+        let mut pair = Pair::new(Config::tunnel(1500), [Way::new(1, 0.0), Way::new(2, 0.0)]);
+        let first = (millis(0), 2, 0, packet(0, 0, 100));
+        pair.ends[1].traffic.push_back(first);
+        pair.run(millis(500), |_| false);
+        pair.ways[1].loss = 1.0;
+        pair.ends[1]
+            .traffic
+            .push_back((millis(600), 2, 0, packet(0, 1, 100)));
+        for i in 0..50 {
+            pair.ends[0].traffic.push_back((
+                millis(600 + 100 * u64::from(i)),
+                2,
+                0,
+                packet(0, i, 100),
+            ));
+        }
+        pair.run(millis(heal), |_| false);
+        pair.ways[1].loss = 0.0;
+        pair.run(millis(heal + 3_000), |pair| pair.ends[0].heard.len() == 2);
+        let took = pair.now.saturating_since(millis(heal));
+        assert_eq!(pair.ends[0].heard.len(), 2);
+        // A round trip and what is between a frame of the peer and the next probe.
+        assert!(
+            took <= Duration::from_millis(200),
+            "{took:?} after {heal} ms"
+        );
+    }
+}
+
+/// A later word of a short talk, half of all frames lost: reports have told of few losses, since what was counted first is
+/// what came through.
+#[test]
+fn few_counts_are_not_taken_for_a_good_path() {
+    let mut slow = 0;
+    for seed in 0..600 {
+        let ways = [Way::new(2 * seed, 0.5), Way::new(2 * seed + 1, 0.5)];
+        let mut pair = Pair::new(Config::tunnel(1500), ways);
+        bulk(&mut pair, 0, 8, 1, 1000);
+        let [early, late] = [0, 6_000].map(|at| (millis(at), 2, 0, packet(0, (at > 0).into(), 60)));
+        pair.ends[1].traffic.extend([early, late]);
+        pair.run(millis(14_000), |pair| pair.ends[0].heard.len() == 2);
+        slow += u32::from(pair.now > millis(7_000));
+    }
+    // As many as the pauses between probes may be longer for by chance, one in a hundred.
+    assert!(slow <= 6, "{slow} of 600 took more than a second");
+}
