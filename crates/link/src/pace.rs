@@ -17,10 +17,11 @@ const BURST: Duration = Duration::from_millis(4);
 const SLACK: Duration = Duration::from_millis(20);
 /// Queue at which a measured pace is right.
 const QUEUE: Duration = Duration::from_millis(15);
-/// Frames of queue at which the share of a given rate is right. Two bridge most of a round's jitter; where hardly
-/// anything is repeated, four cost nothing and bridge it all.
-const FRAMES_QUEUED: u64 = 2;
-const FRAMES_QUEUED_CLEAN: u64 = 4;
+/// Frames of standing queue at which the share of a given rate is right: one bridges most of a
+/// round's jitter; with half of one the medium is often empty. Where hardly anything is repeated, three cost
+/// nothing and bridge it all.
+const FRAMES_QUEUED: f64 = 1.0;
+const FRAMES_QUEUED_CLEAN: f64 = 3.0;
 /// Loss below which a path is clean.
 const CLEAN: f64 = 0.02;
 /// How much the share answers to a queue that is one whole too long, at once and with each round trip. The queue is the
@@ -28,7 +29,8 @@ const CLEAN: f64 = 0.02;
 /// these two settle within half a second (natural frequency 6.5 per second, damping 0.6).
 const SHARE_NOW: f64 = 0.03;
 const SHARE_STEP: f64 = 0.004;
-const SHARE_LEAST: f64 = 0.25;
+/// What two ends have that fill a half-duplex medium both ways.
+const SHARE_LEAST: f64 = 0.5;
 /// The pace before anything was measured.
 const FIRST: Bitrate = Bitrate(1_000_000);
 const LEAST: Bitrate = Bitrate(64_000);
@@ -100,8 +102,14 @@ impl Pace {
         self.used = true;
     }
 
-    /// Looks at the round trips, smoothed and least. With a given rate the queue should be `queued`.
-    pub fn judge(&mut self, now: Instant, rtt: Option<(Duration, Duration)>, queued: Duration) {
+    /// Looks at the round trips, smoothed and least, and at the queue that stands on the path, if it is known, beside the
+    /// one that should where a rate is given.
+    pub fn judge(
+        &mut self,
+        now: Instant,
+        rtt: Option<(Duration, Duration)>,
+        (standing, right): (Option<Duration>, Duration),
+    ) {
         let Some((smoothed, least)) = rtt else {
             return;
         };
@@ -110,7 +118,7 @@ impl Pace {
         }
         self.judged_at = now;
         if self.given.is_some() {
-            return self.judge_share(smoothed.saturating_sub(least), queued);
+            return self.judge_share(standing.unwrap_or_default(), right);
         }
         let queue = smoothed.saturating_sub(least).as_secs_f64() / QUEUE.as_secs_f64();
         let factor = match queue {
@@ -141,7 +149,7 @@ impl Pace {
             true => FRAMES_QUEUED_CLEAN,
             false => FRAMES_QUEUED,
         };
-        self.rate.time_of(frame as u64 * 8 * frames)
+        self.rate.time_of((frame as f64 * 8.0 * frames) as u64)
     }
 }
 
@@ -164,7 +172,7 @@ mod tests {
             pace.judge(
                 now,
                 Some((least + Duration::from_secs_f64(queue), least)),
-                Duration::ZERO,
+                (None, Duration::ZERO),
             );
             if step > 3000 {
                 last.push(pace.rate().0 as f64 / path);
@@ -183,7 +191,7 @@ mod tests {
         let mut pace = Pace::new(Some(given));
         let least = Duration::from_millis(20);
         let (mut now, mut queue, mut smoothed) = (Instant::ZERO, 0.0f64, 0.0);
-        for (others, share) in [(0.04, 0.96), (0.5, 0.5), (0.0, 1.0)] {
+        for (others, share) in [(0.04, 0.96), (0.4, 0.6), (0.0, 1.0)] {
             let mut last: (f64, f64) = (0.0, 0.0);
             for step in 0..40_000 {
                 now += Duration::from_micros(500);
@@ -202,7 +210,10 @@ mod tests {
                 pace.judge(
                     now,
                     Some((least + Duration::from_secs_f64(smoothed), least)),
-                    Duration::from_millis(4),
+                    (
+                        Some(Duration::from_secs_f64(smoothed)),
+                        Duration::from_millis(4),
+                    ),
                 );
                 if step > 20_000 {
                     last.0 = last.0.max((pace.rate().0 as f64 / 6e6 - share).abs());

@@ -507,7 +507,9 @@ impl Peer {
                 let report = self.link.report();
                 let frame = self.config.datagram_max + self.config.below;
                 let queued = self.pace.queued(report.channel.loss, frame);
-                self.pace.judge(now, report.rtt, queued);
+                let standing = report.rtt.zip(report.rtt_lately);
+                let standing = standing.map(|((_, least), lately)| lately.saturating_sub(least));
+                self.pace.judge(now, report.rtt, (standing, queued));
             }
         }
     }

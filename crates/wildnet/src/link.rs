@@ -87,8 +87,11 @@ pub struct Report {
     pub incoming: Channel,
     /// Totals of the channel to the peer.
     pub totals: Totals,
-    /// Smoothed and least round trip, as far as known.
+    /// Smoothed round trip, and the least of the latest 10 to 20 s, as far as known.
     pub rtt: Option<(Duration, Duration)>,
+    /// The least round trip of the latest tenth of a second or two in which there was one: what it is longer than the least ever
+    /// is a queue that stands, not jitter.
+    pub rtt_lately: Option<Duration>,
     /// Bodies under way.
     pub open: u32,
     /// Packets waiting, all classes.
@@ -107,10 +110,38 @@ struct Rtt {
     smoothed: Duration,
     variation: Duration,
     least: Option<Duration>,
+    lately: Stretches,
+    long: Stretches,
+}
+
+/// The least sample of the present stretch of time and of the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretches {
+    least: [Option<Duration>; 2],
+    since: Instant,
+}
+
+impl Stretches {
+    fn note(&mut self, now: Instant, sample: Duration, length: Duration) {
+        let [present, _] = self.least;
+        if now.saturating_since(self.since) >= length {
+            (self.least, self.since) = ([Some(sample), present], now);
+            return;
+        }
+        self.least[0] = Some(present.map_or(sample, |least| least.min(sample)));
+    }
+
+    fn min(&self) -> Option<Duration> {
+        self.least.into_iter().flatten().min()
+    }
 }
 
 /// Until the first round trip is known (RFC 9002, 6.2.2: kInitialRtt).
 const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// How long a queue must stand to be one: reports come every 10 ms or so, and some are lost.
+const LATELY: Duration = Duration::from_millis(100);
+/// How long the least round trip counts: a path may become longer for good.
+const LONG: Duration = Duration::from_secs(10);
 /// Longest pause between two probes.
 const PROBE_MAX: Duration = Duration::from_secs(2);
 /// Shortest stretch over which loss is counted where there are no slots.
@@ -355,6 +386,7 @@ impl Link {
             incoming: self.receiver.channel(),
             totals: sender.estimate.totals(),
             rtt: self.rtt.least.map(|least| (self.rtt.smoothed, least)),
+            rtt_lately: self.rtt.lately.min(),
             open: sender.next.wrapping_sub(sender.base),
             queued: sender.all_queued(),
             held: self.receiver.waiting,
@@ -420,7 +452,7 @@ impl Link {
             self.heard = true;
             heard.progress = reported.progress;
             if let Some(rtt) = reported.rtt.filter(|_| !self.turns()) {
-                self.measure(rtt);
+                self.measure(now, rtt);
             }
             if reported.progress && !self.turns() {
                 self.silences = 0;
@@ -495,17 +527,20 @@ impl Link {
         self.receiver.restart(frame.base, frame.number);
     }
 
-    fn measure(&mut self, sample: Duration) {
+    fn measure(&mut self, now: Instant, sample: Duration) {
         let rtt = &mut self.rtt;
-        let Some(least) = rtt.least else {
+        rtt.lately.note(now, sample, LATELY);
+        rtt.long.note(now, sample, LONG);
+        if rtt.least.is_none() {
             *rtt = Rtt {
                 smoothed: sample,
                 variation: sample / 2,
                 least: Some(sample),
+                ..*rtt
             };
             return self.adopt_rtt();
-        };
-        rtt.least = Some(least.min(sample));
+        }
+        rtt.least = rtt.long.min();
         let off = sample
             .max(rtt.smoothed)
             .saturating_sub(sample.min(rtt.smoothed));
