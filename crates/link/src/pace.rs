@@ -25,8 +25,8 @@ const FRAMES_QUEUED_CLEAN: f64 = 3.0;
 /// Loss below which a path is clean.
 const CLEAN: f64 = 0.02;
 /// How much the share answers to a queue that is one whole too long, at once and with each round trip. The queue is the
-/// sum of what was sent too much, so the second alone would swing for ever; with 4 ms of queue and 25 ms of round trip
-/// these two settle within half a second (natural frequency 6.5 per second, damping 0.6).
+/// sum of what was sent too much, so the second alone would swing for ever; with 2 to 4 ms of queue and 25 ms of round trip
+/// these two settle within half a second (natural frequency 9 to 6.5 per second, damping 0.8 to 0.6).
 const SHARE_NOW: f64 = 0.03;
 const SHARE_STEP: f64 = 0.004;
 /// What two ends have that fill a half-duplex medium both ways.
@@ -183,7 +183,7 @@ mod tests {
         assert!(last.iter().all(|share| (0.6..1.6).contains(share)));
     }
 
-    /// A medium of 6 Mbit/s of which others use a part: the pace becomes the rest, with a queue of some two frames, and
+    /// A medium of 6 Mbit/s of which others use a part: the pace becomes the rest, with a queue of some two frames here, and
     /// the whole again when they stop.
     #[test]
     fn a_given_rate_is_shared() {

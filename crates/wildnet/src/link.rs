@@ -89,7 +89,7 @@ pub struct Report {
     pub totals: Totals,
     /// Smoothed round trip, and the least of the latest 10 to 20 s, as far as known.
     pub rtt: Option<(Duration, Duration)>,
-    /// The least round trip of the latest tenth of a second or two in which there was one: what it is longer than the least ever
+    /// The least round trip of the latest tenth of a second or two in which there was one: what it is longer than the least
     /// is a queue that stands, not jitter.
     pub rtt_lately: Option<Duration>,
     /// Bodies under way.
@@ -109,9 +109,14 @@ pub struct Report {
 struct Rtt {
     smoothed: Duration,
     variation: Duration,
-    least: Option<Duration>,
     lately: Stretches,
     long: Stretches,
+}
+
+impl Rtt {
+    fn least(&self) -> Option<Duration> {
+        self.long.min()
+    }
 }
 
 /// The least sample of the present stretch of time and of the one before.
@@ -385,7 +390,7 @@ impl Link {
             channel: sender.estimate.channel(),
             incoming: self.receiver.channel(),
             totals: sender.estimate.totals(),
-            rtt: self.rtt.least.map(|least| (self.rtt.smoothed, least)),
+            rtt: self.rtt.least().map(|least| (self.rtt.smoothed, least)),
             rtt_lately: self.rtt.lately.min(),
             open: sender.next.wrapping_sub(sender.base),
             queued: sender.all_queued(),
@@ -529,18 +534,13 @@ impl Link {
 
     fn measure(&mut self, now: Instant, sample: Duration) {
         let rtt = &mut self.rtt;
+        let first = rtt.least().is_none();
         rtt.lately.note(now, sample, LATELY);
         rtt.long.note(now, sample, LONG);
-        if rtt.least.is_none() {
-            *rtt = Rtt {
-                smoothed: sample,
-                variation: sample / 2,
-                least: Some(sample),
-                ..*rtt
-            };
+        if first {
+            (rtt.smoothed, rtt.variation) = (sample, sample / 2);
             return self.adopt_rtt();
         }
-        rtt.least = rtt.long.min();
         let off = sample
             .max(rtt.smoothed)
             .saturating_sub(sample.min(rtt.smoothed));
@@ -560,7 +560,7 @@ impl Link {
     /// the peer is heard.
     fn patience(&self) -> Duration {
         let delay = self.sender.config.ack_delay;
-        let base = match self.rtt.least {
+        let base = match self.rtt.least() {
             Some(_) => {
                 self.rtt.smoothed + self.rtt.variation * 4 + delay + Duration::from_millis(1)
             }
@@ -590,7 +590,7 @@ impl Link {
             // Half a round trip at most, so that on short paths reports are not what takes time; and half of that
             // while something is missing, which the sender waits to learn.
             false => {
-                let half = self.rtt.least.map_or(Duration::MAX, |least| least / 2);
+                let half = self.rtt.least().map_or(Duration::MAX, |least| least / 2);
                 let wait = config.ack_delay.min(half);
                 if self.receiver.bitmap_len() > 0 {
                     wait / 2
