@@ -8,8 +8,10 @@ use chappe_sim::{AirTime, Recorder};
 
 use super::faults::Mishaps;
 use super::hosts::Mail;
-use super::masts::{Ground, Masts, Run as Air};
+use super::masts::Masts;
+use super::mounting::Ground;
 use super::plan::{SYSTEM, WildNet};
+use super::run::Run as Air;
 use super::station::Station;
 use crate::plan::TransferStage;
 use crate::results::{Bound, DATA_TRANSMISSIONS, Flow, Run};

@@ -5,7 +5,8 @@ use chappe_sim::{AirTime, Fault, LinkLoss, LinkTrace, LossLaw};
 
 use super::faults::{Mishaps, radios};
 use super::hosts::Mail;
-use super::masts::{Ground, Hop, Masts};
+use super::masts::{Hop, Masts};
+use super::mounting::Ground;
 use super::serial::Serial;
 use super::station::Station;
 use super::traffic::Traffic;

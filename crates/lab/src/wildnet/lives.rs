@@ -5,7 +5,7 @@ use chappe_sim::Recorder;
 
 use super::faults::radios;
 use super::hosts::nudge;
-use super::masts::Run;
+use super::run::Run;
 use super::station::Mounted;
 use super::traffic::{Relay, Traffic};
 

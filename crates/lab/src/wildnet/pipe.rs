@@ -15,7 +15,7 @@ use chappe_wildnet::baseline::{Kcp, KcpConfig, KcpNode};
 use chappe_wildnet::{Config, Link, Node, Recovery, Service};
 
 use super::hosts::{Lent, Mail, PORT, Stack, WINDOW, local, tcp_host};
-use super::masts::WARM_UP;
+use super::run::WARM_UP;
 use super::station::Wire;
 use super::stream::Flow;
 use super::traffic::Traffic;
