@@ -62,7 +62,7 @@ pub use error::{Error, Result};
 pub use event_loop::{EventLoop, Ready, Signal};
 pub use interface::Interface;
 pub use links::Links;
-pub use socket::{BATCH, Endpoint, Received, Socket, user_priority};
+pub use socket::{BATCH, Endpoint, Received, Run, Socket, user_priority};
 
 /// Chooses the congestion control of one TCP socket, such as `cubic`. What an ordinary user may choose is in
 /// `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.

@@ -36,6 +36,26 @@ impl fmt::Display for Endpoint {
     }
 }
 
+/// Datagrams to one place that pass the kernel's layers as one: each of `segment` octets but the last, which may be shorter. Several
+/// on UDP only: at most 64 of them (UDP_MAX_SEGMENTS of kernels before 6.0) and 65,000 octets, which is what an IP packet
+/// holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run<'a> {
+    /// The datagrams, one behind the other.
+    pub octets: &'a [u8],
+    /// Octets of each. One datagram: as many as `octets` has, or more.
+    pub segment: usize,
+    /// Where they go.
+    pub to: Endpoint,
+}
+
+impl Run<'_> {
+    /// Most datagrams of a run.
+    pub const COUNT: usize = 64;
+    /// Most octets of a run.
+    pub const LEN: usize = 65_000;
+}
+
 /// A UDP or packet socket that is bound to one interface and never waits. Made by [`udp`](crate::udp::open) and
 /// [`packet`](crate::packet::open).
 #[derive(Debug)]
@@ -108,21 +128,19 @@ impl Socket {
     /// Hands the first [`BATCH`] of `frames` to the kernel; returns how many it took, 0 when its queue is full. An
     /// error is about the first frame: none was taken.
     pub fn send<'a>(&self, frames: impl Iterator<Item = (&'a [u8], Endpoint)>) -> Result<usize> {
-        match raw::send_many(self.fd.as_fd(), frames, self.link) {
-            Ok(sent) => Ok(sent),
-            Err(error) if retry(&error) => Ok(0),
-            Err(error) => Err(self.failed("send", error)),
-        }
+        self.send_runs(frames.map(|(octets, to)| Run {
+            octets,
+            segment: octets.len(),
+            to,
+        }))
     }
 
-    /// Hands datagrams of `segment` octets each, the last one maybe shorter, to the kernel in one piece: at most 64 and
-    /// 65,000 octets, to one place. UDP only. Whether they were taken: `Ok(false)` when the queue is full. An error says
-    /// that this kernel or interface cannot, as a rule: send them one by one.
-    pub fn send_segments(&self, octets: &[u8], segment: usize, to: Endpoint) -> Result<bool> {
-        let size = u16::try_from(segment).unwrap_or(0);
-        match raw::send_segments(self.fd.as_fd(), octets, size, to) {
-            Ok(()) => Ok(true),
-            Err(error) if retry(&error) => Ok(false),
+    /// Like [`send`](Self::send), with the first [`BATCH`] of `runs`. An error about a run of several datagrams says that this kernel or
+    /// interface cannot cut them, as a rule: send them one by one.
+    pub fn send_runs<'a>(&self, runs: impl Iterator<Item = Run<'a>>) -> Result<usize> {
+        match raw::send_runs(self.fd.as_fd(), runs, self.link) {
+            Ok(sent) => Ok(sent),
+            Err(error) if retry(&error) => Ok(0),
             Err(error) => Err(self.failed("send", error)),
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use chappe_core::Class;
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::tun::{Kind, Tun};
-use chappe_sys::{Endpoint, Interface, Links, Received, Socket, packet, udp};
+use chappe_sys::{Endpoint, Interface, Links, Received, Run, Socket, packet, udp};
 
 fn main() {
     if let Err(error) = isolate() {
@@ -142,8 +142,8 @@ fn udp_groups_reach_the_peer() {
     }
 }
 
-/// Twenty datagrams in one piece, the last one shorter, come as twenty: to a socket that lets the kernel join them and to
-/// one that does not.
+/// Twenty datagrams in one piece, the last one shorter, and a single one in the same call come as twenty-one: to a socket that lets
+/// the kernel join them and to one that does not.
 fn datagrams_go_together_and_come_apart() {
     let (a, b) = pair();
     let at = |host: u8, port: u16| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
@@ -157,19 +157,26 @@ fn datagrams_go_together_and_come_apart() {
             1500
         };
         let to = Endpoint::Udp(at(2, port));
-        if let Err(error) = sender.send_segments(&octets, 1000, to) {
-            println!("  this kernel sends them one by one: {error}");
-            return;
+        let run = |octets, segment| Run {
+            octets,
+            segment,
+            to,
+        };
+        let runs = [run(&octets, 1000), run(&[9; 50], 50)];
+        match sender.send_runs(runs.into_iter()) {
+            Ok(taken) => assert_eq!(taken, 2),
+            Err(error) => return println!("  this kernel sends them one by one: {error}"),
         }
         let (mut received, mut heard) = (Received::new(slot), Vec::new());
         let begun = Instant::now();
-        while heard.len() < 20 && begun.elapsed() < Duration::from_secs(5) {
+        while heard.len() < 21 && begun.elapsed() < Duration::from_secs(5) {
             if listener.receive(&mut received).unwrap() > 0 {
                 heard.extend(received.iter().flatten().map(|(_, one)| one.to_vec()));
             }
         }
         let lengths: Vec<usize> = heard.iter().map(Vec::len).collect();
-        assert_eq!((lengths.len(), lengths[0], lengths[19]), (20, 1000, 700));
+        assert_eq!((lengths.len(), lengths[0], lengths[19]), (21, 1000, 700));
+        assert_eq!(heard.pop(), Some(vec![9; 50]));
         assert_eq!(heard.concat(), octets);
     }
 }

@@ -8,7 +8,7 @@ use std::ptr;
 
 use super::check;
 use super::options::link_address;
-use crate::socket::{BATCH, Endpoint};
+use crate::socket::{BATCH, Endpoint, Run};
 
 /// Octets of control messages that are made room for: the kernel's segment size, 4 octets, and headers.
 const CONTROL: usize = 64;
@@ -95,51 +95,11 @@ fn joined(header: &libc::msghdr) -> Option<usize> {
     usize::try_from(size).ok().filter(|&size| size > 0)
 }
 
-/// Sends datagrams of `segment` octets each, the last one maybe shorter, with one passage through the kernel's layers
-/// (udp(7), UDP_SEGMENT), without waiting.
-pub(crate) fn send_segments(
+/// Sends up to [`BATCH`] runs without waiting and returns how many the kernel took. A run of several datagrams passes its layers
+/// as one and is cut behind them (udp(7), UDP_SEGMENT).
+pub(crate) fn send_runs<'a>(
     fd: BorrowedFd<'_>,
-    octets: &[u8],
-    segment: u16,
-    to: Endpoint,
-) -> io::Result<()> {
-    // SAFETY: all-zero octets are a valid value of these C structs.
-    let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { mem::zeroed() };
-    let mut part = libc::iovec {
-        iov_base: octets.as_ptr().cast_mut().cast(),
-        iov_len: octets.len(),
-    };
-    let mut control = Control([0; CONTROL]);
-    header.msg_namelen = write_name(&mut name, to, (0, 0));
-    header.msg_name = (&raw mut name).cast();
-    header.msg_iov = &raw mut part;
-    header.msg_iovlen = 1;
-    header.msg_control = (&raw mut control).cast();
-    // SAFETY: these only compute lengths.
-    let (space, len) = unsafe { (libc::CMSG_SPACE(2), libc::CMSG_LEN(2)) };
-    header.msg_controllen = space as _;
-    // SAFETY: the room is aligned for a control message's header and longer than `space`, so the first header lies in it
-    // whole, with two octets behind it.
-    unsafe {
-        let first = libc::CMSG_FIRSTHDR(&raw const header);
-        (*first).cmsg_level = libc::SOL_UDP;
-        (*first).cmsg_type = libc::UDP_SEGMENT;
-        (*first).cmsg_len = len as _;
-        ptr::write_unaligned(libc::CMSG_DATA(first).cast::<u16>(), segment);
-    }
-    // SAFETY: name, part and control outlive the call, and the kernel only reads them and the octets.
-    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_DONTWAIT) };
-    if sent < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
-/// Sends up to [`BATCH`] frames without waiting and returns how many the kernel took.
-pub(crate) fn send_many<'a>(
-    fd: BorrowedFd<'_>,
-    frames: impl Iterator<Item = (&'a [u8], Endpoint)>,
+    runs: impl Iterator<Item = Run<'a>>,
     link: (u16, u32),
 ) -> io::Result<usize> {
     // SAFETY: all-zero octets are a valid value of these C structs (null pointers, zero lengths).
@@ -148,25 +108,49 @@ pub(crate) fn send_many<'a>(
     let mut parts: [libc::iovec; BATCH] = unsafe { mem::zeroed() };
     // SAFETY: as above.
     let mut headers: [libc::mmsghdr; BATCH] = unsafe { mem::zeroed() };
+    let mut controls = [Control([0; CONTROL]); BATCH];
     let mut count = 0;
-    for (i, (frame, to)) in frames.take(BATCH).enumerate() {
+    for (i, run) in runs.take(BATCH).enumerate() {
         parts[i] = libc::iovec {
-            iov_base: frame.as_ptr().cast_mut().cast(),
-            iov_len: frame.len(),
+            iov_base: run.octets.as_ptr().cast_mut().cast(),
+            iov_len: run.octets.len(),
         };
-        headers[i].msg_hdr.msg_namelen = write_name(&mut names[i], to, link);
-        headers[i].msg_hdr.msg_name = (&raw mut names[i]).cast();
-        headers[i].msg_hdr.msg_iov = &raw mut parts[i];
-        headers[i].msg_hdr.msg_iovlen = 1;
+        let header = &mut headers[i].msg_hdr;
+        header.msg_namelen = write_name(&mut names[i], run.to, link);
+        header.msg_name = (&raw mut names[i]).cast();
+        header.msg_iov = &raw mut parts[i];
+        header.msg_iovlen = 1;
+        if run.octets.len() > run.segment {
+            // A longer one than any datagram is refused by the kernel.
+            let size = u16::try_from(run.segment).unwrap_or(u16::MAX);
+            cut(header, &mut controls[i], size);
+        }
         count = i + 1;
     }
-    // SAFETY: the first `count` headers point to one part and one name each, all of which outlive the call; the
-    // kernel only reads the frames.
+    // SAFETY: the first `count` headers point to one part, one name and maybe one room with a control message each, all of
+    // which outlive the call; the kernel only reads them and the frames.
     let result = unsafe {
         let first = headers.as_mut_ptr();
         libc::sendmmsg(fd.as_raw_fd(), first, count as u32, libc::MSG_DONTWAIT)
     };
     check(result).map(|sent| sent as usize)
+}
+
+/// Asks for datagrams of `size` octets each, by a control message in a room that must outlive the header's use.
+fn cut(header: &mut libc::msghdr, control: &mut Control, size: u16) {
+    // SAFETY: these only compute lengths.
+    let (space, len) = unsafe { (libc::CMSG_SPACE(2), libc::CMSG_LEN(2)) };
+    header.msg_control = ptr::from_mut(control).cast();
+    header.msg_controllen = space as _;
+    // SAFETY: the room is aligned for a control message's header and longer than `space`, so the first header lies in it
+    // whole, with two octets behind it.
+    unsafe {
+        let first = libc::CMSG_FIRSTHDR(ptr::from_ref(header));
+        (*first).cmsg_level = libc::SOL_UDP;
+        (*first).cmsg_type = libc::UDP_SEGMENT;
+        (*first).cmsg_len = len as _;
+        ptr::write_unaligned(libc::CMSG_DATA(first).cast::<u16>(), size);
+    }
 }
 
 /// Writes a socket address of the endpoint's kind and returns its length.
