@@ -122,9 +122,10 @@ fn measure(secs: f64, field: &Field, ends: &Ends) {
         ["sending end", "receiving end"].iter().zip(changes)
     {
         println!(
-            "{name:<14} {:.2} us of processor for each packet, {:.2} for each frame (sent or received), {:.2} frames to a wake-up, {:.0} % of a core; one core could carry {:.0} Mbit/s",
+            "{name:<14} {:.2} us of processor for each packet, {:.2} for each frame (sent or received), {:.2} wake-ups, {:.2} frames to a wake-up, {:.0} % of a core; one core could carry {:.0} Mbit/s",
             busy / bodies / 1e3,
             busy / (sent + received) / 1e3,
+            rounds / bodies,
             (sent + received) / rounds,
             busy / (secs + 1.0) / 1e7,
             carried * 8.0 / busy * 1e3,

@@ -187,7 +187,7 @@ impl Peer {
             hello_at: Instant::ZERO,
             unanswered: 0,
             endpoint: config.endpoint,
-            pace: Pace::new(config.rate),
+            pace: Pace::new(config.rate, config.datagram_max + config.below),
             heard_at: Instant::ZERO,
             sent_at: Instant::ZERO,
             prove_at: None,

@@ -1,5 +1,7 @@
 //! The process: a TUN device, a socket, peers, and one loop that serves them.
 
+mod outbox;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 
@@ -16,6 +18,7 @@ use crate::hints::Hints;
 use crate::packing::JOINED_MAX;
 use crate::peer::{PEERS_MAX, Peer, PeerConfig, peer_of};
 use crate::session::{HELLO, Hello, OVERHEAD, addressed};
+use outbox::Outbox;
 
 /// What carries the datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +112,7 @@ pub struct Tunnel {
     events: EventLoop,
     clock: Clock,
     received: Received,
+    outbox: Outbox,
     /// Whether the host may join segments (all peers' frames carry the longest) if a peer is fast enough; whether it does.
     offloads: bool,
     joining: bool,
@@ -191,6 +195,7 @@ impl Tunnel {
             events,
             clock,
             received: Received::new(slot),
+            outbox: Outbox::default(),
             joining: false,
             segments: udp && config.offloads,
             strangers: Strangers::default(),
@@ -276,7 +281,7 @@ impl Tunnel {
             self.peers.iter_mut().for_each(|peer| peer.measure(now));
             self.join_or_cut()?;
             self.look_at_ways(now);
-            self.send(now, &mut datagram)?;
+            self.send(now)?;
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);
             }
@@ -323,66 +328,49 @@ impl Tunnel {
         peers.min().map_or(second, |at| at.min(second))
     }
 
-    /// Sends what the peers have, datagrams to one place together.
-    fn send(&mut self, now: Instant, buffer: &mut [u8]) -> chappe_sys::Result<()> {
+    /// Sends what the peers have: as a rule by one system call, whoever it is for.
+    fn send(&mut self, now: Instant) -> chappe_sys::Result<()> {
         for number in 0..self.peers.len() {
-            let mut batch = Batch::default();
-            while let Some(peer) = self.peers.get_mut(number)
-                && let Some(room) = buffer.get_mut(batch.len..)
-                && let Some((len, to)) = peer.poll(now, room)
-            {
-                if batch.takes(len, to) {
-                    batch.add(len, to);
-                    continue;
+            loop {
+                if self.outbox.is_full() {
+                    self.dispatch()?;
                 }
-                let before = std::mem::take(&mut batch);
-                self.dispatch(&before, buffer)?;
-                buffer.copy_within(before.len..before.len + len, 0);
-                batch.add(len, to);
+                let peer = self.peers.get_mut(number);
+                let Some((len, to)) = peer.and_then(|peer| peer.poll(now, self.outbox.room()))
+                else {
+                    break;
+                };
+                self.outbox.add(len, to, self.segments);
             }
-            self.dispatch(&batch, buffer)?;
         }
-        Ok(())
+        self.dispatch()
     }
 
-    /// Hands a batch to the kernel: in one piece if it can take that, else one by one.
-    fn dispatch(&mut self, batch: &Batch, buffer: &[u8]) -> chappe_sys::Result<()> {
-        let (Some(to), Some(octets)) = (batch.to, buffer.get(..batch.len)) else {
-            return Ok(());
-        };
-        let together = self.segments && batch.count > 1;
-        if together {
-            match self.socket.send_segments(octets, batch.segment, to) {
-                Ok(true) => return Ok(()),
-                Ok(false) => {
-                    self.strangers.socket_full += batch.count as u64;
-                    return Ok(());
-                }
-                Err(error) if error.is_gone() => return Err(error),
-                Err(_) => {}
-            }
-        }
-        let mut each = octets.chunks(batch.segment.max(1));
-        while each.len() > 0 {
-            match self.socket.send(each.clone().map(|one| (one, to))) {
+    /// Hands the outbox to the kernel. A run that it cannot cut goes one by one.
+    fn dispatch(&mut self) -> chappe_sys::Result<()> {
+        let mut cut = false;
+        while !self.outbox.is_empty() {
+            match self.socket.send_runs(self.outbox.runs()) {
                 // The link finds out, as with any loss.
                 Ok(0) => {
-                    self.strangers.socket_full += each.len() as u64;
-                    break;
+                    self.strangers.socket_full += self.outbox.datagrams();
+                    self.outbox.clear();
                 }
                 Ok(sent) => {
                     // What goes one by one and not together, this interface or kernel cannot cut.
-                    self.segments &= !together;
-                    each = octets_after(each, sent);
+                    self.segments &= !cut;
+                    self.outbox.pass(sent);
                 }
                 Err(error) if error.is_gone() => return Err(error),
+                Err(_) if self.outbox.cut_first() => cut = true,
                 Err(error) => {
                     self.strangers.refused += 1;
                     self.last_refusal = Some(error.to_string());
-                    each = octets_after(each, 1);
+                    self.outbox.pass(1);
                 }
             }
         }
+        self.outbox.clear();
         Ok(())
     }
 
@@ -454,43 +442,6 @@ impl Tunnel {
             }
         }
         Ok(())
-    }
-}
-
-fn octets_after(mut each: std::slice::Chunks<'_, u8>, sent: usize) -> std::slice::Chunks<'_, u8> {
-    for _ in 0..sent {
-        each.next();
-    }
-    each
-}
-
-/// Datagrams of one length to one place, of which the last may be shorter, one behind the other.
-#[derive(Clone, Copy, Debug, Default)]
-struct Batch {
-    to: Option<Endpoint>,
-    segment: usize,
-    len: usize,
-    count: usize,
-}
-
-impl Batch {
-    /// What the kernel takes in one piece (UDP_MAX_SEGMENTS of kernels before 6.0, and an IP packet).
-    const COUNT: usize = 64;
-    const LEN: usize = 65_000;
-
-    /// Whether another datagram can follow the others.
-    fn takes(&self, len: usize, to: Endpoint) -> bool {
-        let whole = self.len == self.segment * self.count;
-        let room = self.count < Batch::COUNT && self.len + len <= Batch::LEN;
-        self.to.is_none() || (self.to == Some(to) && len <= self.segment && whole && room)
-    }
-
-    fn add(&mut self, len: usize, to: Endpoint) {
-        if self.to.is_none() {
-            (self.to, self.segment) = (Some(to), len);
-        }
-        self.len += len;
-        self.count += 1;
     }
 }
 
