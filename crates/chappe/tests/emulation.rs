@@ -336,6 +336,37 @@ fn a_file_is_cast_over_emulated_hops() {
     );
 }
 
+/// Runs what is judged by the clock up to three times, and says whether the computer kept time and what was wrong. One
+/// that stands still for a moment, or starves a program of the test, spoils a run; a fault of ours spoils all of them.
+fn in_three_attempts(place: &Place, arguments: &[&str], judge: fn(&Value) -> Verdict) {
+    let mut wrong = None;
+    for attempt in 1..=3 {
+        let Some(output) = place.run(arguments) else {
+            return;
+        };
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+        match judge(&document) {
+            Verdict::Right => return,
+            Verdict::Late => println!("attempt {attempt}: this machine is too busy to keep time"),
+            Verdict::Wrong(what) => {
+                println!("attempt {attempt}: {what}");
+                wrong = Some(what);
+            }
+        }
+    }
+    match wrong {
+        None => println!("skipped: this machine is too busy to keep time"),
+        Some(what) => panic!("{what}"),
+    }
+}
+
+enum Verdict {
+    Right,
+    Late,
+    Wrong(String),
+}
+
 /// The kernel's UDP and TCP get through three hops what the simulator says. Here for a few seconds, in which a TCP
 /// varies; `chappe emu check examples/line-3-hops.toml` is the same for long enough to hold it to 15 %.
 #[test]
@@ -352,20 +383,20 @@ fn the_kernel_gets_what_the_simulator_predicts() {
         "-q",
         "--late-ok",
     ];
-    let Some(output) = place.run(&arguments) else {
-        return;
-    };
-    let document: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
-    println!("{}", document["rows"]);
-    if document["emulation"]["lateness"]["valid"] == false {
-        return println!("skipped: this machine is too busy to keep time");
-    }
-    for (row, most) in [(0, 0.15), (1, 0.4)] {
-        let row = &document["rows"][row];
-        let difference = row["difference"].as_f64().unwrap();
-        assert!(difference.abs() <= most, "{row}");
-    }
+    in_three_attempts(&place, &arguments, |document| {
+        println!("{}", document["rows"]);
+        if document["emulation"]["lateness"]["valid"] == false {
+            return Verdict::Late;
+        }
+        let far = |(row, most): &(usize, f64)| {
+            let difference = document["rows"][*row]["difference"].as_f64();
+            difference.is_none_or(|difference| difference.abs() > *most)
+        };
+        match [(0, 0.15), (1, 0.4)].iter().find(|limit| far(limit)) {
+            Some((row, _)) => Verdict::Wrong(document["rows"][row].to_string()),
+            None => Verdict::Right,
+        }
+    });
 }
 
 /// One scenario, one air, two media: Pacifier in the simulator and twelve processes of `chappe cast` in the emulator
@@ -388,18 +419,17 @@ fn casting_processes_get_what_the_simulator_predicts() {
         "--json",
         "-q",
     ];
-    let Some(output) = place.run(&arguments) else {
-        return;
-    };
-    let document: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
-    println!("{} {}", document["receivers"], document["mean"]);
-    assert_eq!(document["receivers"].as_array().unwrap().len(), 4);
-    let runs = document["runs"].as_array().unwrap();
-    if runs.iter().any(|run| run["valid"] == false) {
-        return println!("skipped: this machine is too busy to keep time");
-    }
-    assert_eq!(document["holds"], true, "{}", document["receivers"]);
-    let difference = document["mean"]["difference"].as_f64().unwrap();
-    assert!(difference.abs() <= 0.4, "{}", document["mean"]);
+    in_three_attempts(&place, &arguments, |document| {
+        println!("{} {}", document["receivers"], document["mean"]);
+        assert_eq!(document["receivers"].as_array().unwrap().len(), 4);
+        let runs = document["runs"].as_array().unwrap();
+        if runs.iter().any(|run| run["valid"] == false) {
+            return Verdict::Late;
+        }
+        let difference = document["mean"]["difference"].as_f64();
+        match difference.is_some_and(|difference| difference.abs() <= 0.4) {
+            true if document["holds"] == true => Verdict::Right,
+            _ => Verdict::Wrong(format!("{} {}", document["receivers"], document["mean"])),
+        }
+    });
 }

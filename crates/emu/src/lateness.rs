@@ -1,4 +1,7 @@
 //! How late the emulator was, kept without memory for each sample.
+//!
+//! Turns alone do not tell: a computer that stands still for a second is late in one turn of thousands. So the time spent
+//! beyond the limit is summed as well, and a run counts only if both shares are small.
 
 use chappe_core::Duration;
 
@@ -12,6 +15,7 @@ pub struct Lateness {
     counts: Box<[u64; BUCKETS]>,
     samples: u64,
     max: Duration,
+    behind: Duration,
 }
 
 impl Default for Lateness {
@@ -20,6 +24,7 @@ impl Default for Lateness {
             counts: Box::new([0; BUCKETS]),
             samples: 0,
             max: Duration::ZERO,
+            behind: Duration::ZERO,
         }
     }
 }
@@ -29,6 +34,10 @@ impl Lateness {
     /// 802.11b frame of 1500 octets at 11 Mbit/s.
     pub const LIMIT: Duration = Duration::from_millis(1);
 
+    /// The share of turns, and of a run's time, that may be later than [`LIMIT`](Self::LIMIT): what is measured over the
+    /// run is wrong by about as much.
+    pub const SHARE: f64 = 0.01;
+
     /// Takes down one span.
     pub fn add(&mut self, late: Duration) {
         if let Some(count) = self.counts.get_mut(bucket(late.nanos())) {
@@ -36,6 +45,7 @@ impl Lateness {
         }
         self.samples += 1;
         self.max = self.max.max(late);
+        self.behind += late.saturating_sub(Lateness::LIMIT);
     }
 
     /// How many were taken down.
@@ -46,6 +56,12 @@ impl Lateness {
     /// The longest; zero if there is none.
     pub fn max(&self) -> Duration {
         self.max
+    }
+
+    /// For how long the emulator was later than [`LIMIT`](Self::LIMIT), all turns together: while it stands still, no
+    /// host can put anything on the air.
+    pub fn behind(&self) -> Duration {
+        self.behind
     }
 
     /// What the given share of them did not exceed; zero if there are none.
@@ -61,9 +77,10 @@ impl Lateness {
         self.max
     }
 
-    /// Whether the run can stand for what it emulates.
-    pub fn is_valid(&self) -> bool {
-        self.quantile(0.99) <= Lateness::LIMIT
+    /// Whether a run of this length can stand for what it emulates.
+    pub fn is_valid(&self, run: Duration) -> bool {
+        self.quantile(1.0 - Lateness::SHARE) <= Lateness::LIMIT
+            && self.behind.as_secs_f64() <= Lateness::SHARE * run.as_secs_f64()
     }
 }
 
@@ -120,8 +137,21 @@ mod tests {
         near(0.5, 500);
         near(0.99, 990);
         assert_eq!(late.quantile(1.0), Duration::from_millis(1));
-        assert!(late.is_valid());
+        assert!(late.is_valid(Duration::from_secs(4)));
         (0..20).for_each(|_| late.add(Duration::from_millis(2)));
-        assert!(!late.is_valid());
+        assert_eq!(late.behind(), Duration::from_millis(20));
+        assert!(!late.is_valid(Duration::from_secs(4)));
+    }
+
+    /// One turn in ten thousand, but a quarter of the time.
+    #[test]
+    fn a_standstill_counts_by_its_length() {
+        let mut late = Lateness::default();
+        (0..9_999).for_each(|_| late.add(Duration::from_micros(50)));
+        late.add(Duration::from_millis(41));
+        assert!(late.is_valid(Duration::from_secs(4)));
+        late.add(Duration::from_millis(1001));
+        assert!(late.quantile(0.99) < Lateness::LIMIT);
+        assert!(!late.is_valid(Duration::from_secs(4)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chappe_core::Address;
+use chappe_core::{Address, Instant};
 use chappe_emu::{BridgeCounters, Emulator, INTERFACE, Lateness};
 use chappe_lab::emulation::{Emulation, Film, Station};
 use chappe_lab::table::{Table, count};
@@ -34,6 +34,8 @@ struct Late {
     p50_s: f64,
     p99_s: f64,
     max_s: f64,
+    /// How long it was later than the limit, all turns together.
+    behind_s: f64,
     limit_p99_s: f64,
 }
 
@@ -80,7 +82,7 @@ impl Report {
             seconds: emulator.clock().now().as_secs_f64(),
             mtu: emulation.mtu,
             exit_code,
-            lateness: Late::of(emulator.lateness()),
+            lateness: Late::of(emulator.lateness(), emulator.clock().now()),
             nodes,
             air: Air {
                 frames: air.frames,
@@ -128,24 +130,30 @@ impl Report {
 
     /// Why the numbers are worth nothing, if they are.
     pub fn verdict(&self) -> Option<String> {
-        (!self.lateness.valid).then(|| {
+        let late = &self.lateness;
+        let limit = late.limit_p99_s * 1e3;
+        (!late.valid).then(|| {
             format!(
-                "the emulator was late: 99 % of its turns took up to {:.2} ms, the limit is {:.0} ms, so these results are not valid",
-                self.lateness.p99_s * 1e3,
-                self.lateness.limit_p99_s * 1e3
+                "the emulator was late: 99 % of its turns took up to {:.2} ms, where {limit:.0} ms are the limit, and it was \
+                 later than that for {:.0} ms of {:.1} s, where {:.0} % are the limit, so these results are not valid",
+                late.p99_s * 1e3,
+                late.behind_s * 1e3,
+                self.seconds,
+                Lateness::SHARE * 100.0,
             )
         })
     }
 }
 
 impl Late {
-    fn of(lateness: &Lateness) -> Late {
+    fn of(lateness: &Lateness, now: Instant) -> Late {
         Late {
-            valid: lateness.is_valid(),
+            valid: lateness.is_valid(now.saturating_since(Instant::ZERO)),
             turns: lateness.samples(),
             p50_s: lateness.quantile(0.5).as_secs_f64(),
             p99_s: lateness.quantile(0.99).as_secs_f64(),
             max_s: lateness.max().as_secs_f64(),
+            behind_s: lateness.behind().as_secs_f64(),
             limit_p99_s: Lateness::LIMIT.as_secs_f64(),
         }
     }
