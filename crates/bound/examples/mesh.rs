@@ -15,6 +15,7 @@
 use chappe_bound::{
     Conflict, Error, Mesh, MeshFlow, MeshLink, MeshOptions, Objective, clique_bound, mesh_bound,
 };
+use chappe_trial::SplitMix64;
 use std::time::Instant;
 
 const NODES: usize = 108;
@@ -119,18 +120,10 @@ fn row(name: &str, mesh: &Mesh, flows: &[MeshFlow], objective: Objective) -> Res
 }
 
 fn connected(seed: u64) -> Vec<(f64, f64)> {
-    // SplitMix64 (Steele, Lea, Flood 2014).
-    let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d);
-    let mut unit = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((word ^ (word >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = SplitMix64(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
     loop {
         let places: Vec<(f64, f64)> = (0..NODES)
-            .map(|_| (unit() * SIDE_M, unit() * SIDE_M))
+            .map(|_| (random.unit() * SIDE_M, random.unit() * SIDE_M))
             .collect();
         if hops(&places).iter().all(|&hops| hops < usize::MAX) {
             return places;

@@ -17,6 +17,7 @@ use chappe_bound::{
     Bound, Error, Medium, Network, Options, fluid_rate, mean_bound_cheap, mean_bound_exact,
     multicast, single_receivers,
 };
+use chappe_trial::SplitMix64;
 use std::time::Instant;
 
 const NODES: usize = 50;
@@ -88,18 +89,10 @@ fn timed<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<(T, f64), Error> 
 }
 
 fn random_network(seed: u64) -> Result<Network, Error> {
-    // SplitMix64 (Steele, Lea, Flood 2014).
-    let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d);
-    let mut unit = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((word ^ (word >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = SplitMix64(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
     loop {
         let places: Vec<(f64, f64)> = (0..NODES)
-            .map(|_| (unit() * 1000.0, unit() * 1000.0))
+            .map(|_| (random.unit() * 1000.0, random.unit() * 1000.0))
             .collect();
         let distance = |pair: usize| {
             let (a, b) = (places[pair / NODES], places[pair % NODES]);

@@ -70,8 +70,6 @@ pub mod multicast;
 pub mod network;
 mod program;
 mod scout;
-#[cfg(test)]
-mod seeded;
 pub mod sensing;
 
 pub use certificate::{Certificate, Prices};

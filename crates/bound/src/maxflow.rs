@@ -93,12 +93,12 @@ impl Arcs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeded::Seeded;
+    use chappe_trial::SplitMix64;
 
     /// Largest flow = smallest cut, over all cuts of 300 random graphs of 6 nodes.
     #[test]
     fn flow_equals_smallest_cut() {
-        let mut random = Seeded::new(4);
+        let mut random = SplitMix64(4);
         for _ in 0..300 {
             let mut capacity = [[0.0; 6]; 6];
             let mut arcs = Arcs::new(6);

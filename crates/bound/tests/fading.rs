@@ -4,10 +4,11 @@ mod support;
 
 use chappe_bound::Medium::{CarrierSense, CarrierSenseOneRadio, OneRadio};
 use chappe_bound::{Network, SensedSet, overfull_sets};
-use support::{Seeded, bound};
+use chappe_trial::SplitMix64;
+use support::bound;
 
 /// Random links, airtimes and probabilities of sensing, some of them 0 or 1, not symmetric.
-fn fading(random: &mut Seeded, nodes: usize) -> Network {
+fn fading(random: &mut SplitMix64, nodes: usize) -> Network {
     let sensing = (0..nodes * nodes)
         .map(|_| match (random.unit() * 8.0) as u32 {
             0 => 0.0,
@@ -45,7 +46,7 @@ fn heaviest(network: &Network, transmissions: &[f64]) -> f64 {
 /// The weights are probabilities over all 2^n outcomes of one frame's fades.
 #[test]
 fn weights_match_all_outcomes() {
-    let mut random = Seeded(31);
+    let mut random = SplitMix64(31);
     for round in 0..60 {
         let network = fading(&mut random, 6);
         let misses = round % 4;
@@ -79,7 +80,7 @@ fn weights_match_all_outcomes() {
 /// On 300 random answers the search finds the heaviest of all rows, or nearly so.
 #[test]
 fn the_search_finds_nearly_the_heaviest_row() {
-    let mut random = Seeded(32);
+    let mut random = SplitMix64(32);
     let (mut worst, mut found_exactly): (f64, u32) = (1.0, 0);
     for _ in 0..300 {
         let network = fading(&mut random, 7);
@@ -103,7 +104,7 @@ fn the_search_finds_nearly_the_heaviest_row() {
 /// of the program with all of them.
 #[test]
 fn the_bound_is_near_that_of_all_rows() {
-    let mut random = Seeded(33);
+    let mut random = SplitMix64(33);
     let mut worst: f64 = 0.0;
     for _ in 0..40 {
         let network = fading(&mut random, 6);
@@ -119,7 +120,7 @@ fn the_bound_is_near_that_of_all_rows() {
 /// Both assumptions at once leave no more than each; the better nodes sense, the less is left.
 #[test]
 fn tighter_together_and_with_better_sensing() {
-    let mut random = Seeded(34);
+    let mut random = SplitMix64(34);
     for _ in 0..40 {
         let network = fading(&mut random, 6);
         let receivers = [3, 4, 5];
@@ -210,7 +211,7 @@ fn stations_keep_every_row() {
 /// Frames/s of stations with frames of one second each, that wait `wait` seconds on average.
 fn stations(network: &Network, wait: f64, seconds: f64) -> Vec<f64> {
     let nodes = network.nodes();
-    let mut random = Seeded(35);
+    let mut random = SplitMix64(35);
     let mut until = vec![0.0f64; nodes];
     // Whether each hears the present frame of each.
     let mut sensed = vec![false; nodes * nodes];

@@ -8,12 +8,13 @@ use chappe_bound::{
     Network, Options, fluid_rate, max_flow, mean_bound_cheap, mean_bound_exact, multicast,
     single_receivers,
 };
-use support::{Seeded, bound, least_cut, random};
+use chappe_trial::SplitMix64;
+use support::{bound, least_cut, random};
 
 /// Fixed transmissions: the program's flow is the smallest of all cuts. 600 networks of 2 to 6 nodes.
 #[test]
 fn flow_equals_the_smallest_cut() {
-    let mut seeded = Seeded(11);
+    let mut seeded = SplitMix64(11);
     let mut positive = 0;
     for round in 0..600 {
         let nodes = 2 + round % 5;
@@ -45,7 +46,7 @@ fn flow_equals_the_smallest_cut() {
 /// scaled to a full medium they carry no more than the bound.
 #[test]
 fn the_bound_s_transmissions_carry_its_rate() {
-    let mut seeded = Seeded(12);
+    let mut seeded = SplitMix64(12);
     for round in 0..60 {
         let network = random(&mut seeded, 6, 0.5, 0.6);
         let receivers = [3, 4, 5];
@@ -70,7 +71,7 @@ fn the_bound_s_transmissions_carry_its_rate() {
 /// No transmissions beat the bound: random ones, scaled to a full medium, stay below it.
 #[test]
 fn nothing_beats_the_bound() {
-    let mut seeded = Seeded(13);
+    let mut seeded = SplitMix64(13);
     for _ in 0..40 {
         let network = random(&mut seeded, 6, 0.6, 0.5);
         let receivers = [4, 5];
@@ -99,7 +100,7 @@ fn nothing_beats_the_bound() {
 /// One collision domain, one receiver: the bound is 1 / (expected anypath airtime), in closed form.
 #[test]
 fn one_domain_matches_anypath() {
-    let mut seeded = Seeded(14);
+    let mut seeded = SplitMix64(14);
     for _ in 0..80 {
         let network = random(&mut seeded, 7, 0.4, 1.0);
         let expected = 1.0 / anypath(&network, 6).airtime_s[0];
@@ -116,7 +117,7 @@ fn one_domain_matches_anypath() {
 /// Another receiver never raises the bound; another link, or less sensing, never lowers it.
 #[test]
 fn more_receivers_less_links_more() {
-    let mut seeded = Seeded(15);
+    let mut seeded = SplitMix64(15);
     for round in 0..60 {
         let nodes = 7;
         let network = random(&mut seeded, nodes, 0.45, 0.6);
@@ -155,7 +156,7 @@ fn more_receivers_less_links_more() {
 /// other networks neither region contains the other: hidden terminals may overlap under carrier sense.)
 #[test]
 fn one_domain_is_stricter_than_one_radio() {
-    let mut seeded = Seeded(16);
+    let mut seeded = SplitMix64(16);
     for _ in 0..60 {
         let network = random(&mut seeded, 6, 0.5, 1.0);
         let sense = bound(&network, &[4, 5], CarrierSense);
@@ -167,7 +168,7 @@ fn one_domain_is_stricter_than_one_radio() {
 /// A stranger's certificate proves nothing false: damaged values still give a valid bound.
 #[test]
 fn a_damaged_certificate_is_still_a_proof() {
-    let mut seeded = Seeded(17);
+    let mut seeded = SplitMix64(17);
     for _ in 0..40 {
         let network = random(&mut seeded, 6, 0.5, 0.5);
         for medium in [
@@ -191,7 +192,7 @@ fn a_damaged_certificate_is_still_a_proof() {
 /// The mean bounds: exact matches all subsets, cheap is never below it, both fall with m.
 #[test]
 fn mean_bounds_against_all_subsets() {
-    let mut seeded = Seeded(18);
+    let mut seeded = SplitMix64(18);
     let options = Options::default();
     for _ in 0..12 {
         let network = random(&mut seeded, 7, 0.5, 0.5);

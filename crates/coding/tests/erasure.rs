@@ -3,7 +3,8 @@
 mod common;
 
 use chappe_coding::{Erasure, Kernel, ReconstructError, Rows, RowsMut, Shape, ShapeError};
-use common::{Random, cases, combination};
+use chappe_trial::SplitMix64;
+use common::{cases, choose, combination};
 use proptest::prelude::*;
 
 struct Coded {
@@ -13,7 +14,7 @@ struct Coded {
     parity: Vec<u8>,
 }
 
-fn coded(random: &mut Random, n: usize, m: usize, len: usize, kernel: Kernel) -> Coded {
+fn coded(random: &mut SplitMix64, n: usize, m: usize, len: usize, kernel: Kernel) -> Coded {
     let code = Erasure::new(n, m).unwrap().with_kernel(kernel);
     let shapes = (Shape::new(n, len).unwrap(), Shape::new(m, len).unwrap());
     let data = random.bytes(shapes.0.bytes());
@@ -62,7 +63,7 @@ fn members(mask: usize, count: usize) -> Vec<u8> {
 /// data packets with every set of as many parity packets.
 #[test]
 fn every_loss_pattern_of_small_codes() {
-    let mut random = Random(1);
+    let mut random = SplitMix64(1);
     for n in 1..=5usize {
         for m in 1..=5usize {
             let coded = coded(&mut random, n, m, 19, Kernel::best());
@@ -79,7 +80,7 @@ fn every_loss_pattern_of_small_codes() {
 
 #[test]
 fn the_first_parity_is_the_exclusive_or() {
-    let mut random = Random(2);
+    let mut random = SplitMix64(2);
     for (n, m) in [(1, 1), (3, 2), (100, 156), (255, 1)] {
         let coded = coded(&mut random, n, m, 11, Kernel::best());
         let rows: Vec<&[u8]> = coded.data.chunks(11).collect();
@@ -91,27 +92,27 @@ proptest! {
     #![proptest_config(cases(150))]
     #[test]
     fn random_losses_of_large_codes(seed: u64, n in 1usize..=255, parity: u8, len in 0usize..150) {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let m = 1 + usize::from(parity) % (256 - n);
         let kernels: Vec<Kernel> = Kernel::available().collect();
         let kernel = kernels[random.below(kernels.len())];
         let coded = coded(&mut random, n, m, len, kernel);
         let lost = random.below(n.min(m) + 1);
-        let missing = random.choose(lost, n);
+        let missing = choose(&mut random, lost, n);
         let arrived = lost + random.below(m - lost + 1);
-        let received = random.choose(arrived, m);
+        let received = choose(&mut random, arrived, m);
         coded.check(&missing, &received);
     }
 }
 
 #[test]
 fn the_largest_codes_lose_all_they_can() {
-    let mut random = Random(3);
+    let mut random = SplitMix64(3);
     for (n, m) in [(128, 128), (1, 255), (255, 1), (20, 236), (236, 20)] {
         let coded = coded(&mut random, n, m, 70, Kernel::best());
         let lost = n.min(m);
-        let missing = random.choose(lost, n);
-        let received = random.choose(lost, m);
+        let missing = choose(&mut random, lost, n);
+        let received = choose(&mut random, lost, m);
         coded.check(&missing, &received);
     }
 }
@@ -130,7 +131,7 @@ fn coefficients_are_those_of_the_formula() {
 
 #[test]
 fn what_cannot_be_done_is_refused_and_changes_nothing() {
-    let mut random = Random(4);
+    let mut random = SplitMix64(4);
     let coded = coded(&mut random, 4, 2, 8, Kernel::best());
     let (mut data, mut parity) = (coded.data.clone(), coded.parity.clone());
     let mut attempt = |missing: &[u8], received: &[u8]| {

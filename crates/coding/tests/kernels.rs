@@ -3,12 +3,13 @@
 mod common;
 
 use chappe_coding::{Kernel, Rows, RowsMut, Shape, field};
-use common::{Random, cases, combination};
+use chappe_trial::SplitMix64;
+use common::{cases, combination};
 use proptest::prelude::*;
 
 /// One multiplication of random packets by a random matrix, checked on every kernel.
 fn check(seed: u64, from: usize, to: usize, len: usize, gap: usize, offset: usize) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let source_shape = Shape::new(from, len)
         .unwrap()
         .with_stride(len + gap)
@@ -98,7 +99,7 @@ proptest! {
 
     #[test]
     fn one_packet_operations_agree(seed: u64, len in 0usize..2000, offset in 0usize..64) {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let factor = random.next() as u8;
         let from = random.bytes(offset + len);
         let before = random.bytes(offset + len);
@@ -120,7 +121,7 @@ proptest! {
 }
 
 fn check_in_place(seed: u64, count: usize, len: usize, gap: usize) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let shape = Shape::new(count, len)
         .unwrap()
         .with_stride(len + gap)

@@ -5,7 +5,8 @@ mod common;
 use chappe_coding::{
     Basis, Batch, BatchError, Encoder, Insertion, Kernel, Precoded, Rows, RowsMut, Shape, unit,
 };
-use common::{Random, cases, combination};
+use chappe_trial::SplitMix64;
+use common::{cases, combination};
 use proptest::prelude::*;
 
 const K: usize = 32;
@@ -76,7 +77,7 @@ fn zero_is_never_innovative_and_wrong_lengths_are_malformed() {
 }
 
 /// Vectors that make trouble: sparse, with leading zeros, multiples and sums of earlier ones.
-fn awkward(random: &mut Random, known: &[Vec<u8>], packets: usize) -> Vec<u8> {
+fn awkward(random: &mut SplitMix64, known: &[Vec<u8>], packets: usize) -> Vec<u8> {
     match random.below(6) {
         0 => vec![0; packets],
         1 => {
@@ -100,7 +101,7 @@ fn awkward(random: &mut Random, known: &[Vec<u8>], packets: usize) -> Vec<u8> {
 }
 
 fn check_rank<const N: usize>(seed: u64, packets: usize) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let mut known: Vec<Vec<u8>> = Vec::new();
     let mut bases: Vec<Basis<N>> = Kernel::available()
         .map(|kernel| Basis::new(packets).unwrap().with_kernel(kernel))
@@ -157,7 +158,7 @@ fn the_largest_batch_is_delivered() {
 }
 
 fn relay_line<const N: usize>(seed: u64, packets: usize, len: usize, hops: usize) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let kernels: Vec<Kernel> = Kernel::available().collect();
     let shape = Shape::new(packets, len).unwrap();
     let sources = random.bytes(shape.bytes());
@@ -251,7 +252,7 @@ fn check_reads<const N: usize>(node: &Batch<N, Vec<u8>>, sources: &[u8], len: us
 /// Goal: many recoded packets in one call are what their coefficients say, at every rank.
 #[test]
 fn recode_many_matches_its_coefficients() {
-    let mut random = Random(9);
+    let mut random = SplitMix64(9);
     let (packets, len) = (12, 77);
     let shape = Shape::new(packets, len).unwrap();
     let sources = random.bytes(shape.bytes());
@@ -305,7 +306,7 @@ fn a_generator_of_zeros_still_gives_a_packet() {
 /// Goal: a batch's memory serves one batch after another, also of another shape.
 #[test]
 fn reset_reuses_the_memory() {
-    let mut random = Random(3);
+    let mut random = SplitMix64(3);
     let mut memory = [0; 400];
     let mut batch = Batch::<8, &mut [u8]>::new(Shape::new(8, 50).unwrap(), &mut memory).unwrap();
     assert!(batch.reset(Shape::new(9, 1).unwrap()).is_err());
@@ -331,7 +332,7 @@ fn reset_reuses_the_memory() {
 /// MORE's packet, made early and updated by each arrival, is innovative downstream for the news.
 #[test]
 fn a_precoded_packet_takes_in_late_arrivals() {
-    let mut random = Random(5);
+    let mut random = SplitMix64(5);
     let shape = Shape::new(4, 30).unwrap();
     let sources = random.bytes(shape.bytes());
     let encoder = Encoder::new(Rows::new(shape, &sources).unwrap()).unwrap();
@@ -372,7 +373,7 @@ fn a_precoded_packet_takes_in_late_arrivals() {
 fn innovation_has_its_probability() {
     const PACKETS: usize = 8;
     const TRIALS: usize = 40_000;
-    let mut random = Random(2026);
+    let mut random = SplitMix64(2026);
     let mut full = 0usize;
     let mut offered = [0usize; PACKETS];
     let mut refused = [0usize; PACKETS];
@@ -417,7 +418,7 @@ fn within(hits: usize, trials: usize, chance: f64) {
 #[test]
 fn recoded_packets_are_uniform_in_the_span() {
     const TRIALS: usize = 60_000;
-    let mut random = Random(77);
+    let mut random = SplitMix64(77);
     let shape = Shape::new(6, 1).unwrap();
     let mut relay = Batch::<6, _>::new(shape, [0; 6]).unwrap();
     let mut child = Basis::<6>::new(6).unwrap();

@@ -1,32 +1,10 @@
 //! Goal: nothing is allocated once a node is made. Method: an allocator that counts, around a chain at work.
-#![allow(unsafe_code)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
 use chappe_core::{
     Address, Arrival, Caps, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed,
 };
 use chappe_dpclo::{Router, Settings};
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
+use chappe_trial::allocation::{self, Counting};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -82,7 +60,7 @@ fn a_node_at_work_allocates_nothing() {
         Settings::fusion(),
         Settings::dclo(),
     ] {
-        let before = COUNT.with(Cell::get);
+        let before = allocation::count();
         let mut nodes: Vec<Router> = (0..4)
             .map(|me| {
                 let random = Seed(1).stream(Purpose::Node(u32::from(me)));
@@ -90,8 +68,8 @@ fn a_node_at_work_allocates_nothing() {
             })
             .collect();
         let mut sdu = vec![0; 2304];
-        assert!(COUNT.with(Cell::get) > before, "the counter counts");
-        let before = COUNT.with(Cell::get);
+        assert!(allocation::count() > before, "the counter counts");
+        let before = allocation::count();
         for step in 0..40_000u64 {
             let now = Instant::from_millis(step);
             turn(&mut nodes, now, &mut sdu);
@@ -103,7 +81,7 @@ fn a_node_at_work_allocates_nothing() {
                 while node.poll_delivery(&mut sdu).is_some() {}
             }
         }
-        assert_eq!(COUNT.with(Cell::get), before);
+        assert_eq!(allocation::count(), before);
         assert!(
             nodes[3].counters().delivered > 500,
             "{:?}",

@@ -9,13 +9,11 @@
 //! Each cell holds the flows' rates in kbit/s of payload. A schedule could give every flow half of a link's rate, 430 to
 //! 500; the paper gives neither burst nor time slot, so that one line of this table says little.
 
-use chappe_core::{
-    Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mac, Outcome,
-    OverMac, Purpose, Rate, Seed, Stream, Wake,
-};
+use chappe_core::{Address, Duration, Mac, OverMac, Purpose, Rate, Seed, Stream};
 use chappe_mac::dot11::{self, Category, Dot11, Edca, ZmacPlus};
 use chappe_mac::zmac::{self, Schedule, colour};
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
+use chappe_trial::Saturated;
 
 const SDU: usize = 212;
 const SECONDS: u64 = 60;
@@ -124,10 +122,9 @@ fn run<M: Mac>(scene: &Scene, make: &impl Fn(&Scene, usize, Address, Stream) -> 
     let medium = Medium::matrix(&matrix).expect("the matrix is square");
     let station = |node: usize| {
         let to = scene.flows.iter().find(|flow| flow.0 == node);
-        let link = Backlog {
-            to: to.map(|flow| flow.1),
-            acknowledged: 0,
-        };
+        let link = to.map_or(Saturated::idle(), |flow| {
+            Saturated::towards(Address::node(flow.1 as u16), SDU)
+        });
         let random = seed.stream(Purpose::Node(node as u32));
         let mac = make(scene, node, Address::node(node as u16), random);
         Box::new(OverMac::new(mac, link))
@@ -137,43 +134,7 @@ fn run<M: Mac>(scene: &Scene, make: &impl Fn(&Scene, usize, Address, Stream) -> 
         Simulator::new(World::new(medium), stations, seed, ()).expect("the nodes fit the medium");
     simulator.run_until(AirTime::from_secs(SECONDS));
     let rate = |flow: &(usize, usize)| {
-        simulator.node(flow.0).link.acknowledged as f64 * 1.6 / SECONDS as f64
+        simulator.node(flow.0).link.acknowledged() as f64 * 1.6 / SECONDS as f64
     };
     scene.flows.iter().map(rate).collect()
-}
-
-/// Infinite backlog for one neighbour, or a mere receiver.
-struct Backlog {
-    to: Option<usize>,
-    acknowledged: u64,
-}
-
-impl LinkNode for Backlog {
-    fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
-        if let LinkEvent::Sent {
-            outcome: Outcome::Acknowledged { .. },
-            ..
-        } = event
-        {
-            self.acknowledged += 1;
-        }
-    }
-    fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, self.to.is_some())
-    }
-    fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        let to = self.to.filter(|_| allowed.contains(Class::Data))?;
-        sdu.get_mut(..SDU)?.fill(0x55);
-        Some(LinkSend {
-            to: Address::node(to as u16),
-            len: SDU,
-            class: Class::Data,
-            mode: None,
-            token: 0,
-        })
-    }
-    fn handle_timeout(&mut self, _: Instant) {}
-    fn poll_timeout(&self) -> Option<Wake> {
-        None
-    }
 }

@@ -3,53 +3,15 @@
 //! Ten senders around one receiver, all within 40 m: 802.11b at 2 Mbit/s, 15 us to notice energy, capture and path loss as
 //! the profile has them, no fading. Half of the senders are urgent.
 
-use chappe_core::{
-    Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mac, Outcome,
-    OverMac, Purpose, Rate, Seed, Wake,
-};
+use chappe_core::{Address, Class, Duration, Mac, OverMac, Purpose, Rate, Seed};
 use chappe_mac::dot11::{self, Category, Dot11, Edca};
 use chappe_mac::zmac::{self, Schedule, colour};
 use chappe_sim::{AirTime, Fading, Medium, Position, Profile, Simulator, World};
+use chappe_trial::{Backlog, Saturated};
 
 const SENDERS: usize = 10;
 const SDU: usize = 212;
 const SECONDS: u64 = 20;
-
-/// Infinite backlog of one class for node 0, or a mere receiver.
-struct Backlog {
-    class: Option<Class>,
-    acknowledged: u64,
-}
-
-impl LinkNode for Backlog {
-    fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
-        if let LinkEvent::Sent {
-            outcome: Outcome::Acknowledged { .. },
-            ..
-        } = event
-        {
-            self.acknowledged += 1;
-        }
-    }
-    fn pending(&self) -> Classes {
-        self.class.map_or(Classes::NONE, Classes::only)
-    }
-    fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        let class = self.class.filter(|&class| allowed.contains(class))?;
-        sdu[..SDU].fill(0x55);
-        Some(LinkSend {
-            to: Address::node(0),
-            len: SDU,
-            class,
-            mode: None,
-            token: 0,
-        })
-    }
-    fn handle_timeout(&mut self, _: Instant) {}
-    fn poll_timeout(&self) -> Option<Wake> {
-        None
-    }
-}
 
 /// The class of node `node`: the receiver has none, odd numbers are urgent.
 fn class(node: usize, urgent: bool) -> Option<Class> {
@@ -81,9 +43,13 @@ fn run<M: Mac>(
     let medium = Medium::geometric(&positions, &profile, seed).unwrap();
     let node = |node: usize| {
         let random = seed.stream(Purpose::Node(node as u32));
-        let link = Backlog {
-            class: class(node, urgent),
-            acknowledged: 0,
+        let link = Saturated {
+            flows: class(node, urgent)
+                .map(|class| Backlog::new(Address::node(0), class))
+                .into_iter()
+                .collect(),
+            len: SDU,
+            received: 0,
         };
         Box::new(OverMac::new(
             make(node, Address::node(node as u16), random),
@@ -96,7 +62,7 @@ fn run<M: Mac>(
     let half = |odd: usize| {
         let nodes = (1..=SENDERS).filter(|node| node % 2 == odd);
         let frames: u64 = nodes
-            .map(|node| simulator.node(node).link.acknowledged)
+            .map(|node| simulator.node(node).link.acknowledged())
             .sum();
         frames as f64 * 1.6 / SECONDS as f64
     };

@@ -1,35 +1,13 @@
 //! Goal: the machines allocate nothing. Method: an allocator that counts, around nodes that are made, hear a whole
 //! transfer's frames, and answer.
-#![allow(unsafe_code)]
 
 mod common;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
 use chappe_core::{Duration, Instant, RadioEvent, RadioNode, RadioRequest, Reception};
 use chappe_p3::timing::{MODE, airtime};
 use chappe_p3::{Config, Destination, Lent, Relay, Source};
+use chappe_trial::allocation::{self, Counting};
 use common::{CAPS, DESTINATION, SOURCE, Setting, object};
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -92,7 +70,7 @@ fn nodes_cost_no_allocation() {
     let (source, relay, destination) = (heard_by(SOURCE), heard_by(2), heard_by(DESTINATION));
     let plan = setting.plan(1);
     let mut memory = vec![0; 20_060];
-    let before = COUNT.with(Cell::get);
+    let before = allocation::count();
     assert!(before > 0, "the counter counts");
 
     let config = Config::default;
@@ -105,7 +83,7 @@ fn nodes_cost_no_allocation() {
     let answered = play(&mut node, &destination);
     let complete = node.store().object() == Some(object);
 
-    assert_eq!(COUNT.with(Cell::get), before);
+    assert_eq!(allocation::count(), before);
     assert!(
         relayed > 50 && offered > 100 && answered >= 4,
         "{relayed} {offered} {answered}"

@@ -1,33 +1,11 @@
 //! Goal: nothing is allocated per frame. Method: an allocator that counts, around nodes that have warmed up.
-#![allow(unsafe_code)]
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode, Outcome};
 use chappe_pacifier::{Config, Node, Variant};
+use chappe_trial::allocation::{self, Counting};
 use common::{graph, nodes, object};
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -80,11 +58,11 @@ fn frames_cost_no_allocation() {
     nodes[2].expect(0, len).unwrap();
     let mut sdu = vec![0; 2304];
     let mut allocations = |nodes: &mut [Node], rounds: usize| {
-        let before = COUNT.with(Cell::get);
+        let before = allocation::count();
         for _ in 0..rounds {
             (0..3).for_each(|from| carry(nodes, from, &mut sdu));
         }
-        COUNT.with(Cell::get) - before
+        allocation::count() - before
     };
     let warm_up = allocations(&mut nodes, 40);
     assert!(warm_up > 0, "the counter counts");
@@ -116,7 +94,7 @@ fn the_variants_frames_cost_none_either() {
     let mut sdu = vec![0; 2304];
     // One packet of each batch reaches the receiver.
     let mut hear = |nodes: &mut [Node], round: usize| {
-        let before = COUNT.with(Cell::get);
+        let before = allocation::count();
         let send = nodes[0].poll_link(Instant::ZERO, Classes::ALL, &mut sdu)?;
         if !round.is_multiple_of(3) {
             let arrival = Arrival {
@@ -127,7 +105,7 @@ fn the_variants_frames_cost_none_either() {
             };
             nodes[1].handle_link(Instant::ZERO, LinkEvent::Received(arrival));
         }
-        Some(COUNT.with(Cell::get) - before)
+        Some(allocation::count() - before)
     };
     let (mut costly, mut frames) = (0, 0);
     while let Some(allocations) = hear(&mut nodes, frames) {

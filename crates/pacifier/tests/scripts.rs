@@ -8,15 +8,7 @@ use script::check;
 #[test]
 fn every_script_plays_as_written() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scripts");
-    let files = std::fs::read_dir(folder).unwrap();
-    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|end| end == "txt"));
-    files.sort();
-    assert!(files.len() >= 13, "only {} scripts found", files.len());
-    for path in files {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        check(&name, &std::fs::read_to_string(&path).unwrap());
-    }
+    chappe_trial::script::each(folder, 13, check);
 }
 
 #[test]

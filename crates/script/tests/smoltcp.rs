@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::net::Ipv6Addr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chappe_core::Instant;
 use chappe_script::{Answer, Call, LOCAL, LOCAL_PORT, REMOTE, REMOTE_PORT, Stack, run, span};
@@ -238,17 +238,6 @@ fn name(state: State) -> &'static str {
     }
 }
 
-fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("the folder of scripts can be read") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() && !path.ends_with("common") {
-            scripts(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "pkt") {
-            found.push(path);
-        }
-    }
-}
-
 /// Plays every script and prints where smoltcp stands, RFC by RFC. What is known of it by other means must come out:
 /// it exchanges data, and it has neither D-SACK nor PAWS.
 #[test]
@@ -258,9 +247,7 @@ fn where_smoltcp_stands() {
         let path = folder.join("common").join(name).with_extension("pkt");
         fs::read_to_string(path).ok()
     };
-    let mut paths = Vec::new();
-    scripts(&folder, &mut paths);
-    paths.sort();
+    let paths = chappe_trial::script::files(&folder, "pkt");
     let mut passed = Vec::new();
     for path in &paths {
         let text = fs::read_to_string(path).expect("a script can be read");

@@ -9,77 +9,20 @@
 //! cargo bench -p chappe-sim --bench broadcast [-- quick | small | large]
 //! ```
 //!
-//! CPU time is the thread's own, from `/proc/thread-self/schedstat`; where there is none, the wall clock stands in.
+//! CPU time is the thread's own; where the system does not say it, the wall clock stands in.
 //! Allocations are counted over the measured part. Those that remain come when a pool reaches a new maximum.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant as Wall;
 
-use chappe_core::{
-    Address, Class, Classes, Db, Dbm, Duration, Instant, LinkEvent, LinkNode, LinkSend, OverMac,
-    Purpose, Rate, Seed, Wake,
-};
+use chappe_core::{Address, Db, Dbm, Duration, OverMac, Purpose, Rate, Seed};
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::{AirTime, Lock, Loss, Medium, PathLoss, Profile, Simulator, World, topology};
-
-/// Counts every allocation of the process.
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-#[allow(unsafe_code)]
-// SAFETY: every call goes to the system's allocator unchanged; only a counter is added.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
+use chappe_trial::Saturated;
+use chappe_trial::allocation::{self, Counting};
+use chappe_trial::processor::thread_time;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Always has a broadcast of 1500 octets to send, or never has anything.
-struct Saturated {
-    on: bool,
-    received: u64,
-}
-
-impl LinkNode for Saturated {
-    fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
-        if let LinkEvent::Received(_) = event {
-            self.received += 1;
-        }
-    }
-    fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, self.on)
-    }
-    fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        if !self.on || !allowed.contains(Class::Data) {
-            return None;
-        }
-        sdu.get_mut(..1500)?.fill(0xa5);
-        Some(LinkSend {
-            to: Address::BROADCAST,
-            len: 1500,
-            class: Class::Data,
-            mode: None,
-            token: 0,
-        })
-    }
-    fn handle_timeout(&mut self, _: Instant) {}
-    fn poll_timeout(&self) -> Option<Wake> {
-        None
-    }
-}
 
 /// ns-3's physics as scenario (a) sets it.
 fn profile() -> Profile {
@@ -128,9 +71,9 @@ fn run(scenario: &Scenario, seed: u64) {
     let medium = Medium::geometric(&positions, &scenario.profile, seed).unwrap();
     let (links, setup) = (medium.links(), begun.elapsed());
     let node = |i: usize| {
-        let link = Saturated {
-            on: i < scenario.senders,
-            received: 0,
+        let link = match i < scenario.senders {
+            true => Saturated::towards(Address::BROADCAST, 1500),
+            false => Saturated::idle(),
         };
         let mac = Dot11::new(
             Config::dot11b(Rate::Dsss2),
@@ -144,17 +87,16 @@ fn run(scenario: &Scenario, seed: u64) {
     // The first seconds fill the pools.
     let warm = AirTime::from_nanos(scenario.seconds * 100_000_000);
     simulator.run_until(warm);
-    let (before, counted) = (
-        ALLOCATIONS.load(Ordering::Relaxed),
-        simulator.counters().clone(),
-    );
-    let (wall, cpu) = (Wall::now(), thread_cpu());
+    let (before, counted) = (allocation::count(), simulator.counters().clone());
+    let (wall, cpu) = (Wall::now(), thread_time());
     let simulated = scenario.seconds;
     simulator.run_until(warm + Duration::from_secs(simulated));
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let allocations = allocation::count() - before;
     let (wall, cpu) = (
         wall.elapsed().as_secs_f64(),
-        thread_cpu().zip(cpu).map(|(now, then)| now - then),
+        thread_time()
+            .zip(cpu)
+            .map(|(now, then)| (now - then).as_secs_f64()),
     );
     let counters = simulator.counters();
     let frames = counters.frames - counted.frames;
@@ -193,13 +135,6 @@ fn run(scenario: &Scenario, seed: u64) {
         counters.events as f64 / counters.frames as f64,
         counters.calls as f64 / counters.frames as f64,
     );
-}
-
-/// Seconds of CPU this thread has used; `None` where the system does not say.
-fn thread_cpu() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(nanos * 1e-9)
 }
 
 fn main() {

@@ -14,6 +14,7 @@ use chappe_core::{
     Wake,
 };
 use chappe_sim::{AirTime, Medium, Profile, Simulator, World, topology};
+use chappe_trial::processor::thread_time;
 
 /// Sends `octets` at `next` and every `period` after.
 struct Beacon {
@@ -84,12 +85,10 @@ fn run(name: &str, nodes: usize, seconds: u64, seed: u64, chorus: bool) {
     else {
         return;
     };
-    let (wall, cpu) = (Wall::now(), thread_cpu());
+    let (wall, cpu) = (Wall::now(), thread_time());
     simulator.run_until(AirTime::from_millis(seconds * 1000));
-    let spent = match (thread_cpu(), cpu) {
-        (Some(now), Some(then)) => now - then,
-        _ => wall.elapsed().as_secs_f64(),
-    };
+    let cpu = thread_time().zip(cpu).map(|(now, then)| now - then);
+    let spent = cpu.unwrap_or(wall.elapsed()).as_secs_f64();
     let counters = simulator.counters();
     println!(
         "{name:>16} {nodes:>4} nodes seed {} | {:>8.1} sim s / CPU s | {:>7} frames {:>9.0} frames/s | {:.2} rx/frame | {:016x}",
@@ -100,13 +99,6 @@ fn run(name: &str, nodes: usize, seconds: u64, seed: u64, chorus: bool) {
         counters.receptions as f64 / counters.frames as f64,
         simulator.digest(),
     );
-}
-
-/// Seconds of CPU that this thread has used, where the system says.
-fn thread_cpu() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(nanos * 1e-9)
 }
 
 fn main() {

@@ -17,6 +17,7 @@ use chappe_core::{
     Wake,
 };
 use chappe_sim::{AirTime, Medium, Profile, Simulator, World, topology};
+use chappe_trial::processor::thread_time;
 
 const MODE: Mode = Mode::long(Rate::Oqpsk250);
 const CHANNELS: [u8; 4] = [15, 26, 20, 25];
@@ -229,12 +230,10 @@ fn run(name: &str, side: f64, seed: u64) {
         .collect();
     let mut simulator = Simulator::new(World::new(medium), nodes, seed, ()).expect("a run");
     let span = CYCLE * (PACKETS + 8);
-    let (wall, cpu) = (Wall::now(), thread_cpu());
+    let (wall, cpu) = (Wall::now(), thread_time());
     simulator.run_until(AirTime::ZERO + span);
-    let spent = match (thread_cpu(), cpu) {
-        (Some(now), Some(then)) => now - then,
-        _ => wall.elapsed().as_secs_f64(),
-    };
+    let cpu = thread_time().zip(cpu).map(|(now, then)| now - then);
+    let spent = cpu.unwrap_or(wall.elapsed()).as_secs_f64();
     let Part::Destination(stages) = parts[destination] else {
         return;
     };
@@ -247,13 +246,6 @@ fn run(name: &str, side: f64, seed: u64) {
         simulator.node(destination).received,
         simulator.digest(),
     );
-}
-
-/// Seconds of CPU that this thread has used, where the system says.
-fn thread_cpu() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(nanos * 1e-9)
 }
 
 fn main() {

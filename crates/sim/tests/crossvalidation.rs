@@ -1,35 +1,9 @@
 //! Scenario (a) of the physics report against ns-3, which ran it on other topologies of the same kind.
 
-use chappe_core::{
-    Address, Class, Classes, Db, Dbm, Duration, Instant, LinkEvent, LinkNode, LinkSend, OverMac,
-    Purpose, Rate, Seed, Wake,
-};
+use chappe_core::{Address, Db, Dbm, Duration, OverMac, Purpose, Rate, Seed};
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::{AirTime, Fading, Lock, Medium, PathLoss, Profile, Simulator, World, topology};
-
-/// Broadcasts 1500 octets whenever it may.
-struct Saturated(bool);
-
-impl LinkNode for Saturated {
-    fn handle_link(&mut self, _: Instant, _: LinkEvent<'_>) {}
-    fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, self.0)
-    }
-    fn poll_link(&mut self, _: Instant, _: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        sdu.get_mut(..1500)?.fill(1);
-        Some(LinkSend {
-            to: Address::BROADCAST,
-            len: 1500,
-            class: Class::Data,
-            mode: None,
-            token: 0,
-        })
-    }
-    fn handle_timeout(&mut self, _: Instant) {}
-    fn poll_timeout(&self) -> Option<Wake> {
-        None
-    }
-}
+use chappe_trial::Saturated;
 
 /// Goal: the channel as a whole behaves as ns-3's. Method: 50 nodes, 10 saturated broadcasters, 30 topologies, 5 s
 /// each. ns-3 3.37 and 3.44 on eight runs over six topologies (3.1): 26,444 to 37,157 frames in 60 s, 4.31 to 5.91
@@ -64,7 +38,11 @@ fn saturated_broadcast_looks_like_ns3() {
                 Address::node(i),
                 seed.stream(Purpose::Node(i.into())),
             );
-            Box::new(OverMac::new(mac, Saturated(i < 10)))
+            let link = match i {
+                0..10 => Saturated::towards(Address::BROADCAST, 1500),
+                _ => Saturated::idle(),
+            };
+            Box::new(OverMac::new(mac, link))
         };
         let mut simulator =
             Simulator::new(World::new(medium), (0..50).map(node).collect(), seed, ()).unwrap();

@@ -16,17 +16,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")
 }
 
-fn collect(folder: &Path, scripts: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("the folder of scripts can be read") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() && !path.ends_with("common") {
-            collect(&path, scripts);
-        } else if path.extension().is_some_and(|extension| extension == "pkt") {
-            scripts.push(path);
-        }
-    }
-}
-
 fn include(name: &str) -> Option<String> {
     fs::read_to_string(folder().join("common").join(name).with_extension("pkt")).ok()
 }
@@ -34,9 +23,7 @@ fn include(name: &str) -> Option<String> {
 #[test]
 #[allow(clippy::disallowed_methods)] // Reads which scripts to run from the environment.
 fn every_script_passes() {
-    let mut scripts = Vec::new();
-    collect(&folder(), &mut scripts);
-    scripts.sort();
+    let mut scripts = chappe_trial::script::files(folder(), "pkt");
     let wanted = std::env::var("SCRIPT").unwrap_or_default();
     scripts.retain(|path| path.to_string_lossy().contains(&wanted));
     let mut failed = 0;

@@ -26,6 +26,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "chappe-script",
         &["chappe-core", "chappe-wire", "chappe-tcplp"],
     ),
+    // For tests, examples and benchmarks: no library builds on it.
+    ("chappe-trial", &["chappe-core"]),
     ("chappe-sys", &["chappe-core"]),
     ("chappe-sim", &["chappe-core", "chappe-wire"]),
     // The emulator is the simulated radio in real time.
@@ -109,6 +111,7 @@ const FOR_TESTS: &[&str] = &[
     "chappe-mac",
     "chappe-bound",
     "chappe-sim",
+    "chappe-trial",
 ];
 
 /// What the tests of one room may use in addition: a medium carries a real protocol once, end to end. The library

@@ -3,7 +3,7 @@
 use super::*;
 use crate::graph::Graph;
 use crate::program::{Program, Row};
-use crate::seeded::Seeded;
+use chappe_trial::SplitMix64;
 
 fn links(pairs: &[(usize, usize)], rate_bps: f64) -> Vec<MeshLink> {
     let link = |&(from, to): &(usize, usize)| MeshLink { from, to, rate_bps };
@@ -159,7 +159,7 @@ fn an_odd_ring_separates_the_two_bounds() {
 /// must agree, under all objectives and all kinds of conflict, and the clique bound must not be lower.
 #[test]
 fn random_meshes_match_listing_everything() {
-    let mut random = Seeded::new(11);
+    let mut random = SplitMix64(11);
     let mut seen = 0;
     while seen < 40 {
         let (mesh, ends) = random_mesh(&mut random);
@@ -179,7 +179,7 @@ fn random_meshes_match_listing_everything() {
     }
 }
 
-fn random_mesh(random: &mut Seeded) -> (Mesh, Vec<MeshFlow>) {
+fn random_mesh(random: &mut SplitMix64) -> (Mesh, Vec<MeshFlow>) {
     let nodes = 4 + (random.unit() * 2.0) as usize;
     let places: Vec<(f64, f64)> = (0..nodes).map(|_| (random.unit(), random.unit())).collect();
     let distance = |a: usize, b: usize| {
@@ -294,7 +294,7 @@ fn simple_paths(mesh: &Mesh, flow: MeshFlow) -> Vec<Vec<usize>> {
 /// Any potentials prove a bound: random ones are never below what was found feasible.
 #[test]
 fn any_potentials_are_a_proof() {
-    let mut random = Seeded::new(12);
+    let mut random = SplitMix64(12);
     let pairs = [(0, 1), (1, 2), (2, 3), (0, 2)];
     let mesh = mesh(4, &pairs, &[(0, 1), (1, 2), (2, 3)], Conflict::Symmetric);
     let ends = flows(&[(0, 3), (1, 3)]);

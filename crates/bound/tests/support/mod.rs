@@ -2,19 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use chappe_bound::{Bound, Medium, Network, Options, multicast};
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-pub struct Seeded(pub u64);
-
-impl Seeded {
-    pub fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((word ^ (word >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
+use chappe_trial::SplitMix64;
 
 /// A network of `links` (from, to, p), 1 ms per frame, 1000 bytes; `senses` by pair.
 pub fn network(
@@ -38,7 +26,12 @@ pub fn everyone(_: usize, _: usize) -> bool {
 
 /// A random network: each link exists with probability `density`, some are certain or nearly dead;
 /// airtimes differ; a part `density_of_sensing` of the pairs always sense each other.
-pub fn random(random: &mut Seeded, nodes: usize, density: f64, density_of_sensing: f64) -> Network {
+pub fn random(
+    random: &mut SplitMix64,
+    nodes: usize,
+    density: f64,
+    density_of_sensing: f64,
+) -> Network {
     let mut delivery = vec![0.0; nodes * nodes];
     for p in &mut delivery {
         if random.unit() < density {

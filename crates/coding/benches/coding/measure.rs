@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use chappe_trial::SplitMix64;
+
 use crate::roof::Roof;
 
 const SAMPLES: usize = 51;
@@ -65,16 +67,9 @@ impl Pool {
     }
 }
 
-/// SplitMix64 from a fixed seed.
+/// The same random octets every time.
 pub fn random_bytes(count: usize) -> Vec<u8> {
-    let mut state = 0u64;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) as u8
-    };
-    (0..count).map(|_| next()).collect()
+    SplitMix64(0).bytes(count)
 }
 
 /// Prints a line for each operation.

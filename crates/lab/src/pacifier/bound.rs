@@ -174,12 +174,10 @@ mod tests {
     use super::*;
     use crate::plan::Plan;
     use chappe_bound::overfull_sets;
-    use chappe_core::{
-        Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, OverMac, Purpose, Rate,
-        Seed, Wake,
-    };
+    use chappe_core::{Address, OverMac, Purpose, Rate, Seed};
     use chappe_mac::dot11::{Config, Dot11};
     use chappe_sim::{AirTime, Fading, Medium, Profile, Simulator, World, topology};
+    use chappe_trial::Saturated;
 
     fn flow(goodput_bps: f64, offered_bytes: u64) -> Flow {
         Flow {
@@ -249,30 +247,6 @@ mod tests {
         assert!((bound.single_bps[0] / expected - 1.0).abs() < 0.01);
     }
 
-    /// Broadcasts 1500 octets whenever it may.
-    struct Saturated;
-
-    impl LinkNode for Saturated {
-        fn handle_link(&mut self, _: Instant, _: LinkEvent<'_>) {}
-        fn pending(&self) -> Classes {
-            Classes::NONE.with(Class::Data)
-        }
-        fn poll_link(&mut self, _: Instant, _: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-            sdu.get_mut(..1500)?.fill(1);
-            Some(LinkSend {
-                to: Address::BROADCAST,
-                len: 1500,
-                class: Class::Data,
-                mode: None,
-                token: 0,
-            })
-        }
-        fn handle_timeout(&mut self, _: Instant) {}
-        fn poll_timeout(&self) -> Option<Wake> {
-            None
-        }
-    }
-
     /// The heaviest row found and all airtime together, of ten saturated stations in a square of `side` metres.
     fn saturated(side: f64, cw: u16, fading: Fading, seed: u64) -> (f64, f64) {
         let seed = Seed(seed);
@@ -291,7 +265,10 @@ mod tests {
         let node = |i: u16| {
             let random = seed.stream(Purpose::Node(i.into()));
             let mac = Dot11::new(config, Address::node(i), random);
-            Box::new(OverMac::new(mac, Saturated))
+            Box::new(OverMac::new(
+                mac,
+                Saturated::towards(Address::BROADCAST, 1500),
+            ))
         };
         let nodes = (0..10).map(node).collect();
         let mut simulator = Simulator::new(World::new(medium), nodes, seed, ()).unwrap();

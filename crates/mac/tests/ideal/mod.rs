@@ -8,11 +8,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use chappe_core::{
-    Address, Class, Classes, Duration, Failure, Instant, LinkEvent, LinkNode, LinkSend, Mac, Mode,
-    Outcome, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed, Stream,
-    Transmit, Wake,
+    Address, Class, Duration, Failure, Instant, Mac, Mode, OverMac, Purpose, RadioEvent, RadioNode,
+    RadioRequest, Rate, Reception, Seed, Stream, Transmit,
 };
 use chappe_mac::dot11::{Claiming, Config, Counters, Dot11, PSDU_MAX};
+use chappe_trial::{Backlog, Saturated};
 
 const FCS: usize = 4;
 
@@ -53,59 +53,6 @@ impl<const N: usize, C: Claiming> Access for Dot11<N, C> {
     }
 }
 
-/// A station with infinite backlog in one or more classes, or a mere receiver.
-pub struct Saturated {
-    flows: Vec<Backlog>,
-    len: usize,
-}
-
-/// Infinitely many frames of one class for one neighbour.
-pub struct Backlog {
-    class: Class,
-    to: usize,
-    pub acknowledged: u64,
-    pub failed: u64,
-}
-
-impl Saturated {
-    fn of(&self, to: usize, class: Class) -> &Backlog {
-        let found = self.flows.iter().find(|f| f.to == to && f.class == class);
-        found.expect("the flow begins here")
-    }
-}
-
-impl LinkNode for Saturated {
-    fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
-        if let LinkEvent::Sent { token, outcome } = event {
-            let flow = &mut self.flows[token as usize];
-            match outcome {
-                Outcome::Acknowledged { .. } => flow.acknowledged += 1,
-                _ => flow.failed += 1,
-            }
-        }
-    }
-    fn pending(&self) -> Classes {
-        let with = |classes: Classes, flow: &Backlog| classes.with(flow.class);
-        self.flows.iter().fold(Classes::NONE, with)
-    }
-    fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        sdu[..self.len].fill(0x55);
-        let mut waiting = self.flows.iter().enumerate();
-        let (token, flow) = waiting.find(|(_, flow)| allowed.contains(flow.class))?;
-        Some(LinkSend {
-            to: Address::node(flow.to as u16),
-            len: self.len,
-            class: flow.class,
-            mode: None,
-            token: token as u32,
-        })
-    }
-    fn handle_timeout(&mut self, _: Instant) {}
-    fn poll_timeout(&self) -> Option<Wake> {
-        None
-    }
-}
-
 /// Who hears whom, and who sends to whom.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
@@ -130,12 +77,7 @@ impl Scene {
     /// What station `at` has to send.
     fn backlog(&self, at: usize) -> Vec<Backlog> {
         let own = self.flows.iter().enumerate().filter(|(_, f)| f.0 == at);
-        let backlog = |(flow, &(_, to))| Backlog {
-            class: self.class(flow),
-            to,
-            acknowledged: 0,
-            failed: 0,
-        };
+        let backlog = |(flow, &(_, to))| Backlog::new(Address::node(to as u16), self.class(flow));
         own.map(backlog).collect()
     }
 }
@@ -193,14 +135,14 @@ pub fn run_with<M: Access>(
         let Some(winner) = winner else { continue };
         for (flow, &(from, to)) in scene.flows.iter().enumerate() {
             if from == winner {
-                let backlog = air.nodes[from].link.of(to, scene.class(flow));
+                let backlog = backlog(&air.nodes[from].link, to, scene.class(flow));
                 runs.won(flow, backlog.acknowledged);
             }
         }
     }
     let flow = |(at, &(from, to)): (usize, &(usize, usize))| {
         let node = &air.nodes[from];
-        let backlog = node.link.of(to, scene.class(at));
+        let backlog = backlog(&node.link, to, scene.class(at));
         Flow {
             kbps: backlog.acknowledged as f64 * len as f64 * 8.0 / seconds as f64 / 1e3,
             counters: *node.mac.counters(),
@@ -209,6 +151,14 @@ pub fn run_with<M: Access>(
         }
     };
     scene.flows.iter().enumerate().map(flow).collect()
+}
+
+/// The flow of `class` from a station to node `to`.
+fn backlog(station: &Saturated, to: usize, class: Class) -> &Backlog {
+    let to = Address::node(to as u16);
+    let mut flows = station.flows.iter();
+    let found = flows.find(|flow| flow.to == to && flow.class == class);
+    found.expect("the flow begins here")
 }
 
 /// Lengths of runs of successes.
@@ -310,7 +260,11 @@ impl<M: Access> Air<M> {
         let node = |at: usize| {
             let random = seed.stream(Purpose::Node(at as u32));
             let flows = scene.backlog(at);
-            let link = Saturated { flows, len };
+            let link = Saturated {
+                flows,
+                len,
+                received: 0,
+            };
             OverMac::new(make(at, Address::node(at as u16), random), link)
         };
         let mut listeners = vec![Vec::new(); n];

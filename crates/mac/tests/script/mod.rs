@@ -30,7 +30,7 @@ mod play;
 mod text;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Plays the script of this name, with both orders of the radio's reports at the end of a frame.
 #[track_caller]
@@ -60,10 +60,7 @@ pub fn check(name: &str) {
 /// Names of all scripts in the folder.
 pub fn names() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
-    let files = fs::read_dir(folder).expect("the folder exists");
-    let name = |file: fs::DirEntry| file.file_name().to_string_lossy().into_owned();
-    let mut names: Vec<String> = files.map(|file| name(file.expect("readable"))).collect();
-    names.sort();
-    names.retain(|name| name.ends_with(".txt"));
-    names.iter().map(|name| name.replace(".txt", "")).collect()
+    let name = |path: &PathBuf| Some(path.file_stem()?.to_string_lossy().into_owned());
+    let files = chappe_trial::script::files(folder, "txt");
+    files.iter().filter_map(name).collect()
 }
