@@ -20,6 +20,8 @@ pub enum Event {
         interface: String,
         /// Octets of the largest frame that it carries, headers of ours not counted.
         frame_max_bytes: usize,
+        /// Whether members take each other's airtime: `shared` or `separate`.
+        channel: &'static str,
     },
     /// A member has come.
     Joined {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use chappe_core::{Address, Bitrate, Duration, Instant, Purpose, Seed};
 use chappe_live::{Carrier, Config, Ending, GroupKey, Hellos, Live, Loss, Pace, Port, Statistics};
+use chappe_sys::wireless;
 
 use crate::error::{Error, Result};
 use crate::event::{Event, Link};
@@ -27,7 +28,8 @@ pub struct Options {
     pub name: Option<String>,
     /// How fast frames leave, headers of all layers included.
     pub rate: Bitrate,
-    /// Whether members take each other's airtime; without it, shared if one of the interfaces is a wireless one.
+    /// Whether members take each other's airtime; without it, shared if one of the interfaces leads to a radio
+    /// ([`wireless::is_radio`]).
     pub channel: Option<Channel>,
     /// Octets of memory for batches that are not complete.
     pub memory: usize,
@@ -47,12 +49,19 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// What an interface suggests: Linux gives each wireless one a `phy80211`.
-    fn of(interface: &str) -> Channel {
-        let radio = format!("/sys/class/net/{interface}/phy80211");
-        match std::path::Path::new(&radio).exists() {
+    /// What the interfaces suggest: shared if one of them leads to a radio.
+    fn of(interfaces: &[String]) -> Channel {
+        match interfaces.iter().any(|name| wireless::is_radio(name)) {
             true => Channel::Shared,
             false => Channel::Separate,
+        }
+    }
+
+    /// The word for it, as on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Channel::Shared => "shared",
+            Channel::Separate => "separate",
         }
     }
 }
@@ -109,6 +118,7 @@ pub struct Session {
     live: Live<Member>,
     /// Octets of the largest frame.
     frame_max: usize,
+    channel: Channel,
     node: u16,
     known: BTreeMap<u16, (u64, String)>,
     told_links: Option<Instant>,
@@ -140,12 +150,10 @@ impl Session {
         let frames = ports.iter().map(|port| port.caps().frame_max);
         let frame_max = frames.min().unwrap_or(0);
         let name = options.name.clone().unwrap_or_else(host_name);
-        let mut channels = options.interfaces.iter().map(|name| Channel::of(name));
-        let shared = || channels.any(|channel| channel == Channel::Shared);
+        let usual = || Channel::of(&options.interfaces);
+        let channel = options.channel.unwrap_or_else(usual);
         let settings = Settings {
-            shared: options
-                .channel
-                .map_or_else(shared, |channel| channel == Channel::Shared),
+            shared: channel == Channel::Shared,
             node,
             name,
             roles,
@@ -168,6 +176,7 @@ impl Session {
         Ok(Session {
             live: Live::on(config, ports, Box::new(member))?,
             frame_max,
+            channel,
             node,
             known: BTreeMap::new(),
             told_links: None,
@@ -183,6 +192,7 @@ impl Session {
             name: options.name.clone().unwrap_or_else(host_name),
             interface: options.interfaces.join(", "),
             frame_max_bytes: self.frame_max,
+            channel: self.channel.word(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use chappe_core::Address;
 use chappe_sys::namespace::NetworkNamespace;
-use chappe_sys::{Interface, Links, Result};
+use chappe_sys::{Interface, Links, Result, wireless};
 
 use crate::port::{MTU_MAX, Port};
 
@@ -124,6 +124,8 @@ fn raise(host: &Host, prefix: u8, mtu: u32) -> Result<()> {
     let links = Links::open()?;
     links.set_hardware(INTERFACE, host.address.to_eui48())?;
     links.set_mtu(INTERFACE, mtu)?;
+    // Who sends here takes airtime of the others: programs that care can know.
+    links.set_alias(INTERFACE, &format!("{}, emulated", wireless::ALIAS))?;
     links.add_address(INTERFACE, host.ipv4, prefix)?;
     Interface::find(INTERFACE)?.offloads_off()?;
     links.up(INTERFACE)

@@ -13,7 +13,7 @@ use chappe_emu::{Bridge, Emulator, Ending, Host, INTERFACE, Joint, Network, Shap
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::{Matrix, Medium, Simulator, World};
 use chappe_sys::namespace::isolate_by_any_means;
-use chappe_sys::{Interface, Received, packet, process};
+use chappe_sys::{Interface, Received, packet, process, wireless};
 
 /// Error numbers of Linux: no such kind of device, not even its file.
 const OPNOTSUPP: i32 = 95;
@@ -142,6 +142,8 @@ fn neighbours_ping_each_other() {
         return;
     };
     assert!(said.contains("3 received"), "{said}");
+    let host = emulator.host(0).unwrap();
+    assert!(host.run(|| wireless::is_radio(INTERFACE)).unwrap());
     let (bridges, air) = (emulator.bridges(), emulator.air().clone());
     // At least three requests, three answers and two ARP messages; each of the unicasts was acknowledged.
     assert!(

@@ -8,7 +8,7 @@
 //! | [`process`] | programs in a namespace: started, watched, ended, found again |
 //! | [`Links`] | veth pairs, bridges, addresses, routes, up and down |
 //! | [`Interface`] | number, MTU, addresses; offloads off |
-//! | [`wireless`] | how far 802.11 cards reach: the coverage class that their driver was given |
+//! | [`wireless`] | which interfaces lead to radios; how far 802.11 cards reach: the coverage class that their driver was given |
 //! | [`EventLoop`] [`Clock`] | one wait for descriptors, a deadline and signals |
 //! | [`ability`] | what this machine and user can do, with a reason and a remedy |
 //!

@@ -12,8 +12,9 @@ use crate::netlink::{self, Netlink, Request};
 /// VETH_INFO_PEER (linux/veth.h).
 const VETH_INFO_PEER: u16 = 1;
 
-/// Octets of `struct rtmsg`.
+/// Octets of `struct rtmsg` and `struct ifinfomsg`.
 const RTMSG: usize = 12;
+const IFINFOMSG: usize = 16;
 
 /// The interfaces of one network namespace.
 #[derive(Debug)]
@@ -84,6 +85,27 @@ impl Links {
     pub fn set_mtu(&self, name: &str, mtu: u32) -> Result<()> {
         let request = change(name)?.put(libc::IFLA_MTU, &mtu.to_ne_bytes());
         self.ask("set the MTU", name, request)
+    }
+
+    /// Says in a word what the interface is (`ip link set DEV alias WORD`), for people and programs that look.
+    pub fn set_alias(&self, name: &str, alias: &str) -> Result<()> {
+        let request = change(name)?.put_name(libc::IFLA_IFALIAS, alias);
+        self.ask("set the alias", name, request)
+    }
+
+    /// What the interface is said to be, if anybody has said it. Asking needs no privilege.
+    pub fn alias(&self, name: &str) -> Result<Option<String>> {
+        let index = Interface::find(name)?.index;
+        let request = Request::new(libc::RTM_GETLINK, 0).interface(index, 0, 0);
+        let answer = self.netlink.query(request);
+        let messages =
+            answer.map_err(|error| Error::new("ask about the interface", error).on(name))?;
+        let alias = messages
+            .iter()
+            .filter(|message| message.kind == libc::RTM_NEWLINK)
+            .flat_map(|message| netlink::attributes(message.body.get(IFINFOMSG..).unwrap_or(&[])))
+            .find(|(kind, _)| *kind == libc::IFLA_IFALIAS);
+        Ok(alias.map(|(_, value)| netlink::name(value)))
     }
 
     /// Sets how many packets wait for the interface before the kernel drops some.

@@ -7,6 +7,7 @@
 
 use std::io;
 
+use crate::Links;
 use crate::error::{Error, Result};
 use crate::netlink::{Message, Netlink, Request, attributes, name, number};
 
@@ -70,6 +71,17 @@ pub fn radios() -> Result<Vec<Radio>> {
 pub fn radio(interface: &str) -> Result<Option<Radio>> {
     let mut radios = radios()?.into_iter();
     Ok(radios.find(|radio| radio.interface == interface))
+}
+
+/// How the alias of an interface begins that is no 802.11 card and still leads to a radio: an emulated one, or a bridge,
+/// VLAN or cable towards a real one (`ip link set DEV alias radio`).
+pub const ALIAS: &str = "radio";
+
+/// Whether frames through this interface take airtime that others want too: it is an 802.11 card, or its alias says so.
+pub fn is_radio(interface: &str) -> bool {
+    let card = || radio(interface).is_ok_and(|radio| radio.is_some());
+    let alias = Links::open().and_then(|links| links.alias(interface));
+    alias.is_ok_and(|alias| alias.is_some_and(|alias| alias.starts_with(ALIAS))) || card()
 }
 
 const GENL_ID_CTRL: u16 = 16;

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use chappe_core::Class;
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::tun::{Kind, Tun};
-use chappe_sys::{Endpoint, Interface, Links, Received, Run, Socket, packet, udp};
+use chappe_sys::{Endpoint, Interface, Links, Received, Run, Socket, packet, udp, wireless};
 
 fn main() {
     if let Err(error) = isolate() {
         println!("skipped: {error}");
         return;
     }
-    let cases: [(&str, fn()); 7] = [
+    let cases: [(&str, fn()); 8] = [
         ("udp_groups_reach_the_peer", udp_groups_reach_the_peer),
         (
             "packet_sockets_reach_the_peer",
@@ -30,6 +30,7 @@ fn main() {
         ("a_bridge_joins_three", a_bridge_joins_three),
         ("a_tap_device_carries_frames", a_tap_device_carries_frames),
         ("errors_say_what_to_do", errors_say_what_to_do),
+        ("an_alias_makes_a_radio", an_alias_makes_a_radio),
         (
             "a_namespace_takes_its_interfaces_along",
             a_namespace_takes_its_interfaces_along,
@@ -322,6 +323,30 @@ fn errors_say_what_to_do() {
     });
     let down = down.unwrap();
     assert!(down.contains("on a0") && down.contains("up"), "{down}");
+}
+
+/// An interface is no radio until its alias says so; whatever else the alias says is for people.
+fn an_alias_makes_a_radio() {
+    let (a, _b) = pair();
+    let seen = a.run(|| {
+        let links = Links::open().unwrap();
+        let mut seen = vec![(links.alias("a0").unwrap(), wireless::is_radio("a0"))];
+        for alias in ["cable to the roof", "radio: the mast"] {
+            links.set_alias("a0", alias).unwrap();
+            seen.push((links.alias("a0").unwrap(), wireless::is_radio("a0")));
+        }
+        assert!(links.alias("mesh0").is_err() && !wireless::is_radio("mesh0"));
+        seen
+    });
+    let said = |word: &str| Some(word.to_owned());
+    assert_eq!(
+        seen.unwrap(),
+        [
+            (None, false),
+            (said("cable to the roof"), false),
+            (said("radio: the mast"), true)
+        ]
+    );
 }
 
 fn a_namespace_takes_its_interfaces_along() {

@@ -117,7 +117,7 @@ pub struct Link {
     #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = rate)]
     pub rate: Bitrate,
     /// Whether members take each other's airtime (`shared`: radios) or each has its own rate (`separate`: a switch);
-    /// without it, shared if an interface is a wireless one.
+    /// without it, shared if an interface leads to a radio: a wireless card, or one whose alias begins with `radio`.
     #[arg(long, value_name = "KIND", value_parser = ["shared", "separate"])]
     pub channel: Option<String>,
     /// The UDP port.

@@ -121,11 +121,12 @@ impl Screen {
                 name,
                 interface,
                 frame_max_bytes,
+                channel,
             } => {
                 (self.me, self.frame_max) = (*node, *frame_max_bytes);
                 self.names.insert(*node, name.clone());
                 self.say(&format!(
-                    "member {node} ({name}) on {interface}, at most {}",
+                    "member {node} ({name}) on {interface} ({channel} channel), at most {}",
                     self.rate
                 ));
             }
