@@ -6,34 +6,44 @@
 //! certain order, and what was acknowledged counts only while it is there. A file gets its final name, by renaming,
 //! after its whole digest has held and it is on the disk.
 
+mod shelf;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use chappe_pacifier::Object;
 
 use crate::error::{Error, Result};
 use crate::manifest::{Cut, Digest, Entry, Manifest, Ticket, check_name};
 use crate::reason::Reason;
+use shelf::Shelf;
 
 /// The folder, in the receiver's, of transfers that are not complete.
 pub const FOLDER: &str = ".chappe-cast";
+/// The map of batches, in a transfer's own folder.
+const MAP: &str = "batches";
 
 /// The files of a transfer that is sent.
 #[derive(Debug)]
 pub struct Sent {
     manifest: Manifest,
     cut: Cut,
-    files: Vec<(PathBuf, File)>,
+    /// Read at by the link's thread only; the lock is for the others that could.
+    files: Mutex<Shelf>,
     changed: AtomicBool,
 }
 
 impl Sent {
     /// Opens files and makes their manifest, which reads all of them once.
     pub fn open(paths: &[PathBuf], k: u8, payload: u16) -> Result<Sent> {
-        let mut files = Vec::new();
+        let mut files = Shelf::new(|path| File::open(path));
         let mut entries: Vec<Entry> = Vec::new();
         for path in paths {
             let name = path.file_name().and_then(|name| name.to_str());
@@ -55,7 +65,7 @@ impl Sent {
                 size: about.len(),
                 digest: [0; 32],
             });
-            files.push((path.clone(), file));
+            files.push(path.clone(), file);
         }
         let len = entries.iter().map(|entry| entry.size).sum();
         let mut sent = Sent {
@@ -64,7 +74,7 @@ impl Sent {
                 batches: Vec::new(),
             },
             cut: Cut { len, k, payload },
-            files,
+            files: Mutex::new(files),
             changed: AtomicBool::new(false),
         };
         sent.digest()?;
@@ -97,16 +107,20 @@ impl Sent {
     }
 
     fn digest(&mut self) -> Result<()> {
-        let mut wholes = vec![blake3::Hasher::new(); self.files.len()];
+        let mut wholes = vec![blake3::Hasher::new(); self.manifest.files.len()];
         let mut buffer = vec![0; self.cut.batch_len() as usize];
+        let files = self.files.get_mut().unwrap_or_else(PoisonError::into_inner);
         for batch in 0..self.cut.batches() {
             let range = self.cut.range(batch);
             let octets = &mut buffer[..(range.end - range.start) as usize];
             for place in self.manifest.places(range) {
-                let (path, file) = &self.files[place.file];
                 let part = &mut octets[place.within];
-                file.read_exact_at(part, place.offset).map_err(|error| {
-                    Error::input(format!("cannot read {}: {error}", path.display()), "")
+                let read = files
+                    .file(place.file)
+                    .and_then(|file| file.read_exact_at(part, place.offset));
+                read.map_err(|error| {
+                    let path = files.path(place.file).display();
+                    Error::input(format!("cannot read {path}: {error}"), "")
                 })?;
                 wholes[place.file].update(part);
             }
@@ -142,11 +156,11 @@ impl Object for Sent {
     fn read(&self, start: usize, into: &mut [u8]) -> bool {
         let range = start as u64..(start + into.len()) as u64;
         let batch = (range.start / self.cut.batch_len()) as usize;
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let read = self.manifest.places(range).all(|place| {
             let part = &mut into[place.within];
-            self.files[place.file]
-                .1
-                .read_exact_at(part, place.offset)
+            let file = files.file(place.file);
+            file.and_then(|file| file.read_exact_at(part, place.offset))
                 .is_ok()
         });
         let right = read
@@ -169,11 +183,12 @@ pub struct Incoming {
     place: PathBuf,
     manifest: Manifest,
     cut: Cut,
-    parts: Vec<File>,
+    parts: Shelf,
     map: File,
     held: Vec<bool>,
     octets: u64,
-    dirty: bool,
+    /// Parts that were written to since the disk was last asked to write what it has.
+    dirty: BTreeSet<usize>,
 }
 
 /// What [`Incoming::put`] made of a batch.
@@ -203,10 +218,10 @@ impl Incoming {
             let what = format!("cannot {what} in {}", place.display());
             move |error: io::Error| failure(what, &error)
         };
-        let mut parts = Vec::new();
+        let mut parts = Shelf::new(reopen_part);
         for (number, entry) in manifest.files.iter().enumerate() {
-            let part = open_part(&place.join(format!("{number}.part")));
-            let part = part.map_err(failed("make a file"))?;
+            let path = place.join(format!("{number}.part"));
+            let part = open_part(&path).map_err(failed("make a file"))?;
             let len = part.metadata().map_err(failed("read"))?.len();
             if len != entry.size {
                 part.set_len(entry.size).map_err(failed("make a file"))?;
@@ -221,9 +236,9 @@ impl Incoming {
                 let todo = "make room and start again; what is there is kept";
                 Error::environment(what, todo).because(Reason::NoRoom)
             })?;
-            parts.push(part);
+            parts.push(path, part);
         }
-        let map = open_part(&place.join("batches")).map_err(failed("make a file"))?;
+        let map = open_part(&place.join(MAP)).map_err(failed("make a file"))?;
         let octets = manifest.batches.len().div_ceil(8) as u64;
         chappe_sys::reserve(&map, octets).map_err(failed("make a file"))?;
         let cut = ticket.cut;
@@ -236,7 +251,7 @@ impl Incoming {
             parts,
             map,
             octets: 0,
-            dirty: false,
+            dirty: BTreeSet::new(),
         };
         incoming
             .resume()
@@ -262,9 +277,8 @@ impl Incoming {
             let mut read = true;
             for place in self.manifest.places(range) {
                 let part = &mut octets[place.within];
-                read &= self.parts[place.file]
-                    .read_exact_at(part, place.offset)
-                    .is_ok();
+                let file = self.parts.file(place.file)?;
+                read &= file.read_exact_at(part, place.offset).is_ok();
             }
             if read && blake3::hash(octets) == self.manifest.batches[batch] {
                 self.held[batch] = true;
@@ -287,13 +301,12 @@ impl Incoming {
         let failed = |error: io::Error| failure("cannot write what was received".into(), &error);
         for place in self.manifest.places(self.cut.range(batch)) {
             let part = &octets[place.within];
-            self.parts[place.file]
-                .write_all_at(part, place.offset)
-                .map_err(failed)?;
+            let file = self.parts.file(place.file).map_err(failed)?;
+            file.write_all_at(part, place.offset).map_err(failed)?;
+            self.dirty.insert(place.file);
         }
         self.held[index] = true;
         self.octets += octets.len() as u64;
-        self.dirty = true;
         let first = index / 8 * 8;
         let eight = self.held[first..].iter().take(8).enumerate();
         let octet = eight.fold(0u8, |octet, (bit, held)| octet | u8::from(*held) << bit);
@@ -330,28 +343,28 @@ impl Incoming {
 
     /// Lets the disk write what it has, on a thread of its own, if something has changed.
     pub fn flush(&mut self) {
-        if !std::mem::take(&mut self.dirty) {
+        let dirty = std::mem::take(&mut self.dirty);
+        if dirty.is_empty() {
             return;
         }
-        let handles: io::Result<Vec<File>> = self
-            .parts
-            .iter()
-            .chain([&self.map])
-            .map(File::try_clone)
-            .collect();
-        if let Ok(handles) = handles {
-            // A failure shows again at the end, when it counts.
-            std::thread::spawn(move || handles.iter().for_each(|file| drop(file.sync_data())));
-        }
+        let path = |number: usize| self.parts.path(number).to_owned();
+        let mut paths: Vec<PathBuf> = dirty.into_iter().map(path).collect();
+        paths.push(self.place.join(MAP));
+        // A failure shows again at the end, when it counts.
+        let sync = |path: PathBuf| reopen_part(&path).and_then(|file| file.sync_data());
+        std::thread::spawn(move || paths.into_iter().for_each(|path| drop(sync(path))));
     }
 
     /// Checks every file, brings it to the disk and gives it its name; removes what is no longer needed. The paths.
-    pub fn finish(self) -> Result<Vec<PathBuf>> {
+    pub fn finish(mut self) -> Result<Vec<PathBuf>> {
+        let folder = self.folder.display().to_string();
         let failed = |what: &str, name: &str| {
-            let what = format!("cannot {what} {name:?} in {}", self.folder.display());
+            let what = format!("cannot {what} {name:?} in {folder}");
             move |error: io::Error| failure(what, &error)
         };
-        for (entry, part) in self.manifest.files.iter().zip(&self.parts) {
+        for (number, entry) in self.manifest.files.iter().enumerate() {
+            let part = self.parts.file(number);
+            let part = part.map_err(failed("read", &entry.name))?;
             let mut hasher = blake3::Hasher::new();
             let mut buffer = vec![0; 1 << 16];
             let mut at = 0;
@@ -368,7 +381,7 @@ impl Incoming {
                     "{:?} has changed on the disk while it was received",
                     entry.name
                 );
-                let _ = fs::remove_file(self.place.join("batches"));
+                let _ = fs::remove_file(self.place.join(MAP));
                 let error = Error::failed(what, "start again: it is fetched anew");
                 return Err(error.because(Reason::Changed));
             }
@@ -377,8 +390,7 @@ impl Incoming {
         let mut paths = Vec::new();
         for (number, entry) in self.manifest.files.iter().enumerate() {
             let path = self.folder.join(&entry.name);
-            let part = self.place.join(format!("{number}.part"));
-            fs::rename(part, &path).map_err(failed("name", &entry.name))?;
+            fs::rename(self.parts.path(number), &path).map_err(failed("name", &entry.name))?;
             paths.push(path);
         }
         let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
@@ -453,7 +465,17 @@ fn make_place(folder: &Path, place: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Opens a file of a transfer, or makes it.
 fn open_part(path: &Path) -> io::Result<File> {
+    open_for_both(path, true)
+}
+
+/// Opens a file of a transfer that must be there: one that is gone would come back without what it held.
+fn reopen_part(path: &Path) -> io::Result<File> {
+    open_for_both(path, false)
+}
+
+fn open_for_both(path: &Path, create: bool) -> io::Result<File> {
     if path.symlink_metadata().is_ok_and(|about| !about.is_file()) {
         return Err(io::Error::other(
             "something else than a file is in its place",
@@ -463,7 +485,7 @@ fn open_part(path: &Path) -> io::Result<File> {
     options
         .read(true)
         .write(true)
-        .create(true)
+        .create(create)
         .truncate(false)
         .mode(0o600)
         .open(path)
@@ -483,6 +505,3 @@ fn failure(what: String, error: &io::Error) -> Error {
     };
     Error::environment(format!("{what}: {error}"), todo).because(reason)
 }
-
-#[cfg(test)]
-mod tests;

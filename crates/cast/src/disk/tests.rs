@@ -19,15 +19,14 @@ fn sent(place: &Scratch) -> (Sent, Ticket) {
         fs::write(place.path(name), octets).unwrap();
     }
     let sent = Sent::open(&paths, K, PAYLOAD).unwrap();
-    let manifest = sent.manifest().encode().unwrap();
-    let ticket = Ticket::sign(
-        0,
-        (crate::manifest::Way::Chappe, 8),
-        sent.cut(),
-        &manifest,
-        &SignKey::new(&[1; 32]),
-    );
+    let ticket = sign(&sent);
     (sent, ticket)
+}
+
+fn sign(sent: &Sent) -> Ticket {
+    let manifest = sent.manifest().encode().unwrap();
+    let way = (crate::manifest::Way::Chappe, 8);
+    Ticket::sign(0, way, sent.cut(), &manifest, &SignKey::new(&[1; 32]))
 }
 
 fn batch(sent: &Sent, batch: u32) -> Vec<u8> {
@@ -161,4 +160,32 @@ fn only_files_are_sent() {
     assert!(refused(&[place.path("none")]).contains("No such file"));
     fs::write(place.path("x"), "1").unwrap();
     assert!(refused(&[place.path("x"), place.path("x")]).contains("two of the files"));
+}
+
+/// Goal: a transfer may have more files than a process descriptors. Method: 600 files of some octets each; what this
+/// process has open is looked at while they are received.
+#[test]
+fn hundreds_of_files_need_few_descriptors() {
+    let place = Scratch::new("thousand");
+    let paths: Vec<PathBuf> = (0..600).map(|n| place.path(&format!("f{n}"))).collect();
+    for (number, path) in paths.iter().enumerate() {
+        fs::write(path, vec![number as u8; number % 40]).unwrap();
+    }
+    let open_now = || fs::read_dir("/proc/self/fd").map_or(0, |open| open.count());
+    let before = open_now();
+    let sent = Sent::open(&paths, K, PAYLOAD).unwrap();
+    let ticket = sign(&sent);
+    let mut incoming = open(&place, &sent, &ticket).unwrap();
+    for number in 0..ticket.cut.batches() {
+        assert_eq!(incoming.put(number, &batch(&sent, number)), Ok(Put::Kept));
+    }
+    incoming.flush();
+    // Other tests run beside this one.
+    let more = open_now().saturating_sub(before);
+    assert!(more < 400, "{more} descriptors");
+    let received = incoming.finish().unwrap();
+    assert_eq!(received.len(), 600);
+    for (path, copy) in paths.iter().zip(received) {
+        assert_eq!(fs::read(path).unwrap(), fs::read(copy).unwrap());
+    }
 }
