@@ -1,7 +1,7 @@
 //! The tunnel between real kernels: TCP through losses, wrong keys, another address, a restart, changed promises.
 //!
 //! Goal: what the crate page promises. Method: two hosts in namespaces with a bad medium between them. Where the kernel
-//! forbids namespaces, it says so and passes. The machine may be busy, so rates are judged with room.
+//! forbids namespaces, it says so and passes. The machine may be busy, so rates are judged with room and in three tries.
 
 #[path = "medium/mod.rs"]
 mod medium;
@@ -29,29 +29,49 @@ fn main() {
     });
 }
 
+/// Tries up to three times what is judged by the clock: a computer that stands still for a moment spoils one try, a fault
+/// of ours spoils all of them. A try tells its goodput in Mbit/s; one over a medium that stood still does not count.
+fn in_three_tries(air: Air, what: &str, least: f64, attempt: impl Fn(&Field) -> f64) {
+    let mut judged = 0;
+    for seed in 3..6 {
+        let field = Field::new(air, seed);
+        let goodput = attempt(&field);
+        println!("  {what}: {goodput:.2} Mbit/s, at least {least:.2} wanted");
+        if goodput >= least {
+            return;
+        }
+        judged += u32::from(!field.stood_still(2.0));
+    }
+    match judged {
+        0 => println!("  {what}: skipped, this machine is too busy to keep time"),
+        _ => panic!("{what}: less than {least:.2} Mbit/s"),
+    }
+}
+
 /// Kernel TCP (Reno, which every kernel has) through losses in both directions: most of (1 - p) C, every octet right; without the
-/// link a fraction. The table of docs/link.md in a short form: the goal is 95 %, and the margin is for busy machines, where the
-/// better of two tries counts.
+/// link a fraction. The table of docs/link.md in a short form: the goal is 95 %, and the margin is for busy machines.
 fn tcp_gets_most_of_the_bound() {
     println!("tcp_gets_most_of_the_bound");
     // 6 Mbit/s less headers and TCP's acknowledgements: 1448 octets of 1514 and half of 66.
     let capacity = 6.0 * 1448.0 / (1514.0 + 33.0);
     for (loss, burst) in [(0.0, 0.0), (0.2, 0.0), (0.2, 4.0)] {
-        let bound = (1.0 - loss) * capacity;
-        let attempt = |seed| {
-            let air = Air {
-                burst,
-                ..Air::usual(loss)
-            };
-            let field = Field::new(air, seed);
-            let _hosts = [0, 1].map(|host| Running::start(&field, host, &Ends::usual()));
-            let (through, right) = tcp(&field, inner(1), "reno", 3.0);
-            println!("  {loss} {burst}: {through:.2} Mbit/s of {bound:.2}");
-            assert!(right, "an octet was wrong");
-            through / bound
+        let air = Air {
+            burst,
+            ..Air::usual(loss)
         };
-        let most = [3, 4].into_iter().map(attempt).find(|share| *share > 0.85);
-        assert!(most.is_some(), "less than 85 % of the bound twice");
+        let through = |field: &Field| {
+            let _hosts = [0, 1].map(|host| Running::start(field, host, &Ends::usual()));
+            let (through, right) = tcp(field, inner(1), "reno", 3.0);
+            assert!(right, "an octet was wrong");
+            through
+        };
+        let kind = if burst > 0.0 {
+            "in bursts"
+        } else {
+            "independently"
+        };
+        let what = format!("{:.0} % lost {kind}", 100.0 * loss);
+        in_three_tries(air, &what, 0.85 * (1.0 - loss) * capacity, through);
     }
     let field = Field::new(Air::usual(0.2), 3);
     let (plain, _) = tcp(&field, address(1), "reno", 2.0);
@@ -62,12 +82,15 @@ fn tcp_gets_most_of_the_bound() {
 /// A peer that does not answer, and a flood for it, take nothing from another one.
 fn a_dead_peer_stalls_nobody() {
     println!("a_dead_peer_stalls_nobody");
-    let field = Field::new(Air::usual(0.0), 6);
+    in_three_tries(Air::usual(0.0), "beside a flood", 4.0, beside_a_flood);
+}
+
+fn beside_a_flood(field: &Field) -> f64 {
     let ends = Ends {
         ghost: true,
         ..Ends::usual()
     };
-    let hosts = [0, 1].map(|host| Running::start(&field, host, &ends));
+    let hosts = [0, 1].map(|host| Running::start(field, host, &ends));
     let (stop, flooder) = (AtomicBool::new(false), &field.hosts[0]);
     let (goodput, right) = thread::scope(|scope| {
         scope.spawn(|| {
@@ -79,12 +102,11 @@ fn a_dead_peer_stalls_nobody() {
                 }
             })
         });
-        let result = tcp(&field, inner(1), "reno", 2.0);
+        let result = tcp(field, inner(1), "reno", 2.0);
         stop.store(true, Ordering::Relaxed);
         result
     });
-    println!("  {goodput:.2} Mbit/s beside the flood");
-    assert!(right && goodput > 4.0, "{goodput}");
+    assert!(right, "an octet was wrong");
     let status = hosts[0].show();
     assert_eq!(status.peers[1].state, State::Calling);
     let dropped = status.peers[1]
@@ -93,6 +115,7 @@ fn a_dead_peer_stalls_nobody() {
         .find(|one| one.0 == "queue_dropped");
     assert!(dropped.is_some_and(|one| one.1 > 100), "{dropped:?}");
     prometheus_is_valid(&status.prometheus());
+    goodput
 }
 
 /// On a fast path the host joins segments and the kernel joins datagrams: every octet is right, with that and without.

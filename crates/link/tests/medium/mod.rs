@@ -47,6 +47,7 @@ pub struct Field {
     pub hosts: [NetworkNamespace; 2],
     pub air: Arc<Mutex<Air>>,
     pub octets: Arc<AtomicU64>,
+    late: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     worker: Option<JoinHandle<()>>,
 }
@@ -87,7 +88,7 @@ impl Field {
             .unwrap();
         }
         let (air, stop) = (Arc::new(Mutex::new(air)), Arc::new(AtomicBool::new(false)));
-        let octets = Arc::new(AtomicU64::new(0));
+        let (octets, late) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let sockets = hub.run(|| {
             ["h0", "h1"].map(|name| {
                 packet::open(
@@ -103,6 +104,7 @@ impl Field {
             air: air.clone(),
             stop: stop.clone(),
             octets: octets.clone(),
+            late: late.clone(),
             random: Seed(seed).stream(Purpose::Reception),
             waiting: [VecDeque::new(), VecDeque::new()],
             flying: [VecDeque::new(), VecDeque::new()],
@@ -115,6 +117,7 @@ impl Field {
             hosts,
             air,
             octets,
+            late,
             stop,
             worker: Some(worker),
         }
@@ -144,6 +147,7 @@ impl Field {
             hosts,
             air: Arc::new(Mutex::new(Air::usual(0.0))),
             octets: Arc::default(),
+            late: Arc::default(),
             stop: Arc::default(),
             worker: None,
         }
@@ -151,6 +155,13 @@ impl Field {
 
     pub fn set(&self, change: impl FnOnce(&mut Air)) {
         change(&mut self.air.lock().unwrap());
+    }
+
+    /// Whether the medium stood still for more than a hundredth of `secs`: the computer was busy elsewhere, and what was
+    /// measured over it says nothing.
+    pub fn stood_still(&self, secs: f64) -> bool {
+        let late = Duration::from_nanos(self.late.load(Ordering::Relaxed));
+        late.as_secs_f64() > secs / 100.0
     }
 }
 
@@ -168,6 +179,7 @@ struct Carry {
     air: Arc<Mutex<Air>>,
     stop: Arc<AtomicBool>,
     octets: Arc<AtomicU64>,
+    late: Arc<AtomicU64>,
     random: Stream,
     waiting: [VecDeque<Vec<u8>>; 2],
     flying: [VecDeque<(Instant, Vec<u8>)>; 2],
@@ -207,11 +219,13 @@ impl Carry {
                 .filter_map(|queue| queue.front().map(|next| next.0));
             let next = flights
                 .chain(waits)
-                .chain([now + Duration::from_millis(50)])
-                .min();
-            events.set_deadline(next).unwrap();
+                .fold(now + Duration::from_millis(50), Instant::min);
+            events.set_deadline(Some(next)).unwrap();
             ready.clear();
             events.wait(&mut ready).unwrap();
+            let late = clock.now().saturating_since(next);
+            let late = late.saturating_sub(Duration::from_millis(1));
+            self.late.fetch_add(late.nanos(), Ordering::Relaxed);
         }
     }
 
