@@ -11,8 +11,12 @@
 mod ideal;
 mod zones;
 
-use chappe_core::{Class, Duration, Rate};
-use chappe_mac::dot11::{Category, Config, Edca};
+use chappe_core::{
+    Address, Class, Duration, Instant, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Rate,
+    Seed,
+};
+use chappe_mac::dot11::{Category, Config, Edca, PSDU_MAX};
+use chappe_trial::{Backlog, Saturated};
 use ideal::{Flow, Radios, Scene, run_with};
 use zones::{Class as Stations, Spans, saturation};
 
@@ -249,4 +253,63 @@ fn urgency_orders_a_cell() {
     println!("{kbps:?}");
     assert!(kbps.is_sorted());
     assert!(kbps[3] > 2.0 * kbps[2] && kbps[2] > 2.0 * kbps[1]);
+}
+
+/// Goal: a function that is committed does not carry others along. Method: energy comes 5 us before the boundary of the most
+/// urgent function, too late for it to notice, and its frame is withdrawn; the other one's boundary lies 20 us later, inside
+/// the energy.
+#[test]
+fn others_hear_what_a_committed_function_cannot() {
+    let config = Config {
+        cca_time: Duration::from_micros(15),
+        difs_backoff: false,
+        ..config()
+    };
+    let of = |class| Backlog::new(Address::node(2), class);
+    let link = Saturated {
+        flows: vec![of(Class::Control), of(Class::Data)],
+        len: SDU,
+        received: 0,
+    };
+    let random = Seed(1).stream(Purpose::Node(1));
+    let mac = Edca::edca(config, single(), Address::node(1), random);
+    let mut station = OverMac::new(mac, link);
+    let at = Instant::from_micros;
+    let sends = |station: &mut OverMac<Edca, Saturated>, now, idle: Option<u64>| {
+        let (mut psdu, mut sent) = ([0; PSDU_MAX], None);
+        while let Some(request) = station.poll_radio(now, &mut psdu) {
+            match request {
+                RadioRequest::Sense(true) => {
+                    let (busy, since) = (idle.is_none(), at(idle.unwrap_or(1045)));
+                    station.handle_radio(now, RadioEvent::Carrier { busy, since });
+                }
+                RadioRequest::Transmit(transmit) => sent = Some(transmit.at),
+                _ => {}
+            }
+        }
+        sent
+    };
+    station.handle_timeout(at(1000));
+    assert_eq!(sends(&mut station, at(1000), Some(1000)), None);
+    // AIFS of two slots.
+    assert_eq!(station.poll_timeout().unwrap().at, at(1050));
+    let busy = |busy, since| RadioEvent::Carrier {
+        busy,
+        since: at(since),
+    };
+    station.handle_radio(at(1045), busy(true, 1045));
+    assert_eq!(station.mac.counters().committed, 1);
+    station.link.flows.remove(0);
+    station.handle_timeout(at(1045));
+    while let Some(wake) = station.poll_timeout().filter(|wake| wake.at < at(2000)) {
+        station.handle_timeout(wake.at);
+        assert_eq!(sends(&mut station, wake.at, None), None, "at {}", wake.at);
+    }
+    station.handle_radio(at(2000), busy(false, 2000));
+    assert_eq!(sends(&mut station, at(2000), Some(2000)), None);
+    let wake = station.poll_timeout().unwrap();
+    // Whoever found the medium busy waits for more than AIFS, unless it has drawn zero.
+    assert!(wake.at > at(2070), "{}", wake.at);
+    station.handle_timeout(wake.at);
+    assert_eq!(sends(&mut station, wake.at, Some(2000)), Some(wake.at));
 }

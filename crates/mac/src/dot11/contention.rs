@@ -20,14 +20,14 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if let Some(claims) = self.claims.get_mut() {
             claims.on_carrier(busy, since, self.timing.slot, self.timing.cca);
         }
-        if busy && self.freeze(since) {
+        if busy && self.freeze(now, since) {
             return;
         }
         self.contend(now);
     }
 
     /// Energy came at `since`. True if it came too late for a function that transmits nevertheless.
-    fn freeze(&mut self, since: Instant) -> bool {
+    fn freeze(&mut self, now: Instant, since: Instant) -> bool {
         let (slot, cca) = (self.timing.slot, self.timing.cca);
         let mut committed = false;
         // Here and below: the compiler unrolls this for one function, and would not with `filter`.
@@ -42,7 +42,23 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
                 committed = true;
             }
         }
+        if N > 1 && committed {
+            self.hold_others(now);
+        }
         committed
+    }
+
+    /// The medium became busy, and one function transmits nevertheless: the others' boundaries are void all the same.
+    fn hold_others(&mut self, now: Instant) {
+        for function in &mut self.functions {
+            if !function.contending || function.backoff.is_committed() {
+                continue;
+            }
+            function.at = None;
+            if !function.backoff.is_drawn() {
+                function.draw(now, &mut self.random);
+            }
+        }
     }
 
     /// Finds the next slot boundary at which the station may send, as far as is known now. To be called in
