@@ -84,7 +84,7 @@ impl LinkNode for Saturated {
     fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
         let mut flows = self.flows.iter().enumerate();
         let (token, flow) = flows.find(|(_, flow)| allowed.contains(flow.class))?;
-        sdu.get_mut(..self.len)?.fill(0x55);
+        sdu.get_mut(..self.len)?.fill(0xa5);
         Some(LinkSend {
             to: flow.to,
             len: self.len,
@@ -128,6 +128,6 @@ mod tests {
         }
         assert!(node.poll_link(now, Classes::NONE, &mut sdu).is_none());
         assert_eq!(node.acknowledged(), 2);
-        assert_eq!(sdu, [0x55, 0x55, 0x55, 0x55, 0, 0, 0, 0]);
+        assert_eq!(sdu, [0xa5, 0xa5, 0xa5, 0xa5, 0, 0, 0, 0]);
     }
 }

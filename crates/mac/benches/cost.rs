@@ -1,7 +1,7 @@
 //! What a station costs the simulator: nanoseconds per call of its hottest paths, the fastest of many batches, as other
 //! work on the machine only ever adds to one.
 //!
-//! `cargo run --release -p chappe-mac --example cost`
+//! `cargo bench -p chappe-mac`
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // it measures: it needs the clock
 
@@ -9,11 +9,12 @@ use std::hint::black_box;
 use std::time::Instant as Wall;
 
 use chappe_core::{
-    Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode, OverMac,
-    Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed, Wake,
+    Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mac, Mode, OverMac,
+    Purpose, RadioEvent, RadioNode, RadioRequest, Rate, Reception, Seed, Stream, Wake,
 };
-use chappe_mac::dot11::{Config, Dot11, Edca, PSDU_MAX, ZmacPlus};
-use chappe_wire::dot11::{Data, NavTime, Repr, Sequence};
+use chappe_mac::dot11::{Category, Config, Dot11, Edca, PSDU_MAX, ZmacPlus};
+use chappe_mac::zmac::{self, Schedule};
+use chappe_wire::dot11::{ACK_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
 use chappe_wire::llc::{self, EtherType};
 
 const BATCHES: u64 = 200;
@@ -51,7 +52,7 @@ fn station(to: Option<Address>, overhear: bool) -> Box<OverMac<Dot11, Source>> {
         overhear,
         ..Config::dot11b(Rate::Dsss2)
     };
-    let mac = Dot11::new(config, Address::node(1), Seed(1).stream(Purpose::Node(1)));
+    let mac = Dot11::new(config, Address::node(1), random());
     Box::new(OverMac::new(mac, Source { to }))
 }
 
@@ -71,7 +72,32 @@ fn main() {
     carrier();
     overheard(true);
     overheard(false);
-    broadcasts();
+    let dcf = || Dot11::new(Config::dot11b(Rate::Dsss2), Address::node(1), random());
+    cycle(
+        "DCF: a broadcast, from back-off to back-off",
+        dcf(),
+        Address::BROADCAST,
+    );
+    cycle("DCF: an acknowledged frame", dcf(), Address::node(2));
+    let edca = Edca::edca(
+        Config::dot11b(Rate::Dsss2),
+        Category::DSSS,
+        Address::node(1),
+        random(),
+    );
+    cycle("EDCA: an acknowledged frame", edca, Address::node(2));
+    let config = zmac::Config::dot11b(Rate::Dsss2);
+    let alone = Schedule::of(0, &[0], |_, _| false);
+    let zmac = Dot11::zmac_plus(config, alone, Address::node(1), random());
+    cycle(
+        "ZMAC+: an acknowledged frame, with its burst",
+        zmac,
+        Address::node(2),
+    );
+}
+
+fn random() -> Stream {
+    Seed(1).stream(Purpose::Node(1))
 }
 
 /// Energy comes and goes while the station contends and never gets its turn.
@@ -130,30 +156,58 @@ fn overheard(overhear: bool) {
     });
 }
 
-/// A saturated broadcaster alone: back-off, frame taken, sent.
-fn broadcasts() {
-    let mut node = station(Some(Address::BROADCAST), true);
+/// A saturated sender alone, one frame: back-off, burst if there is one, frame taken and sent, ACK heard if there is one.
+fn cycle<M: Mac>(what: &str, mac: M, to: Address) {
+    let mut node = OverMac::new(mac, Source { to: Some(to) });
     let mut psdu = vec![0; PSDU_MAX];
+    let mut ack = [0; ACK_LEN];
+    let receiver = Address::node(1);
+    let duration = NavTime::ZERO;
+    Repr::Ack { receiver, duration }
+        .emit(&mut ack)
+        .expect("fits");
     let mut now = Instant::from_millis(1);
-    report("whole cycle of a saturated broadcaster", BATCH / 5, || {
-        node.handle_timeout(now);
-        while let Some(request) = node.poll_radio(now, &mut psdu) {
-            match request {
-                RadioRequest::Sense(true) => {
-                    let since = now.saturating_before(Duration::from_micros(1));
-                    node.handle_radio(now, RadioEvent::Carrier { busy: false, since });
+    report(what, BATCH / 5, || {
+        let mut sent = false;
+        while !sent {
+            node.handle_timeout(now);
+            while let Some(request) = node.poll_radio(now, &mut psdu) {
+                match request {
+                    RadioRequest::Sense(true) => {
+                        let since = now.saturating_before(Duration::from_micros(1));
+                        node.handle_radio(now, RadioEvent::Carrier { busy: false, since });
+                    }
+                    RadioRequest::Burst(burst) => {
+                        // The station listens meanwhile, and its own energy is energy.
+                        now = burst.at + burst.lasts;
+                        for (busy, since) in [(true, burst.at), (false, now)] {
+                            node.handle_radio(since, RadioEvent::Carrier { busy, since });
+                        }
+                        node.handle_radio(now, RadioEvent::Sent);
+                    }
+                    RadioRequest::Transmit(transmit) => {
+                        now = transmit.at + Duration::from_micros(6336);
+                        node.handle_radio(now, RadioEvent::Sent);
+                        sent = true;
+                        if to.is_broadcast() {
+                            continue;
+                        }
+                        let (psdu, power) = (&ack[..], None);
+                        let mode = Mode::long(Rate::Dsss1);
+                        let started = now + Duration::from_micros(10);
+                        now = started + mode.airtime(ACK_LEN + FCS_LEN);
+                        let ack = Reception {
+                            psdu,
+                            started,
+                            mode,
+                            power,
+                        };
+                        node.handle_radio(now, RadioEvent::Received(ack));
+                    }
+                    _ => {}
                 }
-                RadioRequest::Transmit(_) => {
-                    now += Duration::from_micros(6336);
-                    node.handle_radio(now, RadioEvent::Sent);
-                }
-                _ => {}
             }
+            now = node.poll_timeout().map_or(now, |wake| wake.at);
         }
-        now = node.poll_timeout().map_or(now, |wake| wake.at);
     });
-    println!(
-        "        ({} frames sent)",
-        node.mac.counters().broadcast_sent
-    );
 }
