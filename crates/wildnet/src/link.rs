@@ -4,6 +4,11 @@
 //! ([`Link::handle`]). In turns ([`Config::turns`]) that is a slot's owner, with stamps and reports in every frame; else
 //! any network, with reports when they are due and a timer against silence.
 
+mod deadlines;
+mod incoming;
+mod outgoing;
+mod rtt;
+
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -13,10 +18,11 @@ use crate::config::{Config, ConfigError, SERVICES, Service};
 use crate::counters::Counters;
 use crate::estimate::Totals;
 use crate::gilbert::Channel;
-use crate::header::{ACK, COVER, FIXED, Frame, Kind, SLOT, Slot, several};
+use crate::header::{ACK, COVER, FIXED, Frame, SLOT, Slot};
 use crate::policy::Prediction;
 use crate::receiver::{Delivery, Receiver};
-use crate::sender::{Choice, Out, ROOM, Sender};
+use crate::sender::{Out, Sender};
+use rtt::Rtt;
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -104,49 +110,6 @@ pub struct Report {
     pub silences: u32,
 }
 
-/// Smoothed round trip after RFC 6298, 2, and the least one.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rtt {
-    smoothed: Duration,
-    variation: Duration,
-    lately: Stretches,
-    long: Stretches,
-}
-
-impl Rtt {
-    fn least(&self) -> Option<Duration> {
-        self.long.min()
-    }
-}
-
-/// The least sample of the present stretch of time and of the one before.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stretches {
-    least: [Option<Duration>; 2],
-    since: Instant,
-}
-
-impl Stretches {
-    fn note(&mut self, now: Instant, sample: Duration, length: Duration) {
-        let [present, _] = self.least;
-        if now.saturating_since(self.since) >= length {
-            (self.least, self.since) = ([Some(sample), present], now);
-            return;
-        }
-        self.least[0] = Some(present.map_or(sample, |least| least.min(sample)));
-    }
-
-    fn min(&self) -> Option<Duration> {
-        self.least.into_iter().flatten().min()
-    }
-}
-
-/// Until the first round trip is known (RFC 9002, 6.2.2: kInitialRtt).
-const INITIAL_RTT: Duration = Duration::from_millis(333);
-/// How long a queue must stand to be one: reports come every 10 ms or so, and some are lost.
-const LATELY: Duration = Duration::from_millis(100);
-/// How long the least round trip counts: a path may become longer for good.
-const LONG: Duration = Duration::from_secs(10);
 /// Longest pause between two probes.
 const PROBE_MAX: Duration = Duration::from_secs(2);
 /// Shortest stretch over which loss is counted where there are no slots.
@@ -391,7 +354,7 @@ impl Link {
             incoming: self.receiver.channel(),
             totals: sender.estimate.totals(),
             rtt: self.rtt.least().map(|least| (self.rtt.smoothed, least)),
-            rtt_lately: self.rtt.lately.min(),
+            rtt_lately: self.rtt.lately(),
             open: sender.next.wrapping_sub(sender.base),
             queued: sender.all_queued(),
             held: self.receiver.waiting,
@@ -430,288 +393,14 @@ impl Link {
         let probe = self.probe_at.map(|at| Wake { at, why: SILENCE });
         Wake::earlier(Wake::earlier(self.ack_due(), probe), bundle)
     }
+
+    fn turns(&self) -> bool {
+        self.sender.config.turns
+    }
 }
 
 /// Where the frame numbers of a life begin, so that reports on an earlier one are told apart: 16 million frames lie
 /// between two.
 const fn first_number(epoch: u8) -> u32 {
     (epoch as u32) << 24
-}
-
-impl Link {
-    fn turns(&self) -> bool {
-        self.sender.config.turns
-    }
-
-    fn take(&mut self, now: Instant, frame: &Frame<'_>) -> Heard {
-        self.know(frame);
-        self.receiver.on_frame(now, frame.number);
-        self.hear(now);
-        let mut heard = Heard {
-            slot: frame.slot,
-            progress: false,
-            dropped: None,
-        };
-        if let Some(ack) = &frame.ack {
-            let reported = self.sender.on_ack(now, ack, self.turns());
-            self.heard = true;
-            heard.progress = reported.progress;
-            if let Some(rtt) = reported.rtt.filter(|_| !self.turns()) {
-                self.measure(now, rtt);
-            }
-            if reported.progress && !self.turns() {
-                self.silences = 0;
-                self.probe_at = self.sender.has_open().then(|| now + self.patience());
-                if now.saturating_since(self.bin_since) >= BIN {
-                    self.sender.estimate.close_bin();
-                    self.bin_since = now;
-                }
-            }
-        }
-        self.receiver.on_base(frame.base);
-        // A peer that reports on an earlier life of ours repeats what that life may have handed up already. It stops when it
-        // hears of this one; until then nothing is taken.
-        let stale = frame
-            .ack
-            .is_some_and(|ack| !self.is_of_this_life(ack.highest));
-        let taken = match frame.kind {
-            Kind::Data { .. } | Kind::Repair { .. } if stale => Err(Drop::Stale),
-            Kind::Data { seq, body } => self.receiver.on_data(seq, body),
-            Kind::Repair {
-                first,
-                index,
-                cover,
-                coded,
-            } => self.receiver.on_repair((first, index), cover, coded),
-            Kind::Several { next, bodies } => self.take_several(next, bodies),
-            Kind::Note { .. } => return heard,
-        };
-        self.receiver.owed = self.receiver.owed.saturating_add(1);
-        self.receiver.owed_since.get_or_insert(now);
-        self.hurried |= frame.last;
-        heard.dropped = taken.err();
-        heard
-    }
-
-    /// Whether a frame with this number has been sent since the link was made.
-    fn is_of_this_life(&self, number: u32) -> bool {
-        let born = first_number(self.epoch);
-        number.wrapping_sub(born) < self.sender.number.wrapping_sub(born)
-    }
-
-    /// What is there already is no reason to complain: copies are sent in case it is not.
-    fn take_several(&mut self, next: u32, bodies: &[u8]) -> Result<(), Drop> {
-        let mut taken = Ok(());
-        for (seq, body) in several(next, bodies) {
-            match self.receiver.on_data(seq, body) {
-                Err(Drop::Duplicate) | Ok(()) => {}
-                Err(why) => taken = Err(why),
-            }
-        }
-        taken
-    }
-
-    /// A peer that is heard is there, whatever it reports: the next probe does not wait as for one that is not.
-    fn hear(&mut self, now: Instant) {
-        if core::mem::take(&mut self.unheard) > 0 {
-            let soon = now + self.patience();
-            self.probe_at = self.probe_at.map(|at| at.min(soon));
-        }
-    }
-
-    /// Notices a peer that is new or has started over.
-    fn know(&mut self, frame: &Frame<'_>) {
-        if self.peer_epoch == Some(frame.epoch) {
-            return;
-        }
-        if self.peer_epoch.is_some() {
-            self.sender.counters.peer_restarts += 1;
-            self.sender.restart();
-        }
-        self.peer_epoch = Some(frame.epoch);
-        self.receiver.restart(frame.base, frame.number);
-    }
-
-    fn measure(&mut self, now: Instant, sample: Duration) {
-        let rtt = &mut self.rtt;
-        let first = rtt.least().is_none();
-        rtt.lately.note(now, sample, LATELY);
-        rtt.long.note(now, sample, LONG);
-        if first {
-            (rtt.smoothed, rtt.variation) = (sample, sample / 2);
-            return self.adopt_rtt();
-        }
-        let off = sample
-            .max(rtt.smoothed)
-            .saturating_sub(sample.min(rtt.smoothed));
-        rtt.variation = (rtt.variation * 3 + off) / 4;
-        rtt.smoothed = (rtt.smoothed * 7 + sample) / 8;
-        self.adopt_rtt();
-    }
-
-    fn adopt_rtt(&mut self) {
-        let config = &self.sender.config;
-        self.sender.round = self.rtt.smoothed + self.rtt.variation + config.ack_delay;
-        self.sender.one_way = self.rtt.smoothed / 2;
-        self.sender.rtt = self.rtt.smoothed;
-    }
-
-    /// How long to wait for a report (RFC 9002, 6.2.1), doubled with each silence that losses do not explain, until
-    /// the peer is heard.
-    fn patience(&self) -> Duration {
-        let delay = self.sender.config.ack_delay;
-        let base = match self.rtt.least() {
-            Some(_) => {
-                self.rtt.smoothed + self.rtt.variation * 4 + delay + Duration::from_millis(1)
-            }
-            None => INITIAL_RTT,
-        };
-        // A probe or its report is lost as often as anything, and in a burst as often as the one before. Only what that
-        // does not explain means a dead path.
-        let lasting = |channel: Channel| channel.loss.max(1.0 - 1.0 / channel.burst.max(1.0));
-        let back = lasting(self.receiver.channel());
-        // The way out is known from reports alone, and what is counted at first is what came through: it is taken for no
-        // better than the way back.
-        let out = lasting(self.sender.estimate.channel()).max(back);
-        let lost = 1.0 - (1.0 - out) * (1.0 - back);
-        let chance = (libm::log(0.01) / libm::log(lost.clamp(0.01, 0.9))) as u32;
-        let doublings = self.unheard.saturating_sub(chance).min(8);
-        (base * (1 << doublings)).min(PROBE_MAX)
-    }
-
-    fn ack_due(&self) -> Option<Wake> {
-        if self.turns() {
-            return None;
-        }
-        let since = self.receiver.owed_since?;
-        let config = &self.sender.config;
-        let wait = match self.receiver.owed >= config.ack_every || self.hurried {
-            true => Duration::ZERO,
-            // Half a round trip at most, so that on short paths reports are not what takes time; and half of that
-            // while something is missing, which the sender waits to learn.
-            false => {
-                let half = self.rtt.least().map_or(Duration::MAX, |least| least / 2);
-                let wait = config.ack_delay.min(half);
-                if self.receiver.bitmap_len() > 0 {
-                    wait / 2
-                } else {
-                    wait
-                }
-            }
-        };
-        Some(Wake {
-            at: since + wait,
-            why: ACK_DUE,
-        })
-    }
-
-    /// Whether the report that is due finds no room beside the body that would be sent next.
-    fn ack_needs_own_frame(&self, frame_max: usize) -> bool {
-        let report = FIXED + ACK + self.receiver.bitmap_len();
-        let body = self.sender.next_body_len().unwrap_or(frame_max);
-        report + body > frame_max
-    }
-
-    fn repeat_in_doubt(&mut self) -> Option<Choice> {
-        if self.turns() {
-            self.sender.repeat_doubtful()
-        } else {
-            None
-        }
-    }
-
-    /// Writes the frame that was chosen, or a note if one is due.
-    fn write(
-        &mut self,
-        now: Instant,
-        choice: Option<Choice>,
-        chance: Opportunity,
-        (cover, coded): (&[u8; COVER], &[u8]),
-        octets: &mut [u8],
-    ) -> Option<usize> {
-        let due = Wake::due(self.ack_due(), now) || self.notes > 0;
-        if choice.is_none() && !due {
-            return None;
-        }
-        let report = FIXED + ACK + self.receiver.bitmap_len();
-        let mut small = [0; ROOM];
-        let room = octets.len().saturating_sub(report).min(ROOM);
-        let among = small.get_mut(..room).unwrap_or_default();
-        let several = self.sender.among(choice, among);
-        let sender = &self.sender;
-        let kind = match choice {
-            _ if several > 0 => Kind::Several {
-                next: sender.next,
-                bodies: small.get(..several).unwrap_or_default(),
-            },
-            Some(Choice::Body(seq)) => Kind::Data {
-                seq,
-                body: sender.body(seq),
-            },
-            Some(Choice::Repair {
-                first,
-                index,
-                cover: width,
-                len,
-            }) => Kind::Repair {
-                first,
-                index,
-                cover: cover.get(..width).unwrap_or_default(),
-                coded: coded.get(..len).unwrap_or_default(),
-            },
-            None => Kind::Note { next: sender.next },
-        };
-        let mut frame = Frame {
-            number: sender.number,
-            epoch: self.epoch,
-            kind,
-            base: sender.told_base(),
-            slot: chance.slot,
-            ack: None,
-            last: chance.last && choice.is_some(),
-        };
-        let mut bitmap = [0; 255];
-        let free = octets.len().saturating_sub(frame.len());
-        let reports = self.receiver.has_started() && (self.turns() || self.receiver.owed > 0);
-        let space = free.checked_sub(ACK).filter(|_| reports);
-        let whole = self.receiver.bitmap_len();
-        // A report that does not fit as a whole goes apart, except where it rides on every frame anyway.
-        if let Some(space) =
-            space.filter(|&space| space >= whole || self.turns() || choice.is_none())
-        {
-            let space = bitmap.get_mut(..space.min(255)).unwrap_or_default();
-            frame.ack = Some(self.receiver.ack(now, space));
-        }
-        let reported = frame.ack.is_some();
-        let len = frame.emit(octets)?;
-        if reported {
-            (self.receiver.owed, self.receiver.owed_since) = (0, None);
-            self.hurried = false;
-        }
-        self.sent(now, choice, len);
-        Some(len)
-    }
-
-    fn sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
-        let number = self.sender.number;
-        self.sender.counters.octets_sent += len as u64;
-        let seq = match choice {
-            Some(Choice::Body(seq)) => {
-                self.sender.sent_in(seq, number);
-                Some(seq)
-            }
-            Some(Choice::Repair { .. }) => None,
-            None => {
-                self.sender.counters.notes += 1;
-                None
-            }
-        };
-        self.notes = self.notes.saturating_sub(1);
-        // A note is not answered, so it does not count as under way.
-        self.sender
-            .log(now, seq, if choice.is_some() { len } else { 0 });
-        if choice.is_some() && !self.turns() && self.probe_at.is_none() {
-            self.probe_at = Some(now + self.patience());
-        }
-    }
 }

@@ -1,0 +1,119 @@
+//! Frames on their way out: what was chosen, with stamp and report around it.
+
+use chappe_core::{Instant, Wake};
+
+use super::{Link, Opportunity};
+use crate::header::{ACK, COVER, FIXED, Frame, Kind};
+use crate::sender::{Choice, ROOM};
+
+impl Link {
+    /// Whether the report that is due finds no room beside the body that would be sent next.
+    pub(super) fn ack_needs_own_frame(&self, frame_max: usize) -> bool {
+        let report = FIXED + ACK + self.receiver.bitmap_len();
+        let body = self.sender.next_body_len().unwrap_or(frame_max);
+        report + body > frame_max
+    }
+
+    pub(super) fn repeat_in_doubt(&mut self) -> Option<Choice> {
+        if self.turns() {
+            self.sender.repeat_doubtful()
+        } else {
+            None
+        }
+    }
+
+    /// Writes the frame that was chosen, or a note if one is due.
+    pub(super) fn write(
+        &mut self,
+        now: Instant,
+        choice: Option<Choice>,
+        chance: Opportunity,
+        (cover, coded): (&[u8; COVER], &[u8]),
+        octets: &mut [u8],
+    ) -> Option<usize> {
+        let due = Wake::due(self.ack_due(), now) || self.notes > 0;
+        if choice.is_none() && !due {
+            return None;
+        }
+        let report = FIXED + ACK + self.receiver.bitmap_len();
+        let mut small = [0; ROOM];
+        let room = octets.len().saturating_sub(report).min(ROOM);
+        let among = small.get_mut(..room).unwrap_or_default();
+        let several = self.sender.among(choice, among);
+        let sender = &self.sender;
+        let kind = match choice {
+            _ if several > 0 => Kind::Several {
+                next: sender.next,
+                bodies: small.get(..several).unwrap_or_default(),
+            },
+            Some(Choice::Body(seq)) => Kind::Data {
+                seq,
+                body: sender.body(seq),
+            },
+            Some(Choice::Repair {
+                first,
+                index,
+                cover: width,
+                len,
+            }) => Kind::Repair {
+                first,
+                index,
+                cover: cover.get(..width).unwrap_or_default(),
+                coded: coded.get(..len).unwrap_or_default(),
+            },
+            None => Kind::Note { next: sender.next },
+        };
+        let mut frame = Frame {
+            number: sender.number,
+            epoch: self.epoch,
+            kind,
+            base: sender.told_base(),
+            slot: chance.slot,
+            ack: None,
+            last: chance.last && choice.is_some(),
+        };
+        let mut bitmap = [0; 255];
+        let free = octets.len().saturating_sub(frame.len());
+        let reports = self.receiver.has_started() && (self.turns() || self.receiver.owed > 0);
+        let space = free.checked_sub(ACK).filter(|_| reports);
+        let whole = self.receiver.bitmap_len();
+        // A report that does not fit as a whole goes apart, except where it rides on every frame anyway.
+        if let Some(space) =
+            space.filter(|&space| space >= whole || self.turns() || choice.is_none())
+        {
+            let space = bitmap.get_mut(..space.min(255)).unwrap_or_default();
+            frame.ack = Some(self.receiver.ack(now, space));
+        }
+        let reported = frame.ack.is_some();
+        let len = frame.emit(octets)?;
+        if reported {
+            (self.receiver.owed, self.receiver.owed_since) = (0, None);
+            self.hurried = false;
+        }
+        self.sent(now, choice, len);
+        Some(len)
+    }
+
+    fn sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
+        let number = self.sender.number;
+        self.sender.counters.octets_sent += len as u64;
+        let seq = match choice {
+            Some(Choice::Body(seq)) => {
+                self.sender.sent_in(seq, number);
+                Some(seq)
+            }
+            Some(Choice::Repair { .. }) => None,
+            None => {
+                self.sender.counters.notes += 1;
+                None
+            }
+        };
+        self.notes = self.notes.saturating_sub(1);
+        // A note is not answered, so it does not count as under way.
+        self.sender
+            .log(now, seq, if choice.is_some() { len } else { 0 });
+        if choice.is_some() && !self.turns() && self.probe_at.is_none() {
+            self.probe_at = Some(now + self.patience());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! How long the way to the peer and back takes.
+
+use chappe_core::{Duration, Instant};
+
+/// Until the first round trip is known (RFC 9002, 6.2.2: kInitialRtt).
+const INITIAL: Duration = Duration::from_millis(333);
+/// How long a queue must stand to be one: reports come every 10 ms or so, and some are lost.
+const LATELY: Duration = Duration::from_millis(100);
+/// How long the least round trip counts: a path may become longer for good.
+const LONG: Duration = Duration::from_secs(10);
+
+/// Smoothed round trip after RFC 6298, 2, and the least one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rtt {
+    pub smoothed: Duration,
+    pub variation: Duration,
+    lately: Stretches,
+    long: Stretches,
+}
+
+impl Rtt {
+    /// The least of the latest 10 to 20 s; `None`: none is known.
+    pub fn least(&self) -> Option<Duration> {
+        self.long.min()
+    }
+
+    /// The least of the latest tenth of a second or two in which there was one.
+    pub fn lately(&self) -> Option<Duration> {
+        self.lately.min()
+    }
+
+    pub fn note(&mut self, now: Instant, sample: Duration) {
+        let first = self.least().is_none();
+        self.lately.note(now, sample, LATELY);
+        self.long.note(now, sample, LONG);
+        if first {
+            (self.smoothed, self.variation) = (sample, sample / 2);
+            return;
+        }
+        let off = sample
+            .max(self.smoothed)
+            .saturating_sub(sample.min(self.smoothed));
+        self.variation = (self.variation * 3 + off) / 4;
+        self.smoothed = (self.smoothed * 7 + sample) / 8;
+    }
+
+    /// When an answer is overdue that may wait for `delay` at the peer (RFC 9002, 6.2.1, with its timer granularity of
+    /// 1 ms).
+    pub fn overdue(&self, delay: Duration) -> Duration {
+        match self.least() {
+            Some(_) => self.smoothed + self.variation * 4 + delay + Duration::from_millis(1),
+            None => INITIAL,
+        }
+    }
+}
+
+/// The least sample of the present stretch of time and of the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretches {
+    least: [Option<Duration>; 2],
+    since: Instant,
+}
+
+impl Stretches {
+    fn note(&mut self, now: Instant, sample: Duration, length: Duration) {
+        let [present, _] = self.least;
+        if now.saturating_since(self.since) >= length {
+            (self.least, self.since) = ([Some(sample), present], now);
+            return;
+        }
+        self.least[0] = Some(present.map_or(sample, |least| least.min(sample)));
+    }
+
+    fn min(&self) -> Option<Duration> {
+        self.least.into_iter().flatten().min()
+    }
+}
