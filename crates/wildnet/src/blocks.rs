@@ -84,8 +84,16 @@ impl Blocks {
         self.blocks.remove(i);
     }
 
+    pub fn remove_last(&mut self) {
+        self.blocks.pop_back();
+    }
+
     /// Adds a body to the open block, or opens one; says whether it is full now.
-    pub fn add(&mut self, seq: u32, service: usize, deadline: Option<Instant>) -> bool {
+    pub fn add(
+        &mut self,
+        seq: u32,
+        (service, deadline, rounds): (usize, Option<Instant>, u8),
+    ) -> bool {
         match self.blocks.back_mut().filter(|block| block.open) {
             Some(block) => {
                 block.mask |= 1u64.checked_shl(seq.wrapping_sub(block.first)).unwrap_or(0)
@@ -96,7 +104,7 @@ impl Blocks {
                 open: true,
                 service,
                 deadline,
-                rounds: 0,
+                rounds,
                 owed: 0,
                 last: 0,
                 extended: false,
@@ -104,6 +112,32 @@ impl Blocks {
             }),
         }
         self.open_block().is_some_and(|(_, size)| size >= BLOCK_MAX)
+    }
+
+    /// Closed from the start: bodies that are sent again together, and the repairs that they share.
+    pub fn gather(&mut self, first: u32, mask: u64, owed: usize) {
+        let block = Block {
+            first,
+            mask,
+            open: false,
+            service: 0,
+            deadline: None,
+            rounds: 0,
+            owed,
+            last: 0,
+            extended: true,
+            ended: false,
+        };
+        // The open block stays the last one.
+        let open = usize::from(self.open_block().is_some());
+        self.blocks
+            .insert(self.blocks.len().saturating_sub(open), block);
+    }
+
+    /// The block whose last repair left in frame `number`.
+    pub fn paid_with(&self, number: u32) -> Option<usize> {
+        let paid = |block: &Block| !block.open && block.owed == 0 && block.last == number;
+        self.blocks.iter().position(paid)
     }
 
     /// The open block's class and size.
@@ -116,9 +150,10 @@ impl Blocks {
         self.open_block().map(|(service, _)| service)
     }
 
-    /// When the first body of the open block is due.
-    pub fn open_deadline(&self) -> Option<Instant> {
-        self.blocks.back().filter(|block| block.open)?.deadline
+    /// When the first body of the open block is due, and the rounds that were left when it was sent.
+    pub fn open_deadline(&self) -> Option<(Option<Instant>, u8)> {
+        let block = self.blocks.back().filter(|block| block.open)?;
+        Some((block.deadline, block.rounds))
     }
 
     /// Closes the open block, which gets so many repairs and has so many rounds.

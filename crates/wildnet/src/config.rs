@@ -49,6 +49,13 @@ impl Service {
         drop_late: false,
     };
 
+    /// The same through a tunnel that is full, where the usual round trip is 100 ms and more: losses hold hardly any packet
+    /// up for more than 300 ms.
+    pub const BULK: Service = Service {
+        deadline: Some(Duration::from_millis(300)),
+        ..Service::RELIABLE
+    };
+
     /// For interactive traffic: soon or not at all, without waiting for others.
     pub const PROMPT: Service = Service {
         order: Order::None,

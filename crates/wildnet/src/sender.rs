@@ -14,6 +14,7 @@
 //! Whether a frame is settled follows from frame numbers: a link keeps their order, so once a later one is reported,
 //! an earlier one that is not has been lost. There is no timer for each packet.
 
+mod cohorts;
 mod copies;
 mod doubts;
 mod redundancy;
@@ -58,6 +59,7 @@ pub(crate) struct Sender {
     few: copies::Few,
     pub blocks: Blocks,
     policies: Policies,
+    paces: [cohorts::Pace; SERVICES],
     log: Vec<Logged>,
     /// The number of the next frame, and up to which one all are settled.
     pub number: u32,
@@ -69,6 +71,8 @@ pub(crate) struct Sender {
     pub estimate: Estimate,
     /// A round: from sending to the report, and on to the next sending.
     pub round: Duration,
+    /// How long after a frame has left it is known to be lost, smoothed; zero as long as none was (not in turns).
+    pub known_after: Duration,
     /// The smoothed round trip; zero in turns and as long as it is not known.
     pub rtt: Duration,
     /// From sending to arrival.
@@ -194,6 +198,7 @@ impl Sender {
             few: copies::Few::new(),
             blocks: Blocks::new(),
             policies: Policies::new(),
+            paces: [cohorts::Pace::default(); SERVICES],
             log: vec![logged; config.window * 4],
             number: 0,
             first: 0,
@@ -202,6 +207,7 @@ impl Sender {
             repair: 0,
             estimate: Estimate::default(),
             round: Duration::from_millis(50),
+            known_after: Duration::ZERO,
             rtt: Duration::ZERO,
             one_way: Duration::from_millis(25),
             slot_at: None,
@@ -369,13 +375,19 @@ impl Sender {
         if !before(ack.highest, self.reported.0) {
             self.reported = (ack.highest, ack.received);
         }
-        let from = self.settled;
+        let (from, lost) = (self.settled, self.lost.len());
         while before(self.settled, until) {
             self.settled = self.settled.wrapping_add(1);
             self.settle(now, self.settled, ack);
         }
         reported.progress = from != self.settled;
-        self.end_rounds(now, ack);
+        match self.has_cohorts() {
+            true => {
+                self.forget_cohorts();
+                self.gather_cohorts(now, lost);
+            }
+            false => self.end_rounds(now, ack),
+        }
         self.move_base();
         reported
     }
@@ -430,7 +442,7 @@ impl Sender {
             let repairs = self.repairs_for(now, service, size);
             // Until the slot has room for them and one frame more, further packets may join.
             if !self.blocks_are_slots() || fits <= repairs.0 + 1 {
-                self.blocks.close(repairs);
+                self.close_block(repairs);
                 if let Some(choice) = self.block_repair(out) {
                     return Some(choice);
                 }
@@ -521,7 +533,9 @@ impl Sender {
         if let Some(entry) = self.entry_mut(seq) {
             entry.frame = number;
         }
-        self.blocks.sent(seq, number);
+        if !self.has_cohorts() {
+            self.blocks.sent(seq, number);
+        }
     }
 
     /// Changes what a class is promised, from the next decision on.

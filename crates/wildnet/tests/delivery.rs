@@ -283,13 +283,14 @@ fn in_turns(config: Config, loss: f64, turns: u64) -> (u64, usize, f64) {
 }
 
 /// Small packets one way, as TCP's acknowledgements are, beside full ones the other way: with copies that ride along, what
-/// 5 % of them exceed is shorter by a fifth in bursts of losses, and every packet still arrives once and in order.
+/// 5 % of them exceed is shorter by an eighth in bursts of losses, on average of six runs (single ones: by 6 to 25 %), and
+/// every packet still arrives once and in order.
 #[test]
 fn copies_bring_small_packets_through_bursts() {
-    let slow = |copies: usize| {
+    let slow = |copies: usize, seed: u64| {
         let ways = [1, 2].map(|way| Way {
             burst: 4.0,
-            ..Way::new(70 + way, 0.3)
+            ..Way::new(seed + way, 0.3)
         });
         let config = Config {
             copies,
@@ -322,8 +323,9 @@ fn copies_bring_small_packets_through_bursts() {
         );
         delays[2850]
     };
-    let (without, with) = (slow(0), slow(64));
-    assert!(with * 5 < without * 4, "{with} instead of {without}");
+    let all = |copies| (1..=6).fold(Duration::ZERO, |sum, seed| sum + slow(copies, 10 * seed));
+    let (without, with) = (all(0), all(64));
+    assert!(with * 8 < without * 7, "{with} instead of {without}");
 }
 
 /// A way out that is dead for a while, from a peer that is heard all the time: who takes silence for a dead path
@@ -376,4 +378,58 @@ fn few_counts_are_not_taken_for_a_good_path() {
     }
     // As many as the pauses between probes may be longer for by chance, one in a hundred.
     assert!(slow <= 6, "{slow} of 600 took more than a second");
+}
+
+/// Where nobody takes turns and half of all frames are lost both ways, repairs save a fifth at least of what bare repetition
+/// brings later than promised, and cost 2 % of the throughput at most. (Blocks that shared one deadline saved 59 % and cost
+/// 7.5 %.)
+#[test]
+fn repairs_save_what_would_be_late() {
+    let run = |recovery| {
+        let (mut share, mut late, mut all) = (0.0, 0, 0);
+        for seed in 0..6 {
+            let ways = [1, 2].map(|way| Way::new(seed * 10 + way, 0.5));
+            let service = Service {
+                order: Order::None,
+                ..Service::RELIABLE
+            };
+            let config = Config {
+                recovery,
+                services: [service; 4],
+                reordering: 0,
+                ..Config::tunnel(1472)
+            };
+            let mut pair = Pair::new(config, ways);
+            let len = pair.ends[0].link.config().packet_max();
+            bulk(&mut pair, 0, 3_000, 1, len);
+            pair.run(millis(8_000), |_| false);
+            let heard = &pair.ends[1].heard;
+            share += (check(heard, false) * len * 8) as f64 / 8.0 / 6e6 / 0.5 / 6.0;
+            late += slow(heard, Service::RELIABLE.deadline.unwrap());
+            all += heard.len();
+        }
+        (share, late as f64 / all as f64)
+    };
+    let (bare, kept) = (run(Recovery::Acks), run(Recovery::Chappe { fill: false }));
+    println!("of the bound and late: {bare:?} bare, {kept:?} promised");
+    assert!(kept.1 < 0.8 * bare.1, "{bare:?} {kept:?}");
+    assert!(kept.0 > 0.98 * bare.0, "{bare:?} {kept:?}");
+}
+
+/// How many packets of one flow took longer than `most`, none of which waited for others. When one was sent first is not
+/// seen here, but later ones were sent after it, so it is no later than the first arrival of one of these, less the way.
+fn slow(heard: &[(Instant, u8, Vec<u8>)], most: Duration) -> usize {
+    let mut newest: Vec<(u32, Instant)> = Vec::new();
+    let mut late = 0;
+    for (at, _, octets) in heard {
+        let number = u32::from_be_bytes(octets[..4].try_into().unwrap());
+        if newest.last().is_none_or(|last| last.0 < number) {
+            newest.push((number, *at));
+            continue;
+        }
+        let place = newest.partition_point(|one| one.0 < number);
+        let took = at.saturating_since(newest[place].1) + Duration::from_millis(10);
+        late += usize::from(took > most);
+    }
+    late
 }

@@ -7,13 +7,8 @@ use super::{KEEPALIVE, PROVE_EVERY, Peer};
 use crate::packing::{CONTAINER_MAX, Container};
 use chappe_sys::tun::Joined;
 
-/// What everything but urgent packets is promised, as long as nobody says otherwise: all arrive, in the order of their
-/// flow, and losses hold hardly any up for more than 300 ms. Linux's TCP takes a packet for lost after its usual round
-/// trip and 200 ms (`TCP_RTO_MIN`), and through a link that is full the usual round trip is 100 ms and more.
-pub const BULK: Service = Service {
-    deadline: Some(Duration::from_millis(300)),
-    ..Service::RELIABLE
-};
+/// What everything but urgent packets is promised, as long as nobody says otherwise.
+pub const BULK: Service = Service::BULK;
 
 /// Loss from which on some packet is nearly always repeated more than once.
 const LOSSY: f64 = 0.1;

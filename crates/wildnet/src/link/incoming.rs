@@ -98,7 +98,8 @@ impl Link {
     fn measure(&mut self, now: Instant, sample: Duration) {
         self.rtt.note(now, sample);
         let config = &self.sender.config;
-        self.sender.round = self.rtt.smoothed + self.rtt.variation + config.ack_delay;
+        let expected = self.rtt.smoothed + self.rtt.variation + config.ack_delay;
+        self.sender.round = expected.max(self.sender.known_after);
         self.sender.one_way = self.rtt.smoothed / 2;
         self.sender.rtt = self.rtt.smoothed;
     }

@@ -13,7 +13,7 @@ impl Sender {
             // A first body always goes, whatever it needs: silence would never end, since estimates come from frames.
             Recovery::Chappe { .. } if self.slot_at.is_some() => {
                 let Some((service, _)) = open else { return 0 };
-                let left = self.rounds_left(now, self.blocks.open_deadline());
+                let left = self.open_rounds(now);
                 self.planned(service, (size, left), (size, left))
             }
             _ => 0,
@@ -26,9 +26,12 @@ impl Sender {
             Recovery::None | Recovery::Acks => (0, 0),
             Recovery::Blocks { rule, .. } => (self.rule_repairs(rule, size), 0),
             Recovery::Chappe { .. } => {
-                let deadline = self.blocks.open_deadline();
-                let left = self.rounds_left(now, deadline);
-                (self.planned(service, (size, left), (size, left)), left)
+                let left = self.open_rounds(now);
+                let block = match self.has_cohorts() {
+                    true => self.plan_of(service, left),
+                    false => (size, left),
+                };
+                (self.planned(service, (size, left), block), left)
             }
         }
     }
@@ -76,6 +79,22 @@ impl Sender {
                 (size * usize::from(parity)).div_ceil(usize::from(data.max(1)))
             }
         }
+    }
+
+    /// Rounds that the open block has left.
+    fn open_rounds(&self, now: Instant) -> u8 {
+        match self.blocks.open_deadline() {
+            // The rounds of its oldest body began when that was sent.
+            Some((_, rounds)) if self.has_cohorts() => rounds,
+            Some((deadline, _)) => self.rounds_left(now, deadline),
+            None => u8::MAX,
+        }
+    }
+
+    /// Whether what is sent in the present round is late anyway: it is repeated until it arrives, and repairs would hurry
+    /// it for nothing.
+    pub(super) fn is_past(&self, now: Instant, deadline: Option<Instant>) -> bool {
+        deadline.is_some_and(|deadline| self.round_began(now) + self.one_way > deadline)
     }
 
     /// Rounds that fit between now and the deadline, after one that begins now; without a deadline, very many. In turns
@@ -168,6 +187,9 @@ impl Sender {
         let Some(block) = self.blocks.get(block) else {
             return 0;
         };
+        if self.is_past(now, block.deadline) {
+            return 0;
+        }
         let left = self.rounds_left(now, block.deadline);
         self.planned(block.service, (missing, left), (block.size(), block.rounds))
     }
@@ -194,6 +216,10 @@ impl Sender {
                 continue;
             }
             self.blocks.pay(i, self.number);
+            let paid = self.blocks.get(i).is_some_and(|block| block.owed == 0);
+            if paid && self.has_cohorts() {
+                self.await_repair(missing.get(..len).unwrap_or_default());
+            }
             let choice = self.combine(missing.iter().copied().take(len), out);
             self.counters.repairs += u64::from(choice.is_some());
             return choice;

@@ -55,17 +55,26 @@ impl Sender {
 
     /// A frame is settled: if its body has not arrived and has not been sent again, it is lost.
     pub(super) fn settle(&mut self, now: Instant, number: u32, ack: &Ack<'_>) {
-        let Some(&Logged { seq, octets, .. }) = self.logged(number) else {
+        let Some(&Logged {
+            seq, octets, at, ..
+        }) = self.logged(number)
+        else {
             return;
         };
         self.in_flight = self.in_flight.saturating_sub(octets.into());
-        let Some(seq) = seq else { return };
+        let Some(seq) = seq else {
+            if self.has_cohorts() {
+                self.settle_cohort(now, number, ack);
+            }
+            return;
+        };
         let current = self
             .entry(seq)
             .is_some_and(|entry| entry.state == State::Flight && entry.frame == number);
         if !current || ack.has(seq).is_none() {
             return;
         }
+        self.note_loss(now.saturating_since(at));
         match self.config.recovery {
             Recovery::None => self.give_up(seq),
             // The block's repairs may bring it: decided at the end of the round.
@@ -147,11 +156,8 @@ impl Sender {
 
     /// Whether sending again is of no use any more.
     fn is_late(&self, now: Instant, service: &Service, offered: Instant) -> bool {
-        let arrives = self.round_began(now) + self.one_way;
-        service.drop_late
-            && service
-                .deadline
-                .is_some_and(|deadline| arrives > offered + deadline)
+        let deadline = service.deadline.filter(|_| service.drop_late);
+        self.is_past(now, deadline.map(|deadline| offered + deadline))
     }
 
     /// What would come too late even in the round that begins now is not sent again, and no repair is made for it.
@@ -233,15 +239,18 @@ impl Sender {
                 frame,
             };
         }
+        let deadline = promise.deadline.map(|deadline| offered + deadline);
+        let left = self.rounds_left(now, deadline);
         if self
             .blocks
             .open_service()
             .is_some_and(|open| open != service)
+            || self.is_cut_off(now)
         {
             self.close_open_block(now);
         }
-        let deadline = promise.deadline.map(|deadline| offered + deadline);
-        if self.blocks.add(seq, service, deadline) {
+        self.count_new(now, service);
+        if self.blocks.add(seq, (service, deadline, left)) {
             self.close_open_block(now);
         }
         self.remember_small(seq);
@@ -269,7 +278,7 @@ impl Sender {
     pub(super) fn close_open_block(&mut self, now: Instant) {
         if let Some((service, size)) = self.blocks.open_block() {
             let repairs = self.repairs_for(now, service, size);
-            self.blocks.close(repairs);
+            self.close_block(repairs);
         }
     }
 
