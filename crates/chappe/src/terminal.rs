@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
+use chappe_lab::provenance::Program;
 use chappe_lab::run::Meter;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -121,6 +122,15 @@ pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -
 pub fn remark(quiet: bool, words: &str) {
     if !quiet {
         eprintln!("{words}");
+    }
+}
+
+/// This program, called by `command`.
+pub fn program(command: &str) -> Program<'_> {
+    Program {
+        commit: env!("CHAPPE_COMMIT"),
+        dirty: env!("CHAPPE_DIRTY") == "true",
+        command,
     }
 }
 

@@ -216,7 +216,7 @@ fn warnings(a: &Document, b: &Document) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provenance::Provenance;
+    use crate::provenance::{Program, Provenance};
     use crate::results::Flow;
 
     fn document(goodputs: &[(u64, f64)]) -> Document {
@@ -246,11 +246,7 @@ mod tests {
             bounds: Vec::new(),
             bound: None,
         };
-        let from = Provenance::here("chappe", "{}");
-        let from = Provenance {
-            dirty: false,
-            ..from
-        };
+        let from = Provenance::here(Program::unknown("chappe"), "{}");
         Document::new("s", &from, goodputs.iter().map(run).collect(), false)
     }
 

@@ -1,18 +1,15 @@
 //! The main job in ten seconds: a file over bad networks, by each system, beside its baselines and the bound.
 //!
-//! Each system shows itself on the network it is made for: a [`Part`]. To add one: a line in [`PARTS`].
+//! Each system shows itself on the network it is made for: a [`Part`]. All of them are listed in `chappe-lab-all`.
 
 use std::path::Path;
 
 use crate::plan::{Changes, Plan};
-use crate::provenance::Provenance;
+use crate::provenance::{Program, Provenance};
 use crate::results::{Document, Run};
 use crate::run::{Meter, RunError, WORK, seeds};
 use crate::scenario::Source;
-use crate::{p3, pacifier, tcplp, wildnet};
-
-/// All parts, in the order in which they are shown.
-pub static PARTS: [&Part; 4] = [&pacifier::DEMO, &p3::DEMO, &wildnet::DEMO, &tcplp::DEMO];
+use crate::system::System;
 
 /// One system's part of the demo.
 pub struct Part {
@@ -35,8 +32,8 @@ pub struct Order<'a> {
     pub networks: u64,
     /// Threads; results do not depend on it.
     pub threads: usize,
-    /// The command line, for the results.
-    pub command: &'a str,
+    /// The program, for the results.
+    pub program: Program<'a>,
     /// Whom to tell how far it is, and who may stop it.
     pub meter: &'a Meter,
 }
@@ -77,15 +74,20 @@ impl Order<'_> {
         (self.seed..self.seed.saturating_add(self.networks)).collect()
     }
 
-    /// The plan of a part's scenario, with the order's file and seeds. `set` changes keys, as on the command line.
-    pub fn plan(&self, scenario: &str, set: &[String]) -> Result<Plan, RunError> {
+    /// The plan of a system's scenario, with the order's file and seeds. `set` changes keys, as on the command line.
+    pub fn plan(
+        &self,
+        system: &'static System,
+        scenario: &str,
+        set: &[String],
+    ) -> Result<Plan, RunError> {
         let source = Source::new("demo", scenario, set);
         let changes = Changes {
             object: self.file,
             seeds: Some(self.seeds()),
             ..Changes::default()
         };
-        Ok(Plan::new(source.parse()?, source, &changes)?)
+        Ok(Plan::new(&[system], source.parse()?, source, &changes)?)
     }
 
     /// What `run` makes of each seed, in their order and on the order's threads, without those that somebody stopped.
@@ -108,7 +110,7 @@ impl Row {
         finished: &[Vec<Run>],
         place: usize,
     ) -> Row {
-        let from = Provenance::here(order.command, &plan.canonical);
+        let from = Provenance::here(order.program, &plan.canonical);
         let runs = finished.iter().filter_map(|runs| runs.get(place)).cloned();
         let partial = (finished.len() as u64) < order.networks;
         Row {
@@ -119,12 +121,12 @@ impl Row {
     }
 }
 
-/// Runs all parts. A part that somebody stopped before its first network was finished is left out.
-pub fn run(order: &Order<'_>) -> Result<Vec<Shown>, RunError> {
-    let runs: usize = PARTS.iter().map(|part| 1 + part.protocols).sum();
+/// Runs `parts` in their order. A part that somebody stopped before its first network was finished is left out.
+pub fn run(parts: &[&Part], order: &Order<'_>) -> Result<Vec<Shown>, RunError> {
+    let runs: usize = parts.iter().map(|part| 1 + part.protocols).sum();
     order.meter.plan_work(WORK * order.networks * runs as u64);
     let mut all = Vec::new();
-    for part in PARTS {
+    for part in parts {
         match (part.run)(order) {
             Err(RunError::Interrupted) => break,
             Ok(shown) if shown.bounds_bps.is_empty() => break,

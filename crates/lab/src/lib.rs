@@ -1,4 +1,4 @@
-//! The experiments: scenario files, runs, results, comparisons, and the papers' figures.
+//! What all experiments share: scenario files, plans, runs, results, comparisons, figures.
 //!
 //! From a file to a number, each step in its module:
 //!
@@ -6,38 +6,19 @@
 //! |---|---|
 //! | the file, word for word, with the place of every value | [`scenario`] |
 //! | what a run needs, or why the scenario makes no sense | [`plan`] |
-//! | what carries the data: one of the systems | [`system`], and a folder for each: [`pacifier`], [`p3`], [`wildnet`], [`tcplp`] |
-//! | one seed: probing, the bound, the transfer, the digests | [`run`] |
+//! | what carries the data: what a system gives | [`system`] |
+//! | one seed: arrivals, captures, how far it is | [`run`] |
 //! | all seeds on all cores, kept on disk as they finish | [`session`], [`store`] |
 //! | the document with its units in the names | [`results`] |
 //! | means with intervals, comparisons paired by seed | [`statistics`], [`compare`] |
 //! | the papers' figures, theirs beside ours | [`paper`], [`sheet`], [`figure`], [`draw`] |
 //!
-//! ```
-//! use chappe_lab::plan::Plan;
-//! use chappe_lab::run::Meter;
-//! use chappe_lab::session::{self, Options};
+//! Each system is a crate of its own, `crates/lab-<system>`; `crates/lab-all` lists them, and shows a whole run in an
+//! example.
 //!
-//! let plan = Plan::parse(
-//!     "line",
-//!     r#"
-//!     [network]
-//!     links = [[0, 0.8, 0.1], [0.8, 0, 0.8], [0.1, 0.8, 0]]
-//!     [protocol]
-//!     links = "true"
-//!     [[transfer]]
-//!     source = 0
-//!     receivers = [1, 2]
-//!     bytes = "20 kB"
-//!     "#,
-//! )?;
-//! let session = session::run(&plan, "example", Options::default(), &Meter::default())?;
-//! assert!(session.document.all_complete());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! **Architecture invariant:** only this crate and the command know both protocols and media. Files, figures and
-//! serialisation live here; a protocol does not know that it is measured.
+//! **Architecture invariant:** this crate knows media and no protocol, a system's crate its protocol and no other system;
+//! only `lab-all` and the command know all. Files, figures and serialisation live here; a protocol does not know that it
+//! is measured.
 
 pub mod compare;
 pub mod demo;
@@ -45,11 +26,11 @@ pub mod doctor;
 pub mod draw;
 pub mod emulation;
 pub mod figure;
+#[cfg(test)]
+mod idle;
 pub mod import;
 pub mod input;
 pub mod nearest;
-pub mod p3;
-pub mod pacifier;
 pub mod paper;
 pub mod plan;
 pub mod provenance;
@@ -63,5 +44,3 @@ pub mod statistics;
 pub mod store;
 pub mod system;
 pub mod table;
-pub mod tcplp;
-pub mod wildnet;

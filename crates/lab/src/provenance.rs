@@ -19,14 +19,36 @@ pub struct Provenance {
     pub scenario_text: String,
 }
 
+/// The program that makes results, as it knows itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program<'a> {
+    /// The commit it was built from, or `unknown`.
+    pub commit: &'a str,
+    /// Whether the source had been changed since that commit.
+    pub dirty: bool,
+    /// The command line.
+    pub command: &'a str,
+}
+
+impl<'a> Program<'a> {
+    /// A program that does not know what it was built from. Runs that it finds on disk are not trusted.
+    pub const fn unknown(command: &'a str) -> Program<'a> {
+        Program {
+            commit: "unknown",
+            dirty: false,
+            command,
+        }
+    }
+}
+
 impl Provenance {
-    /// This program on this machine, for a scenario given as JSON text.
-    pub fn here(command: &str, scenario_text: &str) -> Provenance {
+    /// A program on this machine, for a scenario given as JSON text.
+    pub fn here(program: Program<'_>, scenario_text: &str) -> Provenance {
         Provenance {
             version: env!("CARGO_PKG_VERSION").into(),
-            commit: env!("CHAPPE_COMMIT").into(),
-            dirty: env!("CHAPPE_DIRTY") == "true",
-            command: command.into(),
+            commit: program.commit.into(),
+            dirty: program.dirty,
+            command: program.command.into(),
             machine: machine(),
             scenario_text: scenario_text.into(),
         }
@@ -82,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_input_changes_the_key() {
-        let first = Provenance::here("chappe sim a", "{}");
+        let first = Provenance::here(Program::unknown("chappe sim a"), "{}");
         let other = Provenance {
             scenario_text: "{ }".into(),
             ..first.clone()
@@ -95,6 +117,7 @@ mod tests {
         for (i, key) in keys.iter().enumerate() {
             assert!(keys[..i].iter().all(|k| k != key));
         }
-        assert_eq!(first.key(1), Provenance::here("chappe sim b", "{}").key(1));
+        let same = Provenance::here(Program::unknown("chappe sim b"), "{}");
+        assert_eq!(first.key(1), same.key(1));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::plan::{Payload, Plan};
-use crate::provenance::Provenance;
+use crate::provenance::{Program, Provenance};
 use crate::results::{Document, Run};
 use crate::run::{Meter, Outcome, RunError, WORK, seeds};
 use crate::store::{self, StoreError};
@@ -38,11 +38,11 @@ pub struct Session {
 /// Runs all seeds of a plan. An error of any seed ends the whole; a request to stop keeps what is finished.
 pub fn run(
     plan: &Plan,
-    command: &str,
+    program: Program<'_>,
     options: Options<'_>,
     meter: &Meter,
 ) -> Result<Session, RunError> {
-    let from = Provenance::here(command, &plan.canonical);
+    let from = Provenance::here(program, &plan.canonical);
     let notes = Mutex::new(Vec::new());
     let failed = Mutex::new(false);
     let has_failed = || failed.lock().map_or(true, |failed| *failed);

@@ -473,6 +473,7 @@ fn flow(row: &Row) -> Option<Flow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provenance::Program;
     use crate::results::Bound;
 
     fn run(seed: u64) -> Run {
@@ -517,7 +518,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let folder = std::env::temp_dir().join(format!("chappe-store-{}", std::process::id()));
-        let from = Provenance::here("chappe sim", "{\"a\": 1}");
+        let from = Provenance::here(Program::unknown("chappe sim"), "{\"a\": 1}");
         for seed in [2, 1] {
             write(&folder, "test", &from, &run(seed)).unwrap();
         }
@@ -540,7 +541,7 @@ mod tests {
             "{names:?}"
         );
 
-        let other = Provenance::here("chappe sim", "{\"a\": 2}");
+        let other = Provenance::here(Program::unknown("chappe sim"), "{\"a\": 2}");
         write(&folder, "test", &other, &run(1)).unwrap();
         assert!(
             read(&folder)

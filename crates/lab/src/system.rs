@@ -1,8 +1,8 @@
-//! The systems that a scenario can name, and what each of them gives the lab.
+//! What a system that a scenario can name gives the lab: a [`System`] with a [`Carrier`].
 //!
-//! To add one: a folder `src/<system>/` with a [`Carrier`], a line in [`SYSTEMS`], its keys in
-//! [`scenario::Protocol`](crate::scenario::Protocol); and, for its paper's figures, a line in
-//! [`PAPERS`](crate::paper::PAPERS).
+//! The lab knows no system by name. Whoever reads a scenario says which systems it may name; the command says all of
+//! them (`chappe-lab-all`), a paper's figures their own. The first one is meant where a scenario names none. What keys of
+//! `[protocol]` there are stands in [`scenario::Protocol`](crate::scenario::Protocol), since a file has one form.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -16,16 +16,7 @@ use crate::input::InputError;
 use crate::nearest::nearest;
 use crate::plan::{Check, Ground, Plan, Stage};
 use crate::run::{Meter, Outcome, RunError};
-use crate::scenario::{Located, Protocol, Scenario};
-use crate::{p3, pacifier, tcplp, wildnet};
-
-/// All systems; the first one is meant where a scenario names none.
-pub static SYSTEMS: [&System; 4] = [
-    &pacifier::SYSTEM,
-    &p3::SYSTEM,
-    &tcplp::SYSTEM,
-    &wildnet::SYSTEM,
-];
+use crate::scenario::{Located, Protocol, Scenario, Source};
 
 /// What is the same for every scenario of a system.
 #[derive(Debug)]
@@ -128,20 +119,33 @@ impl Variant {
 impl System {
     /// The form that stands in `forms` where `variant` stands among [`variants`](System::variants); the first one if it is another
     /// system's.
-    pub(crate) fn form<F: Copy, const N: usize>(&self, variant: &Variant, forms: [F; N]) -> F {
+    pub fn form<F: Copy, const N: usize>(&self, variant: &Variant, forms: [F; N]) -> F {
         let mut pairs = self.variants.iter().zip(forms);
         let found = pairs.find(|(row, _)| *row == variant);
         found.map_or(forms[0], |(_, form)| form)
     }
 
-    /// The system that a scenario names.
-    pub fn of(protocol: &Protocol) -> &'static System {
-        let wanted = protocol.system.as_deref().map(|name| name.as_str());
-        let named = SYSTEMS
-            .into_iter()
-            .find(|system| Some(system.name) == wanted);
-        // A name that is in no line of the table was refused when the file was read.
-        named.unwrap_or(SYSTEMS[0])
+    /// The one of `systems` that a scenario names; an error that points into `source` if it is none of them.
+    pub fn of(
+        protocol: &Protocol,
+        systems: &[&'static System],
+        source: &Source,
+    ) -> Result<&'static System, InputError> {
+        let Some(given) = &protocol.system else {
+            let first = systems.first().copied();
+            return first.ok_or_else(|| InputError::new(source.name(), "no system is known"));
+        };
+        let known = || systems.iter().map(|system| system.name);
+        let found = systems.iter().find(|system| system.name == &***given);
+        found.copied().ok_or_else(|| {
+            let help = match nearest(given, known()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known here: {}", known().collect::<Vec<_>>().join(", ")),
+            };
+            let message = format!("unknown name `{}`", &***given);
+            let error = source.error(given.span(), "unknown name", message);
+            error.help(help)
+        })
     }
 
     /// The variant that a scenario names.
@@ -177,9 +181,10 @@ impl System {
         })
     }
 
-    /// Refuses keys that only other systems read.
+    /// Refuses keys that only others of `systems` read.
     pub(crate) fn refuse_unread(
         &self,
+        systems: &[&'static System],
         scenario: &Scenario,
         check: &Check<'_>,
     ) -> Result<(), InputError> {
@@ -187,7 +192,7 @@ impl System {
             if self.keys.contains(&key) {
                 continue;
             }
-            let owner = SYSTEMS.into_iter().find(|other| other.keys.contains(&key));
+            let owner = systems.iter().find(|other| other.keys.contains(&key));
             let message = format!("`{key}` means nothing for the system {}", self.name);
             let error = check.error(span, "no use here", message);
             return Err(match owner {
@@ -242,30 +247,6 @@ impl Radios {
 }
 
 /// Where a key of `[protocol]` stands, if it is given.
-pub(crate) fn span_of<T>(key: &Option<Located<T>>) -> Option<std::ops::Range<usize>> {
+pub fn span_of<T>(key: &Option<Located<T>>) -> Option<std::ops::Range<usize>> {
     key.as_ref().map(Located::span)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_consistent() {
-        for (place, system) in SYSTEMS.into_iter().enumerate() {
-            assert!(
-                SYSTEMS[..place]
-                    .iter()
-                    .all(|other| other.name != system.name)
-            );
-            assert!(!system.variants.is_empty());
-            assert!(system.radios.profiles().contains(&system.profile));
-            let profile = Profile::named(system.profile).unwrap();
-            assert!(system.radios.match_profile(&profile));
-            // A misspelt key would refuse what the system means to read.
-            for key in system.keys {
-                assert!(Protocol::KEYS.contains(key), "{} {key}", system.name);
-            }
-        }
-    }
 }

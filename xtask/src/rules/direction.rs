@@ -1,7 +1,8 @@
 //! Who may depend on whom.
 //!
 //! The table is the design: `core <- wire <- mac <- protocols`, `coding` beside them; a protocol never knows
-//! another protocol or a medium; a medium never knows a protocol or a MAC; `lab` and `chappe` join them. Only
+//! another protocol or a medium; a medium never knows a protocol or a MAC. `lab` joins media and MACs and knows no
+//! protocol; a `lab-<system>` joins it with its protocol and knows no other system; `lab-all` and `chappe` know all. Only
 //! normal and build dependencies bind: tests may look sideways and up to the rooms in [`FOR_TESTS`], since a
 //! protocol is best tried on simulated air, but never to another protocol.
 
@@ -64,7 +65,58 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "chappe-wire",
         ],
     ),
-    ("chappe-lab", &ROOMS),
+    (
+        "chappe-lab",
+        &[
+            "chappe-core",
+            // For what `doctor` says of the machine.
+            "chappe-coding",
+            "chappe-mac",
+            "chappe-sim",
+            "chappe-emu",
+            "chappe-sys",
+        ],
+    ),
+    (
+        "chappe-lab-p3",
+        &["chappe-lab", "chappe-core", "chappe-p3", "chappe-sim"],
+    ),
+    (
+        "chappe-lab-pacifier",
+        &[
+            "chappe-lab",
+            "chappe-core",
+            "chappe-bound",
+            "chappe-mac",
+            "chappe-pacifier",
+            "chappe-sim",
+        ],
+    ),
+    (
+        "chappe-lab-tcplp",
+        &[
+            "chappe-lab",
+            "chappe-core",
+            "chappe-bound",
+            "chappe-mac",
+            "chappe-sim",
+            "chappe-tcplp",
+            "chappe-wire",
+        ],
+    ),
+    // TCP is what the paper sends over its links.
+    (
+        "chappe-lab-wildnet",
+        &[
+            "chappe-lab",
+            "chappe-core",
+            "chappe-mac",
+            "chappe-sim",
+            "chappe-tcplp",
+            "chappe-wildnet",
+        ],
+    ),
+    ("chappe-lab-all", &LABS),
     ("chappe", &ALL),
     ("chappe-fuzz", &ALL),
     ("chappe-python", &ALL),
@@ -74,7 +126,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const PROTOCOL: [&str; 3] = ["chappe-core", "chappe-wire", "chappe-mac"];
 const PROTOCOL_WITH_CODING: [&str; 4] =
     ["chappe-core", "chappe-wire", "chappe-mac", "chappe-coding"];
-const ROOMS: [&str; 14] = [
+const LABS: [&str; 5] = [
+    "chappe-lab",
+    "chappe-lab-p3",
+    "chappe-lab-pacifier",
+    "chappe-lab-tcplp",
+    "chappe-lab-wildnet",
+];
+const ALL: [&str; 23] = [
     "chappe-core",
     "chappe-wire",
     "chappe-coding",
@@ -89,19 +148,16 @@ const ROOMS: [&str; 14] = [
     "chappe-emu",
     "chappe-live",
     "chappe-sys",
+    "chappe-cast",
+    "chappe-link",
+    "chappe-border",
+    "chappe-lab",
+    "chappe-lab-p3",
+    "chappe-lab-pacifier",
+    "chappe-lab-tcplp",
+    "chappe-lab-wildnet",
+    "chappe-lab-all",
 ];
-const ALL: [&str; 18] = {
-    let mut all = ["chappe-lab"; 18];
-    all[15] = "chappe-cast";
-    all[16] = "chappe-link";
-    all[17] = "chappe-border";
-    let mut i = 0;
-    while i < ROOMS.len() {
-        all[i] = ROOMS[i];
-        i += 1;
-    }
-    all
-};
 
 /// What tests, examples and benchmarks of any room may use besides.
 const FOR_TESTS: &[&str] = &[
@@ -118,6 +174,8 @@ const FOR_TESTS: &[&str] = &[
 /// itself still knows none.
 const FOR_TESTS_OF: &[(&str, &str)] = &[
     ("chappe-live", "chappe-pacifier"),
+    // A building is known by its paths, and P3's planner finds them.
+    ("chappe-lab", "chappe-p3"),
     ("chappe-tcplp", "chappe-script"),
     // Our TCP against the kernel's.
     ("chappe-tcplp", "chappe-sys"),
@@ -230,6 +288,10 @@ mod tests {
             ("chappe-sim", "chappe-pacifier"),
             ("chappe-bound", "chappe-sim"),
             ("chappe-lab", "chappe"),
+            ("chappe-lab", "chappe-pacifier"),
+            ("chappe-lab", "chappe-lab-all"),
+            ("chappe-lab-p3", "chappe-pacifier"),
+            ("chappe-lab-p3", "chappe-lab-pacifier"),
             ("chappe-live", "libc"),
             ("chappe-novelty", "chappe-core"),
         ] {
@@ -247,7 +309,8 @@ mod tests {
             ("chappe-mac", "chappe-wire"),
             ("chappe-pacifier", "chappe-coding"),
             ("chappe-sim", "chappe-wire"),
-            ("chappe-lab", "chappe-pacifier"),
+            ("chappe-lab-pacifier", "chappe-pacifier"),
+            ("chappe-lab-all", "chappe-lab-pacifier"),
             ("chappe", "chappe-lab"),
             ("chappe-sys", "libc"),
             ("chappe-core", "libm"),

@@ -7,6 +7,7 @@ use chappe_lab::results::{DATA_TRANSMISSIONS, Range, Run};
 use chappe_lab::run::Meter;
 use chappe_lab::statistics::Summary;
 use chappe_lab::table::{Table, count, digits, with_interval};
+use chappe_lab_all::PARTS;
 
 use crate::cli;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -21,11 +22,11 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
         seed: options.seed,
         networks: options.networks,
         threads: options.shared.threads(),
-        command: &command,
+        program: terminal::program(&command),
         meter: &meter,
     };
     let parts = terminal::watched("moving the file", options.shared.quiet, &meter, || {
-        demo::run(&order)
+        demo::run(&PARTS, &order)
     })?;
     if parts.is_empty() {
         return Err(Failure::Interrupted);
@@ -36,9 +37,9 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
         terminal::print(&text(&parts, options, started.elapsed().as_secs_f64()))?;
     }
     let finished = |shown: &Shown| shown.unfinished == 0;
-    if parts.len() < demo::PARTS.len() || !parts.iter().all(finished) {
+    if parts.len() < PARTS.len() || !parts.iter().all(finished) {
         let done: usize = parts.iter().map(|shown| shown.bounds_bps.len()).sum();
-        let all = options.networks * demo::PARTS.len() as u64;
+        let all = options.networks * PARTS.len() as u64;
         eprintln!("interrupted: {done} of {all} networks are finished and shown");
         return Ok(INTERRUPTED);
     }

@@ -6,10 +6,11 @@ use std::path::Path;
 use chappe_lab::figure::Figure;
 use chappe_lab::input::InputError;
 use chappe_lab::nearest::nearest;
-use chappe_lab::paper::{Made, Order, PAPERS, Paper};
+use chappe_lab::paper::{Made, Order, Paper};
 use chappe_lab::provenance::Provenance;
 use chappe_lab::run::Meter;
 use chappe_lab::store::write_whole;
+use chappe_lab_all::PAPERS;
 
 use crate::cli::Lab;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -157,7 +158,8 @@ fn list() -> String {
 }
 
 fn json(paper: &Paper, made: &Made, options: &Lab) -> String {
-    let from = Provenance::here(&terminal::command_line(), "");
+    let command = terminal::command_line();
+    let from = Provenance::here(terminal::program(&command), "");
     let figures: Vec<serde_json::Value> = made.figures.iter().map(Figure::json).collect();
     let mut whole = serde_json::json!({
         "chappe": from.version,

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 
 use chappe_lab::input::InputError;
-use chappe_lab::scenario::TEMPLATE;
+use chappe_lab_all::TEMPLATE;
 
 use crate::cli::New;
 use crate::failure::Failure;

@@ -6,6 +6,7 @@ use chappe_lab::results::{DATA_TRANSMISSIONS, Document, Flow, Range, Run};
 use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Session};
 use chappe_lab::table::{Table, count, digits, kbit, with_interval};
+use chappe_lab_all::SYSTEMS;
 
 use crate::cli::Sim;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -13,8 +14,8 @@ use crate::terminal::{self, Stream};
 
 pub fn run(options: &Sim) -> Result<u8, Failure> {
     if options.schema {
-        let schema =
-            serde_json::to_string_pretty(&chappe_lab::scenario::schema()).unwrap_or_default();
+        let schema = serde_json::to_string_pretty(&chappe_lab::scenario::schema(&SYSTEMS))
+            .unwrap_or_default();
         terminal::print(&(schema + "\n"))?;
         return Ok(0);
     }
@@ -30,7 +31,7 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
         seeds,
         ..Changes::default()
     };
-    let plan = Plan::read(file, &options.set, &changes)?;
+    let plan = Plan::read(&SYSTEMS, file, &options.set, &changes)?;
     let meter = Meter::stopped_by(terminal::interrupt());
     let how = session::Options {
         threads: options.shared.threads(),
@@ -40,7 +41,7 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
     let command = terminal::command_line();
     let quiet = options.shared.quiet;
     let session = terminal::watched("simulating", quiet, &meter, || {
-        session::run(&plan, &command, how, &meter)
+        session::run(&plan, terminal::program(&command), how, &meter)
     })?;
     if session.document.runs.is_empty() {
         return Err(Failure::Interrupted);

@@ -4,7 +4,6 @@
 //! This is where the emulator, which knows no MAC, meets the DCF. Node `n` is 10.17.0.(n+1), with the hardware address
 //! that its radio has in the simulator.
 
-pub mod cast;
 mod film;
 pub mod model;
 mod predict;

@@ -1,12 +1,12 @@
 //! The network of a scenario as emulator and predictor see it.
 
 use super::*;
-use crate::plan::NetworkPlan;
+use crate::idle;
 use chappe_core::Duration;
 
 fn line(links: &str) -> Emulation {
     let text = format!("[network]\nlinks = {links}\n[radio]\nrate = \"11 Mbit/s\"\n");
-    let plan = NetworkPlan::parse("test", &text).unwrap();
+    let plan = idle::network(&text);
     Emulation::new(&plan, Options::default()).unwrap()
 }
 
@@ -63,7 +63,7 @@ fn a_tcp_gets_less_than_a_flood() {
 #[test]
 fn what_cannot_be_emulated_is_refused() {
     let text = "[network]\nlinks = [[0,1],[1,0]]\n";
-    let plan = NetworkPlan::parse("test", text).unwrap();
+    let plan = idle::network(text);
     let options = Options {
         mtu: Some(9000),
         ..Options::default()

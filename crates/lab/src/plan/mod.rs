@@ -84,14 +84,19 @@ pub struct Changes<'a> {
 }
 
 impl Plan {
-    /// Reads and checks a scenario file.
-    pub fn read(path: &Path, set: &[String], changes: &Changes<'_>) -> Result<Plan, InputError> {
+    /// Reads and checks a scenario file that may name these systems, the first one if none.
+    pub fn read(
+        systems: &[&'static System],
+        path: &Path,
+        set: &[String],
+        changes: &Changes<'_>,
+    ) -> Result<Plan, InputError> {
         let source = Source::read(path, set)?;
-        Plan::new(source.parse()?, source, changes)
+        Plan::new(systems, source.parse()?, source, changes)
     }
 
     /// What carries its data, as the system's own type; an error if it is another system's.
-    pub(crate) fn carrier_as<C: Carrier>(&self) -> Result<&C, RunError> {
+    pub fn carrier_as<C: Carrier>(&self) -> Result<&C, RunError> {
         let carrier: &dyn Any = self.carrier.as_ref();
         carrier.downcast_ref().ok_or_else(|| {
             let system = self.carrier.system().name;
@@ -106,22 +111,14 @@ impl Plan {
     }
 
     /// Reads and checks a scenario's text.
-    pub fn parse(name: &str, text: &str) -> Result<Plan, InputError> {
+    pub fn parse(systems: &[&'static System], name: &str, text: &str) -> Result<Plan, InputError> {
         let source = Source::new(name, text, &[]);
-        Plan::new(source.parse()?, source, &Changes::default())
-    }
-
-    /// Checks a scenario that is not in a file.
-    pub fn of(scenario: Scenario) -> Result<Plan, InputError> {
-        Plan::new(
-            scenario,
-            Source::new("scenario", "", &[]),
-            &Changes::default(),
-        )
+        Plan::new(systems, source.parse()?, source, &Changes::default())
     }
 
     /// Checks a scenario; `source` is what errors point into.
     pub fn new(
+        systems: &[&'static System],
         mut scenario: Scenario,
         source: Source,
         changes: &Changes<'_>,
@@ -132,9 +129,9 @@ impl Plan {
             .title
             .clone()
             .unwrap_or_else(|| source.name().to_string());
-        let system = System::of(&scenario.protocol);
+        let system = System::of(&scenario.protocol, systems, &source)?;
         let variant = system.variant_of(&scenario.protocol, &check)?;
-        system.refuse_unread(&scenario, &check)?;
+        system.refuse_unread(systems, &scenario, &check)?;
         let profile = radio::profile(&scenario.radio, system, &check)?;
         let ground = ground::plan(&scenario.network, system.radios, &check)?;
         check.node_count(&scenario, system, ground.nodes())?;

@@ -33,19 +33,29 @@ pub struct NetworkPlan {
 }
 
 impl NetworkPlan {
-    /// Reads and checks a scenario file; `seed` goes before the scenario's own.
-    pub fn read(path: &Path, set: &[String], seed: Option<u64>) -> Result<NetworkPlan, InputError> {
+    /// Reads and checks a scenario file that may name these systems; `seed` goes before the scenario's own.
+    pub fn read(
+        systems: &[&'static System],
+        path: &Path,
+        set: &[String],
+        seed: Option<u64>,
+    ) -> Result<NetworkPlan, InputError> {
         let source = Source::read(path, set)?;
-        NetworkPlan::new(source.parse()?, source, seed)
+        NetworkPlan::new(systems, source.parse()?, source, seed)
     }
 
     /// Reads and checks a scenario's text.
-    pub fn parse(name: &str, text: &str) -> Result<NetworkPlan, InputError> {
+    pub fn parse(
+        systems: &[&'static System],
+        name: &str,
+        text: &str,
+    ) -> Result<NetworkPlan, InputError> {
         let source = Source::new(name, text, &[]);
-        NetworkPlan::new(source.parse()?, source, None)
+        NetworkPlan::new(systems, source.parse()?, source, None)
     }
 
     fn new(
+        systems: &[&'static System],
         scenario: Scenario,
         source: Source,
         seed: Option<u64>,
@@ -53,7 +63,7 @@ impl NetworkPlan {
         let check = Check { source: &source };
         let title = scenario.title.clone();
         let title = title.unwrap_or_else(|| source.name().to_string());
-        let system = System::of(&scenario.protocol);
+        let system = System::of(&scenario.protocol, systems, &source)?;
         if system.radios != Radios::Dot11b {
             let message = format!(
                 "this network is of {} radios, and only 802.11b has an interface for packets",

@@ -8,6 +8,9 @@ use crate::input::InputError;
 use crate::scenario::{CaptureName, FadingName, PathLossName, PreambleName, Radio, ReceptionName};
 use crate::system::System;
 
+/// Gain of both dishes of a long link where a scenario says nothing: two of 24 dBi, as in WiLDNet's measurements.
+pub const DISHES: Db = Db(48.0);
+
 /// Rate and preamble of data frames; 2 Mbit/s and long if not given.
 pub fn mode(radio: &Radio, check: &Check<'_>) -> Result<Mode, InputError> {
     let rate = match &radio.rate {
@@ -70,7 +73,7 @@ pub fn profile(radio: &Radio, system: &System, check: &Check<'_>) -> Result<Prof
     }
     if name == Profile::NAMES_LONG[0] {
         // Nobody spans kilometres without dishes; `antenna_gains` says which.
-        profile.antennas = crate::wildnet::DISHES;
+        profile.antennas = DISHES;
     }
     powers(radio, &mut profile);
     path_loss(radio, &mut profile);

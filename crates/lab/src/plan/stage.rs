@@ -441,10 +441,11 @@ fn file(object: &Located<PathBuf>, check: &Check<'_>) -> Result<Payload, InputEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::idle;
 
     fn plan(network: &str, transfer: &str) -> Plan {
         let text = format!("[network]\n{network}\n[[transfer]]\n{transfer}\nbytes = \"3 kB\"\n");
-        Plan::parse("test", &text).unwrap()
+        idle::plan(&text)
     }
 
     /// Two islands: whoever is drawn as the source has its receivers on its own one.

@@ -9,7 +9,7 @@
 //! turns at seeds ([`seeds`]).
 
 pub mod seeds;
-pub(crate) mod watch;
+pub mod watch;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -18,6 +18,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
+    /// For nodes `0..nodes`.
     pub fn new(nodes: usize) -> Arrivals {
         Arrivals {
             at: vec![Vec::new(); nodes],
@@ -68,6 +69,7 @@ pub struct Filmed {
 }
 
 impl Filmed {
+    /// Begins a file beside `path`.
     pub fn create(path: &Path, nodes: usize) -> io::Result<Filmed> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(format!(".{}.part", std::process::id()));

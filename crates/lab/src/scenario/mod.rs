@@ -13,11 +13,12 @@ mod protocol;
 mod radio;
 mod run;
 mod source;
-mod template;
 mod transfer;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::system::System;
 
 pub use fault::{Fault, FaultKind};
 pub use located::Located;
@@ -29,7 +30,6 @@ pub use radio::{
 };
 pub use run::Run;
 pub use source::Source;
-pub use template::TEMPLATE;
 pub use transfer::{Receivers, Transfer};
 
 /// A scenario file.
@@ -61,11 +61,19 @@ pub struct Scenario {
     pub run: Run,
 }
 
-/// The JSON Schema of a scenario file, for editors and for checking.
-pub fn schema() -> serde_json::Value {
+/// The JSON Schema of a scenario file that may name these systems, for editors and for checking.
+pub fn schema(systems: &[&System]) -> serde_json::Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".into(), "Chappe scenario".into());
+    }
+    let names: Vec<&str> = systems.iter().map(|system| system.name).collect();
+    let variants = systems.iter().flat_map(|system| system.variants);
+    let mut variants: Vec<&str> = variants.map(|variant| variant.name).collect();
+    variants.sort_unstable();
+    variants.dedup();
+    for (definition, names) in [("SystemName", names), ("VariantName", variants)] {
+        schema["$defs"][definition]["enum"] = names.into();
     }
     schema
 }

@@ -4,15 +4,14 @@ use std::borrow::Cow;
 use std::ops::{Deref, Range};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::Located;
 use crate::quantity::{Size, Time};
-use crate::system::{SYSTEMS, span_of};
+use crate::system::span_of;
 
 /// What carries the data, and its parameters. What is left out is as in the system's paper. A key that only other
-/// systems read is refused; which keys a system reads stands in [`SYSTEMS`].
+/// systems read is refused; which keys a system reads stands in its [`System`](crate::system::System).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Protocol {
@@ -182,28 +181,15 @@ impl Protocol {
     }
 }
 
-/// The name of a system: one of [`SYSTEMS`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SystemName(&'static str);
+/// The name of a system. Whether there is such a one is checked when the plan is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SystemName(String);
 
-impl SystemName {
-    /// The name as it is written.
-    pub fn as_str(&self) -> &'static str {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for SystemName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SystemName, D::Error> {
-        let given = String::deserialize(deserializer)?;
-        let known = SYSTEMS.iter().find(|system| system.name == given);
-        known.map(|system| SystemName(system.name)).ok_or_else(|| {
-            let names: Vec<String> = SYSTEMS.iter().map(|s| format!("`{}`", s.name)).collect();
-            let names = names.join(", ");
-            D::Error::custom(format!(
-                "unknown variant `{given}`, expected one of {names}"
-            ))
-        })
+impl Deref for SystemName {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
     }
 }
 
@@ -213,8 +199,7 @@ impl JsonSchema for SystemName {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names = SYSTEMS.map(|system| system.name);
-        json_schema!({ "description": "Which system carries the data.", "type": "string", "enum": names })
+        json_schema!({ "description": "Which system carries the data.", "type": "string" })
     }
 }
 
@@ -236,11 +221,7 @@ impl JsonSchema for VariantName {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let all = SYSTEMS.into_iter().flat_map(|system| system.variants);
-        let mut names: Vec<&str> = all.map(|variant| variant.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        json_schema!({ "description": "A form of the system.", "type": "string", "enum": names })
+        json_schema!({ "description": "A form of the system.", "type": "string" })
     }
 }
 

@@ -12,7 +12,8 @@ use chappe_core::Duration;
 use chappe_lab::emulation::Film;
 use chappe_lab::input::InputError;
 use chappe_lab::table::Table;
-use chappe_lab::tcplp::live::LiveNetwork;
+use chappe_lab_all::SYSTEMS;
+use chappe_lab_tcplp::live::LiveNetwork;
 use chappe_sys::namespace::{self, NetworkNamespace};
 use chappe_sys::{Signal, process};
 use serde::Serialize;
@@ -54,7 +55,7 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
     let Some(file) = &options.file else {
         return Err(InputError::new("", "no scenario file is given").into());
     };
-    let live = LiveNetwork::read(file, &options.set, options.seed, NODES_MAX)?;
+    let live = LiveNetwork::read(&SYSTEMS, file, &options.set, options.seed, NODES_MAX)?;
     let film = match &options.pcap {
         Some(path) => Film::create(path, live.parents.len()).map_err(|error| {
             let what = format!("cannot write {}: {error}", path.display());

@@ -9,6 +9,7 @@ use chappe_lab::input::InputError;
 use chappe_lab::plan::NetworkPlan;
 use chappe_lab::results::Range;
 use chappe_lab::table::{Table, kbit, with_interval};
+use chappe_lab_all::SYSTEMS;
 use serde::Serialize;
 
 use super::live::Live;
@@ -45,7 +46,7 @@ struct Document {
 }
 
 pub fn run(options: &EmuCheck) -> Result<u8, Failure> {
-    let plan = NetworkPlan::read(&options.file, &options.set, options.seed)?;
+    let plan = NetworkPlan::read(&SYSTEMS, &options.file, &options.set, options.seed)?;
     let emulation = Emulation::new(
         &plan,
         Options {

@@ -16,6 +16,7 @@ use chappe_emu::Joint;
 use chappe_lab::emulation::{Emulation, Film, Options};
 use chappe_lab::input::InputError;
 use chappe_lab::plan::NetworkPlan;
+use chappe_lab_all::SYSTEMS;
 use chappe_sys::Signal;
 
 use crate::cli::{Emu, EmuAction};
@@ -36,7 +37,7 @@ pub fn run(options: &Emu) -> Result<u8, Failure> {
         let missing = "no scenario file is given";
         return Err(InputError::new("", missing).into());
     };
-    let plan = NetworkPlan::read(file, &options.set, options.seed)?;
+    let plan = NetworkPlan::read(&SYSTEMS, file, &options.set, options.seed)?;
     let emulation = Emulation::new(&plan, asked(options))?;
     let node = node_of(&options.node, emulation.nodes())?;
     let film = match &options.pcap {

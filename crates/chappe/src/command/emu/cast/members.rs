@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 
 use chappe_core::Duration;
 use chappe_lab::emulation::{Emulation, Film, Options};
-use chappe_lab::pacifier::{Pacifier, Variant};
 use chappe_lab::plan::NetworkPlan;
+use chappe_lab_all::SYSTEMS;
+use chappe_lab_pacifier::{Pacifier, Variant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ use crate::command::emu::report::Report;
 use crate::failure::Failure;
 
 /// Chappe's header and tag, UDP and IPv4: what stands around a member's frame in a packet.
-pub const AROUND_IP: usize = chappe_lab::emulation::cast::AROUND;
+pub const AROUND_IP: usize = chappe_lab_pacifier::cast::AROUND;
 
 /// What was seen on one air.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -68,7 +69,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(50);
 
 pub fn emulate(options: &EmuCast, setting: &Setting) -> Result<Seen, Failure> {
-    let network = NetworkPlan::read(&options.file, &options.set, options.seed)?;
+    let network = NetworkPlan::read(&SYSTEMS, &options.file, &options.set, options.seed)?;
     let asked = Options {
         queue: usize::from(options.queue),
         mtu: Some(setting.mtu),

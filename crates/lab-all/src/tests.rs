@@ -1,0 +1,97 @@
+//! The tables, and what only holds of several systems together.
+
+use chappe_lab::plan::Plan;
+use chappe_lab::scenario::{self, Protocol};
+use chappe_sim::Profile;
+
+use super::{PAPERS, SYSTEMS};
+
+#[test]
+fn the_systems_are_consistent() {
+    for (place, system) in SYSTEMS.into_iter().enumerate() {
+        let before = &SYSTEMS[..place];
+        assert!(before.iter().all(|other| other.name != system.name));
+        assert!(!system.variants.is_empty());
+        assert!(system.radios.profiles().contains(&system.profile));
+        let profile = Profile::named(system.profile).unwrap();
+        assert!(system.radios.match_profile(&profile));
+        // A misspelt key would refuse what the system means to read.
+        for key in system.keys {
+            assert!(Protocol::KEYS.contains(key), "{} {key}", system.name);
+        }
+    }
+}
+
+/// Names are told apart: a paper is not called like a figure, and no name stands twice.
+#[test]
+fn the_papers_are_consistent() {
+    for (place, paper) in PAPERS.into_iter().enumerate() {
+        assert!(PAPERS[..place].iter().all(|other| other.name != paper.name));
+        for (at, item) in paper.figures.iter().enumerate() {
+            let before = &paper.figures[..at];
+            assert!(before.iter().all(|other| other.name != item.name));
+            assert!(PAPERS.iter().all(|other| other.name != item.name));
+        }
+    }
+}
+
+const PAIR: &str = "[network]\npositions = [[\"0 m\", \"0 m\"], [\"50 m\", \"0 m\"]]\n\
+    [[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"1 kB\"\n";
+
+/// Where nobody says which system, it is the first; a wrong name is told with the nearest right one, and a key of another
+/// system with its owner, each where it stands.
+#[test]
+fn a_scenario_names_its_system() {
+    let plan = Plan::parse(&SYSTEMS, "pair.toml", PAIR).unwrap();
+    assert_eq!(plan.carrier.system().name, SYSTEMS[0].name);
+    let told = |protocol: &str, message: &str, help: &str, at: &str| {
+        let text = format!("{PAIR}[protocol]\n{protocol}\n");
+        let error = Plan::parse(&SYSTEMS, "pair.toml", &text).unwrap_err();
+        assert_eq!(error.message, message);
+        assert_eq!(error.help.as_deref(), Some(help));
+        let place = error.place.as_ref().unwrap();
+        assert_eq!(&place.text[place.span.clone()], at);
+    };
+    told(
+        "system = \"pacifer\"",
+        "unknown name `pacifer`",
+        "did you mean `pacifier`?",
+        "\"pacifer\"",
+    );
+    told(
+        "system = \"x\"",
+        "unknown name `x`",
+        "known here: pacifier, p3, tcplp, wildnet",
+        "\"x\"",
+    );
+    told(
+        "beacons = 3",
+        "`beacons` means nothing for the system pacifier",
+        "it belongs to system = \"p3\"",
+        "3",
+    );
+}
+
+/// The schema names every system and every variant.
+#[test]
+fn the_schema_has_every_name() {
+    let schema = scenario::schema(&SYSTEMS);
+    let named = |definition: &str, name: &str| {
+        let names = schema["$defs"][definition]["enum"].as_array().unwrap();
+        names.iter().any(|known| known == name)
+    };
+    for system in SYSTEMS {
+        assert!(named("SystemName", system.name));
+        for variant in system.variants {
+            assert!(named("VariantName", variant.name), "{}", variant.name);
+        }
+    }
+}
+
+/// A loss of a link's own is WiLDNet's; elsewhere it is refused.
+#[test]
+fn links_without_a_loss_of_their_own_refuse_to_change_it() {
+    let fault = "[[fault]]\nat = \"1 s\"\nkind = \"link-loss\"\nlink = [0, 1]\nframe_loss = 0.5\n";
+    let error = Plan::parse(&SYSTEMS, "test", &format!("{PAIR}{fault}")).unwrap_err();
+    assert!(error.message.contains("no loss of their own"), "{error}");
+}

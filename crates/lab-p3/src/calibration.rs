@@ -1,0 +1,136 @@
+//! What decides the hardness of the network: the share of good links that are bad on other channels. It is chosen so
+//! that PIP, the baseline, fails as often as in the paper; nothing of P³ is looked at for it.
+
+use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::{Summary, mean};
+
+use super::Variant;
+use super::campaign::{BAD_LINKS, Cell, Cells, Scale, Site, System};
+
+/// Per cent of bad links.
+const SHARES: [u8; 6] = [0, 10, 20, 25, 30, 60];
+const SYSTEMS: [System; 3] = [
+    System::new(Variant::Paper),
+    System::new(Variant::Pip),
+    System::new(Variant::Chappe),
+];
+
+/// Measured and generated, as far as they are at hand.
+fn sites(scale: &Scale) -> Vec<bool> {
+    if scale.data.is_some() {
+        vec![true, false]
+    } else {
+        vec![false]
+    }
+}
+
+pub fn needs(scale: &Scale) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for measured in sites(scale) {
+        for bad_links in SHARES {
+            let site = Site {
+                measured,
+                bad_links,
+            };
+            cells.extend(scale.cells(site, scale.calibration, &SYSTEMS));
+        }
+    }
+    cells
+}
+
+pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+    let mut panels = Vec::new();
+    let mut zeros = Vec::new();
+    for measured in sites(scale) {
+        let site = |bad_links| Site {
+            measured,
+            bad_links,
+        };
+        let first =
+            |values: Vec<f64>| values[..values.len().min(scale.calibration.into())].to_vec();
+        let rates = |bad, system| first(cells.goodput(site(bad), system));
+        let series = SYSTEMS.map(|system| {
+            let over = SHARES.map(|bad| Summary::of(&rates(bad, system)));
+            Series::new(system.variant.label(), over.to_vec())
+        });
+        let lowest = SHARES.map(|bad| {
+            let rates = rates(bad, SYSTEMS[0]);
+            Summary::of(&[rates.iter().copied().fold(f64::INFINITY, f64::min)])
+        });
+        let zero = SHARES.map(|bad| {
+            let zero = rates(bad, SYSTEMS[1])
+                .into_iter()
+                .map(|rate| 100.0 * f64::from(rate == 0.0));
+            Summary::of(&zero.collect::<Vec<f64>>())
+        });
+        let first_round = SHARES.map(|bad| {
+            let shares = first(cells.first_round(site(bad), SYSTEMS[0]));
+            Summary::of(
+                &shares
+                    .iter()
+                    .map(|share| 100.0 * share)
+                    .collect::<Vec<f64>>(),
+            )
+        });
+        zeros.push(zero);
+        let name = if measured {
+            "measured building"
+        } else {
+            "generated building"
+        };
+        let places: Vec<String> = SHARES.map(|bad| format!("{bad} %")).to_vec();
+        let mut all = series.to_vec();
+        all.push(Series::new("P³, lowest", lowest.to_vec()));
+        let panel = |id: &str, unit, series| {
+            let (id, title) = (format!("calibration {id}"), format!("{name}: {id}"));
+            Panel::bars(&id, &title, unit, places.clone(), series).on("bad links")
+        };
+        panels.push(panel(
+            if measured {
+                "goodput"
+            } else {
+                "goodput, generated"
+            },
+            "kbit/s",
+            all,
+        ));
+        let shares = vec![
+            Series::new("PIP's routes without goodput", zero.to_vec()),
+            Series::new("P³'s packets after the first round", first_round.to_vec()),
+        ];
+        panels.push(panel(
+            if measured {
+                "shares"
+            } else {
+                "shares, generated"
+            },
+            "%",
+            shares,
+        ));
+    }
+    let nearest = (0..SHARES.len()).min_by(|&a, &b| {
+        let off = |place: usize| (zeros[0][place].mean - 65.0).abs();
+        off(a).total_cmp(&off(b))
+    });
+    let nearest = nearest.map_or(0, |place| SHARES[place]);
+    let n = usize::from(scale.calibration.min(scale.routes));
+    let of_pip = mean(&zeros[0].map(|zero| zero.mean));
+    Ok(Figure {
+        id: "calibration",
+        title: "how many links are bad on other channels".into(),
+        panels,
+        claims: vec![
+            Claim::value(
+                &format!("the share at which PIP's goodput is zero on 65 % of the routes is the one of the figures, {BAD_LINKS} %, or next to it"),
+                None,
+                f64::from(nearest),
+                n,
+                "%",
+                nearest.abs_diff(BAD_LINKS) <= 5,
+            )
+            .because(|| format!("PIP fails on {of_pip:.0} % on average over the shares")),
+        ],
+        notes: vec!["bad links have the delivery ratios of a random row of Table I on all channels".into()],
+    })
+}

@@ -1,0 +1,424 @@
+//! The runs that tables and figures are made of, each made once.
+//!
+//! A route is a network of 139 nodes, drawn by its seed, with a source and a destination between which the gateway finds
+//! as many paths as the paper's routes all have: at least six, of two to six hops. All protocols meet the same routes on
+//! the same air.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use chappe_core::{Purpose, Seed};
+use chappe_lab::plan::Plan;
+use chappe_lab::results::Run;
+use chappe_lab::run::{Meter, RunError, WORK, seeds};
+use chappe_p3::config::{LINK_THRESHOLD, PATHS_WANTED};
+use chappe_p3::planner::LinkGraph;
+
+use super::carry::{ENERGY, FIRST_ROUND, HOPS, ROUNDS, SOURCE_DATA};
+use super::{Attempt, P3, Prepared, Route, SYSTEM, Variant, carry, check, prepare, route};
+
+/// Nodes of the paper's testbed.
+pub const NODES: usize = 139;
+/// Octets of the paper's object: 500 packets of 118.
+pub const OBJECT: u32 = 59_000;
+/// Octets of the large object.
+pub const LARGE: u32 = 1_000_000;
+/// The paper's effective rate in kbit/s: what its radio carries of 125 octets in each cycle.
+pub const EFFECTIVE: f64 = 220.4;
+
+/// Per cent of the good links that are bad on other channels, as on the paper's ten: with a quarter of them PIP fails
+/// about as often as in the paper. See the calibration; P³'s results were not looked at for it.
+pub const BAD_LINKS: u8 = 25;
+
+/// Part of a route's seed that draws its ends.
+const ENDS: u64 = 0x656e_6473;
+/// Pairs of ends that are looked at before another network is taken.
+const PAIRS: usize = 200;
+/// Networks that are looked at for one route.
+const NETWORKS: u64 = 20;
+
+/// What kind of network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    /// Whether its links are those of the measured building, or of ours.
+    pub measured: bool,
+    /// Per cent of the good links that are bad on other channels.
+    pub bad_links: u8,
+}
+
+/// What runs there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct System {
+    /// The protocol.
+    pub variant: Variant,
+    /// Octets in a packet; zero is the most that fits.
+    pub payload: u8,
+    /// Octets of the object.
+    pub octets: u32,
+}
+
+impl System {
+    /// A protocol with the paper's object and full frames.
+    pub const fn new(variant: Variant) -> System {
+        System {
+            variant,
+            payload: 0,
+            octets: OBJECT,
+        }
+    }
+
+    fn p3(self) -> P3 {
+        let mut p3 = P3::paper(self.variant);
+        if self.payload > 0 {
+            p3.payload = self.payload;
+        }
+        p3
+    }
+}
+
+/// The four protocols with the paper's object.
+pub const PROTOCOLS: [System; 4] = [
+    System::new(Variant::Paper),
+    System::new(Variant::Pip),
+    System::new(Variant::PipAware),
+    System::new(Variant::Chappe),
+];
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cell {
+    /// Where.
+    pub site: Site,
+    /// Which of the routes, from 0.
+    pub route: u16,
+    /// What.
+    pub system: System,
+}
+
+/// How much work to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    /// Routes of the averages; 20 and 10 in the paper.
+    pub routes: u16,
+    /// Routes on which large objects and small packets are tried.
+    pub few: u16,
+    /// Routes of each row of the calibration.
+    pub calibration: u16,
+    /// Packets of the study of correlation; 18,000 in the paper.
+    pub packets: u32,
+    /// Link list of the measured building, if it is at hand.
+    pub data: Option<PathBuf>,
+    /// The seed of the first route.
+    pub seed: u64,
+}
+
+/// Where the measured building's links are looked for, beside the place that `CHAPPE_MERCATOR` names.
+const DATA: &str = "../shared/data/iotlab-mercator/grenoble_links.csv.gz";
+
+impl Scale {
+    /// All of it.
+    pub fn full(seed: u64) -> Scale {
+        let named = std::env::var_os("CHAPPE_MERCATOR").map(PathBuf::from);
+        let data = named.unwrap_or_else(|| DATA.into());
+        Scale {
+            routes: 120,
+            few: 24,
+            calibration: 60,
+            packets: 18_000,
+            data: data.is_file().then_some(data),
+            seed,
+        }
+    }
+
+    /// Fewer routes.
+    pub fn quick(seed: u64) -> Scale {
+        Scale {
+            routes: 20,
+            few: 5,
+            calibration: 10,
+            packets: 2_000,
+            ..Scale::full(seed)
+        }
+    }
+
+    /// Where the figures are made.
+    pub fn site(&self) -> Site {
+        Site {
+            measured: self.data.is_some(),
+            bad_links: BAD_LINKS,
+        }
+    }
+
+    /// The first `routes` routes of a site with each of `systems`.
+    pub fn cells(&self, site: Site, routes: u16, systems: &[System]) -> Vec<Cell> {
+        let one = |route| {
+            systems.iter().map(move |&system| Cell {
+                site,
+                route,
+                system,
+            })
+        };
+        (0..routes.min(self.routes)).flat_map(one).collect()
+    }
+
+    /// Says in a sentence where the links come from.
+    pub fn origin(&self) -> String {
+        let whose = match self.data {
+            Some(_) => {
+                "139 of the 348 nodes of a measured building (IoT-LAB Grenoble, Mercator data set)"
+            }
+            None => "139 nodes in a generated building with the statistics of a measured one",
+        };
+        format!(
+            "{whose}, drawn for each route; {BAD_LINKS} % of the good links have the channels of Table I"
+        )
+    }
+}
+
+/// Finished runs.
+#[derive(Clone, Debug, Default)]
+pub struct Cells {
+    runs: BTreeMap<Cell, Run>,
+    /// Pairs of ends that were looked at on each site, and those that had the paths.
+    looked: BTreeMap<Site, (usize, usize)>,
+}
+
+impl Cells {
+    /// Makes the needed runs, route by route. A request to stop leaves some out; an error of any ends the whole.
+    pub fn run(
+        needed: BTreeSet<Cell>,
+        scale: &Scale,
+        threads: usize,
+        meter: &Meter,
+    ) -> Result<Cells, RunError> {
+        let mut jobs: BTreeMap<(Site, u16), Vec<System>> = BTreeMap::new();
+        for cell in &needed {
+            let here = jobs.entry((cell.site, cell.route)).or_default();
+            here.push(cell.system);
+        }
+        meter.plan_work(WORK * (jobs.len() + needed.len()) as u64);
+        let mut plans: BTreeMap<Site, Plan> = BTreeMap::new();
+        for &(site, _) in jobs.keys() {
+            if let Entry::Vacant(place) = plans.entry(site) {
+                place.insert(plan(site, scale)?);
+            }
+        }
+        let jobs: Vec<((Site, u16), Vec<System>)> = jobs.into_iter().collect();
+        let done = seeds::finished(&jobs, threads, meter, |((site, number), systems)| {
+            one(&plans[site], *site, *number, systems, scale.seed, meter)
+        })?;
+        let mut cells = Cells::default();
+        for (((site, _), _), (looked, runs)) in done {
+            let sum = cells.looked.entry(*site).or_default();
+            *sum = (sum.0 + looked, sum.1 + 1);
+            cells.runs.extend(runs);
+        }
+        Ok(cells)
+    }
+
+    /// Whether a run is there.
+    pub fn has(&self, cell: &Cell) -> bool {
+        self.runs.contains_key(cell)
+    }
+
+    /// How many runs are there.
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// One value of each run of a system on a site, by route.
+    pub fn each(&self, site: Site, system: System, value: impl Fn(&Run) -> f64) -> Vec<f64> {
+        let here = |cell: &Cell| cell.site == site && cell.system == system;
+        let runs = self.runs.iter().filter(|(cell, _)| here(cell));
+        runs.map(|(_, run)| value(run)).collect()
+    }
+
+    /// Goodput in kbit/s, by route; zero where the object did not arrive.
+    pub fn goodput(&self, site: Site, system: System) -> Vec<f64> {
+        self.each(site, system, |run| run.mean_goodput() / 1e3)
+    }
+
+    /// A counter, by route.
+    pub fn counter(&self, site: Site, system: System, name: &str) -> Vec<f64> {
+        self.each(site, system, |run| run.counter(name) as f64)
+    }
+
+    /// Share of the object that was there after the first round, by route.
+    pub fn first_round(&self, site: Site, system: System) -> Vec<f64> {
+        let packets = f64::from(system.octets.div_ceil(payload(system).into()));
+        self.each(site, system, |run| {
+            run.counter(FIRST_ROUND) as f64 / packets
+        })
+    }
+
+    /// Joules for each kilobyte, over all routes: all that was used over all that arrived.
+    pub fn energy_per_kb(&self, site: Site, system: System) -> f64 {
+        let used: f64 = self.counter(site, system, ENERGY).iter().sum();
+        let arrived = self.each(site, system, |run| {
+            let flow = run.flows.first();
+            flow.filter(|flow| flow.complete)
+                .map_or(0.0, |flow| flow.delivered_bytes as f64)
+        });
+        used * 1e-6 / (arrived.iter().sum::<f64>() / 1e3)
+    }
+
+    /// Shares of the duration that the line of the paper's Table III is off, by route, with rounds and transmissions.
+    pub fn off_the_line(&self, site: Site, system: System) -> Vec<f64> {
+        let p3 = system.p3();
+        let off = self.each(site, system, |run| {
+            let (sent, rounds) = (run.counter(SOURCE_DATA), run.counter(ROUNDS));
+            let line = p3.config.profile.predicted(sent, rounds).as_secs_f64();
+            let took = run.flows.first().and_then(|flow| flow.completion_s);
+            took.map_or(f64::NAN, |took| took / line - 1.0)
+        });
+        off.into_iter().filter(|off| !off.is_nan()).collect()
+    }
+
+    /// Hops of a system's routes.
+    pub fn hops(&self, site: Site, system: System) -> Vec<f64> {
+        self.counter(site, system, HOPS)
+    }
+
+    /// Pairs of ends that were looked at on a site, and routes that were made.
+    pub fn looked(&self, site: Site) -> (usize, usize) {
+        self.looked.get(&site).copied().unwrap_or_default()
+    }
+}
+
+/// Octets in a packet of a system.
+pub fn payload(system: System) -> u8 {
+    system.p3().payload
+}
+
+/// The plan of a site's scenarios; a stage's seed decides the rest.
+pub(super) fn plan(site: Site, scale: &Scale) -> Result<Plan, RunError> {
+    let network = match &scale.data {
+        Some(path) if site.measured => {
+            format!(
+                "file = {:?}\nconnected = {LINK_THRESHOLD}",
+                path.display().to_string()
+            )
+        }
+        _ => "generator = \"building\"".into(),
+    };
+    let bad = f64::from(site.bad_links) / 100.0;
+    let text = format!(
+        "title = \"P³\"\n[network]\n{network}\nnodes = {NODES}\nbad_links = {bad}\n\
+         [protocol]\nsystem = \"p3\"\n[[transfer]]\nreceivers = 1\nbytes = \"{OBJECT} B\"\n"
+    );
+    Ok(Plan::parse(&[&SYSTEM], "p3", &text)?)
+}
+
+/// All runs of one route, and how many pairs of ends were looked at for it.
+type Done = (usize, Vec<(Cell, Run)>);
+
+fn one(
+    plan: &Plan,
+    site: Site,
+    number: u16,
+    systems: &[System],
+    first: u64,
+    meter: &Meter,
+) -> Result<Done, RunError> {
+    let seed = first.wrapping_add(u64::from(number));
+    let (mut prepared, looked) = ends(plan, seed)?;
+    meter.advance(WORK);
+    let mut runs = Vec::new();
+    for &system in systems {
+        let transfer = &mut prepared.stage.transfers[0];
+        if transfer.object.len() != system.octets as usize {
+            let mut object = vec![0; system.octets as usize];
+            let mut random = Seed(seed).stream(Purpose::Traffic(0));
+            random.fill(&mut object);
+            transfer.object = object.into();
+        }
+        let with = system.p3();
+        let attempt = Attempt {
+            plan,
+            with: &with,
+            prepared: &prepared,
+            copies: false,
+            pcap: None,
+        };
+        let run = carry(attempt, meter)?.run;
+        check(&run)?;
+        if let Some(wrong) = run
+            .flows
+            .iter()
+            .find(|flow| flow.complete && !flow.digest_ok)
+        {
+            let message = format!("seed {seed}: receiver {} has a wrong copy", wrong.sink);
+            return Err(RunError::Defect(message));
+        }
+        let cell = Cell {
+            site,
+            route: number,
+            system,
+        };
+        runs.push((cell, run));
+    }
+    Ok((looked, runs))
+}
+
+/// The network of a route with ends that have the paper's paths between them, and how many pairs were looked at.
+fn ends(plan: &Plan, seed: u64) -> Result<(Prepared, usize), RunError> {
+    let with = P3::paper(Variant::Paper);
+    let found = ends_for(plan, seed, &with, NETWORKS, &fits_paper)?;
+    found.ok_or_else(|| {
+        let message = format!("seed {seed}: no pair of nodes has six paths in {NETWORKS} networks");
+        RunError::Defect(message)
+    })
+}
+
+/// Whether a route is like the paper's.
+//= p3 V: routes of two to six hops with at least six node-distinct paths
+pub(super) fn fits_paper(found: &Route) -> bool {
+    found.paths >= PATHS_WANTED && (2..=6).contains(&found.plan.hops())
+}
+
+/// The first of `networks` networks of a seed with a pair of nodes between which the gateway finds a route that fits,
+/// and how many pairs were looked at. The stage's transfer is between them.
+pub(super) fn ends_for(
+    plan: &Plan,
+    seed: u64,
+    with: &P3,
+    networks: u64,
+    fits: &dyn Fn(&Route) -> bool,
+) -> Result<Option<(Prepared, usize)>, RunError> {
+    let mut looked = 0;
+    for network in 0..networks {
+        let here = match network {
+            0 => seed,
+            _ => Seed(seed).child(network).0,
+        };
+        let mut prepared = prepare(plan.stage(here)?);
+        let known = prepared.learn(with);
+        let nodes = known.ratios.nodes();
+        let graph = LinkGraph::from_prr(nodes, LINK_THRESHOLD, |a, b| {
+            known.ratios.get(with.config.flood_channel, a, b)
+        });
+        let mut random = Seed(here).child(ENDS).stream(Purpose::Topology);
+        let mut node = || random.below(nodes as u64) as usize;
+        for _ in 0..PAIRS {
+            let (source, destination) = (node(), node());
+            let distance = graph.distances(source)[destination];
+            if !distance.is_some_and(|hops| (2..=6).contains(&hops)) {
+                continue;
+            }
+            looked += 1;
+            let found = route(with, &known, (here, source, destination), 500)?;
+            if found.as_ref().is_some_and(fits) {
+                let transfer = &mut prepared.stage.transfers[0];
+                (transfer.source, transfer.receivers) = (source, vec![destination]);
+                return Ok(Some((prepared, looked)));
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,84 @@
+//! P³'s part of the demo: one file over several hops of a sensor network.
+
+use chappe_lab::demo::{Order, Part, Row, Shown};
+use chappe_lab::plan::Plan;
+use chappe_lab::results::Run;
+use chappe_lab::run::{RunError, WORK};
+use chappe_lab::statistics::mean;
+
+use super::campaign::{ends_for, fits_paper};
+use super::carry::HOPS;
+use super::{Attempt, P3, Prepared, SYSTEM, Variant, carry, check, radio_bound_bps};
+
+/// Its line in the table of parts.
+pub static DEMO: Part = Part {
+    name: "p3",
+    protocols: PROTOCOLS.len(),
+    run,
+};
+
+const SCENARIO: &str = include_str!("demo.toml");
+
+/// What is compared, the baseline first.
+const PROTOCOLS: [Variant; 4] = [
+    Variant::PipAware,
+    Variant::Pip,
+    Variant::Paper,
+    Variant::Chappe,
+];
+
+/// Networks that are looked at for one route.
+const NETWORKS: u64 = 20;
+
+fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+    let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
+    let finished = order.finished(|seed| network(&plan, seed, order))?;
+    let row = |(place, variant): (usize, Variant)| {
+        let name = (variant.label(), variant == Variant::Chappe);
+        Row::new(name, order, &plan, &finished, place)
+    };
+    let rows = PROTOCOLS.into_iter().enumerate().map(row);
+    let hops: Vec<f64> = finished
+        .iter()
+        .map(|runs| runs[2].counter(HOPS) as f64)
+        .collect();
+    Ok(Shown {
+        part: DEMO.name,
+        over: format!(
+            "over {:.1} hops, on average, of 139 sensor nodes, 802.15.4 at 250 kbit/s",
+            mean(&hops)
+        ),
+        octets: plan.octets(),
+        rows: rows.collect(),
+        bounds_bps: finished.iter().map(|_| radio_bound_bps()).collect(),
+        bound: "The bound is what the radio carries in frames back to back.",
+        unfinished: order.seeds().len() - finished.len(),
+    })
+}
+
+/// The runs of one network, in the order of [`PROTOCOLS`].
+fn network(plan: &Plan, seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunError> {
+    let with = P3::paper(Variant::Paper);
+    let found = ends_for(plan, seed, &with, NETWORKS, &fits_paper)?;
+    let Some((prepared, _)) = found else {
+        let message = format!("seed {seed}: no route in {NETWORKS} networks");
+        return Err(RunError::Defect(message));
+    };
+    order.meter.advance(WORK);
+    let one = |variant| -> Result<Run, RunError> {
+        let prepared: &Prepared = &prepared;
+        let attempt = Attempt {
+            plan,
+            with: &P3::paper(variant),
+            prepared,
+            copies: false,
+            pcap: None,
+        };
+        let mut run = carry(attempt, order.meter)?.run;
+        check(&run)?;
+        // Whatever network the route was found in, it is this seed's.
+        run.seed = seed;
+        Ok(run)
+    };
+    PROTOCOLS.into_iter().map(one).collect()
+}

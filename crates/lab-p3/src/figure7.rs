@@ -1,0 +1,67 @@
+//! Figure 7: goodput for several sizes of packets.
+
+use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::Summary;
+
+use super::campaign::{Cell, Cells, Scale, System};
+use super::{P3, Variant};
+
+/// Octets in a packet; the paper has five sizes and names only the largest.
+const SIZES: [u8; 6] = [20, 40, 60, 80, 100, 118];
+
+const fn system(payload: u8) -> System {
+    System {
+        payload,
+        ..System::new(Variant::Paper)
+    }
+}
+
+pub fn needs(scale: &Scale) -> Vec<Cell> {
+    let systems: Vec<System> = SIZES.into_iter().map(system).collect();
+    scale.cells(scale.site(), scale.few, &systems)
+}
+
+pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+    let ours: Vec<Summary> = SIZES
+        .into_iter()
+        .map(|size| Summary::of(&cells.goodput(scale.site(), system(size))))
+        .collect();
+    let bound = SIZES.into_iter().map(|payload| {
+        let p3 = P3 {
+            payload,
+            ..P3::paper(Variant::Paper)
+        };
+        Some(p3.ceiling_bps() / 1e3)
+    });
+    let best = (0..SIZES.len()).max_by(|&a, &b| ours[a].mean.total_cmp(&ours[b].mean));
+    let best = best.map_or(0, |place| SIZES[place]);
+    let places = SIZES.map(|size| size.to_string()).to_vec();
+    let panel = Panel::bars(
+        "7",
+        "goodput of 59,000 octets",
+        "kbit/s",
+        places,
+        vec![Series::new("P³", ours)],
+    )
+    .on("octets in a packet")
+    .bounded(bound.collect(), Vec::new());
+    let n = usize::from(scale.few.min(scale.routes));
+    Ok(Figure {
+        id: "figure7",
+        title: "goodput over the size of packets".into(),
+        panels: vec![panel],
+        claims: vec![
+            Claim::value(
+                "the largest packets are best",
+                Some(118.0),
+                f64::from(best),
+                n,
+                "octets",
+                best == 118,
+            )
+            .because(|| format!("packets of {best} octets are")),
+        ],
+        notes: vec!["means over the same routes for each size".into()],
+    })
+}

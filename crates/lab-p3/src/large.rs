@@ -1,0 +1,57 @@
+//! An object of one megabyte, which the paper does not have.
+
+use chappe_lab::figure::{Figure, Panel, Series};
+use chappe_lab::run::RunError;
+
+use super::campaign::{Cell, Cells, LARGE, PROTOCOLS, Scale, System};
+use super::paper::mean_at_least;
+use super::{P3, Variant};
+
+const fn system(variant: Variant) -> System {
+    System {
+        octets: LARGE,
+        ..System::new(variant)
+    }
+}
+
+/// What is carried: PIP takes minutes and has nothing new to say.
+const SYSTEMS: [System; 2] = [system(Variant::Paper), system(Variant::Chappe)];
+
+pub fn needs(scale: &Scale) -> Vec<Cell> {
+    scale.cells(scale.site(), scale.few, &SYSTEMS)
+}
+
+pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+    let all = SYSTEMS.map(|system| cells.goodput(scale.site(), system));
+    let places: Vec<String> = (1..=all[0].len())
+        .map(|route| route.to_string())
+        .chain(["mean".into()])
+        .collect();
+    let series = SYSTEMS
+        .iter()
+        .zip(&all)
+        .map(|(system, values)| Series::with_mean(system.variant.label(), values, None));
+    let bound = vec![Some(P3::paper(Variant::Chappe).ceiling_bps() / 1e3); places.len()];
+    let panel = Panel::bars(
+        "large",
+        "goodput of 1 MB",
+        "kbit/s",
+        places,
+        series.collect(),
+    )
+    .on("route")
+    .bounded(bound, Vec::new());
+    debug_assert_eq!(PROTOCOLS.len(), 4);
+    Ok(Figure {
+        id: "large",
+        title: "an object of one megabyte".into(),
+        panels: vec![panel],
+        claims: vec![mean_at_least(
+            "the improved variant's average",
+            213.0,
+            &all[1],
+            "kbit/s",
+        )],
+        notes: vec!["bound: the improved variant's packet in every cycle of three groups".into()],
+    })
+}

@@ -1,0 +1,173 @@
+//! P³'s evaluation: Tables I to IV, Figures 5 to 7, the energy comparison, equation 1 and the download times.
+
+use chappe_lab::figure::{Claim, Figure};
+use chappe_lab::paper::{self, Item, Made, Order, Paper};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::Summary;
+
+use super::campaign::{Cell, Cells, Scale};
+use super::{
+    calibration, energy, figure5, figure6, figure7, large, overhead, pipeline, table1, table2,
+    table3, table4,
+};
+
+/// Its line in the table of papers.
+pub static PAPER: Paper = Paper {
+    name: "p3",
+    about: "a pipeline of synchronous transmissions in a sensor network (Doddavenkatappa, Chan)",
+    figures: &ITEMS,
+    quick: "20 routes instead of 120",
+    make: |order| {
+        let scale = if order.quick {
+            Scale::quick(order.seed)
+        } else {
+            Scale::full(order.seed)
+        };
+        make(order, &scale)
+    },
+};
+
+/// A table or figure: the runs it needs, and how it is made of them.
+type Recipe = paper::Recipe<(Needs, Make)>;
+type Needs = fn(&Scale) -> Vec<Cell>;
+type Make = fn(&Cells, &Scale) -> Result<Figure, RunError>;
+
+const fn recipe(name: &'static str, about: &'static str, needs: Needs, make: Make) -> Recipe {
+    Recipe::new(name, about, (needs, make))
+}
+
+/// In the paper's order, then what it does not have.
+const RECIPES: [Recipe; 11] = [
+    recipe(
+        "table1",
+        "links that are good on channel 26, on all channels",
+        table1::needs,
+        table1::make,
+    ),
+    recipe(
+        "table2",
+        "correlation of receivers of synchronous transmissions",
+        table2::needs,
+        table2::make,
+    ),
+    recipe(
+        "figure5",
+        "goodput by route: P³, PIP, and improved",
+        figure5::needs,
+        figure5::make,
+    ),
+    recipe(
+        "figure6",
+        "utilisation with and without wake-up",
+        figure6::needs,
+        figure6::make,
+    ),
+    recipe(
+        "figure7",
+        "goodput over the size of packets",
+        figure7::needs,
+        figure7::make,
+    ),
+    recipe(
+        "table3",
+        "rounds, retransmissions, goodput",
+        table3::needs,
+        table3::make,
+    ),
+    recipe(
+        "table4",
+        "hops, paths, active nodes",
+        table4::needs,
+        table4::make,
+    ),
+    recipe(
+        "energy",
+        "joules for a kilobyte, also against PIP's working routes",
+        energy::needs,
+        energy::make,
+    ),
+    recipe(
+        "overhead",
+        "equation 1 and the time to download from all nodes",
+        overhead::needs,
+        overhead::make,
+    ),
+    recipe("large", "an object of 1 MB", large::needs, large::make),
+    recipe(
+        "calibration",
+        "what the share of bad links does to each protocol",
+        calibration::needs,
+        calibration::make,
+    ),
+];
+
+const DRAWING: Item = Item {
+    name: pipeline::NAME,
+    about: "a transfer cycle by cycle: who sends and listens on which channel",
+};
+
+const ITEMS: [Item; RECIPES.len() + 1] = paper::items(&RECIPES, &[DRAWING]);
+
+/// Makes the wanted tables and figures.
+pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
+    let wanted = RECIPES.iter().filter(|recipe| order.wants(recipe.name));
+    let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();
+    let cells = Cells::run(needed, scale, order.threads, order.meter)?;
+    let make = |place: usize| {
+        let (needs, make) = RECIPES[place].make;
+        match needs(scale).iter().all(|cell| cells.has(cell)) {
+            true => make(&cells, scale),
+            false => Err(RunError::Interrupted),
+        }
+    };
+    let done = vec![
+        ("routes", scale.routes.into()),
+        ("measured_building", scale.data.is_some().into()),
+    ];
+    let mut made = Made::each(order, &ITEMS[..RECIPES.len()], done, make)?;
+    made.runs = cells.len();
+    if order.wants(pipeline::NAME) && !order.meter.stopped() {
+        made.drawings.push(pipeline::draw(scale)?);
+    }
+    Ok(made)
+}
+
+/// Our mean lies within a share of the paper's.
+pub(super) fn within(
+    text: &str,
+    paper: f64,
+    ours: &[f64],
+    unit: &'static str,
+    share: f64,
+) -> Claim {
+    let ours = Summary::of(ours);
+    let text = format!("{text}, to within {:.0} %", share * 100.0);
+    let holds = (ours.mean / paper - 1.0).abs() <= share;
+    Claim::new(&text, Some(paper), ours, unit, holds)
+        .because(|| format!("ours is {:.2} times the paper's", ours.mean / paper))
+}
+
+/// The least of our values is at least the goal.
+pub(super) fn at_least(
+    text: &str,
+    paper: Option<f64>,
+    goal: f64,
+    ours: f64,
+    n: usize,
+    unit: &'static str,
+) -> Claim {
+    let text = format!("{text}: at least {goal}");
+    Claim::value(&text, paper, ours, n, unit, ours >= goal).because(|| format!("ours is {ours:.1}"))
+}
+
+/// The mean at least reaches the goal.
+pub(super) fn mean_at_least(text: &str, goal: f64, ours: &[f64], unit: &'static str) -> Claim {
+    let ours = Summary::of(ours);
+    let text = format!("{text}: at least {goal}");
+    Claim::new(&text, None, ours, unit, ours.mean >= goal).because(|| {
+        format!(
+            "ours is {:.1}, from {:.1} to {:.1}",
+            ours.mean, ours.min, ours.max
+        )
+    })
+}

@@ -1,0 +1,297 @@
+//! What carries the data in a scenario of P³: its parameters, and how the gateway measures and plans.
+
+use std::sync::Arc;
+
+use chappe_core::{Caps, Duration, Mode};
+use chappe_lab::input::InputError;
+use chappe_lab::plan::Plan;
+use chappe_lab::results::Run;
+use chappe_lab::run::{Meter, Outcome, RunError, WORK};
+use chappe_lab::scenario::{LinkKnowledge, Located, Receivers};
+use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System, span_of};
+use chappe_p3::planner::Measurement;
+use chappe_p3::{Config, Key, config, timing};
+
+use super::{Attempt, carry, prepare};
+
+/// Its line in the table of systems.
+pub static SYSTEM: System = System {
+    name: "p3",
+    title: "P³",
+    about: "bulk data from one node to another over a pipeline of synchronous transmitters",
+    variants: &Variant::ROWS,
+    keys: &[
+        "payload",
+        "links",
+        "beacons",
+        "paths",
+        "extra_nodes",
+        "segment",
+    ],
+    has_mac: false,
+    radios: Radios::Dot15d4,
+    profile: "cc2420-indoor",
+    nodes_max: (65_535, "P³ names nodes by two octets"),
+    shares_ends: false,
+    plan: |draft| Ok(Arc::new(P3::new(draft)?)),
+};
+
+/// Which form of P³.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Variant {
+    /// As in the paper.
+    Paper,
+    /// One of the paper's paths at random, on the paper's channels: its baseline.
+    Pip,
+    /// One path, with path and channels chosen from all that was measured: a fairer baseline.
+    PipAware,
+    /// Improved: learned stages and channels, combinations instead of retransmissions, lean frames with a tag.
+    Chappe,
+}
+
+impl Variant {
+    /// All of them, in the order of the enum.
+    pub const ALL: [Variant; 4] = [
+        Variant::Paper,
+        Variant::Pip,
+        Variant::PipAware,
+        Variant::Chappe,
+    ];
+
+    const ROWS: [system::Variant; 4] = [
+        system::Variant::new("paper", "P³"),
+        system::Variant::new("pip", "PIP"),
+        system::Variant::new("pip-aware", "PIP, best channels"),
+        system::Variant::new("chappe", "P³, improved"),
+    ];
+
+    fn named(row: &system::Variant) -> Variant {
+        SYSTEM.form(row, Variant::ALL)
+    }
+
+    fn row(self) -> &'static system::Variant {
+        &SYSTEM.variants[self as usize]
+    }
+
+    /// Its name in files and results.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Its name in tables and figures.
+    pub fn label(self) -> &'static str {
+        self.row().label
+    }
+}
+
+/// P³ with everything that a scenario says about it.
+#[derive(Clone, Debug)]
+pub struct P3 {
+    /// Which form.
+    pub variant: Variant,
+    /// The nodes' parameters.
+    pub config: Config,
+    /// Octets of the object in a DATA frame.
+    pub payload: u8,
+    /// How the gateway learns the links.
+    pub knowledge: LinkKnowledge,
+    /// How it measures them, if it does.
+    pub measurement: Measurement,
+    /// Least number of node-distinct paths to look for (the paper's N).
+    pub paths: usize,
+    /// Whether nodes beside the paths join the paper's stages.
+    pub extra_nodes: bool,
+}
+
+/// The measurement of those that choose among channels: beacons of full length back to back, on all four channels.
+/// A hundred tell a link of 0.95 from one of 0.99.
+const DENSE: Measurement = Measurement {
+    interval: Duration::from_millis(5),
+    beacons: 100,
+    channels: 4,
+    ..Measurement::PAPER
+};
+
+/// The key of simulated networks: nobody listens there.
+const KEY: Key = Key::new(*b"chappe simulates");
+
+/// What the radios of the sensor nodes can do: a frame at an exact instant, to within a quarter of a microsecond, as
+/// Glossy's on the CC2420.
+pub(super) const CAPS: Caps = Caps {
+    frame_max: config::FRAME_MAX,
+    schedules: true,
+    start_error: Duration::from_nanos(250),
+    reports_power: false,
+    overhears: true,
+    confirms_broadcast: true,
+};
+
+impl P3 {
+    /// The paper's parameters for one variant. Those that choose channels measure all four of them.
+    pub fn paper(variant: Variant) -> P3 {
+        let measurement = match variant {
+            Variant::Paper | Variant::Pip => Measurement::PAPER,
+            Variant::PipAware | Variant::Chappe => DENSE,
+        };
+        let config = match variant {
+            Variant::Chappe => Config::chappe(Some(KEY)),
+            _ => Config::default(),
+        };
+        P3 {
+            variant,
+            payload: config.payload_max() as u8,
+            config,
+            knowledge: LinkKnowledge::Probed,
+            measurement,
+            paths: config::PATHS_WANTED,
+            extra_nodes: false,
+        }
+    }
+
+    fn new(draft: &Draft<'_>) -> Result<P3, InputError> {
+        let (protocol, check) = (&draft.scenario.protocol, draft.check);
+        one_transfer(draft)?;
+        let mut p3 = P3::paper(Variant::named(draft.variant));
+        p3.config.flood_channel = draft.profile.channel;
+        if let Some(payload) = &protocol.payload {
+            let most = p3.config.payload_max();
+            let octets = payload.value();
+            if !(config::PAYLOAD_MIN as f64..=most as f64).contains(&octets) {
+                let message = format!("a payload of {} does not fit a frame", **payload);
+                let help = format!("{} B to {most} B", config::PAYLOAD_MIN);
+                return Err(check.at(payload, "out of range", message).help(help));
+            }
+            p3.payload = octets as u8;
+        }
+        p3.knowledge = protocol.links.as_deref().copied().unwrap_or_default();
+        if let Some(beacons) = &protocol.beacons {
+            if **beacons == 0 {
+                let message = "links cannot be measured without beacons";
+                return Err(check
+                    .at(beacons, "too few", message)
+                    .help("the paper has 10"));
+            }
+            p3.measurement.beacons = **beacons;
+        }
+        if let Some(paths) = &protocol.paths {
+            if !(1..=chappe_p3::plan::RELAYS_MAX).contains(&**paths) {
+                let message = format!("{} paths cannot be asked for", **paths);
+                let help = format!("1 to {}", chappe_p3::plan::RELAYS_MAX);
+                return Err(check.at(paths, "out of range", message).help(help));
+            }
+            p3.paths = **paths;
+        }
+        if let Some(extra) = &protocol.extra_nodes {
+            if p3.variant != Variant::Paper {
+                let message = format!(
+                    "`extra_nodes` means nothing for the variant {}",
+                    draft.variant.name
+                );
+                let help = "only the paper's variant makes stages of paths";
+                return Err(check.at(extra, "no use here", message).help(help));
+            }
+            p3.extra_nodes = **extra;
+        }
+        if let Some(segment) = &protocol.segment {
+            p3.config.segment = **segment;
+        }
+        p3.config.check(&CAPS).map_err(|error| {
+            let span = span_of(&protocol.segment).unwrap_or(protocol.span());
+            check.error(span, "not possible", error.to_string())
+        })?;
+        Ok(p3)
+    }
+
+    /// That of a plan; a plan of another system is a defect of whoever asks.
+    pub fn of(plan: &Plan) -> Result<&P3, RunError> {
+        plan.carrier_as()
+    }
+
+    /// What no pipeline with these frames exceeds, in bits of the object per second: a packet in every cycle; in every
+    /// second one for a single path.
+    pub fn ceiling_bps(&self) -> f64 {
+        let payload = usize::from(self.payload);
+        let full = |groups| timing::rate_bps(payload, self.config.cycle(payload, groups));
+        match self.variant {
+            Variant::Paper => full(2),
+            Variant::Pip | Variant::PipAware => full(2) / 2.0,
+            Variant::Chappe => full(3),
+        }
+    }
+}
+
+/// What no protocol on such a radio exceeds: the largest frames back to back, all of them payload but for the check
+/// sequence. 235.0 kbit/s.
+pub fn radio_bound_bps() -> f64 {
+    timing::rate_bps(config::FRAME_MAX, timing::airtime(config::FRAME_MAX))
+}
+
+/// P³ carries one object from one node to one other.
+fn one_transfer(draft: &Draft<'_>) -> Result<(), InputError> {
+    let (transfers, check) = (&draft.scenario.transfer, draft.check);
+    if let Some(second) = transfers.get(1) {
+        let message = "P³ carries one object at a time";
+        let error = check.at(second, "the second one", message);
+        return Err(error.help("leave one [[transfer]], and run the scenario again for the others"));
+    }
+    let Some(transfer) = transfers.first() else {
+        return Ok(());
+    };
+    let receivers: &Located<Receivers> = &transfer.receivers;
+    let count = match &**receivers {
+        Receivers::Count(count) => *count,
+        Receivers::Nodes(nodes) => nodes.len(),
+    };
+    if count > 1 {
+        let message = format!("P³ carries an object to one receiver, not to {count}");
+        let error = check.at(receivers, "more than one", message);
+        return Err(error.help("for example receivers = [0], or receivers = 1"));
+    }
+    Ok(())
+}
+
+impl Carrier for P3 {
+    fn system(&self) -> &'static System {
+        &SYSTEM
+    }
+
+    fn variant(&self) -> &'static system::Variant {
+        self.variant.row()
+    }
+
+    fn label(&self) -> String {
+        format!("{} (802.15.4, 250 kbit/s)", self.variant.label())
+    }
+
+    fn frame(&self) -> (Mode, usize) {
+        (timing::MODE, config::FRAME_MAX + config::FCS_LEN)
+    }
+
+    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+        let prepared = prepare(job.stage);
+        meter.advance(WORK);
+        let attempt = Attempt {
+            plan: job.plan,
+            with: self,
+            prepared: &prepared,
+            copies: job.copies,
+            pcap: job.pcap,
+        };
+        let outcome = carry(attempt, meter)?;
+        check(&outcome.run)?;
+        Ok(outcome)
+    }
+}
+
+/// No run exceeds its bound: otherwise Chappe is wrong.
+pub fn check(run: &Run) -> Result<(), RunError> {
+    match run.bound.as_ref().filter(|bound| bound.fraction > 1.0) {
+        None => Ok(()),
+        Some(bound) => Err(RunError::Defect(format!(
+            "seed {}: {:.0} bit/s is more than frames back to back can carry, {:.0}",
+            run.seed,
+            run.mean_goodput(),
+            bound.goodput_bps
+        ))),
+    }
+}

@@ -1,0 +1,167 @@
+//! The first phase: what the links are, and what the gateway learns about them.
+//!
+//! The measurement is drawn, not simulated frame by frame: one node sends at a time while all others listen, so a
+//! beacon comes with the link's delivery ratio and nothing else is on the air. What it costs is the paper's equation 1.
+
+use chappe_core::{Channel, Dbm, Duration, Purpose, Seed};
+use chappe_lab::plan::Stage;
+use chappe_lab::scenario::LinkKnowledge;
+use chappe_p3::config::{CHANNELS, FCS_LEN, FRAME_MAX};
+use chappe_p3::planner::{Links, Measurement, collection_time};
+use chappe_p3::timing::MODE;
+
+use super::P3;
+
+/// Part of a run's seed that belongs to the measurement.
+const MEASURING: u64 = 0x6d65_6173_7572_6501;
+
+/// What runs of one seed share, whatever the variant.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The network and the transfer.
+    pub stage: Stage,
+    /// The true delivery ratios of full frames.
+    pub truth: Ratios,
+}
+
+/// Delivery ratios on P³'s four channels, from each node to each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ratios {
+    nodes: usize,
+    /// Row-major, one table for each of [`CHANNELS`].
+    tables: [Vec<f32>; CHANNELS.len()],
+    /// Mean received powers in dBm, in the same order; minus infinity without a link.
+    powers: [Vec<f32>; CHANNELS.len()],
+}
+
+impl Links for Ratios {
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn prr(&self, channel: Channel, from: usize, to: usize) -> f64 {
+        self.get(channel, from, to)
+    }
+
+    /// What a radio says of the power of the frames that it received, to the decibel; nothing where none came.
+    fn power(&self, channel: Channel, from: usize, to: usize) -> Option<Dbm> {
+        let power = self.look_up(&self.powers, channel, from, to)?;
+        let heard = self.get(channel, from, to) > 0.0 && power.is_finite();
+        heard.then(|| Dbm(f64::from(power).round()))
+    }
+}
+
+/// What the gateway knows when it plans, and what that took.
+#[derive(Clone, Debug)]
+pub struct Knowledge {
+    /// The ratios that it believes in.
+    pub ratios: Ratios,
+    /// Time of the measurement; zero if the ratios are told.
+    pub measuring: Duration,
+    /// Time of collecting the reports.
+    pub collecting: Duration,
+}
+
+impl Ratios {
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The share of `from`'s full frames that `to` receives on a channel; zero on channels that P³ does not use.
+    pub fn get(&self, channel: Channel, from: usize, to: usize) -> f64 {
+        let ratio = self.look_up(&self.tables, channel, from, to);
+        ratio.map_or(0.0, f64::from)
+    }
+
+    fn look_up(
+        &self,
+        tables: &[Vec<f32>; CHANNELS.len()],
+        channel: Channel,
+        from: usize,
+        to: usize,
+    ) -> Option<f32> {
+        let table = CHANNELS.iter().position(|&known| known == channel)?;
+        let inside = from < self.nodes && to < self.nodes;
+        let place = inside.then_some(from * self.nodes + to)?;
+        tables[table].get(place).copied()
+    }
+}
+
+/// Works out the true ratios.
+pub fn prepare(mut stage: Stage) -> Prepared {
+    let nodes = stage.medium.nodes();
+    let powers = CHANNELS.map(|channel| {
+        let mut table = vec![f32::NEG_INFINITY; nodes * nodes];
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| to != from) {
+                table[from * nodes + to] = stage.medium.power_on(channel, from, to).0 as f32;
+            }
+        }
+        table
+    });
+    let tables = CHANNELS.map(|channel| {
+        let mut table = vec![0.0; nodes * nodes];
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| to != from) {
+                let octets = FRAME_MAX + FCS_LEN;
+                let prr = stage.medium.prr_on(channel, from, to, MODE, octets);
+                table[from * nodes + to] = prr as f32;
+            }
+        }
+        table
+    });
+    Prepared {
+        stage,
+        truth: Ratios {
+            nodes,
+            tables,
+            powers,
+        },
+    }
+}
+
+impl Prepared {
+    /// What the gateway knows: channel 26 alone after the paper's measurement, all four channels if four are measured.
+    /// The counts of one link are the same for all who measure as many beacons.
+    //= p3 IV-D.1: each node sends beacons in turn, all others count them
+    pub fn learn(&self, with: &P3) -> Knowledge {
+        let nodes = self.truth.nodes;
+        if with.knowledge == LinkKnowledge::True {
+            return Knowledge {
+                ratios: self.truth.clone(),
+                measuring: Duration::ZERO,
+                collecting: Duration::ZERO,
+            };
+        }
+        let measurement = &with.measurement;
+        let mut tables = CHANNELS.map(|_| vec![0.0; nodes * nodes]);
+        for (place, channel) in CHANNELS.into_iter().enumerate() {
+            if measurement.channels == 1 && channel != with.config.flood_channel {
+                continue;
+            }
+            tables[place] = self.count(measurement, place);
+        }
+        Knowledge {
+            ratios: Ratios {
+                nodes,
+                tables,
+                powers: self.truth.powers.clone(),
+            },
+            measuring: measurement.duration(nodes as u64),
+            collecting: collection_time(nodes as u64) * u64::from(measurement.channels),
+        }
+    }
+
+    fn count(&self, measurement: &Measurement, place: usize) -> Vec<f32> {
+        let seed = Seed(self.stage.seed).child(MEASURING);
+        let mut random = seed.stream(Purpose::Trial(u32::from(CHANNELS[place].0)));
+        let truth = self.truth.tables[place].iter();
+        truth
+            .map(|&prr| match prr {
+                0.0 => 0.0,
+                prr => measurement.sample(f64::from(prr), &mut random) as f32,
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! Scenarios against golden integers, and the tables and figures as a whole, tiny.
+
+use std::path::Path;
+
+use chappe_lab::figure::Figure;
+use chappe_lab::paper::Order;
+use chappe_lab::plan::{Changes, Plan};
+use chappe_lab::provenance::Program;
+use chappe_lab::run::Meter;
+use chappe_lab::session::{self, Options};
+
+use super::campaign::Scale;
+use super::carry::{ACTIVE, ENERGY, ROUNDS, SOURCE_DATA};
+use super::*;
+
+fn tiny() -> Scale {
+    Scale {
+        routes: 3,
+        few: 1,
+        calibration: 1,
+        packets: 200,
+        data: None,
+        seed: 1,
+    }
+}
+
+fn made(names: &[&'static str], threads: usize) -> Vec<Figure> {
+    let meter = Meter::default();
+    let order = Order {
+        names,
+        quick: true,
+        seed: 1,
+        threads,
+        meter: &meter,
+    };
+    let made = make(&order, &tiny()).unwrap();
+    assert!(made.unfinished.is_empty());
+    made.figures
+}
+
+/// Goal: a change that moves any transfer is seen. Method: the tunnel of `examples/` with the seed 1, by each variant:
+/// frames of the source, rounds, active nodes, bits per second and microjoules. After a change that is meant to move
+/// them: look at the difference, then put in what it says.
+#[test]
+fn the_tunnel_is_the_golden_one() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/p3-line.toml");
+    let golden = [
+        ("paper", [511, 2, 16, 194_434, 2_009_232]),
+        ("pip", [500, 1, 4, 103_462, 860_032]),
+        ("pip-aware", [500, 1, 4, 103_462, 860_032]),
+        ("chappe", [500, 1, 8, 215_808, 736_955]),
+    ];
+    for (variant, expected) in golden {
+        let set = [format!("protocol.variant={variant}")];
+        let plan = Plan::read(&[&SYSTEM], &file, &set, &Changes::default()).unwrap();
+        let session = session::run(
+            &plan,
+            Program::unknown("test"),
+            Options::default(),
+            &Meter::default(),
+        )
+        .unwrap();
+        let run = &session.document.runs[0];
+        assert!(run.all_complete(), "{variant}");
+        let count = |name| run.counter(name);
+        let bits = run.mean_goodput() as u64;
+        let found = [
+            count(SOURCE_DATA),
+            count(ROUNDS),
+            count(ACTIVE),
+            bits,
+            count(ENERGY),
+        ];
+        assert_eq!(found, expected, "{variant}");
+    }
+}
+
+/// Every claim of every table has a number, and a reason if it does not hold.
+#[test]
+fn all_tables_are_made() {
+    let figures = made(&[], 2);
+    assert_eq!(figures.len() + 1, PAPER.figures.len(), "all and a drawing");
+    for figure in &figures {
+        assert!(
+            !figure.panels.is_empty() && !figure.rows().is_empty(),
+            "{}",
+            figure.id
+        );
+        for claim in &figure.claims {
+            assert!(claim.ours.mean.is_finite(), "{}", claim.text);
+            assert_eq!(claim.why.is_some(), !claim.holds, "{}", claim.text);
+        }
+    }
+}
+
+/// The same rows, and so the same bytes of drawing, with one thread and with two.
+#[test]
+fn threads_change_nothing() {
+    let rows = |threads| -> String {
+        let figures = made(&["figure5", "table4"], threads);
+        let drawn = figures
+            .iter()
+            .map(|figure| figure.rows() + &chappe_lab::draw::draw(figure));
+        drawn.collect()
+    };
+    assert_eq!(rows(1), rows(2));
+}

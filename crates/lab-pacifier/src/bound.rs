@@ -1,0 +1,312 @@
+//! What a stage could carry at best.
+
+use chappe_bound::{
+    Medium as Region, Network, Options, mean_bound_cheap, multicast, single_receivers,
+};
+use chappe_core::Duration;
+use chappe_lab::plan::{Stage, TransferStage};
+use chappe_lab::results::{Bound, Flow};
+use chappe_lab::run::{Depth, RunError};
+
+use super::Pacifier;
+
+/// Where fades outlast a frame, two nodes keep their transmissions apart, for the bound, if each senses more than
+/// this share of the other's.
+const SENSES: f64 = 0.99;
+
+/// Its name in results.
+const NAME: &str = "multicast LP, carrier sense";
+
+/// How close the computed bound must come to the true optimum; what is returned is proven in any case.
+const GAP: f64 = 1e-2;
+
+/// The bounds of one transfer, in bits of payload per second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageBound {
+    /// What all receivers can have at once: the bound of the slowest one.
+    pub worst_bps: f64,
+    /// What each receiver could have alone; empty if not computed.
+    pub single_bps: Vec<f64>,
+    /// What the mean over the receivers cannot exceed, if computed.
+    pub mean_bps: Option<f64>,
+}
+
+impl StageBound {
+    /// Computes the bounds of a transfer on its stage.
+    pub fn of(
+        with: &Pacifier,
+        stage: &Stage,
+        transfer: &TransferStage,
+        depth: Depth,
+    ) -> Result<StageBound, RunError> {
+        let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
+        let network = network(with, stage).map_err(failed)?;
+        // Counting also that each radio does one thing at a time makes it hardly tighter on such meshes, and takes
+        // two to three times as long.
+        let options = Options {
+            medium: Region::CarrierSense,
+            gap: GAP,
+            ..Options::default()
+        };
+        let (from, to) = (transfer.source, &transfer.receivers);
+        let worst = multicast(&network, from, to, &options).map_err(failed)?;
+        let singles = match depth {
+            Depth::Slowest => Vec::new(),
+            Depth::Each => single_receivers(&network, from, to, &options).map_err(failed)?,
+        };
+        let mean = (depth == Depth::Each).then(|| mean_bound_cheap(&singles, Some(&worst)));
+        Ok(StageBound {
+            worst_bps: worst.goodput_bps(),
+            single_bps: singles.iter().map(|bound| bound.goodput_bps()).collect(),
+            mean_bps: mean.map(|mean| mean.goodput_bps()),
+        })
+    }
+
+    /// For the first transfer: the fewest transmissions that a packet takes by any protocol, which is what the bound
+    /// of one collision domain says, and how many frames are on the air at once where our bound is reached.
+    pub fn least(with: &Pacifier, stage: &Stage) -> Result<(f64, f64), RunError> {
+        let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
+        let Some(transfer) = stage.transfers.first() else {
+            return Err(RunError::Defect("a stage without a transfer".into()));
+        };
+        let options = Options {
+            medium: Region::CarrierSense,
+            gap: GAP,
+            ..Options::default()
+        };
+        let (from, to) = (transfer.source, &transfer.receivers);
+        let nodes = stage.medium.nodes();
+        let airtime = with
+            .mode
+            .airtime(with.protocol.frame_octets())
+            .as_secs_f64();
+        let one_domain = Network::new(
+            stage.delivery.clone(),
+            vec![airtime; nodes],
+            with.protocol.config.payload as u32,
+            vec![1.0; nodes * nodes],
+        )
+        .map_err(failed)?;
+        let least = multicast(&one_domain, from, to, &options).map_err(failed)?;
+        let network = network(with, stage).map_err(failed)?;
+        let bound = multicast(&network, from, to, &options).map_err(failed)?;
+        let frames = 1.0 / (least.certified_fps * airtime);
+        let crowd = bound.transmissions.iter().sum::<f64>() * airtime;
+        Ok((frames, crowd))
+    }
+
+    /// The bound as it stands in results, beside what was reached.
+    pub fn report(&self, flows: &[&Flow]) -> Bound {
+        let worst = flows
+            .iter()
+            .map(|flow| flow.goodput_bps)
+            .fold(f64::INFINITY, f64::min);
+        let fraction = if self.worst_bps > 0.0 {
+            worst.min(f64::MAX) / self.worst_bps
+        } else {
+            0.0
+        };
+        Bound {
+            name: NAME.into(),
+            goodput_bps: self.worst_bps,
+            fraction,
+        }
+    }
+
+    /// A sentence if a receiver got more than the network could carry, which no run may.
+    ///
+    /// The bound holds on average over a long transfer. A transfer of n packets may be luckier: the number of
+    /// transmissions that n packets take has a relative deviation of at most 1 / sqrt(n). Four of those are
+    /// allowed.
+    pub fn exceeded(&self, flows: &[&Flow], payload: usize) -> Option<String> {
+        let lucky = |flow: &Flow, bound: f64| {
+            let packets = (flow.offered_bytes as f64 / payload.max(1) as f64).max(1.0);
+            flow.goodput_bps > bound * (1.0 + 4.0 / packets.sqrt())
+        };
+        let said = |flow: &Flow, bound: f64| {
+            let (sink, got) = (flow.sink, flow.goodput_bps);
+            format!(
+                "receiver {sink} got {got:.0} bit/s, but this network can carry at most {bound:.0} bit/s to it"
+            )
+        };
+        let slowest = flows
+            .iter()
+            .min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps));
+        let slowest = slowest.map(|flow| (*flow, self.worst_bps));
+        let singles = flows.iter().copied().zip(self.single_bps.iter().copied());
+        let mut all = slowest.into_iter().chain(singles);
+        all.find(|(flow, bound)| lucky(flow, *bound))
+            .map(|(flow, bound)| said(flow, bound))
+    }
+}
+
+/// The stage as plain numbers: true delivery ratios, least airtimes, and how often who senses whom.
+fn network(with: &Pacifier, stage: &Stage) -> Result<Network, chappe_bound::Error> {
+    let nodes = stage.medium.nodes();
+    let airtime: Duration = with.mode.airtime(with.protocol.frame_octets());
+    // The bound takes each frame's fade as new. If it is not, one that always senses can still be told from one that
+    // may not.
+    let lasting = stage.medium.profile().coherence > airtime;
+    let sensing = (0..nodes * nodes)
+        .map(|pair| (pair / nodes, pair % nodes))
+        .map(|(a, b)| {
+            let there = stage.medium.sense_probability(a, b);
+            let both = there.min(stage.medium.sense_probability(b, a));
+            if !lasting {
+                there
+            } else {
+                f64::from(u8::from(both > SENSES))
+            }
+        });
+    // The least that stands between two frames: DIFS without any back-off.
+    let difs = with.mac.sifs + with.mac.slot * 2;
+    Network::new(
+        stage.delivery.clone(),
+        vec![airtime.as_secs_f64(); nodes],
+        with.protocol.config.payload as u32,
+        sensing.collect(),
+    )?
+    .with_gap(difs.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SYSTEM;
+    use chappe_bound::overfull_sets;
+    use chappe_core::{Address, OverMac, Purpose, Rate, Seed};
+    use chappe_lab::plan::Plan;
+    use chappe_mac::dot11::{Config, Dot11};
+    use chappe_sim::{AirTime, Fading, Medium, Profile, Simulator, World, topology};
+    use chappe_trial::Saturated;
+
+    fn flow(goodput_bps: f64, offered_bytes: u64) -> Flow {
+        Flow {
+            name: "r1".into(),
+            transfer: 0,
+            source: 0,
+            sink: 1,
+            protocol: "pacifier".into(),
+            variant: "paper".into(),
+            offered_bytes,
+            delivered_bytes: offered_bytes,
+            complete: true,
+            digest_ok: true,
+            completion_s: Some(1.0),
+            goodput_bps,
+            delay_s: None,
+        }
+    }
+
+    /// A long transfer above its bound is told, a short lucky one is not.
+    #[test]
+    fn what_exceeds_its_bound_is_told() {
+        let bound = StageBound {
+            worst_bps: 1e6,
+            single_bps: vec![2e6, 1e6],
+            mean_bps: None,
+        };
+        let told = |first: f64, second: f64, bytes: u64| {
+            let flows = [flow(first, bytes), flow(second, bytes)];
+            bound
+                .exceeded(&flows.iter().collect::<Vec<_>>(), 1500)
+                .is_some()
+        };
+        assert!(!told(1.9e6, 0.9e6, 12_000_000));
+        assert!(
+            told(2.2e6, 0.9e6, 12_000_000),
+            "one receiver above its own bound"
+        );
+        assert!(
+            told(1.9e6, 1.1e6, 12_000_000),
+            "the slowest above the bound of all"
+        );
+        assert!(!told(1.9e6, 1.1e6, 15_000), "ten packets may be lucky");
+    }
+
+    /// Two nodes, one link of 0.5: the bound is half the frames that fit, by hand.
+    #[test]
+    fn one_link_by_hand() {
+        let text = "[network]\nlinks = [[0, 0.5], [0.5, 0]]\n[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"3 kB\"\n";
+        let plan = Plan::parse(&[&SYSTEM], "pair", text).unwrap();
+        let stage = plan.stage(1).unwrap();
+        let bound = StageBound::of(
+            Pacifier::of(&plan).unwrap(),
+            &stage,
+            &stage.transfers[0],
+            Depth::Each,
+        )
+        .unwrap();
+        // 1549 octets of frame and 36 around it at 2 Mbit/s after 192 us, then DIFS.
+        let frame_s = 192e-6 + (1549.0 + 36.0) * 8.0 / 2e6 + 50e-6;
+        let expected = 0.5 * 1500.0 * 8.0 / frame_s;
+        assert!(
+            (bound.worst_bps / expected - 1.0).abs() < 0.01,
+            "{} {expected}",
+            bound.worst_bps
+        );
+        assert!((bound.single_bps[0] / expected - 1.0).abs() < 0.01);
+    }
+
+    /// The heaviest row found and all airtime together, of ten saturated stations in a square of `side` metres.
+    fn saturated(side: f64, cw: u16, fading: Fading, seed: u64) -> (f64, f64) {
+        let seed = Seed(seed);
+        let profile = Profile {
+            fading,
+            ..Profile::glomosim()
+        };
+        let medium =
+            Medium::geometric(&topology::random(10, side, side, seed), &profile, seed).unwrap();
+        let sensing = (0..100).map(|pair| medium.sense_probability(pair / 10, pair % 10));
+        let sensing = sensing.collect();
+        let config = Config {
+            cw_min: cw,
+            ..Config::dot11b(Rate::Dsss2)
+        };
+        let node = |i: u16| {
+            let random = seed.stream(Purpose::Node(i.into()));
+            let mac = Dot11::new(config, Address::node(i), random);
+            Box::new(OverMac::new(
+                mac,
+                Saturated::towards(Address::BROADCAST, 1500),
+            ))
+        };
+        let nodes = (0..10).map(node).collect();
+        let mut simulator = Simulator::new(World::new(medium), nodes, seed, ()).unwrap();
+        let seconds = 60;
+        simulator.run_until(AirTime::from_secs(seconds));
+        let counters = simulator.counters();
+        let airtime: f64 = (counters.nodes.iter())
+            .map(|node| node.airtime.as_secs_f64())
+            .sum();
+        let each = airtime / counters.frames as f64;
+        let network = Network::new(vec![0.0; 100], vec![each; 10], 1500, sensing).unwrap();
+        let network = network.with_gap(50e-6).unwrap();
+        let sent: Vec<f64> = (counters.nodes.iter())
+            .map(|node| node.frames as f64 / seconds as f64)
+            .collect();
+        (
+            overfull_sets(&network, &sent, -1.0)[0].1,
+            airtime / seconds as f64,
+        )
+    }
+
+    /// Goal: carrier sense in the simulator keeps the rows that the bound is made of. Method: ten saturated
+    /// broadcasters, Rayleigh fading, cells from dense to wide. With a contention window of 8191 slots ties are rare
+    /// (about n / cw), and no row may be exceeded by more than those and statistics. With 31 slots, ties alone put
+    /// n tau / (1 - (1 - tau)^n) = 1.29 frames into a busy period of a cell where all sense all (tau = 2 / 33).
+    #[test]
+    fn the_simulator_keeps_the_rows() {
+        for (side, seed) in [(200.0, 1), (400.0, 2), (600.0, 3), (800.0, 4), (1000.0, 5)] {
+            let (rare, air) = saturated(side, 8191, Fading::Rayleigh, seed);
+            let (usual, more) = saturated(side, 31, Fading::Rayleigh, seed);
+            println!(
+                "{side} m: heaviest row {rare:.3} of {air:.2} on the air; with 31 slots {usual:.3} of {more:.2}"
+            );
+            assert!(rare < 1.01, "{side} m: {rare}");
+            assert!(usual < 1.31, "{side} m: {usual}");
+        }
+        let (all, _) = saturated(50.0, 31, Fading::None, 6);
+        assert!((1.2..1.31).contains(&all), "{all}");
+    }
+}

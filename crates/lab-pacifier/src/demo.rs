@@ -1,0 +1,83 @@
+//! Pacifier's part of the demo: one file to nine receivers over bad meshes.
+
+use chappe_lab::demo::{Order, Part, Row, Shown};
+use chappe_lab::results::Run;
+use chappe_lab::run::{Depth, RunError, WORK, seeds};
+
+use super::{Attempt, Pacifier, Prepared, ProtocolPlan, SYSTEM, Variant, carry, check, prepare};
+
+/// Its line in the table of parts.
+pub static DEMO: Part = Part {
+    name: "pacifier",
+    protocols: PROTOCOLS.len(),
+    run,
+};
+
+/// The network: Pacifier's simulation set-up (IV-A) with a smaller object.
+const SCENARIO: &str = include_str!("demo.toml");
+
+/// What is compared, the baseline first.
+const PROTOCOLS: [Variant; 4] = [
+    Variant::More,
+    Variant::Tree,
+    Variant::TreeRl,
+    Variant::Paper,
+];
+
+/// Moves the file over the order's networks.
+fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+    let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
+    let with = Pacifier::of(&plan)?;
+    let systems = PROTOCOLS.map(|variant| with.carried_by(&ProtocolPlan::paper(variant)));
+    let meter = order.meter;
+    let ready: Vec<Prepared> = order.finished(|seed| {
+        let prepared = prepare(with, plan.stage(seed)?, Depth::Slowest, meter);
+        meter.advance(WORK);
+        prepared
+    })?;
+    let jobs: Vec<(usize, usize)> = (0..ready.len())
+        .flat_map(|n| (0..systems.len()).map(move |s| (n, s)))
+        .collect();
+    let runs = seeds::finished(&jobs, order.threads, meter, |&(network, system)| {
+        let attempt = Attempt {
+            plan: &plan,
+            with: &systems[system],
+            prepared: &ready[network],
+            copies: false,
+            pcap: None,
+        };
+        let outcome = carry(attempt, meter)?;
+        check(&systems[system], &ready[network], &outcome.run)?;
+        Ok(outcome.run)
+    })?;
+    let mut finished: Vec<Vec<Run>> = vec![Vec::new(); ready.len()];
+    for (&(network, _), run) in runs {
+        finished[network].push(run);
+    }
+    let whole = |(_, runs): &(&Prepared, Vec<Run>)| runs.len() == systems.len();
+    let (ready, finished): (Vec<&Prepared>, Vec<Vec<Run>>) =
+        ready.iter().zip(finished).filter(whole).unzip();
+    let row = |(place, variant): (usize, Variant)| {
+        let name = (variant.label(), variant == Variant::Paper);
+        Row::new(name, order, &plan, &finished, place)
+    };
+    let rows = PROTOCOLS.into_iter().enumerate().map(row);
+    let receivers = ready
+        .first()
+        .and_then(|prepared| prepared.stage.transfers.first())
+        .map_or(0, |transfer| transfer.receivers.len());
+    Ok(Shown {
+        part: DEMO.name,
+        over: format!(
+            "from one node to {receivers} others over a lossy 50-node mesh, 802.11b at 2 Mbit/s"
+        ),
+        octets: plan.octets(),
+        rows: rows.collect(),
+        bounds_bps: ready
+            .iter()
+            .map(|prepared| prepared.bounds[0].worst_bps)
+            .collect(),
+        bound: "The bound is what no protocol can exceed whose nodes wait while they sense another (a linear program with a\nchecked proof).",
+        unfinished: order.seeds().len() - finished.len(),
+    })
+}

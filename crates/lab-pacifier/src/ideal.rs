@@ -1,0 +1,299 @@
+//! The bound's own model of a medium, made to run: what is left of a bound when channel access is ideal.
+//!
+//! The bound of carrier sense (`chappe_bound::Medium::CarrierSense`) knows loss, broadcast and who senses whom, and
+//! neither collisions nor back-off. A run here has the same air and nothing else:
+//!
+//! - a frame reaches each other node with its delivery ratio, whatever else is on the air; only a node that transmits
+//!   meanwhile does not hear it;
+//! - a node begins a frame when it has one and senses none, and has not for DIFS; it senses each frame with the
+//!   probability that the stage gives, drawn anew for each frame;
+//! - of several that could begin at the same instant one is drawn, then the others look again: no ties, no back-off;
+//! - unicast frames are repeated until they arrive, seven times at most, and confirmed at no cost.
+//!
+//! Nobody can build such a MAC. It separates what a protocol decides from what collisions take.
+
+use std::collections::BTreeMap;
+
+use chappe_core::{
+    Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed,
+    Stream,
+};
+use chappe_lab::plan::{Stage, TransferStage};
+use chappe_lab::results::{DATA_TRANSMISSIONS, Flow, Run};
+use chappe_lab::run::{Meter, RunError, WORK};
+use chappe_pacifier::Node;
+
+use super::carry::flow;
+use super::{Attempt, Pacifier};
+
+/// Largest frame of the protocol.
+const FRAME_MAX: usize = 2304;
+
+/// Attempts for a unicast frame: 802.11's short retry limit.
+const ATTEMPTS: u8 = 7;
+
+/// Streams of coding vectors, apart from all others of a seed.
+const CODING: u32 = 1 << 17;
+
+/// A run ends after this many times what the bound says that it must take, and ten minutes.
+const PATIENCE: f64 = 100.0;
+
+/// Carries the first transfer of a prepared seed on ideal air.
+pub fn carry_ideally(attempt: Attempt<'_>, meter: &Meter) -> Result<Run, RunError> {
+    let Attempt { with, prepared, .. } = attempt;
+    let stage = &prepared.stage;
+    let Some(transfer) = stage.transfers.first() else {
+        return Err(RunError::Defect("a stage without a transfer".into()));
+    };
+    meter.expect(WORK);
+    let nodes = crew(with, attempt, transfer)?;
+    let mut air = Air::new(with, stage, nodes);
+    let bound = prepared
+        .bounds
+        .first()
+        .map_or(1.0, |bound| bound.worst_bps.max(1.0));
+    let least = transfer.object.len() as f64 * 8.0 / bound;
+    let limit = Instant::ZERO + Duration::from_secs_f64(600.0 + PATIENCE * least);
+    let mut steps = 0u32;
+    while air.now < limit && !air.is_done(transfer) && air.step() {
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(4096) && meter.stopped() {
+            return Err(RunError::Interrupted);
+        }
+    }
+    meter.advance(WORK);
+    Ok(air.report(with, transfer))
+}
+
+/// The nodes, ready to send and to receive.
+fn crew(
+    with: &Pacifier,
+    attempt: Attempt<'_>,
+    transfer: &TransferStage,
+) -> Result<Vec<Node>, RunError> {
+    let defect = |error: &dyn std::fmt::Debug| RunError::Defect(format!("{error:?}"));
+    let prepared = attempt.prepared;
+    let seed = Seed(prepared.stage.seed);
+    let mut nodes = Vec::new();
+    for number in 0..prepared.stage.medium.nodes() {
+        let random = seed.stream(Purpose::Node(CODING + number as u32));
+        let config = with.protocol.config.clone();
+        let links = prepared.links.clone();
+        let mut node =
+            Node::new(config, number as u16, links, random).map_err(|error| defect(&error))?;
+        if transfer.receivers.contains(&number) {
+            node.expect(transfer.source as u16, transfer.object.len())
+                .map_err(|error| defect(&error))?;
+        }
+        nodes.push(node);
+    }
+    let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();
+    if let Some(source) = nodes.get_mut(transfer.source) {
+        source
+            .offer(transfer.object.clone(), &receivers)
+            .map_err(|error| defect(&error))?;
+    }
+    Ok(nodes)
+}
+
+/// Nodes and what is on the air between them.
+struct Air<'a> {
+    stage: &'a Stage,
+    nodes: Vec<Node>,
+    now: Instant,
+    gap: Duration,
+    with: &'a Pacifier,
+    /// When each node last began and will end to transmit.
+    own: Vec<(Instant, Instant)>,
+    /// Until when each node senses the channel busy, DIFS included.
+    busy: Vec<Instant>,
+    flying: Vec<Flying>,
+    sensing: Vec<f64>,
+    random: Stream,
+    frames: u64,
+}
+
+struct Flying {
+    from: usize,
+    to: Address,
+    token: u32,
+    end: Instant,
+    outcome: Outcome,
+    sdu: Vec<u8>,
+}
+
+impl<'a> Air<'a> {
+    fn new(with: &'a Pacifier, stage: &'a Stage, nodes: Vec<Node>) -> Air<'a> {
+        let count = nodes.len();
+        let sensing = (0..count * count)
+            .map(|pair| stage.medium.sense_probability(pair / count, pair % count));
+        Air {
+            stage,
+            now: Instant::ZERO,
+            gap: with.mac.sifs + with.mac.slot * 2,
+            with,
+            own: vec![(Instant::ZERO, Instant::ZERO); count],
+            busy: vec![Instant::ZERO; count],
+            flying: Vec::new(),
+            sensing: sensing.collect(),
+            random: Seed(stage.seed).stream(Purpose::Reception),
+            nodes,
+            frames: 0,
+        }
+    }
+
+    fn is_done(&self, transfer: &TransferStage) -> bool {
+        let complete = |&node: &usize| self.nodes[node].received().complete_at.is_some();
+        transfer.receivers.iter().all(complete) && self.nodes[transfer.source].source_done()
+    }
+
+    /// All that happens at this instant, and on to the next; false if nothing will ever happen again.
+    fn step(&mut self) -> bool {
+        self.land();
+        for node in &mut self.nodes {
+            if node.poll_timeout().is_some_and(|wake| wake.at <= self.now) {
+                node.handle_timeout(self.now);
+            }
+        }
+        self.begin();
+        let waiting = |n: usize| !self.nodes[n].pending().is_empty();
+        let free = (0..self.nodes.len())
+            .filter(|&n| waiting(n))
+            .map(|n| self.busy[n].max(self.own[n].1 + self.gap));
+        let ends = self.flying.iter().map(|frame| frame.end);
+        let wakes = self.nodes.iter().filter_map(|node| node.poll_timeout());
+        let next = free
+            .chain(ends)
+            .chain(wakes.map(|wake| wake.at))
+            .filter(|&at| at > self.now)
+            .min();
+        match next {
+            Some(at) => self.now = at,
+            None => return false,
+        }
+        true
+    }
+
+    /// Whoever may transmits, in an order drawn at random.
+    fn begin(&mut self) {
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        self.random.shuffle(&mut order);
+        for from in order {
+            let free = self.busy[from] <= self.now && self.own[from].1 <= self.now;
+            if free && !self.nodes[from].pending().is_empty() {
+                self.transmit(from);
+            }
+        }
+    }
+
+    fn transmit(&mut self, from: usize) {
+        let mut sdu = vec![0; FRAME_MAX];
+        let Some(send) = self.nodes[from].poll_link(self.now, Classes::ALL, &mut sdu) else {
+            return;
+        };
+        sdu.truncate(send.len);
+        let mode = send.mode.unwrap_or(self.with.mode);
+        let octets = send.len + self.with.protocol.config.link_overhead;
+        let mut airtime = mode.airtime(octets);
+        let mut outcome = Outcome::Unconfirmed;
+        if let Some(to) = send.to.node_number().map(usize::from) {
+            let delivery = self.delivery(from, to);
+            let arrived = (1..=ATTEMPTS).find(|_| self.random.chance(delivery));
+            let attempts = arrived.unwrap_or(ATTEMPTS);
+            airtime = airtime * u64::from(attempts);
+            outcome = match arrived {
+                Some(attempts) => Outcome::Acknowledged { attempts },
+                None => Outcome::Failed { attempts },
+            };
+        }
+        self.frames += 1;
+        let end = self.now + airtime;
+        self.own[from] = (self.now, end);
+        self.busy[from] = self.busy[from].max(end + self.gap);
+        for other in (0..self.nodes.len()).filter(|&other| other != from) {
+            let sensed = self.sensing[from * self.nodes.len() + other];
+            if self.random.chance(sensed) {
+                self.busy[other] = self.busy[other].max(end + self.gap);
+            }
+        }
+        self.flying.push(Flying {
+            from,
+            to: send.to,
+            token: send.token,
+            end,
+            outcome,
+            sdu,
+        });
+    }
+
+    /// Frames that end now arrive.
+    fn land(&mut self) {
+        while let Some(place) = self.flying.iter().position(|frame| frame.end <= self.now) {
+            let frame = self.flying.remove(place);
+            let began = self.own[frame.from].0;
+            for listener in (0..self.nodes.len()).filter(|&n| n != frame.from) {
+                let delivery = self.delivery(frame.from, listener);
+                let target = frame.to.node_number().map(usize::from) == Some(listener);
+                let arrives = match frame.outcome {
+                    Outcome::Acknowledged { .. } if target => true,
+                    Outcome::Failed { .. } if target => false,
+                    _ => self.random.chance(delivery),
+                };
+                let deaf = self.own[listener].1 > began;
+                if arrives && (!deaf || target) {
+                    let arrival = Arrival {
+                        from: Address::node(frame.from as u16),
+                        to: frame.to,
+                        sdu: &frame.sdu,
+                        power: None,
+                    };
+                    self.nodes[listener].handle_link(self.now, LinkEvent::Received(arrival));
+                }
+            }
+            let event = LinkEvent::Sent {
+                token: frame.token,
+                outcome: frame.outcome,
+            };
+            self.nodes[frame.from].handle_link(self.now, event);
+        }
+    }
+
+    fn delivery(&self, from: usize, to: usize) -> f64 {
+        self.stage.delivery[from * self.nodes.len() + to]
+    }
+
+    fn report(&self, with: &Pacifier, transfer: &TransferStage) -> Run {
+        let flows = transfer.receivers.iter().map(|&node| {
+            let link = &self.nodes[node];
+            Flow {
+                digest_ok: link.object() == Some(&transfer.object[..]),
+                ..flow(with, 0, transfer, node, link)
+            }
+        });
+        let mut counters: BTreeMap<String, u64> = BTreeMap::new();
+        for node in &self.nodes {
+            let of = node.counters();
+            for (name, count) in [
+                (DATA_TRANSMISSIONS, of.data_sent),
+                ("source_transmissions", of.source_sent),
+                ("innovative", of.innovative),
+                ("non_innovative", of.non_innovative),
+                ("reports_sent", of.reports_sent),
+            ] {
+                *counters.entry(name.to_string()).or_default() += count;
+            }
+        }
+        counters.insert("frames".into(), self.frames);
+        Run {
+            seed: self.stage.seed,
+            simulated_s: self.now.as_secs_f64(),
+            wall_s: 0.0,
+            events: 0,
+            digest: String::new(),
+            flows: flows.collect(),
+            counters,
+            bounds: Vec::new(),
+            bound: None,
+        }
+    }
+}

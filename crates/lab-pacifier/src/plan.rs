@@ -1,0 +1,303 @@
+//! What carries the data in a scenario of Pacifier: its parameters, and the MAC under it.
+
+use std::sync::Arc;
+
+use chappe_core::{Duration, Mode};
+use chappe_lab::input::InputError;
+use chappe_lab::plan::{Check, Plan, mac, radio};
+use chappe_lab::results::Run;
+use chappe_lab::run::{Depth, Meter, Outcome, RunError, WORK};
+use chappe_lab::scenario::{LinkKnowledge, Located, Protocol, Prune};
+use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System, span_of};
+use chappe_mac::dot11;
+use chappe_pacifier::{self as pacifier, Config, ConfigError};
+
+use super::{Attempt, carry, prepare};
+
+/// Its line in the table of systems.
+pub static SYSTEM: System = System {
+    name: "pacifier",
+    title: "Pacifier",
+    about: "reliable multicast by tree opportunistic routing and network coding",
+    variants: &Variant::ROWS,
+    keys: &[
+        "knob",
+        "prune",
+        "batch",
+        "payload",
+        "links",
+        "probing",
+        "ack_overheard_next_hop",
+        "ack_overheard_other",
+    ],
+    has_mac: true,
+    radios: Radios::Dot11b,
+    profile: "chappe-physical",
+    nodes_max: (pacifier::NODES_MAX, "Pacifier names nodes by one octet"),
+    shares_ends: false,
+    plan: |draft| Ok(Arc::new(Pacifier::new(draft)?)),
+};
+
+/// Which form of Pacifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// The whole protocol of the paper: TREE+RL+RRB.
+    Paper,
+    /// MORE, the baseline: belts of forwarders, one batch until everybody has it.
+    More,
+    /// Tree-based opportunistic routing only.
+    Tree,
+    /// The tree and the source's rate limit.
+    TreeRl,
+    /// Our own: ranks in every frame, many batches in flight.
+    Chappe,
+}
+
+impl Variant {
+    /// All of them, in the order of the enum.
+    const ALL: [Variant; 5] = [
+        Variant::Paper,
+        Variant::More,
+        Variant::Tree,
+        Variant::TreeRl,
+        Variant::Chappe,
+    ];
+
+    const ROWS: [system::Variant; 5] = [
+        system::Variant::new("paper", "Pacifier"),
+        system::Variant::new("more", "MORE"),
+        system::Variant::new("tree", "TREE"),
+        system::Variant::new("tree-rl", "TREE+RL"),
+        system::Variant::new("chappe", "Chappe"),
+    ];
+
+    fn named(row: &system::Variant) -> Variant {
+        SYSTEM.form(row, Variant::ALL)
+    }
+
+    fn row(self) -> &'static system::Variant {
+        &SYSTEM.variants[self as usize]
+    }
+
+    /// Its name in files and results.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Its name in tables and figures.
+    pub fn label(self) -> &'static str {
+        self.row().label
+    }
+}
+
+/// Pacifier on 802.11b, with everything that a scenario says about both.
+#[derive(Clone, Debug)]
+pub struct Pacifier {
+    /// How data frames are sent.
+    pub mode: Mode,
+    /// Channel access.
+    pub mac: dot11::Config,
+    /// The protocol.
+    pub protocol: ProtocolPlan,
+}
+
+impl Pacifier {
+    fn new(draft: &Draft<'_>) -> Result<Pacifier, InputError> {
+        let (scenario, check) = (draft.scenario, draft.check);
+        let mode = radio::mode(&scenario.radio, check)?;
+        let given = scenario.mac.as_deref().cloned().unwrap_or_default();
+        let mut mac = mac::config(&given, mode, check)?;
+        // Pacifier hears its own acknowledgements confirmed in frames to others.
+        mac.overhear = true;
+        let variant = Variant::named(draft.variant);
+        let protocol = plan(&scenario.protocol, variant, mode, &mac, check)?;
+        Ok(Pacifier {
+            mode,
+            mac,
+            protocol,
+        })
+    }
+
+    /// That of a plan; a plan of another system is a defect of whoever asks.
+    pub fn of(plan: &Plan) -> Result<&Pacifier, RunError> {
+        plan.carrier_as()
+    }
+
+    /// The same in another form: what belongs to the variant is taken from `protocol`, rate, payload and batch stay.
+    pub fn carried_by(&self, protocol: &ProtocolPlan) -> Pacifier {
+        let mut with = self.clone();
+        with.protocol.variant = protocol.variant;
+        with.protocol.tuned = protocol.tuned;
+        with.protocol.config.variant = protocol.config.variant;
+        with
+    }
+}
+
+impl Carrier for Pacifier {
+    fn system(&self) -> &'static System {
+        &SYSTEM
+    }
+
+    fn variant(&self) -> &'static system::Variant {
+        self.protocol.variant.row()
+    }
+
+    fn label(&self) -> String {
+        format!("{} ({})", self.variant().label, self.mode.rate)
+    }
+
+    fn frame(&self) -> (Mode, usize) {
+        (self.mode, self.protocol.frame_octets())
+    }
+
+    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+        let prepared = prepare(self, job.stage, Depth::Slowest, meter)?;
+        meter.advance(WORK);
+        let attempt = Attempt {
+            plan: job.plan,
+            with: self,
+            prepared: &prepared,
+            copies: job.copies,
+            pcap: job.pcap,
+        };
+        let outcome = carry(attempt, meter)?;
+        check(self, &prepared, &outcome.run)?;
+        Ok(outcome)
+    }
+}
+
+/// No run exceeds its bound: otherwise Chappe is wrong.
+pub fn check(with: &Pacifier, prepared: &super::Prepared, run: &Run) -> Result<(), RunError> {
+    for (index, bound) in prepared.bounds.iter().enumerate() {
+        let flows: Vec<_> = run
+            .flows
+            .iter()
+            .filter(|flow| flow.transfer == index)
+            .collect();
+        if let Some(excess) = bound.exceeded(&flows, with.protocol.config.payload) {
+            return Err(RunError::Defect(format!("seed {}: {excess}", run.seed)));
+        }
+    }
+    Ok(())
+}
+
+/// How long the paper probes, and what is probed each second (pacifier IV-A).
+const PROBING: Duration = Duration::from_secs(600);
+
+/// What carries the data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProtocolPlan {
+    /// Which form of Pacifier.
+    pub variant: Variant,
+    /// Its parameters. MORE's threshold is the scenario's, unless it is tuned.
+    pub config: Config,
+    /// Whether MORE's threshold is found for each network.
+    pub tuned: bool,
+    /// How the nodes learn their links.
+    pub knowledge: LinkKnowledge,
+    /// How long they probe, if they do.
+    pub probing: Duration,
+}
+
+impl ProtocolPlan {
+    /// The paper's parameters for one variant at 2 Mbit/s; MORE with its threshold tuned.
+    pub fn paper(variant: Variant) -> ProtocolPlan {
+        let with = match variant {
+            Variant::Paper => pacifier::Variant::Pacifier { knob: 1.0 },
+            Variant::More => pacifier::Variant::More { prune: 0.1 },
+            Variant::Tree => pacifier::Variant::Tree,
+            Variant::TreeRl => pacifier::Variant::TreeRl,
+            Variant::Chappe => pacifier::Variant::Chappe,
+        };
+        ProtocolPlan {
+            variant,
+            config: Config::new(with),
+            tuned: variant == Variant::More,
+            knowledge: LinkKnowledge::Probed,
+            probing: PROBING,
+        }
+    }
+
+    /// Octets of the shortest data frame on the air, with every header and the check sequence.
+    pub fn frame_octets(&self) -> usize {
+        self.config.frame_len(0) + self.config.link_overhead
+    }
+}
+
+fn plan(
+    protocol: &Located<Protocol>,
+    variant: Variant,
+    mode: Mode,
+    mac: &dot11::Config,
+    check: &Check<'_>,
+) -> Result<ProtocolPlan, InputError> {
+    let mut plan = ProtocolPlan::paper(variant);
+    let misplaced = |given: Option<std::ops::Range<usize>>, what: &str, owner: Variant| match given
+    {
+        Some(span) if plan.variant != owner => {
+            let message = format!(
+                "`{what}` means nothing for the variant {}",
+                plan.variant.name()
+            );
+            let help = format!("it belongs to variant = \"{}\"", owner.name());
+            Err(check.error(span, "no use here", message).help(help))
+        }
+        _ => Ok(()),
+    };
+    misplaced(span_of(&protocol.knob), "knob", Variant::Paper)?;
+    misplaced(span_of(&protocol.prune), "prune", Variant::More)?;
+    if let Some(knob) = &protocol.knob {
+        plan.config.variant = pacifier::Variant::Pacifier { knob: **knob };
+    }
+    if let Some(Prune::Share(prune)) = protocol.prune.as_deref() {
+        plan.config.variant = pacifier::Variant::More { prune: *prune };
+        plan.tuned = false;
+    }
+    plan.config.mode = mode;
+    plan.config.k = protocol
+        .batch
+        .as_ref()
+        .map_or(plan.config.k, |batch| **batch);
+    plan.config.payload = protocol
+        .payload
+        .as_ref()
+        .map_or(plan.config.payload, |size| size.value() as usize);
+    if let Some(frames) = &protocol.ack_overheard_next_hop {
+        plan.config.ack_overheard_next_hop = **frames;
+    }
+    if let Some(frames) = &protocol.ack_overheard_other {
+        plan.config.ack_overheard_other = **frames;
+    }
+    plan.knowledge = protocol.links.as_deref().copied().unwrap_or_default();
+    if let Some(probing) = &protocol.probing {
+        plan.probing = check.time(probing)?;
+        if plan.probing < Duration::from_secs(1) {
+            return Err(check
+                .at(probing, "too short", "a node probes once a second")
+                .help("at least \"1 s\""));
+        }
+    }
+    plan.config.frame_max = mac.caps().frame_max;
+    let checked = plan
+        .config
+        .check()
+        .and_then(|()| plan.config.check_link(&mac.caps()));
+    checked.map_err(|error| invalid(protocol, &error, check))?;
+    Ok(plan)
+}
+
+/// Points at the key that a configuration error is about.
+fn invalid(protocol: &Located<Protocol>, error: &ConfigError, check: &Check<'_>) -> InputError {
+    let span = match error {
+        ConfigError::BatchSize { .. } => span_of(&protocol.batch),
+        ConfigError::Payload { .. } => span_of(&protocol.payload),
+        ConfigError::Share { name: "knob", .. } => span_of(&protocol.knob),
+        ConfigError::Share { .. } => span_of(&protocol.prune),
+        _ => None,
+    };
+    check.error(
+        span.unwrap_or(protocol.span()),
+        "not possible",
+        error.to_string(),
+    )
+}

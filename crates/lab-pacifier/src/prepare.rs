@@ -1,0 +1,82 @@
+//! The first phase: the network of a seed, its bound, and what its nodes learn about their links.
+
+use std::sync::Arc;
+
+use chappe_core::{Address, Instant, OverMac, Purpose, Seed};
+use chappe_lab::plan::Stage;
+use chappe_lab::run::{Depth, Meter, RunError};
+use chappe_lab::scenario::LinkKnowledge;
+use chappe_mac::dot11::Dot11;
+use chappe_pacifier::{Links, ProbeConfig, Prober};
+use chappe_sim::{AirTime, Simulator, World};
+
+use super::{Pacifier, StageBound};
+
+/// Part of a run's seed that belongs to the probing phase, so that its fading is not that of the transfer.
+const PROBING: u64 = 0x70726f6265;
+
+/// What runs of one seed share, whatever the protocol's variant.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The network and the transfers.
+    pub stage: Stage,
+    /// What the nodes know about their links.
+    pub links: Arc<Links>,
+    /// One bound for each transfer.
+    pub bounds: Vec<StageBound>,
+}
+
+/// Computes a stage's bounds and lets its nodes probe their links.
+pub fn prepare(
+    with: &Pacifier,
+    stage: Stage,
+    depth: Depth,
+    meter: &Meter,
+) -> Result<Prepared, RunError> {
+    let bounds = stage
+        .transfers
+        .iter()
+        .map(|transfer| StageBound::of(with, &stage, transfer, depth));
+    let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
+    let links = match with.protocol.knowledge {
+        LinkKnowledge::True => Links::new(stage.medium.nodes(), stage.delivery.clone()),
+        LinkKnowledge::Probed => probe(with, &stage, meter)?,
+    };
+    let links = links.map_err(|error| RunError::Defect(format!("links: {error:?}")))?;
+    Ok(Prepared {
+        stage,
+        links: Arc::new(links),
+        bounds,
+    })
+}
+
+type Probed = Result<Links, chappe_pacifier::LinksError>;
+
+//= pacifier IV-A: before the transfer each node broadcasts a packet a second and counts what it hears
+fn probe(with: &Pacifier, stage: &Stage, meter: &Meter) -> Result<Probed, RunError> {
+    let seed = Seed(stage.seed).child(PROBING);
+    let config = ProbeConfig {
+        payload: with.protocol.config.payload,
+        mode: with.mode,
+        ..ProbeConfig::default()
+    };
+    let nodes = stage.medium.nodes();
+    let node = |number: usize| {
+        let random = seed.stream(Purpose::Node(number as u32));
+        let mac_random = seed.stream(Purpose::Node((nodes + number) as u32));
+        let mac = Dot11::new(with.mac, Address::node(number as u16), mac_random);
+        Box::new(OverMac::new(
+            mac,
+            Prober::new(config, nodes, Instant::ZERO, random),
+        ))
+    };
+    let world = World::new(stage.medium.clone());
+    let mut simulator = Simulator::new(world, (0..nodes).map(node).collect(), seed, ())
+        .map_err(|error| RunError::Defect(error.to_string()))?;
+    let end = AirTime::ZERO + with.protocol.probing;
+    simulator.run_while(end, |_| !meter.stopped());
+    if meter.stopped() {
+        return Err(RunError::Interrupted);
+    }
+    Ok(Links::probed(simulator.nodes().map(|node| &node.link)))
+}

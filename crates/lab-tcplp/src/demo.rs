@@ -1,0 +1,70 @@
+//! TCPlp's part of the demo: one file over three hops of motes.
+
+use chappe_lab::demo::{Order, Part, Row, Shown};
+use chappe_lab::plan::Plan;
+use chappe_lab::results::Run;
+use chappe_lab::run::{RunError, WORK};
+use chappe_lab::system::Job;
+
+use super::plan::{SYSTEM, Variant};
+
+/// Its line in the table of parts.
+pub static DEMO: Part = Part {
+    name: "tcplp",
+    protocols: PROTOCOLS.len(),
+    run,
+};
+
+const SCENARIO: &str = include_str!("demo.toml");
+
+/// What is compared, the baseline first.
+const PROTOCOLS: [Variant; 3] = [Variant::OneSegment, Variant::Paper, Variant::Chappe];
+
+fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+    let plan = |variant: &Variant| {
+        let name = SYSTEM.variants[*variant as usize].name;
+        order.plan(&SYSTEM, SCENARIO, &[format!("protocol.variant={name}")])
+    };
+    let plans: Result<Vec<Plan>, RunError> = PROTOCOLS.iter().map(plan).collect();
+    let plans = plans?;
+    let finished = order.finished(|seed| network(&plans, seed, order))?;
+    let row = |(place, variant): (usize, Variant)| {
+        let label = SYSTEM.variants[variant as usize].label;
+        let name = (label, variant == Variant::Chappe);
+        Row::new(name, order, &plans[place], &finished, place)
+    };
+    let rows = PROTOCOLS.into_iter().enumerate().map(row);
+    let best = |runs: &Vec<Run>| {
+        let bounds = runs.iter().filter_map(|run| run.bound.as_ref());
+        bounds.map(|bound| bound.goodput_bps).fold(0.0, f64::max)
+    };
+    Ok(Shown {
+        part: DEMO.name,
+        over: "over 3 hops of motes, 802.15.4 at 250 kbit/s, TCP in segments of five frames".into(),
+        octets: plans[0].octets(),
+        rows: rows.collect(),
+        bounds_bps: finished.iter().map(best).collect(),
+        bound: "The bound counts frames and their acknowledgements, which must not overlap within three hops.",
+        unfinished: order.seeds().len() - finished.len(),
+    })
+}
+
+/// The runs of one seed, in the order of [`PROTOCOLS`].
+fn network(plans: &[Plan], seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunError> {
+    // Nothing is prepared that the three share.
+    order.meter.advance(WORK);
+    let one = |plan: &Plan| -> Result<Run, RunError> {
+        let job = Job {
+            plan,
+            stage: plan.stage(seed)?,
+            copies: false,
+            pcap: None,
+        };
+        let run = super::carry::carry(super::Tcplp::of(plan)?, job, order.meter)?.run;
+        if order.meter.stopped() {
+            return Err(RunError::Interrupted);
+        }
+        Ok(run)
+    };
+    plans.iter().map(one).collect()
+}

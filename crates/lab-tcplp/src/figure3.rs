@@ -1,0 +1,144 @@
+//! Figure 3: goodput over one hop, by the size of segments (6.1) and of buffers (6.2).
+
+use chappe_bound::closed::lowpan;
+use chappe_lab::figure::{Claim, Figure};
+use chappe_lab::run::RunError;
+
+use super::flow::{Flow, Measured};
+use super::frames::Form;
+use super::limits;
+use super::scene::{MSS, Scene, Transport, WINDOW, Wire};
+use super::sheet::{Sheet, line, lines, summary};
+
+/// Segments of one to so many frames, buffers of one to so many segments.
+const MOST: usize = 8;
+
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let sizes: Vec<usize> = match sheet.quick() {
+        true => vec![1, 2, 5, 8],
+        false => (1..=MOST).collect(),
+    };
+    let (up, down) = by_size(sheet, &sizes)?;
+    let (send, receive) = by_buffer(sheet, &sizes)?;
+    let place = |size: usize| sizes.iter().position(|&at| at == size);
+    let mean = |runs: &[Vec<Measured>], size: usize| {
+        place(size).map_or(0.0, |at| summary(&runs[at], |run| run.kbps).mean)
+    };
+    let bound = |frames: usize| {
+        let segments = limits::segments(&Form::TCPLP, Form::TCPLP.mss(frames), 2);
+        lowpan::on_the_air(&limits::HAMILTON, &segments, 1) / 1e3
+    };
+    let gain = mean(&up, 5) / mean(&up, 1);
+    let further = mean(&up, MOST) / mean(&up, 5);
+    let level = mean(&send, 5) / mean(&send, MOST);
+    let stop = mean(&receive, 1) / mean(&send, 1);
+    let n = sheet.seeds() as usize;
+    let names = |what: &str| sizes.iter().map(|size| format!("{size} {what}")).collect();
+    let mut a = lines(
+        "3a",
+        "goodput over the size of segments",
+        "kbit/s",
+        ("segment", names("frames")),
+        vec![
+            line("uplink", &up, |run| run.kbps),
+            line("downlink", &down, |run| run.kbps),
+        ],
+    );
+    a.bound = sizes.iter().map(|&frames| Some(bound(frames))).collect();
+    let mut b = lines(
+        "3b",
+        "goodput over the size of the mote's buffer",
+        "kbit/s",
+        ("buffer", names("segments")),
+        vec![
+            line("uplink", &send, |run| run.kbps),
+            line("downlink", &receive, |run| run.kbps),
+        ],
+    );
+    b.bound = sizes.iter().map(|_| Some(bound(5))).collect();
+    Ok(Figure {
+        id: "figure3",
+        title: "TCP over one hop".into(),
+        panels: vec![a, b],
+        claims: vec![
+            Claim::value("segments of five frames carry 4 to 5 times what those of one carry (Table 1)", Some(4.5), gain, n, "times", (4.0..=5.0).contains(&gain))
+                .because(|| format!("the bounds allow {:.1}: {:.0} against {:.0} kbit/s, by 48 octets in a frame with addresses in line; the rest must be time for each segment that motes take and a simulated host does not", bound(5) / bound(1), bound(5), bound(1))),
+            Claim::value("beyond five frames little is gained: under a tenth by eight", None, further, n, "times", further < 1.1)
+                .because(|| format!("eight frames carry {further:.2} times as much")),
+            Claim::value("four to five segments of buffer are enough: 95 % of what eight carry", None, 100.0 * level, n, "%", level >= 0.95)
+                .because(|| format!("five segments carry {:.0} % of what eight do", 100.0 * level)),
+            Claim::value("with buffers of one segment a full receive buffer, which is acknowledged at once, beats a full send buffer", Some(1.86), stop, n, "times", stop > 1.2)
+                .because(|| format!("{:.1} against {:.1} kbit/s", mean(&receive, 1), mean(&send, 1))),
+        ],
+        notes: vec![
+            "3a: two motes; segments fill their frames, addresses in line, timestamps; buffers of 1848 octets, or of four segments if those are more".into(),
+            "3b: a server 12 ms behind the border router; the mote's send buffer (uplink) or receive buffer (downlink) varies".into(),
+            format!("no pauses between link retries (d = 0); a window of {WINDOW} is the paper's; the paper's curves are pictures whose points are not available"),
+        ],
+    })
+}
+
+type Runs = Vec<Vec<Measured>>;
+
+fn by_size(sheet: &Sheet<'_>, sizes: &[usize]) -> Result<(Runs, Runs), RunError> {
+    let scene = |frames: usize| {
+        let mss = Form::TCPLP.mss(frames);
+        // The paper's 1848 octets, and four segments if those are more.
+        let payload = usize::from(mss) - 12;
+        let segments = WINDOW.max(WINDOW * 462 / payload);
+        Scene {
+            transport: Transport::tcplp(mss, segments),
+            ..plain()
+        }
+    };
+    let flows: Vec<Flow> = sizes
+        .iter()
+        .map(|&frames| Flow::up(scene(frames), sheet.time()))
+        .chain(
+            sizes
+                .iter()
+                .map(|&frames| Flow::down(scene(frames), sheet.time())),
+        )
+        .collect();
+    both(sheet, &flows)
+}
+
+fn by_buffer(sheet: &Sheet<'_>, sizes: &[usize]) -> Result<(Runs, Runs), RunError> {
+    let small = Transport::tcplp(MSS, 1).send;
+    let scene = |transport| Scene {
+        wire: Some(Wire::paper(MSS)),
+        transport,
+        ..plain()
+    };
+    let send = |segments: usize| Transport {
+        send: small * segments,
+        ..Transport::tcplp(MSS, MOST)
+    };
+    let receive = |segments: usize| Transport {
+        receive: small * segments,
+        ..Transport::tcplp(MSS, MOST)
+    };
+    let flows: Vec<Flow> = sizes
+        .iter()
+        .map(|&size| Flow::up(scene(send(size)), sheet.time()))
+        .chain(
+            sizes
+                .iter()
+                .map(|&size| Flow::down(scene(receive(size)), sheet.time())),
+        )
+        .collect();
+    both(sheet, &flows)
+}
+
+fn both(sheet: &Sheet<'_>, flows: &[Flow]) -> Result<(Runs, Runs), RunError> {
+    let mut up = sheet.measure(flows, Flow::run)?;
+    let down = up.split_off(flows.len() / 2);
+    Ok((up, down))
+}
+
+/// One hop without pauses.
+fn plain() -> Scene {
+    let mut scene = Scene::row(1);
+    scene.mac.retry_delay = chappe_core::Duration::ZERO;
+    scene
+}

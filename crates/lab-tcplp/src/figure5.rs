@@ -1,0 +1,246 @@
+//! Figure 5: pauses of up to d between link retries, over one hop and three (7.1), and the models of 7.4.
+
+use chappe_bound::closed::lowpan;
+use chappe_core::Duration;
+use chappe_lab::figure::{Claim, Figure, Panel};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::Summary;
+
+use super::flow::{Flow, Measured};
+use super::frames::Form;
+use super::limits;
+use super::scene::{MSS, Scene};
+use super::sheet::{Sheet, line, lines, summary};
+
+type Runs = Vec<Vec<Measured>>;
+type Value = fn(&Measured) -> f64;
+
+/// Payload of a segment.
+const PAYLOAD: f64 = 462.0;
+/// Metres between motes of the corridor, and others to compare with.
+pub const SPACING: f64 = 30.0;
+const SPACINGS: [f64; 6] = [8.0, 15.0, 20.0, 25.0, SPACING, 35.0];
+
+/// The pauses, in ms: from the paper's 0 to its 100.
+pub fn pauses(sheet: &Sheet<'_>) -> Vec<u64> {
+    match sheet.quick() {
+        true => vec![0, 30, 40, 100],
+        false => vec![0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100],
+    }
+}
+
+/// A row with pauses of up to so many milliseconds.
+pub fn with_pause(mut scene: Scene, ms: u64) -> Scene {
+    scene.mac.retry_delay = Duration::from_millis(ms);
+    scene
+}
+
+const KBPS: Value = |run| run.kbps;
+const LOSS: Value = |run| 100.0 * run.segment_loss;
+const RTT: Value = |run| run.rtt_ms;
+const FRAMES: Value = |run| run.frames / run.counts.time.as_secs_f64();
+
+/// All runs of the figure, by pause.
+struct Sweep {
+    pauses: Vec<u64>,
+    one: Runs,
+    three: Runs,
+    bare: Runs,
+}
+
+impl Sweep {
+    fn run(sheet: &Sheet<'_>) -> Result<Sweep, RunError> {
+        let pauses = pauses(sheet);
+        let over = |row: &dyn Fn() -> Scene| -> Result<Runs, RunError> {
+            let flows: Vec<Flow> = pauses
+                .iter()
+                .map(|&ms| Flow::up(with_pause(row(), ms), sheet.time()))
+                .collect();
+            sheet.measure(&flows, Flow::run)
+        };
+        Ok(Sweep {
+            one: over(&|| Scene::corridor(1, SPACING))?,
+            three: over(&|| Scene::corridor(3, SPACING))?,
+            bare: over(&|| Scene::row(3))?,
+            pauses,
+        })
+    }
+
+    fn at<'r>(&self, runs: &'r Runs, ms: u64) -> &'r [Measured] {
+        let place = self.pauses.iter().position(|&pause| pause == ms);
+        &runs[place.unwrap_or(0)]
+    }
+
+    fn mean(&self, runs: &Runs, ms: u64, value: Value) -> Summary {
+        summary(self.at(runs, ms), value)
+    }
+
+    fn panel(
+        &self,
+        id: &str,
+        title: &str,
+        unit: &'static str,
+        hops: Option<usize>,
+        series: Vec<chappe_lab::figure::Series>,
+    ) -> Panel {
+        let places = self.pauses.iter().map(u64::to_string).collect();
+        let mut panel = lines(id, title, unit, ("d, ms", places), series);
+        if let Some(hops) = hops {
+            let segments = limits::segments(&Form::TCPLP, MSS, 2);
+            let bound = lowpan::on_the_air(&limits::HAMILTON, &segments, hops) / 1e3;
+            panel.bound = vec![Some(bound); self.pauses.len()];
+        }
+        panel
+    }
+
+    fn panels(&self) -> Vec<Panel> {
+        let pair = |value: Value| {
+            vec![
+                line("one hop", &self.one, value),
+                line("three hops", &self.three, value),
+                line("three, bare row", &self.bare, value),
+            ]
+        };
+        vec![
+            self.panel(
+                "5a",
+                "goodput over one hop",
+                "kbit/s",
+                Some(1),
+                vec![
+                    line("measured", &self.one, KBPS),
+                    line("equation 1", &self.one, first),
+                ],
+            ),
+            self.panel(
+                "5b",
+                "goodput over three hops",
+                "kbit/s",
+                Some(3),
+                vec![
+                    line("measured", &self.three, KBPS),
+                    line("equation 1", &self.three, first),
+                    line("equation 2", &self.three, second),
+                    line("bare row", &self.bare, KBPS),
+                    line("its equation 1", &self.bare, first),
+                ],
+            ),
+            self.panel("5 loss", "segments lost", "%", None, pair(LOSS)),
+            self.panel("5c", "round trip", "ms", None, pair(RTT)),
+            self.panel(
+                "5d",
+                "data frames sent by all nodes in a second",
+                "frames",
+                None,
+                pair(FRAMES),
+            ),
+        ]
+    }
+
+    fn claims(&self, sheet: &Sheet<'_>) -> Vec<Claim> {
+        let three = |ms, value| self.mean(&self.three, ms, value);
+        let (none, some) = (three(0, LOSS), three(30, LOSS));
+        let level = three(30, KBPS).mean / three(0, KBPS).mean;
+        let slow = self.mean(&self.one, 100, KBPS).mean / self.mean(&self.one, 0, KBPS).mean;
+        let (short, long) = (three(0, RTT), three(100, RTT));
+        let each = |ms| three(ms, FRAMES).mean / three(ms, KBPS).mean;
+        let again = each(0) / each(40);
+        let fit: Vec<f64> = [&self.one, &self.three].into_iter().flat_map(off).collect();
+        let (fit, far) = (
+            Summary::of(&fit),
+            Summary::of(&off(&self.three).collect::<Vec<_>>()),
+        );
+        let n = sheet.seeds() as usize;
+        vec![
+            Claim::new("three hops: without pauses about 6 % of the segments are lost (3 to 12 %)", Some(6.0), none, "%", (3.0..=12.0).contains(&none.mean))
+                .because(|| hidden(self.at(&self.three, 0))),
+            Claim::new("with d = 30 ms under 1 % are", Some(1.0), some, "%", some.mean < 1.0)
+                .because(|| hidden(self.at(&self.three, 30))),
+            Claim::value("goodput over three hops is the same at d = 0 and 30 ms, to within 10 %", Some(1.0), level, n, "times", (level - 1.0).abs() <= 0.1)
+                .because(|| format!("{:.1} and {:.1} kbit/s", three(0, KBPS).mean, three(30, KBPS).mean)),
+            Claim::value("over one hop goodput falls as d grows", None, slow, n, "times", slow < 1.0)
+                .because(|| format!("at d = 100 ms it is {slow:.3} times that at 0")),
+            Claim::new("over three hops the round trip grows with d", None, long, "ms", long.mean > short.mean)
+                .because(|| format!("from {:.0} to {:.0} ms", short.mean, long.mean)),
+            Claim::value("and a kilobit takes fewer frames: more at d = 0 than at 40 ms", None, again, n, "times", again > 1.0)
+                .because(|| format!("{again:.2} times as many")),
+            Claim::new("equation 1 matches measured goodput, over three hops: off by at most a quarter on average", None, far, "%", far.mean <= 25.0)
+                .because(|| format!("off by {:.0} to {:.0} %", far.min, far.max)),
+            Claim::new("and over both", None, fit, "%", fit.mean <= 25.0)
+                .because(|| format!("off by {:.0} to {:.0} %: over one hop the window is not always full", fit.min, fit.max)),
+        ]
+    }
+}
+
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let sweep = Sweep::run(sheet)?;
+    let mut panels = sweep.panels();
+    panels.push(spacing(sheet)?);
+    Ok(Figure {
+        id: "figure5",
+        title: "pauses between link retries".into(),
+        panels,
+        claims: sweep.claims(sheet),
+        notes: vec![
+            format!("motes {SPACING} m apart at the paper's -8 dBm: neighbours have some 8 dB to spare, their neighbours are seldom understood and often noticed; three retries; windows of four segments of 462 octets"),
+            "the bare row is a worst case: second neighbours notice nothing of each other, and any overlap kills both frames".into(),
+            "the last panel shows how much depends on the distance".into(),
+            "equations 1 and 2 take the measured round trip and loss of segments; equation 2 has no value without loss and is cut at what a window allows".into(),
+            "the paper's curves are pictures whose points are not available".into(),
+        ],
+    })
+}
+
+/// What the distance between motes does to the loss of segments.
+fn spacing(sheet: &Sheet<'_>) -> Result<Panel, RunError> {
+    let over = |ms: u64| -> Result<Runs, RunError> {
+        let flows = SPACINGS
+            .map(|metres| Flow::up(with_pause(Scene::corridor(3, metres), ms), sheet.time()));
+        sheet.measure(&flows, Flow::run)
+    };
+    let (none, some) = (over(0)?, over(30)?);
+    let places = SPACINGS.iter().map(f64::to_string).collect();
+    let series = vec![line("d = 0", &none, LOSS), line("d = 30 ms", &some, LOSS)];
+    Ok(lines(
+        "5 metres",
+        "segments lost over three hops",
+        "%",
+        ("m between motes", places),
+        series,
+    ))
+}
+
+/// Equation 1 on a run, kbit/s.
+fn first(run: &Measured) -> f64 {
+    lowpan::goodput_model(PAYLOAD, run.rtt_ms / 1e3, 4.0, 2.0, run.segment_loss) / 1e3
+}
+
+/// Equation 2 on a run, kbit/s; at most what a window in a round trip makes, since it knows none.
+fn second(run: &Measured) -> f64 {
+    let loss = run.segment_loss.max(1e-9);
+    let window = lowpan::goodput_model(PAYLOAD, run.rtt_ms / 1e3, 4.0, 0.0, 0.0);
+    lowpan::square_root_model(PAYLOAD, run.rtt_ms / 1e3, loss).min(window) / 1e3
+}
+
+/// How far equation 1 is off, %, for each place.
+fn off(runs: &Runs) -> impl Iterator<Item = f64> + '_ {
+    runs.iter().map(|runs| {
+        let (model, ours) = (summary(runs, first).mean, summary(runs, KBPS).mean);
+        100.0 * (model / ours - 1.0).abs()
+    })
+}
+
+/// What collides, and what becomes of it.
+fn hidden(runs: &[Measured]) -> String {
+    let mean = |value: Value| summary(runs, value).mean;
+    let given_up = |run: &Measured| {
+        let failed: u64 = run.counts.nodes.iter().map(|node| node.failed).sum();
+        let again: u64 = run.counts.nodes.iter().map(|node| node.retries).sum();
+        100.0 * failed as f64 / (run.frames - again as f64).max(1.0)
+    };
+    format!(
+        "of the data frames {:.0} % are sent again and {:.2} % given up after three retries; a segment of five frames over three hops can meet that fifteen times",
+        100.0 * mean(|run| run.frame_loss),
+        summary(runs, given_up).mean,
+    )
+}

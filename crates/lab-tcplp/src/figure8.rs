@@ -1,0 +1,137 @@
+//! Figure 8: pages of different sizes from a leaf that asks every 100 ms, by HTTP and by CoAP (8.1.2, 8.1.3).
+
+use chappe_core::Duration;
+use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::{Summary, ratio};
+
+use super::sheet::{Sheet, beside, line, lines};
+use super::study::web::{By, Measured, Trial};
+use super::study::{LEAVES, Sleeping};
+
+/// 8.1.2: a short interval, as an adaptive leaf has it during a transfer.
+const SHORT: Sleeping = Sleeping {
+    base: Duration::from_millis(100),
+    short: Duration::from_millis(100),
+};
+/// The page of which the paper gives the time that the radio is on (8.1.3).
+const KIB: usize = 1024;
+/// The page of Figure 8b.
+const LARGE: usize = 50 * 1024;
+/// How often somebody asks for a page (8.1.3), s.
+const EACH: f64 = 100.0;
+
+fn trials(by: By, octets: usize) -> Vec<Trial> {
+    LEAVES
+        .map(|leaf| Trial {
+            by,
+            octets,
+            sleep: Some(SHORT),
+            leaf,
+            repeat: 0,
+        })
+        .to_vec()
+}
+
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let sizes: &[usize] = match sheet.quick() {
+        true => &[82, KIB],
+        false => &[82, 256, 512, KIB, 2048, 4096, 8192],
+    };
+    // All leaves' runs of a size together.
+    let over = |by, sizes: &[usize]| -> Result<Vec<Vec<Measured>>, RunError> {
+        let all: Vec<Trial> = sizes
+            .iter()
+            .flat_map(|&octets| trials(by, octets))
+            .collect();
+        let runs = sheet.measure(&all, Trial::run)?;
+        Ok(runs
+            .chunks(LEAVES.len())
+            .map(<[Vec<Measured>]>::concat)
+            .collect())
+    };
+    let (http, coap) = (over(By::Http, sizes)?, over(By::Coap, sizes)?);
+    let (http_large, coap_large) = (over(By::Http, &[LARGE])?, over(By::Coap, &[LARGE])?);
+    let seconds = |run: &Measured| run.latency;
+    let rate = |run: &Measured| LARGE as f64 * 8.0 / run.latency / 1e3;
+    let a = lines(
+        "8a",
+        "time for a page",
+        "s",
+        (
+            "page",
+            sizes.iter().map(|size| format!("{size} octets")).collect(),
+        ),
+        vec![line("HTTP", &http, seconds), line("CoAP", &coap, seconds)],
+    );
+    let b = Panel::bars(
+        "8b",
+        "throughput of 50 KiB",
+        "kbit/s",
+        vec!["50 KiB".into()],
+        vec![
+            line("HTTP", &http_large, rate),
+            line("CoAP", &coap_large, rate),
+        ],
+    )
+    .on("page");
+    let kib = sizes.iter().position(|&size| size == KIB).unwrap_or(0);
+    let awake = |runs: &[Measured]| {
+        Summary::of(&runs.iter().map(|run| run.awake * 1e3).collect::<Vec<_>>())
+    };
+    let radio =
+        |name: &str, runs: &[Measured]| beside(Series::new(name, vec![awake(runs)]), &[None]);
+    let c = Panel::bars(
+        "8.1.3",
+        "time that the leaf's radio is awake for a page of 1024 octets",
+        "ms",
+        vec!["1024 octets".into()],
+        vec![radio("HTTP", &http[kib]), radio("CoAP", &coap[kib])],
+    )
+    .on("page");
+    Ok(Figure {
+        id: "figure8",
+        title: "pages of a leaf that asks for its frames every 100 ms".into(),
+        claims: claims(&(http, coap), kib, &http_large[0], &coap_large[0]),
+        panels: vec![a, b, c],
+        notes: vec![
+            "segments of five frames, windows of four; CoAP in blocks of 512 octets, the power of two next to them".into(),
+            "means and intervals over four leaves, three to five hops away, and all seeds".into(),
+        ],
+    })
+}
+
+type Runs = Vec<Vec<Measured>>;
+
+fn claims(
+    (http, coap): &(Runs, Runs),
+    kib: usize,
+    http_large: &[Measured],
+    coap_large: &[Measured],
+) -> Vec<Claim> {
+    let pairs = |a: &[Measured], b: &[Measured], value: fn(&Measured) -> f64| -> f64 {
+        let pairs: Vec<(f64, f64)> = a.iter().zip(b).map(|(a, b)| (value(a), value(b))).collect();
+        ratio(&pairs).map_or(f64::NAN, |ratio| ratio.mean)
+    };
+    let n = http_large.len();
+    let seconds = |run: &Measured| run.latency;
+    let faster = pairs(http_large, coap_large, seconds);
+    let small = pairs(&coap[0], &http[0], seconds);
+    let resting = http[kib].iter().map(|run| run.resting).sum::<f64>() / http[kib].len() as f64;
+    let mean =
+        |runs: &[Measured]| runs.iter().map(|run| run.awake).sum::<f64>() / runs.len() as f64;
+    let (radio_http, radio_coap) = (mean(&http[kib]), mean(&coap[kib]));
+    let longer = 100.0 * (radio_http / radio_coap - 1.0);
+    let idle = resting * EACH;
+    let seldom = 100.0 * ((radio_http + idle) / (radio_coap + idle) - 1.0);
+    vec![
+        Claim::value("small pages take longer by HTTP: it opens a connection first", None, small, n, "times", small > 1.0)
+            .because(|| format!("it takes {small:.2} times as long")),
+        Claim::value("50 KiB come faster by TCP's window than by CoAP's one block at a time", Some(1.4), faster, n, "times", faster > 1.1)
+            .because(|| format!("by {faster:.2} times")),
+        Claim::value("for 1024 octets HTTP keeps the radio on longer, by a third or less", Some(35.0), longer, n, "%", (0.0..=40.0).contains(&longer))
+            .because(|| format!("{:.0} against {:.0} ms: {longer:+.0} %", radio_http * 1e3, radio_coap * 1e3)),
+        Claim::value("with one such request in 100 s that is lost in what an idle radio takes: below one per cent", Some(0.35), seldom, n, "%", seldom.abs() < 1.0)
+            .because(|| format!("{seldom:+.2} %, an idle radio being awake for {:.1} % of the time", resting * 100.0)),
+    ]
+}

@@ -1,0 +1,112 @@
+//! A bulk transfer over a scene, as it goes when it has settled.
+
+use chappe_core::{Duration, Instant, Seed};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::mean;
+use chappe_tcplp::host::Bulk;
+use chappe_tcplp::tcp::State;
+
+use super::scene::{Counts, Ground, Scene};
+
+/// A transfer without end from one node to another, all but the seed.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// The network.
+    pub scene: Scene,
+    /// Who sends.
+    pub from: usize,
+    /// Who receives.
+    pub to: usize,
+    /// For how long it is counted.
+    pub time: Duration,
+}
+
+/// What was counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Octets read by the application, in kbit/s.
+    pub kbps: f64,
+    /// Mean of the sender's smoothed round-trip time, ms.
+    pub rtt_ms: f64,
+    /// Share of the segments that got lost, 0 to 1.
+    pub segment_loss: f64,
+    /// Data frames put on the air by all nodes.
+    pub frames: f64,
+    /// Share of the data frames that had to be sent again.
+    pub frame_loss: f64,
+    /// Fast recoveries and timeouts of the sender.
+    pub recoveries: f64,
+    /// Timeouts of the sender.
+    pub timeouts: f64,
+    /// The sender's congestion window in segments, ten times a second.
+    pub windows: Vec<f64>,
+    /// All of it.
+    pub counts: Counts,
+}
+
+/// Before anything is counted: slow start is over.
+const WARM_UP: Duration = Duration::from_secs(3);
+/// Between two looks at the sender.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Flow {
+    /// From the far end of a row to node 0.
+    pub fn up(scene: Scene, time: Duration) -> Flow {
+        let from = scene.nodes() - 1;
+        Flow {
+            scene,
+            from,
+            to: 0,
+            time,
+        }
+    }
+
+    /// From node 0 to the far end of a row.
+    pub fn down(scene: Scene, time: Duration) -> Flow {
+        let to = scene.nodes() - 1;
+        Flow {
+            scene,
+            from: 0,
+            to,
+            time,
+        }
+    }
+
+    /// Runs it. Octets that are not what was sent are a defect.
+    pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
+        let mut ground = Ground::of(&self.scene);
+        let apps = |node| Bulk::sending(if node == self.from { u64::MAX } else { 0 });
+        let mut lln = self.scene.start(&mut ground, seed, apps)?;
+        lln.connect(self.from, self.to);
+        lln.run(WARM_UP);
+        let (before, octets) = (lln.counts(), lln.app(self.to).received);
+        let (mut trips, mut windows) = (Vec::new(), Vec::new());
+        let end = Instant::ZERO + WARM_UP + self.time;
+        while Instant::ZERO + lln.now() < end {
+            lln.run(LOOK.min(end.saturating_since(Instant::ZERO + lln.now())));
+            let info = lln.info(self.from, 0);
+            if info.state == State::Established {
+                trips.push(info.srtt.as_secs_f64() * 1e3);
+                windows.push(f64::from(info.cwnd) / f64::from(info.send_mss.max(1)));
+            }
+        }
+        let counts = lln.counts().since(&before);
+        let app = lln.app(self.to);
+        if app.wrong > 0 {
+            let message = format!("{} octets arrived wrong", app.wrong);
+            return Err(RunError::Defect(message));
+        }
+        let sender = counts.nodes[self.from];
+        Ok(Measured {
+            kbps: (app.received - octets) as f64 * 8e-3 / self.time.as_secs_f64(),
+            rtt_ms: mean(&trips),
+            segment_loss: counts.segment_loss(self.from, self.to),
+            frames: counts.frames() as f64,
+            frame_loss: counts.frame_loss(),
+            recoveries: sender.recoveries as f64,
+            timeouts: sender.timeouts as f64,
+            windows,
+            counts,
+        })
+    }
+}

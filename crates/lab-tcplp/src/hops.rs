@@ -1,0 +1,162 @@
+//! Goodput over several hops (7.2) with the paper's pause of 40 ms, and where the time of a segment goes on three.
+
+use chappe_bound::closed::lowpan;
+use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::Summary;
+
+use super::figure5::SPACING;
+use super::flow::{Flow, Measured};
+use super::frames::Form;
+use super::limits::{self, HAMILTON};
+use super::paced;
+use super::scene::{MSS, Scene};
+use super::sheet::{Sheet, beside, line, lines, summary};
+
+/// The paper's goodput over one to four hops, kbit/s.
+const PAPER: [Option<f64>; 5] = [Some(64.1), Some(28.3), Some(19.5), Some(17.5), None];
+/// Octets of payload of a segment.
+const PAYLOAD: f64 = 462.0;
+
+type Runs = Vec<Vec<Measured>>;
+/// A scene of so many hops.
+type Row = fn(usize) -> Scene;
+
+/// The scenes: what the paper did and what gets out of the way, in its building and in the worst row.
+const SCENES: [(&str, Row); 4] = [
+    ("TCPlp", |hops| Scene::corridor(hops, SPACING)),
+    ("paced", |hops| paced(Scene::corridor(hops, SPACING))),
+    ("TCPlp, bare row", Scene::row),
+    ("paced, bare row", |hops| paced(Scene::row(hops))),
+];
+
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let hops: Vec<usize> = (1..=if sheet.quick() { 3 } else { 5 }).collect();
+    let over = |scene: Row| -> Result<Runs, RunError> {
+        let flows: Vec<Flow> = hops
+            .iter()
+            .map(|&hops| Flow::up(scene(hops), sheet.time()))
+            .collect();
+        sheet.measure(&flows, Flow::run)
+    };
+    let mut all = Vec::new();
+    for (_, scene) in SCENES {
+        all.push(over(scene)?);
+    }
+    let segments = limits::segments(&Form::TCPLP, MSS, 2);
+    let serial = |hops| lowpan::one_by_one(&HAMILTON, &segments, hops) / 1e3;
+    let places = hops.iter().map(usize::to_string).collect();
+    let mut series: Vec<Series> = SCENES
+        .iter()
+        .zip(&all)
+        .map(|((name, _), runs)| line(name, runs, |run| run.kbps))
+        .collect();
+    if let Some(first) = series.first_mut() {
+        *first = beside(first.clone(), &PAPER);
+    }
+    let mut panel = lines(
+        "7.2",
+        "goodput, d = 40 ms",
+        "kbit/s",
+        ("hops", places),
+        series,
+    );
+    panel.bound = hops
+        .iter()
+        .map(|&hops| Some(lowpan::on_the_air(&HAMILTON, &segments, hops) / 1e3))
+        .collect();
+    Ok(Figure {
+        id: "hops",
+        title: "goodput over several hops".into(),
+        panels: vec![panel, budget(&all)],
+        claims: claims(&all),
+        notes: vec![
+            format!(
+                "frames one after the other (6.3, 7.2) make {:.1}, {:.1}, {:.1} and from there on as much; the bound counts only what must not overlap",
+                serial(1), serial(2), serial(3)
+            ),
+            format!("TCPlp: three retries, motes {SPACING} m apart at -8 dBm; paced: a source leaves its frame two frame times to get out of the way (RFC 8930, 5), and there are seven retries, the standard's most"),
+            "a bare row: second neighbours notice nothing of each other, and any overlap kills both frames".into(),
+        ],
+    })
+}
+
+fn claims(all: &[Runs]) -> Vec<Claim> {
+    let kbps = |scene: usize, hops: usize| summary(&all[scene][hops - 1], |run| run.kbps);
+    let claim = |text: &str, paper, scene: usize, hops: usize, goal: f64| {
+        let ours = kbps(scene, hops);
+        let text = format!("{text}: at least {goal}");
+        Claim::new(&text, paper, ours, "kbit/s", ours.mean >= goal)
+            .because(|| reason(&all[scene][hops - 1]))
+    };
+    let two = kbps(0, 2).mean / kbps(0, 1).mean;
+    let three = kbps(0, 3).mean / kbps(0, 1).mean;
+    let n = all[0][0].len();
+    vec![
+        claim(
+            "one hop at the paper's timing and headers",
+            PAPER[0],
+            0,
+            1,
+            90.0,
+        ),
+        claim("three hops, paced", PAPER[2], 1, 3, 28.0),
+        claim("and in a bare row", PAPER[2], 3, 3, 28.0),
+        Claim::value(
+            "two hops carry half of one, to within 15 %",
+            Some(0.5),
+            two,
+            n,
+            "times",
+            (two / 0.5 - 1.0).abs() <= 0.15,
+        )
+        .because(|| format!("{two:.2} times")),
+        Claim::value(
+            "three carry a third of one, to within 15 %",
+            Some(1.0 / 3.0),
+            three,
+            n,
+            "times",
+            (three * 3.0 - 1.0).abs() <= 0.15,
+        )
+        .because(|| format!("{three:.2} times")),
+    ]
+}
+
+fn reason(runs: &[Measured]) -> String {
+    let mean = |value: fn(&Measured) -> f64| summary(runs, value).mean;
+    format!(
+        "of the frames {:.0} % are sent again, of the segments {:.1} % are lost, the round trip is {:.0} ms, timeouts in a minute: {:.1}",
+        100.0 * mean(|run| run.frame_loss),
+        100.0 * mean(|run| run.segment_loss),
+        mean(|run| run.rtt_ms),
+        mean(|run| run.timeouts * 60.0 / run.counts.time.as_secs_f64()),
+    )
+}
+
+/// Milliseconds of a segment that was delivered over three hops: all frames for the first time, one after the other; those
+/// sent again; and the rest, in which nobody loads, contends or sends, or (below zero) several do at once.
+fn budget(all: &[Runs]) -> Panel {
+    let parts = |run: &Measured| {
+        let sum = |of: fn(&super::scene::NodeCounts) -> u64| -> f64 {
+            run.counts.nodes.iter().map(of).sum::<u64>() as f64
+        };
+        let (data, again) = (sum(|node| node.data_sent), sum(|node| node.retries));
+        let acks = sum(|node| node.air_frames) - data;
+        let octets = (sum(|node| node.air_octets) - HAMILTON.ack * acks) / data.max(1.0);
+        let seconds = run.counts.time.as_secs_f64();
+        let segments = run.kbps * 1e3 * seconds / (8.0 * PAYLOAD);
+        let each = HAMILTON.whole_s(octets) / segments.max(1.0) * 1e3;
+        let whole = seconds / segments.max(1.0) * 1e3;
+        [(data - again) * each, again * each, whole - data * each]
+    };
+    let places = ["first attempts", "sent again", "rest (overlap if negative)"];
+    let series = SCENES.iter().zip(all).map(|((name, _), runs)| {
+        let three = &runs[2];
+        let part = |at: usize| -> Summary { summary(three, |run| parts(run)[at]) };
+        Series::new(name, (0..places.len()).map(part).collect())
+    });
+    let places = places.map(String::from).to_vec();
+    let title = "where the time of a segment goes over three hops";
+    Panel::bars("7.2 budget", title, "ms", places, series.collect()).on("part")
+}

@@ -1,0 +1,130 @@
+//! What a border router needs to know of a scenario to run its network in real time.
+
+use std::path::Path;
+
+use chappe_core::Duration;
+use chappe_lab::input::InputError;
+use chappe_lab::plan::{Changes, Plan};
+use chappe_lab::scenario::{Scenario, Source};
+use chappe_lab::system::System;
+use chappe_mac::dot154::{self, Sleep};
+use chappe_sim::{AirTime, Fault, Medium};
+use chappe_tcplp::tcp;
+
+use super::plan::{Tcplp, hops, leaves, tree};
+
+/// A scenario's network with one seed, whatever its transfers. Node 0 is the border.
+#[derive(Clone, Debug)]
+pub struct LiveNetwork {
+    /// The scenario's title.
+    pub title: String,
+    /// What decides all that is random.
+    pub seed: u64,
+    /// What lies between the antennas.
+    pub medium: Medium,
+    /// True delivery ratios of full frames: row-major, from each node to each.
+    pub delivery: Vec<f64>,
+    /// Each node's next hop to the border.
+    pub parents: Vec<Option<usize>>,
+    /// What goes wrong, and when.
+    pub faults: Vec<(AirTime, Fault)>,
+    /// The link layer.
+    pub mac: dot154::Config,
+    /// Who sleeps, and how.
+    pub leaves: Vec<(usize, Sleep)>,
+    /// Whether the nodes share a context.
+    pub contexts: bool,
+    /// Whether border and motes compress TCP headers.
+    pub short: bool,
+    /// Silence of each node as a source.
+    pub pace: Vec<Duration>,
+    /// TCP of the motes.
+    pub tcp: tcp::Config,
+    /// Their buffers in segments.
+    pub window: usize,
+}
+
+impl LiveNetwork {
+    /// Reads a scenario that may name these systems and names this one, with at most `nodes_max` nodes. `seed` goes before
+    /// its own.
+    pub fn read(
+        systems: &[&'static System],
+        path: &Path,
+        set: &[String],
+        seed: Option<u64>,
+        nodes_max: usize,
+    ) -> Result<LiveNetwork, InputError> {
+        let source = Source::read(path, set)?;
+        let scenario: Scenario = source.parse()?;
+        let system = System::of(&scenario.protocol, systems, &source)?;
+        if system.name != super::SYSTEM.name {
+            let message = format!("{} has no border router", system.title);
+            let place = scenario.protocol.span();
+            let error = source.error(place, "this system", message);
+            return Err(error.help("set system = \"tcplp\" in [protocol], with an 802.15.4 radio"));
+        }
+        let network = scenario.network.span();
+        let changes = Changes {
+            seeds: seed.map(|seed| vec![seed]),
+            network_only: true,
+            ..Changes::default()
+        };
+        let plan = Plan::new(systems, scenario, source.clone(), &changes)?;
+        if plan.ground.nodes() > nodes_max {
+            let message = format!("{} nodes", plan.ground.nodes());
+            let error = source.error(network, "this network", message);
+            return Err(error.help(format!("a border router serves {nodes_max} at most")));
+        }
+        let Ok(with) = Tcplp::of(&plan) else {
+            unreachable!("the system's carrier is its own");
+        };
+        LiveNetwork::of(&plan, with)
+    }
+
+    fn of(plan: &Plan, with: &Tcplp) -> Result<LiveNetwork, InputError> {
+        let seed = plan.seeds.first().copied().unwrap_or(1);
+        let stage = plan.stage(seed)?;
+        let parents = tree(stage.medium.nodes(), &stage.delivery);
+        let depth = (0..parents.len()).filter_map(|node| hops(node, &parents));
+        let depth = depth.max().unwrap_or(1);
+        let asleep = leaves(&parents).filter_map(|leaf| {
+            let sleep = with.sleep_under(parents[leaf]?)?;
+            Some((leaf, sleep))
+        });
+        let places = stage.medium.positions();
+        let places = (!places.is_empty()).then_some(places);
+        let faults = plan.faults.iter();
+        Ok(LiveNetwork {
+            title: plan.title.clone(),
+            seed,
+            faults: faults
+                .map(|(at, fault)| (AirTime::ZERO + *at, fault.strike(places)))
+                .collect(),
+            leaves: asleep.collect(),
+            delivery: stage.delivery,
+            medium: stage.medium,
+            mac: with.mac,
+            contexts: with.contexts,
+            short: with.short,
+            // A mote's packets go to the border, and the border's at most to the deepest mote.
+            pace: (0..parents.len())
+                .map(|node| match node {
+                    0 => with.pace(depth),
+                    _ => with.pace(hops(node, &parents).unwrap_or(1)),
+                })
+                .collect(),
+            parents,
+            tcp: with.tcp,
+            window: with.window,
+        })
+    }
+
+    /// Who hears `node`, and the share of its full frames that each of them receives.
+    pub fn neighbours(&self, node: usize) -> impl Iterator<Item = (usize, f64)> {
+        let nodes = self.parents.len();
+        let prr = move |to: usize| self.delivery.get(node * nodes + to).copied();
+        (0..nodes)
+            .map(move |to| (to, prr(to).unwrap_or(0.0)))
+            .filter(|(_, prr)| *prr >= 0.01)
+    }
+}

@@ -1,0 +1,506 @@
+//! What carries the data in a scenario of TCPlp: its link layer, its TCP, and who sleeps.
+
+use std::sync::Arc;
+
+use chappe_bound::closed::lowpan::{Frame, Segments, on_the_air};
+use chappe_core::{Address, Duration, Mode};
+use chappe_lab::emulation::Routes;
+use chappe_lab::input::InputError;
+use chappe_lab::plan::Plan;
+use chappe_lab::run::{Meter, Outcome, RunError, WORK};
+use chappe_lab::scenario::{Headers, Located, Receivers};
+use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System};
+use chappe_mac::dot154::{self, Sleep};
+use chappe_tcplp::baseline::one_segment;
+use chappe_tcplp::lowpan;
+use chappe_tcplp::tcp;
+use chappe_wire::dot154::{FCS_LEN, PSDU_MAX};
+use chappe_wire::{ipv6, sixlowpan::frag};
+
+use super::carry;
+use super::frames::{CONTEXTS, Form};
+use super::scene::{MSS, Transport};
+use super::station::SOCKETS;
+
+/// Its line in the table of systems.
+pub static SYSTEM: System = System {
+    name: "tcplp",
+    title: "TCPlp",
+    about: "TCP between motes over 6LoWPAN, relayed along a tree to a border router",
+    variants: &Variant::ROWS,
+    keys: &[
+        "window",
+        "segment_frames",
+        "retry_delay",
+        "frame_retries",
+        "frame_load",
+        "headers",
+        "sleep",
+        "reading",
+        "every",
+        "batch",
+    ],
+    has_mac: false,
+    radios: Radios::Dot15d4,
+    profile: "at86rf233-indoor",
+    nodes_max: (65_000, "802.15.4 names nodes by two octets"),
+    shares_ends: true,
+    plan: |draft| Ok(Arc::new(Tcplp::new(draft)?)),
+};
+
+/// Which form of TCPlp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// As in the paper: addresses in line, pauses of up to 40 ms before a frame is sent again.
+    Paper,
+    /// One segment in flight, as uIP has it: the paper's baseline.
+    OneSegment,
+    /// What this stack has beyond the paper: a shared context for addresses, short TCP headers, sources that keep out of the way of their own
+    /// frames, the standard's most retries, data requests that grow rarer while nothing comes.
+    Chappe,
+}
+
+impl Variant {
+    /// All of them, in the order of the enum.
+    pub const ALL: [Variant; 3] = [Variant::Paper, Variant::OneSegment, Variant::Chappe];
+
+    const ROWS: [system::Variant; 3] = [
+        system::Variant::new("paper", "TCPlp"),
+        system::Variant::new("one-segment", "one-segment TCP"),
+        system::Variant::new("chappe", "TCPlp, improved"),
+    ];
+
+    fn named(row: &system::Variant) -> Variant {
+        SYSTEM.form(row, Variant::ALL)
+    }
+
+    fn row(self) -> &'static system::Variant {
+        &SYSTEM.variants[self as usize]
+    }
+}
+
+/// Readings that are sent as they are made, instead of an object that is there from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sensing {
+    /// Octets of a reading.
+    pub octets: usize,
+    /// Time between two.
+    pub every: Duration,
+    /// Readings that are sent together.
+    pub batch: usize,
+}
+
+/// TCPlp with everything that a scenario says about it.
+#[derive(Clone, Debug)]
+pub struct Tcplp {
+    /// Which form.
+    pub variant: Variant,
+    /// The link layer of all nodes.
+    pub mac: dot154::Config,
+    /// TCP of all nodes.
+    pub tcp: tcp::Config,
+    /// Buffers, in segments each way.
+    pub window: usize,
+    /// Frames of a full segment.
+    pub segment_frames: usize,
+    /// Whether nodes share a context for their prefix.
+    pub contexts: bool,
+    /// Whether both ends of the mesh compress TCP headers too.
+    pub short: bool,
+    /// Whether sources keep out of the way of their own frames.
+    pub paced: bool,
+    /// How often nodes without children ask for their frames while nothing is expected; `None`: nobody sleeps.
+    pub sleep: Option<Duration>,
+    /// What is sent as it is made.
+    pub sensing: Option<Sensing>,
+}
+
+/// TCPlp's segments and buffers (paper 6.1, 6.2).
+const SEGMENT_FRAMES: usize = 5;
+const WINDOW: usize = 4;
+/// Most segments of a window, so that it needs no scaling.
+const WINDOW_MAX: usize = 48;
+/// Most frames of a segment: IPv6's smallest link.
+const FRAMES_MAX: usize = 12;
+/// Octets of compressed headers in a first fragment: base 2, traffic class 1, next header 1, and both addresses, in line or as
+/// a node's two octets and a host's eight.
+const HEADERS_IN_LINE: usize = 2 + 1 + 1 + 32;
+const HEADERS_IN_CONTEXT: usize = 2 + 1 + 1 + 2 + 8;
+/// TCP's header with timestamps, and its short form (`chappe_wire::sixlowpan::tcphc`).
+const TCP_HEADER: usize = 20 + 12;
+const TCP_HEADER_SHORT: usize = 11;
+/// IPv6's and TCP's headers before compression, options apart.
+const HEADERS: usize = ipv6::HEADER_LEN + 20;
+
+/// The largest TCP segment (payload and options) whose packet takes so many frames of `frame_max` octets, and an even
+/// one. The other end may be a host outside.
+pub fn mss(frames: usize, frame_max: usize, (contexts, short): (bool, bool)) -> u16 {
+    let headers = match contexts {
+        true => HEADERS_IN_CONTEXT,
+        false => HEADERS_IN_LINE,
+    };
+    let (headers, expanded) = match short {
+        true => (headers + TCP_HEADER_SHORT, ipv6::HEADER_LEN + TCP_HEADER),
+        false => (headers, ipv6::HEADER_LEN),
+    };
+    // Fragments end at multiples of 8 octets of the packet before compression (RFC 4944, 5.3).
+    let first = expanded + frame_max.saturating_sub(frag::FIRST_LEN + headers);
+    let further = frame_max.saturating_sub(frag::FURTHER_LEN);
+    let packet = match frames {
+        0 | 1 => expanded + frame_max.saturating_sub(headers),
+        _ => (first & !7) + (frames - 2) * (further & !7) + further,
+    };
+    let packet = packet.min(ipv6::MTU_MIN);
+    (packet.saturating_sub(HEADERS) & !1) as u16
+}
+
+impl Tcplp {
+    /// One variant's own parameters.
+    pub fn paper(variant: Variant) -> Tcplp {
+        let mut mac = dot154::Config::HAMILTON;
+        let mut tcp = Transport::tcplp(MSS, WINDOW).config;
+        if variant == Variant::OneSegment {
+            tcp = one_segment::CONFIG;
+        }
+        let improved = variant == Variant::Chappe;
+        if improved {
+            mac.retries = 7;
+        }
+        let mut own = Tcplp {
+            variant,
+            mac,
+            tcp,
+            window: if variant == Variant::OneSegment {
+                1
+            } else {
+                WINDOW
+            },
+            segment_frames: SEGMENT_FRAMES,
+            contexts: improved,
+            short: improved,
+            paced: improved,
+            sleep: None,
+            sensing: None,
+        };
+        own.fit();
+        own
+    }
+
+    /// Makes the segments as large as their frames.
+    fn fit(&mut self) {
+        let frame_max = self.mac.caps(0).frame_max;
+        // Only headers with timestamps have a short form.
+        self.short &= self.tcp.timestamps;
+        self.tcp.mss = mss(self.segment_frames, frame_max, (self.contexts, self.short));
+    }
+
+    fn new(draft: &Draft<'_>) -> Result<Tcplp, InputError> {
+        let (protocol, check) = (&draft.scenario.protocol, draft.check);
+        let mut own = Tcplp::paper(Variant::named(draft.variant));
+        if let Some(window) = &protocol.window {
+            own.window = within(draft, window, 1..=WINDOW_MAX, "segments of buffer")?;
+            if own.variant == Variant::OneSegment && own.window > 1 {
+                let message = "one-segment TCP has room for one segment";
+                let error = check.at(window, "no use here", message);
+                return Err(error.help("leave it out, or take the variant \"paper\""));
+            }
+        }
+        if let Some(frames) = &protocol.segment_frames {
+            own.segment_frames = within(draft, frames, 1..=FRAMES_MAX, "frames a segment")?;
+        }
+        if let Some(retries) = &protocol.frame_retries {
+            own.mac.retries = within(draft, retries, 0..=7, "further attempts")? as u8;
+        }
+        if let Some(delay) = &protocol.retry_delay {
+            own.mac.retry_delay = span(draft, delay, 1.0)?;
+        }
+        if let Some(load) = &protocol.frame_load {
+            own.mac.load = span(draft, load, 0.1)?;
+        }
+        if let Some(headers) = &protocol.headers {
+            own.contexts = **headers != Headers::InLine;
+            own.short = **headers == Headers::Short;
+        }
+        if let Some(sleep) = &protocol.sleep {
+            let every = span(draft, sleep, 3600.0)?;
+            if every < SLEEP_LEAST {
+                let message = format!("a leaf cannot ask for frames every {}", **sleep);
+                let error = check.at(sleep, "too often", message);
+                return Err(error.help("20 ms or more: a data request takes some 10 ms"));
+            }
+            own.sleep = Some(every);
+        }
+        own.sensing = sensing(draft)?;
+        ends(draft)?;
+        own.fit();
+        Ok(own)
+    }
+
+    /// That of a plan; a plan of another system is a defect of whoever asks.
+    pub fn of(plan: &Plan) -> Result<&Tcplp, RunError> {
+        plan.carrier_as()
+    }
+
+    /// How a leaf sleeps under a parent.
+    pub fn sleep_under(&self, parent: usize) -> Option<Sleep> {
+        let base = self.sleep?;
+        let tcplp = Sleep::tcplp(Address::node(parent as u16));
+        Some(Sleep {
+            base,
+            short: tcplp.short.min(base),
+            growth: if self.variant == Variant::Chappe {
+                2
+            } else {
+                tcplp.growth
+            },
+            ..tcplp
+        })
+    }
+
+    /// The silence of sources in a tree of this depth.
+    pub fn pace(&self, depth: usize) -> Duration {
+        if !self.paced {
+            return Duration::ZERO;
+        }
+        let mac = &self.mac;
+        let lead = mac.load + mac.unit_backoff * 7 / 2 + mac.cca_time + mac.turnaround;
+        let frame = lead + exchange(PSDU_MAX, mac);
+        lowpan::Config::pace_over(depth.min(255) as u8, frame, lead)
+    }
+
+    /// What no channel access exceeds with these segments over so many hops, in bits of the object per second, if a window
+    /// is acknowledged at once: [`on_the_air`].
+    pub fn bound_bps(&self, hops: usize) -> f64 {
+        let form = Form {
+            mac: self.mac,
+            contexts: if self.contexts { &CONTEXTS } else { &[] },
+            ecn: self.tcp.ecn,
+            headers: self.short,
+            ..Form::TCPLP
+        };
+        let options = if self.tcp.timestamps { 12 } else { 0 };
+        let frames = form.octets(20 + usize::from(self.tcp.mss));
+        let ack = form.octets(20 + options);
+        let sum = |octets: &[usize]| octets.iter().sum::<usize>() as f64;
+        let segments = Segments {
+            // The mean: a frame's time is linear in its octets.
+            frames: sum(&frames) / frames.len().max(1) as f64,
+            count: frames.len() as f64,
+            payload: usize::from(self.tcp.mss).saturating_sub(options) as f64,
+            each: self.window.max(self.tcp.ack_every.into()) as f64,
+            ack: sum(&ack),
+        };
+        let frame = Frame::dot15d4(self.mac.load.as_secs_f64());
+        on_the_air(&frame, &segments, hops)
+    }
+}
+
+/// A leaf that asks more often listens all the time.
+const SLEEP_LEAST: Duration = Duration::from_millis(20);
+
+/// A frame of so many octets (check sequence included) and its acknowledgement of 5.
+fn exchange(octets: usize, mac: &dot154::Config) -> Duration {
+    let mode = dot154::Config::MODE;
+    mode.airtime(octets) + mac.turnaround + mode.airtime(3 + FCS_LEN)
+}
+
+/// A tree of next hops: each node's parent on its way to node 0 with the fewest expected transmissions. `None` for node 0
+/// and for nodes that nothing leads from.
+pub fn tree(nodes: usize, delivery: &[f64]) -> Vec<Option<usize>> {
+    let routes = Routes::by_etx(nodes, delivery);
+    (0..nodes).map(|node| routes.next(node, 0)).collect()
+}
+
+/// Nodes on which no other hangs, node 0 apart.
+pub fn leaves(parents: &[Option<usize>]) -> impl Iterator<Item = usize> {
+    let is_leaf = |node: &usize| !parents.contains(&Some(*node));
+    (1..parents.len()).filter(is_leaf)
+}
+
+/// Hops from a node to node 0, if something leads there.
+pub fn hops(node: usize, parents: &[Option<usize>]) -> Option<usize> {
+    let (mut at, mut hops) = (node, 0);
+    while at != 0 {
+        (at, hops) = (parents.get(at).copied().flatten()?, hops + 1);
+        if hops > parents.len() {
+            return None;
+        }
+    }
+    Some(hops)
+}
+
+fn within(
+    draft: &Draft<'_>,
+    value: &Located<usize>,
+    range: std::ops::RangeInclusive<usize>,
+    what: &str,
+) -> Result<usize, InputError> {
+    if range.contains(&**value) {
+        return Ok(**value);
+    }
+    let message = format!("{} {what}", **value);
+    let error = draft.check.at(value, "out of range", message);
+    Err(error.help(format!("{} to {}", range.start(), range.end())))
+}
+
+fn span(
+    draft: &Draft<'_>,
+    time: &Located<chappe_lab::quantity::Time>,
+    most: f64,
+) -> Result<Duration, InputError> {
+    if time.value() > most {
+        let message = format!("{} is longer than anything here takes", **time);
+        let error = draft.check.at(time, "out of range", message);
+        return Err(error.help(format!("at most {most} s")));
+    }
+    draft.check.time(time)
+}
+
+/// Readings, if `every` is given; `reading` and `batch` mean nothing without it.
+fn sensing(draft: &Draft<'_>) -> Result<Option<Sensing>, InputError> {
+    let (protocol, check) = (&draft.scenario.protocol, draft.check);
+    let Some(every) = &protocol.every else {
+        let lonely = system::span_of(&protocol.reading).or(system::span_of(&protocol.batch));
+        return match lonely {
+            None => Ok(None),
+            Some(place) => {
+                let message = "readings need to know how often they are made";
+                Err(check
+                    .error(place, "no use alone", message)
+                    .help("add every = \"1 s\""))
+            }
+        };
+    };
+    let every_span = span(draft, every, 86_400.0)?;
+    if every_span < Duration::from_millis(1) {
+        let message = format!("a reading every {} is none", **every);
+        return Err(check.at(every, "too often", message).help("1 ms or more"));
+    }
+    let octets = protocol
+        .reading
+        .as_ref()
+        .map_or(READING, |reading| reading.value() as usize);
+    if let Some(reading) = protocol
+        .reading
+        .as_ref()
+        .filter(|_| !(1..=1 << 20).contains(&octets))
+    {
+        let message = format!("a reading of {}", **reading);
+        return Err(check
+            .at(reading, "out of range", message)
+            .help("1 B to 1 MiB"));
+    }
+    let batch = match &protocol.batch {
+        Some(batch) => within(draft, batch, 1..=1_000_000, "readings in a batch")?,
+        None => 1,
+    };
+    Ok(Some(Sensing {
+        octets,
+        every: every_span,
+        batch,
+    }))
+}
+
+/// Octets of a reading (paper 8.2).
+const READING: usize = 82;
+
+/// A host has so many sockets.
+fn ends(draft: &Draft<'_>) -> Result<(), InputError> {
+    let mut taken = std::collections::BTreeMap::<usize, usize>::new();
+    for transfer in &draft.scenario.transfer {
+        let receivers = &transfer.receivers;
+        let source = transfer.source.as_ref().map(|source| **source);
+        let (named, count) = match &**receivers {
+            Receivers::Nodes(nodes) => (&nodes[..], nodes.len()),
+            Receivers::Count(count) => (&[][..], *count),
+        };
+        let mut full = count > SOCKETS;
+        for node in named.iter().copied() {
+            let taken = taken.entry(node).or_default();
+            *taken += 1;
+            full |= *taken > SOCKETS;
+        }
+        if let Some(source) = source {
+            let taken = taken.entry(source).or_default();
+            *taken += count;
+            full |= *taken > SOCKETS;
+        }
+        if full {
+            let message = format!("a node has {SOCKETS} connections at most");
+            let error = draft.check.at(receivers, "one too many", message);
+            return Err(error.help("spread the transfers over more nodes, or run them apart"));
+        }
+    }
+    Ok(())
+}
+
+impl Carrier for Tcplp {
+    fn system(&self) -> &'static System {
+        &SYSTEM
+    }
+
+    fn variant(&self) -> &'static system::Variant {
+        self.variant.row()
+    }
+
+    fn label(&self) -> String {
+        format!(
+            "{} (802.15.4, 250 kbit/s; segments of {} frames, {} in flight)",
+            self.variant.row().label,
+            self.segment_frames,
+            self.window
+        )
+    }
+
+    fn frame(&self) -> (Mode, usize) {
+        (dot154::Config::MODE, PSDU_MAX)
+    }
+
+    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+        meter.advance(WORK);
+        carry::carry(self, job, meter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The paper's segment of five frames with addresses in line: 462 octets of payload beside timestamps.
+    #[test]
+    fn segments_fill_their_frames() {
+        let (in_line, contexts, short) = ((false, false), (true, false), (true, true));
+        assert_eq!(mss(5, 116, in_line), 474);
+        assert_eq!(mss(5, 116, contexts), 498);
+        assert!(mss(5, 116, short) >= mss(5, 116, contexts) + 16);
+        assert_eq!(mss(1, 116, in_line), 60);
+        assert_eq!(mss(FRAMES_MAX, 116, contexts), 1220);
+        for frames in 2..FRAMES_MAX {
+            assert!(mss(frames, 116, short) > mss(frames - 1, 116, short));
+        }
+    }
+
+    /// A row 0 - 1 - 2, a node beside it that nobody hears.
+    #[test]
+    fn trees_follow_the_links() {
+        let mut delivery = vec![0.0; 16];
+        for (a, b) in [(0, 1), (1, 2)] {
+            (delivery[a * 4 + b], delivery[b * 4 + a]) = (0.9, 0.9);
+        }
+        let parents = tree(4, &delivery);
+        assert_eq!(parents, [None, Some(0), Some(1), None]);
+        let hops: Vec<_> = (0..4).map(|node| hops(node, &parents)).collect();
+        assert_eq!(hops, [Some(0), Some(1), Some(2), None]);
+        assert_eq!(leaves(&parents).collect::<Vec<_>>(), [2, 3]);
+    }
+
+    /// Sender's load and back-off decide over one hop, the air over three; less header carries more.
+    #[test]
+    fn bounds_follow_segments_and_hops() {
+        let paper = Tcplp::paper(Variant::Paper);
+        let (one, three) = (paper.bound_bps(1), paper.bound_bps(3));
+        assert!((95e3..110e3).contains(&one), "{one}");
+        assert!(three < one / 1.9 && three > one / 3.0, "{three}");
+        assert!(Tcplp::paper(Variant::Chappe).bound_bps(1) > one);
+    }
+}

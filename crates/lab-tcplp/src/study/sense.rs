@@ -1,0 +1,257 @@
+//! Sense and send (8.2): a reading each second from every leaf, alone or in batches of 64.
+
+use chappe_core::{Duration, Instant, Purpose, Seed};
+use chappe_lab::run::RunError;
+use chappe_tcplp::baseline::coap::Report;
+use chappe_tcplp::host::{Collect, Readings, Sense};
+
+use super::super::lln::{Counts, Lln};
+use super::super::scene::{CLOUD, Ground, WINDOW};
+use super::part::Part;
+use super::{
+    Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, improve, scene,
+};
+
+/// Readings in a batch (8.2.1).
+pub const BATCH: u32 = 64;
+/// Readings that a mote has room for, send buffer included: some 8 KiB of Hamilton's 32 KiB. The paper says "most of the
+/// remaining RAM" (8.2).
+const ROOM: u32 = 104;
+/// From when on leaves are switched on.
+const BEGIN: Duration = Duration::from_secs(16);
+/// After the last reading, how long what waits may still be delivered.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// One run, all but the seed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// What carries the readings.
+    pub protocol: Protocol,
+    /// How large its segments are.
+    pub frames: Frames,
+    /// Readings in a batch; 1 sends each at once.
+    pub batch: u32,
+    /// Share of packets lost at the border router, each way.
+    pub loss: f64,
+    /// What disturbs the links.
+    pub interference: Interference,
+    /// Batches of 64 s that are counted.
+    pub rounds: u32,
+    /// The silence that a leaf leaves between its frames, other than the protocol's own.
+    pub pace: Option<Duration>,
+    /// So many of the improved variant's [`STEPS`](super::STEPS), for a protocol that has none.
+    pub steps: usize,
+}
+
+/// What came out, mean over the leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Share of the readings made that reached the server.
+    pub reliability: f64,
+    /// Share of the time for which the radio was out of its sleep: receiving, sending, being loaded, backing off.
+    pub radio: f64,
+    /// Of that, receiving and sending only.
+    pub on_air: f64,
+    /// Share of the time for which the processor was busy ([`cost::cpu`]).
+    pub cpu: f64,
+    /// Retransmissions of the transport in ten minutes.
+    pub retransmissions: f64,
+    /// Of these, how many followed a timeout.
+    pub timeouts: f64,
+    /// Data requests a minute.
+    pub requests: f64,
+    /// Data frames a minute, repetitions among them.
+    pub frames: f64,
+    /// Of the frames that a leaf put on the air, the share that it had sent before.
+    pub link_retries: f64,
+    /// Share of the packets that leaves sent which did not come to the border router.
+    pub packet_loss: f64,
+    /// Share of the readings lost in a full queue.
+    pub overflow: f64,
+    /// Frames that a leaf made of each packet, acknowledgements of the server's data among them.
+    pub frames_per_packet: f64,
+}
+
+impl Trial {
+    /// The paper's workload (8.2.2): batches of 64, segments of five frames.
+    pub fn paper(protocol: Protocol, rounds: u32) -> Trial {
+        Trial {
+            protocol,
+            frames: Frames::Five,
+            batch: BATCH,
+            loss: 0.0,
+            interference: Interference::NONE,
+            rounds,
+            pace: None,
+            steps: 0,
+        }
+    }
+
+    /// The same with segments of so many frames.
+    pub fn with(self, frames: Frames) -> Trial {
+        Trial { frames, ..self }
+    }
+
+    /// Readings that every leaf makes.
+    fn readings(&self) -> u32 {
+        // Two batches before those that are counted, one behind.
+        (self.rounds + 3) * BATCH
+    }
+
+    fn counted(&self) -> Duration {
+        Duration::from_secs(u64::from(self.rounds * BATCH))
+    }
+
+    /// Runs it.
+    pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
+        let mut scene = scene(self.protocol, self.frames, Some(Sleeping::PAPER));
+        scene.lose = (self.loss, self.loss);
+        improve(&mut scene, self.steps);
+        scene.pace = self.pace.unwrap_or(scene.pace);
+        disturb(&mut scene, self.interference);
+        let mut ground = Ground::of(&scene);
+        let mut lln = scene.start(&mut ground, seed, |node| self.part(node, seed))?;
+        self.open(&mut lln, seed);
+        let begin = BEGIN + Duration::from_secs(u64::from(2 * BATCH));
+        lln.run(begin.saturating_sub(lln.now()));
+        let (counts, before) = (lln.counts(), awake(&lln));
+        lln.run(self.counted());
+        let (counts, after) = (lln.counts().since(&counts), awake(&lln));
+        let spans = after.iter().zip(&before);
+        let spans: Vec<f64> = spans.map(|(now, then)| now - then).collect();
+        self.finish(&mut lln);
+        Ok(self.measure(&lln, &counts, &spans))
+    }
+
+    /// Each leaf opens its connection when its first batch is due. One that is opened long before and then rests may fail: if
+    /// its last step is lost, the server repeats the second one for two minutes, which a sleeping leaf does not hear.
+    fn open(&self, lln: &mut Lln<'_, Part>, seed: Seed) {
+        let wait = Duration::from_secs(u64::from(self.batch));
+        let mut due = LEAVES.map(|leaf| (first(leaf, seed) + wait, leaf));
+        due.sort();
+        for (at, leaf) in due.into_iter().filter(|_| self.protocol.is_tcp()) {
+            lln.run(at.saturating_sub(lln.now()));
+            lln.connect(leaf, 0);
+        }
+    }
+
+    fn part(&self, node: usize, seed: Seed) -> Part {
+        if node == 0 {
+            return Part::Collect(Collect::default());
+        }
+        if !LEAVES.contains(&node) {
+            return Part::Nothing;
+        }
+        let mut readings = Readings::tcplp(Instant::ZERO + first(node, seed));
+        readings.batch = self.batch;
+        readings.limit = self.readings();
+        let (mss, per_message) = self.protocol.sizes(self.frames);
+        if self.protocol.is_tcp() {
+            let buffer = (u32::from(mss) - 12) * WINDOW as u32;
+            readings.queue_max = ROOM - buffer / READING;
+            return Part::Sense(Sense::new(readings));
+        }
+        readings.queue_max = ROOM;
+        let client = self.protocol.client(node, seed);
+        Part::Report(Report::new(
+            readings,
+            client,
+            CLOUD,
+            per_message.min(self.batch),
+        ))
+    }
+
+    /// Until all that was made is delivered or lost.
+    fn finish(&self, lln: &mut Lln<'_, Part>) {
+        let phase = Duration::from_secs(u64::from(4 * BATCH));
+        let limit = PATIENCE + phase;
+        let done = |lln: &mut Lln<'_, Part>| LEAVES.iter().all(|&leaf| self.is_done(lln, leaf));
+        lln.run_until(limit, Duration::from_secs(1), done);
+    }
+
+    fn is_done(&self, lln: &Lln<'_, Part>, leaf: usize) -> bool {
+        match lln.app(leaf) {
+            Part::Sense(sense) => {
+                let waits = sense.readings.waiting() > 0 || lln.info(leaf, 0).unacknowledged > 0;
+                sense.readings.made == self.readings() && !waits
+            }
+            Part::Report(report) => {
+                let ended = report.done + report.given_up + report.readings.lost;
+                ended == self.readings()
+            }
+            _ => true,
+        }
+    }
+
+    fn measure(&self, lln: &Lln<'_, Part>, counts: &Counts, awake: &[f64]) -> Measured {
+        let time = counts.time;
+        let minutes = time.as_secs_f64() / 60.0;
+        let mut sum = Measured::default();
+        let (mut sent, mut again, mut made_of) = (0, 0, 0);
+        for (&leaf, awake) in LEAVES.iter().zip(awake) {
+            let node = &counts.nodes[leaf];
+            let (made, lost) = match lln.app(leaf) {
+                Part::Sense(sense) => (sense.readings.made, sense.readings.lost),
+                Part::Report(report) => (report.readings.made, report.readings.lost),
+                _ => (0, 0),
+            };
+            let delivered = match lln.app(0) {
+                Part::Collect(server) => server.tally(lln.address(leaf)).octets,
+                _ => 0,
+            };
+            let made = f64::from(made.max(1));
+            sum.reliability += delivered as f64 / f64::from(READING) / made;
+            sum.overflow += f64::from(lost) / made;
+            sum.radio += awake / time.as_secs_f64();
+            sum.on_air += counts.radio_duty(leaf);
+            sum.cpu += cost::cpu(node, time);
+            let (all, late) = match lln.app(leaf) {
+                Part::Report(report) => {
+                    let again = f64::from(report.client().counters().retransmitted);
+                    // Over the whole run, which is three batches longer.
+                    let share = f64::from(self.rounds) / f64::from(self.rounds + 3);
+                    (again * share, again * share)
+                }
+                _ => (node.retransmits as f64, node.timeouts as f64),
+            };
+            sum.retransmissions += all * 10.0 / minutes;
+            sum.timeouts += late * 10.0 / minutes;
+            sum.requests += node.requests_sent as f64 / minutes;
+            sum.frames += node.data_sent as f64 / minutes;
+            (sent, again) = (sent + node.data_sent, again + node.retries);
+            made_of += node.frames_sent;
+        }
+        let leaves = LEAVES.len() as f64;
+        let packets: u64 = LEAVES
+            .iter()
+            .map(|&leaf| counts.nodes[leaf].packets_sent)
+            .sum();
+        let came = counts.nodes[0].packets_received;
+        Measured {
+            reliability: sum.reliability / leaves,
+            radio: sum.radio / leaves,
+            on_air: sum.on_air / leaves,
+            cpu: sum.cpu / leaves,
+            retransmissions: sum.retransmissions / leaves,
+            timeouts: sum.timeouts / leaves,
+            requests: sum.requests / leaves,
+            frames: sum.frames / leaves,
+            link_retries: again as f64 / (sent.max(1)) as f64,
+            packet_loss: 1.0 - came.min(packets) as f64 / packets.max(1) as f64,
+            overflow: sum.overflow / leaves,
+            frames_per_packet: made_of as f64 / packets.max(1) as f64,
+        }
+    }
+}
+
+/// When a leaf makes its first reading: leaves are switched on at any time of a batch.
+fn first(leaf: usize, seed: Seed) -> Duration {
+    let mut random = seed.stream(Purpose::Traffic(leaf as u32));
+    BEGIN + Duration::from_millis(random.below(u64::from(BATCH) * 1000))
+}
+
+/// How long each leaf's radio has been out of its sleep, s.
+fn awake(lln: &Lln<'_, Part>) -> [f64; LEAVES.len()] {
+    let now = Instant::ZERO + lln.now();
+    LEAVES.map(|leaf| lln.simulator.node(leaf).mac.radio_awake(now).as_secs_f64())
+}

@@ -1,0 +1,92 @@
+//! Table 9: what embedded TCP stacks have (appendix B), beside what this one has.
+
+use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::Summary;
+use chappe_tcplp::baseline::one_segment;
+use chappe_tcplp::tcp::Config;
+
+use super::sheet::Sheet;
+
+/// Features of the paper's table, and whether uIP, BLIP, GNRC and TCPlp have them.
+const FEATURES: [(&str, [bool; 4]); 8] = [
+    ("flow control", [true, true, true, true]),
+    // uIP: "N/A", with one segment in flight.
+    ("congestion control", [false, false, true, true]),
+    ("RTT estimation", [true, false, true, true]),
+    ("MSS option", [true, false, true, true]),
+    ("out-of-order reassembly", [false, false, true, true]),
+    ("timestamps", [false, false, false, true]),
+    ("selective ACKs", [false, false, false, true]),
+    ("delayed ACKs", [false, false, false, true]),
+];
+const STACKS: [&str; 4] = ["uIP", "BLIP", "GNRC", "TCPlp"];
+
+/// What the paper's table does not ask for.
+const FURTHER: [&str; 6] = [
+    "ECN",
+    "RACK",
+    "tail loss probes",
+    "PRR",
+    "limited transmit",
+    "undo",
+];
+
+/// What a configuration has of [`FEATURES`]. The first four cannot be switched off; reassembly comes with the ranges that a
+/// socket is lent, and one segment in flight needs none.
+fn has(config: &Config, window: bool) -> [bool; 8] {
+    let delays = config.ack_every > 1;
+    [
+        true,
+        window,
+        true,
+        true,
+        window,
+        config.timestamps,
+        config.sack,
+        delays,
+    ]
+}
+
+fn further(config: &Config) -> [bool; 6] {
+    [
+        config.ecn,
+        config.rack,
+        config.tail_loss_probe,
+        config.prr,
+        config.limited_transmit,
+        config.undo,
+    ]
+}
+
+pub fn make(_: &Sheet<'_>) -> Result<Figure, RunError> {
+    let one = |yes: bool| Summary::of(&[f64::from(u8::from(yes))]);
+    let standard = has(&Config::STANDARD, true);
+    let simple = has(&one_segment::CONFIG, false);
+    let mut series: Vec<Series> = STACKS
+        .iter()
+        .enumerate()
+        .map(|(stack, name)| Series::new(name, FEATURES.map(|(_, of)| one(of[stack])).to_vec()))
+        .collect();
+    series.push(Series::new("ours", standard.map(one).to_vec()));
+    series.push(Series::new("ours, one segment", simple.map(one).to_vec()));
+    let names = FEATURES.map(|(name, _)| name.to_string()).to_vec();
+    let more = further(&Config::STANDARD);
+    let count = standard.iter().filter(|yes| **yes).count();
+    let above = more.iter().filter(|yes| **yes).count();
+    Ok(Figure {
+        id: "table9",
+        title: "features of TCP stacks: 1 yes, 0 no".into(),
+        panels: vec![
+            Panel::bars("9", "the paper's list", "", names, series).on("feature"),
+            Panel::bars("9 further", "beyond it", "", FURTHER.map(String::from).to_vec(), vec![Series::new("ours", more.map(one).to_vec())]).on("feature"),
+        ],
+        claims: vec![
+            Claim::count("ours has all that the paper lists", Some(8.0), count, FEATURES.len(), count == FEATURES.len())
+                .because(|| format!("{} are missing", FEATURES.len() - count)),
+            Claim::count("and what it does not list", None, above, FURTHER.len(), above == FURTHER.len())
+                .because(|| format!("{} are missing", FURTHER.len() - above)),
+        ],
+        notes: vec!["columns uIP to TCPlp are the paper's; ours are read from the parameters that the stack runs with; scripts that show each feature are named in the crate's README".into()],
+    })
+}

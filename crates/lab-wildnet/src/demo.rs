@@ -1,0 +1,62 @@
+//! WiLDNet's part of the demo: one file by TCP over 60 km, with a tenth of all frames lost.
+
+use chappe_lab::demo::{Order, Part, Row, Shown};
+use chappe_lab::plan::Plan;
+use chappe_lab::results::Run;
+use chappe_lab::run::{RunError, WORK};
+use chappe_lab::system::Job;
+
+use super::plan::{SYSTEM, Variant, WildNet};
+
+/// Its line in the table of parts.
+pub static DEMO: Part = Part {
+    name: "wildnet",
+    protocols: PROTOCOLS.len(),
+    run,
+};
+
+const SCENARIO: &str = include_str!("demo.toml");
+
+/// What is compared, the baseline first.
+const PROTOCOLS: [Variant; 4] = [
+    Variant::Csma,
+    Variant::Snoop,
+    Variant::Paper,
+    Variant::Chappe,
+];
+
+fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+    let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
+    let finished = order.finished(|seed| network(&plan, seed, order))?;
+    let row = |(place, variant): (usize, Variant)| {
+        let ours = matches!(variant, Variant::Paper | Variant::Chappe);
+        Row::new((variant.label(), ours), order, &plan, &finished, place)
+    };
+    let rows = PROTOCOLS.into_iter().enumerate().map(row);
+    let bounds = finished.iter().filter_map(|runs| runs[0].bound.as_ref());
+    Ok(Shown {
+        part: DEMO.name,
+        over: "by TCP over 60 km, a tenth of all frames lost, 802.11b at 11 Mbit/s".into(),
+        octets: plan.octets(),
+        rows: rows.collect(),
+        bounds_bps: bounds.map(|bound| bound.goodput_bps).collect(),
+        bound: "The bound is what the radio carries in frames back to back.",
+        unfinished: order.seeds().len() - finished.len(),
+    })
+}
+
+/// The runs of one seed, in the order of [`PROTOCOLS`].
+fn network(plan: &Plan, seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunError> {
+    order.meter.advance(WORK);
+    let one = |variant| -> Result<Run, RunError> {
+        let with = WildNet::of(plan, variant)?;
+        let job = Job {
+            plan,
+            stage: plan.stage(seed)?,
+            copies: false,
+            pcap: None,
+        };
+        Ok(super::carry::carry(&with, &job, order.meter)?.run)
+    };
+    PROTOCOLS.into_iter().map(one).collect()
+}

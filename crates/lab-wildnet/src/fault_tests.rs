@@ -1,0 +1,272 @@
+//! `[[fault]]` along lines of masts: what arrives is right, comes once and in order, and the counters say what happened.
+
+use chappe_core::{Duration, Seed};
+use chappe_lab::plan::Plan;
+use chappe_lab::results::Run;
+use chappe_lab::run::Meter;
+use chappe_lab::system::Job;
+use chappe_sim::{AirTime, Fault, LinkLoss, LinkTrace, LossLaw};
+
+use super::SYSTEM;
+use super::faults::{Mishaps, radios};
+use super::hosts::Mail;
+use super::masts::{Hop, Masts};
+use super::mounting::Ground;
+use super::serial::Serial;
+use super::station::Station;
+use super::traffic::Traffic;
+use super::trial::{Load, Scheme};
+
+const LINE: &str = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"25 km\", \"14 km\"], [\"50 km\", \"0 km\"]]\n\
+    [protocol]\nsystem = \"wildnet\"\n";
+const THERE: &str = "[[transfer]]\nsource = 0\nreceivers = [2]\nbytes = \"600 kB\"\n";
+const BACK: &str = "[[transfer]]\nsource = 2\nreceivers = [0]\nbytes = \"600 kB\"\n";
+
+fn seconds(at: f64) -> AirTime {
+    AirTime::from_nanos((at * 1e9) as u64)
+}
+
+/// One direction's loss, from given moments on.
+fn steps(from: usize, to: usize, steps: &[(f64, f64)]) -> LinkLoss {
+    let steps = steps
+        .iter()
+        .map(|(at, loss)| (seconds(*at), 1.0 - loss))
+        .collect();
+    LinkLoss {
+        from,
+        to,
+        law: LossLaw::Trace(LinkTrace::Steps(steps)),
+        unheard: 0.0,
+    }
+}
+
+/// A mast of three goes down and comes up.
+fn outage(mishaps: &mut Mishaps, mast: usize, from: f64, to: f64) {
+    let radios = radios(mast, 3).into_iter();
+    mishaps
+        .strikes
+        .extend(radios.map(|radio| (seconds(from), Fault::Crash(radio))));
+    mishaps.restarts.push((seconds(to), mast));
+}
+
+/// What the far end of two hops has seen of 1 Mbit/s of numbered datagrams, what was sent, and how often links found their
+/// peer to have started over.
+fn stream(scheme: Scheme, mishaps: Mishaps, seed: u64, time: u64) -> (Serial, u64, u64) {
+    let masts = Masts {
+        gain: Masts::EMULATED,
+        mishaps,
+        ..Masts::line(
+            scheme,
+            vec![Hop::new(20.0, 0.1); 2],
+            Load::Steady(1e6),
+            Duration::from_secs(time),
+        )
+    };
+    let mut ground = Ground::of(&masts);
+    let mut run = masts
+        .launch(&mut ground, Seed(seed), |_| Mail::default(), ())
+        .unwrap();
+    run.until(seconds(2.0 + time as f64));
+    let udp = |radio: usize| match run.simulator.node(radio).station.traffic() {
+        Traffic::Udp(udp) => udp.serial.clone(),
+        _ => unreachable!("hosts stand at the ends"),
+    };
+    let noticed = (0..4).map(|radio| match &run.simulator.node(radio).station {
+        Station::Slots(slots) => slots.radio.link.counters().peer_restarts,
+        Station::Plain(_) => 0,
+    });
+    (udp(3), udp(0).sent(), noticed.sum())
+}
+
+fn check(what: &str, (sink, sent, noticed): &(Serial, u64, u64)) -> f64 {
+    let share = sink.came() as f64 / *sent as f64;
+    println!("{what}: {share:.3} of {sent} came, {noticed} restarts noticed");
+    let wrong = (sink.wrong, sink.doubled, sink.disordered);
+    assert_eq!(wrong, (0, 0, 0), "{what}: wrong, doubled, disordered");
+    share
+}
+
+/// Goal: whatever mast starts over, for however long it was away, no datagram is wrong, doubled or out of order, and after
+/// it the stream goes on.
+#[test]
+fn masts_start_over() {
+    for scheme in [Scheme::WILDNET, Scheme::CHAPPE] {
+        for mast in 0..3 {
+            for (seed, away) in [(1, 0.05), (2, 0.4), (3, 5.0)] {
+                let mut mishaps = Mishaps::default();
+                outage(&mut mishaps, mast, 8.0, 8.0 + away);
+                let seen = stream(scheme, mishaps, seed, 20);
+                let share = check(&format!("mast {mast} away for {away} s"), &seen);
+                // Besides the time away: what was queued, and two seconds at most until slots are found again.
+                assert!(share > 1.0 - (away + 2.0) / 22.0, "{share}");
+                assert!(seen.2 >= 1, "nobody noticed");
+            }
+        }
+    }
+}
+
+/// Goal: the same at any moment of a cycle: what a mast had passed on and not yet acknowledged when it went down is not taken
+/// from its peer again when it is back.
+#[test]
+fn nothing_comes_twice_at_whatever_moment_a_mast_goes_down() {
+    for scheme in [Scheme::WILDNET, Scheme::CHAPPE] {
+        for moment in 0_u8..24 {
+            let mut mishaps = Mishaps::default();
+            let down = 3.0 + 0.0037 * f64::from(moment);
+            outage(&mut mishaps, 1 + usize::from(moment % 2), down, down + 0.03);
+            let seen = stream(scheme, mishaps, 100 + u64::from(moment), 5);
+            check(&format!("down at {down:.4} s"), &seen);
+        }
+    }
+}
+
+/// Goal: loss that goes from 0 to 60 % and back, and a direction that dies for two seconds, cost nothing but time.
+#[test]
+fn losses_that_come_and_go_lose_nothing() {
+    let storm = [(0.0, 0.0), (5.0, 0.6), (10.0, 0.0)];
+    let dead = [(0.0, 0.1), (6.0, 1.0), (8.0, 0.1)];
+    for scheme in [Scheme::WILDNET, Scheme::CHAPPE] {
+        for (what, losses) in [
+            ("60 % there", vec![steps(0, 1, &storm)]),
+            (
+                "60 % both ways",
+                vec![steps(0, 1, &storm), steps(1, 0, &storm)],
+            ),
+            ("the way there dies", vec![steps(2, 3, &dead)]),
+            ("the way back dies", vec![steps(3, 2, &dead)]),
+        ] {
+            let mishaps = Mishaps {
+                losses,
+                ..Mishaps::default()
+            };
+            let seen = stream(scheme, mishaps, 4, 20);
+            let share = check(what, &seen);
+            // What is queued when the second ends is still under way; a full queue of a relay drops the rest.
+            assert!(share > 0.85, "{share}");
+            assert_eq!(seen.2, 0, "nobody started over");
+        }
+    }
+}
+
+fn run(text: &str) -> Run {
+    let plan = Plan::parse(&[&SYSTEM], "test", text).unwrap();
+    let job = Job {
+        plan: &plan,
+        stage: plan.stage(1).unwrap(),
+        copies: false,
+        pcap: None,
+    };
+    plan.carrier.run(job, &Meter::default()).unwrap().run
+}
+
+/// Objects both ways by TCP outlive a storm, a dead direction, a cut, the restart of the mast between and a bad clock; the
+/// counters say what happened, to the line as seen from either end.
+#[test]
+fn objects_outlive_faults() {
+    let faults = "[[fault]]\nat = \"0.3 s\"\nkind = \"link-loss\"\nlink = [0, 1]\nframe_loss = 0.6\n\
+        [[fault]]\nat = \"0.6 s\"\nkind = \"link-loss\"\nlink = [0, 1]\nframe_loss = 0.0\n\
+        [[fault]]\nat = \"0.7 s\"\nkind = \"link-loss\"\nlink = [2, 1]\nframe_loss = 1.0\n\
+        [[fault]]\nat = \"1.0 s\"\nkind = \"link-loss\"\nlink = [2, 1]\nframe_loss = 0.0\n\
+        [[fault]]\nat = \"1.1 s\"\nkind = \"crash\"\nnode = 1\n\
+        [[fault]]\nat = \"1.4 s\"\nkind = \"restart\"\nnode = 1\n\
+        [[fault]]\nat = \"1.6 s\"\nkind = \"cut-link\"\nlink = [0, 1]\n\
+        [[fault]]\nat = \"3.0 s\"\nkind = \"restore-link\"\nlink = [0, 1]\n\
+        [[fault]]\nat = \"0.2 s\"\nkind = \"drift\"\nnode = 1\ndrift = \"50 ppm\"\n\
+        [[fault]]\nat = \"0.1 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 1e-6\ndetected = true\n";
+    for variant in ["paper", "chappe", "csma", "snoop"] {
+        for transfers in [format!("{THERE}{BACK}"), format!("{BACK}{THERE}")] {
+            let run = run(&format!(
+                "{LINE}variant = \"{variant}\"\n{transfers}{faults}"
+            ));
+            println!("{variant}: {:.1} s, {:?}", run.simulated_s, run.counters);
+            for flow in &run.flows {
+                assert!(flow.complete && flow.digest_ok, "{variant}: {flow:?}");
+            }
+            let counted = |name: &str| run.counters.get(name).copied().unwrap_or(0);
+            for why in ["lost_link", "lost_link_cut", "lost_down", "lost_corrupted"] {
+                assert!(counted(why) > 0, "{variant}: {why}");
+            }
+            assert_eq!(counted("mast_restarts"), 1);
+            if ["paper", "chappe"].contains(&variant) {
+                assert_eq!(counted("peer_restarts_noticed"), 2, "{variant}");
+            }
+        }
+    }
+}
+
+/// Bits that are wrong unnoticed do not get past TCP's checksum, nor do they stop a link for good.
+#[test]
+fn unnoticed_errors_stop_nothing() {
+    let corrupt =
+        "[[fault]]\nat = \"0.2 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 2e-6\n";
+    for variant in ["paper", "chappe"] {
+        let run = run(&format!("{LINE}variant = \"{variant}\"\n{THERE}{corrupt}"));
+        let flow = &run.flows[0];
+        println!("{variant}: {:.1} s, {:?}", run.simulated_s, run.counters);
+        assert!(flow.complete && flow.digest_ok, "{variant}: {flow:?}");
+    }
+}
+
+/// Faults that make no sense are refused: what, where, and what would.
+#[test]
+fn senseless_faults_are_explained() {
+    let fault = |lines: &str| format!("[[fault]]\n{lines}\n");
+    let crash = fault("at = \"1 s\"\nkind = \"crash\"\nnode = 1");
+    let cut = fault("at = \"1 s\"\nkind = \"cut-link\"\nlink = [0, 1]");
+    let limit = "[run]\nlimit = \"5 s\"\n";
+    for (faults, message, help) in [
+        (
+            fault("at = \"1 s\"\nkind = \"restart\"\nnode = 1"),
+            "node 1 runs at 1 s",
+            "crash",
+        ),
+        (format!("{crash}{crash}"), "down already", "restart"),
+        (
+            fault("at = \"1 s\"\nkind = \"cut-link\"\nlink = [0, 2]"),
+            "no link leads from mast 0 to mast 2",
+            "[0, 1]",
+        ),
+        (
+            fault("at = \"1 s\"\nkind = \"restore-link\"\nlink = [0, 1]"),
+            "not cut",
+            "cut-link",
+        ),
+        (format!("{cut}{cut}"), "cut already", "restore-link"),
+        (
+            fault("at = \"1 s\"\nkind = \"link-loss\"\nlink = [0, 1]\nframe_loss = 1.5"),
+            "share of 1.5",
+            "0 to 1",
+        ),
+        (
+            fault("at = \"1 s\"\nkind = \"link-loss\"\nlink = [0, 1]"),
+            "needs `frame_loss`",
+            "frame_loss = ",
+        ),
+        (
+            fault("at = \"1 s\"\nkind = \"crash\"\nnode = 1\nframe_loss = 0.5"),
+            "does not use `frame_loss`",
+            "",
+        ),
+        (
+            fault("at = \"1 s\"\nkind = \"crash\"\nnode = 3"),
+            "no node 3",
+            "0 to 2",
+        ),
+        (
+            fault("at = \"9 s\"\nkind = \"crash\"\nnode = 1"),
+            "ends before 9 s",
+            "run.limit",
+        ),
+    ] {
+        let error = Plan::parse(
+            &[&SYSTEM],
+            "line.toml",
+            &format!("{LINE}{THERE}{faults}{limit}"),
+        )
+        .unwrap_err();
+        let shown = error.to_string();
+        assert!(error.message.contains(message), "{message}: {shown}");
+        assert!(shown.contains(help), "{help}: {shown}");
+        assert!(shown.contains("line.toml:"), "{shown}");
+    }
+}

@@ -1,0 +1,98 @@
+//! Recovery by reading TCP: Snoop beside bulk acknowledgements (7).
+
+use chappe_lab::figure::{Claim, Figure};
+use chappe_lab::run::RunError;
+
+use super::masts::{Hop, Masts};
+use super::sheet::{Runs, Sheet, line, lines, mbps, summary, tcp_bound};
+use super::trial::{Card, Load, Scheme};
+
+/// Length of the link: P-S of Table 1. The paper does not say over which links it measured.
+const KM: f64 = 45.0;
+
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let losses: &[f64] = match sheet.quick() {
+        true => &[0.0, 0.05, 0.2],
+        false => &[0.0, 0.02, 0.05, 0.1, 0.2, 0.3],
+    };
+    let over = |scheme, snoop| {
+        let at = |&loss: &f64| Masts {
+            snoop,
+            both: true,
+            gain: Masts::EMULATED,
+            ..Masts::line(scheme, vec![Hop::new(KM, loss)], Load::Tcp, sheet.time())
+        };
+        sheet.measure(&losses.iter().map(at).collect::<Vec<_>>())
+    };
+    let csma = over(Scheme::CSMA, false)?;
+    let agent = over(Scheme::CSMA, true)?;
+    let single = Scheme::Csma {
+        retries: Some(0),
+        card: Card::Short,
+    };
+    let (once, once_agent) = (over(single, false)?, over(single, true)?);
+    let bare = over(Scheme::BARE_SLOTS, false)?;
+    let slots = over(Scheme::BARE_SLOTS, true)?;
+    let wild = over(Scheme::WILDNET, false)?;
+    let mean = |runs: &[Runs], at: usize| summary(&runs[at], mbps).mean;
+    let lossy: Vec<usize> = (0..losses.len()).filter(|&at| losses[at] >= 0.05).collect();
+    let best = |at: usize| mean(&agent, at).max(mean(&slots, at));
+    let ratios: Vec<f64> = lossy.iter().map(|&at| mean(&wild, at) / best(at)).collect();
+    let ahead: Vec<f64> = (0..losses.len())
+        .map(|at| best(at) / mean(&csma, at))
+        .collect();
+    let behind = ahead.iter().position(|ratio| *ratio < 1.0);
+    let behind = behind.unwrap_or(losses.len() - 1);
+    let helps = [(&csma, &agent), (&once, &once_agent)].map(|(alone, with)| {
+        let gain = |at: usize| format!("{:.2}", mean(with, at) / mean(alone, at));
+        (1..losses.len()).map(gain).collect::<Vec<_>>().join(", ")
+    });
+    Ok(Figure {
+        id: "snoop",
+        title: "TCP both ways by Snoop and by bulk acknowledgements, 45 km".into(),
+        panels: vec![lines(
+            "snoop",
+            "both directions together",
+            "Mbit/s",
+            ("frames lost", losses.iter().map(|loss| format!("{:.0} %", loss * 100.0)).collect()),
+            vec![
+                line("802.11", &csma, mbps),
+                line("802.11 and Snoop", &agent, mbps),
+                line("802.11, no repetition", &once, mbps),
+                line("the same and Snoop", &once_agent, mbps),
+                line("slots alone", &bare, mbps),
+                line("slots and Snoop", &slots, mbps),
+                line("WiLDNet", &wild, mbps),
+            ],
+            losses.iter().map(|&loss| Some(tcp_bound(true, KM, loss))).collect(),
+        )],
+        claims: vec![
+            Claim::new(
+                "from 5 % loss on WiLDNet gets twice what the better Snoop gets (1.5 times counts)",
+                Some(2.0),
+                chappe_lab::statistics::Summary::of(&ratios),
+                "times",
+                ratios.iter().all(|ratio| *ratio >= 1.5),
+            )
+            .because(|| by(losses, &lossy, &ratios)),
+            Claim::value(
+                "Snoop is better than 802.11 at low loss only, below 10 %: the first loss at which the better Snoop, that over slots, is not",
+                Some(10.0),
+                100.0 * losses[behind],
+                agent[0].len(),
+                "% lost",
+                behind > 0 && losses[behind] <= 0.1,
+            )
+            .because(|| by(losses, &(0..losses.len()).collect::<Vec<_>>(), &ahead)),
+        ],
+        notes: vec![format!("Over 802.11 itself an agent finds little to repair, since two repetitions leave the third power of the loss; by loss it makes {} times. Where a card does not repeat it makes {} times.", helps[0], helps[1]), "Snoop's half from the fixed to the mobile host stands before each radio, as in the paper; our TCP has SACK, whose blocks the agent does not read.".into()],
+    })
+}
+
+fn by(losses: &[f64], at: &[usize], ratios: &[f64]) -> String {
+    let all = at.iter().zip(ratios);
+    let all: Vec<String> = all
+        .map(|(&at, ratio)| format!("{ratio:.2} at {:.0} %", losses[at] * 100.0))
+        .collect();
+    format!("by loss: {}", all.join(", "))
+}

@@ -1,0 +1,98 @@
+//! Table 1: TCP on three outdoor links (4.2).
+
+use chappe_lab::figure::{Claim, Figure};
+use chappe_lab::run::RunError;
+
+use super::changes::Changes;
+use super::sheet::{Runs, Sheet, beside, line, lines, mbps, summary, tcp_bound};
+use super::trial::{Load, Scheme, Trial};
+
+/// Kilometres, share of frames lost.
+pub const LINKS: [(f64, f64); 3] = [(8.0, 0.034), (45.0, 0.026), (65.0, 0.010)];
+/// The paper's: 802.11 and WiLDNet, one way and both.
+pub const PAPER: [[[f64; 3]; 2]; 2] = [
+    [[5.03, 3.62, 2.80], [4.95, 3.52, 0.68]],
+    [[3.65, 3.10, 2.98], [5.86, 4.91, 5.51]],
+];
+
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let over = |scheme, both| {
+        let trials = LINKS.map(|(km, loss)| Trial {
+            scheme,
+            km,
+            loss,
+            load: Load::Tcp,
+            both,
+            time: sheet.time(),
+        });
+        sheet.measure(&trials)
+    };
+    let changes = Changes::measure(sheet)?;
+    let mut panels = Vec::new();
+    let mut claims = Vec::new();
+    for (both, id, title) in [(false, "1a", "one way"), (true, "1b", "both ways")] {
+        let runs = [
+            over(Scheme::CSMA, both)?,
+            over(Scheme::WILDNET, both)?,
+            over(Scheme::CHAPPE, both)?,
+        ];
+        let paper = |system: usize| PAPER[system][usize::from(both)].map(Some);
+        let bound = LINKS.map(|(km, loss)| tcp_bound(both, km, loss));
+        claims.push(near_bound(title, &runs[1], &bound));
+        panels.push(lines(
+            id,
+            title,
+            "Mbit/s",
+            (
+                "link",
+                LINKS
+                    .map(|(km, loss)| format!("{km} km, {:.1} % lost", loss * 100.0))
+                    .to_vec(),
+            ),
+            vec![
+                beside(line("802.11", &runs[0], mbps), &paper(0)),
+                beside(line("WiLDNet", &runs[1], mbps), &paper(1)),
+                line("chappe", &runs[2], mbps),
+            ],
+            bound.map(Some).to_vec(),
+        ));
+        let at_65 = [&runs[0][2], &runs[1][2]].map(|runs| summary(runs, mbps).mean);
+        let ratio = at_65[1] / at_65[0];
+        claims.push(
+            Claim::value(
+                &format!("{title}, WiLDNet is ahead of 802.11 at 65 km: the ratio"),
+                Some(PAPER[1][usize::from(both)][2] / PAPER[0][usize::from(both)][2]),
+                ratio,
+                runs[0][2].len(),
+                "times",
+                ratio > 1.0,
+            )
+            .because(|| changes.why(at_65[1])),
+        );
+    }
+    panels.push(changes.panel());
+    Ok(Figure {
+        id: "table1",
+        title: "TCP on three outdoor links".into(),
+        panels,
+        claims,
+        notes: vec![changes.note(), "Losses are the table's, each frame for itself; what the real links had besides (bursts, interference of the middle of the day) is not known.".into()],
+    })
+}
+
+fn near_bound(title: &str, runs: &[Runs], bound: &[f64; 3]) -> Claim {
+    let shares: Vec<f64> = runs
+        .iter()
+        .zip(bound)
+        .map(|(runs, bound)| summary(runs, mbps).mean / bound)
+        .collect();
+    Claim::new(
+        &format!("{title}, WiLDNet lies between 80 and 105 % of its bound on all three links"),
+        None,
+        chappe_lab::statistics::Summary::of(
+            &shares.iter().map(|share| share * 100.0).collect::<Vec<_>>(),
+        ),
+        "%",
+        shares.iter().all(|share| (0.80..=1.05).contains(share)),
+    )
+}

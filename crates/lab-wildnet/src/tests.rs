@@ -1,0 +1,126 @@
+use chappe_lab::plan::Plan;
+use chappe_lab::run::Meter;
+use chappe_lab::system::Job;
+
+use super::*;
+
+const LINK: &str = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"60 km\", \"0 km\"]]\n";
+const THERE: &str = "[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"200 kB\"\n";
+
+fn plan(
+    network: &str,
+    protocol: &str,
+    transfers: &str,
+) -> Result<Plan, chappe_lab::input::InputError> {
+    let text = format!("{network}[protocol]\nsystem = \"wildnet\"\n{protocol}\n{transfers}");
+    Plan::parse(&[&SYSTEM], "test", &text)
+}
+
+fn run(plan: &Plan) -> chappe_lab::results::Run {
+    let job = Job {
+        plan,
+        stage: plan.stage(1).unwrap(),
+        copies: true,
+        pcap: None,
+    };
+    let outcome = plan.carrier.run(job, &Meter::default()).unwrap();
+    for (copy, flow) in outcome.copies.iter().zip(&outcome.run.flows) {
+        let octets = copy.as_ref().map_or(0, Vec::len);
+        assert_eq!(octets as u64, flow.delivered_bytes);
+    }
+    outcome.run
+}
+
+/// Every variant brings an object whole through 2 % of loss, 2P too, which repeats nothing and loses markers; none is faster
+/// than the radio, and ours is faster than what else has slots.
+#[test]
+fn an_object_arrives_by_every_variant() {
+    let goodput = |variant: &str| {
+        let protocol = format!("variant = \"{variant}\"\nframe_loss = 0.02");
+        let run = run(&plan(LINK, &protocol, THERE).unwrap());
+        let flow = &run.flows[0];
+        assert!(flow.complete && flow.digest_ok, "{variant}: {flow:?}");
+        assert!(run.bounds[0].fraction < 1.0, "{variant}");
+        println!("{variant}: {:.2} Mbit/s", flow.goodput_bps / 1e6);
+        flow.goodput_bps
+    };
+    let [paper, _, _, markers, ours] = ["paper", "csma", "snoop", "2p", "chappe"].map(goodput);
+    assert!(ours > paper && paper > markers, "{ours} {paper} {markers}");
+}
+
+/// Three hops on one channel carry an object each way at once.
+#[test]
+fn both_ways_over_three_hops() {
+    let network = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"25 km\", \"14 km\"], [\"50 km\", \"0 km\"], [\"75 km\", \"14 km\"]]\n";
+    let transfer = |from, to| {
+        format!("[[transfer]]\nsource = {from}\nreceivers = [{to}]\nbytes = \"100 kB\"\n")
+    };
+    let transfers = transfer(3, 0) + &transfer(0, 3);
+    let run = run(&plan(network, "variant = \"chappe\"", &transfers).unwrap());
+    assert_eq!(run.flows.len(), 2);
+    for flow in &run.flows {
+        assert!(flow.complete && flow.digest_ok, "{flow:?}");
+    }
+    assert_eq!((run.flows[0].source, run.flows[0].sink), (3, 0));
+}
+
+/// What makes no sense is refused, with what would.
+#[test]
+fn mistakes_are_explained() {
+    let grid = "[network]\ngenerator = \"line\"\nnodes = 2\nspacing = \"60 km\"\n";
+    let three = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"9 km\", \"5 km\"], [\"18 km\", \"0 km\"]]\n";
+    for (network, protocol, transfers, message) in [
+        (grid, "", THERE, "need places"),
+        (three, "", THERE, "from one end of the line"),
+        (LINK, "frame_loss = 1.0", THERE, "cannot lose a share of 1"),
+        (LINK, "slot = \"1 ms\"", THERE, "slots of 1 ms"),
+        (LINK, "frame_retries = 300", THERE, "300 repetitions"),
+        (LINK, "payload = \"100 B\"", THERE, "means nothing"),
+    ] {
+        let error = plan(network, protocol, transfers).unwrap_err();
+        assert!(error.message.contains(message), "{message}: {error}");
+    }
+}
+
+/// The figures that take least, in their short form: what must hold whatever the seeds.
+#[test]
+fn short_forms_of_figures_hold() {
+    let meter = Meter::default();
+    let order = Order {
+        names: &["section233", "figure3", "figure7", "table2"],
+        quick: true,
+        seed: 1,
+        threads: 2,
+        meter: &meter,
+    };
+    let made = make(&order).unwrap();
+    let claims = |id: &str| {
+        let figure = made.figures.iter().find(|figure| figure.id == id).unwrap();
+        figure.claims.iter()
+    };
+    assert!(claims("section233").all(|claim| claim.holds));
+    assert!(claims("figure3").all(|claim| claim.holds));
+    assert!(claims("figure7").any(|claim| claim.holds && claim.text.contains("grow")));
+    let kept = claims("table2").filter(|claim| claim.text.contains("keeps"));
+    assert!(kept.clone().count() == 4 && kept.clone().all(|claim| claim.holds));
+}
+
+/// The models that need no long runs hold in their short forms, all claims: what tunnels do about loss, and aggregation over
+/// distance.
+#[test]
+fn peers_and_aggregation_hold() {
+    let meter = Meter::default();
+    let order = Order {
+        names: &["ampdu", "peers"],
+        quick: true,
+        seed: 1,
+        threads: 2,
+        meter: &meter,
+    };
+    for figure in make(&order).unwrap().figures {
+        println!("{}", figure.text(200, false));
+        // Two seeds of two seconds are too few to tell tools apart by a tenth.
+        let mut claims = figure.claims.iter();
+        assert!(claims.all(|claim| claim.holds || claim.text.contains("was measured")));
+    }
+}
