@@ -11,7 +11,7 @@ use crate::quantity::{Size, Time};
 use crate::system::span_of;
 
 /// What carries the data, and its parameters. What is left out is as in the system's paper. A key that only other
-/// systems read is refused; which keys a system reads stands in its [`System`](crate::system::System).
+/// systems read is refused; each system says which keys it reads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Protocol {
