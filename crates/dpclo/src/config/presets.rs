@@ -1,0 +1,166 @@
+//! Whole sets of parameters.
+
+use chappe_core::Duration;
+
+use super::*;
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings::paper()
+    }
+}
+
+impl Settings {
+    /// The paper's, as far as it can be read.
+    pub fn paper() -> Settings {
+        Settings {
+            scheme: Scheme::Dpclo,
+            probes: Probes {
+                interval: Duration::from_secs(1),
+                jitter: 0.1,
+                window: 10,
+                least: 3,
+                damping: 0.9,
+                etx_max: 16.0,
+                ratio_min: 0.1,
+                octets: 134,
+            },
+            routing: Routing {
+                period: Duration::from_secs(15),
+                gap: Duration::from_secs(1),
+                settle: Duration::from_secs(1),
+                jitter: Duration::from_millis(10),
+                lost_after: 3,
+                hop_limit: 32,
+            },
+            next_hops: NextHops {
+                limit: KMax::AtLeastTwo,
+                beta: 0.1,
+                high: 7.0,
+                low: 3.0,
+                every: Duration::from_millis(100),
+                downhill: false,
+            },
+            queues: Queues {
+                limit: 10,
+                told_for: Duration::from_secs(3),
+                age_max: Duration::from_secs(60),
+                failures_max: 2,
+            },
+            rate: RateLaw::Queue(QueueLaw::PAPER),
+            priorities: Priorities {
+                high: 0.5,
+                medium: 0.2,
+            },
+            extras: Extras::NONE,
+            room: Room {
+                destinations: 128,
+                neighbours: 32,
+                packets: 256,
+                payload: 1500,
+                flows: 64,
+                sources: 16,
+                seen: 512,
+            },
+            mode: None,
+        }
+    }
+
+    /// Our variant: all of [`Extras::ALL`], and a rate law that counts what it had to refuse and drains the queue.
+    pub fn chappe() -> Settings {
+        let law = QueueLaw {
+            count_refused: true,
+            drain: Some(Drain {
+                target: 3.0,
+                time: Duration::from_secs(5),
+            }),
+            ..QueueLaw::PAPER
+        };
+        Settings {
+            rate: RateLaw::Queue(law),
+            extras: Extras::ALL,
+            ..Settings::paper()
+        }
+    }
+
+    /// Plain forwarding over the best route: a queue of 50 packets (ns-2's), and the application decides how fast.
+    pub fn shortest_path() -> Settings {
+        let mut settings = Settings::paper();
+        settings.scheme = Scheme::ShortestPath;
+        settings.queues.limit = 50;
+        settings.next_hops.limit = KMax::Fixed(1);
+        settings.rate = RateLaw::Unlimited;
+        settings
+    }
+
+    /// Fusion: one queue of 50 packets.
+    pub fn fusion() -> Settings {
+        let mut settings = Settings::shortest_path();
+        settings.scheme = Scheme::Fusion(Fusion {
+            free_min: 0.25,
+            prioritised: true,
+        });
+        settings.rate = RateLaw::Turns(TurnLaw {
+            most: 5.0,
+            floor: 1.0,
+        });
+        settings
+    }
+
+    /// DCLO: pairs in rounds, rates by price; queues of 50 packets, since the original has no limit at all.
+    pub fn dclo() -> Settings {
+        let mut settings = Settings::paper();
+        settings.scheme = Scheme::Dclo(Matching {
+            interval: Duration::from_millis(100),
+            exchange: Duration::from_millis(20),
+            retry: Duration::from_millis(5),
+        });
+        settings.rate = RateLaw::Price(PriceLaw {
+            gain: 1000.0,
+            interval: Duration::from_millis(100),
+        });
+        settings.queues.limit = 50;
+        settings
+    }
+}
+
+impl QueueLaw {
+    /// The paper's law with our reading of its sign.
+    pub const PAPER: QueueLaw = QueueLaw {
+        interval: Duration::from_millis(500),
+        step: 2.0,
+        start: 5.0,
+        floor: 1.0,
+        ceiling: 10_000.0,
+        plus: false,
+        count_refused: false,
+        drain: None,
+    };
+}
+
+impl Extras {
+    /// The paper's protocol.
+    pub const NONE: Extras = Extras {
+        bias: 0.0,
+        lifo: false,
+        age_weight: None,
+        smoothing: 0.0,
+        pins: None,
+        resequence: None,
+        count_sent: false,
+    };
+
+    /// Everything but LIFO, which turns a flow's order round: switch it on for datagrams.
+    pub const ALL: Extras = Extras {
+        bias: 2.0,
+        lifo: false,
+        age_weight: Some(Duration::from_millis(200)),
+        smoothing: 0.65,
+        pins: Some(Pins {
+            gap: Duration::from_millis(50),
+            gain: 2.0,
+        }),
+        resequence: Some(Duration::from_millis(30)),
+        count_sent: true,
+    };
+}

@@ -1,0 +1,114 @@
+//! A packet on its way.
+
+use super::{Backlog, DATA, KIND_DATA, Malformed, VERSION, Writer};
+
+const FLAG_CONGESTED: u8 = 1;
+const FLAG_EMPTY: u8 = 2;
+
+/// What stands before a packet's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// How often it may still be forwarded, this transmission included.
+    pub hop_limit: u8,
+    /// The node that made it.
+    pub source: u16,
+    /// The node that it is for.
+    pub destination: u16,
+    /// The source's name for the conversation.
+    pub flow: u16,
+    /// Counts the packets of the flow.
+    pub number: u32,
+    /// The sender's queue for the destination, without this packet.
+    pub backlog: Backlog,
+    /// The sender has hardly any room left (Fusion).
+    pub congested: bool,
+    /// There is no payload, only a queue's length moves on.
+    pub empty: bool,
+    /// The source's epoch.
+    pub epoch: u8,
+}
+
+impl Data {
+    pub(super) fn parse(octets: &[u8]) -> Result<(Data, &[u8]), Malformed> {
+        let (head, payload) = octets.split_first_chunk::<DATA>().ok_or(Malformed::Short)?;
+        let [
+            _,
+            hop_limit,
+            s0,
+            s1,
+            d0,
+            d1,
+            f0,
+            f1,
+            n0,
+            n1,
+            n2,
+            n3,
+            b0,
+            b1,
+            flags,
+            epoch,
+        ] = *head;
+        let data = Data {
+            hop_limit,
+            source: u16::from_be_bytes([s0, s1]),
+            destination: u16::from_be_bytes([d0, d1]),
+            flow: u16::from_be_bytes([f0, f1]),
+            number: u32::from_be_bytes([n0, n1, n2, n3]),
+            backlog: Backlog(u16::from_be_bytes([b0, b1])),
+            congested: flags & FLAG_CONGESTED != 0,
+            empty: flags & FLAG_EMPTY != 0,
+            epoch,
+        };
+        match data.empty && !payload.is_empty() {
+            true => Err(Malformed::Contradiction),
+            false => Ok((data, payload)),
+        }
+    }
+
+    /// Writes header and payload; how long they are, or `None` if there is no room.
+    pub fn emit(&self, payload: &[u8], room: &mut [u8]) -> Option<usize> {
+        let mut writer = Writer { room, len: 0 };
+        writer.put(&[VERSION << 4 | KIND_DATA, self.hop_limit])?;
+        for field in [self.source, self.destination, self.flow] {
+            writer.put(&field.to_be_bytes())?;
+        }
+        writer.put(&self.number.to_be_bytes())?;
+        writer.put(&self.backlog.0.to_be_bytes())?;
+        let congested = if self.congested { FLAG_CONGESTED } else { 0 };
+        let empty = if self.empty { FLAG_EMPTY } else { 0 };
+        writer.put(&[congested | empty, self.epoch])?;
+        writer.put(payload)?;
+        Some(writer.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::{Frame, parse};
+
+    const DATA_FRAME: Data = Data {
+        hop_limit: 31,
+        source: 1,
+        destination: 0x203,
+        flow: 4,
+        number: 0x0506_0708,
+        backlog: Backlog(40),
+        congested: true,
+        empty: false,
+        epoch: 9,
+    };
+
+    #[test]
+    fn data_stands_as_drawn() {
+        let mut room = [0; 20];
+        let len = DATA_FRAME.emit(&[0xaa, 0xbb], &mut room).unwrap();
+        let want = [
+            0x13, 31, 0, 1, 2, 3, 0, 4, 5, 6, 7, 8, 0, 40, 1, 9, 0xaa, 0xbb,
+        ];
+        assert_eq!(room[..len], want);
+        assert_eq!(parse(&want), Ok(Frame::Data(DATA_FRAME, &[0xaa, 0xbb][..])));
+        assert_eq!(DATA_FRAME.emit(&[0; 5], &mut room), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! A measurement of links.
+
+use super::{COUNT, KIND_PROBE, Malformed, PROBE, QUEUE, Queue, VERSION, Writer, queues, split};
+
+/// A probe ("ETX message").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe<'a> {
+    /// Changes when the sender starts over.
+    pub epoch: u8,
+    /// Counts the sender's probes.
+    pub number: u16,
+    counts: &'a [u8],
+    queues: &'a [u8],
+}
+
+/// What a node has received of a neighbour's probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// The neighbour.
+    pub node: u16,
+    /// Probes received.
+    pub received: u8,
+    /// Of how many.
+    pub of: u8,
+}
+
+impl<'a> Probe<'a> {
+    pub(super) fn parse(octets: &'a [u8]) -> Result<Probe<'a>, Malformed> {
+        let (head, rest) = octets
+            .split_first_chunk::<PROBE>()
+            .ok_or(Malformed::Short)?;
+        let [_, epoch, n0, n1, counts, queues] = *head;
+        let (counts, rest) = split(rest, usize::from(counts) * COUNT)?;
+        let (queues, _) = split(rest, usize::from(queues) * QUEUE)?;
+        let probe = Probe {
+            epoch,
+            number: u16::from_be_bytes([n0, n1]),
+            counts,
+            queues,
+        };
+        match probe.counts().all(|count| count.received <= count.of) {
+            true => Ok(probe),
+            false => Err(Malformed::Contradiction),
+        }
+    }
+
+    /// What the sender has received of its neighbours' probes.
+    pub fn counts(&self) -> impl Iterator<Item = Count> + 'a {
+        let (entries, _) = self.counts.as_chunks::<COUNT>();
+        entries.iter().map(|&[n0, n1, received, of]| Count {
+            node: u16::from_be_bytes([n0, n1]),
+            received,
+            of,
+        })
+    }
+
+    /// The sender's longest queues.
+    pub fn queues(&self) -> impl Iterator<Item = Queue> + 'a {
+        queues(self.queues)
+    }
+
+    /// Writes a probe and fills it up to `octets`; how long it is, or `None` if there is no room.
+    pub fn emit(
+        (epoch, number): (u8, u16),
+        counts: impl Iterator<Item = Count>,
+        queues: impl Iterator<Item = Queue>,
+        octets: usize,
+        room: &mut [u8],
+    ) -> Option<usize> {
+        let mut writer = Writer { room, len: 0 };
+        let [n0, n1] = number.to_be_bytes();
+        writer.put(&[VERSION << 4 | KIND_PROBE, epoch, n0, n1, 0, 0])?;
+        let (mut listed, mut told) = (0u8, 0u8);
+        for count in counts.take(255) {
+            writer.put(&count.node.to_be_bytes())?;
+            writer.put(&[count.received, count.of])?;
+            listed += 1;
+        }
+        for queue in queues.take(255) {
+            writer.put_queue(queue)?;
+            told += 1;
+        }
+        writer.room.get_mut(4..6)?.copy_from_slice(&[listed, told]);
+        while writer.len < octets {
+            writer.put(&[0])?;
+        }
+        Some(writer.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::{Backlog, Frame, parse};
+
+    #[test]
+    fn probes_come_back_as_they_were_told() {
+        let counts =
+            [(7, 9, 10), (300, 0, 10)].map(|(node, received, of)| Count { node, received, of });
+        let told = [Queue {
+            destination: 4,
+            backlog: Backlog::from_packets(2.5),
+        }];
+        let mut room = [0; 200];
+        let len = Probe::emit(
+            (3, 0x0102),
+            counts.into_iter(),
+            told.into_iter(),
+            134,
+            &mut room,
+        );
+        assert_eq!(len, Some(134));
+        let Ok(Frame::Probe(probe)) = parse(&room[..134]) else {
+            panic!("a probe");
+        };
+        assert_eq!((probe.epoch, probe.number), (3, 0x0102));
+        assert!(probe.counts().eq(counts));
+        assert!(probe.queues().eq(told));
+        assert_eq!(parse(&room[..17]), Err(Malformed::Short));
+        room[8] = 11;
+        assert_eq!(parse(&room[..134]), Err(Malformed::Contradiction));
+    }
+}
