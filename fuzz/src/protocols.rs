@@ -69,6 +69,11 @@ fn dpclo(bytes: &[u8]) {
             let again = dpclo::parse(&room[..len.expect("there is room")]);
             assert_eq!(Ok(dpclo::Frame::Routes(routes)), again);
         }
+        Ok(dpclo::Frame::Report(report)) => {
+            let len = dpclo::Report::emit(report.queues(), &mut room);
+            let again = dpclo::parse(&room[..len.expect("there is room")]);
+            assert_eq!(Ok(dpclo::Frame::Report(report)), again);
+        }
         Ok(dpclo::Frame::Prices(round, prices)) => {
             let len = dpclo::Prices::emit(round, prices.queues(), &mut room);
             let again = dpclo::parse(&room[..len.expect("there is room")]);

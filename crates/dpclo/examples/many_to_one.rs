@@ -1,25 +1,28 @@
 //! The paper's large network: 108 nodes on 1250 m by 1250 m, seven sources, one sink, over 802.11b.
 //!
 //! ```text
-//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|zmac] [SCHEME|all] [SETTING=VALUE]...
+//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-open|bound] [SCHEME|all] [SETTING=VALUE]...
 //! ```
 //!
 //! Rates in packets of 200 octets a second and mean delays in seconds, sources ordered by distance, farthest first. Radios
 //! are ns-2's: 250 m to be heard, 550 m to be sensed, 2 Mbit/s. Places are drawn until all nodes are connected. Over ZMAC+ the
-//! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `set`.
+//! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `set`. `bound` instead of a MAC
+//! prints what the best routes and schedule carry when nodes within 550 m cannot send at the same time.
 
 #[path = "../tests/common/loaded.rs"]
 mod loaded;
+#[path = "../tests/common/on_air.rs"]
+mod on_air;
 #[path = "../tests/common/slotted.rs"]
 mod slotted;
 
-use chappe_core::{Address, Instant, Mac, Mode, OverMac, Purpose, Rate, Seed, Stream};
-use chappe_dpclo::{KMax, Losses, Router, Settings};
+use chappe_bound::{Conflict, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
+use chappe_core::{Duration, Mode, Rate, Seed};
+use chappe_dpclo::{KMax, Losses, PriceLaw, RateLaw, Router, Settings};
 use chappe_mac::dot11::{Category, Config, Dot11, Edca};
 use chappe_mac::zmac::{self, Schedule};
-use chappe_sim::{AirTime, Medium, Profile, Simulator, World, topology};
-use loaded::Loaded;
-use slotted::Slotted;
+use chappe_sim::{Medium, Profile, topology};
+use on_air::{Mesh, routers};
 
 const NODES: u16 = 108;
 const SIDE_M: f64 = 1250.0;
@@ -36,13 +39,6 @@ struct Scene {
     sources: Vec<(u16, u16)>,
 }
 
-/// One scheme in one scene.
-struct Run<'a> {
-    scene: &'a Scene,
-    settings: Settings,
-    seed: u64,
-}
-
 #[allow(
     clippy::disallowed_methods,
     reason = "a program on the host, with arguments"
@@ -56,6 +52,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scene = scene(seed)?;
     let hops: Vec<u16> = scene.sources.iter().map(|&(_, hops)| hops).collect();
     println!("seed {seed}, {access}, hops {hops:?} {}", changes.join(" "));
+    if access == "bound" {
+        return bounds(&scene);
+    }
     for (name, mut settings) in schemes() {
         if wanted.as_ref().is_some_and(|wanted| wanted != name) {
             continue;
@@ -63,26 +62,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for change in &changes {
             set(&mut settings, change)?;
         }
-        let run = Run {
-            scene: &scene,
+        settings.room.payload = 200;
+        let mesh = Mesh {
+            medium: scene.medium.clone(),
+            caps: config(&access).caps(),
             settings,
+            flows: scene
+                .sources
+                .iter()
+                .map(|&(node, _)| (node, scene.sink))
+                .collect(),
+            times_s: TIMES_S,
             seed,
         };
-        let plus = zmac::Config {
-            station: config(),
-            ..zmac::Config::dot11b(Rate::Dsss2)
-        };
-        let line = match access.as_str() {
-            "zmac" => run.over(SLOTS_S, Dot11::set_schedule, |address, random| {
-                Dot11::zmac_plus(plus, Schedule::new(None), address, random)
-            })?,
-            "edca" => run.over(0, no_slots, |address, random| {
-                Edca::edca(config(), Category::DSSS, address, random)
-            })?,
-            _ => run.over(0, no_slots, |address, random| {
-                Dot11::new(config(), address, random)
-            })?,
-        };
+        let (flows, routers) = run(&mesh, &access);
+        let line = report(&scene, &flows, &routers);
         println!("{name:>8}: {line}");
     }
     Ok(())
@@ -107,21 +101,71 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
     let value: f64 = value.parse()?;
     match name {
         "limit" => settings.queues.limit = value as u16,
+        "reserve" => settings.queues.reserve = value as u16,
+        "credits" => settings.extras.credits = value as u8,
+        "reports" => {
+            let reports = settings.extras.reports.as_mut();
+            reports.ok_or("this scheme has no reports")?.share = value;
+        }
+        "gain" => {
+            settings.rate = RateLaw::Price(PriceLaw {
+                gain: value,
+                interval: Duration::from_millis(100),
+            });
+        }
+        "age" => {
+            settings.extras.age_weight =
+                Some(Duration::from_millis(value as u64)).filter(|age| *age > Duration::ZERO)
+        }
+        "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,
-        _ => return Err(format!("no setting '{name}' here: limit, bias, smoothing").into()),
+        _ => {
+            return Err(format!(
+                "no setting '{name}' here: limit, reserve, credits, reports, bias, smoothing"
+            )
+            .into());
+        }
     }
     Ok(())
 }
 
-fn config() -> Config {
+/// "Deaf" stations do not hand up frames to others.
+fn config(access: &str) -> Config {
     Config {
-        overhear: true,
+        overhear: !access.ends_with("-deaf"),
         ..Config::dot11b(Rate::Dsss2)
     }
 }
 
-fn no_slots<M>(_: &mut M, _: Schedule) {}
+/// Rates and delays of the flows, and the routers at the end.
+fn run(mesh: &Mesh, access: &str) -> (Vec<(f64, f64)>, Vec<Router>) {
+    let usual = zmac::Config::dot11b(Rate::Dsss2);
+    let plus = zmac::Config {
+        station: config(access),
+        // Without notification every node may use every time slot at all times.
+        ecn: usual.ecn.filter(|_| access == "zmac"),
+        ..usual
+    };
+    match access {
+        "zmac" | "zmac-open" => {
+            let run = mesh.over_slots(SLOTS_S, Dot11::set_schedule, |address, random| {
+                Dot11::zmac_plus(plus, Schedule::new(None), address, random)
+            });
+            (mesh.flows_of(&run), routers(&run))
+        }
+        "edca" | "edca-deaf" => {
+            let run = mesh.over(|address, random| {
+                Edca::edca(config(access), Category::DSSS, address, random)
+            });
+            (mesh.flows_of(&run), routers(&run))
+        }
+        _ => {
+            let run = mesh.over(|address, random| Dot11::new(config(access), address, random));
+            (mesh.flows_of(&run), routers(&run))
+        }
+    }
+}
 
 /// The sink is the node nearest to a corner; sources are spread over the distances that occur.
 fn scene(seed: u64) -> Result<Scene, Box<dyn std::error::Error>> {
@@ -173,113 +217,79 @@ fn hops(medium: &Medium, sink: u16, (mode, octets): (Mode, usize)) -> Vec<u16> {
     hops
 }
 
-impl Run<'_> {
-    /// The whole run over one MAC. `slots_s`: when time slots stand and are given to it, 0 if it has none.
-    fn over<M: Mac>(
-        &self,
-        slots_s: u64,
-        give: impl Fn(&mut M, Schedule),
-        mac: impl Fn(Address, Stream) -> M,
-    ) -> Result<String, Box<dyn std::error::Error>> {
-        let mut stations = Vec::new();
-        for me in 0..NODES {
-            let random = |apart: u32| Seed(self.seed).stream(Purpose::Node(u32::from(me) + apart));
-            let loaded = self.loaded(me, slots_s, random(1000))?;
-            let link = match slots_s {
-                0 => Slotted::without(loaded),
-                start => Slotted::new(Address::node(me), random(2000), loaded, seconds(start)),
-            };
-            stations.push(Box::new(OverMac::new(
-                mac(Address::node(me), random(0)),
-                link,
-            )));
-        }
-        let world = World::new(self.scene.medium.clone());
-        let mut simulator = Simulator::new(world, stations, Seed(self.seed), ())?;
-        if slots_s > 0 {
-            simulator.run_until(AirTime::from_secs(slots_s));
-            for node in 0..usize::from(NODES) {
-                simulator
-                    .with_node(node, |node, _| {
-                        let drand = node.link.drand.as_ref();
-                        let settled = drand.filter(|drand| drand.is_settled());
-                        settled
-                            .and_then(|drand| drand.schedule())
-                            .map(|schedule| give(&mut node.mac, schedule))
-                    })
-                    .ok_or("DRAND has not settled")?;
-            }
-        }
-        simulator.run_until(AirTime::from_secs(slots_s + TIMES_S[2]));
-        let routers: Vec<&Router> = simulator
-            .nodes()
-            .map(|node| &node.link.loaded.router)
-            .collect();
-        let sink = &simulator.node(usize::from(self.scene.sink)).link.loaded;
-        Ok(self.report(sink, &routers))
+/// The max-min and the proportionally fair optimum. A link alone carries 533.6 packets a second: 252 octets at 2 Mbit/s, SIFS,
+/// ACK, DIFS and 15.5 slots of back-off.
+fn bounds(scene: &Scene) -> Result<(), Box<dyn std::error::Error>> {
+    const LINK: f64 = 533.6;
+    let places = scene.medium.positions();
+    let within = |a: usize, b: usize, metres: f64| {
+        libm::hypot(places[a].x - places[b].x, places[a].y - places[b].y) <= metres
+    };
+    let pairs = (0..places.len()).flat_map(|a| (0..places.len()).map(move |b| (a, b)));
+    let links = pairs.filter(|&(a, b)| a != b && within(a, b, 250.0));
+    let links = links.map(|(from, to)| MeshLink {
+        from,
+        to,
+        rate_bps: LINK,
+    });
+    let mesh = chappe_bound::Mesh::new(
+        places.len(),
+        links.collect(),
+        Conflict::Symmetric,
+        |a, b| within(a, b, 550.0),
+    )?;
+    let sink = usize::from(scene.sink);
+    let flow = |&(source, _): &(u16, u16)| MeshFlow {
+        source: usize::from(source),
+        sink,
+    };
+    let flows: Vec<MeshFlow> = scene.sources.iter().map(flow).collect();
+    for objective in [Objective::MaxMin, Objective::SumLog] {
+        let best = mesh_bound(&mesh, &flows, objective, &MeshOptions::default())?;
+        let rates = &best.rates_bps;
+        let logs: f64 = rates.iter().map(|&rate| libm::log(rate)).sum();
+        println!(
+            "{objective:?}: total {:.1}, Jain {:.3}, geometric {:.2}, gap {:.4}, {rates:.1?}",
+            best.total_bps(),
+            best.jain(),
+            libm::exp(logs / rates.len() as f64),
+            best.gap
+        );
     }
-
-    fn loaded(
-        &self,
-        me: u16,
-        slots_s: u64,
-        random: Stream,
-    ) -> Result<Loaded, Box<dyn std::error::Error>> {
-        let mut settings = self.settings;
-        settings.room.payload = 200;
-        let start = seconds(slots_s);
-        let router = Router::new(settings, me, 0, &config().caps(), start, random)?;
-        let is_source = self.scene.sources.iter().any(|&(node, _)| node == me);
-        Ok(Loaded {
-            router,
-            sink: is_source.then_some(self.scene.sink),
-            limit: settings.queues.limit,
-            begin: seconds(slots_s + TIMES_S[0]),
-            counted: seconds(slots_s + TIMES_S[1]),
-            got: Vec::new(),
-        })
-    }
-
-    fn report(&self, sink: &Loaded, routers: &[&Router]) -> String {
-        let span = (TIMES_S[2] - TIMES_S[1]) as f64;
-        let flows: Vec<(f64, f64)> = self
-            .scene
-            .sources
-            .iter()
-            .map(|&(source, _)| sink.from(source))
-            .map(|(packets, delay)| (packets as f64 / span, delay))
-            .collect();
-        let total: f64 = flows.iter().map(|flow| flow.0).sum();
-        let squares: f64 = flows.iter().map(|flow| flow.0 * flow.0).sum();
-        let jain = total * total / (flows.len() as f64 * squares.max(1e-9));
-        let logs: f64 = flows.iter().map(|flow| libm::log(flow.0.max(1e-3))).sum();
-        let geometric = libm::exp(logs / flows.len() as f64);
-        let each: Vec<String> = flows
-            .iter()
-            .map(|(rate, delay)| format!("{rate:.1}/{delay:.2}"))
-            .collect();
-        let sum = |of: fn(&Losses) -> u64| -> u64 {
-            let losses = routers.iter().map(|router| router.counters().losses);
-            losses.map(|losses| of(&losses)).sum()
-        };
-        let accepted: u64 = routers.iter().map(|node| node.counters().accepted).sum();
-        let full = sum(|losses| losses.queue_full);
-        let out_of_reach = routers.iter().filter(|router| {
-            router.number() != self.scene.sink && router.distance(self.scene.sink).is_none()
-        });
-        format!(
-            "total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
-             {full}: {:.2} %, age {}), without a route {}",
-            each.join(" "),
-            sum(Losses::total),
-            sum(|losses| losses.link),
-            100.0 * full as f64 / accepted.max(1) as f64,
-            sum(|losses| losses.age),
-            out_of_reach.count()
-        )
-    }
+    Ok(())
 }
 
-fn seconds(seconds: u64) -> Instant {
-    Instant::from_millis(1000 * seconds)
+fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
+    let total: f64 = flows.iter().map(|flow| flow.0).sum();
+    let squares: f64 = flows.iter().map(|flow| flow.0 * flow.0).sum();
+    let jain = total * total / (flows.len() as f64 * squares.max(1e-9));
+    let logs: f64 = flows.iter().map(|flow| libm::log(flow.0.max(1e-3))).sum();
+    let geometric = libm::exp(logs / flows.len() as f64);
+    let each: Vec<String> = flows
+        .iter()
+        .map(|(rate, delay)| format!("{rate:.1}/{delay:.2}"))
+        .collect();
+    let sum = |of: fn(&Losses) -> u64| -> u64 {
+        let losses = routers.iter().map(|router| router.counters().losses);
+        losses.map(|losses| of(&losses)).sum()
+    };
+    let accepted: u64 = routers.iter().map(|node| node.counters().accepted).sum();
+    let full = sum(|losses| losses.queue_full);
+    let reports: u64 = routers
+        .iter()
+        .map(|node| node.counters().reports_sent)
+        .sum();
+    let out_of_reach = routers
+        .iter()
+        .filter(|router| router.number() != scene.sink && router.distance(scene.sink).is_none());
+    format!(
+        "total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
+         {full}: {:.2} %, age {}), without a route {}, {reports} reports",
+        each.join(" "),
+        sum(Losses::total) - sum(|losses| losses.copies),
+        sum(|losses| losses.link),
+        100.0 * full as f64 / accepted.max(1) as f64,
+        sum(|losses| losses.age),
+        out_of_reach.count()
+    )
 }

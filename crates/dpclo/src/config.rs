@@ -149,6 +149,9 @@ pub struct Queues {
     /// Packets that wait for one destination; all together in [`Scheme::ShortestPath`]. Default 10 (ours: the value is lost
     /// in print, and must exceed 7).
     pub limit: u16,
+    /// Places beyond `limit` for packets that neighbours send: what they decided before they knew that the queue is full still
+    /// fits. Default 0 (the paper has one size).
+    pub reserve: u16,
     /// What a neighbour told of its queue holds for so long; then the queue counts as empty. Default 3 s (ours: probes tell
     /// the longest queues anew each second, and with a second every queue would count as empty just before that).
     pub told_for: Duration,
@@ -251,6 +254,25 @@ pub struct Extras {
     /// A packet that a neighbour confirmed, or that was overheard on its way to it, counts in its queue until it tells
     /// otherwise.
     pub count_sent: bool,
+    /// A neighbour that said that it has room for fewer packets to a destination gets none until it says otherwise, or for as
+    /// long as what it said holds; what it gets meanwhile takes from that room (credit-based flow control). 0 is off; 5 in
+    /// [`Extras::ALL`] (ours: several neighbours may send before one of them hears of it).
+    pub credits: u8,
+    /// Queues that have changed are told to all neighbours, where the link does not overhear.
+    pub reports: Option<Reports>,
+}
+
+/// How often changed queues are told to neighbours that do not overhear.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reports {
+    /// Octets of reports for each octet of the frames that the node sends or receives, both with what is around them. 0.01
+    /// (IRON's overhead ratio).
+    pub share: f64,
+    /// Packets by which a queue must differ from what was told. 2 (ours; IRON has 5000 octets).
+    pub change: f64,
+    /// Octets that each frame takes of the air besides its own. 84 (802.11b at 2 Mbit/s: 192 us of preamble and PLCP header, 36
+    /// octets of MAC, LLC and FCS).
+    pub around: usize,
 }
 
 /// When a flow may change its next hop.

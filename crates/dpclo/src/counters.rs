@@ -34,6 +34,10 @@ pub struct Counters {
     pub updates_sent: u64,
     /// Updates heard.
     pub updates_heard: u64,
+    /// Reports of changed queues sent.
+    pub reports_sent: u64,
+    /// Reports heard.
+    pub reports_heard: u64,
     /// Rounds begun (DCLO).
     pub rounds: u64,
     /// Messages that make pairs sent (DCLO).

@@ -16,9 +16,12 @@
 //!         2..4  source       4..6 destination      6..8 flow
 //!         8..12 number: counts the packets of this flow
 //!        12..14 the sender's queue for this destination without this packet, 1/16 packet
-//!        14     flags: 1 the sender is congested, 2 an empty packet that only moves a queue
+//!        14     flags: 1 the sender is congested, 2 an empty packet that only moves a queue; in the six bits above them
+//!               how many more packets for this destination the sender has room for (63: or more)
 //!        15     epoch of the source
 //!               payload
+//! report  1     how many queues follow
+//!               queues: destination (2), length (2, 1/16 packet), room (1)
 //! prices  1     how many queues follow
 //!         2..6  round      6..8 how far the sender is in it, units of 64 us
 //!               queues as in a probe
@@ -33,11 +36,13 @@
 mod data;
 mod pairing;
 mod probe;
+mod report;
 mod routes;
 
-pub use data::Data;
+pub use data::{Data, ROOM_MAX};
 pub use pairing::{Prices, Round, emit_pairing};
 pub use probe::{Count, Probe};
+pub use report::{Report, Reported};
 pub use routes::{Route, Routes};
 
 use crate::baseline::matching::Message;
@@ -61,6 +66,10 @@ pub const DATA: usize = 16;
 pub const PRICES: usize = 8;
 /// Octets of a message that makes pairs.
 pub const PAIRING: usize = 10;
+/// Octets of a report before its queues.
+pub const REPORT: usize = 2;
+/// Octets of a queue in a report.
+pub const REPORTED: usize = 5;
 /// The metric of a destination that cannot be reached.
 pub const UNREACHABLE: u16 = u16::MAX;
 
@@ -70,6 +79,7 @@ const KIND_ROUTES: u8 = 2;
 const KIND_DATA: u8 = 3;
 const KIND_PRICES: u8 = 4;
 const KIND_PAIRING: u8 = 5;
+const KIND_REPORT: u8 = 6;
 
 /// A queue length, in sixteenths of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +138,8 @@ pub enum Frame<'a> {
     Probe(Probe<'a>),
     /// An update of routes.
     Routes(Routes<'a>),
+    /// Queues that have changed.
+    Report(Report<'a>),
     /// A packet.
     Data(Data, &'a [u8]),
     /// Queues, told at the begin of a round (DCLO).
@@ -152,7 +164,7 @@ pub enum Malformed {
     Short,
     /// Another version or an unknown kind.
     Version,
-    /// A count of more probes than there were, or an empty packet with payload.
+    /// A count of more probes than there were, an empty packet with payload, or more room than can be told.
     Contradiction,
 }
 
@@ -162,6 +174,7 @@ pub fn parse(octets: &[u8]) -> Result<Frame<'_>, Malformed> {
     match (first >> 4, first & 15) {
         (VERSION, KIND_PROBE) => Probe::parse(octets).map(Frame::Probe),
         (VERSION, KIND_ROUTES) => Routes::parse(octets).map(Frame::Routes),
+        (VERSION, KIND_REPORT) => Report::parse(octets).map(Frame::Report),
         (VERSION, KIND_PRICES) => Prices::parse(octets),
         (VERSION, KIND_PAIRING) => parse_pairing(octets),
         (VERSION, KIND_DATA) => {

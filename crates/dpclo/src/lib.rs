@@ -115,7 +115,8 @@ mod store;
 
 pub use config::{
     ConfigError, Drain, Extras, Fusion, KMax, Matching, NEXT_HOPS_MAX, NextHops, Pins, PriceLaw,
-    Priorities, Probes, QueueLaw, Queues, RateLaw, Room, Routing, Scheme, Settings, TurnLaw,
+    Priorities, Probes, QueueLaw, Queues, RateLaw, Reports, Room, Routing, Scheme, Settings,
+    TurnLaw,
 };
 pub use counters::{Counters, Losses};
 pub use router::{Delivery, Refused, Router};

@@ -11,7 +11,7 @@ use crate::baseline::dclo::Rounds;
 use crate::baseline::fusion::Bits;
 use crate::config::{ConfigError, Scheme, Settings};
 use crate::counters::Counters;
-use crate::header::Backlog;
+use crate::header::{self, Backlog};
 use crate::links::Links;
 use crate::rate::Rate;
 use crate::routes::Routes;
@@ -19,10 +19,12 @@ use crate::seen::{Flows, Seen};
 use crate::store::{List, Packet, Store};
 
 mod receive;
+mod report;
 mod schedule;
 mod send;
 mod timers;
 
+use report::Reporter;
 use schedule::Choice;
 use timers::Timers;
 
@@ -73,6 +75,7 @@ pub struct Router {
     bits: Bits,
     /// DCLO's rounds.
     rounds: Option<Rounds>,
+    reporter: Reporter,
     /// What would be sent now, as of the last event.
     choice: Option<Choice>,
     counters: Counters,
@@ -91,6 +94,8 @@ struct Queue {
     smooth: f64,
     /// The length that was told at the begin of the round (DCLO).
     told: Backlog,
+    /// The length that all neighbours were told last, by a probe or a report.
+    reported: Backlog,
 }
 
 /// A packet that the link has.
@@ -209,6 +214,7 @@ impl Router {
             hungry: None,
             bits: Bits::new(room.neighbours, settings.queues.told_for),
             rounds: None,
+            reporter: Reporter::new(&settings.extras, caps),
             choice: None,
             counters: Counters::default(),
             trace: TraceRing::default(),
@@ -416,6 +422,21 @@ impl Router {
         }
     }
 
+    /// How many packets more a neighbour may send for a destination, as far as a packet can tell.
+    fn room(&self, place: u16) -> u8 {
+        let queues = &self.settings.queues;
+        let most = queues.limit.saturating_add(queues.reserve);
+        let waiting = match self.settings.scheme {
+            Scheme::Dpclo | Scheme::Dclo(_) => {
+                let queue = self.queues.get(usize::from(place));
+                queue.map_or(u64::from(most), |queue| u64::from(queue.list.len()))
+            }
+            Scheme::ShortestPath | Scheme::Fusion(_) => self.waiting_here(),
+        };
+        let room = u64::from(most).saturating_sub(waiting);
+        room.min(u64::from(header::ROOM_MAX)) as u8
+    }
+
     fn waiting_here(&self) -> u64 {
         let queue = |&place: &u16| self.queues.get(usize::from(place));
         let waiting = self.active.iter().filter_map(queue);
@@ -466,7 +487,7 @@ impl LinkNode for Router {
         let data = self.choice.map(|choice| choice.class);
         let rounds = self.rounds.as_ref();
         let pairing = rounds.is_some_and(|rounds| rounds.tell || rounds.has_message());
-        let control = self.probe_ready || self.update_ready || pairing;
+        let control = self.probe_ready || self.update_ready || pairing || self.reporter.is_due();
         let classes = Classes::NONE.with_if(Class::Control, control);
         data.map_or(classes, |class| classes.with(class))
     }

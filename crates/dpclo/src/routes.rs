@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use chappe_core::Instant;
 
 use crate::config::{NEXT_HOPS_MAX, Routing};
-use crate::header::{Backlog, Metric, Route};
+use crate::header::{Backlog, Metric, ROOM_MAX, Route};
 use crate::links::Links;
 
 /// All destinations that a node has heard of. A destination keeps its place as long as it is known.
@@ -63,6 +63,8 @@ struct Cell {
     metric: Metric,
     heard: Instant,
     told: Backlog,
+    /// Packets for which it said to have room, less those that it has got since.
+    room: u8,
     told_at: Instant,
 }
 
@@ -90,6 +92,7 @@ const BLANK: Cell = Cell {
     metric: Metric::NONE,
     heard: Instant::ZERO,
     told: Backlog(0),
+    room: ROOM_MAX,
     told_at: Instant::ZERO,
 };
 
@@ -291,11 +294,33 @@ impl Routes {
         }
     }
 
-    /// A queue grew, as far as is known, without having been told.
+    /// A neighbour has room for so many packets more.
+    pub fn tell_room(&mut self, place: u16, neighbour: u8, room: u8) {
+        if let Some(cell) = self.cell_mut(place, neighbour) {
+            cell.room = room;
+        }
+    }
+
+    /// The room that a neighbour has by what it said since `oldest`; without such news as much as can be.
+    pub fn room(&self, oldest: Instant, place: u16, neighbour: u8) -> u8 {
+        match self.cell(place, neighbour) {
+            Some(cell) if cell.told_at >= oldest => cell.room,
+            _ => ROOM_MAX,
+        }
+    }
+
+    /// A neighbour got a packet, as far as is known, without having told of it.
     pub fn assume(&mut self, now: Instant, place: u16, neighbour: u8, more: Backlog) {
         if let Some(cell) = self.cell_mut(place, neighbour) {
             cell.told = Backlog(cell.told.0.saturating_add(more.0));
             cell.told_at = now;
+        }
+    }
+
+    /// The same for its room.
+    pub fn take_room(&mut self, place: u16, neighbour: u8) {
+        if let Some(cell) = self.cell_mut(place, neighbour) {
+            cell.room = cell.room.saturating_sub(1);
         }
     }
 

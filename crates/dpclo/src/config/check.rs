@@ -44,6 +44,7 @@ impl Settings {
             ("room.packets", u64::from(room.packets), 0xfffe),
             ("room.destinations", u64::from(room.destinations), 0xfffe),
             ("queues.limit", u64::from(self.queues.limit), 4000),
+            ("queues.reserve", u64::from(self.queues.reserve), 4000),
         ];
         if let Some(&(name, given, most)) = large.iter().find(|(_, given, most)| given > most) {
             return Err(ConfigError::TooLarge { name, given, most });
@@ -59,6 +60,7 @@ impl Settings {
 
     fn check_shares(&self) -> Result<(), ConfigError> {
         let (law, any) = (self.rate, f64::MAX);
+        let reports = self.extras.reports;
         let free_min = match self.scheme {
             Scheme::Fusion(fusion) => fusion.free_min,
             _ => 0.0,
@@ -75,6 +77,18 @@ impl Settings {
             ("priorities.medium", self.priorities.medium, 0.0, any),
             ("extras.bias", self.extras.bias, 0.0, 1000.0),
             ("extras.smoothing", self.extras.smoothing, 0.0, 0.99),
+            (
+                "extras.reports.share",
+                reports.map_or(0.0, |law| law.share),
+                0.0,
+                1.0,
+            ),
+            (
+                "extras.reports.change",
+                reports.map_or(1.0, |law| law.change),
+                0.1,
+                1000.0,
+            ),
             ("fusion.free_min", free_min, 0.0, 1.0),
             ("", 0.0, 0.0, 0.0),
             ("", 0.0, 0.0, 0.0),

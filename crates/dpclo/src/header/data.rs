@@ -4,6 +4,11 @@ use super::{Backlog, DATA, KIND_DATA, Malformed, VERSION, Writer};
 
 const FLAG_CONGESTED: u8 = 1;
 const FLAG_EMPTY: u8 = 2;
+/// Bits below the room in the octet of the flags.
+const ROOM_SHIFT: u32 = 2;
+
+/// The most room that a packet can tell of.
+pub const ROOM_MAX: u8 = 63;
 
 /// What stands before a packet's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub struct Data {
     pub congested: bool,
     /// There is no payload, only a queue's length moves on.
     pub empty: bool,
+    /// How many more packets for the destination the sender can take; [`ROOM_MAX`] stands for that many and more.
+    pub room: u8,
     /// The source's epoch.
     pub epoch: u8,
 }
@@ -58,6 +65,7 @@ impl Data {
             backlog: Backlog(u16::from_be_bytes([b0, b1])),
             congested: flags & FLAG_CONGESTED != 0,
             empty: flags & FLAG_EMPTY != 0,
+            room: flags >> ROOM_SHIFT,
             epoch,
         };
         match data.empty && !payload.is_empty() {
@@ -77,7 +85,8 @@ impl Data {
         writer.put(&self.backlog.0.to_be_bytes())?;
         let congested = if self.congested { FLAG_CONGESTED } else { 0 };
         let empty = if self.empty { FLAG_EMPTY } else { 0 };
-        writer.put(&[congested | empty, self.epoch])?;
+        let room_told = self.room.min(ROOM_MAX) << ROOM_SHIFT;
+        writer.put(&[room_told | congested | empty, self.epoch])?;
         writer.put(payload)?;
         Some(writer.len)
     }
@@ -97,6 +106,7 @@ mod tests {
         backlog: Backlog(40),
         congested: true,
         empty: false,
+        room: 5,
         epoch: 9,
     };
 
@@ -105,7 +115,7 @@ mod tests {
         let mut room = [0; 20];
         let len = DATA_FRAME.emit(&[0xaa, 0xbb], &mut room).unwrap();
         let want = [
-            0x13, 31, 0, 1, 2, 3, 0, 4, 5, 6, 7, 8, 0, 40, 1, 9, 0xaa, 0xbb,
+            0x13, 31, 0, 1, 2, 3, 0, 4, 5, 6, 7, 8, 0, 40, 0x15, 9, 0xaa, 0xbb,
         ];
         assert_eq!(room[..len], want);
         assert_eq!(parse(&want), Ok(Frame::Data(DATA_FRAME, &[0xaa, 0xbb][..])));

@@ -19,6 +19,7 @@ impl Router {
         match header::parse(arrival.sdu) {
             Ok(Frame::Probe(probe)) if !pairs => self.on_probe(now, from, &probe),
             Ok(Frame::Routes(update)) if !pairs => self.on_routes(now, from, &update),
+            Ok(Frame::Report(report)) if !pairs => self.on_report(now, from, &report),
             Ok(Frame::Prices(round, prices)) if pairs => self.on_prices(now, from, round, &prices),
             Ok(Frame::Pairing(round, message)) if pairs => {
                 self.on_pairing(now, from, round, message)
@@ -143,6 +144,7 @@ impl Router {
             return;
         };
         self.routes.tell(now, destination, place, data.backlog);
+        self.routes.tell_room(destination, place, data.room);
         self.bits.hear(now, place, data.congested);
         let parent = self
             .routes
@@ -164,15 +166,13 @@ impl Router {
         let place = to.node_number().and_then(|node| self.links.find(node));
         let destination = self.routes.find(data.destination);
         let ends = to.node_number() == Some(data.destination);
-        if let (Some(place), Some(destination), true) =
-            (place, destination, self.settings.extras.count_sent && !ends)
-        {
-            let one = Backlog::from_packets(1.0);
-            self.routes.assume(now, destination, place, one);
+        if let (Some(place), Some(destination), false) = (place, destination, ends) {
+            self.count_on(now, destination, place, self.settings.extras.count_sent);
         }
     }
 
     fn on_data(&mut self, now: Instant, from: u16, data: &Data, payload: &[u8]) {
+        self.reporter.on_frame(header::DATA + payload.len());
         self.trace.push(TraceEvent::Received {
             layer: Layer::Link,
             from: super::address(from),

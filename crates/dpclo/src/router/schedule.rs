@@ -118,6 +118,10 @@ impl Router {
         };
         let nearer = destination.metric().etx() - hop.rest.etx();
         let bias = self.settings.extras.bias * nearer;
+        let least = self.settings.extras.credits;
+        if node != destination.node && self.routes.room(oldest, place, hop.place) < least {
+            return None;
+        }
         Some(Offer {
             neighbour: hop.place,
             detour: rank > 0,

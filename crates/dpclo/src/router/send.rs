@@ -18,6 +18,7 @@ impl Router {
         let len = match self.probe_ready {
             true => self.write_probe(now, sdu),
             false if self.update_ready => self.write_update(now, sdu),
+            false if self.reporter.is_due() => self.write_report(now, sdu),
             false => self.write_pairing(now, sdu),
         }?;
         self.counters.control_octets += len as u64;
@@ -39,6 +40,11 @@ impl Router {
         let (octets, head) = (self.settings.probes.octets, (self.epoch, self.probe_number));
         let len = Probe::emit(head, counts, told, octets, sdu)?;
         self.probe_number = self.probe_number.wrapping_add(1);
+        for queue in longest.iter().flatten() {
+            if let Some(place) = self.routes.find(queue.destination) {
+                self.note_told(place, queue.backlog);
+            }
+        }
         self.counters.probes_sent += 1;
         Some(len)
     }
@@ -152,6 +158,7 @@ impl Router {
             return None;
         };
         self.count_sent(choice.detour, packet.is_none());
+        self.reporter.on_frame(len);
         self.bits.sent(choice.neighbour);
         if let Some(packet) = &packet {
             self.pin(now, packet, choice.neighbour);
@@ -186,6 +193,7 @@ impl Router {
             backlog,
             congested: self.is_congested(),
             empty: packet.is_none(),
+            room: self.room(destination),
             epoch: packet.map_or(self.epoch, |packet| packet.epoch),
         })
     }
@@ -280,10 +288,17 @@ impl Router {
         }
         let counts =
             self.settings.extras.count_sent || matches!(self.settings.scheme, Scheme::Dclo(_));
-        if counts && !arrived {
+        if !arrived {
+            self.count_on(now, flight.destination, flight.neighbour, counts);
+        }
+    }
+
+    /// A neighbour got a packet: until it tells itself it has room for one less and, if that `counts`, one more waits there.
+    pub(super) fn count_on(&mut self, now: Instant, destination: u16, neighbour: u8, counts: bool) {
+        self.routes.take_room(destination, neighbour);
+        if counts {
             let one = Backlog::from_packets(1.0);
-            self.routes
-                .assume(now, flight.destination, flight.neighbour, one);
+            self.routes.assume(now, destination, neighbour, one);
         }
     }
 
@@ -346,7 +361,7 @@ impl Router {
         payload: &[u8],
     ) -> bool {
         let lifo = self.settings.extras.lifo;
-        if self.is_full(destination) && !(lifo && self.push_out(destination)) {
+        if self.room(destination) == 0 && !(lifo && self.push_out(destination)) {
             self.counters.losses.queue_full += 1;
             self.drop_frame(Drop::QueueFull);
             return false;
@@ -389,7 +404,7 @@ impl Router {
     }
 
     /// A queue has changed: its smoothed length follows, and it is on the list of those that have something, or not.
-    pub(super) fn touched(&mut self, _now: Instant, destination: u16) {
+    pub(super) fn touched(&mut self, now: Instant, destination: u16) {
         let weight = self.settings.extras.smoothing;
         let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
             return;
@@ -403,6 +418,7 @@ impl Router {
             }
             _ => {}
         }
+        self.compare_with_told(now, destination);
     }
 
     /// Drops what has waited too long.

@@ -3,7 +3,9 @@
 use chappe_core::{
     Address, Arrival, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
 };
-use chappe_dpclo::header::{self, Backlog, Count, Data, Frame, Metric, Probe, Route, Routes};
+use chappe_dpclo::header::{
+    self, Backlog, Count, Data, Frame, Metric, Probe, ROOM_MAX, Route, Routes,
+};
 use chappe_dpclo::{Router, Settings};
 
 use super::router;
@@ -140,6 +142,7 @@ pub fn packet(destination: u16) -> Data {
         backlog: Backlog(0),
         congested: false,
         empty: false,
+        room: ROOM_MAX,
         epoch: 0,
     }
 }

@@ -1,0 +1,176 @@
+//! Small networks in which 802.11 starves a flow, with routers above: packets a second of each flow.
+//!
+//! ```text
+//! cargo run --release -p chappe-dpclo --example small -- [SEEDS]
+//! ```
+//!
+//! The best schedule gives the poorest flow half of a link in the first four and a quarter in the paper's Fig. 2 (max-min,
+//! `crates/bound`); shares are of that, with a link alone carrying 533.6 packets of 200 octets a second at 2 Mbit/s. Radios hear as
+//! far as they sense, except in Fig. 2, where all sense all.
+
+#[path = "../tests/common/loaded.rs"]
+mod loaded;
+#[path = "../tests/common/on_air.rs"]
+mod on_air;
+#[path = "../tests/common/slotted.rs"]
+mod slotted;
+
+use chappe_core::Rate;
+use chappe_dpclo::Settings;
+use chappe_mac::dot11::{Category, Config, Dot11, Edca};
+use chappe_mac::zmac::{self, Schedule};
+use chappe_sim::{Matrix, Medium};
+use on_air::Mesh;
+
+/// Sources begin, counting begins, the run ends, in seconds since routing began.
+const TIMES_S: [u64; 3] = [20, 50, 110];
+/// Over ZMAC+ time slots stand after so many seconds.
+const SLOTS_S: u64 = 30;
+/// Packets a second over a link alone: DIFS, 15.5 slots of back-off, 252 octets, SIFS, ACK.
+const LINK: f64 = 533.6;
+
+/// Nodes that hear each other, who sends to whom, and which share of a link the poorest flow can have.
+struct Case {
+    name: &'static str,
+    nodes: usize,
+    edges: &'static [(usize, usize)],
+    flows: &'static [(u16, u16)],
+    all_sense: bool,
+    share: f64,
+}
+
+const CASES: [Case; 5] = [
+    Case {
+        name: "information asymmetry",
+        nodes: 4,
+        edges: &[(0, 1), (1, 2), (2, 3)],
+        flows: &[(0, 1), (2, 3)],
+        all_sense: false,
+        share: 0.5,
+    },
+    Case {
+        name: "hidden senders",
+        nodes: 3,
+        edges: &[(0, 1), (1, 2)],
+        flows: &[(0, 1), (2, 1)],
+        all_sense: false,
+        share: 0.5,
+    },
+    Case {
+        name: "adjacent receivers",
+        nodes: 4,
+        edges: &[(0, 1), (1, 2), (2, 3)],
+        flows: &[(0, 1), (3, 2)],
+        all_sense: false,
+        share: 0.5,
+    },
+    Case {
+        name: "flow in the middle",
+        nodes: 6,
+        edges: &[(0, 1), (2, 3), (4, 5), (0, 2), (2, 4)],
+        flows: &[(0, 1), (2, 3), (4, 5)],
+        all_sense: false,
+        share: 0.5,
+    },
+    Case {
+        name: "Fig. 2",
+        nodes: 6,
+        edges: &[(0, 3), (3, 4), (0, 1), (1, 2), (2, 4), (4, 5)],
+        flows: &[(0, 4), (3, 5)],
+        all_sense: true,
+        share: 0.25,
+    },
+];
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a program on the host, with arguments"
+)]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let seeds: u64 = std::env::args()
+        .nth(1)
+        .map_or(Ok(1), |seeds| seeds.parse())?;
+    for case in &CASES {
+        for (name, settings) in [
+            ("shortest", Settings::shortest_path()),
+            ("dpclo", Settings::paper()),
+            ("chappe", Settings::chappe()),
+        ] {
+            for access in ["dcf", "edca", "zmac"] {
+                let runs = (1..=seeds).map(|seed| case.run(settings, access, seed));
+                let runs: Vec<Vec<f64>> = runs.collect::<Result<_, chappe_sim::Error>>()?;
+                println!("{}, {name} over {access}: {}", case.name, case.line(&runs));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Case {
+    fn run(
+        &self,
+        settings: Settings,
+        access: &str,
+        seed: u64,
+    ) -> Result<Vec<f64>, chappe_sim::Error> {
+        let mut matrix = Matrix::silent(self.nodes);
+        if self.all_sense {
+            matrix.senses = vec![vec![true; self.nodes]; self.nodes];
+        }
+        for &(a, b) in self.edges {
+            matrix = matrix.with_link(a, b, 1.0);
+        }
+        let mesh = Mesh {
+            medium: Medium::matrix(&matrix)?,
+            caps: config().caps(),
+            settings,
+            flows: self.flows.to_vec(),
+            times_s: TIMES_S,
+            seed,
+        };
+        let plus = zmac::Config {
+            station: config(),
+            ..zmac::Config::dot11b(Rate::Dsss2)
+        };
+        let flows = match access {
+            "zmac" => mesh.flows_of(&mesh.over_slots(
+                SLOTS_S,
+                Dot11::set_schedule,
+                |address, random| Dot11::zmac_plus(plus, Schedule::new(None), address, random),
+            )),
+            "edca" => mesh.flows_of(
+                &mesh.over(|address, random| Edca::edca(config(), Category::DSSS, address, random)),
+            ),
+            _ => mesh.flows_of(&mesh.over(|address, random| Dot11::new(config(), address, random))),
+        };
+        Ok(flows.into_iter().map(|(rate, _)| rate).collect())
+    }
+
+    /// Mean rates of all flows, and the poorest one's part of what it could have: mean, least, most.
+    fn line(&self, runs: &[Vec<f64>]) -> String {
+        let mean = |flow: usize| runs.iter().map(|run| run[flow]).sum::<f64>() / runs.len() as f64;
+        let rates: Vec<String> = (0..self.flows.len())
+            .map(|flow| format!("{:.0}", mean(flow)))
+            .collect();
+        let fair = self.share * LINK;
+        let parts = runs
+            .iter()
+            .map(|run| run.iter().copied().fold(f64::MAX, f64::min) / fair);
+        let parts: Vec<f64> = parts.collect();
+        let sum: f64 = parts.iter().sum();
+        format!(
+            "{}; poorest {:.0} % of {fair:.0} ({:.0} to {:.0})",
+            rates.join(" "),
+            100.0 * sum / parts.len() as f64,
+            100.0 * parts.iter().copied().fold(f64::MAX, f64::min),
+            100.0 * parts.iter().copied().fold(0.0, f64::max)
+        )
+    }
+}
+
+fn config() -> Config {
+    Config {
+        overhear: true,
+        ..Config::dot11b(Rate::Dsss2)
+    }
+}
