@@ -117,6 +117,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
             settings.extras.age_weight =
                 Some(Duration::from_millis(value as u64)).filter(|age| *age > Duration::ZERO)
         }
+        "count" => settings.extras.count_sent = value > 0.0,
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,

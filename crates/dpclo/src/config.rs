@@ -252,11 +252,12 @@ pub struct Extras {
     /// How long a packet that overtook another waits at the destination. 30 ms in [`Extras::ALL`] (ours).
     pub resequence: Option<Duration>,
     /// A packet that a neighbour confirmed, or that was overheard on its way to it, counts in its queue until it tells
-    /// otherwise.
+    /// otherwise. Off where the link does not overhear.
     pub count_sent: bool,
     /// A neighbour that said that it has room for fewer packets to a destination gets none until it says otherwise, or for as
     /// long as what it said holds; what it gets meanwhile takes from that room (credit-based flow control). 0 is off; 5 in
-    /// [`Extras::ALL`] (ours: several neighbours may send before one of them hears of it).
+    /// [`Extras::ALL`] (ours: several neighbours may send before one of them hears of it). Off where the link does not
+    /// overhear.
     pub credits: u8,
     /// Queues that have changed are told to all neighbours, where the link does not overhear.
     pub reports: Option<Reports>,

@@ -175,6 +175,11 @@ impl Router {
         random: Stream,
     ) -> Result<Router, ConfigError> {
         settings.check(caps)?;
+        let mut settings = settings;
+        if !caps.overhears {
+            // What a neighbour got would count until its next probe, and nobody would hear it send that on.
+            (settings.extras.count_sent, settings.extras.credits) = (false, 0);
+        }
         let room = settings.room;
         let places = usize::from(room.destinations);
         let mut queues = Vec::with_capacity(places);

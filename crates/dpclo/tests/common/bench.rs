@@ -1,14 +1,15 @@
 //! One node, and neighbours that speak by hand.
 
 use chappe_core::{
-    Address, Arrival, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
+    Address, Arrival, Caps, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend,
+    Outcome,
 };
 use chappe_dpclo::header::{
     self, Backlog, Count, Data, Frame, Metric, Probe, ROOM_MAX, Route, Routes,
 };
 use chappe_dpclo::{Router, Settings};
 
-use super::router;
+use super::{CAPS, router_over};
 
 /// Node 0 with its neighbours, which speak by hand.
 pub struct Bench {
@@ -20,8 +21,13 @@ pub struct Bench {
 impl Bench {
     /// Neighbours `(node, ETX, how far each is from destination 9)`; K as in `settings`.
     pub fn new(settings: Settings, neighbours: &[(u16, u8, f64)]) -> Bench {
+        Bench::over(&CAPS, settings, neighbours)
+    }
+
+    /// The same over another link.
+    pub fn over(caps: &Caps, settings: Settings, neighbours: &[(u16, u8, f64)]) -> Bench {
         let mut bench = Bench {
-            node: router(settings, 0, 0, Instant::ZERO, 1),
+            node: router_over(caps, settings, 0, 0, Instant::ZERO, 1),
             now: Instant::ZERO,
             probes: 0,
         };

@@ -13,6 +13,12 @@ use chappe_dpclo::{Delivery, Losses, Refused, Router, Settings};
 /// Attempts that the link makes for a unicast frame (802.11's short retry limit).
 const ATTEMPTS: u8 = 7;
 
+/// The same without overhearing.
+pub const DEAF: Caps = Caps {
+    overhears: false,
+    ..CAPS
+};
+
 pub const CAPS: Caps = Caps {
     frame_max: 2296,
     schedules: false,
@@ -305,8 +311,19 @@ impl Mesh {
 }
 
 pub fn router(settings: Settings, me: u16, epoch: u8, now: Instant, seed: u64) -> Router {
+    router_over(&CAPS, settings, me, epoch, now, seed)
+}
+
+pub fn router_over(
+    caps: &Caps,
+    settings: Settings,
+    me: u16,
+    epoch: u8,
+    now: Instant,
+    seed: u64,
+) -> Router {
     let random = Seed(seed).stream(Purpose::Node(u32::from(me)));
-    Router::new(settings, me, epoch, &CAPS, now, random).expect("settings are valid")
+    Router::new(settings, me, epoch, caps, now, random).expect("settings are valid")
 }
 
 pub fn at(seconds: u64) -> Instant {
