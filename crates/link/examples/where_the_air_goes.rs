@@ -1,6 +1,7 @@
 //! Where the air goes: a transfer through the link in virtual time, and what each part of its cost is.
 //!
-//! `cargo run --release -p chappe-link --example where_the_air_goes [SECONDS [SEEDS [WINDOW [ethernet]]]]`
+//! `cargo run --release -p chappe-link --example where_the_air_goes [SECONDS [SEEDS [WINDOW [ethernet]]]]`; a WINDOW of 0 segments is
+//! BBR's.
 
 #[path = "../tests/air/mod.rs"]
 mod air;
@@ -27,7 +28,7 @@ fn main() {
             }
             for seed in 1..=seeds {
                 let mut air = Air::usual(loss, burst);
-                air.window = window as usize * PAYLOAD;
+                (air.window, air.bbr) = (window as usize * PAYLOAD, window == 0);
                 if let Some(residual) = std::env::var("RESIDUAL")
                     .ok()
                     .and_then(|text| text.parse().ok())

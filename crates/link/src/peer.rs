@@ -308,7 +308,8 @@ impl Peer {
         // What is due waits for the pace; what the path has no room for waits for a report.
         let paced = |at: Instant| at.max(self.pace.free_at());
         let room = !self.is_full();
-        let again = (room && (self.link.repeats() || self.fills())).then(|| self.pace.free_at());
+        let again = self.link.repeats() || self.link.probes() || self.fills();
+        let again = (room && again).then(|| self.pace.free_at());
         let new = self.new_at().filter(|_| room).map(paced);
         let report = self.link.report_at().map(paced);
         let silence = if self.hello.is_some() {

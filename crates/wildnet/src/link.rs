@@ -225,6 +225,7 @@ impl Link {
         self.sender.has_lost()
             || self.sender.has_new(now)
             || self.sender.blocks.owing().is_some()
+            || self.sender.probes()
             || Wake::due(self.ack_due(), now)
     }
 
@@ -261,6 +262,12 @@ impl Link {
     /// Whether a body or repair is to be sent again, at once.
     pub fn repeats(&self) -> bool {
         self.sender.has_lost() || self.sender.blocks.owing().is_some()
+    }
+
+    /// Whether a frame is due only because nothing has been reported for too long: something new serves as well, if there is
+    /// any, else [`poll`](Self::poll) gives the oldest body again.
+    pub fn probes(&self) -> bool {
+        self.sender.probes()
     }
 
     /// Repairs that wait for the end of the slot: they leave once only one frame more would fit (only in turns).
@@ -381,7 +388,7 @@ impl Link {
             // As many as a burst swallows, so that one of them comes through.
             let burst = self.sender.estimate.channel().burst;
             self.sender
-                .suspect_oldest(libm::ceil(burst).clamp(1.0, 8.0) as usize);
+                .probe(libm::ceil(burst).clamp(1.0, 8.0) as usize);
             self.probe_at = self.sender.has_open().then(|| now + self.patience());
         }
     }

@@ -86,6 +86,9 @@ pub(crate) struct Sender {
     pub flush: bool,
     /// Octets of frames that are not settled.
     pub in_flight: usize,
+    /// Frames that are to break a silence, and the first that could.
+    probes: usize,
+    probed: u32,
     kernel: Kernel,
 }
 
@@ -215,6 +218,8 @@ impl Sender {
             counters: Counters::default(),
             flush: false,
             in_flight: 0,
+            probes: 0,
+            probed: 0,
             kernel: Kernel::best(),
             config,
         }
@@ -381,6 +386,9 @@ impl Sender {
             self.settle(now, self.settled, ack);
         }
         reported.progress = from != self.settled;
+        if reported.progress {
+            self.probes = 0;
+        }
         match self.has_cohorts() {
             true => {
                 self.forget_cohorts();
@@ -408,17 +416,55 @@ impl Sender {
         until
     }
 
-    /// Nothing has been reported for too long: the `most` oldest bodies in flight are taken for lost, to provoke a
-    /// report, and nothing is counted as under way any more.
-    pub fn suspect_oldest(&mut self, most: usize) {
+    /// Nothing has been reported for too long: `frames` are to leave, to provoke a report, and nothing is counted as under way any
+    /// more.
+    pub fn probe(&mut self, frames: usize) {
         self.in_flight = 0;
-        let flying = |&seq: &u32| self.state(seq) == Some(State::Flight);
-        let oldest: Vec<u32> = self.open().filter(flying).take(most).collect();
-        oldest.into_iter().for_each(|seq| self.lose(seq));
+        (self.probes, self.probed) = (frames, self.number);
     }
 
-    /// What to send now, best first; `fits`: frames of full size that still fit, this one included.
+    /// Whether a frame is due only to provoke a report.
+    pub fn probes(&self) -> bool {
+        self.probes > 0 && self.has_open()
+    }
+
+    /// The oldest body in flight that left before the silence and still matters, once more.
+    fn probe_again(&mut self, now: Instant) -> Option<Choice> {
+        while self.probes > 0 {
+            let silent = |seq: &u32| {
+                self.entry(*seq).is_some_and(|entry| {
+                    entry.state == State::Flight && before(entry.frame, self.probed)
+                })
+            };
+            let Some(oldest) = self.open().find(silent) else {
+                self.probes = 0;
+                break;
+            };
+            self.lose(oldest);
+            if let Some(seq) = self.next_lost(now) {
+                return Some(self.send_again(seq));
+            }
+        }
+        None
+    }
+
+    /// What to send now, best first; `fits`: frames of full size that still fit, this one included. Whatever goes serves as a
+    /// probe, new data best (RFC 9002, 6.2.4).
     pub fn choose(
+        &mut self,
+        now: Instant,
+        fits: usize,
+        fill: bool,
+        out: &mut Out<'_>,
+    ) -> Option<Choice> {
+        let choice = self
+            .choose_useful(now, fits, fill, out)
+            .or_else(|| self.probe_again(now));
+        self.probes = self.probes.saturating_sub(usize::from(choice.is_some()));
+        choice
+    }
+
+    fn choose_useful(
         &mut self,
         now: Instant,
         fits: usize,

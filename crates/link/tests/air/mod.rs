@@ -6,7 +6,11 @@
 //! delay, losses on the way. It keeps books on what the air was used for.
 #![allow(dead_code, reason = "each program uses a part")]
 
+mod bbr;
+
 use std::collections::VecDeque;
+
+use bbr::Bbr;
 
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
 use chappe_link::{BULK, Key, Peer, PeerConfig};
@@ -30,6 +34,8 @@ pub struct Air {
     pub below: usize,
     /// Whether the rate is told to the peers.
     pub told: bool,
+    /// Whether the window is BBR's instead.
+    pub bbr: bool,
 }
 
 impl Air {
@@ -44,6 +50,7 @@ impl Air {
             service: BULK,
             below: 42,
             told: true,
+            bbr: false,
         }
     }
 
@@ -161,6 +168,7 @@ struct Run {
     probe_at: Instant,
     probes_sent: usize,
     probes: [Vec<Duration>; 2],
+    bbr: Option<Bbr>,
 }
 
 fn at(host: usize) -> Endpoint {
@@ -209,6 +217,7 @@ impl Run {
             probe_at: Instant::from_millis(2_000),
             probes_sent: 0,
             probes: Default::default(),
+            bbr: air.bbr.then(Bbr::default),
         }
     }
 
@@ -337,33 +346,49 @@ impl Run {
                 };
                 frame.truncate(frame.len() - self.air.below);
                 self.peers[1 - from].handle(self.now, at(from), &mut frame);
-                let mut packet = [0; 2048];
-                while let Some(len) = self.peers[1 - from].deliver(&mut packet) {
-                    if packet[0] == 0 {
-                        let sent = packet[4..12]
-                            .first_chunk()
-                            .map_or(0, |octets| u64::from_be_bytes(*octets));
-                        let delay = self
-                            .now
-                            .saturating_since(Instant::ZERO + Duration::from_nanos(sent));
-                        self.probes[usize::from(packet[12])].push(delay);
-                        continue;
-                    }
-                    match from {
-                        0 => self.on_segment(&packet[..len]),
-                        _ => self.acked = number(&packet, 28),
-                    }
-                }
+            }
+            self.hand_up(from);
+        }
+    }
+
+    /// Takes what peer `from` has sent and the other one hands up.
+    fn hand_up(&mut self, from: usize) {
+        let mut packet = [0; 2048];
+        while let Some(len) = self.peers[1 - from].deliver(&mut packet) {
+            if packet[0] == 0 {
+                let sent = packet[4..12]
+                    .first_chunk()
+                    .map_or(0, |octets| u64::from_be_bytes(*octets));
+                let delay = self
+                    .now
+                    .saturating_since(Instant::ZERO + Duration::from_nanos(sent));
+                self.probes[usize::from(packet[12])].push(delay);
+                continue;
+            }
+            match from {
+                0 => self.on_segment(&packet[..len]),
+                _ => self.on_acknowledgement(number(&packet, 28)),
             }
         }
     }
 
+    fn on_acknowledgement(&mut self, acked: u32) {
+        self.acked = acked;
+        if let Some(bbr) = &mut self.bbr {
+            bbr.on_acknowledgement(self.now, acked);
+        }
+    }
+
     fn source(&mut self) {
-        while self.next.wrapping_sub(self.acked) as usize + PAYLOAD <= self.air.window
+        let window = self.bbr.as_ref().map_or(self.air.window, Bbr::window);
+        while self.next.wrapping_sub(self.acked) as usize + PAYLOAD <= window
             && self.peers[0].has_room(1)
         {
             let packet = self.segment(0, self.next, 1, PAYLOAD);
             self.next = self.next.wrapping_add(PAYLOAD as u32);
+            if let Some(bbr) = &mut self.bbr {
+                bbr.on_sent(self.now, self.next);
+            }
             self.peers[0].offer(self.now, 1, 3, &packet);
         }
     }
