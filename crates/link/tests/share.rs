@@ -60,7 +60,7 @@ fn a_short_window_is_not_left_to_run_out() {
         (0.3, 0.0, 0.88),
         (0.1, 4.0, 0.93),
         (0.2, 4.0, 0.89),
-        (0.3, 4.0, 0.85),
+        (0.3, 4.0, 0.84),
     ] {
         let air = Air {
             window: 45 * air::PAYLOAD,
