@@ -37,19 +37,21 @@ mod template;
 pub use template::TEMPLATE;
 
 /// All systems; the first one is meant where a scenario names none.
-pub static SYSTEMS: [&System; 4] = [
+pub static SYSTEMS: [&System; 5] = [
     &chappe_lab_pacifier::SYSTEM,
     &chappe_lab_p3::SYSTEM,
     &chappe_lab_tcplp::SYSTEM,
     &chappe_lab_wildnet::SYSTEM,
+    &chappe_lab_dpclo::SYSTEM,
 ];
 
 /// All papers, in the order in which they are listed.
-pub static PAPERS: [&Paper; 4] = [
+pub static PAPERS: [&Paper; 5] = [
     &chappe_lab_pacifier::PAPER,
     &chappe_lab_p3::PAPER,
     &chappe_lab_wildnet::PAPER,
     &chappe_lab_tcplp::PAPER,
+    &chappe_lab_dpclo::PAPER,
 ];
 
 /// All parts of the demo, in the order in which they are shown.

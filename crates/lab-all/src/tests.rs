@@ -95,3 +95,18 @@ fn links_without_a_loss_of_their_own_refuse_to_change_it() {
     let error = Plan::parse(&SYSTEMS, "test", &format!("{PAIR}{fault}")).unwrap_err();
     assert!(error.message.contains("no loss of their own"), "{error}");
 }
+
+/// Flows without an end and priorities are refused where the system knows none.
+#[test]
+fn flows_and_priorities_belong_to_systems_that_know_them() {
+    let places = "[network]\npositions = [[\"0 m\", \"0 m\"], [\"50 m\", \"0 m\"]]\n";
+    let flow = format!("{places}[[flow]]\nsource = 0\nsink = 1\n");
+    let error = Plan::parse(&SYSTEMS, "flow.toml", &flow).unwrap_err();
+    assert_eq!(error.message, "Pacifier carries no flows without an end");
+    let access = format!("{PAIR}[mac]\naccess = \"edca\"\n");
+    let error = Plan::parse(&SYSTEMS, "pair.toml", &access).unwrap_err();
+    assert!(error.message.contains("packets are all equal"), "{error}");
+    let mesh = format!("{flow}[protocol]\nsystem = \"dpclo\"\n");
+    let plan = Plan::parse(&SYSTEMS, "mesh.toml", &mesh).unwrap();
+    assert_eq!(plan.flows.len(), 1);
+}

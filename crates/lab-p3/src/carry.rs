@@ -255,6 +255,7 @@ fn nowhere(attempt: Attempt<'_>, transfer: &TransferStage, known: &Knowledge) ->
             digest: format!("{:016x}", 0),
             bounds: vec![bound(&flow)],
             bound: Some(bound(&flow)),
+            fairness: None,
             flows: vec![flow],
             counters,
         },
@@ -299,6 +300,7 @@ fn report<R: Recorder>(
             counters,
             bounds: vec![bound.clone()],
             bound: Some(bound),
+            fairness: None,
         },
         copies: vec![copy],
     }

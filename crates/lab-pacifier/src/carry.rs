@@ -378,6 +378,7 @@ fn report<R: Recorder>(
             counters: counters(simulator, crew),
             bounds: Vec::new(),
             bound: None,
+            fairness: None,
         },
         copies: Vec::new(),
         notes: crew.notes.clone(),

@@ -294,6 +294,7 @@ impl<'a> Air<'a> {
             counters,
             bounds: Vec::new(),
             bound: None,
+            fairness: None,
         }
     }
 }

@@ -239,6 +239,7 @@ fn report<R: Recorder>(
             digest: format!("{:016x}", lln.simulator.digest()),
             counters: counters(lln, paths, parents),
             bound: bounds.first().cloned(),
+            fairness: None,
             bounds,
             flows,
         },

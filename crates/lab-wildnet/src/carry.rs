@@ -179,6 +179,7 @@ fn report<R: Recorder>(
             digest: format!("{:016x}", air.simulator.digest()),
             counters: counters(air, masts),
             bound: bounds.first().cloned(),
+            fairness: None,
             bounds,
             flows,
         },

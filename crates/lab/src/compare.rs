@@ -245,6 +245,7 @@ mod tests {
             counters: [(DATA_TRANSMISSIONS.to_string(), 100)].into(),
             bounds: Vec::new(),
             bound: None,
+            fairness: None,
         };
         let from = Provenance::here(Program::unknown("chappe"), "{}");
         Document::new("s", &from, goodputs.iter().map(run).collect(), false)

@@ -54,6 +54,28 @@ pub struct Run {
     pub bounds: Vec<Bound>,
     /// The first of `bounds`.
     pub bound: Option<Bound>,
+    /// How flows that share the channel share it, beside the best; null where nothing is shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Fairness>,
+}
+
+/// How flows that take what they can get share a channel; flows of even pace are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fairness {
+    /// Sum of the flows' goodput, in bits per second.
+    pub total_bps: f64,
+    /// Jain's index: 1 when all flows have the same, 1/n when one of n has everything.
+    pub jain: f64,
+    /// The smallest rate that the links allow all flows at once, in bits per second.
+    pub max_min_bps: f64,
+    /// The slowest flow's goodput as a share of it.
+    pub max_min_fraction: f64,
+    /// The geometric mean of the proportionally fair rates: no rates have a larger one. Bits per second.
+    pub sum_log_mean_bps: f64,
+    /// The geometric mean of the flows' goodput as a share of it; 0 if one of them has none.
+    pub sum_log_fraction: f64,
+    /// The proportionally fair rate of each of the run's flows, in bits per second; null for one of even pace.
+    pub sum_log_bps: Vec<Option<f64>>,
 }
 
 /// What one receiver got.
@@ -75,15 +97,18 @@ pub struct Flow {
     pub offered_bytes: u64,
     /// Octets that arrived for good.
     pub delivered_bytes: u64,
-    /// Whether all did.
+    /// Whether all did; a flow without an end is complete when its time is over.
     pub complete: bool,
-    /// Whether the copy has the digest of the original (BLAKE3); false while it is not complete.
+    /// Whether the copy has the digest of the original (BLAKE3); false while it is not complete. Of a flow without an end:
+    /// whether every packet that arrived was what had been sent.
     pub digest_ok: bool,
-    /// Seconds from the start of the transfer until the last octet arrived; null if it never did.
+    /// Seconds from the start of the transfer until the last octet arrived; null if it never did. Of a flow without an end:
+    /// how long it was counted.
     pub completion_s: Option<f64>,
     /// Octets offered over completion time, in bits per second; zero if not complete.
     pub goodput_bps: f64,
-    /// Seconds from the start of the transfer until a batch was decoded, over the batches; null if unknown.
+    /// Seconds from the start of the transfer until a batch was decoded, over the batches; null if unknown. Of a flow without
+    /// an end: how long a packet took, over those that arrived.
     pub delay_s: Option<Delay>,
 }
 

@@ -512,6 +512,7 @@ mod tests {
             counters: [("data_transmissions".to_string(), 9131)].into(),
             bounds: vec![bound.clone()],
             bound: Some(bound),
+            fairness: None,
         }
     }
 

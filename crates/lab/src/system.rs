@@ -91,6 +91,11 @@ pub trait Carrier: Any + Debug + Send + Sync {
     /// How the shortest data frame is sent, and its octets with all headers: what delivery ratios are asked for.
     fn frame(&self) -> (Mode, usize);
 
+    /// Whether it carries traffic without an end (`[[flow]]`), too.
+    fn carries_flows(&self) -> bool {
+        false
+    }
+
     /// Carries a stage's transfers. Advances the meter by two [`WORK`](crate::run::WORK): one when everything is
     /// prepared, one in the course of the transfer. Says [`RunError::Defect`] if more arrived than the bound allows.
     fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError>;

@@ -77,6 +77,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "chappe-sys",
         ],
     ),
+    // TCP is what the paper compares with.
+    (
+        "chappe-lab-dpclo",
+        &[
+            "chappe-lab",
+            "chappe-core",
+            "chappe-bound",
+            "chappe-dpclo",
+            "chappe-mac",
+            "chappe-sim",
+            "chappe-tcplp",
+        ],
+    ),
     (
         "chappe-lab-p3",
         &["chappe-lab", "chappe-core", "chappe-p3", "chappe-sim"],
@@ -126,14 +139,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const PROTOCOL: [&str; 3] = ["chappe-core", "chappe-wire", "chappe-mac"];
 const PROTOCOL_WITH_CODING: [&str; 4] =
     ["chappe-core", "chappe-wire", "chappe-mac", "chappe-coding"];
-const LABS: [&str; 5] = [
+const LABS: [&str; 6] = [
     "chappe-lab",
+    "chappe-lab-dpclo",
     "chappe-lab-p3",
     "chappe-lab-pacifier",
     "chappe-lab-tcplp",
     "chappe-lab-wildnet",
 ];
-const ALL: [&str; 23] = [
+const ALL: [&str; 24] = [
     "chappe-core",
     "chappe-wire",
     "chappe-coding",
@@ -152,6 +166,7 @@ const ALL: [&str; 23] = [
     "chappe-link",
     "chappe-border",
     "chappe-lab",
+    "chappe-lab-dpclo",
     "chappe-lab-p3",
     "chappe-lab-pacifier",
     "chappe-lab-tcplp",

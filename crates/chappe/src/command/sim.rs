@@ -2,7 +2,7 @@
 
 use chappe_lab::input::InputError;
 use chappe_lab::plan::{Changes, Plan};
-use chappe_lab::results::{DATA_TRANSMISSIONS, Document, Flow, Range, Run};
+use chappe_lab::results::{DATA_TRANSMISSIONS, Delay, Document, Fairness, Flow, Range, Run};
 use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Session};
 use chappe_lab::table::{Table, count, digits, kbit, with_interval};
@@ -116,22 +116,31 @@ fn text(plan: &Plan, session: &Session) -> String {
             runs => format!("{} seeds", runs.len()),
         }
     );
-    let table = match document.runs.as_slice() {
-        [run] => receivers(run),
-        runs => seeds(runs),
+    let objects = plan.transfers.len();
+    let tables = match document.runs.as_slice() {
+        [run] => [
+            (objects > 0).then(|| receivers(run, objects)),
+            (!plan.flows.is_empty()).then(|| flows(run, objects)),
+        ],
+        runs => [Some(seeds(runs)), None],
     };
-    text += &table.render(
-        terminal::width(Stream::Output),
-        terminal::colour_on(Stream::Output),
-    );
-    text += "\n";
-    text += &summary(document);
+    for table in tables.into_iter().flatten() {
+        text += &table.render(
+            terminal::width(Stream::Output),
+            terminal::colour_on(Stream::Output),
+        );
+        text += "\n";
+    }
+    if objects > 0 {
+        text += &summary(document);
+    }
+    text += &shares(document);
     text += &format!("reproduce: {}\n", document.command);
     text
 }
 
-/// One seed: a row for each receiver.
-fn receivers(run: &Run) -> Table {
+/// One seed: a row for each receiver of the `objects` first parts.
+fn receivers(run: &Run, objects: usize) -> Table {
     let mut table = Table::new()
         .words("from")
         .words("to")
@@ -139,7 +148,7 @@ fn receivers(run: &Run) -> Table {
         .numbers("after", 1)
         .numbers("kbit/s", 0)
         .words("digest");
-    for flow in &run.flows {
+    for flow in run.flows.iter().filter(|flow| flow.transfer < objects) {
         let share = 100.0 * flow.delivered_bytes as f64 / flow.offered_bytes.max(1) as f64;
         table.row([
             flow.source.to_string(),
@@ -160,6 +169,67 @@ fn receivers(run: &Run) -> Table {
         ]);
     }
     table
+}
+
+/// One seed: a row for each flow without an end; those come after `objects` transfers.
+fn flows(run: &Run, objects: usize) -> Table {
+    let mut table = Table::new()
+        .words("flow")
+        .words("from")
+        .words("to")
+        .numbers("kbit/s", 0)
+        .numbers("fair", 2)
+        .numbers("arrived", 1)
+        .numbers("delay", 0)
+        .numbers("95 % below", 1);
+    let fair = run.fairness.as_ref();
+    for (place, flow) in run.flows.iter().enumerate() {
+        if flow.transfer < objects {
+            continue;
+        }
+        let share = 100.0 * flow.delivered_bytes as f64 / flow.offered_bytes.max(1) as f64;
+        let seconds = |value: fn(&Delay) -> f64| {
+            let delay = flow.delay_s.as_ref();
+            delay.map_or_else(|| "-".into(), |delay| format!("{} s", digits(value(delay))))
+        };
+        table.row([
+            flow.name.clone(),
+            flow.source.to_string(),
+            flow.sink.to_string(),
+            kbit(flow.goodput_bps),
+            fair.and_then(|fair| *fair.sum_log_bps.get(place)?)
+                .map_or_else(String::new, kbit),
+            format!("{share:.0} %"),
+            seconds(|delay| delay.mean),
+            seconds(|delay| delay.p95),
+        ]);
+    }
+    table
+}
+
+/// How the flows share the channel, beside the best.
+fn shares(document: &Document) -> String {
+    let all: Vec<&Fairness> = document
+        .runs
+        .iter()
+        .filter_map(|run| run.fairness.as_ref())
+        .collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let over = |value: fn(&Fairness) -> f64| {
+        let range = Range::of(all.iter().map(|fair| value(fair)));
+        with_interval(range.mean, range.ci95)
+    };
+    format!(
+        "together {} kbit/s, Jain's index {}\nslowest: {} % of {} kbit/s, the most that all can have at once\ngeometric mean: {} % of {} kbit/s, that of the proportionally fair rates (`fair`)\n",
+        over(|fair| fair.total_bps / 1e3),
+        over(|fair| fair.jain),
+        over(|fair| 100.0 * fair.max_min_fraction),
+        over(|fair| fair.max_min_bps / 1e3),
+        over(|fair| 100.0 * fair.sum_log_fraction),
+        over(|fair| fair.sum_log_mean_bps / 1e3),
+    )
 }
 
 fn digest(flow: &Flow) -> &'static str {

@@ -5,13 +5,32 @@ use chappe_mac::dot11;
 
 use super::{Check, radio};
 use crate::input::InputError;
-use crate::scenario::Mac;
+use crate::scenario::{AccessName, Mac};
 
 /// Metres per second.
 const LIGHT: f64 = 299_792_458.0;
 
-/// What `[mac]` says, on top of the standard's values.
+/// What `[mac]` says, on top of the standard's values, for a system whose packets are all equal.
 pub fn config(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config, InputError> {
+    if let Some(access) = mac
+        .access
+        .as_ref()
+        .filter(|name| ***name != AccessName::Dcf)
+    {
+        let message = "priorities mean nothing for a system whose packets are all equal";
+        return Err(check
+            .at(access, "no use here", message)
+            .help("it belongs to system = \"dpclo\"; here access = \"dcf\""));
+    }
+    if let Some(time) = mac.burst.as_ref().or(mac.time_slot.as_ref()) {
+        let message = "bursts and time slots belong to access = \"zmac+\"";
+        return Err(check.at(time, "no use here", message));
+    }
+    station(mac, mode, check)
+}
+
+/// What `[mac]` says of a station, on top of the standard's values, whatever the method of access.
+pub fn station(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config, InputError> {
     let mut config = dot11::Config::dot11b(mode.rate);
     config.data = mode;
     let time = |target: &mut Duration, given: Option<crate::quantity::Time>| {

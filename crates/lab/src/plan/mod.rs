@@ -7,6 +7,7 @@
 mod building;
 pub mod channels;
 mod fault;
+mod flow;
 mod ground;
 pub mod mac;
 mod network;
@@ -27,6 +28,7 @@ use crate::scenario::{Located, Scenario, Source};
 use crate::system::{Carrier, Draft, System};
 
 pub use fault::{FaultPlan, LossStep};
+pub use flow::FlowPlan;
 pub use ground::{Ground, Placing};
 pub use network::NetworkPlan;
 pub use stage::{Payload, REACHABLE_PRR, Stage, TransferStage};
@@ -46,6 +48,8 @@ pub struct Plan {
     pub carrier: Arc<dyn Carrier>,
     /// What must be carried.
     pub transfers: Vec<TransferPlan>,
+    /// Traffic without an end.
+    pub flows: Vec<FlowPlan>,
     /// What goes wrong, from the start of the transfer on.
     pub faults: Vec<(Duration, FaultPlan)>,
     /// How links' own losses change meanwhile, where the system's links have some.
@@ -149,6 +153,10 @@ impl Plan {
                 stage::transfers(&scenario, nodes, system.shares_ends, &check)?
             }
         };
+        let flows = match changes.network_only {
+            true => Vec::new(),
+            false => flow::plan(&scenario.flow, carrier.as_ref(), ground.nodes(), &check)?,
+        };
         let faults = fault::plan(&scenario.fault, &ground, &check)?;
         let losses = fault::losses(&scenario.fault, &ground, system, &check)?;
         let seeds = seeds(&scenario, &check)?;
@@ -166,6 +174,7 @@ impl Plan {
             profile,
             carrier,
             transfers,
+            flows,
             faults,
             losses,
             seeds,

@@ -1,5 +1,6 @@
 //! One seed's network: where the nodes stand, who sends what to whom, and the true delivery ratios.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -112,7 +113,12 @@ impl Plan {
                     let source = transfer.from.unwrap_or(0);
                     let reached = reached(&delivery, nodes, source, REACHABLE_PRR);
                     if let Some(lost) = receivers.iter().find(|&&node| !reached[node]) {
-                        return Err(self.unreachable(transfer, source, *lost, seed, &check));
+                        return Err(self.unreachable(
+                            &transfer.span,
+                            (source, *lost),
+                            seed,
+                            &check,
+                        ));
                     }
                     (source, receivers.clone())
                 }
@@ -131,6 +137,13 @@ impl Plan {
                 object,
             });
         }
+        for flow in &self.flows {
+            let reached = reached(&delivery, nodes, flow.source, REACHABLE_PRR);
+            if !reached[flow.sink] {
+                let ends = (flow.source, flow.sink);
+                return Err(self.unreachable(&flow.span, ends, seed, &check));
+            }
+        }
         Ok(Stage {
             seed,
             medium,
@@ -146,9 +159,8 @@ impl Plan {
 
     fn unreachable(
         &self,
-        transfer: &TransferPlan,
-        source: usize,
-        lost: usize,
+        span: &Range<usize>,
+        (source, lost): (usize, usize),
         seed: u64,
         check: &Check<'_>,
     ) -> InputError {
@@ -162,7 +174,7 @@ impl Plan {
             );
         }
         check
-            .error(transfer.span.clone(), "this receiver", message)
+            .error(span.clone(), "this receiver", message)
             .help(help)
     }
 
@@ -283,7 +295,7 @@ pub fn transfers(
     shares_ends: bool,
     check: &Check<'_>,
 ) -> Result<Vec<TransferPlan>, InputError> {
-    if scenario.transfer.is_empty() {
+    if scenario.transfer.is_empty() && scenario.flow.is_empty() {
         let message = "there is nothing to carry: the scenario has no [[transfer]]";
         let end = check.source.text().trim_end().len();
         return Err(check

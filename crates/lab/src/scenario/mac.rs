@@ -1,4 +1,4 @@
-//! `[mac]`: the options of the 802.11 distributed coordination function.
+//! `[mac]`: how 802.11 stations share the channel.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,33 @@ use serde::{Deserialize, Serialize};
 use super::Located;
 use crate::quantity::{Length, Rate, Size, Time};
 
+/// A method of channel access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AccessName {
+    /// The distributed coordination function.
+    #[serde(rename = "dcf")]
+    Dcf,
+    /// 802.11e's four categories.
+    #[serde(rename = "edca")]
+    Edca,
+    /// ZMAC+: bursts of energy by priority, time slots among equals.
+    #[serde(rename = "zmac+")]
+    ZmacPlus,
+}
+
 /// Channel access. What is left out is as in 802.11b (IEEE 802.11-2020, clause 16) with the long preamble.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mac {
+    /// The method; the DCF if left out, and for every system but DPCLO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<Located<AccessName>>,
+    /// Length of a burst (ZMAC+); 20 us if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Located<Time>>,
+    /// Length of a time slot (ZMAC+); 10 ms if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_slot: Option<Located<Time>>,
     /// Length of a back-off slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<Time>,

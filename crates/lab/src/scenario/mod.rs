@@ -6,6 +6,7 @@
 //! shows later is [`Located`], so that the message can point at it.
 
 mod fault;
+mod flow;
 mod located;
 mod mac;
 mod network;
@@ -21,8 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::system::System;
 
 pub use fault::{Fault, FaultKind};
+pub use flow::Flow;
 pub use located::Located;
-pub use mac::Mac;
+pub use mac::{AccessName, Mac};
 pub use network::{Generator, Links, Network};
 pub use protocol::{Headers, LinkKnowledge, Protocol, Prune, PruneRule, SystemName, VariantName};
 pub use radio::{
@@ -50,9 +52,12 @@ pub struct Scenario {
     /// What carries the data.
     #[serde(default)]
     pub protocol: Located<Protocol>,
-    /// What must be carried; at least one.
+    /// What must be carried; at least one, if there is no flow.
     #[serde(default)]
     pub transfer: Vec<Located<Transfer>>,
+    /// Traffic without an end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<Located<Flow>>,
     /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<Located<Fault>>,

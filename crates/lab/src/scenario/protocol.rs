@@ -37,7 +37,8 @@ pub struct Protocol {
     /// How the nodes learn the delivery ratios of their links; `probed` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Located<LinkKnowledge>>,
-    /// How long probes are sent before the transfer, one a second from each node.
+    /// How long probes are sent before the transfer, one a second from each node; with DPCLO before the first flow, 60 s if
+    /// left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probing: Option<Located<Time>>,
     /// An acknowledgement is sent again after this many frames overheard from its next hop that do not confirm it.
@@ -91,11 +92,17 @@ pub struct Protocol {
     /// Share of frames that each link loses beside what its radios do (WiLDNet): interference that nobody models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_loss: Option<Located<f64>>,
+    /// Packets that may wait in a node for one destination, or for all where a system has one queue (DPCLO).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Located<u16>>,
+    /// Most next hops for one destination (DPCLO); a tenth of the neighbours and two at least, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_hops: Option<Located<u8>>,
 }
 
 impl Protocol {
     /// All keys beside `system` and `variant`.
-    pub const KEYS: [&'static str; 23] = [
+    pub const KEYS: [&'static str; 25] = [
         "knob",
         "prune",
         "batch",
@@ -119,6 +126,8 @@ impl Protocol {
         "every",
         "slot",
         "frame_loss",
+        "queue",
+        "next_hops",
     ];
 
     /// Those that the scenario gives, and where.
@@ -150,6 +159,8 @@ impl Protocol {
             every,
             slot,
             frame_loss,
+            queue,
+            next_hops,
         } = self;
         let spans = [
             span_of(knob),
@@ -175,6 +186,8 @@ impl Protocol {
             span_of(every),
             span_of(slot),
             span_of(frame_loss),
+            span_of(queue),
+            span_of(next_hops),
         ];
         let all = Protocol::KEYS.into_iter().zip(spans);
         all.filter_map(|(key, span)| Some((key, span?)))

@@ -1,0 +1,263 @@
+//! Channel access under a mesh: the DCF, EDCA or ZMAC+, chosen when a run is made.
+
+use chappe_core::{
+    Address, Duration, Instant, LinkNode, Mac, Mode, Purpose, RadioEvent, RadioRequest, Seed,
+    Stream, TraceEvent, Wake,
+};
+use chappe_mac::dot11::{self, Category, Counters, Dot11, Edca, ZmacPlus};
+use chappe_mac::zmac::{self, Schedule, colour};
+use chappe_sim::Medium;
+
+/// A link delivers at least this share of its frames each way, or the nodes do not count as neighbours: the router's own
+/// limit ([`Probes::ratio_min`](chappe_dpclo::Probes)).
+pub const NEIGHBOUR_PRR: f64 = 0.1;
+
+/// A method of channel access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// 802.11's distributed coordination function: all packets are equal.
+    Dcf,
+    /// 802.11e's: four categories.
+    Edca,
+    /// Bursts by priority, time slots among equals.
+    ZmacPlus,
+}
+
+/// A method with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Access {
+    /// Which.
+    pub method: Method,
+    /// Frames, rates, slot time, SIFS, retry limits, RTS; windows of the DCF.
+    pub station: dot11::Config,
+    /// Length of a burst (ZMAC+).
+    pub burst: Duration,
+    /// Length of a time slot (ZMAC+).
+    pub time_slot: Duration,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Method; 3] = [Method::Dcf, Method::Edca, Method::ZmacPlus];
+
+    /// Its name in tables and figures.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Method::Dcf => "DCF",
+            Method::Edca => "802.11e",
+            Method::ZmacPlus => "ZMAC+",
+        }
+    }
+}
+
+impl Access {
+    /// A method with the standard's values, data frames sent as `mode` says.
+    pub fn new(method: Method, mode: Mode) -> Access {
+        let station = dot11::Config {
+            data: mode,
+            ..dot11::Config::dot11b(mode.rate)
+        };
+        Access::on(method, station)
+    }
+
+    /// A method on a station of these parameters. DPCLO hears the queues of its neighbours in frames to others.
+    pub fn on(method: Method, station: dot11::Config) -> Access {
+        let usual = zmac::Config::dot11b(station.data.rate);
+        Access {
+            method,
+            station: dot11::Config {
+                overhear: true,
+                ..station
+            },
+            burst: usual.beacon,
+            time_slot: usual.slot,
+        }
+    }
+
+    /// The same with RTS and CTS before every data frame, as ns-2 has it unless told otherwise.
+    pub fn announced(mut self) -> Access {
+        self.station.rts_threshold = 0;
+        self
+    }
+
+    fn zmac(&self) -> zmac::Config {
+        let usual = zmac::Config::dot11b(self.station.data.rate);
+        zmac::Config {
+            station: self.station,
+            beacon: self.burst,
+            wait: self.station.sifs,
+            slot: self.time_slot,
+            ..usual
+        }
+    }
+
+    /// Stations for every node of a medium.
+    pub fn stations(&self, medium: &Medium, octets: usize, seed: Seed) -> Vec<Channel> {
+        let slots = match self.method {
+            Method::ZmacPlus => schedules(medium, (self.station.data, octets), seed),
+            Method::Dcf | Method::Edca => Vec::new(),
+        };
+        let schedule = |node: usize| slots.get(node).copied().unwrap_or(Schedule::new(None));
+        let nodes = 0..medium.nodes();
+        nodes
+            .map(|node| {
+                let random = seed.stream(Purpose::Node(node as u32));
+                self.station(node, schedule(node), random)
+            })
+            .collect()
+    }
+
+    fn station(&self, node: usize, schedule: Schedule, random: Stream) -> Channel {
+        let address = Address::node(node as u16);
+        match self.method {
+            Method::Dcf => Channel::Dcf(Box::new(Dot11::new(self.station, address, random))),
+            Method::Edca => {
+                let station = Edca::edca(self.station, Category::DSSS, address, random);
+                Channel::Edca(Box::new(station))
+            }
+            Method::ZmacPlus => {
+                let station = Dot11::zmac_plus(self.zmac(), schedule, address, random);
+                Channel::ZmacPlus(Box::new(station))
+            }
+        }
+    }
+
+    /// The time that a data frame of `octets` (check sequence included) takes with its acknowledgement and nothing between
+    /// that is not needed: what no method of access goes below.
+    pub fn exchange(&self, octets: usize) -> Duration {
+        let station = &self.station;
+        station.data.airtime(octets) + station.control.airtime(ACK) + station.sifs * 2
+    }
+
+    /// The mean time of an exchange on a link that nobody shares: what the method of access adds to it.
+    pub fn alone(&self, octets: usize) -> Duration {
+        let station = &self.station;
+        let announced = match octets >= station.rts_threshold {
+            true => station.control.airtime(RTS) + station.control.airtime(ACK) + station.sifs * 2,
+            false => Duration::ZERO,
+        };
+        let waits = match self.method {
+            // DIFS and the mean of the first window; an urgent frame's AIFS is the same, its window half of that.
+            Method::Dcf => station.slot * 2 + mean_of(station.cw_min, station.slot),
+            Method::Edca => station.slot * 2 + mean_of(station.cw_min / 2, station.slot),
+            // An owner of the highest level: burst and the mean of its window.
+            Method::ZmacPlus => self.burst + mean_of(self.zmac().owner_window - 1, station.slot),
+        };
+        self.exchange(octets) + announced + waits
+    }
+}
+
+/// Octets of ACK and CTS, and of RTS (IEEE 802.11-2020, 9.3.1).
+const ACK: usize = 14;
+const RTS: usize = 20;
+
+/// The mean of a back-off from 0 to `window` slots.
+fn mean_of(window: u16, slot: Duration) -> Duration {
+    slot * u64::from(window) / 2
+}
+
+/// Who can talk to whom.
+pub fn neighbours(medium: &Medium, (mode, octets): (Mode, usize)) -> Vec<Vec<bool>> {
+    let nodes = medium.nodes();
+    let mut hears = vec![vec![false; nodes]; nodes];
+    for (from, row) in hears.iter_mut().enumerate() {
+        for to in medium.hearers(from) {
+            row[to] = medium.prr(from, to, mode, octets) >= NEIGHBOUR_PRR;
+        }
+    }
+    let both = |a: usize, b: usize| hears[a][b] && hears[b][a];
+    (0..nodes)
+        .map(|a| (0..nodes).map(|b| both(a, b)).collect())
+        .collect()
+}
+
+/// Time slots for ZMAC+: a colouring of the network in a drawn order, which is what the protocol that finds it by messages
+/// comes to ([`zmac::Drand`]).
+fn schedules(medium: &Medium, ask: (Mode, usize), seed: Seed) -> Vec<Schedule> {
+    let near = neighbours(medium, ask);
+    let adjacent = |a: usize, b: usize| near[a][b];
+    let mut order: Vec<usize> = (0..near.len()).collect();
+    seed.stream(Purpose::Topology).shuffle(&mut order);
+    let mut slots = vec![0; near.len()];
+    colour(&order, &mut slots, adjacent);
+    (0..near.len())
+        .map(|node| Schedule::of(node, &slots, adjacent))
+        .collect()
+}
+
+/// A station of any method.
+#[derive(Clone, Debug)]
+pub enum Channel {
+    /// By the DCF.
+    Dcf(Box<Dot11>),
+    /// By EDCA.
+    Edca(Box<Edca>),
+    /// By ZMAC+.
+    ZmacPlus(Box<ZmacPlus>),
+}
+
+impl Channel {
+    /// What the station has done so far.
+    pub fn counters(&self) -> &Counters {
+        match self {
+            Channel::Dcf(mac) => mac.counters(),
+            Channel::Edca(mac) => mac.counters(),
+            Channel::ZmacPlus(mac) => mac.counters(),
+        }
+    }
+}
+
+impl Mac for Channel {
+    fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L) {
+        match self {
+            Channel::Dcf(mac) => mac.handle_radio(now, event, link),
+            Channel::Edca(mac) => mac.handle_radio(now, event, link),
+            Channel::ZmacPlus(mac) => mac.handle_radio(now, event, link),
+        }
+    }
+
+    fn poll_radio<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        psdu: &mut [u8],
+        link: &mut L,
+    ) -> Option<RadioRequest> {
+        match self {
+            Channel::Dcf(mac) => mac.poll_radio(now, psdu, link),
+            Channel::Edca(mac) => mac.poll_radio(now, psdu, link),
+            Channel::ZmacPlus(mac) => mac.poll_radio(now, psdu, link),
+        }
+    }
+
+    fn handle_timeout<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        match self {
+            Channel::Dcf(mac) => mac.handle_timeout(now, link),
+            Channel::Edca(mac) => mac.handle_timeout(now, link),
+            Channel::ZmacPlus(mac) => mac.handle_timeout(now, link),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        match self {
+            Channel::Dcf(mac) => mac.poll_timeout(),
+            Channel::Edca(mac) => mac.poll_timeout(),
+            Channel::ZmacPlus(mac) => mac.poll_timeout(),
+        }
+    }
+
+    fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
+        match self {
+            Channel::Dcf(mac) => mac.look_up(now, link),
+            Channel::Edca(mac) => mac.look_up(now, link),
+            Channel::ZmacPlus(mac) => mac.look_up(now, link),
+        }
+    }
+
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        match self {
+            Channel::Dcf(mac) => mac.poll_trace(),
+            Channel::Edca(mac) => mac.poll_trace(),
+            Channel::ZmacPlus(mac) => mac.poll_trace(),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Figures 6 and 7: seven sources and one sink among 108 nodes (V-D1).
+
+use chappe_core::Seed;
+
+use super::access::Method;
+use super::plan::Variant;
+use super::scene::{Links, PAYLOAD, Place, SOURCES};
+use super::sheet::{Runs, Sheet, by_flow, summary};
+use super::trial::{Ran, Trial};
+use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_lab::run::RunError;
+use chappe_lab::statistics::{Summary, quantile};
+
+/// A line of what is compared: name, variant, channel access, and the queues' limit if it is not the variant's.
+type System = (&'static str, Variant, Method, Option<u16>);
+
+/// What is compared; the last ones are left out of short runs.
+const SYSTEMS: [System; 8] = [
+    ("DPCLO", Variant::Paper, Method::ZmacPlus, None),
+    ("TCP", Variant::Tcp, Method::Dcf, None),
+    ("TCP-FeW", Variant::TcpFew, Method::Dcf, None),
+    ("Fusion", Variant::Fusion, Method::Edca, None),
+    ("queue 1", Variant::Paper, Method::ZmacPlus, Some(1)),
+    ("DCLO", Variant::Dclo, Method::ZmacPlus, None),
+    ("DPCLO, 802.11e", Variant::Paper, Method::Edca, None),
+    ("ours", Variant::Chappe, Method::ZmacPlus, None),
+];
+const QUICK: usize = 5;
+
+//= dpclo V-D: 108 nodes on 1250 m by 1250 m
+pub fn figure6(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let found = sheet.each(&[()], sheet.networks(), |(), seed: Seed| {
+        let scene = Place::Large.scene(seed)?;
+        let links = Links::at(scene.medium.positions());
+        Ok((links.degree(), scene.hops))
+    })?;
+    let found = found.into_iter().next().unwrap_or_default();
+    let of = |value: fn(&(f64, Vec<u16>)) -> f64| summary(&found, value);
+    let hops = (0..SOURCES).map(|source| summary(&found, |(_, hops)| f64::from(hops[source])));
+    let degree = of(|found| found.0);
+    Ok(Figure {
+        id: "figure6",
+        title: "108 nodes on 1250 m by 1250 m, seven sources, one sink".into(),
+        panels: vec![
+            Panel::bars(
+                "6",
+                "hops to the sink",
+                "hops",
+                sources(),
+                vec![Series::new("hops", hops.collect())],
+            )
+            .on("source"),
+        ],
+        claims: vec![
+            Claim::new(
+                "13 neighbours on average",
+                Some(13.0),
+                degree,
+                "neighbours",
+                (degree.mean - 13.0).abs() < 0.5,
+            )
+            .because(|| {
+                "108 uniform places have 11 on average; these are drawn until they have 12 or more".into()
+            }),
+        ],
+        notes: vec![
+            "places are drawn until the network is connected and eight hops across; the sink is the node nearest to a corner; where the paper's stands is not said".into(),
+        ],
+    })
+}
+
+fn sources() -> Vec<String> {
+    (1..=SOURCES).map(|source| source.to_string()).collect()
+}
+
+//= dpclo V-D1: many to one, throughput and delay of each source
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let systems = if sheet.quick() {
+        &SYSTEMS[..QUICK]
+    } else {
+        &SYSTEMS
+    };
+    let trial = |&(_, variant, method, queue): &System| {
+        let usual = Trial::new(Place::Large, variant, method, sheet.large());
+        usual.with(|settings| settings.queues.limit = queue.unwrap_or(settings.queues.limit))
+    };
+    let trials: Vec<Trial> = systems.iter().map(trial).collect();
+    let runs = sheet.measure_large(&trials)?;
+    let optima = sheet.optima_large(&trials[0])?;
+    let max_min = summary(&optima, |of| of.max_min_bps / 1e3);
+    let fair = summary(&optima, |of| of.geometric_mean_bps() / 1e3);
+    let named = || systems.iter().map(|(name, ..)| *name).zip(&runs);
+    let mut places = sources();
+    places.extend(["total", "smallest", "geometric mean"].map(String::from));
+    let goodput = |(name, runs): (&str, &Runs)| {
+        let mut series = by_flow(name, runs, SOURCES, |ran, flow| ran.kbps[flow]);
+        let values: [fn(&Ran) -> f64; 3] = [Ran::total, Ran::least, Ran::geometric_mean];
+        series.ours.extend(values.map(|value| summary(runs, value)));
+        series.paper.extend([None; 3]);
+        series
+    };
+    let mut bound = vec![None; SOURCES];
+    bound.extend([
+        Some(trials[0].link_kbps()),
+        Some(max_min.mean),
+        Some(fair.mean),
+    ]);
+    let share = |name: &str, value: &dyn Fn(&Ran, usize) -> f64| {
+        let of = |runs: &Runs| {
+            let values = runs
+                .iter()
+                .enumerate()
+                .map(|(network, ran)| value(ran, network));
+            Summary::of(&values.collect::<Vec<_>>())
+        };
+        Series::new(name, runs.iter().map(of).collect())
+    };
+    let least = |ran: &Ran, network: usize| 1e5 * ran.least() / optima[network].max_min_bps;
+    let mean = |ran: &Ran, network: usize| {
+        1e5 * ran.geometric_mean() / optima[network].geometric_mean_bps()
+    };
+    Ok(Figure {
+        id: "figure7",
+        title: "seven sources to one sink among 108 nodes".into(),
+        panels: vec![
+            Panel::bars("7a", "goodput", "kbit/s", places, named().map(goodput).collect())
+                .on("source")
+                .bounded(bound, vec![]),
+            Panel::bars(
+                "7b",
+                "mean delay",
+                "ms",
+                sources(),
+                named()
+                    .map(|(name, runs)| by_flow(name, runs, SOURCES, |ran, flow| 1e3 * ran.delays[flow]))
+                    .collect(),
+            )
+            .on("source"),
+            Panel::bars(
+                "7c",
+                "fairness, and what queues lose",
+                "%",
+                systems.iter().map(|(name, ..)| name.to_string()).collect(),
+                vec![
+                    share("Jain's index", &|ran, _| 100.0 * ran.jain()),
+                    share("slowest, of max-min", &least),
+                    share("geometric mean, of the best", &mean),
+                    share("lost to full queues", &|ran, _| 100.0 * ran.overflow),
+                ],
+            )
+            .on("system"),
+        ],
+        claims: claims(&runs),
+        notes: vec![
+            format!("sources are numbered from the farthest to the nearest; packets of {PAYLOAD} octets; TCP over the DCF, Fusion over 802.11e, the rest over ZMAC+"),
+            "bound: for the total one link, all of it to the nearest source; for the smallest the max-min fair rate, for the geometric mean that of the proportionally fair rates, at what ZMAC+ carries on one link".into(),
+        ],
+    })
+}
+
+fn claims(runs: &[Runs]) -> Vec<Claim> {
+    let [dpclo, tcp, few, fusion, one, rest @ ..] = runs else {
+        return Vec::new();
+    };
+    let nearest = summary(tcp, |ran| 100.0 * ran.kbps[SOURCES - 1] / ran.total());
+    let starved = summary(tcp, |ran| {
+        100.0 * ran.least() / (ran.total() / SOURCES as f64)
+    });
+    let kept = summary(dpclo, |ran| {
+        100.0 * ran.least() / (ran.total() / SOURCES as f64)
+    });
+    let less_biased = pair(few, tcp, |few, tcp| few.jain() - tcp.jain());
+    let alike = pair(fusion, tcp, |fusion, tcp| fusion.jain() - tcp.jain());
+    let most = summary(dpclo, Ran::total);
+    let others = runs[1..].iter().map(|runs| summary(runs, Ran::total).mean);
+    let best_other = others.fold(0.0, f64::max);
+    let beaten = summary(dpclo, |ran| {
+        ran.kbps[..SOURCES - 1]
+            .iter()
+            .filter(|&&kbps| kbps > ran.kbps[SOURCES - 1])
+            .count() as f64
+    });
+    let worst = summary(dpclo, |ran| {
+        let worst = ran
+            .delays
+            .iter()
+            .copied()
+            .filter(|delay| delay.is_finite())
+            .fold(0.0, f64::max);
+        worst / quantile(&ran.delays, 0.5).unwrap_or(f64::NAN)
+    });
+    let mut claims = vec![
+        Claim::new(
+            "TCP favours the nearest source: it has more than half of all",
+            None,
+            nearest,
+            "% of all",
+            nearest.mean > 50.0,
+        ),
+        Claim::new(
+            "TCP starves others: the slowest has less than a tenth of the mean",
+            None,
+            starved,
+            "% of the mean",
+            starved.mean < 10.0,
+        ),
+        Claim::new(
+            "TCP-FeW is less biased: Jain's index is higher",
+            None,
+            less_biased,
+            "more",
+            less_biased.mean > 0.0,
+        ),
+        Claim::new(
+            "Fusion is about as fair as TCP: Jain's index within 0.1",
+            None,
+            alike,
+            "more",
+            alike.mean.abs() < 0.1,
+        ),
+        Claim::new(
+            "DPCLO starves nobody: the slowest has more than 0.3 of the mean",
+            None,
+            kept,
+            "% of the mean",
+            kept.mean > 30.0,
+        ),
+        Claim::value(
+            "DPCLO carries the most in total",
+            None,
+            100.0 * most.mean / best_other,
+            most.n,
+            "% of the best other",
+            most.mean > best_other,
+        ),
+        Claim::new(
+            "the nearest source gets less than some farther ones",
+            None,
+            beaten,
+            "sources get more",
+            beaten.mean >= 1.0,
+        ),
+        Claim::new(
+            "the worst source waits about ten times as long as the median (5 to 20 times)",
+            Some(10.0),
+            worst,
+            "times",
+            (5.0..=20.0).contains(&worst.mean),
+        ),
+    ];
+    let delay = |ran: &Ran| quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN);
+    let quick = pair(one, dpclo, |one, usual| 100.0 * delay(one) / delay(usual));
+    let less = pair(one, dpclo, |one, usual| 100.0 * one.total() / usual.total());
+    claims.extend([
+        Claim::new(
+            "with queues of one packet the median source's delay falls to less than half",
+            None,
+            quick,
+            "% of that with ten",
+            quick.mean < 50.0,
+        ),
+        Claim::new(
+            "and less is carried in total",
+            None,
+            less,
+            "% of that with ten",
+            less.mean < 100.0,
+        ),
+    ]);
+    claims.extend(long_claims(dpclo, rest));
+    claims
+}
+
+/// Claims about systems that short runs leave out.
+fn long_claims(dpclo: &Runs, rest: &[Runs]) -> Vec<Claim> {
+    let [dclo, _, ours] = rest else {
+        return Vec::new();
+    };
+    let carried = pair(dclo, dpclo, |dclo, dpclo| {
+        100.0 * dclo.total() / dpclo.total()
+    });
+    let late = summary(dclo, |ran| {
+        quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN)
+    });
+    let quicker = pair(ours, dpclo, |ours, dpclo| {
+        let median = |ran: &Ran| quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN);
+        100.0 * median(ours) / median(dpclo)
+    });
+    let as_fair = pair(ours, dpclo, |ours, dpclo| {
+        100.0 * ours.geometric_mean() / dpclo.geometric_mean()
+    });
+    vec![
+        Claim::new(
+            "DCLO carries far less than DPCLO: below half",
+            None,
+            carried,
+            "% of DPCLO",
+            carried.mean < 50.0,
+        ),
+        Claim::new(
+            "DCLO's packets take tens of seconds",
+            None,
+            late,
+            "s at the median",
+            late.mean > 10.0,
+        ),
+        Claim::new(
+            "ours is quicker than DPCLO: the median source's delay",
+            None,
+            quicker,
+            "% of DPCLO",
+            quicker.mean < 100.0,
+        ),
+        Claim::new(
+            "and its geometric mean is no smaller",
+            None,
+            as_fair,
+            "% of DPCLO",
+            as_fair.mean >= 100.0,
+        ),
+    ]
+}
+
+fn finite(values: &[f64]) -> Vec<f64> {
+    values
+        .iter()
+        .copied()
+        .filter(|value| value.is_finite())
+        .collect()
+}
+
+fn pair(a: &Runs, b: &Runs, value: impl Fn(&Ran, &Ran) -> f64) -> Summary {
+    let pairs = a.iter().zip(b).map(|(a, b)| value(a, b));
+    Summary::of(&pairs.collect::<Vec<_>>())
+}

@@ -1,0 +1,196 @@
+//! What the links of a mesh allow its flows at best: max-min fair and proportionally fair rates.
+//!
+//! A model, since carrier sense is one: two links exclude each other if they share a node, if their senders sense each
+//! other, or if one sender's signal would destroy what the other one's receiver hears. Frames stand back to back with their
+//! acknowledgements, headers and probes are free, and routing and schedule are the best possible.
+
+use chappe_bound::graph::Graph;
+use chappe_bound::{Mesh, MeshBound, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
+use chappe_core::Duration;
+use chappe_sim::{Medium, Rule};
+
+use super::access::{Access, NEIGHBOUR_PRR};
+use super::mesh::frame;
+use chappe_lab::run::RunError;
+
+/// From this probability on a node counts as sensed.
+const SENSED: f64 = 0.5;
+
+/// The largest relative gap between what is shown and what is proven.
+const GAP: f64 = 0.01;
+
+/// The optima of one network's flows.
+#[derive(Clone, Debug)]
+pub struct Optimum {
+    /// The largest rate that all flows can have at once, bit/s.
+    pub max_min_bps: f64,
+    /// The rates whose product is largest, bit/s.
+    pub sum_log_bps: Vec<f64>,
+}
+
+impl Optimum {
+    /// The geometric mean of the proportionally fair rates, bit/s: no rates have a larger one.
+    pub fn geometric_mean_bps(&self) -> f64 {
+        geometric_mean(&self.sum_log_bps)
+    }
+
+    /// For flows of `payload` octets a packet. `exchange`: how long a link is taken by one.
+    pub fn of(
+        medium: &Medium,
+        access: &Access,
+        (payload, exchange): (usize, Duration),
+        flows: &[(usize, usize)],
+    ) -> Result<Optimum, RunError> {
+        let mesh = mesh(medium, access, payload, exchange)?;
+        let flows: Vec<MeshFlow> = flows
+            .iter()
+            .map(|&(source, sink)| MeshFlow { source, sink })
+            .collect();
+        let solve = |objective| -> Result<MeshBound, RunError> {
+            let options = MeshOptions {
+                gap: GAP,
+                ..MeshOptions::default()
+            };
+            mesh_bound(&mesh, &flows, objective, &options).map_err(defect)
+        };
+        let fair = solve(Objective::MaxMin)?;
+        Ok(Optimum {
+            max_min_bps: fair.bound,
+            sum_log_bps: solve(Objective::SumLog)?.rates_bps,
+        })
+    }
+}
+
+fn defect(error: chappe_bound::Error) -> RunError {
+    RunError::Defect(format!("bound: {error}"))
+}
+
+/// Links that can be used, and which exclude each other.
+fn mesh(
+    medium: &Medium,
+    access: &Access,
+    payload: usize,
+    exchange: Duration,
+) -> Result<Mesh, RunError> {
+    let (mode, octets, nodes) = (access.station.data, frame(payload), medium.nodes());
+    let mut links = Vec::new();
+    for from in 0..nodes {
+        for to in medium.hearers(from) {
+            let ratio = medium.prr(from, to, mode, octets);
+            let back = medium.prr(to, from, mode, octets);
+            if ratio.min(back) >= NEIGHBOUR_PRR {
+                let rate_bps = payload as f64 * 8.0 * ratio / exchange.as_secs_f64();
+                links.push(MeshLink { from, to, rate_bps });
+            }
+        }
+    }
+    let air = Air::new(medium, access, octets);
+    let mut conflicts = Graph::new(links.len());
+    for (b, other) in links.iter().enumerate() {
+        for (a, link) in links[..b].iter().enumerate() {
+            if air.exclude(link, other) {
+                conflicts.connect(a, b);
+            }
+        }
+    }
+    Mesh::with_conflicts(nodes, links, conflicts).map_err(defect)
+}
+
+/// Who disturbs whom.
+struct Air<'a> {
+    medium: &'a Medium,
+    sensed: Vec<Vec<bool>>,
+    /// Power over an interferer's that a frame needs, dB, where that alone decides; a matrix of ratios knows no powers.
+    margin: Option<f64>,
+    hears: Vec<Vec<bool>>,
+}
+
+impl<'a> Air<'a> {
+    fn new(medium: &'a Medium, access: &Access, octets: usize) -> Air<'a> {
+        let nodes = medium.nodes();
+        let table = |of: &dyn Fn(usize, usize) -> bool| -> Vec<Vec<bool>> {
+            (0..nodes)
+                .map(|from| (0..nodes).map(|to| of(from, to)).collect())
+                .collect()
+        };
+        let margin = match medium.profile().rule {
+            Rule::Pairwise(ratio) | Rule::SnrThreshold(ratio) => Some(ratio.0),
+            Rule::ErrorCurves | Rule::Overlap => None,
+        };
+        let mode = access.station.data;
+        Air {
+            medium,
+            sensed: table(&|from, to| medium.sense_probability(from, to) >= SENSED),
+            margin,
+            hears: table(&|from, to| medium.prr(from, to, mode, octets) >= SENSED),
+        }
+    }
+
+    fn exclude(&self, a: &MeshLink, b: &MeshLink) -> bool {
+        let shared = [a.from, a.to]
+            .iter()
+            .any(|end| [b.from, b.to].contains(end));
+        shared
+            || self.sensed[a.from][b.from]
+            || self.sensed[b.from][a.from]
+            || self.destroys(a.from, b)
+            || self.destroys(b.from, a)
+    }
+
+    /// Whether a frame of `from` destroys one on `link`.
+    fn destroys(&self, from: usize, link: &MeshLink) -> bool {
+        match self.margin {
+            Some(margin) => {
+                let power = |tx: usize| self.medium.mean_power(tx, link.to).0;
+                power(link.from) - power(from) < margin
+            }
+            // Without a ratio that decides: a frame that could be received there.
+            None => self.hears[from][link.to],
+        }
+    }
+}
+
+/// Jain's index of rates: 1 when all are equal, 1/n when one has everything (Jain, Chiu, Hawe, 1984).
+pub fn jain(rates: &[f64]) -> f64 {
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| {
+        (sum + rate, squares + rate * rate)
+    });
+    if squares > 0.0 {
+        sum * sum / (rates.len() as f64 * squares)
+    } else {
+        0.0
+    }
+}
+
+/// The geometric mean of rates; zero if one of them is.
+pub fn geometric_mean(rates: &[f64]) -> f64 {
+    let logs: f64 = rates.iter().map(|&rate| libm::log(rate)).sum();
+    libm::exp(logs / rates.len().max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::access::Method;
+    use super::*;
+    use chappe_core::{Mode, Rate};
+    use chappe_sim::Matrix;
+
+    /// Four nodes in a row that all sense each other: a third of a link over three hops.
+    #[test]
+    fn a_chain_in_one_cell_has_a_third() {
+        let mut matrix = Matrix::silent(4).with_link(0, 1, 1.0).with_link(1, 2, 1.0);
+        matrix = matrix.with_link(2, 3, 1.0);
+        matrix.senses = vec![vec![true; 4]; 4];
+        let medium = Medium::matrix(&matrix).unwrap();
+        let access = Access::new(Method::Dcf, Mode::long(Rate::Dsss2));
+        let exchange = access.exchange(frame(200));
+        let link = 1600.0 / exchange.as_secs_f64();
+        let optimum = Optimum::of(&medium, &access, (200, exchange), &[(0, 3)]).unwrap();
+        assert!(
+            (optimum.max_min_bps / (link / 3.0) - 1.0).abs() < 2.0 * GAP,
+            "{optimum:?}"
+        );
+        assert!((optimum.geometric_mean_bps() / (link / 3.0) - 1.0).abs() < 2.0 * GAP);
+        assert!((jain(&[1.0, 1.0, 4.0]) - 36.0 / 54.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,59 @@
+//! The paper's figures and what makes them.
+
+use super::sheet::Sheet;
+use super::{figure2, figure5, figure7, figure8};
+use chappe_lab::figure::Figure;
+use chappe_lab::paper::{self, Item, Made, Order, Paper};
+use chappe_lab::run::RunError;
+
+/// Its line in the table of papers.
+pub static PAPER: Paper = Paper {
+    name: "dpclo",
+    about: "a mesh that routes and paces flows by queue differences (Warrier, Le, Rhee)",
+    figures: &ITEMS,
+    quick: "shorter runs, fewer seeds, networks and systems",
+    make,
+};
+
+/// A figure, made of its trials.
+type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
+
+const FIGURES: [Recipe; 7] = [
+    Recipe::new(
+        "figure2",
+        "DCLO and DPCLO over time, two flows on six nodes",
+        figure2::figure2,
+    ),
+    Recipe::new("figure3", "one path or several", figure2::figure3),
+    Recipe::new(
+        "figure4",
+        "links with losses, with and without ETX",
+        figure2::figure4,
+    ),
+    Recipe::new(
+        "figure5",
+        "where 802.11 starves flows: ZMAC+ and 802.11e",
+        figure5::make,
+    ),
+    Recipe::new("figure6", "the network of 108 nodes", figure7::figure6),
+    Recipe::new(
+        "figure7",
+        "seven sources, one sink: goodput, delay, fairness",
+        figure7::make,
+    ),
+    Recipe::new(
+        "figure8",
+        "flows between any two nodes, by length of way",
+        figure8::make,
+    ),
+];
+
+const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
+
+fn make(order: &Order<'_>) -> Result<Made, RunError> {
+    let sheet = Sheet::new(order);
+    let make = |place: usize| (FIGURES[place].make)(&sheet);
+    let mut made = Made::each(order, &ITEMS, sheet.scale(), make)?;
+    made.runs = sheet.runs();
+    Ok(made)
+}

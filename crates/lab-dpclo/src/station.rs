@@ -1,0 +1,178 @@
+//! A node of the mesh: its router, and what sends and receives on it.
+
+use std::collections::VecDeque;
+
+use chappe_core::{Classes, Instant, LinkEvent, LinkNode, LinkSend, TraceEvent, Wake};
+use chappe_dpclo::{Delivery, Router};
+
+use super::load::{Sink, Source};
+use super::streams::Behind;
+
+/// Streams of TCP are told from datagrams by their flow's name: stream n is flow `TCP + n`.
+const TCP: u16 = 0x4000;
+/// Segments that wait between host and router. Few: the router's own queue is what its prices are made of.
+const OUTBOX: usize = 16;
+/// Room for any packet.
+const PACKET: usize = 2304;
+
+/// A router with its load.
+#[derive(Debug)]
+pub struct Station<'a> {
+    /// The router.
+    pub router: Router,
+    /// Where datagrams are made.
+    pub sources: Vec<Source>,
+    /// Where they end.
+    pub sinks: Vec<Sink>,
+    /// TCP, if any stream of it begins or ends here.
+    pub host: Option<Behind<'a>>,
+    /// When each of the host's segments went to the router, by stream, in the order of the router's numbers.
+    pub left: Vec<(u16, Vec<Instant>)>,
+    /// When each segment came: by stream, with the node where it was made and the router's number.
+    pub came: Vec<(u16, u16, u32, Instant)>,
+    outbox: VecDeque<Segment>,
+    /// Packets that may wait for one destination.
+    limit: u16,
+    now: Instant,
+}
+
+/// A segment that the router did not take yet.
+#[derive(Debug)]
+struct Segment {
+    to: u16,
+    stream: u16,
+    since: Instant,
+    octets: Vec<u8>,
+}
+
+impl<'a> Station<'a> {
+    /// A router without a load. `limit`: packets that its settings let wait for one destination.
+    pub fn new(router: Router, limit: u16) -> Station<'a> {
+        Station {
+            router,
+            sources: Vec::new(),
+            sinks: Vec::new(),
+            host: None,
+            left: Vec::new(),
+            came: Vec::new(),
+            outbox: VecDeque::new(),
+            limit,
+            now: Instant::ZERO,
+        }
+    }
+
+    fn serve(&mut self, now: Instant) {
+        self.now = now;
+        let mut room = [0; PACKET];
+        let mut buffer = [0; PACKET];
+        while let Some(delivery) = self.router.poll_delivery(&mut buffer) {
+            self.deliver(now, &delivery, &buffer[..delivery.len], &mut room);
+        }
+        let mut moved = false;
+        for source in &mut self.sources {
+            moved |= source.serve(now, &mut self.router, self.limit);
+        }
+        if self.host.is_some() {
+            moved |= self.serve_host(now, &mut room);
+        }
+        if moved {
+            // The router decides anew what it would send.
+            self.router.handle_timeout(now);
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, delivery: &Delivery, octets: &[u8], room: &mut [u8]) {
+        if let Some(stream) = delivery.flow.checked_sub(TCP) {
+            self.came
+                .push((stream, delivery.source, delivery.number, now));
+            if let Some(host) = &mut self.host {
+                host.take(now, delivery.source, octets, room);
+            }
+            return;
+        }
+        let from = (delivery.flow, delivery.source);
+        let mut sinks = self.sinks.iter_mut();
+        if let Some(sink) = sinks.find(|sink| (sink.stream, sink.from) == from) {
+            sink.take(now, delivery, octets);
+        }
+    }
+
+    /// Segments go from the host to the router; whether the router took any.
+    fn serve_host(&mut self, now: Instant, room: &mut [u8]) -> bool {
+        let Some(host) = &mut self.host else {
+            return false;
+        };
+        host.tick(now);
+        while self.outbox.len() < OUTBOX {
+            let Some((to, stream, octets)) = host.poll(now, room) else {
+                break;
+            };
+            self.outbox.push_back(Segment {
+                to,
+                stream,
+                since: now,
+                octets: octets.to_vec(),
+            });
+        }
+        let (mut moved, mut blocked) = (false, Vec::new());
+        let mut rest = VecDeque::new();
+        for segment in std::mem::take(&mut self.outbox) {
+            let waits =
+                blocked.contains(&segment.to) || self.router.queue(segment.to) >= self.limit;
+            let flow = TCP + segment.stream;
+            let offer = |router: &mut Router| router.offer(now, segment.to, flow, &segment.octets);
+            if waits || offer(&mut self.router).is_err() {
+                blocked.push(segment.to);
+                rest.push_back(segment);
+            } else {
+                moved = true;
+                log(&mut self.left, segment.stream, segment.since);
+            }
+        }
+        self.outbox = rest;
+        moved
+    }
+}
+
+fn log(left: &mut Vec<(u16, Vec<Instant>)>, stream: u16, at: Instant) {
+    match left.iter_mut().find(|(name, _)| *name == stream) {
+        Some((_, times)) => times.push(at),
+        None => left.push((stream, vec![at])),
+    }
+}
+
+impl LinkNode for Station<'_> {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        self.router.handle_link(now, event);
+        self.serve(now);
+    }
+
+    fn pending(&self) -> Classes {
+        self.router.pending()
+    }
+
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        self.router.poll_link(now, allowed, sdu)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.router.handle_timeout(now);
+        self.serve(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        // A host that finds no room asks again when the router next does something.
+        let room = self.outbox.len() < OUTBOX;
+        let host = self.host.as_ref().filter(|_| room);
+        let wakes = self
+            .sources
+            .iter()
+            .map(|source| source.poll_timeout(self.now))
+            .chain([host.and_then(Behind::poll_timeout)]);
+        wakes.fold(self.router.poll_timeout(), Wake::earlier)
+    }
+
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.router.poll_trace()
+    }
+}

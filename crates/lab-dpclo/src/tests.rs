@@ -1,0 +1,175 @@
+use super::*;
+use chappe_lab::input::InputError;
+use chappe_lab::plan::Plan;
+use chappe_lab::results::Run;
+use chappe_lab::run::{Meter, Outcome};
+use chappe_lab::system::Job;
+
+/// Node 3 is two hops from node 0, over 1 or 2.
+const DIAMOND: &str =
+    "[network]\nlinks = [[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]]\n";
+
+fn plan(rest: &str) -> Result<Plan, InputError> {
+    let head = "[protocol]\nsystem = \"dpclo\"\nprobing = \"30 s\"\n";
+    Plan::parse(&[&SYSTEM], "test", &format!("{DIAMOND}{head}{rest}"))
+}
+
+fn outcome(plan: &Plan) -> Outcome {
+    let job = Job {
+        plan,
+        stage: plan.stage(1).unwrap(),
+        copies: true,
+        pcap: None,
+    };
+    plan.carrier.run(job, &Meter::default()).unwrap()
+}
+
+fn run(rest: &str) -> Run {
+    outcome(&plan(rest).unwrap()).run
+}
+
+/// Every variant carries two flows over every method of access, and none more than the links allow; what a flow of even pace
+/// offers arrives.
+#[test]
+fn flows_are_carried_by_every_variant() {
+    for variant in SYSTEM.variants {
+        for access in ["dcf", "edca", "zmac+"] {
+            let run = run(&format!(
+                "variant = \"{}\"\n[mac]\naccess = \"{access}\"\n[[flow]]\nsource = 0\nsink = 3\n[[flow]]\nsource = 3\nsink = 0\nrate = \"8 kbit/s\"\n[run]\nlimit = \"20 s\"\n",
+                variant.name
+            ));
+            let [free, paced] = run.flows.as_slice() else {
+                panic!("{:?}", run.flows);
+            };
+            let name = format!("{} over {access}: {:?}", variant.name, run.flows);
+            assert!(free.complete && free.digest_ok && paced.digest_ok, "{name}");
+            assert!(free.goodput_bps > 20e3, "{name}");
+            // Where queues are full of the free flow's packets, plain forwarding drops the others.
+            let own_queues = ["paper", "chappe"].contains(&variant.name);
+            let share = if own_queues { 0.7 } else { 0.1 };
+            assert!(paced.goodput_bps > share * 8e3, "{name}");
+            let fair = run.fairness.as_ref().unwrap();
+            assert!(fair.max_min_fraction < 1.0 && fair.jain == 1.0, "{name}");
+            assert_eq!(fair.sum_log_bps[1], None);
+            assert_eq!(run.bounds[1].goodput_bps, 8e3);
+        }
+    }
+}
+
+/// An object comes whole over TCP while a relay dies in between and comes back: the other one takes over.
+#[test]
+fn an_object_arrives_though_a_relay_dies() {
+    let plan = plan(
+        "variant = \"chappe\"\n[[transfer]]\nsource = 0\nreceivers = [3, 2]\nbytes = \"60 kB\"\n[[fault]]\nat = \"2 s\"\nkind = \"crash\"\nnode = 1\n[[fault]]\nat = \"4 s\"\nkind = \"restart\"\nnode = 1\n",
+    );
+    let outcome = outcome(&plan.unwrap());
+    for (flow, copy) in outcome.run.flows.iter().zip(&outcome.copies) {
+        assert!(flow.complete && flow.digest_ok, "{flow:?}");
+        assert_eq!(copy.as_ref().map(Vec::len), Some(60_000));
+        assert!(flow.delay_s.is_some());
+    }
+}
+
+/// The same scenario and seed twice: the same run.
+#[test]
+fn a_run_is_decided_by_its_seed() {
+    let text =
+        "[mac]\naccess = \"zmac+\"\n[[flow]]\nsource = 0\nsink = 3\n[run]\nlimit = \"5 s\"\n";
+    assert_eq!(run(text).digest, run(text).digest);
+}
+
+/// The example runs in its short form: every flow gets something, and what has an even pace nearly all of it.
+#[test]
+fn the_example_runs() {
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mesh-flows.toml");
+    let set = ["protocol.probing=\"40 s\"", "run.limit=\"10 s\""].map(String::from);
+    let plan = Plan::read(
+        &[&SYSTEM],
+        &file,
+        &set,
+        &chappe_lab::plan::Changes::default(),
+    )
+    .unwrap();
+    let run = outcome(&plan).run;
+    assert!(
+        run.flows
+            .iter()
+            .all(|flow| flow.delivered_bytes > 0 && flow.digest_ok)
+    );
+    assert!(run.bounds[4].fraction > 0.6, "{:?}", run.bounds);
+}
+
+/// What makes no sense is refused, with what would.
+#[test]
+fn mistakes_are_explained() {
+    let flow = "[[flow]]\nsource = 0\nsink = 3\n";
+    for (rest, message) in [
+        ("[[flow]]\nsource = 0\nsink = 0\n".to_string(), "to itself"),
+        ("[[flow]]\nsource = 0\nsink = 9\n".to_string(), "no node 9"),
+        (format!("queue = 0\n{flow}"), "queue of 0"),
+        (format!("next_hops = 9\n{flow}"), "9 next hops"),
+        (
+            format!("variant = \"dclo\"\nnext_hops = 2\n{flow}"),
+            "one next hop, or any",
+        ),
+        (format!("payload = \"3 kB\"\n{flow}"), "cannot be sent"),
+        (format!("knob = 1.0\n{flow}"), "means nothing"),
+        (format!("{flow}rate = \"0 bit/s\"\n"), "carries nothing"),
+        (
+            format!("{flow}begin = \"2 s\"\nend = \"1 s\"\n"),
+            "before it begins",
+        ),
+        (
+            format!("[mac]\nburst = \"20 us\"\n{flow}"),
+            "belong to access",
+        ),
+        (
+            format!("[mac]\naccess = \"zmac+\"\nburst = \"2 ms\"\n{flow}"),
+            "makes no sense",
+        ),
+        (
+            format!("[mac]\naccess = \"edca\"\ncw_min = 15\n{flow}"),
+            "windows of its own",
+        ),
+        (
+            format!("{flow}[[fault]]\nat = \"1 s\"\nkind = \"restart\"\nnode = 3\n"),
+            "starts over",
+        ),
+        (
+            "[[transfer]]\nsource = 0\nreceivers = 9\nbytes = \"1 kB\"\n".into(),
+            "not 9",
+        ),
+    ] {
+        let error = plan(&rest).unwrap_err();
+        assert!(error.message.contains(message), "{message}: {error}");
+    }
+}
+
+/// The short form of what takes least: flows by every access, on networks in which 802.11 starves some.
+#[test]
+fn short_forms_of_figures_hold() {
+    let meter = Meter::default();
+    let order = chappe_lab::paper::Order {
+        names: &["figure2", "figure5", "figure6"],
+        quick: true,
+        seed: 1,
+        threads: 2,
+        meter: &meter,
+    };
+    let made = (PAPER.make)(&order).unwrap();
+    let names: Vec<&str> = made.figures.iter().map(|figure| figure.id).collect();
+    assert_eq!(names, ["figure2", "figure5", "figure6"]);
+    let claims = |id: &str| {
+        let figure = made.figures.iter().find(|figure| figure.id == id).unwrap();
+        figure.claims.iter()
+    };
+    let less = claims("figure2").find(|claim| claim.text.contains("less than DPCLO"));
+    assert!(less.unwrap().holds);
+    for figure in &made.figures {
+        for panel in &figure.panels {
+            let values = panel.series.iter().flat_map(|series| &series.ours);
+            assert!(values.clone().any(|value| value.mean > 0.0), "{}", panel.id);
+        }
+    }
+}
