@@ -18,9 +18,10 @@ fn corpus() -> Vec<Vec<u8>> {
         // IPv6 with an empty TCP segment; a TCP header with options; a Pacifier ACK; a P3 frame.
         [&[0x60, 0, 0, 0, 0, 20, 6, 64][..], &[0xfd; 32], &[0; 12], &[0x50, 2, 1, 0, 0, 0, 0, 0]].concat(),
         [&[0, 80, 195, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 4, 0, 0, 0, 0, 0][..], &[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]].concat(),
-        // DPCLO: a probe, an update, a packet.
+        // DPCLO: a probe, an update, a report, a packet.
         vec![0x11, 3, 0, 9, 1, 1, 0, 7, 9, 10, 0, 4, 0, 40],
         [&[0x12, 2][..], &[0, 4, 0, 2, 1, 0, 0, 5, 0, 6, 0, 2, 2, 0, 0, 5]].concat(),
+        vec![0x16, 2, 0, 4, 0, 40, 3, 0, 5, 0, 16, 63],
         [&[0x13, 31, 0, 1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 40, 1, 9][..], &[0xaa; 20]].concat(),
     ];
     let mut random = Seed(1).stream(Purpose::Trial(9));

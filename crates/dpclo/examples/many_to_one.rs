@@ -118,6 +118,8 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 Some(Duration::from_millis(value as u64)).filter(|age| *age > Duration::ZERO)
         }
         "count" => settings.extras.count_sent = value > 0.0,
+        "downhill" => settings.next_hops.downhill = value > 0.0,
+        "high" => settings.next_hops.high = value,
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,
