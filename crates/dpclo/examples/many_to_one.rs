@@ -125,7 +125,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "smoothing" => settings.extras.smoothing = value,
         _ => {
             return Err(format!(
-                "no setting '{name}' here: limit, reserve, credits, reports, bias, smoothing"
+                "no setting '{name}' here: age, bias, count, credits, downhill, gain, high, k, limit, reports, reserve, smoothing"
             )
             .into());
         }

@@ -1,6 +1,8 @@
 //! DRAND over the DCF on simulated air with losses: no two nodes within two hops own the same slot, whoever loses what.
 
-use chappe_core::{Address, Instant, OverMac, Purpose, Rate, Seed};
+use chappe_core::{
+    Address, Arrival, Classes, Instant, LinkEvent, LinkNode, OverMac, Purpose, Rate, Seed, Stream,
+};
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_mac::zmac::drand::{Drand, Timing};
 use chappe_mac::zmac::{Schedule, colour};
@@ -153,4 +155,98 @@ fn a_latecomer_fits_in() {
     assert_eq!(field.clashes(&after), 0);
     let changed = (0..NODES).filter(|&node| before[node] != after[node]);
     assert!(changed.eq(std::iter::once(5).filter(|&five| before[five] != after[five])));
+}
+
+/// A hello of `from` that lists `listed`, both without a slot.
+fn hello(from: u16, listed: u16) -> (Address, Vec<u8>) {
+    let mut octets = vec![1, 0, 0, 255, 0, 1, 1];
+    octets.extend(Address::node(listed).to_eui48());
+    octets.extend([255, 0]);
+    (Address::node(from), octets)
+}
+
+fn hear(drand: &mut Drand, now: Instant, (from, sdu): (Address, &[u8])) {
+    let to = Address::BROADCAST;
+    let arrival = Arrival {
+        from,
+        to,
+        sdu,
+        power: None,
+    };
+    drand.handle_link(now, LinkEvent::Received(arrival));
+}
+
+/// Goal: a neighbour that died does not keep a node from its slot for ever. Method: one hello that lists the node, then
+/// silence: without the neighbour's grant there is no slot, until it is forgotten after half a minute.
+#[test]
+fn a_neighbour_that_died_is_forgotten() {
+    let random = Seed(3).stream(Purpose::Trial(1));
+    let mut drand = Drand::new(Address::node(0), random, Timing::default(), Instant::ZERO);
+    let (from, octets) = hello(1, 0);
+    hear(&mut drand, Instant::from_millis(10), (from, &octets));
+    let mut sdu = [0; 300];
+    let mut decided = None;
+    while let Some(wake) = drand
+        .poll_timeout()
+        .filter(|wake| wake.at < Instant::from_millis(60_000))
+    {
+        drand.handle_timeout(wake.at);
+        while drand.poll_link(wake.at, Classes::ALL, &mut sdu).is_some() {}
+        decided = decided.or(drand.slot().map(|_| wake.at));
+    }
+    let decided = decided.expect("a slot in the end");
+    assert!(decided > Instant::from_millis(30_000) && drand.counters().failed > 10);
+}
+
+/// Goal: no message can make a node panic, own a slot that cannot be told, or set a deadline in the past. Method: messages of
+/// all kinds with fields at random, some cut, from many addresses, some of them from neighbours; overflow checks are on.
+#[test]
+fn hostile_messages_do_no_harm() {
+    let mut random = Seed(4).stream(Purpose::Trial(2));
+    let (mut sdu, mut slots, mut failed, mut dropped) = ([0; 400], 0, 0, 0);
+    for life in 0..20 {
+        let stream = Seed(4).stream(Purpose::Node(life));
+        let mut drand = Drand::new(Address::node(0), stream, Timing::default(), Instant::ZERO);
+        for step in 0..5000 {
+            let now = Instant::from_millis(2 * step);
+            let (from, octets) = hostile(&mut random, life % 2 == 0);
+            hear(&mut drand, now, (from, &octets));
+            drand.handle_timeout(now);
+            assert!(drand.poll_timeout().is_some_and(|wake| wake.at > now));
+            while drand.poll_link(now, Classes::ALL, &mut sdu).is_some() {}
+            let slot = drand.slot();
+            assert!(slot.is_none_or(|slot| slot < 128));
+            assert_eq!(drand.schedule().is_some(), slot.is_some());
+            slots += u64::from(slot.is_some());
+        }
+        failed += drand.counters().failed;
+        dropped += drand.counters().dropped;
+    }
+    assert!(
+        slots > 100 && failed > 20 && dropped > 1000,
+        "{slots} {failed} {dropped}"
+    );
+}
+
+/// A message of some kind with fields at random; from a `few` neighbours, or from anybody.
+fn hostile(random: &mut Stream, few: bool) -> (Address, Vec<u8>) {
+    let mut octets = vec![0; 120];
+    random.fill(&mut octets);
+    // Few requests: each one that is granted stops the node for half a minute. Mostly hellos and answers.
+    octets[0] = match random.below(4) {
+        1 if random.chance(0.999) => 1,
+        kind => 1 + kind as u8,
+    };
+    (octets[1], octets[2]) = (0, random.below(8) as u8);
+    (octets[5], octets[6]) = (random.below(3) as u8, random.below(14) as u8);
+    if random.chance(0.5) {
+        // A hello that lists node 0, or an answer to it.
+        let at = if octets[0] == 1 { 7 } else { 3 };
+        octets[at..at + 6].copy_from_slice(&Address::node(0).to_eui48());
+    }
+    if random.chance(0.1) {
+        octets.truncate(random.below(120) as usize);
+    }
+    let nodes = if few { 3 } else { 500 };
+    (Address::node(1 + random.below(nodes) as u16), octets)
 }

@@ -18,7 +18,8 @@
 //! answers nobody else until it hears the asker's next hello, so two nodes with a common neighbour never decide at once.
 //!
 //! What goes wrong: a neighbour that was never heard grants nothing and may collide; its hellos repair that later, by the
-//! rule at the bottom of the drawing. A lock outlives a node that dies for [`Timing::lock`]. Links must be symmetric: a neighbour
+//! rule at the bottom of the drawing. A node that dies is asked, and its lock kept, for [`Timing::lock`]; its
+//! slot stays taken among nodes two hops away. Links must be symmetric: a neighbour
 //! counts only if it lists this node.
 
 use chappe_core::{
@@ -49,7 +50,7 @@ pub struct Timing {
     pub answer: Duration,
     /// Requests sent before a round is given up.
     pub requests: u8,
-    /// After this a lock is opened although nothing was heard of the asker.
+    /// After this a lock is opened although nothing was heard of the asker, and a neighbour without hellos is forgotten.
     pub lock: Duration,
 }
 
@@ -102,6 +103,8 @@ pub struct Counters {
 #[derive(Clone, Copy, Debug)]
 struct Neighbour {
     address: Address,
+    /// Its last hello.
+    heard: Instant,
     slot: Option<Slot>,
     /// Undecided nodes that it counts around itself.
     undecided: u8,
@@ -216,7 +219,7 @@ impl Drand {
                 undecided,
                 entries,
             } => {
-                self.meet(from, slot, undecided, entries.clone());
+                self.meet(now, from, slot, undecided, entries.clone());
                 let over = |(asker, asked, _): (Address, u16, Instant)| {
                     asker == from && (round != asked || slot.is_some())
                 };
@@ -241,6 +244,7 @@ impl Drand {
     /// Notes a neighbour and its state.
     fn meet(
         &mut self,
+        now: Instant,
         from: Address,
         slot: Option<Slot>,
         undecided: u8,
@@ -255,6 +259,7 @@ impl Drand {
             };
             *free = Some(Neighbour {
                 address: from,
+                heard: now,
                 slot: None,
                 undecided: 0,
                 mutual: false,
@@ -263,9 +268,18 @@ impl Drand {
             });
         }
         if let Some(neighbour) = self.neighbour(from) {
+            neighbour.heard = now;
             neighbour.slot = slot;
             neighbour.undecided = undecided;
             neighbour.mutual |= mutual;
+        }
+    }
+
+    /// A neighbour that has gone grants nothing any more, and must not keep this node waiting for ever.
+    fn forget_silent(&mut self, now: Instant) {
+        let gone = |n: &Neighbour| now.saturating_since(n.heard) > self.timing.lock;
+        for place in &mut self.neighbours {
+            place.take_if(|neighbour| gone(neighbour));
         }
     }
 
@@ -500,6 +514,7 @@ impl LinkNode for Drand {
         if self.next_hello <= now {
             self.next_hello = now + self.jittered();
             self.hello = true;
+            self.forget_silent(now);
         }
         let answers = self.neighbours.iter_mut().flatten();
         for answer in answers.filter_map(|n| n.answer.as_mut()) {
