@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use crate::plan::{Payload, Plan};
 use crate::provenance::{Program, Provenance};
@@ -43,42 +42,22 @@ pub fn run(
     meter: &Meter,
 ) -> Result<Session, RunError> {
     let from = Provenance::here(program, &plan.canonical);
-    let notes = Mutex::new(Vec::new());
-    let failed = Mutex::new(false);
-    let has_failed = || failed.lock().map_or(true, |failed| *failed);
-    let one = |&seed: &u64| {
-        let result = one(plan, seed, &from, options, meter);
-        if let (Err(_), Ok(mut failed)) = (&result, failed.lock()) {
-            *failed = true;
-        }
-        let (run, said, reused) = result?;
-        if let Ok(mut notes) = notes.lock() {
-            notes.push((seed, said));
-        }
-        Ok((run, reused))
-    };
     meter.plan(plan.seeds.len(), 1);
-    let go_on = || !meter.stopped() && !has_failed();
-    let results = seeds::parallel(&plan.seeds, options.threads.max(1), go_on, one);
-    let (mut runs, mut reused) = (Vec::new(), 0);
-    for result in results.into_iter().flatten() {
-        match result {
-            Ok((run, again)) => {
-                runs.push(run);
-                reused += usize::from(again);
-            }
-            Err(RunError::Interrupted) => {}
-            Err(error) => return Err(error),
-        }
+    let threads = options.threads.max(1);
+    let one = |&seed: &u64| one(plan, seed, &from, options, meter);
+    let finished = seeds::finished(&plan.seeds, threads, meter, one)?;
+    let (mut runs, mut notes, mut reused) = (Vec::new(), Vec::new(), 0);
+    for (_, (run, said, again)) in finished {
+        runs.push(run);
+        notes.extend(said);
+        reused += usize::from(again);
     }
     let unfinished = plan.seeds.len() - runs.len();
-    let mut notes = notes.into_inner().unwrap_or_default();
-    notes.sort_by_key(|(seed, _)| *seed);
     Ok(Session {
         document: Document::new(&plan.title, &from, runs, unfinished > 0),
         unfinished,
         reused,
-        notes: notes.into_iter().flat_map(|(_, said)| said).collect(),
+        notes,
     })
 }
 
