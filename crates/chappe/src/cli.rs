@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use chappe_lab::plan::SEEDS_MAX;
 use clap::{Args, Parser, Subcommand};
 
 const AFTER: &str = "\
@@ -347,9 +348,6 @@ impl Shared {
 /// Seeds from a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
-
-/// The most seeds that one command takes: more is a mistake in typing.
-const SEEDS_MAX: u64 = 100_000;
 
 fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let number = |part: &str| {

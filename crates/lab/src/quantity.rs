@@ -90,7 +90,9 @@ impl<K: Kind> Quantity<K> {
             .unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         let unit = unit.trim();
-        let Ok(value) = number.replace('_', "").parse::<f64>() else {
+        let value = number.replace('_', "").parse::<f64>();
+        // `1e400` is read as infinite.
+        let Some(value) = value.ok().filter(|value| value.is_finite()) else {
             return Err(told(
                 format!("expected {}, found `{text}`", K::NAME),
                 format!("write a number and its unit, such as \"{}\"", K::EXAMPLE),

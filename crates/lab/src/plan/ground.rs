@@ -348,7 +348,7 @@ fn unused(network: &Network, generator: Generator) -> Option<std::ops::Range<usi
 fn channels_only(span: std::ops::Range<usize>, check: &Check<'_>) -> InputError {
     let message = "this is for networks of 802.15.4, whose channels differ";
     let error = check.error(span, "no use here", message);
-    error.help("it belongs to system = \"p3\"")
+    error.help("take it out, or name a system with 802.15.4 radios")
 }
 
 /// A network whose channels differ.

@@ -33,13 +33,11 @@ pub fn config(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config,
 pub fn station(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config, InputError> {
     let mut config = dot11::Config::dot11b(mode.rate);
     config.data = mode;
-    let time = |target: &mut Duration, given: Option<crate::quantity::Time>| {
+    for (target, given) in [(&mut config.slot, &mac.slot), (&mut config.sifs, &mac.sifs)] {
         if let Some(given) = given {
-            *target = Duration::from_secs_f64(given.value());
+            *target = check.time(given)?;
         }
-    };
-    time(&mut config.slot, mac.slot);
-    time(&mut config.sifs, mac.sifs);
+    }
     config.cw_min = mac.cw_min.as_ref().map_or(config.cw_min, |given| **given);
     config.cw_max = mac
         .cw_max
@@ -54,9 +52,12 @@ pub fn station(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config
     }
     config.retry_short = mac.retry_short.unwrap_or(config.retry_short);
     config.retry_long = mac.retry_long.unwrap_or(config.retry_long);
-    config.rts_threshold = mac
-        .rts_threshold
-        .map_or(config.rts_threshold, |size| size.value() as usize);
+    if let Some(size) = &mac.rts_threshold {
+        if size.value() < 0.0 {
+            return Err(check.at(size, "here", format!("{} is no size", **size)));
+        }
+        config.rts_threshold = size.value() as usize;
+    }
     config.eifs = mac.eifs.unwrap_or(config.eifs);
     config.difs_backoff = mac.difs_backoff.unwrap_or(config.difs_backoff);
     if let Some(rate) = &mac.control_rate {
@@ -68,7 +69,10 @@ pub fn station(mac: &Mac, mode: Mode, check: &Check<'_>) -> Result<dot11::Config
         })?;
         config.control = Mode::long(found);
     }
-    if let Some(distance) = mac.distance_max {
+    if let Some(distance) = &mac.distance_max {
+        if distance.value() < 0.0 {
+            return Err(check.at(distance, "here", format!("{} is no distance", **distance)));
+        }
         config.propagation_max = Duration::from_secs_f64(distance.value() / LIGHT);
     }
     Ok(config)

@@ -12,6 +12,7 @@ mod ground;
 pub mod mac;
 mod network;
 pub mod radio;
+mod seeds;
 mod stage;
 
 use std::any::Any;
@@ -31,6 +32,7 @@ pub use fault::{FaultPlan, LossStep};
 pub use flow::FlowPlan;
 pub use ground::{Ground, Placing};
 pub use network::NetworkPlan;
+pub use seeds::SEEDS_MAX;
 pub use stage::{Payload, REACHABLE_PRR, Stage, TransferStage};
 
 /// What is the same for every seed of a scenario.
@@ -159,7 +161,7 @@ impl Plan {
         };
         let faults = fault::plan(&scenario.fault, &ground, &check)?;
         let losses = fault::losses(&scenario.fault, &ground, system, &check)?;
-        let seeds = seeds(&scenario, &check)?;
+        let seeds = seeds::plan(&scenario.run, &check)?;
         let limit = scenario
             .run
             .limit
@@ -210,40 +212,6 @@ fn canonical(scenario: &Scenario, ground: &Ground) -> String {
         object.insert("links_blake3".into(), digest.into());
     }
     json.to_string()
-}
-
-fn seeds(scenario: &Scenario, check: &Check<'_>) -> Result<Vec<u64>, InputError> {
-    let run = &scenario.run;
-    let first = run.seed.as_ref().map_or(1, |seed| **seed);
-    match (&run.seeds, &run.repeat) {
-        (Some(seeds), repeat) => {
-            if let Some(other) = run
-                .seed
-                .as_ref()
-                .map(Located::span)
-                .or(repeat.as_ref().map(Located::span))
-            {
-                return Err(check
-                    .error(
-                        other,
-                        "and this",
-                        "`seeds` stands for `seed` and `repeat` together",
-                    )
-                    .help("leave out one or the other"));
-            }
-            if seeds.is_empty() {
-                return Err(check.at(seeds, "no seed", "there must be at least one seed"));
-            }
-            Ok((**seeds).clone())
-        }
-        (None, Some(repeat)) if **repeat == 0 => {
-            Err(check.at(repeat, "no run", "a scenario must run at least once"))
-        }
-        (None, repeat) => {
-            let last = first.saturating_add(repeat.as_ref().map_or(1, |repeat| **repeat) - 1);
-            Ok((first..=last).collect())
-        }
-    }
 }
 
 /// Makes errors that point into the scenario.
@@ -304,3 +272,6 @@ fn numbered(nodes: usize) -> String {
         nodes.saturating_sub(1)
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,7 +77,7 @@ impl NetworkPlan {
         let mac = mac::config(&given, mode, &check)?;
         let ground = ground::plan(&scenario.network, system.radios, &check)?;
         let faults = fault::plan(&scenario.fault, &ground, &check)?;
-        let own = seeds(&scenario, &check)?;
+        let own = seeds::plan(&scenario.run, &check)?;
         let seed = seed.or(own.first().copied()).unwrap_or(1);
         Ok(NetworkPlan {
             title,

@@ -1,6 +1,6 @@
 //! `[radio]` applied to its profile.
 
-use chappe_core::{Channel, Db, Dbm, Duration, Mode, Preamble, Rate};
+use chappe_core::{Channel, Db, Dbm, Mode, Preamble, Rate};
 use chappe_sim::{Capture, Fading, PathLoss, Profile, Rule, Window};
 
 use super::Check;
@@ -77,8 +77,8 @@ pub fn profile(radio: &Radio, system: &System, check: &Check<'_>) -> Result<Prof
     }
     powers(radio, &mut profile);
     path_loss(radio, &mut profile);
-    fading(radio, &mut profile);
-    receiver(radio, &mut profile);
+    fading(radio, &mut profile, check)?;
+    receiver(radio, &mut profile, check)?;
     if let Some(power) = &radio.tx_power_max {
         profile.power_max = Dbm(power.value());
         if profile.power_max < profile.power {
@@ -170,7 +170,7 @@ fn path_loss(radio: &Radio, profile: &mut Profile) {
     };
 }
 
-fn fading(radio: &Radio, profile: &mut Profile) {
+fn fading(radio: &Radio, profile: &mut Profile, check: &Check<'_>) -> Result<(), InputError> {
     if let Some(law) = radio.fading {
         profile.fading = match law {
             FadingName::None => Fading::None,
@@ -185,21 +185,23 @@ fn fading(radio: &Radio, profile: &mut Profile) {
     if let (Fading::Rician { k }, Some(given)) = (&mut profile.fading, radio.rician_k) {
         *k = Db(given.value()).to_linear();
     }
-    if let Some(coherence) = radio.coherence {
-        profile.coherence = Duration::from_secs_f64(coherence.value());
+    if let Some(coherence) = &radio.coherence {
+        profile.coherence = check.time(coherence)?;
     }
+    Ok(())
 }
 
-fn receiver(radio: &Radio, profile: &mut Profile) {
+fn receiver(radio: &Radio, profile: &mut Profile, check: &Check<'_>) -> Result<(), InputError> {
     let own = profile.capture;
     let margin = radio.capture_margin.map(|margin| Db(margin.value()));
     let margin = margin
         .or(own.map(|capture| capture.margin))
         .unwrap_or(Db(5.0));
     let own_window = own.map_or(Window::Preamble, |capture| capture.window);
-    let first = radio
-        .capture_window
-        .map(|window| Window::First(Duration::from_secs_f64(window.value())));
+    let first = match &radio.capture_window {
+        Some(window) => Some(Window::First(check.time(window)?)),
+        None => None,
+    };
     let window = match radio.capture {
         None => first.unwrap_or(own_window),
         Some(CaptureName::Frame) => Window::Frame,
@@ -226,7 +228,8 @@ fn receiver(radio: &Radio, profile: &mut Profile) {
         }
         (Some(ReceptionName::Pairwise), _) | (None, Rule::Pairwise(_)) => Rule::Pairwise(ratio),
     };
-    if let Some(turnaround) = radio.turnaround {
-        profile.turnaround = Duration::from_secs_f64(turnaround.value());
+    if let Some(turnaround) = &radio.turnaround {
+        profile.turnaround = check.time(turnaround)?;
     }
+    Ok(())
 }

@@ -35,10 +35,10 @@ pub struct Mac {
     pub time_slot: Option<Located<Time>>,
     /// Length of a back-off slot.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub slot: Option<Time>,
+    pub slot: Option<Located<Time>>,
     /// Short interframe space.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sifs: Option<Time>,
+    pub sifs: Option<Located<Time>>,
     /// Smallest contention window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cw_min: Option<Located<u16>>,
@@ -53,7 +53,7 @@ pub struct Mac {
     pub retry_long: Option<u8>,
     /// Unicast frames of at least this size are announced by RTS/CTS; never, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rts_threshold: Option<Size>,
+    pub rts_threshold: Option<Located<Size>>,
     /// Whether a broken frame delays by EIFS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifs: Option<bool>,
@@ -66,5 +66,5 @@ pub struct Mac {
     pub control_rate: Option<Located<Rate>>,
     /// Longest link; slots and timeouts grow by its propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub distance_max: Option<Length>,
+    pub distance_max: Option<Located<Length>>,
 }

@@ -56,7 +56,7 @@ pub struct Radio {
     pub rician_k: Option<Ratio>,
     /// How long a fade lasts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub coherence: Option<Time>,
+    pub coherence: Option<Located<Time>>,
     /// Thermal noise with the receiver's noise figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<Power>,
@@ -83,7 +83,7 @@ pub struct Radio {
     pub capture_margin: Option<Ratio>,
     /// How far into the frame, for `first`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capture_window: Option<Time>,
+    pub capture_window: Option<Located<Time>>,
     /// What decides whether a frame survives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reception: Option<ReceptionName>,
@@ -95,7 +95,7 @@ pub struct Radio {
     pub carrier_sense: Option<Power>,
     /// How long a radio is deaf after it has transmitted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub turnaround: Option<Time>,
+    pub turnaround: Option<Located<Time>>,
     /// The channel: 1 to 14, or 11 to 26 of 802.15.4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<Located<u8>>,
