@@ -7,7 +7,7 @@
 //! The model is that of DPCLO's larger experiment: nodes uniform in 1250 m by 1250 m, range 250 m. Node 0 is the sink; the
 //! sources are seven nodes spread over the distances in hops, farthest first. Rates are shares of one link. Conflicts: any
 //! two ends within 550 m (`550`), a sender within 550 m of a receiver (`data`), or any two ends within 250 m (`2hop`); with a third argument, seven flows
-//! to seven sinks as well (`many`, 550 m), which takes a minute and a half.
+//! to seven sinks as well (`many`, 550 m), which takes some 20 s.
 //!
 //! Columns: total of the optimum and of the proven bound's gap in %; the flows' rates; Jain's index; the clique bound's
 //! total (for max-min, seven times the smallest); linear programs, exact searches and sets; seconds of each.

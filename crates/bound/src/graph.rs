@@ -95,9 +95,10 @@ impl Graph {
         best
     }
 
-    /// A total weight that no independent set exceeds: exact for the vertices of at least `least`, the others counted
-    /// by a greedy clique cover. Dropping light vertices makes the search much shorter.
-    pub fn independent_set_bound(&self, weights: &[f64], least: f64) -> f64 {
+    /// The heaviest independent set of the vertices that weigh at least `least`, and a total weight that no independent set
+    /// exceeds: exact for these vertices, the others counted by a greedy clique cover. Dropping light vertices makes the
+    /// search much shorter.
+    pub fn independent_set_bound(&self, weights: &[f64], least: f64) -> (Vec<usize>, f64) {
         let heavy: Vec<f64> = (weights.iter())
             .map(|&weight| if weight >= least { weight } else { 0.0 })
             .collect();
@@ -106,7 +107,8 @@ impl Graph {
             .collect();
         light.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
         let rest = self.cover_weights(&light, weights);
-        self.heaviest_independent_set(&heavy).1 + rest.first().copied().unwrap_or(0.0)
+        let (set, weight) = self.heaviest_independent_set(&heavy);
+        (set, weight + rest.first().copied().unwrap_or(0.0))
     }
 
     /// The largest total weight of a clique; weights of 0 or less are left out.
@@ -328,10 +330,12 @@ mod tests {
             let weights: Vec<f64> = (0..16).map(|_| random.unit()).collect();
             let (_, heaviest) = graph.heaviest_independent_set(&weights);
             for least in [0.0, 0.2, 0.5, 2.0] {
-                let bound = graph.independent_set_bound(&weights, least);
+                let (_, bound) = graph.independent_set_bound(&weights, least);
                 assert!(bound >= heaviest - 1e-12 && bound <= weights.iter().sum::<f64>() + 1e-12);
             }
-            assert!((graph.independent_set_bound(&weights, 0.0) - heaviest).abs() < 1e-12);
+            let (set, bound) = graph.independent_set_bound(&weights, 0.0);
+            let weight: f64 = set.iter().map(|&v| weights[v]).sum();
+            assert!((bound - heaviest).abs() < 1e-12 && (weight - heaviest).abs() < 1e-12);
         }
     }
 

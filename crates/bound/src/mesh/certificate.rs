@@ -34,15 +34,18 @@ impl MeshCertificate {
     /// `least`: links whose weight is below this share of the heaviest are counted by a clique cover instead of the exact
     /// search. Exact search of an independent set takes exponential time in the worst case.
     pub fn bound(&self, mesh: &Mesh, flows: &[MeshFlow], objective: Objective, least: f64) -> f64 {
-        let Some(worth) = self.worth(mesh, flows) else {
-            return f64::INFINITY;
-        };
+        match self.worth(mesh, flows) {
+            Some(worth) => ceiling(objective, &worth, self.heaviest(mesh, least).1),
+            None => f64::INFINITY,
+        }
+    }
+
+    /// The heaviest set of links that are not lighter than this share of the heaviest, and what no set outweighs.
+    pub(super) fn heaviest(&self, mesh: &Mesh, least: f64) -> (Vec<usize>, f64) {
         let weights = self.weights(mesh);
         let heaviest = weights.iter().copied().fold(0.0, f64::max);
-        let most = mesh
-            .conflicts()
-            .independent_set_bound(&weights, heaviest * least);
-        ceiling(objective, &worth, most)
+        mesh.conflicts()
+            .independent_set_bound(&weights, heaviest * least)
     }
 
     /// Price of each link times its rate.
@@ -79,10 +82,10 @@ impl MeshCertificate {
     }
 }
 
-/// The largest objective with sum of worth * x <= `most`, rounded up.
+/// The largest objective with sum of worth * x <= `most`, rounded up; infinite where nothing has a worth.
 pub(super) fn ceiling(objective: Objective, worth: &[f64], most: f64) -> f64 {
     let most = most * (1.0 + ROUNDING);
-    match objective {
+    let value = match objective {
         Objective::Sum => most / worth.iter().copied().fold(f64::INFINITY, f64::min),
         Objective::MaxMin => most / worth.iter().sum::<f64>() * (1.0 + ROUNDING),
         Objective::SumLog => {
@@ -90,5 +93,7 @@ pub(super) fn ceiling(objective: Objective, worth: &[f64], most: f64) -> f64 {
             let sum: f64 = worth.iter().map(|worth| (share / worth).ln()).sum();
             sum + ROUNDING * worth.len() as f64
         }
-    }
+    };
+    // Zero over zero: without prices there is no proof.
+    if value.is_nan() { f64::INFINITY } else { value }
 }

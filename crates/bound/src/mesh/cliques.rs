@@ -116,13 +116,16 @@ impl<'a> Relaxed<'a> {
             cliques: BTreeSet::new(),
             rows: Vec::new(),
         };
-        // Every link in some clique, so that the program is bounded.
-        let all = vec![1.0; mesh.links().len()];
-        let order = by_weight(&all);
-        let grown = order
-            .iter()
-            .map(|&link| grow(mesh.conflicts(), link, &order));
-        relaxed.add(grown.collect());
+        // Every link in some clique, so that the program is bounded; the others come when they are overfull.
+        let order = by_weight(&vec![1.0; mesh.links().len()]);
+        let mut covered = BTreeSet::new();
+        for &link in &order {
+            if !covered.contains(&link) {
+                let clique = grow(mesh.conflicts(), link, &order);
+                covered.extend(clique.iter().copied());
+                relaxed.add(vec![clique]);
+            }
+        }
         relaxed
     }
 

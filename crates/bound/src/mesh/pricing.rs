@@ -5,7 +5,7 @@ use crate::graph::Graph;
 /// How many of the heaviest links a greedy search starts from.
 const STARTS: usize = 120;
 /// How many sets one round may add.
-const SETS: usize = 40;
+const SETS: usize = 240;
 /// Links of less than this share of the heaviest weight are left to the clique cover.
 pub(super) const LIGHT: f64 = 2e-4;
 

@@ -4,7 +4,7 @@ use super::certificate::MeshCertificate;
 use super::{Mesh, MeshFlow, Objective};
 use crate::program::{Program, Row, Solution};
 
-/// The tolerance of one linear program, relative.
+/// The tolerance of a linear program that is to be as good as it can be, relative.
 pub(super) const SOLVER: f64 = 1e-8;
 
 /// A program whose loads are not limited yet, and where its columns and rows are. Rates are in units of the fastest link,

@@ -308,11 +308,14 @@ fn any_potentials_are_a_proof() {
             let bound = certificate.bound(&mesh, &ends, objective, 0.0);
             assert!(bound >= best.value - 1e-6 * best.value.abs());
         }
-        let nothing = MeshCertificate {
-            sinks: vec![],
-            potentials: vec![],
-        };
-        assert_eq!(nothing.bound(&mesh, &ends, objective, 0.0), f64::INFINITY);
+        for nothing in [vec![], vec![3]] {
+            let potentials = nothing.iter().map(|_| vec![0.0; 4]).collect();
+            let nothing = MeshCertificate {
+                sinks: nothing,
+                potentials,
+            };
+            assert_eq!(nothing.bound(&mesh, &ends, objective, 0.0), f64::INFINITY);
+        }
     }
 }
 
