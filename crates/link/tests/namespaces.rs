@@ -30,9 +30,9 @@ fn main() {
 }
 
 /// Tries up to three times what is judged by the clock: a computer that stands still for a moment spoils one try, a fault
-/// of ours spoils all of them. A try tells its goodput in Mbit/s; one over a medium that stood still does not count.
+/// of ours spoils all of them. A try tells its goodput in Mbit/s; one over a medium that stood still only has to carry something.
 fn in_three_tries(air: Air, what: &str, least: f64, attempt: impl Fn(&Field) -> f64) {
-    let mut judged = 0;
+    let (mut judged, mut most) = (0, 0.0f64);
     for seed in 3..6 {
         let field = Field::new(air, seed);
         let goodput = attempt(&field);
@@ -40,13 +40,17 @@ fn in_three_tries(air: Air, what: &str, least: f64, attempt: impl Fn(&Field) -> 
         if goodput >= least {
             return;
         }
+        most = most.max(goodput);
         judged += u32::from(!field.stood_still(2.0));
     }
-    match judged {
-        0 => println!("  {what}: skipped, this machine is too busy to keep time"),
-        _ => panic!("{what}: less than {least:.2} Mbit/s"),
-    }
+    assert!(judged == 0, "{what}: less than {least:.2} Mbit/s");
+    println!("  {what}: hardly judged, this machine is too busy to keep time");
+    assert!(most > STANDING * least, "{what}: nothing came through");
 }
+
+/// Share of what is wanted that a link carries even while the computer stands still for most of the time. At 20 % loss TCP without
+/// the link gets a third of that.
+const STANDING: f64 = 0.1;
 
 /// Kernel TCP (Reno, which every kernel has) through losses in both directions: most of (1 - p) C, every octet right; without the
 /// link a fraction. The table of docs/link.md in a short form: the goal is 95 %, and the margin is for busy machines.
