@@ -1,50 +1,23 @@
 //! The configuration file of `chappe link run`.
 
+mod peer;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chappe_core::{Bitrate, Duration};
-use chappe_lab::input::InputError;
-use chappe_lab::quantity::{Length, Rate, Time};
-use chappe_link::classify::Net;
-use chappe_link::{BULK, Carrier, Key, PeerConfig, TunnelConfig};
+use chappe_lab::input::{InputError, telling};
+use chappe_link::{Carrier, PeerConfig, TunnelConfig};
 use chappe_sys::Endpoint;
-use chappe_wildnet::{Order, Service};
 use serde::Deserialize;
 use toml::Spanned;
 
+use peer::PeerTable;
+
 /// A configuration to start from.
-pub const TEMPLATE: &str = r#"# One end of a link. The other end has the same file with addresses swapped, and the same key.
-
-[link]
-device = "chappe0"                # the TUN device to make
-address = "10.9.0.1/24"           # its address: the other end's is 10.9.0.2
-listen = "0.0.0.0:1795"           # UDP; or `ethernet = "wlan0"` for frames without IP (needs CAP_NET_RAW)
-# path_mtu = 1500                 # largest packet of the path between the two
-# metrics = "chappe-link.prom"    # Prometheus text, written anew at each look (node_exporter's textfile collector)
-
-[[peer]]
-name = "other"
-key_file = "link.key"             # `chappe link key link.key`, copied to both hosts by a safe way
-endpoint = "192.0.2.7:1795"       # where the other end is; leave it away where it calls first (behind NAT)
-networks = ["10.9.0.2/32"]        # addresses behind it
-# rate = "6 Mbit/s"               # what the medium carries; left away, it is found out
-# distance = "20 km"              # to have the coverage class of an 802.11 card judged
-
-# What is promised. `bulk` is everything but ICMP and packets marked urgent (DSCP 40 and above).
-# [peer.bulk]
-# deadline = "300 ms"             # losses should not delay a packet by more
-# residual = 0.01                 # for all but this share
-# order = "flow"                  # "flow", "link" or "none"
-# drop_late = false               # whether a packet that is too late is given up
-# [peer.urgent]
-# deadline = "100 ms"
-# residual = 0.01
-# order = "none"
-# drop_late = true
-"#;
+pub const TEMPLATE: &str = include_str!("file/template.toml");
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,37 +38,6 @@ struct LinkTable {
     metrics: Option<PathBuf>,
     #[serde(default = "device_queue")]
     device_queue: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PeerTable {
-    name: Spanned<String>,
-    key_file: Spanned<PathBuf>,
-    endpoint: Option<Spanned<String>>,
-    networks: Vec<Spanned<String>>,
-    rate: Option<Spanned<Rate>>,
-    distance: Option<Length>,
-    bulk: Option<Promise>,
-    urgent: Option<Promise>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Promise {
-    deadline: Option<Time>,
-    residual: Option<Spanned<f64>>,
-    order: Option<OrderName>,
-    retries: Option<u8>,
-    drop_late: Option<bool>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum OrderName {
-    Flow,
-    Link,
-    None,
 }
 
 fn device() -> Spanned<String> {
@@ -159,129 +101,159 @@ impl Configuration {
 pub fn read(path: &Path) -> Result<Configuration, InputError> {
     let text =
         std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
-    let text: Arc<str> = text.into();
-    let from = path.display().to_string();
-    let wrong = |span: std::ops::Range<usize>, message: String, help: &str| {
-        InputError::new(from.clone(), message)
-            .at(&text, span, "here")
-            .help(help)
+    let source = Source {
+        from: path.display().to_string(),
+        text: text.into(),
+        folder: path.parent().unwrap_or(Path::new(".")),
     };
-    let file: File = toml::from_str(&text).map_err(|error| {
-        // A quantity says what would be right behind a separator.
-        let said = error.message().to_owned();
-        let (message, help) = said.split_once('\u{1f}').unwrap_or((&said, ""));
-        let input = InputError::new(from.clone(), message);
-        let input = if help.is_empty() {
-            input
-        } else {
-            input.help(help)
-        };
-        match error.span() {
-            Some(span) => input.at(&text, span, "here"),
-            None => input,
-        }
-    })?;
-    let carrier = match (&file.link.listen, &file.link.ethernet) {
-        (Some(listen), None) => {
-            let address: Result<SocketAddr, _> = listen.get_ref().parse();
-            let explain = |_| {
-                wrong(
-                    listen.span(),
-                    format!("`{}` is not an address and port", listen.get_ref()),
-                    "write \"0.0.0.0:1795\"",
-                )
-            };
-            Carrier::Udp(address.map_err(explain)?)
-        }
-        (None, Some(interface)) => Carrier::Ethernet {
-            interface: interface.clone(),
-            ether_type: ETHER_TYPE,
-        },
-        _ => {
-            return Err(InputError::new(
-                from.clone(),
-                "[link] needs either `listen` or `ethernet`",
-            )
-            .help(
-                "listen = \"0.0.0.0:1795\" for UDP, ethernet = \"wlan0\" for frames without IP",
-            ));
-        }
-    };
-    let path_mtu = file
-        .link
-        .path_mtu
-        .as_ref()
-        .map_or(1500, |mtu| *mtu.get_ref());
-    if !(576..=9000).contains(&path_mtu) {
-        let span = file.link.path_mtu.as_ref().map_or(0..0, Spanned::span);
-        return Err(wrong(
-            span,
-            format!("a path MTU of {path_mtu}"),
-            "576 to 9000; most paths have 1500",
-        ));
-    }
-    let address = match &file.link.address {
-        None => None,
-        Some(address) => Some(interface_address(address.get_ref()).ok_or_else(|| {
-            wrong(
-                address.span(),
-                format!(
-                    "`{}` is not an IPv4 address with its network",
-                    address.get_ref()
-                ),
-                "write \"10.9.0.1/24\"",
-            )
-        })?),
-    };
-    let device = file.link.device.get_ref();
-    if device.is_empty() || device.len() > NAME_MAX || device.contains(['/', ' ']) {
-        return Err(wrong(
-            file.link.device.span(),
-            format!("`{device}` cannot be the name of a device"),
-            "1 to 15 characters without space and slash: device = \"chappe0\"",
-        ));
-    }
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut peers: Vec<PeerConfig> = Vec::new();
-    for table in &file.peer {
-        let peer = peer(table, &carrier, path_mtu, folder, &wrong)?;
-        if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
-            let message = format!("there are two peers `{}`", other.name);
-            return Err(wrong(table.name.span(), message, "give each another name"));
-        }
-        if let Some(other) = peers.iter().find(|other| other.key == peer.key) {
-            let message = format!("`{}` has the key of `{}`", peer.name, other.name);
-            let help =
-                "a peer is known by its key: make one for each link with `chappe link key FILE`";
-            return Err(wrong(table.key_file.span(), message, help));
-        }
-        peers.push(peer);
-    }
-    let warnings = warnings(&file, address, &peers, folder);
+    let file = source.parse()?;
+    let link = &file.link;
+    let carrier = link.carrier(&source)?;
+    let path_mtu = link.path_mtu(&source)?;
+    let address = link.address(&source)?;
+    let device = link.device(&source)?;
+    let peers = peers(&file.peer, &carrier, path_mtu, &source)?;
+    let warnings = warnings(&file, address, &peers, source.folder);
     let metres = |table: &PeerTable| {
         let distance = table.distance.as_ref().map(|distance| distance.value());
         (table.name.get_ref().clone(), distance)
     };
-    let distances = file.peer.iter().map(metres).collect();
-    if peers.is_empty() {
-        return Err(InputError::new(from, "there is no [[peer]]")
-            .help("`chappe link new FILE` writes an example"));
-    }
     Ok(Configuration {
         tunnel: TunnelConfig {
-            device: file.link.device.into_inner(),
+            device,
             address,
             carrier,
-            device_queue: file.link.device_queue,
+            device_queue: link.device_queue,
             mtu: None,
             offloads: true,
             signals: true,
         },
         peers,
-        metrics: file.link.metrics.map(|metrics| folder.join(metrics)),
-        distances,
+        metrics: link.metrics.as_ref().map(|path| source.folder.join(path)),
+        distances: file.peer.iter().map(metres).collect(),
         warnings,
     })
+}
+
+/// Where a file's text comes from, so that mistakes are told with their place.
+struct Source<'a> {
+    from: String,
+    text: Arc<str>,
+    /// What paths in the file are relative to.
+    folder: &'a Path,
+}
+
+impl Source<'_> {
+    /// A mistake at a place, and what would be right.
+    fn wrong(&self, span: Range<usize>, message: String, help: &str) -> InputError {
+        InputError::new(self.from.clone(), message)
+            .at(&self.text, span, "here")
+            .help(help)
+    }
+
+    fn parse(&self) -> Result<File, InputError> {
+        toml::from_str(&self.text).map_err(|error| {
+            // A quantity says what would be right behind a separator.
+            let (message, help) = telling(error.message());
+            let input = InputError::new(self.from.clone(), message.to_owned());
+            let input = match help {
+                Some(help) => input.help(help.to_owned()),
+                None => input,
+            };
+            match error.span() {
+                Some(span) => input.at(&self.text, span, "here"),
+                None => input,
+            }
+        })
+    }
+}
+
+impl LinkTable {
+    fn carrier(&self, source: &Source<'_>) -> Result<Carrier, InputError> {
+        match (&self.listen, &self.ethernet) {
+            (Some(listen), None) => {
+                let address: Result<SocketAddr, _> = listen.get_ref().parse();
+                address.map(Carrier::Udp).map_err(|_| {
+                    let message = format!("`{}` is not an address and port", listen.get_ref());
+                    source.wrong(listen.span(), message, "write \"0.0.0.0:1795\"")
+                })
+            }
+            (None, Some(interface)) => Ok(Carrier::Ethernet {
+                interface: interface.clone(),
+                ether_type: ETHER_TYPE,
+            }),
+            _ => {
+                let message = "[link] needs either `listen` or `ethernet`";
+                let help =
+                    "listen = \"0.0.0.0:1795\" for UDP, ethernet = \"wlan0\" for frames without IP";
+                Err(InputError::new(source.from.clone(), message).help(help))
+            }
+        }
+    }
+
+    fn path_mtu(&self, source: &Source<'_>) -> Result<usize, InputError> {
+        let Some(given) = &self.path_mtu else {
+            return Ok(1500);
+        };
+        let mtu = *given.get_ref();
+        if (576..=9000).contains(&mtu) {
+            return Ok(mtu);
+        }
+        let message = format!("a path MTU of {mtu}");
+        Err(source.wrong(given.span(), message, "576 to 9000; most paths have 1500"))
+    }
+
+    fn address(&self, source: &Source<'_>) -> Result<Option<(Ipv4Addr, u8)>, InputError> {
+        let Some(address) = &self.address else {
+            return Ok(None);
+        };
+        interface_address(address.get_ref())
+            .map(Some)
+            .ok_or_else(|| {
+                let text = address.get_ref();
+                let message = format!("`{text}` is not an IPv4 address with its network");
+                source.wrong(address.span(), message, "write \"10.9.0.1/24\"")
+            })
+    }
+
+    fn device(&self, source: &Source<'_>) -> Result<String, InputError> {
+        let device = self.device.get_ref();
+        let fits = (1..=NAME_MAX).contains(&device.len()) && !device.contains(['/', ' ']);
+        fits.then(|| device.clone()).ok_or_else(|| {
+            let message = format!("`{device}` cannot be the name of a device");
+            let help = "1 to 15 characters without space and slash: device = \"chappe0\"";
+            source.wrong(self.device.span(), message, help)
+        })
+    }
+}
+
+/// The peers, each with a name and a key of its own.
+fn peers(
+    tables: &[PeerTable],
+    carrier: &Carrier,
+    path_mtu: usize,
+    source: &Source<'_>,
+) -> Result<Vec<PeerConfig>, InputError> {
+    let mut peers: Vec<PeerConfig> = Vec::new();
+    for table in tables {
+        let peer = table.read(carrier, path_mtu, source)?;
+        if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
+            let message = format!("there are two peers `{}`", other.name);
+            return Err(source.wrong(table.name.span(), message, "give each another name"));
+        }
+        if let Some(other) = peers.iter().find(|other| other.key == peer.key) {
+            let message = format!("`{}` has the key of `{}`", peer.name, other.name);
+            let help =
+                "a peer is known by its key: make one for each link with `chappe link key FILE`";
+            return Err(source.wrong(table.key_file.span(), message, help));
+        }
+        peers.push(peer);
+    }
+    if peers.is_empty() {
+        return Err(InputError::new(source.from.clone(), "there is no [[peer]]")
+            .help("`chappe link new FILE` writes an example"));
+    }
+    Ok(peers)
 }
 
 /// What will hardly do what was meant.
@@ -327,138 +299,6 @@ fn warnings(
     warnings
 }
 
-type Wrong<'a> = &'a dyn Fn(std::ops::Range<usize>, String, &str) -> InputError;
-
-fn peer(
-    table: &PeerTable,
-    carrier: &Carrier,
-    path_mtu: usize,
-    folder: &Path,
-    wrong: Wrong<'_>,
-) -> Result<PeerConfig, InputError> {
-    let key_path = folder.join(table.key_file.get_ref());
-    let key = std::fs::read_to_string(&key_path).map_err(|error| {
-        let help = match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                "`chappe link key FILE` makes one; both ends need the same"
-            }
-            _ => "run the link as root or as the one to whom the key belongs",
-        };
-        let message = format!("cannot read {}: {error}", key_path.display());
-        wrong(table.key_file.span(), message, help)
-    })?;
-    let key = Key::parse(&key).ok_or_else(|| {
-        wrong(
-            table.key_file.span(),
-            format!("{} is not a key", key_path.display()),
-            "a key is 64 hexadecimal digits, as `chappe link key` writes them",
-        )
-    })?;
-    let endpoint = match &table.endpoint {
-        None => None,
-        Some(text) => Some(carrier.endpoint(text.get_ref()).ok_or_else(|| {
-            let (what, right) = match carrier {
-                Carrier::Udp(_) => (
-                    "an address and a port",
-                    "write \"192.0.2.7:1795\", or \"[2001:db8::7]:1795\" with `listen = \"[::]:1795\"`; names are not looked up",
-                ),
-                Carrier::Ethernet { .. } => (
-                    "an Ethernet address",
-                    "with `ethernet`, write \"02:00:00:00:00:07\": `ip link` at the other end shows it",
-                ),
-            };
-            wrong(text.span(), format!("`{}` is not {what}", text.get_ref()), right)
-        })?),
-    };
-    if let (Carrier::Udp(own), Some(Endpoint::Udp(to)), Some(text)) =
-        (carrier, endpoint, &table.endpoint)
-    {
-        if own.is_ipv4() != to.is_ipv4() {
-            return Err(wrong(
-                text.span(),
-                format!("`{to}` cannot be reached from `listen = \"{own}\"`"),
-                "both IPv4, or both IPv6: listen = \"0.0.0.0:1795\" or \"[::]:1795\"",
-            ));
-        }
-        if to.port() == 0 || to.ip().is_unspecified() {
-            return Err(wrong(
-                text.span(),
-                format!("nobody can be at `{to}`"),
-                "write \"192.0.2.7:1795\", or leave `endpoint` away where the other end calls first",
-            ));
-        }
-    }
-    let rate = table.rate.as_ref().map(|rate| rate.get_ref().value());
-    if let (Some(value), Some(rate)) = (rate, &table.rate)
-        && value < 1_000.0
-    {
-        return Err(wrong(
-            rate.span(),
-            "a link needs a rate of 1 kbit/s at least".to_owned(),
-            "write what the medium carries, \"6 Mbit/s\", or leave `rate` away to have it found out",
-        ));
-    }
-    let mut networks = Vec::new();
-    for text in &table.networks {
-        let net = Net::parse(text.get_ref());
-        networks.push(net.ok_or_else(|| {
-            wrong(
-                text.span(),
-                format!("`{}` is not a network", text.get_ref()),
-                "write \"10.9.0.2/32\"",
-            )
-        })?);
-    }
-    let bulk = service(&table.bulk, BULK, wrong)?;
-    let urgent = service(&table.urgent, Service::PROMPT, wrong)?;
-    Ok(PeerConfig {
-        name: table.name.get_ref().clone(),
-        key,
-        endpoint,
-        networks,
-        datagram_max: carrier.datagram_max(path_mtu),
-        below: carrier.below(),
-        rate: rate.map(|rate| Bitrate(rate as u64)),
-        services: [urgent, bulk, bulk, bulk],
-        queue: Duration::from_millis(100),
-    })
-}
-
-fn service(
-    promise: &Option<Promise>,
-    usual: Service,
-    wrong: Wrong<'_>,
-) -> Result<Service, InputError> {
-    let Some(promise) = promise else {
-        return Ok(usual);
-    };
-    let residual = promise
-        .residual
-        .as_ref()
-        .map_or(usual.residual, |residual| *residual.get_ref());
-    if !(residual > 0.0 && residual <= 1.0) {
-        let span = promise.residual.as_ref().map_or(0..0, Spanned::span);
-        return Err(wrong(
-            span,
-            format!("a residual of {residual}"),
-            "a share above 0 and not above 1: 0.01 is one packet in a hundred",
-        ));
-    }
-    let seconds = |time: &Time| Duration::from_secs_f64(time.value());
-    Ok(Service {
-        order: match promise.order {
-            None => usual.order,
-            Some(OrderName::Flow) => Order::Flow,
-            Some(OrderName::Link) => Order::Link,
-            Some(OrderName::None) => Order::None,
-        },
-        deadline: promise.deadline.as_ref().map(seconds).or(usual.deadline),
-        residual,
-        retries: promise.retries.or(usual.retries),
-        drop_late: promise.drop_late.unwrap_or(usual.drop_late),
-    })
-}
-
 fn interface_address(text: &str) -> Option<(Ipv4Addr, u8)> {
     let (address, prefix) = text.split_once('/')?;
     let prefix = prefix.parse().ok().filter(|prefix| *prefix <= 32)?;
@@ -468,6 +308,8 @@ fn interface_address(text: &str) -> Option<(Ipv4Addr, u8)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chappe_link::{BULK, Key};
+    use chappe_wildnet::Service;
 
     fn read_text(name: &str, text: &str) -> Result<Configuration, InputError> {
         let folder =
