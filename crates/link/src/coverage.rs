@@ -66,19 +66,31 @@ pub(crate) struct Coverage {
     found: Option<Interface>,
     /// As given, in metres.
     pub distance: Option<f64>,
-    looked_at: Option<Instant>,
+    /// When to look again; zero: at once.
+    look_at: Instant,
 }
 
 impl Coverage {
-    /// Looks again if it is time to: through which interface frames leave, and what its driver was told.
-    pub fn look(&mut self, now: Instant, device: &str, carrier: &Carrier, to: Option<Endpoint>) {
-        let fresh = |at| now.saturating_since(at) < LOOK_EVERY;
-        if !self.looked_at.is_some_and(fresh) {
-            self.looked_at = Some(now);
-            self.way = way(device, carrier, to);
-            let interface = interface(&self.way).map(Interface::find);
-            self.found = interface.and_then(Result::ok);
+    /// Looks again if it is time to: through which interface frames leave, and what its driver was told. `share`: which part of
+    /// the usual pause lies between the first two looks, so that those of many peers do not come together.
+    pub fn look(
+        &mut self,
+        now: Instant,
+        share: f64,
+        (device, carrier): (&str, &Carrier),
+        to: Option<Endpoint>,
+    ) {
+        if now < self.look_at {
+            return;
         }
+        self.look_at = now
+            + match self.look_at == Instant::ZERO {
+                true => Duration::from_secs_f64(LOOK_EVERY.as_secs_f64() * share),
+                false => LOOK_EVERY,
+            };
+        self.way = way(device, carrier, to);
+        let interface = interface(&self.way).map(Interface::find);
+        self.found = interface.and_then(Result::ok);
     }
 
     /// What that means for a peer that is `most` metres away at most, by its round trip.

@@ -94,7 +94,7 @@ pub struct Strangers {
     pub unrouted: u64,
     /// Packets of the host that are not IP.
     pub not_ip: u64,
-    /// Times the socket's queue was full.
+    /// Datagrams that found the socket's queue full and were not sent.
     pub socket_full: u64,
     /// Datagrams that the kernel refused.
     pub refused: u64,
@@ -317,8 +317,11 @@ impl Tunnel {
     }
 
     fn look_at_ways(&mut self, now: Instant) {
-        for (peer, coverage) in self.peers.iter().zip(&mut self.coverages) {
-            coverage.look(now, self.tun.name(), &self.carrier, peer.endpoint());
+        let (all, here) = (self.peers.len() as f64, (self.tun.name(), &self.carrier));
+        let each = self.peers.iter().zip(&mut self.coverages).enumerate();
+        for (number, (peer, coverage)) in each {
+            let share = (number + 1) as f64 / all;
+            coverage.look(now, share, here, peer.endpoint());
         }
     }
 

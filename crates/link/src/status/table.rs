@@ -397,7 +397,10 @@ pub(super) const STRANGERS: &[(&str, &str)] = &[
         "Packets of the host for which no peer has a network",
     ),
     ("not_ip_packets", "Packets of the host that are not IP"),
-    ("socket_full", "Times that the socket's queue was full"),
+    (
+        "socket_full",
+        "Datagrams that found the socket's queue full and were not sent",
+    ),
     (
         "refused_datagrams",
         "Datagrams that the kernel refused to send",
