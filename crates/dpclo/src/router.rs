@@ -57,8 +57,8 @@ pub struct Router {
     /// At the destination, waiting for packets before them.
     held: List,
     sources: Vec<Source>,
-    /// Own flows: name and next number.
-    numbers: Vec<(u16, u32)>,
+    /// Own flows.
+    numbers: Vec<Numbered>,
     flights: [Option<Flight>; FLIGHTS],
     tokens: u32,
     order: u64,
@@ -115,6 +115,15 @@ struct Source {
     /// The destination's node.
     node: u16,
     rate: Rate,
+    used: Instant,
+}
+
+/// A flow of this node.
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    flow: u16,
+    /// The next packet's number.
+    next: u32,
     used: Instant,
 }
 
@@ -250,7 +259,8 @@ impl Router {
         counters
     }
 
-    /// Offers a packet of one of this node's flows. Order and losses are the flow's own business.
+    /// Offers a packet of one of this node's flows, which all go to one destination each. Order and losses are the flow's own
+    /// business.
     pub fn offer(
         &mut self,
         now: Instant,
@@ -287,7 +297,7 @@ impl Router {
             source: self.me,
             destination,
             flow,
-            number: self.numbers.get(number).map_or(0, |&(_, number)| number),
+            number: self.numbers.get(number).map_or(0, |flow| flow.next),
             epoch: self.epoch,
             hop_limit: self.settings.routing.hop_limit,
             came: now,
@@ -296,8 +306,8 @@ impl Router {
         if !self.enqueue(now, place, packet, payload) {
             return Err(Refused::Full);
         }
-        if let Some((_, number)) = self.numbers.get_mut(number) {
-            *number = number.wrapping_add(1);
+        if let Some(flow) = self.numbers.get_mut(number) {
+            (flow.next, flow.used) = (flow.next.wrapping_add(1), now);
         }
         self.counters.accepted += 1;
         Ok(())
@@ -387,15 +397,7 @@ impl Router {
 
     /// The places of source and flow among the own ones, known or new.
     fn source(&mut self, now: Instant, node: u16, flow: u16) -> Option<(usize, usize)> {
-        let number = self.numbers.iter().position(|&(name, _)| name == flow);
-        let number = match number {
-            None if self.numbers.len() >= usize::from(self.settings.room.flows) => return None,
-            None => {
-                self.numbers.push((flow, 0));
-                self.numbers.len() - 1
-            }
-            Some(number) => number,
-        };
+        let number = self.numbered(now, flow)?;
         if let Some(known) = self.sources.iter().position(|source| source.node == node) {
             return Some((known, number));
         }
@@ -413,6 +415,28 @@ impl Router {
         let (place, _) = oldest.min_by_key(|(_, source)| source.used)?;
         *self.sources.get_mut(place)? = fresh;
         Some((place, number))
+    }
+
+    /// The place of a flow among the own ones. Without room the one that has been silent longest goes; the new one then counts
+    /// from where no flow has been, as its name may be one that was used before.
+    fn numbered(&mut self, now: Instant, flow: u16) -> Option<usize> {
+        if let Some(known) = self.numbers.iter().position(|known| known.flow == flow) {
+            return Some(known);
+        }
+        let mut fresh = Numbered {
+            flow,
+            next: 0,
+            used: now,
+        };
+        if self.numbers.len() < usize::from(self.settings.room.flows) {
+            self.numbers.push(fresh);
+            return Some(self.numbers.len() - 1);
+        }
+        fresh.next = self.numbers.iter().map(|known| known.next).max()?;
+        let silent = self.numbers.iter().enumerate();
+        let (place, _) = silent.min_by_key(|(_, known)| known.used)?;
+        *self.numbers.get_mut(place)? = fresh;
+        Some(place)
     }
 
     /// Whether nothing more may wait for a destination.

@@ -146,7 +146,7 @@ fn hostile_frames_cost_no_memory_and_no_panic() {
         for overhears in [true, false] {
             let caps = Caps { overhears, ..CAPS };
             let mut random = Seed(5).stream(Purpose::Trial(2));
-            let node = Router::new(settings, 0, 0, &caps, Instant::ZERO, random.clone());
+            let node = Router::new(settings, 0, 0, &caps, Instant::ZERO, random);
             let mut node = node.unwrap();
             let mut room = vec![0; 2304];
             let before = allocation::count();

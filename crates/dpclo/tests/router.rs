@@ -272,3 +272,25 @@ fn a_probe_tells_the_longest_queues() {
     // Lengths 1 6 2 7 3 8 4 9 5 1 6 2.
     assert_eq!(told.unwrap(), [9.0, 8.0, 7.0, 6.0, 6.0, 5.0, 4.0, 3.0]);
 }
+
+/// Goal: a node that has had many conversations can have another one, and one that returns under an old name is not taken for
+/// copies of itself. Method: twice a hundred names where there is room for 64; the numbers of a name never go back.
+#[test]
+fn flows_come_and_go_for_ever() {
+    let mut bench = Bench::new(Settings::shortest_path(), &[(1, 10, 1.0)]);
+    let mut last = std::collections::BTreeMap::new();
+    for round in 0..2 {
+        for flow in 0..100 {
+            for _ in 0..3 {
+                assert_eq!(bench.node.offer(bench.now, 9, flow, b"x"), Ok(()));
+                bench.node.handle_timeout(bench.now);
+                bench.silence();
+                let (send, data) = bench.send().unwrap();
+                bench.sent(send.token, Outcome::Acknowledged { attempts: 1 });
+                let before = last.insert(data.flow, data.number);
+                assert!(before.is_none_or(|before| data.number > before), "{round}");
+            }
+            bench.now += Duration::from_millis(1);
+        }
+    }
+}
