@@ -157,12 +157,18 @@ impl Role for Receiver<'_> {
             }
         }
         // Who has the files still passes them on to others, until the sender has finished.
-        let offering = |(source, id): &(u16, u64)| {
-            let record = member.roster().get(now, *source);
-            record.is_some_and(|record| matches!(record.transfer(*id), Some((State::Offering, _))))
+        let offering = |member: &Member, (source, id): (u16, u64)| {
+            let record = member.roster().get(now, source);
+            record.is_some_and(|record| matches!(record.transfer(id), Some((State::Offering, _))))
         };
         let idle = self.active.is_empty() && self.opening.is_empty();
-        let over = idle && !self.ended.is_empty() && !self.ended.iter().any(offering);
+        let lasts = |of: &(u16, u64)| offering(member, *of);
+        let over = idle && !self.ended.is_empty() && !self.ended.iter().any(lasts);
+        // A member takes part in few transfers at a time: those of the past make room.
+        let known = member.tickets().map(|ticket| (ticket.source, ticket.id()));
+        let past = |of: &(u16, u64)| self.ended.contains(of) && !offering(member, *of);
+        let past: Vec<(u16, u64)> = known.filter(past).collect();
+        past.iter().for_each(|(source, _)| member.forget(*source));
         match (over || self.failure.is_some()) && !self.receiving.keep {
             true => Ok(ControlFlow::Break(())),
             false => Ok(ControlFlow::Continue(())),

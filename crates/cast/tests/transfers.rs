@@ -10,6 +10,7 @@ use std::thread;
 
 use chappe_cast::event::{Event, Progress};
 use chappe_cast::{End, Reason, receive, relay, send};
+use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
 
@@ -19,6 +20,7 @@ fn main() {
         ("over_two_relays", over_two_relays),
         ("late_and_leaving_receivers", late_and_leaving_receivers),
         ("two_senders_in_one_group", two_senders_in_one_group),
+        ("senders_one_after_the_other", senders_one_after_the_other),
         (
             "an_interface_goes_down_and_up",
             an_interface_goes_down_and_up,
@@ -324,5 +326,33 @@ fn another_group_is_not_heard() {
             notes.count(|event| matches!(event, Event::Joined { .. })),
             0
         );
+    });
+}
+
+/// A receiver that stays takes what one sender after the other has, also when it has long had as many as it takes at a time.
+fn senders_one_after_the_other() {
+    let (network, place) = (Network::new(2), Place::new("succession"));
+    let folder = place.folder("r1");
+    thread::scope(|scope| {
+        let stop = Notes::default();
+        let (options, mut receiving) =
+            (place.options(1, 50_000_000, &[]), place.receiving(&folder));
+        receiving.keep = true;
+        let (at, mut notes) = (&network.hosts[1], stop.clone());
+        scope.spawn(move || {
+            at.run(|| receive(&options, &receiving, &mut notes))
+                .unwrap()
+        });
+        for node in 10..16 {
+            let file = place.file(&format!("of{node}"), 20_000 + usize::from(node));
+            let mut options = place.options(node, 50_000_000, &[]);
+            options.measuring = Duration::from_millis(300);
+            let sending = place.sending(std::slice::from_ref(&file), 1);
+            let sent = network.hosts[0].run(|| send(&options, &sending, &mut Notes::default()));
+            let (_, summary) = sent.unwrap().unwrap();
+            assert_eq!(summary.complete, [1], "of {node}");
+            assert!(same(&file, &folder.join(file.file_name().unwrap())));
+        }
+        stop.stop();
     });
 }

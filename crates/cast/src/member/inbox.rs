@@ -114,7 +114,9 @@ impl Member {
             self.counts.unsigned += 1;
             return;
         }
-        if known.is_none() && self.transfers.len() > TRANSFERS_MAX {
+        let me = self.settings.node;
+        let others = self.transfers.keys().filter(|&&of| of != me).count();
+        if known.is_none() && others >= TRANSFERS_MAX {
             self.counts.crowded += 1;
             return;
         }
@@ -128,7 +130,9 @@ impl Member {
         };
         self.transfers.insert(source, transfer);
         self.urgent = self.urgent.max(1);
-        if self.settings.roles.receives {
+        // One that was forgotten and is offered again may have been told about.
+        let told = self.roster.own().transfer(ticket.id()).is_some();
+        if self.settings.roles.receives && !told {
             self.report(now, ticket.id(), State::Preparing, 0);
         }
         self.make_nodes();

@@ -69,7 +69,7 @@ impl Member {
         }
     }
 
-    /// Forgets a sender's transfer.
+    /// Forgets a sender's transfer, which is over.
     pub fn forget(&mut self, source: u16) {
         self.transfers.remove(&source);
     }

@@ -110,9 +110,13 @@ impl Member {
             let offers = record.and_then(|record| record.transfer(id));
             transfer.offer.is_some() || matches!(offers, Some((State::Offering, _)))
         };
-        let tickets: Vec<[u8; TICKET]> = self
-            .transfers
-            .values()
+        // The own one first: the others' are known to others.
+        let own = self.transfers.get(&self.settings.node);
+        let others = self.transfers.iter();
+        let others = others.filter(|&(&of, _)| of != self.settings.node);
+        let tickets: Vec<[u8; TICKET]> = own
+            .into_iter()
+            .chain(others.map(|(_, transfer)| transfer))
             .filter(alive)
             .map(|transfer| transfer.ticket.encode())
             .take(TRANSFERS_MAX.min((room / 2).saturating_sub(2) / TICKET))
