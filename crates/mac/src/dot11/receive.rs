@@ -41,10 +41,9 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let mut changed = self.medium.on_good_frame(now);
         match Frame::new(reception.psdu) {
             Ok(frame) if frame.receiver_octets() == self.address.to_eui48() => {
-                self.claims
-                    .get_mut()
-                    .into_iter()
-                    .for_each(|c| c.undecodable = 0);
+                if let Some(claims) = self.claims.get_mut() {
+                    claims.undecodable = 0;
+                }
                 self.on_own(now, &frame, reception, link);
             }
             Ok(frame) => {

@@ -59,13 +59,18 @@ fn paths_are_split_into_two_groups() {
 fn the_last_stage_sends_where_it_reaches_the_destination() {
     // Nodes 2, 4, .. 12 stand in the last stage; 2 and 4 reach the destination well.
     let good = plan(&paths(6, 3), |node| if node <= 4 { 0.8 } else { 0.1 }).unwrap();
-    for part in good.relays() {
-        let alone = good
-            .relays()
+    assert!(
+        good.relays()
             .iter()
-            .filter(|other| other.stage == 2 && other.group == part.group && other.node <= 4);
-        let expected = part.stage == 1 || part.node <= 4 || alone.count() == 0;
-        assert!(!part.sends || expected || part.node == 6, "{part:?}");
+            .all(|part| part.stage == 2 || part.sends)
+    );
+    for group in 0..2 {
+        let theirs = |part: &&Part| part.stage == 2 && part.group == group;
+        let theirs: Vec<_> = good.relays().iter().filter(theirs).collect();
+        let reach = theirs.iter().filter(|part| part.node <= 4).count();
+        let senders: Vec<_> = theirs.iter().filter(|part| part.sends).collect();
+        assert_eq!(senders.len(), reach.max(1), "{theirs:?}");
+        assert!(reach == 0 || senders.iter().all(|part| part.node <= 4));
     }
     // Where nobody does, the best of each group sends.
     let bad = plan(&paths(6, 3), |node| f64::from(node) / 100.0).unwrap();
