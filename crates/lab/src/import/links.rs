@@ -10,6 +10,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use chappe_sim::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
+
 use super::text::FileText;
 use super::{Channels, Collector, Map, Name, Select};
 use crate::input::InputError;
@@ -56,7 +58,7 @@ pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
             return Err(file.error_at(span, "this line", message));
         }
         if columns.wants(&fields) {
-            columns.take(file, &fields, span, &mut collector)?;
+            columns.take(file, (line, span), &fields, &mut collector)?;
         }
     }
     collector.finish(file).map_err(|error| {
@@ -99,14 +101,18 @@ pub fn parse_channels(file: &FileText, select: &Select) -> Result<Option<Channel
         if !columns.wants(&fields) {
             continue;
         }
-        let number: u8 = fields[channel].parse().map_err(|_| {
-            let message = format!("`{}` is not a channel", fields[channel]);
-            file.error_at(span.clone(), "this line", message)
+        let number = fields[channel].parse::<u8>().ok();
+        let known = number.filter(|number| (CHANNEL_MIN..=CHANNEL_MAX).contains(number));
+        let number = known.ok_or_else(|| {
+            let message = format!("`{}` is not a channel of 802.15.4", fields[channel]);
+            file.error_at(place(line, channel, &span), "this column", message)
+                .help(format!("{CHANNEL_MIN} to {CHANNEL_MAX}"))
         })?;
         let (from, to) = (fields[columns.from], fields[columns.to]);
         all.node(from);
         all.node(to);
-        columns.take(file, &fields, span, shares.entry(number).or_default())?;
+        let shares = shares.entry(number).or_default();
+        columns.take(file, (line, span), &fields, shares)?;
         // A power that is no number was not measured.
         let dbm = power.and_then(|column| fields[column].parse::<f64>().ok());
         if let Some(dbm) = dbm.filter(|dbm| dbm.is_finite()) {
@@ -214,8 +220,8 @@ impl<'a> Columns<'a> {
     fn take(
         &self,
         file: &FileText,
+        (line, span): (&str, Range<usize>),
         fields: &[&str],
-        span: Range<usize>,
         collector: &mut Collector,
     ) -> Result<(), InputError> {
         let number = |column: usize| -> Result<Option<f64>, InputError> {
@@ -224,10 +230,8 @@ impl<'a> Columns<'a> {
                 _ if text.is_empty() => Ok(None),
                 Ok(value) if value >= 0.0 && value.is_finite() => Ok(Some(value)),
                 _ => {
-                    let start =
-                        span.start + fields[..column].iter().map(|f| f.len() + 1).sum::<usize>();
                     let message = format!("`{text}` is not a link quality");
-                    Err(file.error_at(start..start + text.len(), self.names[column], message))
+                    Err(file.error_at(place(line, column, &span), self.names[column], message))
                 }
             }
         };
@@ -267,6 +271,19 @@ fn quality(names: &[&str], wide: Option<usize>) -> Option<Quality> {
     let column = names.iter().position(|name| counted(name).is_some())?;
     let frames = counted(&names[column]).filter(|&frames| frames > 0.0)?;
     Some(Quality::Share(column, 1.0 / frames))
+}
+
+/// Where the field of a column stands, in a line that stands at `span`.
+fn place(line: &str, column: usize, span: &Range<usize>) -> Range<usize> {
+    let mut fields = line.split(',');
+    let before: usize = fields
+        .by_ref()
+        .take(column)
+        .map(|field| field.len() + 1)
+        .sum();
+    let field = fields.next().unwrap_or("");
+    let start = span.start + before + (field.len() - field.trim_start().len());
+    start..start + field.trim().len()
 }
 
 /// Lines with their places.

@@ -128,7 +128,7 @@ struct Collector {
     names: std::collections::BTreeSet<Name>,
 }
 
-/// Names that are numbers stand in the order of numbers, before those that are not.
+/// Names that are numbers stand in the order of numbers, before those that are not. `07` is a word: `7` is another node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Name {
     Number(u64),
@@ -137,8 +137,9 @@ enum Name {
 
 impl Name {
     fn new(text: &str) -> Name {
-        text.parse()
-            .map_or_else(|_| Name::Word(text.to_string()), Name::Number)
+        let plain = text == "0" || !text.starts_with(['0', '+']);
+        let number = text.parse().ok().filter(|_| plain);
+        number.map_or_else(|| Name::Word(text.to_string()), Name::Number)
     }
 
     fn text(&self) -> String {

@@ -81,6 +81,41 @@ fn broken_lists_are_refused_with_their_place() {
     assert!(map("", &[]).unwrap_err().message.contains("empty"));
 }
 
+/// Where a field stands, whatever blanks are around it.
+#[test]
+fn a_broken_field_is_pointed_at() {
+    let error = map("src, dst, pdr\na, b, 0.5\nb, c,  zz\n", &[]).unwrap_err();
+    let place = error.place.clone().unwrap();
+    assert_eq!(&place.text[place.span], "zz");
+    assert_eq!(error.line_column(), Some((3, 8)));
+}
+
+/// `07` and `7` are two nodes, and keep their names.
+#[test]
+fn names_are_not_changed() {
+    let map = map("src,dst,pdr\n07,7,0.5\n0,+7,0.25\n", &[]).unwrap();
+    assert_eq!(map.names, ["0", "7", "+7", "07"]);
+    assert_eq!(map.between("07", "7"), 0.5);
+}
+
+/// A channel that there is not would stand for all of them, or for none.
+#[test]
+fn channels_are_those_of_the_standard() {
+    let read = |channel: &str| {
+        let text = format!("src,dst,channel,pdr\n1,2,{channel},0.9\n");
+        links::parse_channels(&FileText::of(&text), &Select::new())
+    };
+    let channels = read("26").unwrap().unwrap();
+    assert_eq!(channels.link(26, 0, 1), Some((f64::from(0.9f32), None)));
+    assert_eq!(channels.link(25, 0, 1), None);
+    for channel in ["0", "10", "27", "x"] {
+        let error = read(channel).unwrap_err();
+        assert_eq!(error.help.as_deref(), Some("11 to 26"), "{error}");
+        let place = error.place.clone().unwrap();
+        assert_eq!(&place.text[place.span], channel);
+    }
+}
+
 #[test]
 fn netjson_by_metric_and_by_property() {
     let graph = |rest: &str| {
