@@ -36,6 +36,10 @@ const FLUSH: Duration = Duration::from_secs(5);
 /// The time between looks at how far we are.
 const TELL: Duration = Duration::from_secs(1);
 
+/// A receiver that stays makes room for others when a sender has offered nothing for so long. What has come is on the disk,
+/// and counts when the sender is back.
+const GONE: Duration = Duration::from_secs(60);
+
 /// Most transfers that are remembered as ended, with `keep`.
 const ENDED_MAX: usize = 1000;
 
@@ -125,6 +129,8 @@ struct Active {
     begun: Instant,
     flushed: Instant,
     told: Instant,
+    /// When its sender was last known to offer it.
+    offered: Instant,
     held_before: u64,
 }
 
@@ -150,6 +156,9 @@ impl Role for Receiver<'_> {
             }
         }
         self.take_opened(now, member, watch);
+        if self.receiving.keep {
+            self.let_go(now, member);
+        }
         let sources: Vec<u16> = self.active.keys().copied().collect();
         for source in sources {
             if let Err(error) = self.go_on(now, member, source, watch) {
@@ -157,16 +166,12 @@ impl Role for Receiver<'_> {
             }
         }
         // Who has the files still passes them on to others, until the sender has finished.
-        let offering = |member: &Member, (source, id): (u16, u64)| {
-            let record = member.roster().get(now, source);
-            record.is_some_and(|record| matches!(record.transfer(id), Some((State::Offering, _))))
-        };
         let idle = self.active.is_empty() && self.opening.is_empty();
-        let lasts = |of: &(u16, u64)| offering(member, *of);
+        let lasts = |of: &(u16, u64)| is_offered(now, member, *of);
         let over = idle && !self.ended.is_empty() && !self.ended.iter().any(lasts);
         // A member takes part in few transfers at a time: those of the past make room.
         let known = member.tickets().map(|ticket| (ticket.source, ticket.id()));
-        let past = |of: &(u16, u64)| self.ended.contains(of) && !offering(member, *of);
+        let past = |of: &(u16, u64)| self.ended.contains(of) && !is_offered(now, member, *of);
         let past: Vec<(u16, u64)> = known.filter(past).collect();
         past.iter().for_each(|(source, _)| member.forget(*source));
         match (over || self.failure.is_some()) && !self.receiving.keep {
@@ -252,6 +257,7 @@ impl Receiver<'_> {
             begun: now,
             flushed: now,
             told: Instant::ZERO,
+            offered: now,
         };
         self.active.insert(ticket.source, active);
     }
@@ -325,6 +331,17 @@ impl Receiver<'_> {
         self.ended.push((source, id));
     }
 
+    /// Gives up the places of senders that are gone.
+    fn let_go(&mut self, now: Instant, member: &mut Member) {
+        for (&source, active) in &mut self.active {
+            if is_offered(now, member, (source, active.ticket.id())) {
+                active.offered = now;
+            }
+        }
+        let gone = self.active.extract_if(.., |_, active| active.is_gone(now));
+        gone.for_each(|(source, _)| member.forget(source));
+    }
+
     fn refuse(
         &mut self,
         now: Instant,
@@ -363,6 +380,11 @@ impl Receiver<'_> {
 }
 
 impl Active {
+    /// Whether its sender is gone for good, as far as one can know; what is complete is finished all the same.
+    fn is_gone(&self, now: Instant) -> bool {
+        self.finishing.is_none() && now > self.offered + GONE
+    }
+
     /// Tells that the files have their names.
     fn installed(
         &self,
@@ -422,6 +444,12 @@ impl Active {
     }
 }
 
+/// Whether a sender says that it offers a transfer.
+fn is_offered(now: Instant, member: &Member, (source, id): (u16, u64)) -> bool {
+    let record = member.roster().get(now, source);
+    record.is_some_and(|record| matches!(record.transfer(id), Some((State::Offering, _))))
+}
+
 /// Finds out what of a transfer is there, and makes room for the rest.
 fn open(folder: &Path, ticket: &Ticket, manifest: &[u8], overwrite: bool) -> Result<Opened> {
     let decoded = Manifest::decode(manifest, &ticket.cut);
@@ -438,4 +466,101 @@ fn open(folder: &Path, ticket: &Ticket, manifest: &[u8], overwrite: bool) -> Res
         sizes,
         incoming,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame;
+    use crate::key::SignKey;
+    use crate::manifest::{Cut, Way};
+    use crate::member::Settings;
+    use crate::roster::Roster;
+    use chappe_core::{Address, Arrival, Bitrate, LinkEvent, LinkNode, Purpose, Seed};
+
+    const SENDER: u16 = 5;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_millis(seconds * 1000)
+    }
+
+    fn active() -> Active {
+        let cut = Cut {
+            len: 1000,
+            k: 4,
+            payload: 100,
+        };
+        let key = SignKey::new(&[1; 32]);
+        Active {
+            ticket: Ticket::sign(SENDER, (Way::Chappe, 8), cut, b"manifest", &key),
+            incoming: None,
+            finishing: None,
+            sizes: Vec::new(),
+            begun: at(0),
+            flushed: at(0),
+            told: at(0),
+            offered: at(0),
+            held_before: 0,
+        }
+    }
+
+    fn member() -> Member {
+        let settings = Settings {
+            node: 1,
+            name: "here".into(),
+            roles: Roles::default(),
+            verify: None,
+            frame_max: 1400,
+            memory: 1_000_000,
+            rate: Bitrate(1_000_000),
+            shared: false,
+        };
+        Member::new(settings, Seed(1).stream(Purpose::Node(1)))
+    }
+
+    /// The sender's record, which offers a transfer.
+    fn offer(member: &mut Member, now: Instant, id: u64) {
+        let mut theirs = Roster::new(SENDER, "there", Roles::default());
+        theirs.own().number = (now.nanos() / 1_000_000_000) as u32;
+        theirs.own().transfers.push((id, State::Offering, 0));
+        let mut sdu = vec![0; 400];
+        sdu[0] = frame::NEWS;
+        let len = 2 + theirs.write(now, &mut sdu[2..]);
+        let arrival = Arrival {
+            from: Address::node(SENDER),
+            to: Address::BROADCAST,
+            sdu: &sdu[..len],
+            power: None,
+        };
+        member.handle_link(now, LinkEvent::Received(arrival));
+    }
+
+    /// A sender keeps its place for a minute after its last word, and no longer; without `keep` it is waited for.
+    #[test]
+    fn who_is_gone_makes_room() {
+        let receiving = Receiving {
+            folder: PathBuf::new(),
+            verify: SignKey::new(&[1; 32]).verify_key(),
+            overwrite: false,
+            keep: true,
+        };
+        let mut receiver = Receiver {
+            receiving: &receiving,
+            node: 1,
+            frame_max: 1400,
+            opening: BTreeMap::new(),
+            active: BTreeMap::from([(SENDER, active())]),
+            ended: Vec::new(),
+            buffer: Vec::new(),
+            failure: None,
+        };
+        let mut member = member();
+        let id = active().ticket.id();
+        offer(&mut member, at(30), id);
+        // A record lives for some seconds.
+        for (seconds, there) in [(31, true), (90, true), (93, false)] {
+            receiver.let_go(at(seconds), &mut member);
+            assert_eq!(receiver.active.len() == 1, there, "after {seconds} s");
+        }
+    }
 }
