@@ -9,7 +9,7 @@ use super::sheet::{Runs, Sheet, by_flow, summary};
 use super::trial::{Ran, Trial};
 use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, quantile};
+use chappe_lab::statistics::{Summary, mean, quantile};
 
 /// A line of what is compared: name, variant, channel access, and the queues' limit if it is not the variant's.
 type System = (&'static str, Variant, Method, Option<u16>);
@@ -232,7 +232,12 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
             most.n,
             "% of the best other",
             most.mean > best_other,
-        ),
+        ).because(|| {
+            let [early, late] = growth(dpclo);
+            format!(
+                "its rates still grow when the run ends: in total {early:.0} kbit/s in the first half of what is counted, {late:.0} in the second; and who gives nearly all to the nearest source has most"
+            )
+        }),
         Claim::new(
             "the nearest source gets less than some farther ones",
             None,
@@ -319,6 +324,20 @@ fn long_claims(dpclo: &Runs, rest: &[Runs]) -> Vec<Claim> {
             as_fair.mean >= 100.0,
         ),
     ]
+}
+
+/// Goodput of all sources in the first and in the second half of the time that is counted, kbit/s.
+fn growth(runs: &Runs) -> [f64; 2] {
+    let half = |ran: &Ran, late: bool| {
+        let of = |steps: &Vec<f64>| {
+            // What comes before counting begins is a quarter of the steps.
+            let counted = &steps[steps.len() / 4..];
+            let (first, second) = counted.split_at(counted.len() / 2);
+            mean(if late { second } else { first })
+        };
+        ran.course.iter().map(of).sum::<f64>()
+    };
+    [false, true].map(|late| summary(runs, |ran| half(ran, late)).mean)
 }
 
 fn finite(values: &[f64]) -> Vec<f64> {

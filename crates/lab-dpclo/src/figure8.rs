@@ -97,7 +97,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
 
 /// For how long flows come.
 fn seconds(sheet: &Sheet<'_>) -> u64 {
-    if sheet.quick() { 30 } else { 160 }
+    if sheet.quick() { 20 } else { 160 }
 }
 
 fn by_hops(flows: &[Carried]) -> Vec<Summary> {
