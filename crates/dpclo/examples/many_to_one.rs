@@ -19,10 +19,9 @@ mod slotted;
 use chappe_bound::{Conflict, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
 use chappe_core::{Duration, Mode, Rate, Seed};
 use chappe_dpclo::{KMax, Losses, PriceLaw, RateLaw, Router, Settings};
-use chappe_mac::dot11::{Category, Config, Dot11, Edca};
-use chappe_mac::zmac::{self, Schedule};
+use chappe_mac::dot11::Config;
 use chappe_sim::{Medium, Profile, topology};
-use on_air::{Mesh, routers};
+use on_air::{Access, Mesh};
 
 const NODES: u16 = 108;
 const SIDE_M: f64 = 1250.0;
@@ -46,13 +45,13 @@ struct Scene {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let seed: u64 = arguments.next().map_or(Ok(1), |seed| seed.parse())?;
-    let access = arguments.next().unwrap_or("dcf".into());
+    let mac = arguments.next().unwrap_or("dcf".into());
     let wanted = arguments.next().filter(|wanted| wanted != "all");
     let changes: Vec<String> = arguments.collect();
     let scene = scene(seed)?;
     let hops: Vec<u16> = scene.sources.iter().map(|&(_, hops)| hops).collect();
-    println!("seed {seed}, {access}, hops {hops:?} {}", changes.join(" "));
-    if access == "bound" {
+    println!("seed {seed}, {mac}, hops {hops:?} {}", changes.join(" "));
+    if mac == "bound" {
         return bounds(&scene);
     }
     for (name, mut settings) in schemes() {
@@ -65,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         settings.room.payload = 200;
         let mesh = Mesh {
             medium: scene.medium.clone(),
-            caps: config(&access).caps(),
+            caps: config(&mac).caps(),
             settings,
             flows: scene
                 .sources
@@ -75,8 +74,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             times_s: TIMES_S,
             seed,
         };
-        let (flows, routers) = run(&mesh, &access);
-        let line = report(&scene, &flows, &routers);
+        let played = mesh.over(access(&mac)?, config(&mac));
+        let line = report(&scene, &played.flows, &played.routers);
         println!("{name:>8}: {line}");
     }
     Ok(())
@@ -134,39 +133,24 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
 }
 
 /// "Deaf" stations do not hand up frames to others.
-fn config(access: &str) -> Config {
+fn config(mac: &str) -> Config {
     Config {
-        overhear: !access.ends_with("-deaf"),
+        overhear: !mac.ends_with("-deaf"),
         ..Config::dot11b(Rate::Dsss2)
     }
 }
 
-/// Rates and delays of the flows, and the routers at the end.
-fn run(mesh: &Mesh, access: &str) -> (Vec<(f64, f64)>, Vec<Router>) {
-    let usual = zmac::Config::dot11b(Rate::Dsss2);
-    let plus = zmac::Config {
-        station: config(access),
-        // Without notification every node may use every time slot at all times.
-        ecn: usual.ecn.filter(|_| access == "zmac"),
-        ..usual
-    };
-    match access {
-        "zmac" | "zmac-open" => {
-            let run = mesh.over_slots(SLOTS_S, Dot11::set_schedule, |address, random| {
-                Dot11::zmac_plus(plus, Schedule::new(None), address, random)
-            });
-            (mesh.flows_of(&run), routers(&run))
-        }
-        "edca" | "edca-deaf" => {
-            let run = mesh.over(|address, random| {
-                Edca::edca(config(access), Category::DSSS, address, random)
-            });
-            (mesh.flows_of(&run), routers(&run))
-        }
-        _ => {
-            let run = mesh.over(|address, random| Dot11::new(config(access), address, random));
-            (mesh.flows_of(&run), routers(&run))
-        }
+fn access(name: &str) -> Result<Access, String> {
+    match name {
+        "dcf" => Ok(Access::Dcf),
+        "edca" | "edca-deaf" => Ok(Access::Edca),
+        "zmac" | "zmac-open" => Ok(Access::Zmac {
+            slots_s: SLOTS_S,
+            notify: name == "zmac",
+        }),
+        _ => Err(format!(
+            "no MAC '{name}': dcf, edca, edca-deaf, zmac, zmac-open"
+        )),
     }
 }
 

@@ -17,15 +17,16 @@ mod slotted;
 
 use chappe_core::Rate;
 use chappe_dpclo::Settings;
-use chappe_mac::dot11::{Category, Config, Dot11, Edca};
-use chappe_mac::zmac::{self, Schedule};
+use chappe_mac::dot11::Config;
 use chappe_sim::{Matrix, Medium};
-use on_air::Mesh;
+use on_air::{Access, Mesh};
 
 /// Sources begin, counting begins, the run ends, in seconds since routing began.
 const TIMES_S: [u64; 3] = [20, 50, 110];
-/// Over ZMAC+ time slots stand after so many seconds.
-const SLOTS_S: u64 = 30;
+const ZMAC: Access = Access::Zmac {
+    slots_s: 30,
+    notify: true,
+};
 /// Packets a second over a link alone: DIFS, 15.5 slots of back-off, 252 octets, SIFS, ACK.
 const LINK: f64 = 533.6;
 
@@ -96,10 +97,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ("dpclo", Settings::paper()),
             ("chappe", Settings::chappe()),
         ] {
-            for access in ["dcf", "edca", "zmac"] {
+            for access in [Access::Dcf, Access::Edca, ZMAC] {
                 let runs = (1..=seeds).map(|seed| case.run(settings, access, seed));
                 let runs: Vec<Vec<f64>> = runs.collect::<Result<_, chappe_sim::Error>>()?;
-                println!("{}, {name} over {access}: {}", case.name, case.line(&runs));
+                println!(
+                    "{}, {name} over {access:?}: {}",
+                    case.name,
+                    case.line(&runs)
+                );
             }
         }
     }
@@ -110,7 +115,7 @@ impl Case {
     fn run(
         &self,
         settings: Settings,
-        access: &str,
+        access: Access,
         seed: u64,
     ) -> Result<Vec<f64>, chappe_sim::Error> {
         let mut matrix = Matrix::silent(self.nodes);
@@ -128,21 +133,7 @@ impl Case {
             times_s: TIMES_S,
             seed,
         };
-        let plus = zmac::Config {
-            station: config(),
-            ..zmac::Config::dot11b(Rate::Dsss2)
-        };
-        let flows = match access {
-            "zmac" => mesh.flows_of(&mesh.over_slots(
-                SLOTS_S,
-                Dot11::set_schedule,
-                |address, random| Dot11::zmac_plus(plus, Schedule::new(None), address, random),
-            )),
-            "edca" => mesh.flows_of(
-                &mesh.over(|address, random| Edca::edca(config(), Category::DSSS, address, random)),
-            ),
-            _ => mesh.flows_of(&mesh.over(|address, random| Dot11::new(config(), address, random))),
-        };
+        let flows = mesh.over(access, config()).flows;
         Ok(flows.into_iter().map(|(rate, _)| rate).collect())
     }
 

@@ -255,7 +255,7 @@ pub struct Extras {
     /// otherwise. Off where the link does not overhear.
     pub count_sent: bool,
     /// A neighbour that said that it has room for fewer packets to a destination gets none until it says otherwise, or for as
-    /// long as what it said holds; what it gets meanwhile takes from that room (credit-based flow control). 0 is off; 5 in
+    /// long as what it said holds; what it gets meanwhile takes from that room (credit-based flow control). 0 is off; 15 in
     /// [`Extras::ALL`] (ours: several neighbours may send before one of them hears of it). Off where the link does not
     /// overhear.
     pub credits: u8,

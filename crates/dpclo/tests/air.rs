@@ -10,10 +10,9 @@ mod slotted;
 
 use chappe_core::{Duration, Rate};
 use chappe_dpclo::{KMax, Router, Settings};
-use chappe_mac::dot11::{Category, Config, Dot11, Edca};
-use chappe_mac::zmac::{self, Schedule};
+use chappe_mac::dot11::Config;
 use chappe_sim::{Matrix, Medium};
-use on_air::{Mesh, routers};
+use on_air::{Access, Mesh, Played};
 
 /// When sources begin (routes stand by then), counting begins, the run ends.
 const TIMES_S: [u64; 3] = [20, 50, 110];
@@ -25,17 +24,6 @@ struct Run {
     rates: [f64; 2],
     delays: [f64; 2],
     routers: Vec<Router>,
-}
-
-impl Run {
-    fn new(flows: Vec<(f64, f64)>, routers: Vec<Router>) -> Run {
-        let two = |of: fn(&(f64, f64)) -> f64| [of(&flows[0]), of(&flows[1])];
-        Run {
-            rates: two(|flow| flow.0),
-            delays: two(|flow| flow.1),
-            routers,
-        }
-    }
 }
 
 fn config() -> Config {
@@ -64,29 +52,31 @@ fn mesh(settings: Settings, ratios: [f64; 6], seed: u64) -> Mesh {
     }
 }
 
+fn over(access: Access, settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
+    let Played { flows, routers } = mesh(settings, ratios, seed).over(access, config());
+    let two = |of: fn(&(f64, f64)) -> f64| [of(&flows[0]), of(&flows[1])];
+    Run {
+        rates: two(|flow| flow.0),
+        delays: two(|flow| flow.1),
+        routers,
+    }
+}
+
 fn dcf(settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
-    let mesh = mesh(settings, ratios, seed);
-    let run = mesh.over(|address, random| Dot11::new(config(), address, random));
-    Run::new(mesh.flows_of(&run), routers(&run))
+    over(Access::Dcf, settings, ratios, seed)
 }
 
 fn edca(settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
-    let mesh = mesh(settings, ratios, seed);
-    let run = mesh.over(|address, random| Edca::edca(config(), Category::DSSS, address, random));
-    Run::new(mesh.flows_of(&run), routers(&run))
+    over(Access::Edca, settings, ratios, seed)
 }
 
 /// ZMAC+ with the time slots that DRAND finds on the same air.
 fn zmac(settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
-    let mesh = mesh(settings, ratios, seed);
-    let plus = zmac::Config {
-        station: config(),
-        ..zmac::Config::dot11b(Rate::Dsss2)
+    let access = Access::Zmac {
+        slots_s: SLOTS_S,
+        notify: true,
     };
-    let run = mesh.over_slots(SLOTS_S, Dot11::set_schedule, |address, random| {
-        Dot11::zmac_plus(plus, Schedule::new(None), address, random)
-    });
-    Run::new(mesh.flows_of(&run), routers(&run))
+    over(access, settings, ratios, seed)
 }
 
 fn single() -> Settings {

@@ -67,7 +67,7 @@ impl Settings {
         }
     }
 
-    /// Our variant: all of [`Extras::ALL`], a rate law that counts what it had to refuse and drains the queue, and 10 places in
+    /// Our variant: all of [`Extras::ALL`], a rate law that counts what it had to refuse and drains the queue, and 20 places in
     /// reserve (with the credits found by sweeps over five seeds of 108 nodes: `docs/dpclo.md`).
     pub fn chappe() -> Settings {
         let law = QueueLaw {
@@ -83,7 +83,7 @@ impl Settings {
             rate: RateLaw::Queue(law),
             extras: Extras::ALL,
             queues: Queues {
-                reserve: 10,
+                reserve: 20,
                 ..paper.queues
             },
             ..paper
@@ -171,7 +171,7 @@ impl Extras {
         }),
         resequence: Some(Duration::from_millis(30)),
         count_sent: true,
-        credits: 5,
+        credits: 15,
         reports: Some(Reports {
             share: 0.01,
             change: 2.0,

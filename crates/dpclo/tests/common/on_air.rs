@@ -1,16 +1,14 @@
 //! A mesh in the simulator: routers over a MAC, sources that always have something to send, packets counted where they end.
 #![allow(dead_code, reason = "each test and example takes of it what it needs")]
 
-use chappe_core::{Address, Caps, Instant, Mac, OverMac, Purpose, Seed, Stream};
+use chappe_core::{Address, Caps, Instant, Mac, OverMac, Purpose, Rate, Seed, Stream};
 use chappe_dpclo::{Router, Settings};
-use chappe_mac::zmac::Schedule;
+use chappe_mac::dot11::{Category, Config, Dot11, Edca};
+use chappe_mac::zmac::{self, Schedule};
 use chappe_sim::{AirTime, Medium, Simulator, World};
 
 use super::loaded::Loaded;
 use super::slotted::Slotted;
-
-/// A node of the mesh.
-pub type Node<M> = OverMac<M, Slotted>;
 
 /// What is the same for every MAC.
 pub struct Mesh {
@@ -24,20 +22,51 @@ pub struct Mesh {
     pub seed: u64,
 }
 
-impl Mesh {
-    /// The whole run over a MAC without time slots.
-    pub fn over<M: Mac>(&self, mac: impl Fn(Address, Stream) -> M) -> Simulator<Node<M>> {
-        self.play(0, |_, _| {}, mac)
-    }
-
-    /// The whole run over a MAC with time slots: DRAND finds them on the air, and they stand after `slots_s` seconds.
-    pub fn over_slots<M: Mac>(
-        &self,
+/// How stations share the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Dcf,
+    Edca,
+    /// ZMAC+: DRAND finds time slots on the air, which stand after so many seconds.
+    Zmac {
         slots_s: u64,
-        give: impl Fn(&mut M, Schedule),
-        mac: impl Fn(Address, Stream) -> M,
-    ) -> Simulator<Node<M>> {
-        self.play(slots_s, give, mac)
+        /// Whether nodes notify of contention. Without it every node may use every time slot at all times.
+        notify: bool,
+    },
+}
+
+/// What a run gave: packets a second and mean delay in seconds of every flow, and the routers as they are then.
+pub struct Played {
+    pub flows: Vec<(f64, f64)>,
+    pub routers: Vec<Router>,
+}
+
+impl Mesh {
+    /// The whole run.
+    pub fn over(&self, access: Access, station: Config) -> Played {
+        match access {
+            Access::Dcf => self.play(
+                0,
+                |_, _| {},
+                |address, random| Dot11::new(station, address, random),
+            ),
+            Access::Edca => self.play(
+                0,
+                |_, _| {},
+                |address, random| Edca::edca(station, Category::DSSS, address, random),
+            ),
+            Access::Zmac { slots_s, notify } => {
+                let usual = zmac::Config::dot11b(Rate::Dsss2);
+                let plus = zmac::Config {
+                    station,
+                    ecn: usual.ecn.filter(|_| notify),
+                    ..usual
+                };
+                self.play(slots_s, Dot11::set_schedule, |address, random| {
+                    Dot11::zmac_plus(plus, Schedule::new(None), address, random)
+                })
+            }
+        }
     }
 
     fn play<M: Mac>(
@@ -45,7 +74,7 @@ impl Mesh {
         slots_s: u64,
         give: impl Fn(&mut M, Schedule),
         mac: impl Fn(Address, Stream) -> M,
-    ) -> Simulator<Node<M>> {
+    ) -> Played {
         let station = |me: u16| {
             let random = |apart: u32| Seed(self.seed).stream(Purpose::Node(u32::from(me) + apart));
             let loaded = self.loaded(me, slots_s, random(1000));
@@ -70,7 +99,11 @@ impl Mesh {
             });
         }
         simulator.run_until(AirTime::from_secs(slots_s + self.times_s[2]));
-        simulator
+        let nodes = simulator.nodes();
+        Played {
+            flows: self.flows_of(&simulator),
+            routers: nodes.map(|node| node.link.loaded.router.clone()).collect(),
+        }
     }
 
     fn loaded(&self, me: u16, slots_s: u64, random: Stream) -> Loaded {
@@ -91,8 +124,7 @@ impl Mesh {
         }
     }
 
-    /// Packets a second and mean delay in seconds of every flow.
-    pub fn flows_of<M: Mac>(&self, simulator: &Simulator<Node<M>>) -> Vec<(f64, f64)> {
+    fn flows_of<M: Mac>(&self, simulator: &Simulator<OverMac<M, Slotted>>) -> Vec<(f64, f64)> {
         let [_, counted, end] = self.times_s;
         let flow = |&(source, sink): &(u16, u16)| {
             let (packets, delay) = simulator.node(usize::from(sink)).link.loaded.from(source);
@@ -100,12 +132,6 @@ impl Mesh {
         };
         self.flows.iter().map(flow).collect()
     }
-}
-
-/// The routers of a run, as they are now.
-pub fn routers<M: Mac>(simulator: &Simulator<Node<M>>) -> Vec<Router> {
-    let nodes = simulator.nodes();
-    nodes.map(|node| node.link.loaded.router.clone()).collect()
 }
 
 fn seconds(seconds: u64) -> Instant {
