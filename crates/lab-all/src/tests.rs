@@ -58,10 +58,11 @@ fn a_scenario_names_its_system() {
         "did you mean `pacifier`?",
         "\"pacifer\"",
     );
+    let names = SYSTEMS.map(|system| system.name).join(", ");
     told(
         "system = \"x\"",
         "unknown name `x`",
-        "known here: pacifier, p3, tcplp, wildnet",
+        &format!("known here: {names}"),
         "\"x\"",
     );
     told(
