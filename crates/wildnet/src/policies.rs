@@ -13,7 +13,7 @@ const KEPT: usize = 16;
 const LOSS_STEP: f64 = 0.01;
 const BURST_STEP: f64 = 0.5;
 /// Sizes of blocks for which policies are made; one in between takes the next smaller, which is careful.
-const SIZES: [usize; 7] = [1, 2, 4, 8, 12, 18, 24];
+const SIZES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 18, 24];
 
 #[derive(Clone, Debug)]
 pub(crate) struct Policies {

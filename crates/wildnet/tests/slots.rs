@@ -113,7 +113,9 @@ impl Steady {
         }
     }
 
-    fn look(&mut self, air: &mut Air<Radio>) {
+    /// Offers what is due; gives the times of offer of what has come.
+    fn look(&mut self, air: &mut Air<Radio>) -> Vec<u64> {
+        let mut came = Vec::new();
         while self.next <= air.now {
             let (at, service) = (self.next, self.service);
             let mut packet = [0; PACKET];
@@ -126,7 +128,9 @@ impl Steady {
             let at = u64::from_be_bytes(packet[..8].try_into().unwrap());
             self.delays.push((air.now - at) as f64 / 1e6);
             self.arrived += 1;
+            came.push(at);
         }
+        came
     }
 
     fn mean_and_p99(&mut self) -> (f64, f64) {
@@ -148,7 +152,9 @@ fn steady(
     air.run(
         Duration::from_secs(secs),
         Duration::from_micros(250),
-        |air| steady.look(air),
+        |air| {
+            steady.look(air);
+        },
     );
     let (mean, p99) = steady.mean_and_p99();
     println!(
@@ -215,7 +221,7 @@ fn targets_are_met_by_a_few_packets_in_slots() {
         let mut air = link(slots, config, 20.0, loss, seed);
         let mut steady = Steady::new(1);
         air.run(Duration::from_secs(60), Duration::from_micros(250), |air| {
-            steady.look(air)
+            steady.look(air);
         });
         let counters = air.nodes[0].link.counters();
         let lost = 1.0 - counters.delivered as f64 / counters.bodies as f64;
@@ -223,8 +229,88 @@ fn targets_are_met_by_a_few_packets_in_slots() {
             "loss {loss}: {lost:.4} lost, overhead {:.3}",
             counters.overhead()
         );
-        assert!(lost <= 0.01 && counters.overhead() < 0.85, "{loss}: {lost}");
+        assert!(lost <= 0.01 && counters.overhead() < 0.8, "{loss}: {lost}");
     }
+}
+
+/// Goal G5: loss jumps from 5 to 40 % and back every two seconds, 1 Mbit/s, 20 km, at most 1 % lost within 111 ms, which is
+/// two further rounds. What goes out in the first two rounds after a step up is planned for less loss than there is; from
+/// the third on the target is kept. After a step down redundancy is back in two rounds: what the third to the tenth cost.
+#[test]
+fn a_step_of_loss_is_followed_in_two_rounds() {
+    const PERIOD: u64 = 2_000;
+    // A cycle of 40.13 ms.
+    const ROUNDS: u64 = 2 * 40;
+    let service = Service {
+        residual: 0.01,
+        deadline: Some(Duration::from_millis(111)),
+        drop_late: true,
+        ..Service::retries(None)
+    };
+    let config = Config {
+        recovery: Recovery::Chappe { fill: false },
+        services: [service; 4],
+        ..Config::slots()
+    };
+    // By offer: lost and all of the first two rounds after a step up, and of the rest at 40 %; repairs and bodies of
+    // rounds 3 to 10 after a step down, and of the second half at 5 %.
+    let (mut early, mut later) = ([0; 2], [0; 2]);
+    let (mut after, mut settled) = ([0; 2], [0; 2]);
+    for seed in 1..=4 {
+        let slots = SlotConfig::dot11b(Duration::from_millis(20));
+        let mut air = link(slots, config, 20.0, 0.05, seed);
+        let mut steady = Steady::new(1);
+        let (mut came, mut last) = (Vec::new(), [0; 2]);
+        for half in 0..30 {
+            let high = half % 2 == 1;
+            let loss = if high { 0.4 } else { 0.05 };
+            air.paths.iter_mut().for_each(|path| path.loss = loss);
+            for part in [ROUNDS, 10 * 40, PERIOD / 2, PERIOD] {
+                let until = Duration::from_millis(half * PERIOD + part);
+                air.run(until, Duration::from_micros(250), |air| {
+                    came.extend(steady.look(air));
+                });
+                let counters = air.nodes[0].link.counters();
+                let now = [counters.repairs + counters.repeats, counters.bodies];
+                let spent = [now[0] - last[0], now[1] - last[1]];
+                last = now;
+                let of = match part {
+                    _ if high || half == 0 => continue,
+                    400 => &mut after,
+                    PERIOD => &mut settled,
+                    _ => continue,
+                };
+                of.iter_mut()
+                    .zip(spent)
+                    .for_each(|(sum, spent)| *sum += spent);
+            }
+        }
+        let all = (1_000_000_000..59_000_000_000).step_by(11_520_000);
+        came.sort_unstable();
+        for offered in all {
+            let (half, place) = (offered / 1_000_000 / PERIOD, offered / 1_000_000 % PERIOD);
+            if half % 2 == 0 {
+                continue;
+            }
+            let of = if place < ROUNDS {
+                &mut early
+            } else {
+                &mut later
+            };
+            of[0] += u64::from(came.binary_search(&offered).is_err());
+            of[1] += 1;
+        }
+    }
+    let share = |of: [u64; 2]| of[0] as f64 / of[1] as f64;
+    println!(
+        "lost in the first two rounds {:.4}, later {:.4}; redundancy {:.3}, later {:.3}",
+        share(early),
+        share(later),
+        share(after),
+        share(settled)
+    );
+    assert!(share(later) <= 0.01, "{later:?}");
+    assert!(share(after) < share(settled) + 0.1, "{after:?} {settled:?}");
 }
 
 /// Goal: retries against delay and residual (Fig. 12 of the paper, points of specs 3.3).
