@@ -8,6 +8,7 @@ mod aggregate;
 mod ampdu;
 mod carry;
 mod changes;
+mod classes;
 mod demo;
 mod faults;
 mod figure10;
@@ -28,6 +29,7 @@ mod lives;
 pub mod masts;
 pub mod mounting;
 mod peers;
+mod pings;
 mod pipe;
 mod plan;
 pub mod run;
@@ -62,7 +64,7 @@ pub static PAPER: Paper = Paper {
 /// A figure or table, made of its trials.
 type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
 
-const FIGURES: [Recipe; 19] = [
+const FIGURES: [Recipe; 20] = [
     Recipe {
         name: "figure2",
         about: "plain 802.11 over distance, by UDP: one way, both ways, loss",
@@ -157,6 +159,11 @@ const FIGURES: [Recipe; 19] = [
         name: "improved",
         about: "the improved variant against its goals",
         make: improved::make,
+    },
+    Recipe {
+        name: "classes",
+        about: "a ping beside bulk traffic that fills the link",
+        make: classes::make,
     },
 ];
 

@@ -180,6 +180,7 @@ impl Masts {
     pub(super) fn source(&self, radio: usize) -> Source {
         match self.load {
             _ if !self.sends(radio) => Source::Silent,
+            Load::Ping { beside: false, .. } => Source::Silent,
             Load::Steady(rate) => {
                 let every = Duration::from_nanos((UDP_PAYLOAD as f64 * 8e9 / rate) as u64);
                 // Not at once: a slot's beginning and a packet's must not fall together.

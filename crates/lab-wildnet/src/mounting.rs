@@ -14,8 +14,9 @@ use chappe_wildnet::{Link, Radio, Site};
 use super::hosts::{Lent, Mail, local, start, tcp_host};
 use super::lives::Life;
 use super::masts::Masts;
+use super::pings::{self, Pings};
 use super::run::{Run, WARM_UP};
-use super::station::{Mounted, Slots, Station, Wire};
+use super::station::{Mounted, Slots, Station, URGENT_SERVICE, Wire};
 use super::stream::Tunnel;
 use super::traffic::{Passage, Relay, Traffic, Udp};
 use super::trial::{Form, Load, Scheme};
@@ -155,7 +156,13 @@ impl Masts {
             }
             Load::Tcp => Traffic::Tcp(tcp_host(memory, local, mail)),
             Load::Kcp(config) => Traffic::Kcp(Box::new(Tunnel::new(config, self.sends(radio)))),
-            _ => {
+            Load::Ping { apart, .. } => {
+                let since = Instant::ZERO + WARM_UP;
+                let counted = (since, since + self.time);
+                let bulk = Udp::new(self.source(radio), counted.0, counted.1);
+                Traffic::Pinged(Box::new(Pings::new(bulk, (radio == 0, apart), counted)))
+            }
+            Load::Udp | Load::Steady(_) => {
                 let since = Instant::ZERO + WARM_UP;
                 Traffic::Udp(Udp::new(self.source(radio), since, since + self.time))
             }
@@ -171,6 +178,12 @@ impl Masts {
         traffic: Traffic<'a>,
     ) -> Station<'a> {
         let config = self.scheme.slot_configs().map(|(_, config)| config);
+        let config = config.map(|mut config| {
+            if matches!(self.load, Load::Ping { apart: true, .. }) {
+                config.services[URGENT_SERVICE] = pings::PROMISE;
+            }
+            config
+        });
         let link = config.map(|config| Link::new(config, epoch));
         let Some(Ok(link)) = link else {
             unreachable!("the lab's own configurations are sound")

@@ -8,9 +8,10 @@ use chappe_sim::{AirTime, Loss, Recorder, Simulator};
 use super::hosts::{Mail, nudge};
 use super::masts::Masts;
 use super::mounting::Ground;
+use super::pings::Pings;
 use super::station::{Mounted, Station};
 use super::traffic::{Relay, Traffic, UDP_PAYLOAD};
-use super::trial::{Experiment, Load, Measured, Scheme};
+use super::trial::{Experiment, LIGHT, Load, Measured, Scheme};
 
 /// Before anything is counted: slots settle, TCP leaves slow start.
 pub const WARM_UP: Duration = Duration::from_secs(2);
@@ -104,6 +105,7 @@ impl<'a, R: Recorder> Run<'a, R> {
         let of = |node: &Mounted<'_>| match node.station.traffic() {
             Traffic::Udp(udp) => udp.received as f64 * UDP_PAYLOAD as f64,
             Traffic::Kcp(tunnel) => tunnel.flow.received as f64,
+            Traffic::Pinged(pings) => pings.bulk.received as f64 * UDP_PAYLOAD as f64,
             traffic => traffic
                 .host()
                 .map_or(0.0, |host| host.app().received as f64),
@@ -153,6 +155,9 @@ impl Masts {
         measured.undelivered = (1.0 - received as f64 / taken.max(1) as f64).max(0.0);
         let missing = |came: usize| (1.0 - came as f64 / offered.max(1) as f64).max(0.0);
         (measured.residual, measured.late) = (missing(came), missing(in_time));
+        if let Traffic::Pinged(pings) = run.simulator.node(0).station.traffic() {
+            self.read_pings(pings, &mut measured);
+        }
         if let Station::Slots(slots) = &run.simulator.node(0).station {
             let counters = slots.radio.link.counters();
             measured.overhead = counters.overhead();
@@ -160,6 +165,19 @@ impl Masts {
             measured.given_up = counters.given_up as f64 / settled.max(1) as f64;
         }
         measured
+    }
+
+    fn read_pings(&self, pings: &Pings, measured: &mut Measured) {
+        let Scheme::Slots { slot, .. } = self.scheme else {
+            return;
+        };
+        let way: f64 = self.hops.iter().map(|hop| hop.km * 1e3 / LIGHT).sum();
+        let cycle = 2.0 * (slot.as_secs_f64() + way);
+        if let Some((took, late)) = pings.counted(2.0 * cycle) {
+            measured.delay = mean(took);
+            measured.p99 = quantile(took, 0.99).unwrap_or(0.0);
+            measured.late = late;
+        }
     }
 }
 
@@ -184,7 +202,7 @@ impl Experiment for Masts {
         (recorder.hidden, recorder.destroyed) = (0, 0);
         run.until(begin + self.time);
         let octets = run.received() - before;
-        if let Load::Steady(_) = self.load {
+        if let Load::Steady(_) | Load::Ping { .. } = self.load {
             run.until(begin + self.time + WIND_DOWN);
         }
         Ok(self.read(&mut run, octets))

@@ -18,6 +18,9 @@ const QUEUE: usize = 100;
 /// a frame at the slot's begin instead of standing between data.
 const SMALL_SERVICE: usize = 1;
 const SERVICE: usize = 2;
+/// The class of what does not wait behind others, and its flow.
+pub const URGENT_SERVICE: usize = 0;
+const URGENT_FLOW: u8 = 2;
 /// Octets of a small packet: an acknowledgement of TCP over IPv6 has up to 100.
 const SMALL: usize = 128;
 
@@ -137,6 +140,10 @@ impl<'a> Slots<'a> {
         link.room(SERVICE) > 0 && (!self.by_size || link.room(SMALL_SERVICE) > 0)
     }
 
+    fn has_urgent_room(&self) -> bool {
+        self.radio.link.room(URGENT_SERVICE) > 0
+    }
+
     /// Packets go up and down until nothing moves.
     fn pump(&mut self, now: Instant) {
         let mut packet = [0; PACKET_MAX];
@@ -156,6 +163,13 @@ impl<'a> Slots<'a> {
     fn offer(&mut self, now: Instant) -> bool {
         let mut packet = [0; PACKET_MAX];
         let mut moved = false;
+        while self.has_urgent_room()
+            && let Some(len) = self.traffic.poll_urgent(now, &mut packet)
+        {
+            let link = &mut self.radio.link;
+            link.offer(now, URGENT_SERVICE, URGENT_FLOW, &packet[..len]);
+            moved = true;
+        }
         while self.has_room() {
             let Some(len) = self.traffic.poll_packet(now, &mut packet) else {
                 break;
@@ -193,7 +207,11 @@ impl RadioNode for Slots<'_> {
 
     fn poll_timeout(&self) -> Option<Wake> {
         // Traffic that finds no room asks again when the radio next does something.
-        let room = self.has_room();
+        let apart = matches!(&self.traffic, Traffic::Pinged(pings) if pings.apart);
+        let room = match apart {
+            true => self.has_urgent_room(),
+            false => self.has_room(),
+        };
         let traffic = self.traffic.poll_timeout().filter(|_| room);
         Wake::earlier(self.radio.poll_timeout(), traffic)
     }

@@ -10,6 +10,7 @@ use chappe_wildnet::baseline::{Snoop, SnoopConfig};
 
 use super::hosts::Mail;
 use super::ipv4;
+use super::pings::Pings;
 use super::serial::Serial;
 use super::stream::Tunnel;
 
@@ -31,6 +32,8 @@ pub enum Traffic<'a> {
     Snooped(Box<Snoop>, Box<Host<'a, Mail, 2>>),
     /// A stream over KCP.
     Kcp(Box<Tunnel>),
+    /// Pings beside datagrams.
+    Pinged(Box<Pings>),
     /// The other radio of the same mast.
     Relay(Relay),
 }
@@ -181,7 +184,15 @@ impl<'a> Traffic<'a> {
     pub fn host(&self) -> Option<&Host<'a, Mail, 2>> {
         match self {
             Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
-            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Relay(_) => None,
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => None,
+        }
+    }
+
+    /// A packet that does not wait behind others.
+    pub fn poll_urgent(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
+        match self {
+            Traffic::Pinged(pings) if pings.apart => pings.poll_urgent(now, packet),
+            _ => None,
         }
     }
 
@@ -199,7 +210,7 @@ impl<'a> Traffic<'a> {
     pub fn host_mut(&mut self) -> Option<&mut Host<'a, Mail, 2>> {
         match self {
             Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
-            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Relay(_) => None,
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => None,
         }
     }
 }
@@ -214,7 +225,7 @@ impl Traffic<'_> {
                     host.handle_packet(now, packet);
                 }
             }
-            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Relay(_) => {}
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => {}
         }
     }
 
@@ -226,7 +237,7 @@ impl Traffic<'_> {
                 snoop.from_host(now, packet.get(..len)?);
                 Some(len)
             }),
-            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Relay(_) => None,
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => None,
         }
     }
 }
@@ -236,6 +247,7 @@ impl HostNode for Traffic<'_> {
         match self {
             Traffic::Udp(udp) => udp.handle_packet(now, packet),
             Traffic::Kcp(tunnel) => tunnel.handle_packet(now, packet),
+            Traffic::Pinged(pings) => pings.handle_packet(now, packet),
             Traffic::Relay(relay) => relay.put(packet),
             Traffic::Tcp(_) | Traffic::Snooped(..) => {
                 let mut long = [0; PACKET_MAX];
@@ -250,6 +262,7 @@ impl HostNode for Traffic<'_> {
         match self {
             Traffic::Udp(udp) => udp.poll_packet(now, packet),
             Traffic::Kcp(tunnel) => tunnel.poll_packet(now, packet),
+            Traffic::Pinged(pings) => pings.poll_packet(now, packet),
             Traffic::Relay(relay) => relay.next(packet),
             Traffic::Tcp(_) | Traffic::Snooped(..) => {
                 let len = self.poll_segment(now, packet)?;
@@ -260,7 +273,7 @@ impl HostNode for Traffic<'_> {
 
     fn handle_timeout(&mut self, now: Instant) {
         match self {
-            Traffic::Udp(_) | Traffic::Relay(_) => {}
+            Traffic::Udp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => {}
             Traffic::Tcp(host) => host.handle_timeout(now),
             Traffic::Kcp(tunnel) => tunnel.handle_timeout(now),
             Traffic::Snooped(snoop, host) => {
@@ -277,6 +290,7 @@ impl HostNode for Traffic<'_> {
             Traffic::Udp(udp) => udp.poll_timeout(),
             Traffic::Tcp(host) => host.poll_timeout(),
             Traffic::Kcp(tunnel) => tunnel.poll_timeout(),
+            Traffic::Pinged(pings) => pings.poll_timeout(),
             Traffic::Snooped(snoop, host) => {
                 Wake::earlier(snoop.poll_timeout(), host.poll_timeout())
             }

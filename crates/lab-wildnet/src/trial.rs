@@ -167,6 +167,13 @@ pub enum Load {
     Tcp,
     /// A stream over KCP, which takes the place of TCP.
     Kcp(KcpConfig),
+    /// Pings from the first end to the last and back.
+    Ping {
+        /// Beside UDP, as much as there is room for.
+        beside: bool,
+        /// In a class of their own.
+        apart: bool,
+    },
 }
 
 /// A run over one link, all but the seed.
@@ -191,7 +198,7 @@ pub struct Trial {
 pub struct Measured {
     /// Payload delivered at all ends together, bit/s.
     pub bps: f64,
-    /// Mean delay of what was delivered, s (UDP).
+    /// Mean delay of what was delivered, s (UDP); of pings there and back.
     pub delay: f64,
     /// Its 99th percentile.
     pub p99: f64,
@@ -200,7 +207,8 @@ pub struct Measured {
     pub jitter: f64,
     /// Share of what was offered that never came (UDP).
     pub residual: f64,
-    /// Share of what was offered that came later than the class's deadline, or never (UDP; no deadline: never).
+    /// Share of what was offered that came later than the class's deadline, or never (UDP; no deadline: never); of pings
+    /// those that took longer than two cycles.
     pub late: f64,
     /// Share of the datagrams taken by a contending MAC that never came, since the start.
     pub undelivered: f64,

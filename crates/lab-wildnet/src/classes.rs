@@ -1,0 +1,102 @@
+//! Classes of traffic beside each other: a ping on a link that bulk traffic fills (goal G11; section 3.4).
+
+use chappe_lab::figure::{Claim, Figure};
+use chappe_lab::run::RunError;
+use chappe_wildnet::{Recovery, Service};
+
+use super::sheet::{Runs, Sheet, delay, line, lines, mbps, summary};
+use super::trial::{Form, Load, Measured, Scheme, Trial};
+
+/// Length of the link.
+const KM: f64 = 60.0;
+/// The loss at which the goal is set.
+const AT: f64 = 0.2;
+/// Two cycles of 20 ms each way and the light's, ms.
+const GOAL_MS: f64 = 80.8;
+
+/// Equal slots that both ends fill.
+fn scheme(recovery: Recovery, service: Service) -> Scheme {
+    Scheme::slots(20, recovery, service, Form::Even)
+}
+
+pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+    let losses: &[f64] = match sheet.quick() {
+        true => &[0.0, AT],
+        false => &[0.0, 0.1, AT, 0.3],
+    };
+    let ours = scheme(Recovery::Chappe { fill: true }, Service::RELIABLE);
+    let over = |scheme, beside, apart| {
+        let at = |&loss: &f64| Trial {
+            scheme,
+            km: KM,
+            loss,
+            load: Load::Ping { beside, apart },
+            both: true,
+            time: sheet.time(),
+        };
+        sheet.measure(&losses.iter().map(at).collect::<Vec<_>>())
+    };
+    let rows: [(&str, Vec<Runs>); 4] = [
+        ("WiLDNet", over(Scheme::WILDNET, true, false)?),
+        ("chappe, one class", over(ours, true, false)?),
+        ("chappe, a class for pings", over(ours, true, true)?),
+        ("the same without bulk", over(ours, false, true)?),
+    ];
+    let places: Vec<String> = losses
+        .iter()
+        .map(|loss| format!("{:.0} %", loss * 100.0))
+        .collect();
+    let panel = |id, title, unit, rows: &[(&str, Vec<Runs>)], value: fn(&Measured) -> f64| {
+        let series = rows.iter().map(|(name, runs)| line(name, runs, value));
+        let axis = ("frames lost", places.clone());
+        lines(id, title, unit, axis, series.collect(), Vec::new())
+    };
+    let place = losses.iter().position(|&loss| loss == AT).unwrap_or(0);
+    let of = |row: usize, value: fn(&Measured) -> f64| summary(&rows[row].1[place], value);
+    let (late, mean) = (of(2, late), [1, 2].map(|row| of(row, delay).mean));
+    let bulk = [1, 2].map(|row| of(row, mbps).mean);
+    let n = rows[2].1[place].len();
+    Ok(Figure {
+        id: "classes",
+        title: "a ping beside bulk traffic that fills both ways, 60 km, slots of 20 ms".into(),
+        claims: vec![
+            Claim::new(
+                &format!("G11: 20 % lost, the link full: 99 of 100 pings are back within two cycles, {GOAL_MS} ms; later or never"),
+                None,
+                late,
+                "%",
+                late.mean <= 1.0,
+            ),
+            Claim::value(
+                "without a class of their own they take at least twice as long on average",
+                None,
+                mean[0] / mean[1],
+                n,
+                "times",
+                mean[0] >= 2.0 * mean[1],
+            )
+            .because(|| format!("{:.0} and {:.0} ms", mean[0], mean[1])),
+            Claim::value(
+                "and their class costs bulk traffic 5 % at most",
+                None,
+                100.0 * (1.0 - bulk[1] / bulk[0]),
+                n,
+                "%",
+                bulk[1] >= 0.95 * bulk[0],
+            ),
+        ],
+        panels: vec![
+            panel("g1", "a ping's round trip, mean", "ms", &rows, delay),
+            panel("g2", "a ping's round trip: 99 of 100 within", "ms", &rows, |m| 1e3 * m.p99),
+            panel("g3", "pings back later than two cycles, or never", "%", &rows, self::late),
+            panel("g4", "bulk traffic, both ways", "Mbit/s", &rows[..3], mbps),
+        ],
+        notes: vec![
+            "Pings of 84 octets every 47 ms. In a class of their own they are promised a cycle each way, all but half a per cent, and the controller sends copies; the bulk traffic is reliable and in order, as is all in one class.".into(),
+        ],
+    })
+}
+
+fn late(measured: &Measured) -> f64 {
+    100.0 * measured.late
+}
