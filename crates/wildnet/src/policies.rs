@@ -49,10 +49,13 @@ impl Policies {
     ) -> Option<&Policy> {
         service.deadline?;
         let channel = estimate.planned_channel();
+        let independent = Channel::independent(channel.loss).burst;
         let key = Key {
             // Up: the plan is for a little more loss, not for a little less.
             loss: libm::ceil(channel.loss / LOSS_STEP - 1e-9) as i32,
-            burst: libm::round(channel.burst / BURST_STEP) as i32,
+            // Of what bursts are longer than by chance. (A length rounded to below that would be a channel on which a
+            // good frame is sure to follow a lost one.)
+            burst: libm::round((channel.burst - independent).max(0.0) / BURST_STEP) as i32,
             residual: service.residual,
             rounds: rounds.min(ROUNDS_MAX),
             block: SIZES.into_iter().rfind(|&known| known <= size).unwrap_or(1),
@@ -63,10 +66,9 @@ impl Policies {
         if let Some(place) = self.kept.iter().position(|(kept, _)| *kept == key) {
             return self.kept.get(place).map(|(_, policy)| policy);
         }
-        let planned = Channel::bursty(
-            f64::from(key.loss) * LOSS_STEP,
-            f64::from(key.burst) * BURST_STEP,
-        );
+        let independent = Channel::independent(f64::from(key.loss) * LOSS_STEP);
+        let longer = f64::from(key.burst) * BURST_STEP;
+        let planned = Channel::bursty(independent.loss, independent.burst + longer);
         let goal = Goal {
             block: key.block,
             rounds: key.rounds,

@@ -500,7 +500,7 @@ impl Sender {
         None
     }
 
-    /// Octets of the body that would be sent next, if it is one; `None` if it is a repair or nothing.
+    /// Octets of the body or repair that would be sent next, or a little more; `None` if there is nothing.
     pub fn next_body_len(&self) -> Option<usize> {
         let oldest = self
             .lost
@@ -509,9 +509,14 @@ impl Sender {
         if let Some(&seq) = oldest {
             return Some(self.body(seq).len());
         }
-        if self.blocks.owing().is_some() || self.new_at().is_none() {
-            return None;
+        let owing = self.blocks.owing().and_then(|i| self.blocks.get(i));
+        if let Some(block) = owing {
+            let missing = block.members().filter(|&seq| self.is_missing(seq));
+            let longest = missing.map(|seq| self.body(seq).len()).max();
+            // A repair has a bitmap besides.
+            return longest.map(|longest| (longest + COVER).min(self.config.body_max()));
         }
+        self.new_at()?;
         let queue = self.waiting.queues.iter().find(|queue| !queue.is_empty())?;
         self.queued_bodies(queue).next()
     }
