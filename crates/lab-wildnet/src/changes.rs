@@ -9,7 +9,7 @@ use chappe_lab::run::RunError;
 use chappe_mac::dot11;
 
 use super::masts::Masts;
-use super::sheet::{Runs, Sheet, beside, line, lines, mbps, summary};
+use super::sheet::{Runs, Sheet, bars, beside, line, mbps, summary};
 use super::table1::{LINKS, PAPER};
 use super::trial::{Card, Load, Scheme, Trial};
 
@@ -123,7 +123,7 @@ impl Changes {
             let series = line(names[both], &self.runs[both], mbps);
             beside(series, &[Some(PAPER[0][both][LINK])])
         });
-        lines(
+        bars(
             "1c",
             "802.11 at 65 km with one thing changed",
             "Mbit/s",

@@ -92,7 +92,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             panel("g4", "bulk traffic, both ways", "Mbit/s", &rows[..3], mbps),
         ],
         notes: vec![
-            "Pings of 84 octets every 47 ms. In a class of their own they are promised a cycle each way, all but half a per cent, and the controller sends copies; the bulk traffic is reliable and in order, as is all in one class.".into(),
+            "Pings of 84 octets every 97 ms. In a class of their own they are promised a cycle each way, all but half a per cent, and the controller sends copies; the bulk traffic is reliable and in order, as is all in one class.".into(),
         ],
     })
 }

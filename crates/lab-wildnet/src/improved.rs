@@ -9,7 +9,7 @@ use chappe_wildnet::{Recovery, Redundancy, Service};
 
 use super::hosts::{Stack, WINDOW};
 use super::masts::{Hop, Masts};
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
+use super::sheet::{Runs, Sheet, bars, line, lines, mbps, summary};
 use super::trial::{Form, LIGHT, Load, Measured, Scheme, Trial};
 
 /// Both slots of a cycle together, us.
@@ -451,7 +451,7 @@ fn steps(sheet: &Sheet<'_>) -> Result<Part, RunError> {
     let overhead = |measured: &Measured| 100.0 * measured.overhead;
     let [ours, paper] = [0, 1].map(|at| summary(&runs[at], late));
     let cost = [0, 1].map(|at| summary(&runs[at], overhead).mean);
-    let panels = vec![lines(
+    let panels = vec![bars(
         "i7",
         "loss that jumps between 5 and 40 % every 2 s, at most 1 % wanted",
         "%",
@@ -501,7 +501,7 @@ fn delay(sheet: &Sheet<'_>) -> Result<Part, RunError> {
     let p99 = |measured: &Measured| 1e3 * measured.p99;
     let lost = runs[1].iter().map(|run| run.residual).fold(0.0, f64::max);
     let [m, p] = [summary(&runs[1], mean), summary(&runs[1], p99)];
-    let panels = vec![lines(
+    let panels = vec![bars(
         "i8",
         "delay in order, 1 Mbit/s, 60 km, 30 % lost",
         "ms",

@@ -9,8 +9,8 @@ use super::traffic::Udp;
 
 /// Octets of the IP packet: `ping` sends 56 of payload if nothing else is said.
 const PING: usize = 84;
-/// From one to the next: not a multiple of a slot, so that they meet all phases.
-const EVERY: Duration = Duration::from_millis(47);
+/// From one to the next: ten a second, and not a multiple of a slot, so that they meet all phases.
+const EVERY: Duration = Duration::from_millis(97);
 /// The first one.
 const FIRST: Instant = Instant::from_micros(1_237);
 const REQUEST: u8 = 1;

@@ -107,3 +107,18 @@ pub fn lines(
         series,
     }
 }
+
+/// A panel of bars, where the places have no order.
+pub fn bars(
+    id: &str,
+    title: &str,
+    unit: &'static str,
+    axis: (&'static str, Vec<String>),
+    series: Vec<Series>,
+    bound: Vec<Option<f64>>,
+) -> Panel {
+    Panel {
+        kind: PanelKind::Bars,
+        ..lines(id, title, unit, axis, series, bound)
+    }
+}

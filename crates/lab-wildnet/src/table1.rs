@@ -4,7 +4,7 @@ use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
 
 use super::changes::Changes;
-use super::sheet::{Runs, Sheet, beside, line, lines, mbps, summary, tcp_bound};
+use super::sheet::{Runs, Sheet, bars, beside, line, mbps, summary, tcp_bound};
 use super::trial::{Load, Scheme, Trial};
 
 /// Kilometres, share of frames lost.
@@ -39,7 +39,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         let paper = |system: usize| PAPER[system][usize::from(both)].map(Some);
         let bound = LINKS.map(|(km, loss)| tcp_bound(both, km, loss));
         claims.push(near_bound(title, &runs[1], &bound));
-        panels.push(lines(
+        panels.push(bars(
             id,
             title,
             "Mbit/s",
@@ -76,7 +76,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         title: "TCP on three outdoor links".into(),
         panels,
         claims,
-        notes: vec![changes.note(), "Losses are the table's, each frame for itself; what the real links had besides (bursts, interference of the middle of the day) is not known.".into()],
+        notes: vec![changes.note(), "Bounds are what equal slots hold, which slots by demand exceed.".into(), "Losses are the table's, each frame for itself; what the real links had besides (bursts, interference of the middle of the day) is not known.".into()],
     })
 }
 

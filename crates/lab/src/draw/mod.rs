@@ -18,10 +18,23 @@ const TITLE: f64 = 34.0;
 /// Height of a line of the key.
 const FOOT: f64 = 17.0;
 
-const COLOURS: [&str; 6] = [
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
+const COLOURS: [&str; 8] = [
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#222222", "#c9b800",
 ];
-const DASHES: [&str; 6] = ["none", "7 3", "2 3", "9 3 2 3", "4 4", "1 2"];
+const DASHES: [&str; 8] = [
+    "none",
+    "7 3",
+    "2 3",
+    "9 3 2 3",
+    "4 4",
+    "1 2",
+    "14 3",
+    "6 2 1 2 1 2",
+];
+/// Mean width of a letter of the text.
+const LETTER: f64 = 6.8;
+/// By how much labels that are too long for their places turn, in degrees.
+const SLANT: f64 = 40.0;
 
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.t{font-weight:600;font-size:14px}\
 .m{fill:#555}.g{stroke:#ddd}.a,.w{stroke:#222;fill:none}.b{stroke:#777;stroke-dasharray:3 3}\
@@ -30,7 +43,8 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.t{font-weigh
 /// The figure as an SVG document.
 pub fn draw(figure: &Figure) -> String {
     let key = key(figure);
-    let foot = TITLE + PANEL * figure.panels.len() as f64;
+    let heights = figure.panels.iter().map(|panel| PANEL + below(panel));
+    let foot = TITLE + heights.sum::<f64>();
     let height = foot + FOOT * (key.len() as f64 + 0.5);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n",
@@ -41,12 +55,10 @@ pub fn draw(figure: &Figure) -> String {
         "<text class=\"t\" x=\"12\" y=\"22\">{}</text>",
         escape(&format!("{}: {}", figure.id, figure.title))
     );
-    for (place, panel) in figure.panels.iter().enumerate() {
-        let _ = writeln!(
-            svg,
-            "<g transform=\"translate(0 {})\">",
-            TITLE + PANEL * place as f64
-        );
+    let mut top = TITLE;
+    for panel in &figure.panels {
+        let _ = writeln!(svg, "<g transform=\"translate(0 {top:.0})\">");
+        top += PANEL + below(panel);
         match panel.kind {
             PanelKind::Bars => bars(&mut svg, panel),
             PanelKind::Lines => lines(&mut svg, panel),
@@ -80,10 +92,8 @@ fn key(figure: &Figure) -> Vec<&'static str> {
     }) {
         key.push("whiskers: 95 % interval of the mean over scenarios");
     }
-    if any(&|panel| panel.kind == PanelKind::Bars && !panel.bound.is_empty()) {
-        key.push(
-            "bound (dashed): what no protocol can exceed, for what the panel's title names first",
-        );
+    if any(&|panel| drawn(panel) && panel.bound.iter().any(Option::is_some)) {
+        key.push("bound (dashed): for what the panel's title names first; the notes say more");
     }
     if any(&|panel| {
         panel
@@ -160,21 +170,26 @@ fn round(value: f64) -> String {
 }
 
 fn legend(svg: &mut String, panel: &Panel) {
-    let mut x = LEFT;
+    let (mut x, mut y) = (LEFT, 32.0);
     for (index, series) in panel.series.iter().enumerate() {
+        let width = 40.0 + LETTER * series.name.chars().count() as f64;
+        if x > LEFT && x + width > WIDTH {
+            (x, y) = (LEFT, y + 15.0);
+        }
         let colour = COLOURS[index % COLOURS.len()];
         match panel.kind {
             PanelKind::Bars => {
                 let _ = write!(
                     svg,
-                    "<rect x=\"{x:.1}\" y=\"27\" width=\"12\" height=\"10\" fill=\"{colour}\"/>"
+                    "<rect x=\"{x:.1}\" y=\"{:.0}\" width=\"12\" height=\"10\" fill=\"{colour}\"/>",
+                    y - 5.0
                 );
             }
             PanelKind::Lines | PanelKind::Cdf => {
                 let dash = DASHES[index % DASHES.len()];
                 let _ = write!(
                     svg,
-                    "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"32\" y2=\"32\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"/>",
+                    "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.0}\" y2=\"{y:.0}\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"/>",
                     x - 6.0,
                     x + 14.0
                 );
@@ -182,29 +197,55 @@ fn legend(svg: &mut String, panel: &Panel) {
         }
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"36\">{}</text>",
+            "<text x=\"{:.1}\" y=\"{:.0}\">{}</text>",
             x + 18.0,
+            y + 4.0,
             escape(&series.name)
         );
-        x += 40.0 + 6.8 * series.name.chars().count() as f64;
+        x += width;
     }
     if panel
         .series
         .iter()
         .any(|series| series.paper.iter().any(Option::is_some))
     {
-        diamond(svg, x + 6.0, 32.0);
-        let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"36\">paper</text>", x + 18.0);
+        diamond(svg, x + 6.0, y);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{:.0}\">paper</text>",
+            x + 18.0,
+            y + 4.0
+        );
+    }
+}
+
+/// The longest label of a panel's places, and whether labels are too long to stand side by side.
+fn longest_label(panel: &Panel) -> (f64, bool) {
+    let lengths = panel.places.iter().map(|label| label.chars().count());
+    let longest = lengths.max().unwrap_or(0) as f64 * LETTER;
+    let space = (WIDTH - LEFT - RIGHT) / panel.places.len().max(1) as f64;
+    (longest, panel.kind != PanelKind::Cdf && longest > space)
+}
+
+/// What a panel needs below for labels that stand aslant.
+fn below(panel: &Panel) -> f64 {
+    match longest_label(panel) {
+        (longest, true) => (longest * SLANT.to_radians().sin()).ceil(),
+        _ => 0.0,
     }
 }
 
 fn places(svg: &mut String, panel: &Panel) {
+    let (_, slanted) = longest_label(panel);
     for (index, label) in panel.places.iter().enumerate() {
+        let (x, y) = (Frame::x(index, panel.places.len()), PANEL - BOTTOM + 18.0);
+        let turn = match slanted {
+            true => format!("end\" transform=\"rotate(-{SLANT} {x:.1} {y:.1})"),
+            false => "middle".into(),
+        };
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            Frame::x(index, panel.places.len()),
-            PANEL - BOTTOM + 18.0,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{turn}\">{}</text>",
             escape(label)
         );
     }
@@ -212,7 +253,7 @@ fn places(svg: &mut String, panel: &Panel) {
         svg,
         "<text class=\"m\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
         (LEFT + WIDTH - RIGHT) / 2.0,
-        PANEL - BOTTOM + 34.0,
+        PANEL - BOTTOM + 34.0 + below(panel),
         escape(panel.axis)
     );
 }
@@ -296,7 +337,11 @@ fn bounds(svg: &mut String, panel: &Panel, frame: &Frame) {
 }
 
 fn lines(svg: &mut String, panel: &Panel) {
-    let frame = scaffold(svg, panel, highest(panel), panel.unit);
+    // A bound just above the curves is shown whole.
+    let curves = highest(panel);
+    let near = panel.bound.iter().flatten().copied();
+    let near = near.filter(|bound| *bound <= 1.5 * curves);
+    let frame = scaffold(svg, panel, near.fold(curves, f64::max), panel.unit);
     for (index, series) in panel.series.iter().enumerate() {
         let points: Vec<(f64, f64)> = series
             .ours
@@ -308,9 +353,13 @@ fn lines(svg: &mut String, panel: &Panel) {
         for (place, &(x, y)) in points.iter().enumerate() {
             whisker(svg, &frame, x, series.ours[place].interval());
             marker(svg, x, y, index);
+            if let Some(paper) = series.paper[place] {
+                diamond(svg, x, frame.y(paper));
+            }
         }
     }
     places(svg, panel);
+    bounds(svg, panel, &frame);
     axis(svg);
 }
 
@@ -484,6 +533,30 @@ mod tests {
             assert_eq!(svg, draw(&figure(kind)));
         }
         assert!(draw(&figure(PanelKind::Bars)).contains("above the drawing"));
+    }
+
+    /// Names of many series go on in a second line, labels that do not fit stand aslant and make the drawing taller, and a
+    /// panel of lines shows bound and paper.
+    #[test]
+    fn nothing_overlaps_and_lines_have_bounds() {
+        let plain = draw(&figure(PanelKind::Lines));
+        assert!(plain.contains("class=\"b\"") && plain.contains("class=\"p\""));
+        let mut crowded = figure(PanelKind::Lines);
+        let panel = &mut crowded.panels[0];
+        panel.series = vec![panel.series[0].clone(); 8];
+        for series in &mut panel.series {
+            series.name = "a name of some length".into();
+        }
+        panel.places = ["short", &"long ".repeat(20)].map(String::from).to_vec();
+        let svg = draw(&crowded);
+        assert!(svg.contains("y=\"51\">a name of some length") && !plain.contains("y=\"51\""));
+        assert!(svg.contains("rotate(-40") && !plain.contains("rotate"));
+        let height = |svg: &str| {
+            let (_, rest) = svg.split_once("height=\"").unwrap_or_default();
+            let (height, _) = rest.split_once('"').unwrap_or_default();
+            height.parse::<f64>().unwrap_or(0.0)
+        };
+        assert!(height(&svg) > height(&plain) + 300.0);
     }
 
     #[test]
