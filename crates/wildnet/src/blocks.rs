@@ -59,6 +59,9 @@ impl Block {
     }
 }
 
+/// Blocks for which there is memory from the start: more come together only where thousands of bodies are under way.
+const USUAL: usize = 256;
+
 /// Blocks that are not settled, oldest first; the last one may be open.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
@@ -68,7 +71,7 @@ pub(crate) struct Blocks {
 impl Blocks {
     pub fn new() -> Blocks {
         Blocks {
-            blocks: VecDeque::with_capacity(256),
+            blocks: VecDeque::with_capacity(USUAL),
         }
     }
 
@@ -112,6 +115,11 @@ impl Blocks {
             }),
         }
         self.open_block().is_some_and(|(_, size)| size >= BLOCK_MAX)
+    }
+
+    /// Whether another one finds room without new memory, the open one's successor included.
+    pub fn have_room(&self) -> bool {
+        self.blocks.len() + 1 < USUAL
     }
 
     /// Closed from the start: bodies that are sent again together, and the repairs that they share.

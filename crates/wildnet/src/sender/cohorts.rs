@@ -114,7 +114,8 @@ impl Sender {
             let mask = bits.fold(0, |mask, bit| mask | bit);
             let missing = mask.count_ones() as usize;
             let owed = self.planned(usize::from(service), (missing, left), plan);
-            if owed > 0 {
+            // Where so many wait already, bodies are repeated without.
+            if owed > 0 && self.blocks.have_room() {
                 self.blocks
                     .gather(self.base.wrapping_add(oldest), mask, owed);
             }

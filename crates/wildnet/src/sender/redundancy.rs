@@ -217,10 +217,10 @@ impl Sender {
             }
             self.blocks.pay(i, self.number);
             let paid = self.blocks.get(i).is_some_and(|block| block.owed == 0);
-            if paid && self.has_cohorts() {
+            let choice = self.combine(missing.iter().copied().take(len), out);
+            if paid && choice.is_some() && self.has_cohorts() {
                 self.await_repair(missing.get(..len).unwrap_or_default());
             }
-            let choice = self.combine(missing.iter().copied().take(len), out);
             self.counters.repairs += u64::from(choice.is_some());
             return choice;
         }
