@@ -328,6 +328,42 @@ fn copies_bring_small_packets_through_bursts() {
     assert!(with * 8 < without * 7, "{with} instead of {without}");
 }
 
+/// A host that has been nearly silent, losses in bursts, and then TCP's acknowledgements: few of them need repairs. In the silence a
+/// loss became known only by the next packet; who plans as if rounds were still that long adds twenty repairs to each.
+#[test]
+fn after_a_silence_rounds_are_short_again() {
+    for seed in 1..=6 {
+        let ways = [1, 2].map(|way| Way {
+            burst: 4.0,
+            ..Way::new(10 * seed + way, 0.3)
+        });
+        let mut config = Config::tunnel(1472);
+        config.services[1] = Service::BULK;
+        let mut pair = Pair::new(config, ways);
+        let rare = |i: u32| Instant::ZERO + Duration::from_millis(700) * u64::from(i);
+        let often = |i: u32| rare(40) + Duration::from_millis(6) * u64::from(i);
+        for i in 0..40 {
+            let small = (rare(i), 1, 1, packet(1, i, 12));
+            pair.ends[0].traffic.push_back(small);
+        }
+        for i in 0..2000 {
+            let small = (often(i), 1, 1, packet(1, 40 + i, 12));
+            let full = (often(i), 1, 2, packet(2, i, 1400));
+            pair.ends[0].traffic.push_back(small);
+            pair.ends[1].traffic.push_back(full);
+        }
+        let done = |pair: &Pair| pair.ends[1].heard.len() == 2040;
+        pair.run(millis(90_000), done);
+        assert_eq!(check(&pair.ends[1].heard, true), 2040);
+        let counters = pair.ends[0].link.counters();
+        println!(
+            "{seed}: {} bodies, {} repairs",
+            counters.bodies, counters.repairs
+        );
+        assert!(counters.repairs < counters.bodies / 2, "{counters:?}");
+    }
+}
+
 /// A way out that is dead for a while, from a peer that is heard all the time: who takes silence for a dead path
 /// would stand still for seconds after it has come back.
 #[test]

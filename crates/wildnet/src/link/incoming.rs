@@ -99,7 +99,10 @@ impl Link {
         self.rtt.note(now, sample);
         let config = &self.sender.config;
         let expected = self.rtt.smoothed + self.rtt.variation + config.ack_delay;
-        self.sender.round = expected.max(self.sender.known_after);
+        // Twice at most: what lasted longer had no frame after it that could tell, as while hosts are silent. Planned as if
+        // rounds were that long, each acknowledgement of TCP took twenty repairs once the hosts went on.
+        let known = self.sender.known_after.min(expected * 2);
+        self.sender.round = expected.max(known);
         self.sender.one_way = self.rtt.smoothed / 2;
         self.sender.rtt = self.rtt.smoothed;
     }

@@ -152,13 +152,18 @@ impl Sender {
             return;
         };
         self.blocks.remove(i);
+        let mut lacks = false;
         for seq in cohort.members() {
             let waits = self
                 .entry(seq)
                 .is_some_and(|entry| entry.state == State::Flight && entry.frame == number);
             if waits && ack.has(seq).is_some() {
+                lacks = true;
                 self.lose_or_give_up(now, seq);
             }
+        }
+        if lacks && let Some(at) = self.logged(number).map(|logged| logged.at) {
+            self.note_loss(now.saturating_since(at));
         }
     }
 
