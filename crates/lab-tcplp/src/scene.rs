@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use chappe_core::{Duration, Seed};
-//! use chappe_lab::tcplp::scene::{Ground, Scene};
+//! use chappe_lab_tcplp::scene::{Ground, Scene};
 //! use chappe_tcplp::host::Bulk;
 //!
 //! // Three perfect hops; node 3 sends to node 0 without end.
