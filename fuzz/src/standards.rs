@@ -6,7 +6,7 @@ use chappe_wire::sixlowpan::iphc::{self, Known, Reach};
 use chappe_wire::sixlowpan::mesh::Mesh;
 use chappe_wire::sixlowpan::tcphc::{self, Anchor, Lead};
 use chappe_wire::sixlowpan::{Context, Dispatch, Ends};
-use chappe_wire::{dot11, dot154, icmpv6, ipv6, llc, radiotap, udp};
+use chappe_wire::{dot11, dot15d4, icmpv6, ipv6, llc, radiotap, udp};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Room for any header that is written again.
@@ -15,7 +15,7 @@ const ROOM: usize = 4096;
 /// Feeds every format.
 pub fn feed(bytes: &[u8]) {
     dot11(bytes);
-    dot154(bytes);
+    dot15d4(bytes);
     lowpan(bytes);
     internet(bytes);
     let _ = llc::parse(bytes);
@@ -41,8 +41,8 @@ fn dot11(bytes: &[u8]) {
     }
 }
 
-fn dot154(bytes: &[u8]) {
-    let Ok(frame) = dot154::Frame::new(bytes) else {
+fn dot15d4(bytes: &[u8]) {
+    let Ok(frame) = dot15d4::Frame::new(bytes) else {
         return;
     };
     assert_eq!(
@@ -51,7 +51,7 @@ fn dot154(bytes: &[u8]) {
     );
     let mut room = [0; ROOM];
     if let Ok(len) = frame.header().emit(&mut room) {
-        let (again, read) = dot154::Header::parse(&room[..len]).expect("what is written parses");
+        let (again, read) = dot15d4::Header::parse(&room[..len]).expect("what is written parses");
         assert_eq!((frame.header(), len), (&again, read));
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
-use chappe_mac::dot154::{self, Dot154, Sleep};
+use chappe_mac::dot15d4::{self, Dot15d4, Sleep};
 use chappe_sim::{AirTime, Fault, Medium, Recorder, Simulator, World};
 use chappe_tcplp::host::{Host, Services, port};
 use chappe_tcplp::lowpan::red::Thresholds;
@@ -32,7 +32,7 @@ pub struct Network {
     /// Each node's next hop towards the border; none for the border and for those that are cut off.
     pub parents: Vec<Option<usize>>,
     /// Link layer of all nodes.
-    pub mac: dot154::Config,
+    pub mac: dot15d4::Config,
     /// Who sleeps, and how. The parent holds their frames.
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context for the prefix; otherwise addresses go in line.
@@ -101,7 +101,7 @@ impl Network {
         let stations = stations.collect();
         let mut world = World::new(self.medium.clone());
         world.faults = self.faults.clone();
-        world.frame_max = chappe_wire::dot154::PSDU_MAX;
+        world.frame_max = chappe_wire::dot15d4::PSDU_MAX;
         let mut simulator = Simulator::new(world, stations, Seed(self.seed), recorder)?;
         let mut lives = 0;
         simulator.set_reviver(move |node| {
@@ -150,7 +150,7 @@ impl Make {
         let here = Address::node(node as u16);
         let mut mac_config = network.mac;
         mac_config.sleep = sleep(network, node);
-        let mut mac = Dot154::new(mac_config, here, stream(0));
+        let mut mac = Dot15d4::new(mac_config, here, stream(0));
         for &(leaf, _) in &network.leaves {
             if network.parents.get(leaf) == Some(&Some(node)) {
                 mac.add_child(Address::node(leaf as u16));

@@ -3,7 +3,7 @@
 use chappe_core::{
     Duration, Instant, OverMac, RadioEvent, RadioNode, RadioRequest, TraceEvent, Wake,
 };
-use chappe_mac::dot154::{Counters, Dot154};
+use chappe_mac::dot15d4::{Counters, Dot15d4};
 use chappe_tcplp::host::{Host, Services};
 use chappe_tcplp::lowpan::{self, Interface, Losses, Table, TcpHeaders};
 
@@ -20,7 +20,7 @@ pub const FRAMES: usize = 16;
 const HELD: usize = 8;
 
 /// Channel access.
-pub type Mac = Dot154<HELD>;
+pub type Mac = Dot15d4<HELD>;
 /// A mote: it relays, and serves the world.
 pub type Mote = OverMac<
     Mac,

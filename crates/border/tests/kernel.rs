@@ -13,7 +13,7 @@ use std::time::Duration as Span;
 
 use chappe_border::{Border, Network, Status};
 use chappe_core::Duration;
-use chappe_mac::dot154;
+use chappe_mac::dot15d4;
 use chappe_sim::{Matrix, Medium};
 use chappe_sys::{Interface, namespace, packet};
 use chappe_tcplp::host::octet;
@@ -51,9 +51,9 @@ fn row() -> Network {
         faults: Vec::new(),
         border: 0,
         parents: (0..NODES).map(|node| node.checked_sub(1)).collect(),
-        mac: dot154::Config {
+        mac: dot15d4::Config {
             retries: 7,
-            ..dot154::Config::HAMILTON
+            ..dot15d4::Config::HAMILTON
         },
         leaves: Vec::new(),
         contexts: true,

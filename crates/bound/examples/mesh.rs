@@ -15,7 +15,7 @@
 use chappe_bound::{
     Conflict, Error, Mesh, MeshFlow, MeshLink, MeshOptions, Objective, clique_bound, mesh_bound,
 };
-use chappe_trial::SplitMix64;
+use chappe_testkit::SplitMix64;
 use std::time::Instant;
 
 const NODES: usize = 108;

@@ -17,7 +17,7 @@ use chappe_bound::{
     Bound, Error, Medium, Network, Options, fluid_rate, mean_bound_cheap, mean_bound_exact,
     multicast, single_receivers,
 };
-use chappe_trial::SplitMix64;
+use chappe_testkit::SplitMix64;
 use std::time::Instant;
 
 const NODES: usize = 50;

@@ -307,7 +307,7 @@ impl Bits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chappe_trial::SplitMix64;
+    use chappe_testkit::SplitMix64;
 
     fn random_graph(random: &mut SplitMix64, vertices: usize, density: f64) -> Graph {
         let mut graph = Graph::new(vertices);

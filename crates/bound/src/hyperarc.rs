@@ -82,7 +82,7 @@ fn walk(flows: &[Share], order: &[usize], mut visit: impl FnMut(usize, f64, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chappe_trial::SplitMix64;
+    use chappe_testkit::SplitMix64;
 
     fn instance(random: &mut SplitMix64) -> Vec<Share> {
         let neighbours = 1 + (random.unit() * 9.0) as usize;

@@ -93,7 +93,7 @@ impl Arcs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chappe_trial::SplitMix64;
+    use chappe_testkit::SplitMix64;
 
     /// Largest flow = smallest cut, over all cuts of 300 random graphs of 6 nodes.
     #[test]

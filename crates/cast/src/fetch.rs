@@ -165,7 +165,7 @@ mod tests {
         };
         Ticket::sign(
             0,
-            (crate::manifest::Way::Chappe, 8),
+            (crate::manifest::Way::Improved, 8),
             cut,
             octets,
             &SignKey::new(&[1; 32]),

@@ -50,7 +50,7 @@ pub enum Way {
     /// As the paper has it: a tree, credits, acknowledgements.
     Pacifier,
     /// Our improved variant: every frame says what its sender has.
-    Chappe,
+    Improved,
 }
 
 /// One transfer, as its sender announces it.
@@ -194,7 +194,7 @@ impl Ticket {
         let [serial, way, room, k] = rest.take()?;
         let way = match way {
             0 => Way::Pacifier,
-            1 => Way::Chappe,
+            1 => Way::Improved,
             _ => return None,
         };
         let payload = u16::from_be_bytes(rest.take()?);
@@ -375,7 +375,7 @@ mod tests {
         let octets = manifest.encode().unwrap();
         assert_eq!(Manifest::decode(&octets, &cut), Ok(manifest));
         let key = SignKey::new(&[3; 32]);
-        let ticket = Ticket::sign(7, (Way::Chappe, 4), cut, &octets, &key);
+        let ticket = Ticket::sign(7, (Way::Improved, 4), cut, &octets, &key);
         assert_eq!(Ticket::decode(&ticket.encode()), Some(ticket));
         assert!(ticket.is_signed_by(&key.verify_key()) && ticket.names(&octets));
         assert!(!ticket.is_signed_by(&SignKey::new(&[4; 32]).verify_key()));

@@ -492,7 +492,7 @@ mod tests {
         };
         let key = SignKey::new(&[1; 32]);
         Active {
-            ticket: Ticket::sign(SENDER, (Way::Chappe, 8), cut, b"manifest", &key),
+            ticket: Ticket::sign(SENDER, (Way::Improved, 8), cut, b"manifest", &key),
             incoming: None,
             finishing: None,
             sizes: Vec::new(),

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use chappe_core::{Drop, Duration, Instant};
+use chappe_core::{DropReason, Duration, Instant};
 use chappe_live::Statistics;
-use chappe_pacifier::chappe::header::{TIMES, overhead};
+use chappe_pacifier::improved::header::{TIMES, overhead};
 
 use crate::disk::Sent;
 use crate::error::{Error, Result};
@@ -109,7 +109,7 @@ fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
 pub fn headers(way: Way, k: usize, nodes: usize) -> usize {
     match way {
         Way::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
-        Way::Chappe => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
+        Way::Improved => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
     }
 }
 
@@ -118,7 +118,7 @@ fn room(sending: &Sending) -> u8 {
     match sending.way {
         // Its frames list who forwards, whatever the number.
         Way::Pacifier => 32,
-        Way::Chappe => eights(sending.nodes.into()),
+        Way::Improved => eights(sending.nodes.into()),
     }
 }
 
@@ -380,7 +380,7 @@ const ENDED: [&str; 2] = ["complete", "failed"];
 
 /// Nobody came; why that may be.
 fn nobody(wait: Duration, statistics: &Statistics) -> Error {
-    let forged = statistics.dropped(Drop::Unauthentic);
+    let forged = statistics.dropped(DropReason::Unauthentic);
     let what = format!("no receiver has asked for the files within {wait}");
     let todo = match forged {
         0 if statistics.neighbours.is_empty() => {

@@ -17,8 +17,8 @@ use chappe_cast::member::{Member, Settings};
 use chappe_cast::roster::Roles;
 use chappe_cast::{End, Options, receive, relay, send};
 use chappe_core::{
-    Address, Bitrate, Classes, Drop, Duration, Instant, LinkEvent, LinkNode, LinkSend, Purpose,
-    Seed, Wake,
+    Address, Bitrate, Classes, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend,
+    Purpose, Seed, Wake,
 };
 use chappe_live::{Carrier, Config, Group, Live, Pace, Port};
 use chappe_sys::{Endpoint, Interface, Received, udp};
@@ -167,8 +167,12 @@ fn strangers_only_count() {
         let (sent, seconds) = flood.join().unwrap();
         for receiver in receivers {
             let drops = receiver.join().unwrap();
-            let [malformed, forged, repeated] =
-                [Drop::Malformed, Drop::Unauthentic, Drop::Duplicate].map(|why| drops.of(why));
+            let [malformed, forged, repeated] = [
+                DropReason::Malformed,
+                DropReason::Unauthentic,
+                DropReason::Duplicate,
+            ]
+            .map(|why| drops.of(why));
             println!("  {malformed} malformed, {forged} forged, {repeated} repeated");
             assert!(malformed > 1000 && forged > 1000 && repeated > 100);
         }

@@ -59,5 +59,5 @@ pub use radio::{
 };
 pub use random::{Purpose, Seed, Stream};
 pub use time::{Duration, Instant};
-pub use trace::{Drop, Drops, Layer, TraceEvent, TraceRing};
+pub use trace::{DropReason, Drops, Layer, TraceEvent, TraceRing};
 pub use units::{Bitrate, Db, Dbm, MilliWatt, Ppm};

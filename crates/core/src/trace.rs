@@ -30,7 +30,7 @@ pub enum TraceEvent {
         /// The layer that dropped it.
         layer: Layer,
         /// Why.
-        why: Drop,
+        why: DropReason,
     },
     /// A deadline came.
     Timer {
@@ -70,7 +70,7 @@ pub enum Layer {
 
 /// Why a frame was not used. Outside data never causes more than one of these and a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Drop {
+pub enum DropReason {
     /// Not a frame of this protocol or broken: too short, unknown version, fields out of range.
     Malformed,
     /// For somebody else.
@@ -89,37 +89,37 @@ pub enum Drop {
     Unauthentic,
 }
 
-impl Drop {
+impl DropReason {
     const COUNT: usize = 8;
 
     /// All reasons, in the order of [`Drops::iter`].
-    pub const ALL: [Drop; Drop::COUNT] = [
-        Drop::Malformed,
-        Drop::NotForUs,
-        Drop::Duplicate,
-        Drop::Stale,
-        Drop::NotInnovative,
-        Drop::QueueFull,
-        Drop::RetryLimit,
-        Drop::Unauthentic,
+    pub const ALL: [DropReason; DropReason::COUNT] = [
+        DropReason::Malformed,
+        DropReason::NotForUs,
+        DropReason::Duplicate,
+        DropReason::Stale,
+        DropReason::NotInnovative,
+        DropReason::QueueFull,
+        DropReason::RetryLimit,
+        DropReason::Unauthentic,
     ];
 
     /// The reason in `snake_case`, as it stands in results.
     pub const fn name(self) -> &'static str {
         match self {
-            Drop::Malformed => "malformed",
-            Drop::NotForUs => "not_for_us",
-            Drop::Duplicate => "duplicate",
-            Drop::Stale => "stale",
-            Drop::NotInnovative => "not_innovative",
-            Drop::QueueFull => "queue_full",
-            Drop::RetryLimit => "retry_limit",
-            Drop::Unauthentic => "unauthentic",
+            DropReason::Malformed => "malformed",
+            DropReason::NotForUs => "not_for_us",
+            DropReason::Duplicate => "duplicate",
+            DropReason::Stale => "stale",
+            DropReason::NotInnovative => "not_innovative",
+            DropReason::QueueFull => "queue_full",
+            DropReason::RetryLimit => "retry_limit",
+            DropReason::Unauthentic => "unauthentic",
         }
     }
 }
 
-impl fmt::Display for Drop {
+impl fmt::Display for DropReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -127,24 +127,24 @@ impl fmt::Display for Drop {
 
 /// How many frames were dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drops([u64; Drop::COUNT]);
+pub struct Drops([u64; DropReason::COUNT]);
 
 impl Drops {
     /// Counts one more.
-    pub fn count(&mut self, why: Drop) {
+    pub fn count(&mut self, why: DropReason) {
         if let Some(counter) = self.0.get_mut(why as usize) {
             *counter = counter.saturating_add(1);
         }
     }
 
     /// How many were dropped for this reason.
-    pub fn of(&self, why: Drop) -> u64 {
+    pub fn of(&self, why: DropReason) -> u64 {
         self.0.get(why as usize).copied().unwrap_or(0)
     }
 
     /// All reasons with their counts.
-    pub fn iter(&self) -> impl Iterator<Item = (Drop, u64)> + '_ {
-        Drop::ALL.into_iter().map(|why| (why, self.of(why)))
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
+        DropReason::ALL.into_iter().map(|why| (why, self.of(why)))
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn every_reason_has_its_counter() {
         let mut drops = Drops::default();
-        for (times, why) in Drop::ALL.into_iter().enumerate() {
+        for (times, why) in DropReason::ALL.into_iter().enumerate() {
             (0..=times).for_each(|_| drops.count(why));
         }
         assert!(

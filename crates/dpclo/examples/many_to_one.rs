@@ -9,11 +9,11 @@
 //! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `set`. `bound` instead of a MAC
 //! prints what the best routes and schedule carry when nodes within 550 m cannot send at the same time.
 
-#[path = "../tests/common/loaded.rs"]
+#[path = "../tests/suite/common/loaded.rs"]
 mod loaded;
-#[path = "../tests/common/on_air.rs"]
+#[path = "../tests/suite/common/on_air.rs"]
 mod on_air;
-#[path = "../tests/common/slotted.rs"]
+#[path = "../tests/suite/common/slotted.rs"]
 mod slotted;
 
 use chappe_bound::{Conflict, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
@@ -87,7 +87,7 @@ fn schemes() -> [(&'static str, Settings); 6] {
     [
         ("dpclo", Settings::paper()),
         ("single", single),
-        ("chappe", Settings::chappe()),
+        ("improved", Settings::improved()),
         ("fusion", Settings::fusion()),
         ("dclo", Settings::dclo()),
         ("shortest", Settings::shortest_path()),

@@ -8,11 +8,11 @@
 //! `crates/bound`); shares are of that, with a link alone carrying 533.6 packets of 200 octets a second at 2 Mbit/s. Radios hear as
 //! far as they sense, except in Fig. 2, where all sense all.
 
-#[path = "../tests/common/loaded.rs"]
+#[path = "../tests/suite/common/loaded.rs"]
 mod loaded;
-#[path = "../tests/common/on_air.rs"]
+#[path = "../tests/suite/common/on_air.rs"]
 mod on_air;
-#[path = "../tests/common/slotted.rs"]
+#[path = "../tests/suite/common/slotted.rs"]
 mod slotted;
 
 use chappe_core::Rate;
@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for (name, settings) in [
             ("shortest", Settings::shortest_path()),
             ("dpclo", Settings::paper()),
-            ("chappe", Settings::chappe()),
+            ("improved", Settings::improved()),
         ] {
             for access in [Access::Dcf, Access::Edca, ZMAC] {
                 let runs = (1..=seeds).map(|seed| case.run(settings, access, seed));

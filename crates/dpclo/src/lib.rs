@@ -16,7 +16,7 @@
 //! | [`Settings`] | what it is |
 //! |---|---|
 //! | [`Settings::paper`] | DPCLO |
-//! | [`Settings::chappe`] | our variant: see [`Extras`], each part switchable by itself |
+//! | [`Settings::improved`] | our variant: see [`Extras`], each part switchable by itself |
 //! | [`Settings::shortest_path`] | the best route and one queue: what carries plain datagrams or TCP |
 //! | [`Settings::fusion`] | the same with Fusion's flow control ([`baseline`]) |
 //! | [`Settings::dclo`] | DCLO: pairs in rounds ([`baseline::matching`]) |

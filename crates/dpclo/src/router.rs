@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use chappe_core::{
-    Address, Caps, Class, Classes, Drop, Instant, Layer, LinkEvent, LinkNode, LinkSend, Stream,
-    TraceEvent, TraceRing, Wake,
+    Address, Caps, Class, Classes, DropReason, Instant, Layer, LinkEvent, LinkNode, LinkSend,
+    Stream, TraceEvent, TraceRing, Wake,
 };
 
 use crate::baseline::dclo::Rounds;
@@ -481,7 +481,7 @@ impl Router {
         limit - (self.waiting_here() as f64) < fusion.free_min * limit
     }
 
-    fn drop_frame(&mut self, why: Drop) {
+    fn drop_frame(&mut self, why: DropReason) {
         self.counters.drops.count(why);
         let layer = Layer::Link;
         self.trace.push(TraceEvent::Dropped { layer, why });

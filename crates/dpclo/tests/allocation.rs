@@ -5,7 +5,7 @@ use chappe_core::{
     Seed, Stream,
 };
 use chappe_dpclo::{Router, Scheme, Settings};
-use chappe_trial::allocation::{self, Counting};
+use chappe_testkit::allocation::{self, Counting};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -51,11 +51,11 @@ fn turn(nodes: &mut [Router], now: Instant, sdu: &mut [u8]) {
 
 #[test]
 fn a_node_at_work_allocates_nothing() {
-    let mut lifo = Settings::chappe();
+    let mut lifo = Settings::improved();
     lifo.extras.lifo = true;
     for settings in [
         Settings::paper(),
-        Settings::chappe(),
+        Settings::improved(),
         lifo,
         Settings::shortest_path(),
         Settings::fusion(),
@@ -138,7 +138,7 @@ fn hostile(now: Instant, random: &mut Stream, room: &mut [u8]) -> usize {
 #[test]
 fn hostile_frames_cost_no_memory_and_no_panic() {
     for settings in [
-        Settings::chappe(),
+        Settings::improved(),
         Settings::paper(),
         Settings::fusion(),
         Settings::dclo(),

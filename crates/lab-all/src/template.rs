@@ -28,7 +28,7 @@ tx_power = "15 dBm"
 
 [protocol]
 system = "pacifier"
-variant = "paper"               # or the baselines "more", "tree", "tree-rl", or "chappe"
+variant = "paper"               # or the baselines "more", "tree", "tree-rl", or "improved"
 # knob = 1.0                    # credits for the best child (0) up to every child (1)
 # batch = 32                    # packets coded together
 # payload = "1500 B"

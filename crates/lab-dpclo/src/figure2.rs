@@ -33,7 +33,7 @@ pub fn figure2(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         trial(Variant::Paper, Method::ZmacPlus),
         trial(Variant::Dclo, Method::Edca),
         trial(Variant::Paper, Method::Edca),
-        trial(Variant::Chappe, Method::ZmacPlus),
+        trial(Variant::Improved, Method::ZmacPlus),
     ];
     let runs = sheet.measure(&trials)?;
     let [dclo, dpclo, dclo_edca, dpclo_edca, ours] = &runs[..] else {
@@ -119,7 +119,7 @@ pub fn figure3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     trials.push(usual(Variant::Paper).with(|settings| {
         (settings.next_hops.high, settings.next_hops.low) = (0.0, 0.0);
     }));
-    trials.push(usual(Variant::Chappe));
+    trials.push(usual(Variant::Improved));
     let runs = sheet.measure(&trials)?;
     let optimum = trials[0].optimum(chappe_core::Seed(1))?;
     let fair = Some(optimum.max_min_bps / 1e3);

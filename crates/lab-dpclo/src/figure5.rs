@@ -29,7 +29,7 @@ fn trials(sheet: &Sheet<'_>, place: Place) -> [Trial; 4] {
         trial(Variant::Paper, Method::ZmacPlus),
         plain,
         announced,
-        trial(Variant::Chappe, Method::ZmacPlus),
+        trial(Variant::Improved, Method::ZmacPlus),
     ]
 }
 

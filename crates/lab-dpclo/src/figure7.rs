@@ -23,7 +23,7 @@ const SYSTEMS: [System; 8] = [
     ("queue 1", Variant::Paper, Method::ZmacPlus, Some(1)),
     ("DCLO", Variant::Dclo, Method::ZmacPlus, None),
     ("DPCLO, 802.11e", Variant::Paper, Method::Edca, None),
-    ("ours", Variant::Chappe, Method::ZmacPlus, None),
+    ("ours", Variant::Improved, Method::ZmacPlus, None),
 ];
 const QUICK: usize = 5;
 

@@ -36,8 +36,8 @@ pub static SYSTEM: System = System {
 pub enum Variant {
     /// DPCLO as in the paper.
     Paper,
-    /// Our own: see [`Settings::chappe`].
-    Chappe,
+    /// Our own: see [`Settings::improved`].
+    Improved,
     /// The best route and one queue: plain forwarding.
     ShortestPath,
     /// The same with Fusion's flow control.
@@ -54,7 +54,7 @@ impl Variant {
     /// All of them, in the order of the enum.
     pub const ALL: [Variant; 7] = [
         Variant::Paper,
-        Variant::Chappe,
+        Variant::Improved,
         Variant::ShortestPath,
         Variant::Fusion,
         Variant::Dclo,
@@ -64,7 +64,7 @@ impl Variant {
 
     const ROWS: [system::Variant; 7] = [
         system::Variant::new("paper", "DPCLO"),
-        system::Variant::new("chappe", "DPCLO, improved"),
+        system::Variant::new("improved", "DPCLO, improved"),
         system::Variant::new("shortest-path", "shortest path"),
         system::Variant::new("fusion", "Fusion"),
         system::Variant::new("dclo", "DCLO"),
@@ -89,7 +89,7 @@ impl Variant {
     pub fn settings(self) -> Settings {
         match self {
             Variant::Paper => Settings::paper(),
-            Variant::Chappe => Settings::chappe(),
+            Variant::Improved => Settings::improved(),
             Variant::ShortestPath | Variant::Tcp | Variant::TcpFew => Settings::shortest_path(),
             Variant::Fusion => Settings::fusion(),
             Variant::Dclo => Settings::dclo(),
@@ -211,9 +211,9 @@ fn settings(
             let help = format!("1 to {NEXT_HOPS_MAX}");
             return Err(check.at(most, "out of range", message).help(help));
         }
-        if !matches!(variant, Variant::Paper | Variant::Chappe) {
+        if !matches!(variant, Variant::Paper | Variant::Improved) {
             let message = format!("{} has one next hop, or any", variant.label());
-            let help = "it belongs to variant = \"paper\" and \"chappe\"";
+            let help = "it belongs to variant = \"paper\" and \"improved\"";
             return Err(check.at(most, "no use here", message).help(help));
         }
         settings.next_hops.limit = KMax::Fixed(**most);

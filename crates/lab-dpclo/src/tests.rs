@@ -45,7 +45,7 @@ fn flows_are_carried_by_every_variant() {
             assert!(free.complete && free.digest_ok && paced.digest_ok, "{name}");
             assert!(free.goodput_bps > 20e3, "{name}");
             // Where queues are full of the free flow's packets, plain forwarding drops the others.
-            let own_queues = ["paper", "chappe"].contains(&variant.name);
+            let own_queues = ["paper", "improved"].contains(&variant.name);
             let share = if own_queues { 0.7 } else { 0.1 };
             assert!(paced.goodput_bps > share * 8e3, "{name}");
             let fair = run.fairness.as_ref().unwrap();
@@ -60,7 +60,7 @@ fn flows_are_carried_by_every_variant() {
 #[test]
 fn an_object_arrives_though_a_relay_dies() {
     let plan = plan(
-        "variant = \"chappe\"\n[[transfer]]\nsource = 0\nreceivers = [3, 2]\nbytes = \"60 kB\"\n[[fault]]\nat = \"2 s\"\nkind = \"crash\"\nnode = 1\n[[fault]]\nat = \"4 s\"\nkind = \"restart\"\nnode = 1\n",
+        "variant = \"improved\"\n[[transfer]]\nsource = 0\nreceivers = [3, 2]\nbytes = \"60 kB\"\n[[fault]]\nat = \"2 s\"\nkind = \"crash\"\nnode = 1\n[[fault]]\nat = \"4 s\"\nkind = \"restart\"\nnode = 1\n",
     );
     let outcome = outcome(&plan.unwrap());
     for (flow, copy) in outcome.run.flows.iter().zip(&outcome.copies) {

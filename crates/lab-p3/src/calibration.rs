@@ -13,7 +13,7 @@ const SHARES: [u8; 6] = [0, 10, 20, 25, 30, 60];
 const SYSTEMS: [System; 3] = [
     System::new(Variant::Paper),
     System::new(Variant::Pip),
-    System::new(Variant::Chappe),
+    System::new(Variant::Improved),
 ];
 
 /// Measured and generated, as far as they are at hand.

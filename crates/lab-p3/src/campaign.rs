@@ -82,7 +82,7 @@ pub const PROTOCOLS: [System; 4] = [
     System::new(Variant::Paper),
     System::new(Variant::Pip),
     System::new(Variant::PipAware),
-    System::new(Variant::Chappe),
+    System::new(Variant::Improved),
 ];
 
 /// One run.

@@ -24,7 +24,7 @@ const PROTOCOLS: [Variant; 4] = [
     Variant::PipAware,
     Variant::Pip,
     Variant::Paper,
-    Variant::Chappe,
+    Variant::Improved,
 ];
 
 /// Networks that are looked at for one route.
@@ -34,7 +34,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let finished = order.finished(|seed| network(&plan, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
-        let name = (variant.label(), variant == Variant::Chappe);
+        let name = (variant.label(), variant == Variant::Improved);
         Row::new(name, order, &plan, &finished, place)
     };
     let rows = PROTOCOLS.into_iter().enumerate().map(row);

@@ -11,7 +11,7 @@ use super::figure5::SHOWN;
 use super::paper::within;
 
 const P3: System = System::new(Variant::Paper);
-const IMPROVED: System = System::new(Variant::Chappe);
+const IMPROVED: System = System::new(Variant::Improved);
 
 pub fn needs(scale: &Scale) -> Vec<Cell> {
     scale.cells(scale.site(), scale.routes, &[P3, IMPROVED])

@@ -15,7 +15,7 @@ const fn system(variant: Variant) -> System {
 }
 
 /// What is carried: PIP takes minutes and has nothing new to say.
-const SYSTEMS: [System; 2] = [system(Variant::Paper), system(Variant::Chappe)];
+const SYSTEMS: [System; 2] = [system(Variant::Paper), system(Variant::Improved)];
 
 pub fn needs(scale: &Scale) -> Vec<Cell> {
     scale.cells(scale.site(), scale.few, &SYSTEMS)
@@ -31,7 +31,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
         .iter()
         .zip(&all)
         .map(|(system, values)| Series::with_mean(system.variant.label(), values, None));
-    let bound = vec![Some(P3::paper(Variant::Chappe).ceiling_bps() / 1e3); places.len()];
+    let bound = vec![Some(P3::paper(Variant::Improved).ceiling_bps() / 1e3); places.len()];
     let panel = Panel::bars(
         "large",
         "goodput of 1 MB",

@@ -46,7 +46,7 @@ pub enum Variant {
     /// One path, with path and channels chosen from all that was measured: a fairer baseline.
     PipAware,
     /// Improved: learned stages and channels, combinations instead of retransmissions, lean frames with a tag.
-    Chappe,
+    Improved,
 }
 
 impl Variant {
@@ -55,14 +55,14 @@ impl Variant {
         Variant::Paper,
         Variant::Pip,
         Variant::PipAware,
-        Variant::Chappe,
+        Variant::Improved,
     ];
 
     const ROWS: [system::Variant; 4] = [
         system::Variant::new("paper", "P³"),
         system::Variant::new("pip", "PIP"),
         system::Variant::new("pip-aware", "PIP, best channels"),
-        system::Variant::new("chappe", "P³, improved"),
+        system::Variant::new("improved", "P³, improved"),
     ];
 
     fn named(row: &system::Variant) -> Variant {
@@ -131,10 +131,10 @@ impl P3 {
     pub fn paper(variant: Variant) -> P3 {
         let measurement = match variant {
             Variant::Paper | Variant::Pip => Measurement::PAPER,
-            Variant::PipAware | Variant::Chappe => DENSE,
+            Variant::PipAware | Variant::Improved => DENSE,
         };
         let config = match variant {
-            Variant::Chappe => Config::chappe(Some(KEY)),
+            Variant::Improved => Config::improved(Some(KEY)),
             _ => Config::default(),
         };
         P3 {
@@ -215,7 +215,7 @@ impl P3 {
         match self.variant {
             Variant::Paper => full(2),
             Variant::Pip | Variant::PipAware => full(2) / 2.0,
-            Variant::Chappe => full(3),
+            Variant::Improved => full(3),
         }
     }
 }

@@ -100,7 +100,7 @@ pub fn route(
             wanted.channels = choice.channels;
             pip::plan(wanted, profile, &found.paths[choice.path], &mut random)
         }
-        Variant::Chappe => return learned(with, known, (source, destination), packets),
+        Variant::Improved => return learned(with, known, (source, destination), packets),
     };
     let mut plan =
         plan.map_err(|error| RunError::Defect(format!("a plan over found paths: {error}")))?;

@@ -12,7 +12,7 @@ use super::paper::within;
 
 const P3: System = System::new(Variant::Paper);
 const PIP: System = System::new(Variant::Pip);
-const IMPROVED: System = System::new(Variant::Chappe);
+const IMPROVED: System = System::new(Variant::Improved);
 
 pub fn needs(scale: &Scale) -> Vec<Cell> {
     scale.cells(scale.site(), scale.routes, &[P3, PIP, IMPROVED])

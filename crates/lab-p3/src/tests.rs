@@ -48,7 +48,7 @@ fn the_tunnel_is_the_golden_one() {
         ("paper", [511, 2, 16, 194_434, 2_009_232]),
         ("pip", [500, 1, 4, 103_462, 860_032]),
         ("pip-aware", [500, 1, 4, 103_462, 860_032]),
-        ("chappe", [500, 1, 8, 215_808, 736_955]),
+        ("improved", [500, 1, 8, 215_808, 736_955]),
     ];
     for (variant, expected) in golden {
         let set = [format!("protocol.variant={variant}")];

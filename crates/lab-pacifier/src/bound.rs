@@ -178,7 +178,7 @@ mod tests {
     use chappe_lab::plan::Plan;
     use chappe_mac::dot11::{Config, Dot11};
     use chappe_sim::{AirTime, Fading, Medium, Profile, Simulator, World, topology};
-    use chappe_trial::Saturated;
+    use chappe_testkit::Saturated;
 
     fn flow(goodput_bps: f64, offered_bytes: u64) -> Flow {
         Flow {

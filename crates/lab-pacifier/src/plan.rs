@@ -50,7 +50,7 @@ pub enum Variant {
     /// The tree and the source's rate limit.
     TreeRl,
     /// Our own: ranks in every frame, many batches in flight.
-    Chappe,
+    Improved,
 }
 
 impl Variant {
@@ -60,7 +60,7 @@ impl Variant {
         Variant::More,
         Variant::Tree,
         Variant::TreeRl,
-        Variant::Chappe,
+        Variant::Improved,
     ];
 
     const ROWS: [system::Variant; 5] = [
@@ -68,7 +68,7 @@ impl Variant {
         system::Variant::new("more", "MORE"),
         system::Variant::new("tree", "TREE"),
         system::Variant::new("tree-rl", "TREE+RL"),
-        system::Variant::new("chappe", "Chappe"),
+        system::Variant::new("improved", "Pacifier, improved"),
     ];
 
     fn named(row: &system::Variant) -> Variant {
@@ -207,7 +207,7 @@ impl ProtocolPlan {
             Variant::More => pacifier::Variant::More { prune: 0.1 },
             Variant::Tree => pacifier::Variant::Tree,
             Variant::TreeRl => pacifier::Variant::TreeRl,
-            Variant::Chappe => pacifier::Variant::Chappe,
+            Variant::Improved => pacifier::Variant::Improved,
         };
         ProtocolPlan {
             variant,

@@ -73,7 +73,7 @@ pub enum System {
         knob: u8,
     },
     /// Our variant.
-    Chappe,
+    Improved,
     /// One of the two on ideal air ([`carry_ideally`]).
     Ideal {
         /// Our variant, or Pacifier with knob 1.
@@ -167,8 +167,8 @@ impl System {
             System::Tree => "TREE".into(),
             System::TreeRl => "TREE+RL".into(),
             System::Pacifier { knob: 100 } => "Pacifier".into(),
-            System::Chappe => "Chappe".into(),
-            System::Ideal { ours: true } => "Chappe, ideal air".into(),
+            System::Improved => "Pacifier, improved".into(),
+            System::Ideal { ours: true } => "Improved, ideal air".into(),
             System::Ideal { ours: false } => "Pacifier, ideal air".into(),
             System::Pacifier { knob } => format!("Pacifier, knob {}", f64::from(knob) / 100.0),
         }
@@ -180,7 +180,7 @@ impl System {
             System::Tree => Variant::Tree,
             System::TreeRl => Variant::TreeRl,
             System::Pacifier { .. } | System::Ideal { ours: false } => Variant::Paper,
-            System::Chappe | System::Ideal { ours: true } => Variant::Chappe,
+            System::Improved | System::Ideal { ours: true } => Variant::Improved,
         };
         let mut protocol = ProtocolPlan::paper(variant);
         protocol.tuned = self == System::More;
@@ -464,7 +464,7 @@ fn network(
             .mode
             .airtime(with.protocol.frame_octets())
             .as_secs_f64(),
-        least: match cells.iter().any(|cell| cell.system == System::Chappe) {
+        least: match cells.iter().any(|cell| cell.system == System::Improved) {
             true => Some(StageBound::least(with, &prepared.stage)?),
             false => None,
         },

@@ -18,7 +18,7 @@ pub static DEMO: Part = Part {
 const SCENARIO: &str = include_str!("demo.toml");
 
 /// What is compared, the baseline first.
-const PROTOCOLS: [Variant; 3] = [Variant::OneSegment, Variant::Paper, Variant::Chappe];
+const PROTOCOLS: [Variant; 3] = [Variant::OneSegment, Variant::Paper, Variant::Improved];
 
 fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let plan = |variant: &Variant| {
@@ -30,7 +30,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let finished = order.finished(|seed| network(&plans, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
         let label = SYSTEM.variants[variant as usize].label;
-        let name = (label, variant == Variant::Chappe);
+        let name = (label, variant == Variant::Improved);
         Row::new(name, order, &plans[place], &finished, place)
     };
     let rows = PROTOCOLS.into_iter().enumerate().map(row);

@@ -12,7 +12,7 @@ const PROTOCOLS: [Protocol; 4] = [
     Protocol::Tcp,
     Protocol::Coap,
     Protocol::Cocoa,
-    Protocol::Chappe,
+    Protocol::Improved,
 ];
 
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
@@ -52,7 +52,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     );
     // CoAP knows no others.
     late.series.retain(|series| {
-        [Protocol::Tcp.name(), Protocol::Chappe.name()].contains(&series.name.as_str())
+        [Protocol::Tcp.name(), Protocol::Improved.name()].contains(&series.name.as_str())
     });
     let panels: Vec<Panel> = vec![
         panel("10a", "readings delivered", "%", |run| {
@@ -82,7 +82,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
 }
 
 fn claims(losses: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
-    let [tcp, coap, cocoa, chappe] = by else {
+    let [tcp, coap, cocoa, improved] = by else {
         return Vec::new();
     };
     // Over the places for which `which` holds.
@@ -99,7 +99,7 @@ fn claims(losses: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
     let low = |loss| loss < 15;
     let (tcp_low, coap_low) = (least(tcp, low), least(coap, low));
     let cocoa_high = least(cocoa, |loss| loss > 9);
-    let (tcp_all, chappe_all) = (all(tcp), all(chappe));
+    let (tcp_all, chappe_all) = (all(tcp), all(improved));
     let last = losses.len() - 1;
     let at = |runs: &[Vec<Measured>], place: usize, value: fn(&Measured) -> f64| {
         summary(&runs[place], value).mean
@@ -112,7 +112,7 @@ fn claims(losses: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
     let moderate = at(tcp, middle, |run| run.radio) / at(coap, middle, |run| run.radio);
     let others =
         1.0 - at(tcp, middle, |run| run.timeouts) / at(tcp, middle, |run| run.retransmissions);
-    let variant = at(chappe, last, |run| run.radio) / at(tcp, last, |run| run.radio);
+    let variant = at(improved, last, |run| run.radio) / at(tcp, last, |run| run.radio);
     let again = at(coap, last, |run| run.retransmissions);
     vec![
         Claim::value("below 15 % loss TCP delivers nearly all: 99 % or more", Some(100.0), tcp_low, n, "%", tcp_low >= 99.0)
@@ -129,9 +129,9 @@ fn claims(losses: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
             .because(|| format!("{:.0} % do not", 100.0 * others)),
         Claim::value("goal: every run delivers all readings by TCPlp's TCP, up to 21 % loss", Some(100.0), tcp_all, n, "%", tcp_all == 100.0)
             .because(|| format!("the worst run delivered {tcp_all:.2} %: after several losses in a row its timeout grows to a minute, and the queue beside a batch holds less")),
-        Claim::value("goal, chappe: every run delivers all readings, up to 21 % loss", Some(100.0), chappe_all, n, "%", chappe_all == 100.0)
+        Claim::value("goal, improved: every run delivers all readings, up to 21 % loss", Some(100.0), chappe_all, n, "%", chappe_all == 100.0)
             .because(|| format!("the worst run delivered {chappe_all:.2} %")),
-        Claim::value("chappe: at the highest loss its radio is on for three fifths of TCPlp's time or less", None, variant, n, "times", variant <= 0.6)
+        Claim::value("improved: at the highest loss its radio is on for three fifths of TCPlp's time or less", None, variant, n, "times", variant <= 0.6)
             .because(|| format!("{variant:.2} times")),
     ]
 }

@@ -7,7 +7,7 @@ use super::sheet::{Sheet, line, lines, summary};
 use super::study::sense::{Measured, Trial};
 use super::study::{Frames, Interference, Protocol, disturbed};
 
-const PROTOCOLS: [Protocol; 3] = [Protocol::Tcp, Protocol::Coap, Protocol::Chappe];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Tcp, Protocol::Coap, Protocol::Improved];
 /// Hours in which people work: [`DAY`](super::study::DAY).
 const WORK: std::ops::Range<u32> = 9..18;
 
@@ -76,7 +76,7 @@ impl Hour {
 }
 
 fn claims(hours: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
-    let [tcp, coap, chappe] = by else {
+    let [tcp, coap, improved] = by else {
         return Vec::new();
     };
     let mean = |runs: &[Vec<Measured>], which: &dyn Fn(&u32) -> bool| {
@@ -91,7 +91,7 @@ fn claims(hours: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
     let n = tcp.iter().map(Vec::len).sum();
     let quiet = mean(tcp, &night) / mean(coap, &night);
     let busy = mean(tcp, &work) / mean(coap, &work);
-    let worst = chappe
+    let worst = improved
         .iter()
         .map(|runs| 100.0 * summary(runs, |run| run.radio).mean)
         .fold(0.0, f64::max);
@@ -115,7 +115,7 @@ fn claims(hours: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
         )
         .because(|| format!("TCP's is on {busy:.2} times as long")),
         Claim::value(
-            "chappe: no hour costs more than 1.5 %",
+            "improved: no hour costs more than 1.5 %",
             None,
             worst,
             n,

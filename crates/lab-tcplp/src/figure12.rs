@@ -12,7 +12,7 @@ const PROTOCOLS: [Protocol; 4] = [
     Protocol::Tcp,
     Protocol::Coap,
     Protocol::Cocoa,
-    Protocol::Chappe,
+    Protocol::Improved,
 ];
 
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
@@ -92,13 +92,18 @@ fn rates(runs: &[Measured], p: f64) -> Summary {
 }
 
 fn claims(loads: &[f64], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
-    let [tcp, coap, cocoa, chappe, plain] = by else {
+    let [tcp, coap, cocoa, improved, plain] = by else {
         return Vec::new();
     };
     let medians = |runs: &[Vec<Measured>]| -> Vec<f64> {
         runs.iter().map(|runs| rates(runs, 0.5).mean).collect()
     };
-    let (t, c, o, ours) = (medians(tcp), medians(coap), medians(cocoa), medians(chappe));
+    let (t, c, o, ours) = (
+        medians(tcp),
+        medians(coap),
+        medians(cocoa),
+        medians(improved),
+    );
     let n = tcp[0].len();
     let small = loads.iter().position(|&load| load >= 1.0).unwrap_or(0);
     let carried = t[small] / loads[small];
@@ -132,7 +137,7 @@ fn claims(loads: &[f64], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
             .because(|| format!("{after:.2} kbit/s at {} kbit/s, {before:.2} at {}", loads[last], loads[small])),
         Claim::value("RED with ECN makes the flows fairer", None, with - without, n, "of Jain's index", with > without + 0.01)
             .because(|| format!("{with:.3} with it, {without:.3} without; {marked} marks in all runs: flows lose to hidden senders on the air, queues are short")),
-        Claim::value("chappe: it carries a tenth more at its best", None, gain, n, "times TCPlp's best", gain >= 1.1)
+        Claim::value("improved: it carries a tenth more at its best", None, gain, n, "times TCPlp's best", gain >= 1.1)
             .because(|| format!("{gain:.2} times")),
     ]
 }

@@ -12,7 +12,7 @@ const PROTOCOLS: [Protocol; 4] = [
     Protocol::Coap,
     Protocol::Cocoa,
     Protocol::Tcp,
-    Protocol::Chappe,
+    Protocol::Improved,
 ];
 
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
@@ -113,7 +113,7 @@ fn claims(single: &[Vec<Measured>], batched: &[Vec<Measured>]) -> Vec<Claim> {
         )
         .because(|| format!("it works {processor:.2} times as long without them")),
         Claim::value(
-            "chappe: the improved variant's radio sleeps more: at most three quarters of the time",
+            "improved: the improved variant's radio sleeps more: at most three quarters of the time",
             None,
             better,
             seeds,

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use chappe_core::{
     Address, Classes, HostNode, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed, Wake,
 };
-use chappe_mac::dot154;
+use chappe_mac::dot15d4;
 use chappe_tcplp::lowpan::{Config, Interface, Leaf};
 use chappe_tcplp::tcp::Ecn;
 use chappe_wire::ipv6::{Header, next};
@@ -17,7 +17,7 @@ use super::scene::PREFIX;
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// Link layer: its addresses.
-    pub mac: dot154::Config,
+    pub mac: dot15d4::Config,
     /// Prefixes known by number.
     pub contexts: &'static [Context],
     /// Whether packets carry ECN bits, which takes an octet of compressed header.
@@ -63,7 +63,7 @@ impl HostNode for Once {
 impl Form {
     /// TCPlp's: short link addresses, IPv6 addresses in line, ECN.
     pub const TCPLP: Form = Form {
-        mac: dot154::Config::HAMILTON,
+        mac: dot15d4::Config::HAMILTON,
         contexts: &[],
         ecn: true,
         link_local: false,
@@ -73,7 +73,7 @@ impl Form {
 
     /// Octets of link header and check sequence of each frame.
     pub fn link(&self) -> usize {
-        chappe_wire::dot154::PSDU_MAX - self.mac.caps(0).frame_max
+        chappe_wire::dot15d4::PSDU_MAX - self.mac.caps(0).frame_max
     }
 
     /// The SDUs of the frames that a TCP segment becomes: `octets` of TCP header and payload together.
@@ -101,7 +101,7 @@ impl Form {
         let now = Instant::ZERO;
         stack.with_host(now, |host| host.0 = Some(packet));
         let mut frames = Vec::new();
-        let mut sdu = [0; chappe_wire::dot154::PSDU_MAX];
+        let mut sdu = [0; chappe_wire::dot15d4::PSDU_MAX];
         while let Some(send) = stack.poll_link(now, Classes::ALL, &mut sdu) {
             frames.push(sdu[..send.len].to_vec());
             let outcome = Outcome::Acknowledged { attempts: 1 };

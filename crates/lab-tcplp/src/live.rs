@@ -7,7 +7,7 @@ use chappe_lab::input::InputError;
 use chappe_lab::plan::{Changes, Plan};
 use chappe_lab::scenario::{Scenario, Source};
 use chappe_lab::system::System;
-use chappe_mac::dot154::{self, Sleep};
+use chappe_mac::dot15d4::{self, Sleep};
 use chappe_sim::{AirTime, Fault, Medium};
 use chappe_tcplp::tcp;
 
@@ -29,7 +29,7 @@ pub struct LiveNetwork {
     /// What goes wrong, and when.
     pub faults: Vec<(AirTime, Fault)>,
     /// The link layer.
-    pub mac: dot154::Config,
+    pub mac: dot15d4::Config,
     /// Who sleeps, and how.
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context.

@@ -10,11 +10,11 @@ use chappe_lab::plan::Plan;
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::scenario::{Headers, Located, Receivers};
 use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System};
-use chappe_mac::dot154::{self, Sleep};
+use chappe_mac::dot15d4::{self, Sleep};
 use chappe_tcplp::baseline::one_segment;
 use chappe_tcplp::lowpan;
 use chappe_tcplp::tcp;
-use chappe_wire::dot154::{FCS_LEN, PSDU_MAX};
+use chappe_wire::dot15d4::{FCS_LEN, PSDU_MAX};
 use chappe_wire::{ipv6, sixlowpan::frag};
 
 use super::carry;
@@ -57,17 +57,17 @@ pub enum Variant {
     OneSegment,
     /// What this stack has beyond the paper: a shared context for addresses, short TCP headers, sources that keep out of the way of their own
     /// frames, the standard's most retries, data requests that grow rarer while nothing comes.
-    Chappe,
+    Improved,
 }
 
 impl Variant {
     /// All of them, in the order of the enum.
-    pub const ALL: [Variant; 3] = [Variant::Paper, Variant::OneSegment, Variant::Chappe];
+    pub const ALL: [Variant; 3] = [Variant::Paper, Variant::OneSegment, Variant::Improved];
 
     const ROWS: [system::Variant; 3] = [
         system::Variant::new("paper", "TCPlp"),
         system::Variant::new("one-segment", "one-segment TCP"),
-        system::Variant::new("chappe", "TCPlp, improved"),
+        system::Variant::new("improved", "TCPlp, improved"),
     ];
 
     fn named(row: &system::Variant) -> Variant {
@@ -96,7 +96,7 @@ pub struct Tcplp {
     /// Which form.
     pub variant: Variant,
     /// The link layer of all nodes.
-    pub mac: dot154::Config,
+    pub mac: dot15d4::Config,
     /// TCP of all nodes.
     pub tcp: tcp::Config,
     /// Buffers, in segments each way.
@@ -157,12 +157,12 @@ pub fn mss(frames: usize, frame_max: usize, (contexts, short): (bool, bool)) -> 
 impl Tcplp {
     /// One variant's own parameters.
     pub fn paper(variant: Variant) -> Tcplp {
-        let mut mac = dot154::Config::HAMILTON;
+        let mut mac = dot15d4::Config::HAMILTON;
         let mut tcp = Transport::tcplp(MSS, WINDOW).config;
         if variant == Variant::OneSegment {
             tcp = one_segment::CONFIG;
         }
-        let improved = variant == Variant::Chappe;
+        let improved = variant == Variant::Improved;
         if improved {
             mac.retries = 7;
         }
@@ -248,7 +248,7 @@ impl Tcplp {
         Some(Sleep {
             base,
             short: tcplp.short.min(base),
-            growth: if self.variant == Variant::Chappe {
+            growth: if self.variant == Variant::Improved {
                 2
             } else {
                 tcplp.growth
@@ -299,8 +299,8 @@ impl Tcplp {
 const SLEEP_LEAST: Duration = Duration::from_millis(20);
 
 /// A frame of so many octets (check sequence included) and its acknowledgement of 5.
-fn exchange(octets: usize, mac: &dot154::Config) -> Duration {
-    let mode = dot154::Config::MODE;
+fn exchange(octets: usize, mac: &dot15d4::Config) -> Duration {
+    let mode = dot15d4::Config::MODE;
     mode.airtime(octets) + mac.turnaround + mode.airtime(3 + FCS_LEN)
 }
 
@@ -453,7 +453,7 @@ impl Carrier for Tcplp {
     }
 
     fn frame(&self) -> (Mode, usize) {
-        (dot154::Config::MODE, PSDU_MAX)
+        (dot15d4::Config::MODE, PSDU_MAX)
     }
 
     fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
@@ -501,6 +501,6 @@ mod tests {
         let (one, three) = (paper.bound_bps(1), paper.bound_bps(3));
         assert!((95e3..110e3).contains(&one), "{one}");
         assert!(three < one / 1.9 && three > one / 3.0, "{three}");
-        assert!(Tcplp::paper(Variant::Chappe).bound_bps(1) > one);
+        assert!(Tcplp::paper(Variant::Improved).bound_bps(1) > one);
     }
 }

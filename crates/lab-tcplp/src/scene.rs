@@ -36,7 +36,7 @@ use std::net::Ipv6Addr;
 
 use chappe_core::{Address, Dbm, Duration, OverMac, Purpose, Seed};
 use chappe_lab::run::RunError;
-use chappe_mac::dot154::{self, Dot154, Sleep};
+use chappe_mac::dot15d4::{self, Dot15d4, Sleep};
 use chappe_sim::{
     AirTime, Fault, LinkLoss, Matrix, Medium, Position, Profile, Recorder, Simulator, World,
 };
@@ -119,7 +119,7 @@ pub struct Scene {
     /// Whether node 0 is a border router with a host behind it.
     pub wire: Option<Wire>,
     /// Link layer of all nodes.
-    pub mac: dot154::Config,
+    pub mac: dot15d4::Config,
     /// Who sleeps, and how. The parent holds their frames.
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context for [`PREFIX`]; otherwise addresses go in line.
@@ -231,7 +231,7 @@ impl Scene {
             air,
             parents,
             wire: None,
-            mac: dot154::Config::HAMILTON,
+            mac: dot15d4::Config::HAMILTON,
             leaves: Vec::new(),
             contexts: false,
             headers: false,
@@ -304,7 +304,7 @@ impl Scene {
         let mut world = World::new(self.medium(seed).map_err(defect)?);
         world.link_losses = self.link_losses.clone();
         world.faults = self.faults.clone();
-        world.frame_max = chappe_wire::dot154::PSDU_MAX;
+        world.frame_max = chappe_wire::dot15d4::PSDU_MAX;
         let simulator = Simulator::new(world, nodes, seed, recorder).map_err(defect)?;
         let addresses = (0..self.nodes()).map(|node| self.address(node)).collect();
         Ok(Lln::new(simulator, addresses))
@@ -368,7 +368,7 @@ impl Scene {
             .map_or(Duration::ZERO, |wire| wire.delay);
         let lose = if number == 0 { self.lose } else { (0.0, 0.0) };
         let gate = Gate::new(host, delay, lose, stream(2));
-        let mut mac = Dot154::new(mac_config, here, stream(0));
+        let mut mac = Dot15d4::new(mac_config, here, stream(0));
         let paths = Paths::new(number, &self.parents, &self.children(number));
         for child in self.children(number) {
             mac.add_child(Address::node(child as u16));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::Ipv6Addr;
 
 use chappe_core::{Address, Duration, Expect, HostNode, Instant, OverMac, Stream, Wake};
-use chappe_mac::dot154::Dot154;
+use chappe_mac::dot15d4::Dot15d4;
 use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::lowpan::{Interface, Route, Routes, TcpHeaders, node_of};
 
@@ -25,7 +25,7 @@ const MTU: usize = 1280;
 pub type Stack<'a, A> =
     Interface<Gate<'a, A>, Paths, 2, 4, QUEUE, MTU, Option<TcpHeaders<SOCKETS>>>;
 /// A node.
-pub type Node<'a, A> = OverMac<Dot154<HELD>, Stack<'a, A>>;
+pub type Node<'a, A> = OverMac<Dot15d4<HELD>, Stack<'a, A>>;
 
 /// A host, with what lies between it and the mesh: nothing, loss on purpose, or a cable.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use chappe_bound::closed::lowpan::Frame;
 use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
 use chappe_lab::statistics::Summary;
-use chappe_mac::dot154::Config;
+use chappe_mac::dot15d4::Config;
 
 use super::sheet::Sheet;
 

@@ -3,7 +3,7 @@
 use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
 use chappe_lab::statistics::Summary;
-use chappe_mac::dot154::Config;
+use chappe_mac::dot15d4::Config;
 
 use super::frames::{CONTEXTS, Form};
 use super::sheet::{Sheet, beside};

@@ -62,7 +62,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 &[Some(75.0), Some(20.0)],
             ),
             line("paced", &kept, |run| run.kbps),
-            line("chappe", &ours, |run| run.kbps),
+            line("improved", &ours, |run| run.kbps),
         ],
     );
     panel.kind = chappe_lab::figure::PanelKind::Bars;
@@ -87,7 +87,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             "simple stacks: this TCP with one segment in flight, no options, uIP's timers, acknowledging at once; the server delays acknowledgements by up to 40 ms and is 12 ms away".into(),
             "small segments: a window of four of one frame, without pauses: what Table 1's techniques are compared with".into(),
             "the paper's cells of other stacks were measured on other platforms, and are not in the text that we have; 75 and 20 kbit/s are TCPlp's".into(),
-            "chappe: paced, a context for the prefix, TCP headers of 11 octets, an acknowledgement for four segments; the bound is of its segments".into(),
+            "improved: paced, a context for the prefix, TCP headers of 11 octets, an acknowledgement for four segments; the bound is of its segments".into(),
         ],
     })
 }

@@ -1,9 +1,9 @@
 //! When who was on the air: a recorder for one run, and what its frames took.
 
 use chappe_core::Duration;
-use chappe_mac::dot154;
+use chappe_mac::dot15d4;
 use chappe_sim::{Recorder, Sent};
-use chappe_wire::dot154::{FCS_LEN, Header, Kind};
+use chappe_wire::dot15d4::{FCS_LEN, Header, Kind};
 
 /// A frame that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Recorder for Times {
 impl Frame {
     /// How long it was on the air.
     pub fn air(&self) -> Duration {
-        dot154::Config::MODE.airtime(self.octets)
+        dot15d4::Config::MODE.airtime(self.octets)
     }
 }
 
@@ -58,7 +58,7 @@ impl Times {
             let data = !three[0].ack && three[1].ack && !three[2].ack;
             data && three[0].node == three[2].node && three[0].node != three[1].node
         });
-        let full = dot154::Config::MODE.airtime(octets).as_secs_f64();
+        let full = dot15d4::Config::MODE.airtime(octets).as_secs_f64();
         three
             .map(|three| {
                 let span = (three[2].at - three[0].at) as f64 / 1e9;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant as WallClock;
 
-use chappe_core::{Drop, Duration, Seed};
+use chappe_core::{DropReason, Duration, Seed};
 use chappe_lab::plan::TransferStage;
 use chappe_lab::results::{Bound, DATA_TRANSMISSIONS, Flow, Run};
 use chappe_lab::run::watch::Filmed;
@@ -238,7 +238,7 @@ fn counters<R: Recorder>(air: &Air<'_, R>, masts: &Masts) -> BTreeMap<String, u6
                 if air.faulty() {
                     add("peer_restarts_noticed", link.peer_restarts);
                     add("packets_lost_by_peer_restart", link.lost_by_restart);
-                    add("frames_stale", link.drops.of(Drop::Stale));
+                    add("frames_stale", link.drops.of(DropReason::Stale));
                 }
             }
             Station::Plain(plain) => {

@@ -24,7 +24,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         true => &[0.0, AT],
         false => &[0.0, 0.1, AT, 0.3],
     };
-    let ours = scheme(Recovery::Chappe { fill: true }, Service::RELIABLE);
+    let ours = scheme(Recovery::Improved { fill: true }, Service::RELIABLE);
     let over = |scheme, beside, apart| {
         let at = |&loss: &f64| Trial {
             scheme,
@@ -38,8 +38,8 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     };
     let rows: [(&str, Vec<Runs>); 4] = [
         ("WiLDNet", over(Scheme::WILDNET, true, false)?),
-        ("chappe, one class", over(ours, true, false)?),
-        ("chappe, a class for pings", over(ours, true, true)?),
+        ("improved, one class", over(ours, true, false)?),
+        ("improved, a class for pings", over(ours, true, true)?),
         ("the same without bulk", over(ours, false, true)?),
     ];
     let places: Vec<String> = losses

@@ -22,14 +22,14 @@ const PROTOCOLS: [Variant; 4] = [
     Variant::Csma,
     Variant::Snoop,
     Variant::Paper,
-    Variant::Chappe,
+    Variant::Improved,
 ];
 
 fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let finished = order.finished(|seed| network(&plan, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
-        let ours = matches!(variant, Variant::Paper | Variant::Chappe);
+        let ours = matches!(variant, Variant::Paper | Variant::Improved);
         Row::new((variant.label(), ours), order, &plan, &finished, place)
     };
     let rows = PROTOCOLS.into_iter().enumerate().map(row);

@@ -90,7 +90,7 @@ fn check(what: &str, (sink, sent, noticed): &(Serial, u64, u64)) -> f64 {
 /// it the stream goes on.
 #[test]
 fn masts_start_over() {
-    for scheme in [Scheme::WILDNET, Scheme::CHAPPE] {
+    for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for mast in 0..3 {
             for (seed, away) in [(1, 0.05), (2, 0.4), (3, 5.0)] {
                 let mut mishaps = Mishaps::default();
@@ -109,7 +109,7 @@ fn masts_start_over() {
 /// from its peer again when it is back.
 #[test]
 fn nothing_comes_twice_at_whatever_moment_a_mast_goes_down() {
-    for scheme in [Scheme::WILDNET, Scheme::CHAPPE] {
+    for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for moment in 0_u8..24 {
             let mut mishaps = Mishaps::default();
             let down = 3.0 + 0.0037 * f64::from(moment);
@@ -125,7 +125,7 @@ fn nothing_comes_twice_at_whatever_moment_a_mast_goes_down() {
 fn losses_that_come_and_go_lose_nothing() {
     let storm = [(0.0, 0.0), (5.0, 0.6), (10.0, 0.0)];
     let dead = [(0.0, 0.1), (6.0, 1.0), (8.0, 0.1)];
-    for scheme in [Scheme::WILDNET, Scheme::CHAPPE] {
+    for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for (what, losses) in [
             ("60 % there", vec![steps(0, 1, &storm)]),
             (
@@ -173,7 +173,7 @@ fn objects_outlive_faults() {
         [[fault]]\nat = \"3.0 s\"\nkind = \"restore-link\"\nlink = [0, 1]\n\
         [[fault]]\nat = \"0.2 s\"\nkind = \"drift\"\nnode = 1\ndrift = \"50 ppm\"\n\
         [[fault]]\nat = \"0.1 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 1e-6\ndetected = true\n";
-    for variant in ["paper", "chappe", "csma", "snoop"] {
+    for variant in ["paper", "improved", "csma", "snoop"] {
         for transfers in [format!("{THERE}{BACK}"), format!("{BACK}{THERE}")] {
             let run = run(&format!(
                 "{LINE}variant = \"{variant}\"\n{transfers}{faults}"
@@ -187,7 +187,7 @@ fn objects_outlive_faults() {
                 assert!(counted(why) > 0, "{variant}: {why}");
             }
             assert_eq!(counted("mast_restarts"), 1);
-            if ["paper", "chappe"].contains(&variant) {
+            if ["paper", "improved"].contains(&variant) {
                 assert_eq!(counted("peer_restarts_noticed"), 2, "{variant}");
             }
         }
@@ -199,7 +199,7 @@ fn objects_outlive_faults() {
 fn unnoticed_errors_stop_nothing() {
     let corrupt =
         "[[fault]]\nat = \"0.2 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 2e-6\n";
-    for variant in ["paper", "chappe"] {
+    for variant in ["paper", "improved"] {
         let run = run(&format!("{LINE}variant = \"{variant}\"\n{THERE}{corrupt}"));
         let flow = &run.flows[0];
         println!("{variant}: {:.1} s, {:?}", run.simulated_s, run.counters);

@@ -37,9 +37,9 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     };
     let csma = over(Scheme::CSMA, WINDOW)?;
     let long = over(Scheme::CSMA_LONG, WINDOW)?;
-    let (wild, chappe) = (
+    let (wild, improved) = (
         over(Scheme::WILDNET, WINDOW)?,
-        over(Scheme::CHAPPE, WINDOW)?,
+        over(Scheme::IMPROVED, WINDOW)?,
     );
     let wide = over(Scheme::WILDNET, 2 * WINDOW)?;
     let bound: Vec<f64> = losses.iter().map(|loss| ROOF * (1.0 - loss)).collect();
@@ -99,8 +99,8 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             "the window is not all",
         ),
         claim(
-            "and so does chappe, with the usual window",
-            &shares(&chappe),
+            "and so does the improved variant, with the usual window",
+            &shares(&improved),
             85.0,
             "%",
             "",
@@ -125,7 +125,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 line("the same, long preambles", &long, mbps),
                 line("WiLDNet", &wild, mbps),
                 line("WiLDNet, twice the TCP window", &wide, mbps),
-                line("chappe", &chappe, mbps),
+                line("improved", &improved, mbps),
             ],
             bound.into_iter().map(Some).collect(),
         )],

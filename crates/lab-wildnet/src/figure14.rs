@@ -24,23 +24,23 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         true => REFERENCE[1..4].to_vec(),
         false => REFERENCE.to_vec(),
     };
-    let scheme = |slot, chappe: bool| Scheme::Slots {
+    let scheme = |slot, improved: bool| Scheme::Slots {
         form: Form::Even,
         slot: Duration::from_millis(slot),
-        recovery: match chappe {
-            true => Recovery::Chappe { fill: true },
+        recovery: match improved {
+            true => Recovery::Improved { fill: true },
             false => Recovery::Acks,
         },
-        service: match chappe {
+        service: match improved {
             true => Service::RELIABLE,
             false => Service::retries(None),
         },
     };
-    let over = |loss, chappe| {
+    let over = |loss, improved| {
         let trials: Vec<Trial> = rows
             .iter()
             .map(|&(slot, _)| Trial {
-                scheme: scheme(slot, chappe),
+                scheme: scheme(slot, improved),
                 km: 60.0,
                 loss,
                 load: Load::Steady(1e6),
@@ -104,7 +104,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 )
             }),
             Claim::value(
-                "chappe, by filling unused slot time with repairs, takes less than half of the delay at 30 % loss and 20 ms: ms saved",
+                "improved, by filling unused slot time with repairs, takes less than half of the delay at 30 % loss and 20 ms: ms saved",
                 None,
                 before - after,
                 paper[3][at_20].len(),
@@ -123,7 +123,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             ),
             lines(
                 "14b",
-                "chappe: mean delay, in order within each flow",
+                "improved: mean delay, in order within each flow",
                 "ms",
                 ("slot", places),
                 series(&ours),

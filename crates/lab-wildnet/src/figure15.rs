@@ -18,19 +18,19 @@ fn overhead(measured: &Measured) -> f64 {
 }
 
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let over = |target: f64, chappe: bool| {
+    let over = |target: f64, improved: bool| {
         let service = Service {
             residual: target,
             deadline: Some(Duration::from_millis(100)),
             drop_late: true,
-            ..Service::retries(if chappe { None } else { Some(0) })
+            ..Service::retries(if improved { None } else { Some(0) })
         };
         let trials = LOSSES.map(|loss| Trial {
             scheme: Scheme::Slots {
                 form: Form::Even,
                 slot: Duration::from_millis(20),
-                recovery: match chappe {
-                    true => Recovery::Chappe { fill: false },
+                recovery: match improved {
+                    true => Recovery::Improved { fill: false },
                     false => Recovery::Blocks {
                         rule: Redundancy::Residual(target),
                         repeat: false,
@@ -46,10 +46,13 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         });
         sheet.measure(&trials)
     };
-    let runs = |chappe| -> Result<Vec<Vec<Runs>>, RunError> {
-        TARGETS.iter().map(|&target| over(target, chappe)).collect()
+    let runs = |improved| -> Result<Vec<Vec<Runs>>, RunError> {
+        TARGETS
+            .iter()
+            .map(|&target| over(target, improved))
+            .collect()
     };
-    let (blocks, chappe) = (runs(false)?, runs(true)?);
+    let (blocks, improved) = (runs(false)?, runs(true)?);
     let names = TARGETS.map(|target| format!("at most {:.0} % lost", target * 100.0));
     let places: Vec<String> = LOSSES
         .iter()
@@ -96,7 +99,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let stays = |runs: &Runs| summary(runs, |m| m.residual).mean;
     let (of_ten, of_known) = (summary(&ten, overhead), summary(&known, overhead));
     let worst = summary(&blocks[2][2], overhead);
-    let ours = summary(&chappe[2][2], overhead);
+    let ours = summary(&improved[2][2], overhead);
     Ok(Figure {
         id: "figure15",
         title: "redundancy for a residual loss: 1 Mbit/s, 20 km, slots of 20 ms".into(),
@@ -118,7 +121,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             )
             .because(|| format!("{:.2} % stay lost", 100.0 * stays(&known))),
             Claim::count("it meets its residual (with a quarter of tolerance)", None, met(&blocks), 9, met(&blocks) == 9),
-            Claim::count("chappe meets it as well, with 100 ms of time: two cycles and a half", None, met(&chappe), 9, met(&chappe) == 9),
+            Claim::count("improved meets it as well, with 100 ms of time: two cycles and a half", None, met(&improved), 9, met(&improved) == 9),
             Claim::new(
                 "and needs less than half of the redundancy at 30 % down to 1 %",
                 None,
@@ -130,8 +133,8 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         panels: vec![
             lines("15a", "WiLDNet's code: redundancy", "%", ("frames lost", places.clone()), series(&blocks, overhead), bound.clone()),
             lines("15b", "WiLDNet's code: what stays lost", "%", ("frames lost", places.clone()), series(&blocks, |m| 100.0 * m.residual), Vec::new()),
-            lines("15c", "chappe, 100 ms of deadline: redundancy", "%", ("frames lost", places.clone()), series(&chappe, overhead), bound),
-            lines("15d", "chappe: what stays lost or comes late", "%", ("frames lost", places), series(&chappe, |m| 100.0 * m.residual), Vec::new()),
+            lines("15c", "improved, 100 ms of deadline: redundancy", "%", ("frames lost", places.clone()), series(&improved, overhead), bound),
+            lines("15d", "improved: what stays lost or comes late", "%", ("frames lost", places), series(&improved, |m| 100.0 * m.residual), Vec::new()),
         ],
         notes: vec![format!("In slots of 20 ms the code takes {:.0} % where {:.0} would do if the loss were known: that is what an estimate from ten slots of some nine frames costs.", worst.mean, of_known.mean), "K is 3 to 4 at all points of 15a to 15d: 3.5 packets of 1 Mbit/s to a cycle.".into(), "The bound is that for 1 %, (1 - q) / (1 - p) - 1, for blocks without end. A residual is measured on whole runs; with few packets it scatters.".into()],
     })

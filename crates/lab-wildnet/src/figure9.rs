@@ -10,7 +10,7 @@ struct Part {
     csma: Vec<Runs>,
     long: Vec<Runs>,
     wild: Vec<Runs>,
-    chappe: Vec<Runs>,
+    improved: Vec<Runs>,
 }
 
 pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
@@ -34,7 +34,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             csma: over(Scheme::CSMA, both, loss)?,
             long: over(Scheme::CSMA_LONG, both, loss)?,
             wild: over(Scheme::WILDNET, both, loss)?,
-            chappe: over(Scheme::CHAPPE, both, loss)?,
+            improved: over(Scheme::IMPROVED, both, loss)?,
         })
     };
     let (one, both, lossy) = (part(false, 0.0)?, part(true, 0.0)?, part(true, 0.1)?);
@@ -48,7 +48,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             line("802.11", &part.csma, mbps),
             line("802.11, long preambles", &part.long, mbps),
             line("WiLDNet", &part.wild, mbps),
-            line("chappe", &part.chappe, mbps),
+            line("improved", &part.improved, mbps),
         ];
         lines(id, title, "Mbit/s", ("distance", places), series, bound)
     };
@@ -62,7 +62,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             panel("9c", "both ways, 10 % of frames lost", &lossy, true, 0.1),
         ],
         notes: vec![
-            "The bound is that of WiLDNet's fixed slots of 20 ms: what they hold of TCP, times the share of frames that arrive. chappe's slots follow the demand, and its acknowledgements share frames, so it may exceed it.".into(),
+            "The bound is that of WiLDNet's fixed slots of 20 ms: what they hold of TCP, times the share of frames that arrive. the improved variant's slots follow the demand, and its acknowledgements share frames, so it may exceed it.".into(),
             "TCP is this project's (NewReno, SACK, RACK, windows of 65,535 octets, timers of Linux).".into(),
         ],
     })

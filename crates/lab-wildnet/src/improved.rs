@@ -1,4 +1,4 @@
-//! What `chappe` is to do better than the paper: goals with numbers, each beside its bound.
+//! What `improved` is to do better than the paper: goals with numbers, each beside its bound.
 
 use chappe_core::Duration;
 use chappe_lab::figure::{Claim, Figure, Panel};
@@ -82,8 +82,8 @@ fn distance(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         };
         sheet.measure(&kms.iter().map(at).collect::<Vec<_>>())
     };
-    let (csma, one) = (over(Scheme::CSMA, false)?, over(Scheme::CHAPPE, false)?);
-    let both = over(Scheme::CHAPPE, true)?;
+    let (csma, one) = (over(Scheme::CSMA, false)?, over(Scheme::IMPROVED, false)?);
+    let both = over(Scheme::IMPROVED, true)?;
     let (c, o, b) = (means(&csma, mbps), means(&one, mbps), means(&both, mbps));
     let at_60 = kms.iter().position(|&km| km == 60.0).unwrap_or(0);
     let ratios: Vec<f64> = o.iter().zip(&c).map(|(ours, csma)| ours / csma).collect();
@@ -96,7 +96,7 @@ fn distance(sheet: &Sheet<'_>) -> Result<Part, RunError> {
             "TCP one way",
             "Mbit/s",
             ("distance", places.clone()),
-            vec![line("802.11", &csma, mbps), line("chappe", &one, mbps)],
+            vec![line("802.11", &csma, mbps), line("improved", &one, mbps)],
             bound(CYCLE_US - LEAST_US),
         ),
         lines(
@@ -104,7 +104,7 @@ fn distance(sheet: &Sheet<'_>) -> Result<Part, RunError> {
             "TCP both ways",
             "Mbit/s",
             ("distance", places),
-            vec![line("chappe", &both, mbps)],
+            vec![line("improved", &both, mbps)],
             bound(CYCLE_US),
         ),
     ];
@@ -166,11 +166,11 @@ fn hops(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         };
         sheet.measure(&counts.iter().map(at).collect::<Vec<_>>())
     };
-    let udp = over(Scheme::CHAPPE, Load::Udp, WINDOW)?;
+    let udp = over(Scheme::IMPROVED, Load::Udp, WINDOW)?;
     let wild = over(Scheme::WILDNET, Load::Udp, WINDOW)?;
     // Eight slots and more there and back: a window of 65,535 octets would be the limit, see below.
-    let tcp = over(Scheme::CHAPPE, Load::Tcp, 4 * WINDOW)?;
-    let narrow = over(Scheme::CHAPPE, Load::Tcp, WINDOW)?;
+    let tcp = over(Scheme::IMPROVED, Load::Tcp, 4 * WINDOW)?;
+    let narrow = over(Scheme::IMPROVED, Load::Tcp, WINDOW)?;
     let kept = |runs: &[Runs]| {
         let all = means(runs, mbps);
         100.0 * least(&all) / all[0]
@@ -212,8 +212,8 @@ fn hops(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         ("line of", places),
         vec![
             line("WiLDNet, UDP", &wild, mbps),
-            line("chappe, UDP", &udp, mbps),
-            line("chappe, TCP", &tcp, mbps),
+            line("improved, UDP", &udp, mbps),
+            line("improved, TCP", &tcp, mbps),
             line("the same, 65,535 octets of window", &narrow, mbps),
         ],
         vec![Some(held(CYCLE_US, HOP_KM)); counts.len()],
@@ -258,7 +258,7 @@ fn deafness(sheet: &Sheet<'_>) -> Result<Runs, RunError> {
     };
     let scheme = Scheme::slots(
         20,
-        Recovery::Chappe { fill: true },
+        Recovery::Improved { fill: true },
         Service::RELIABLE,
         Form::Even,
     );
@@ -283,11 +283,11 @@ fn losses(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         };
         sheet.measure(&losses.iter().map(at).collect::<Vec<_>>())
     };
-    let (bare, chappe) = (
+    let (bare, improved) = (
         over(Scheme::BARE_SLOTS, &[0.0])?,
-        over(Scheme::CHAPPE, losses)?,
+        over(Scheme::IMPROVED, losses)?,
     );
-    let ours = means(&chappe, mbps);
+    let ours = means(&improved, mbps);
     let clean = summary(&bare[0], mbps).mean;
     let shares: Vec<f64> = losses
         .iter()
@@ -303,7 +303,7 @@ fn losses(sheet: &Sheet<'_>) -> Result<Part, RunError> {
             "G2: on a clean link at least 98 % of what slots without any recovery carry",
             None,
             shares[0],
-            chappe[0].len(),
+            improved[0].len(),
             "%",
             shares[0] >= 98.0,
         ),
@@ -311,7 +311,7 @@ fn losses(sheet: &Sheet<'_>) -> Result<Part, RunError> {
             "G3: UDP both ways, 60 km: 95 % of (1 - p) of that to 30 % loss, 90 % at 50 %",
             None,
             least(&shares),
-            chappe[0].len(),
+            improved[0].len(),
             "% at least",
             met,
         )
@@ -331,7 +331,7 @@ fn losses(sheet: &Sheet<'_>) -> Result<Part, RunError> {
                 .map(|loss| format!("{:.0} %", loss * 100.0))
                 .collect(),
         ),
-        vec![line("chappe", &chappe, mbps)],
+        vec![line("improved", &improved, mbps)],
         losses
             .iter()
             .map(|loss| Some(clean * (1.0 - loss)))
@@ -356,7 +356,7 @@ fn targets(sheet: &Sheet<'_>) -> Result<Part, RunError> {
     let at = |(rounds, _): (u8, f64)| Trial {
         scheme: Scheme::slots(
             20,
-            Recovery::Chappe { fill: false },
+            Recovery::Improved { fill: false },
             promise(rounds),
             Form::Even,
         ),
@@ -395,7 +395,7 @@ fn targets(sheet: &Sheet<'_>) -> Result<Part, RunError> {
             "redundancy for 30 % down to 1 %, full slots",
             "%",
             ("further", places.clone()),
-            vec![line("chappe", &runs, overhead)],
+            vec![line("improved", &runs, overhead)],
             vec![Some(bound); goals.len()],
         ),
         lines(
@@ -403,7 +403,7 @@ fn targets(sheet: &Sheet<'_>) -> Result<Part, RunError> {
             "packets lost",
             "%",
             ("further", places),
-            vec![line("chappe", &runs, left)],
+            vec![line("improved", &runs, left)],
             Vec::new(),
         ),
     ];
@@ -444,7 +444,7 @@ fn steps(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         ..prompt
     };
     let runs = sheet.measure(&[
-        of(Recovery::Chappe { fill: false }, prompt),
+        of(Recovery::Improved { fill: false }, prompt),
         of(blocks, alone),
     ])?;
     let late = |measured: &Measured| 100.0 * measured.late;
@@ -457,7 +457,7 @@ fn steps(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         "%",
         (
             "with",
-            vec!["chappe, 111 ms".into(), "WiLDNet's code".into()],
+            vec!["improved, 111 ms".into(), "WiLDNet's code".into()],
         ),
         vec![
             line("late or lost", &runs, late),
@@ -496,7 +496,7 @@ fn delay(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         both: false,
         time: sheet.time(),
     };
-    let runs = sheet.measure(&[at(Scheme::WILDNET), at(Scheme::CHAPPE)])?;
+    let runs = sheet.measure(&[at(Scheme::WILDNET), at(Scheme::IMPROVED)])?;
     let mean = |measured: &Measured| 1e3 * measured.delay;
     let p99 = |measured: &Measured| 1e3 * measured.p99;
     let lost = runs[1].iter().map(|run| run.residual).fold(0.0, f64::max);
@@ -505,7 +505,7 @@ fn delay(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         "i8",
         "delay in order, 1 Mbit/s, 60 km, 30 % lost",
         "ms",
-        ("with", vec!["WiLDNet".into(), "chappe".into()]),
+        ("with", vec!["WiLDNet".into(), "improved".into()]),
         vec![
             line("mean", &runs, mean),
             line("99 of 100 within", &runs, p99),

@@ -23,7 +23,7 @@ const PIPE: f64 = 6.0 * 1440.0 / (1514.0 + 43.0);
 /// tinyfecVPN's default: ten repairs for twenty packets.
 const STATIC: Recovery = fixed_code(20, 10);
 /// The improved variant's.
-const OURS: Recovery = Recovery::Chappe { fill: true };
+const OURS: Recovery = Recovery::Improved { fill: true };
 /// The loss at which peers are compared, and what they got of their bound there (specs 5.3, single runs of 10 s; its
 /// authors warn of differences below a tenth): cubic as it is, tinyfecVPN with its default, kcptun `fast` without parity and
 /// a window of 32, with 10:3 and 128, `fast3` with 10:10 and 32.
@@ -67,7 +67,7 @@ fn rows() -> Vec<Row> {
             Service::retries(None),
         ),
         Row {
-            name: "chappe",
+            name: "improved",
             // What `chappe link` promises such a flow, without slots; in slots there is no long queue.
             pipe: Means::Link(OURS, Service::BULK),
             slots: (OURS, Service::RELIABLE, Load::Tcp),
@@ -202,7 +202,7 @@ fn beyond(medium: &str, runs: &[Vec<Runs>], losses: &[f64], bound: &[f64]) -> Ve
     };
     vec![
         Claim::value(
-            &format!("{medium}: chappe gets 90 % of the bound up to 30 % loss"),
+            &format!("{medium}: the improved variant gets 90 % of the bound up to 30 % loss"),
             None,
             least,
             runs[ours][0].len(),
@@ -212,7 +212,7 @@ fn beyond(medium: &str, runs: &[Vec<Runs>], losses: &[f64], bound: &[f64]) -> Ve
         .because(by_loss),
         Claim::value(
             &format!(
-                "{medium}: at 30 % loss chappe gets at least 1.5 times what the best of the others gets"
+                "{medium}: at 30 % loss the improved variant gets at least 1.5 times what the best of the others gets"
             ),
             None,
             mean(ours, at) / best,

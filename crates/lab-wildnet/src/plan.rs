@@ -42,7 +42,7 @@ pub enum Variant {
     /// Slots that end with markers, nothing repeated.
     TwoPhase,
     /// Slots by demand, one controller, repairs in unused time.
-    Chappe,
+    Improved,
 }
 
 impl Variant {
@@ -52,7 +52,7 @@ impl Variant {
         Variant::Csma,
         Variant::Snoop,
         Variant::TwoPhase,
-        Variant::Chappe,
+        Variant::Improved,
     ];
 
     const ROWS: [system::Variant; 5] = [
@@ -60,7 +60,7 @@ impl Variant {
         system::Variant::new("csma", "802.11"),
         system::Variant::new("snoop", "802.11 and Snoop"),
         system::Variant::new("2p", "2P"),
-        system::Variant::new("chappe", "WiLDNet, improved"),
+        system::Variant::new("improved", "WiLDNet, improved"),
     ];
 
     fn named(row: &system::Variant) -> Variant {
@@ -185,12 +185,12 @@ impl WildNet {
             },
             Variant::Paper => slots(Recovery::Acks, Service::retries(self.retries), Form::Even),
             Variant::TwoPhase => slots(Recovery::None, Service::retries(Some(0)), Form::Markers),
-            Variant::Chappe => {
+            Variant::Improved => {
                 let service = Service {
                     retries: self.retries,
                     ..Service::RELIABLE
                 };
-                slots(Recovery::Chappe { fill: true }, service, Form::Demand)
+                slots(Recovery::Improved { fill: true }, service, Form::Demand)
             }
         }
     }

@@ -34,7 +34,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         let runs = [
             over(Scheme::CSMA, both)?,
             over(Scheme::WILDNET, both)?,
-            over(Scheme::CHAPPE, both)?,
+            over(Scheme::IMPROVED, both)?,
         ];
         let paper = |system: usize| PAPER[system][usize::from(both)].map(Some);
         let bound = LINKS.map(|(km, loss)| tcp_bound(both, km, loss));
@@ -52,7 +52,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             vec![
                 beside(line("802.11", &runs[0], mbps), &paper(0)),
                 beside(line("WiLDNet", &runs[1], mbps), &paper(1)),
-                line("chappe", &runs[2], mbps),
+                line("improved", &runs[2], mbps),
             ],
             bound.map(Some).to_vec(),
         ));

@@ -44,7 +44,7 @@ fn an_object_arrives_by_every_variant() {
         println!("{variant}: {:.2} Mbit/s", flow.goodput_bps / 1e6);
         flow.goodput_bps
     };
-    let [paper, _, _, markers, ours] = ["paper", "csma", "snoop", "2p", "chappe"].map(goodput);
+    let [paper, _, _, markers, ours] = ["paper", "csma", "snoop", "2p", "improved"].map(goodput);
     assert!(ours > paper && paper > markers, "{ours} {paper} {markers}");
 }
 
@@ -56,7 +56,7 @@ fn both_ways_over_three_hops() {
         format!("[[transfer]]\nsource = {from}\nreceivers = [{to}]\nbytes = \"100 kB\"\n")
     };
     let transfers = transfer(3, 0) + &transfer(0, 3);
-    let run = run(&plan(network, "variant = \"chappe\"", &transfers).unwrap());
+    let run = run(&plan(network, "variant = \"improved\"", &transfers).unwrap());
     assert_eq!(run.flows.len(), 2);
     for flow in &run.flows {
         assert!(flow.complete && flow.digest_ok, "{flow:?}");

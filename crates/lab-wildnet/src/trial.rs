@@ -76,9 +76,9 @@ impl Scheme {
         Scheme::slots(20, Recovery::Acks, Service::retries(None), Form::Even);
 
     /// Ours: one controller, repairs in unused time, slots by demand.
-    pub const CHAPPE: Scheme = Scheme::slots(
+    pub const IMPROVED: Scheme = Scheme::slots(
         20,
-        Recovery::Chappe { fill: true },
+        Recovery::Improved { fill: true },
         Service::RELIABLE,
         Form::Demand,
     );

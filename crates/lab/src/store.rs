@@ -44,9 +44,9 @@ pub enum StoreError {
     },
 }
 
-const PROVENANCE: &str = "chappe.provenance";
-const RUN: &str = "chappe.run";
-const SCENARIO: &str = "chappe.scenario";
+const PROVENANCE: &str = "improved.provenance";
+const RUN: &str = "improved.run";
+const SCENARIO: &str = "improved.scenario";
 
 /// One column: its name, its Parquet type, whether it can be empty, and how to get its values.
 struct Column {

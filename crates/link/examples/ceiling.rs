@@ -6,9 +6,9 @@
 //! With `parity` behind it: over a medium that loses three frames of ten, and with a deadline too near for a repetition, so that every
 //! block gets its repairs at once, and without losses beside it: the difference is what coding and decoding cost.
 
-#[path = "../tests/medium/mod.rs"]
+#[path = "../tests/suite/medium/mod.rs"]
 mod medium;
-#[path = "../tests/medium/tunnels.rs"]
+#[path = "../tests/suite/medium/tunnels.rs"]
 mod tunnels;
 
 use std::sync::atomic::Ordering;

@@ -4,9 +4,9 @@
 //! (`bench/link/table.sh` does so with the arguments of the page). It needs no root where user namespaces are allowed, and no
 //! netem. Runs of one cell differ in the seed of the losses; the same seeds serve every row.
 
-#[path = "../tests/medium/mod.rs"]
+#[path = "../tests/suite/medium/mod.rs"]
 mod medium;
-#[path = "../tests/medium/tunnels.rs"]
+#[path = "../tests/suite/medium/tunnels.rs"]
 mod tunnels;
 
 use std::io::Write;

@@ -3,7 +3,7 @@
 //! `cargo run --release -p chappe-link --example where_the_air_goes [SECONDS [SEEDS [WINDOW [ethernet]]]]`; a WINDOW of 0 segments is
 //! BBR's.
 
-#[path = "../tests/air/mod.rs"]
+#[path = "../tests/suite/air/mod.rs"]
 mod air;
 
 use air::{Air, PAYLOAD, run};

@@ -3,9 +3,9 @@
 //! Goal: what the crate page promises. Method: two hosts in namespaces with a bad medium between them. Where the kernel
 //! forbids namespaces, it says so and passes. The machine may be busy, so rates are judged with room and in three tries.
 
-#[path = "medium/mod.rs"]
+#[path = "suite/medium/mod.rs"]
 mod medium;
-#[path = "medium/tunnels.rs"]
+#[path = "suite/medium/tunnels.rs"]
 mod tunnels;
 
 use std::net::UdpSocket;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use chappe_core::{
-    Address, Arrival, Class, Drop, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
+    Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
     Purpose, Seed, TraceEvent,
 };
 use chappe_sys::{Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket};
@@ -407,7 +407,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         };
         let Some(len) = sealed else {
             // More octets than there was room for, or an address that is no node's.
-            self.statistics.drops.count(Drop::Malformed);
+            self.statistics.drops.count(DropReason::Malformed);
             return self.tell(now, send.token, Outcome::Failed { attempts: 0 });
         };
         (slot.len, slot.class) = (len, send.class);
@@ -504,7 +504,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     Some((at, frame, header)) => {
                         self.on_frame(Place { port, at }, header, frame);
                     }
-                    None => self.statistics.drops.count(Drop::Malformed),
+                    None => self.statistics.drops.count(DropReason::Malformed),
                 }
                 self.serve()?;
             }
@@ -533,7 +533,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 Err(why) => self.statistics.drops.count(why),
             }
         } else {
-            self.statistics.drops.count(Drop::Malformed);
+            self.statistics.drops.count(DropReason::Malformed);
         }
         self.scratch = scratch;
     }
@@ -545,17 +545,17 @@ impl<N: LinkNode + ?Sized> Live<N> {
         at: Place,
         header: &Header,
         frame: &mut [u8],
-    ) -> std::result::Result<(), Drop> {
+    ) -> std::result::Result<(), DropReason> {
         let from = Address::node(header.from);
         if header.kind == Kind::Hello {
             return self.on_hello(now, at, header, frame);
         }
         let for_all = header.kind == Kind::Broadcast;
         if !for_all && header.to != self.me {
-            return Err(Drop::NotForUs);
+            return Err(DropReason::NotForUs);
         }
         if header.from == self.me {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         }
         let (sdu, novelty) = self.neighbours.open(now, at, header, frame)?;
         let arrival = |to| Arrival {
@@ -568,7 +568,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             Kind::Broadcast if novelty == Novelty::New => {
                 self.hand_up(now, arrival(Address::BROADCAST));
             }
-            Kind::Broadcast => return Err(Drop::Duplicate),
+            Kind::Broadcast => return Err(DropReason::Duplicate),
             Kind::Unicast => {
                 let number = (header.counter >> 8) as u32;
                 match self.neighbours.note(header.from, number) {
@@ -578,17 +578,17 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     }
                     Novelty::Seen => {
                         self.confirm(now, at, header.from, number);
-                        return Err(Drop::Duplicate);
+                        return Err(DropReason::Duplicate);
                     }
                     // Not confirmed: nobody knows whether the node has had it.
-                    Novelty::Forgotten => return Err(Drop::Stale),
+                    Novelty::Forgotten => return Err(DropReason::Stale),
                 }
             }
             Kind::Confirmation | Kind::Hello => {
                 let number = sdu.first_chunk().map(|number| u32::from_be_bytes(*number));
                 let epoch = sdu.last_chunk().map(|epoch| u64::from_be_bytes(*epoch));
                 if sdu.len() != CONFIRMATION || epoch != Some(self.sealer.epoch()) {
-                    return Err(Drop::Stale);
+                    return Err(DropReason::Stale);
                 }
                 self.on_confirmation(now, header.from, number.unwrap_or(0));
             }
@@ -602,7 +602,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         at: Place,
         header: &Header,
         frame: &mut [u8],
-    ) -> std::result::Result<(), Drop> {
+    ) -> std::result::Result<(), DropReason> {
         match self.neighbours.hello(now, at, header, frame) {
             Greeting::Dropped(why) => Err(why),
             Greeting::Known => Ok(()),
@@ -632,7 +632,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 self.statistics.confirmed += 1;
                 self.tell(now, token, Outcome::Acknowledged { attempts });
             }
-            None => self.statistics.drops.count(Drop::Duplicate),
+            None => self.statistics.drops.count(DropReason::Duplicate),
         }
     }
 
@@ -642,7 +642,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             return;
         };
         let Some(slot) = self.queue.vacant() else {
-            return self.statistics.drops.count(Drop::QueueFull);
+            return self.statistics.drops.count(DropReason::QueueFull);
         };
         let body = &mut slot.frame[HEADER..HEADER + CONFIRMATION];
         body[..4].copy_from_slice(&number.to_be_bytes());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chappe_core::{Address, Drop, Duration, Instant, Stream};
+use chappe_core::{Address, DropReason, Duration, Instant, Stream};
 
 use crate::frame::{Header, Kind};
 use crate::hello::{self, Entry};
@@ -80,7 +80,7 @@ pub enum Greeting {
     /// A life that has not proved itself: it waits for our hello.
     Unproved,
     /// Dropped.
-    Dropped(Drop),
+    Dropped(DropReason),
 }
 
 impl Neighbours {
@@ -105,21 +105,21 @@ impl Neighbours {
     ) -> Greeting {
         let (from, me, challenge) = (header.from, self.me, self.challenge);
         let Some(epoch) = hello_epoch(frame) else {
-            return Greeting::Dropped(Drop::Malformed);
+            return Greeting::Dropped(DropReason::Malformed);
         };
         let peer = self.known.get_mut(&from);
         let current = peer.and_then(|peer| peer.current.as_mut());
         if let Some(life) = current.filter(|life| life.opener.epoch() == epoch) {
             let Some(body) = life.opener.open(header, frame) else {
-                return Greeting::Dropped(Drop::Unauthentic);
+                return Greeting::Dropped(DropReason::Unauthentic);
             };
             let Some((theirs, mut entries)) = hello::parse(body) else {
-                return Greeting::Dropped(Drop::Malformed);
+                return Greeting::Dropped(DropReason::Malformed);
             };
             let ours = |entry: &Entry| (entry.node, entry.challenge) == (me, challenge);
             let reported = entries.find(ours).map(|entry| entry.heard);
             if life.count(header.counter) != Novelty::New {
-                return Greeting::Dropped(Drop::Duplicate);
+                return Greeting::Dropped(DropReason::Duplicate);
             }
             life.challenge = theirs;
             life.reported = reported.filter(|&heard| heard > 0).or(life.reported);
@@ -128,10 +128,10 @@ impl Neighbours {
         }
         let opener = Opener::new(&self.key, from, epoch);
         let Some(body) = opener.open(header, frame) else {
-            return Greeting::Dropped(Drop::Unauthentic);
+            return Greeting::Dropped(DropReason::Unauthentic);
         };
         let Some((theirs, mut entries)) = hello::parse(body) else {
-            return Greeting::Dropped(Drop::Malformed);
+            return Greeting::Dropped(DropReason::Malformed);
         };
         let ours = |entry: &Entry| (entry.node, entry.challenge) == (me, challenge);
         let proof = entries.find(ours).map(|entry| entry.heard);
@@ -170,15 +170,15 @@ impl Neighbours {
         at: Place,
         header: &Header,
         frame: &'a mut [u8],
-    ) -> Result<(&'a [u8], Novelty), Drop> {
+    ) -> Result<(&'a [u8], Novelty), DropReason> {
         let current = self.known.get_mut(&header.from);
         let life = current.and_then(|peer| peer.current.as_mut());
-        let life = life.ok_or(Drop::Stale)?;
+        let life = life.ok_or(DropReason::Stale)?;
         if life.opener.epoch() as u16 != header.epoch {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         }
         let sealed = life.opener.open(header, frame);
-        let sealed = sealed.ok_or(Drop::Unauthentic)?;
+        let sealed = sealed.ok_or(DropReason::Unauthentic)?;
         let novelty = match header.kind {
             Kind::Broadcast | Kind::Hello => life.count(header.counter),
             Kind::Unicast => Novelty::New,
@@ -351,7 +351,7 @@ mod tests {
                 .hello(Instant::ZERO, AT, &header, &mut frame)
         }
 
-        fn take(&mut self, frame: &[u8]) -> Result<Novelty, Drop> {
+        fn take(&mut self, frame: &[u8]) -> Result<Novelty, DropReason> {
             let (mut frame, header) = (frame.to_vec(), Header::parse(frame).unwrap());
             let opened = self.neighbours.open(Instant::ZERO, AT, &header, &mut frame);
             opened.map(|(_, novelty)| novelty)
@@ -363,9 +363,9 @@ mod tests {
     fn a_life_proves_itself_by_naming_the_challenge() {
         let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
         let (first, data) = (a.hello(), a.broadcast());
-        assert_eq!(b.take(&data), Err(Drop::Stale));
+        assert_eq!(b.take(&data), Err(DropReason::Stale));
         assert_eq!(b.hear(&first), Greeting::Unproved);
-        assert_eq!(b.take(&data), Err(Drop::Stale));
+        assert_eq!(b.take(&data), Err(DropReason::Stale));
         assert_eq!(a.hear(&b.hello()), Greeting::Proved { former: false });
         assert_eq!(b.hear(&a.hello()), Greeting::Proved { former: false });
         assert_eq!(b.take(&data), Ok(Novelty::New));
@@ -390,7 +390,10 @@ mod tests {
             b.hear(&from_a);
             a.hear(&from_b);
         }
-        assert_eq!(b.hear(&recorded[4]), Greeting::Dropped(Drop::Duplicate));
+        assert_eq!(
+            b.hear(&recorded[4]),
+            Greeting::Dropped(DropReason::Duplicate)
+        );
         let mut again = Node::new(1, 11);
         assert_eq!(b.hear(&again.hello()), Greeting::Unproved);
         again.hear(&b.hello());
@@ -398,7 +401,7 @@ mod tests {
         for frame in recorded.iter().filter(|frame| frame[2] == 1) {
             assert_eq!(b.hear(frame), Greeting::Unproved);
         }
-        assert_eq!(b.take(&a.broadcast()), Err(Drop::Stale));
+        assert_eq!(b.take(&a.broadcast()), Err(DropReason::Stale));
         assert_eq!(b.take(&again.broadcast()), Ok(Novelty::New));
         assert_eq!(b.hear(&again.hello()), Greeting::Known);
     }
@@ -431,7 +434,7 @@ mod tests {
             let mut stranger = Node::new(other, 3);
             stranger.sealer = Sealer::new(&GroupKey::new([6; 32]), other, 3);
             let greeting = node.hear(&stranger.hello());
-            assert_eq!(greeting, Greeting::Dropped(Drop::Unauthentic));
+            assert_eq!(greeting, Greeting::Dropped(DropReason::Unauthentic));
         }
         assert!(node.neighbours.known.is_empty());
         // Members do, up to a limit.

@@ -1,6 +1,6 @@
 //! What the driver has done so far.
 
-use chappe_core::{Drop, Drops, Duration};
+use chappe_core::{DropReason, Drops, Duration};
 
 use crate::neighbours::Neighbour;
 
@@ -53,7 +53,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// How many frames were dropped for this reason.
-    pub fn dropped(&self, why: Drop) -> u64 {
+    pub fn dropped(&self, why: DropReason) -> u64 {
         self.drops.of(why)
     }
 }

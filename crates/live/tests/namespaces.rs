@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use chappe_core::{Address, Bitrate, Drop, Duration, Outcome, Purpose, Seed};
+use chappe_core::{Address, Bitrate, DropReason, Duration, Outcome, Purpose, Seed};
 use chappe_live::{Carrier, Config, Ending, Group, Live, Loss, Pace, Port, Statistics};
 use chappe_sys::{Links, udp};
 use common::{Network, Note};
@@ -276,8 +276,12 @@ fn strangers_only_count() {
             .all(|(from, _, _)| *from == Address::node(0))
     );
     let statistics = &ends[1].1;
-    let [malformed, forged, stale] =
-        [Drop::Malformed, Drop::Unauthentic, Drop::Stale].map(|why| statistics.dropped(why));
+    let [malformed, forged, stale] = [
+        DropReason::Malformed,
+        DropReason::Unauthentic,
+        DropReason::Stale,
+    ]
+    .map(|why| statistics.dropped(why));
     assert!(
         malformed > 2000 && forged > 1000 && stale > 1000,
         "{statistics:?}"

@@ -13,7 +13,7 @@ use chappe_core::{Address, Duration, Mac, OverMac, Purpose, Rate, Seed, Stream};
 use chappe_mac::dot11::{self, Category, Dot11, Edca, ZmacPlus};
 use chappe_mac::zmac::{self, Schedule, colour};
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
-use chappe_trial::Saturated;
+use chappe_testkit::Saturated;
 
 const SDU: usize = 212;
 const SECONDS: u64 = 60;

@@ -9,7 +9,7 @@
 //! | [`dot11`] | the distributed coordination function (DCF) of IEEE 802.11 | 802.11b networks |
 //! | [`dot11`] as [`dot11::Edca`] | its enhanced access (EDCA): four categories | priorities on such networks |
 //! | [`zmac`] | ZMAC+: bursts by priority, time slots among equals | DPCLO |
-//! | [`dot154`] | unslotted CSMA-CA of IEEE 802.15.4, sleepy leaves, frame security | low-power networks |
+//! | [`dot15d4`] | unslotted CSMA-CA of IEEE 802.15.4, sleepy leaves, frame security | low-power networks |
 //!
 //! ```
 //! use chappe_core::{Address, OverMac, Purpose, Rate, Seed};
@@ -43,5 +43,5 @@
 )]
 
 pub mod dot11;
-pub mod dot154;
+pub mod dot15d4;
 pub mod zmac;

@@ -104,7 +104,7 @@ pub enum Variant {
     /// As in the paper: two groups, a NACK for each round, headers of seven octets, no authentication.
     Faithful,
     /// Improved: a coded tail, up to three groups, headers of three octets.
-    Chappe,
+    Improved,
 }
 
 /// The parameters of a node. Those of timing must be the same in all nodes.
@@ -113,7 +113,7 @@ pub struct Config {
     /// Which P³. The plan must be for the same one.
     pub variant: Variant,
     /// The network's key; `None` leaves frames unprotected, as in the paper. It costs four octets of each frame, and
-    /// belongs to [`Variant::Chappe`].
+    /// belongs to [`Variant::Improved`].
     pub key: Option<Key>,
     /// The timing.
     pub profile: Profile,
@@ -173,9 +173,9 @@ impl Config {
     /// The improved variant, with authentication if there is a key.
     ///
     /// Relays and destination stay a fifth of a second after the end: the source asks three times in it.
-    pub fn chappe(key: Option<Key>) -> Config {
+    pub fn improved(key: Option<Key>) -> Config {
         Config {
-            variant: Variant::Chappe,
+            variant: Variant::Improved,
             key,
             profile: Profile::LEAN,
             linger: Duration::from_millis(200),
@@ -188,8 +188,8 @@ impl Config {
     pub const fn overhead(&self) -> usize {
         match (self.variant, &self.key) {
             (Variant::Faithful, _) => HEADER_LEN,
-            (Variant::Chappe, None) => LEAN_LEN,
-            (Variant::Chappe, Some(_)) => LEAN_LEN + TAG_LEN,
+            (Variant::Improved, None) => LEAN_LEN,
+            (Variant::Improved, Some(_)) => LEAN_LEN + TAG_LEN,
         }
     }
 
@@ -383,6 +383,6 @@ mod tests {
             ..Config::default()
         };
         assert_eq!(lean.check(&RADIO), Err(ConfigError::KeyOfFaithful));
-        assert_eq!(Config::chappe(lean.key).check(&RADIO), Ok(()));
+        assert_eq!(Config::improved(lean.key).check(&RADIO), Ok(()));
     }
 }

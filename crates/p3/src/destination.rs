@@ -12,8 +12,8 @@
 use core::fmt;
 
 use chappe_core::{
-    Caps, Drop, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception, TraceEvent,
-    Wake,
+    Caps, DropReason, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
+    TraceEvent, Wake,
 };
 
 use crate::checkpoint::Checkpoint;
@@ -234,44 +234,46 @@ impl<S: Store> Destination<S> {
         }
     }
 
-    fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
+    fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
         let Some(plan) = self.plan else {
-            return Err(Drop::NotForUs);
+            return Err(DropReason::NotForUs);
         };
         match self.state {
-            State::Idle | State::Incomplete => Err(Drop::NotForUs),
+            State::Idle | State::Incomplete => Err(DropReason::NotForUs),
             State::Waking { .. } => {
                 let slot = same_flood(heard.psdu, self.out.frame())?;
                 // Only in answer to the own last frame: its number is in the frame that waits or was sent.
                 let next = Header::parse(self.out.frame()).map_or(0, |(header, _)| header.hop);
                 if slot.checked_add(1) != Some(next) || !self.out.is_busy() {
-                    return Err(Drop::Stale);
+                    return Err(DropReason::Stale);
                 }
                 self.out.send(now + self.config.profile.gap());
                 Ok(())
             }
             State::Collecting { .. } | State::Complete { .. } => {
                 if self.out.is_busy() {
-                    return Err(Drop::QueueFull);
+                    return Err(DropReason::QueueFull);
                 }
                 let parsed = self
                     .form
                     .parse(&plan, plan.hops().saturating_sub(1), heard.psdu);
-                let (header, body) = parsed.map_err(|_| Drop::Malformed)?;
+                let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let before = header.hop.checked_add(1) == Some(plan.hops());
                 if header.transfer != plan.transfer() || !before {
-                    return Err(Drop::NotForUs);
+                    return Err(DropReason::NotForUs);
                 }
                 match header.kind {
-                    Kind::Plan | Kind::Nack => Err(Drop::NotForUs),
-                    _ if heard.psdu.len() != self.form.data_len(&plan) => Err(Drop::Malformed),
+                    Kind::Plan | Kind::Nack => Err(DropReason::NotForUs),
+                    _ if heard.psdu.len() != self.form.data_len(&plan) => {
+                        Err(DropReason::Malformed)
+                    }
                     Kind::Data => self.collect(now, &plan, header.sequence, heard.psdu),
                     Kind::Coded => self.collect_coded(now, &plan, header, heard.psdu),
                     Kind::Ctrl => {
-                        let ctrl = Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
+                        let ctrl = Ctrl::parse(body).map_err(|_| DropReason::Malformed)?;
                         let nonce = Nonce::of_ctrl(&plan, &header, &ctrl);
                         if !self.form.is_genuine(&nonce, heard.psdu) {
-                            return Err(Drop::Unauthentic);
+                            return Err(DropReason::Unauthentic);
                         }
                         self.reply(now, &plan, header, ctrl)
                     }
@@ -304,27 +306,30 @@ impl<S: Store> Destination<S> {
         plan: &Plan,
         sequence: u16,
         psdu: &[u8],
-    ) -> Result<(), Drop> {
-        let packet = self.have.resolve(sequence).ok_or(Drop::Stale)?;
+    ) -> Result<(), DropReason> {
+        let packet = self.have.resolve(sequence).ok_or(DropReason::Stale)?;
         if self.have.contains(packet) {
-            return Err(Drop::Duplicate);
+            return Err(DropReason::Duplicate);
         }
         let beyond = |len: u32| packet >= packets_of(len, plan);
         if self.object_len.is_some_and(beyond) {
-            return Err(Drop::Malformed);
+            return Err(DropReason::Malformed);
         }
         // The source sends combinations while it is asked for few packets; anything else would spoil the equations.
         if !self.tail.unknowns.is_empty() {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         }
         let mut frame = [0; FRAME_MAX];
-        let frame = frame.get_mut(..psdu.len()).ok_or(Drop::Malformed)?;
+        let frame = frame.get_mut(..psdu.len()).ok_or(DropReason::Malformed)?;
         frame.copy_from_slice(psdu);
         let nonce = Nonce::of_data(plan, packet);
-        let payload = self.form.open(&nonce, frame).ok_or(Drop::Unauthentic)?;
+        let payload = self
+            .form
+            .open(&nonce, frame)
+            .ok_or(DropReason::Unauthentic)?;
         let offset = packet.checked_mul(plan.payload() as u32);
         if !offset.is_some_and(|offset| self.store.write(offset, payload)) {
-            return Err(Drop::QueueFull);
+            return Err(DropReason::QueueFull);
         }
         self.tail.begun = true;
         if self.tail.sums.count() > 0 {
@@ -340,21 +345,27 @@ impl<S: Store> Destination<S> {
     }
 
     /// A CTRL: tells what is missing, when the last copy of the CTRL has passed.
-    fn reply(&mut self, now: Instant, plan: &Plan, header: Header, ctrl: Ctrl) -> Result<(), Drop> {
+    fn reply(
+        &mut self,
+        now: Instant,
+        plan: &Plan,
+        header: Header,
+        ctrl: Ctrl,
+    ) -> Result<(), DropReason> {
         let packets = packets_of(ctrl.object_len, plan);
         if self.object_len.is_some_and(|len| len != ctrl.object_len) {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         }
         let base = self.have.base();
         let in_window = ctrl.end == base || self.have.spans(ctrl.end.saturating_sub(1));
         if ctrl.end > packets || base > ctrl.end || !in_window {
-            return Err(Drop::Malformed);
+            return Err(DropReason::Malformed);
         }
         if self.form.is_lean() {
             // The CTRL of an earlier round, or one that was answered and followed by its next round, is a replay.
             let due = header.round == self.tail.round;
             if !due && (self.tail.answered != Some(header.round) || self.tail.begun) {
-                return Err(Drop::Stale);
+                return Err(DropReason::Stale);
             }
         }
         self.object_len = Some(ctrl.object_len);

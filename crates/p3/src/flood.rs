@@ -5,7 +5,7 @@
 //! has sent it N_tx times. All senders of a slot send the same bits. The start of slot 0, the *reference*, follows
 //! from the start of any frame and its number; the data starts a fixed time after it.
 
-use chappe_core::{Drop, Instant, Reception};
+use chappe_core::{DropReason, Instant, Reception};
 
 use crate::config::Config;
 use crate::frame::Form;
@@ -42,40 +42,40 @@ impl Flood {
         now: Instant,
         heard: &Reception<'_>,
         out: &mut Outbox,
-    ) -> Result<Flood, Drop> {
+    ) -> Result<Flood, DropReason> {
         let kind = heard.psdu.first().copied().and_then(Kind::from_code);
         if kind != Some(Kind::Plan) {
             let foreign = kind.is_some() || crate::header::is_lean(heard.psdu);
             return Err(if foreign {
-                Drop::NotForUs
+                DropReason::NotForUs
             } else {
-                Drop::Malformed
+                DropReason::Malformed
             });
         }
         let message = heard.psdu.len().checked_sub(form.tag_len());
         let message = message.and_then(|len| heard.psdu.get(..len));
         let (header, body) =
-            Header::parse(message.unwrap_or_default()).map_err(|_| Drop::Malformed)?;
-        let plan = Plan::parse(header.transfer, body).map_err(|_| Drop::Malformed)?;
+            Header::parse(message.unwrap_or_default()).map_err(|_| DropReason::Malformed)?;
+        let plan = Plan::parse(header.transfer, body).map_err(|_| DropReason::Malformed)?;
         let fits = plan.payload() <= config.payload_max();
         if header.hop >= SLOT_MAX || plan.improved().is_some() != form.is_lean() || !fits {
-            return Err(Drop::Malformed);
+            return Err(DropReason::Malformed);
         }
         if !form.is_genuine(&Nonce::of_plan(&plan), heard.psdu) {
-            return Err(Drop::Unauthentic);
+            return Err(DropReason::Unauthentic);
         }
         if form.is_lean() && plan.session() <= session {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         }
         let slot = config.profile.slot(heard.psdu.len());
         let before = slot * u64::from(header.hop);
         let reference = heard.started.saturating_before(before);
         let end = end(config, &plan, reference, heard.psdu.len());
         if end <= now {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         }
         if !out.copy(heard.psdu) {
-            return Err(Drop::Malformed);
+            return Err(DropReason::Malformed);
         }
         Ok(Flood {
             end,
@@ -92,7 +92,7 @@ impl Flood {
         now: Instant,
         heard: &Reception<'_>,
         out: &mut Outbox,
-    ) -> Result<(), Drop> {
+    ) -> Result<(), DropReason> {
         let slot = same_flood(heard.psdu, out.frame())?;
         let slots = flood_slots(self.plan.hops(), config.flood_repeats);
         let in_time = u64::from(slot) + 1 < slots;
@@ -126,14 +126,14 @@ fn end(config: &Config, plan: &Plan, reference: Instant, len: usize) -> Instant 
 }
 
 /// The slot of a frame that differs from `known` at most in it.
-pub(crate) fn same_flood(psdu: &[u8], known: &[u8]) -> Result<u8, Drop> {
-    let (header, body) = Header::parse(psdu).map_err(|_| Drop::Malformed)?;
-    let (ours, our_body) = Header::parse(known).map_err(|_| Drop::Malformed)?;
+pub(crate) fn same_flood(psdu: &[u8], known: &[u8]) -> Result<u8, DropReason> {
+    let (header, body) = Header::parse(psdu).map_err(|_| DropReason::Malformed)?;
+    let (ours, our_body) = Header::parse(known).map_err(|_| DropReason::Malformed)?;
     let hop = header.hop;
     if header != (Header { hop, ..ours }) || body != our_body {
-        return Err(Drop::Stale);
+        return Err(DropReason::Stale);
     }
-    (hop < SLOT_MAX).then_some(hop).ok_or(Drop::Malformed)
+    (hop < SLOT_MAX).then_some(hop).ok_or(DropReason::Malformed)
 }
 
 /// The time from the first wake-up transmission to the source's first packet.

@@ -19,7 +19,7 @@ pub(crate) struct Form {
 impl Form {
     pub fn new(config: &Config) -> Form {
         Form {
-            lean: config.variant == Variant::Chappe,
+            lean: config.variant == Variant::Improved,
             seal: Seal::new(config.key.as_ref()),
         }
     }

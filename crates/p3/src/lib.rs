@@ -72,7 +72,7 @@
 //!
 //! # The improved variant
 //!
-//! [`Config::chappe`] and a plan of [`planner::pipeline`] make the same machines faster:
+//! [`Config::improved`] and a plan of [`planner::pipeline`] make the same machines faster:
 //!
 //! | paper | here | where |
 //! |---|---|---|

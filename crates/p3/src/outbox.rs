@@ -1,7 +1,8 @@
 //! What a node wants of its radio, and what it records about itself.
 
 use chappe_core::{
-    Address, Channel, Drop, Drops, Instant, Layer, RadioRequest, TraceEvent, TraceRing, Transmit,
+    Address, Channel, DropReason, Drops, Instant, Layer, RadioRequest, TraceEvent, TraceRing,
+    Transmit,
 };
 
 use crate::config::FRAME_MAX;
@@ -160,7 +161,7 @@ impl Notes {
         &self.drops
     }
 
-    pub fn dropped(&mut self, why: Drop) {
+    pub fn dropped(&mut self, why: DropReason) {
         self.drops.count(why);
         self.ring.push(TraceEvent::Dropped {
             layer: Layer::Link,

@@ -214,7 +214,7 @@ impl Plan {
         parts: &[Part],
         improved: Improved,
     ) -> Result<Plan, PlanError> {
-        if config.variant != Variant::Chappe {
+        if config.variant != Variant::Improved {
             return Err(PlanError::Variant);
         }
         if parts.len() > IMPROVED_RELAYS_MAX {

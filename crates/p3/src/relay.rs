@@ -13,8 +13,8 @@
 //! it does not repeat, that is all.
 
 use chappe_core::{
-    Caps, Drop, Drops, Duration, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
-    TraceEvent, Wake,
+    Caps, DropReason, Drops, Duration, Head, Instant, RadioEvent, RadioNode, RadioRequest,
+    Reception, TraceEvent, Wake,
 };
 
 use crate::config::{Config, ConfigError};
@@ -113,21 +113,21 @@ impl Relay {
         }
     }
 
-    fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
+    fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
         match &mut self.state {
-            State::Resting { .. } => Err(Drop::NotForUs),
-            _ if self.out.is_busy() => Err(Drop::QueueFull),
+            State::Resting { .. } => Err(DropReason::NotForUs),
+            _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => self.wake(now, heard),
             State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
             State::Duty(duty) => {
                 let before = duty.part.stage.saturating_sub(1);
                 let parsed = self.form.parse(&duty.plan, before, heard.psdu);
-                let (header, body) = parsed.map_err(|_| Drop::Malformed)?;
+                let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let transfer = duty.plan.transfer();
                 match header.kind {
                     Kind::Plan if header.transfer != transfer => self.wake(now, heard),
-                    _ if header.transfer != transfer => Err(Drop::NotForUs),
-                    Kind::Plan => Err(Drop::Stale),
+                    _ if header.transfer != transfer => Err(DropReason::NotForUs),
+                    Kind::Plan => Err(DropReason::Stale),
                     Kind::Data | Kind::Coded | Kind::Ctrl => self.forward(now, heard, header, body),
                     Kind::Nack => self.reverse(now, heard, header, body),
                 }
@@ -135,7 +135,7 @@ impl Relay {
         }
     }
 
-    fn wake(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
+    fn wake(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
         let (config, form) = (&self.config, &self.form);
         let mut flood = Flood::open(config, form, self.session, now, heard, &mut self.out)?;
         self.session = flood.plan.session();
@@ -177,9 +177,9 @@ impl Relay {
         heard: &Reception<'_>,
         header: Header,
         body: &[u8],
-    ) -> Result<(), Drop> {
+    ) -> Result<(), DropReason> {
         let State::Duty(duty) = &mut self.state else {
-            return Err(Drop::NotForUs);
+            return Err(DropReason::NotForUs);
         };
         let Part {
             stage,
@@ -188,7 +188,7 @@ impl Relay {
             ..
         } = duty.part;
         if header.hop.checked_add(1) != Some(stage) {
-            return Err(Drop::NotForUs);
+            return Err(DropReason::NotForUs);
         }
         // A frame for another group is not repeated, but the transfer goes on.
         duty.leave = now + self.config.patience(duty.plan.cycle());
@@ -197,18 +197,18 @@ impl Relay {
             if duty.reverse.is_none() {
                 self.ear.rest(&self.config, now, turn, &mut self.out);
             }
-            return Err(Drop::NotForUs);
+            return Err(DropReason::NotForUs);
         }
         if heard.psdu.len() != self.form.data_len(&duty.plan) {
-            return Err(Drop::Malformed);
+            return Err(DropReason::Malformed);
         }
         let mut due = turn;
         let turns = header.kind == Kind::Ctrl;
         if turns {
-            let ctrl = Ctrl::parse(body).map_err(|_| Drop::Malformed)?;
+            let ctrl = Ctrl::parse(body).map_err(|_| DropReason::Malformed)?;
             let nonce = Nonce::of_ctrl(&duty.plan, &header, &ctrl);
             if !self.form.is_genuine(&nonce, heard.psdu) {
-                return Err(Drop::Unauthentic);
+                return Err(DropReason::Unauthentic);
             }
             let (plan, started) = (&duty.plan, heard.started);
             due = answer_due(
@@ -238,22 +238,22 @@ impl Relay {
         heard: &Reception<'_>,
         header: Header,
         body: &[u8],
-    ) -> Result<(), Drop> {
+    ) -> Result<(), DropReason> {
         let State::Duty(duty) = &mut self.state else {
-            return Err(Drop::NotForUs);
+            return Err(DropReason::NotForUs);
         };
         let stage = duty.part.stage;
         if header.hop != stage + 1 {
-            return Err(Drop::NotForUs);
+            return Err(DropReason::NotForUs);
         }
         // In the improved variant a relay that missed the CTRL helps all the same: the frame says what it is.
         if duty.reverse.is_none() && !self.form.is_lean() {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         }
-        let nack = Nack::parse(header.sequence, body).map_err(|_| Drop::Malformed)?;
+        let nack = Nack::parse(header.sequence, body).map_err(|_| DropReason::Malformed)?;
         let nonce = Nonce::of_nack(&duty.plan, &header, &nack);
         if !self.form.is_genuine(&nonce, heard.psdu) {
-            return Err(Drop::Unauthentic);
+            return Err(DropReason::Unauthentic);
         }
         duty.reverse = None;
         let stay = if header.flags.complete {

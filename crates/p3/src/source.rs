@@ -9,8 +9,8 @@
 //! | waiting | no NACK in time | CTRL again; after [`Config::ctrl_attempts`] gives up |
 
 use chappe_core::{
-    Caps, Drop, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception, TraceEvent,
-    Wake,
+    Caps, DropReason, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
+    TraceEvent, Wake,
 };
 
 use crate::config::{Config, ConfigError};
@@ -151,9 +151,9 @@ impl<O: Object> Source<O> {
         }
     }
 
-    fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), Drop> {
+    fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
         match &mut self.state {
-            _ if self.out.is_busy() => Err(Drop::QueueFull),
+            _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => {
                 let (config, form) = (&self.config, &self.form);
                 let mut flood = Flood::open(config, form, self.session, now, heard, &mut self.out)?;
@@ -163,21 +163,21 @@ impl<O: Object> Source<O> {
                 repeated
             }
             State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
-            State::Sending(_) => Err(Drop::NotForUs),
+            State::Sending(_) => Err(DropReason::NotForUs),
             State::Waiting { transfer, .. } => {
                 let parsed = self.form.parse(&transfer.plan, 1, heard.psdu);
-                let (header, body) = parsed.map_err(|_| Drop::Malformed)?;
+                let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let ours = header.transfer == transfer.plan.transfer();
                 if !ours || header.kind != Kind::Nack || header.hop != 1 {
-                    return Err(Drop::NotForUs);
+                    return Err(DropReason::NotForUs);
                 }
                 if header.round != transfer.round as u8 {
-                    return Err(Drop::Stale);
+                    return Err(DropReason::Stale);
                 }
-                let nack = Nack::parse(header.sequence, body).map_err(|_| Drop::Malformed)?;
+                let nack = Nack::parse(header.sequence, body).map_err(|_| DropReason::Malformed)?;
                 let nonce = Nonce::of_nack(&transfer.plan, &header, &nack);
                 if !self.form.is_genuine(&nonce, heard.psdu) {
-                    return Err(Drop::Unauthentic);
+                    return Err(DropReason::Unauthentic);
                 }
                 self.answer(now, header.flags.complete, &nack)
             }
@@ -199,16 +199,16 @@ impl<O: Object> Source<O> {
     }
 
     /// A NACK of this round has come.
-    fn answer(&mut self, now: Instant, complete: bool, nack: &Nack<'_>) -> Result<(), Drop> {
+    fn answer(&mut self, now: Instant, complete: bool, nack: &Nack<'_>) -> Result<(), DropReason> {
         let State::Waiting { transfer, .. } = &mut self.state else {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         };
         if complete {
             self.end(Ended::Complete);
             return Ok(());
         }
         let asked_only = transfer.plan.is_resumed() && transfer.round == 0;
-        let progress = transfer.account(nack).ok_or(Drop::Stale)?;
+        let progress = transfer.account(nack).ok_or(DropReason::Stale)?;
         transfer.fruitless = match progress || asked_only {
             true => 0,
             false => transfer.fruitless.saturating_add(1),

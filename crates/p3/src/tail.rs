@@ -1,6 +1,6 @@
 //! The destination's part of the coded tail.
 
-use chappe_core::{Drop, Instant};
+use chappe_core::{DropReason, Instant};
 
 use crate::config::FRAME_MAX;
 use crate::destination::Destination;
@@ -54,16 +54,19 @@ impl<S: Store> Destination<S> {
         plan: &Plan,
         header: Header,
         psdu: &[u8],
-    ) -> Result<(), Drop> {
+    ) -> Result<(), DropReason> {
         let number = header.sequence as u8;
         if header.round != self.tail.round {
-            return Err(Drop::Stale);
+            return Err(DropReason::Stale);
         }
         let mut frame = [0; FRAME_MAX];
-        let frame = frame.get_mut(..psdu.len()).ok_or(Drop::Malformed)?;
+        let frame = frame.get_mut(..psdu.len()).ok_or(DropReason::Malformed)?;
         frame.copy_from_slice(psdu);
         let nonce = Nonce::of_coded(plan, self.tail.segment, header.round, number);
-        let payload = self.form.open(&nonce, frame).ok_or(Drop::Unauthentic)?;
+        let payload = self
+            .form
+            .open(&nonce, frame)
+            .ok_or(DropReason::Unauthentic)?;
         self.tail.begun = true;
         let factors = self.tail.factors(plan);
         if !self.tail.unknowns.is_empty() {
@@ -73,14 +76,14 @@ impl<S: Store> Destination<S> {
             return if new {
                 Ok(())
             } else {
-                Err(Drop::NotInnovative)
+                Err(DropReason::NotInnovative)
             };
         }
         if number >= self.tail.sums.count() {
-            return Err(Drop::Malformed);
+            return Err(DropReason::Malformed);
         }
         if self.tail.heard >> number & 1 == 1 {
-            return Err(Drop::Duplicate);
+            return Err(DropReason::Duplicate);
         }
         self.tail.heard |= 1 << number;
         self.tail.sums.cancel(number, payload);

@@ -1,12 +1,13 @@
 //! Goal: the machines allocate nothing. Method: an allocator that counts, around nodes that are made, hear a whole
 //! transfer's frames, and answer.
 
+#[path = "suite/common/mod.rs"]
 mod common;
 
 use chappe_core::{Duration, Instant, RadioEvent, RadioNode, RadioRequest, Reception};
 use chappe_p3::timing::{MODE, airtime};
 use chappe_p3::{Config, Destination, Lent, Relay, Source};
-use chappe_trial::allocation::{self, Counting};
+use chappe_testkit::allocation::{self, Counting};
 use common::{CAPS, DESTINATION, SOURCE, Setting, object};
 
 #[global_allocator]

@@ -4,7 +4,7 @@ use core::fmt;
 
 use chappe_core::{Caps, Duration, Missing, Mode, Rate};
 
-use crate::chappe::{self, Settings};
+use crate::improved::{self, Settings};
 use crate::links::NODES_MAX;
 
 /// Most packets in a batch that this crate has memory layouts for.
@@ -31,8 +31,8 @@ pub enum Variant {
         /// Eq. 3 between the best child (0) and every child (1). The paper settles on 1 (IV-B.5).
         knob: f64,
     },
-    /// Our own variant: ranks in every frame, many batches in flight ([`chappe`](crate::chappe)).
-    Chappe,
+    /// Our own variant: ranks in every frame, many batches in flight ([`improved`](crate::improved)).
+    Improved,
 }
 
 /// What proves to a node that the next hop has its ACK.
@@ -90,8 +90,8 @@ pub struct Config {
     /// Batches from the first one that somebody lacks on which take turns; the others wait. Receivers need memory
     /// for as many. Default all: the paper's rounds go over the whole file (III-C).
     pub window: u32,
-    /// What only [`Variant::Chappe`] uses.
-    pub chappe: Settings,
+    /// What only [`Variant::Improved`] uses.
+    pub improved: Settings,
     /// Largest frame that the link carries, in octets. Default 2296, an 802.11 MSDU less 8 of LLC/SNAP.
     pub frame_max: usize,
 }
@@ -99,7 +99,7 @@ pub struct Config {
 /// What is wrong with a configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConfigError {
-    /// `k` is not from 1 to [`K_MAX`], or [`chappe::K_MAX`].
+    /// `k` is not from 1 to [`K_MAX`], or [`improved::K_MAX`].
     BatchSize {
         /// The value given.
         given: usize,
@@ -165,19 +165,19 @@ impl Config {
             forget: Duration::from_secs(10),
             groups_max: 4,
             window: u32::MAX,
-            chappe: Settings::default(),
+            improved: Settings::default(),
             frame_max: 2296,
         }
     }
 
     /// Checks the values that have limits.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let improved = self.variant == Variant::Chappe;
-        if self.k == 0 || self.k > K_MAX || improved && self.k > chappe::K_MAX {
+        let improved = self.variant == Variant::Improved;
+        if self.k == 0 || self.k > K_MAX || improved && self.k > improved::K_MAX {
             return Err(ConfigError::BatchSize { given: self.k });
         }
         let header = match improved {
-            true => self.chappe_overhead(),
+            true => self.improved_overhead(),
             false => FIXED_HEADER + self.k,
         };
         let most = self.frame_max.saturating_sub(header);
@@ -190,7 +190,7 @@ impl Config {
         let (name, given) = match self.variant {
             Variant::More { prune } => ("prune", prune),
             Variant::Pacifier { knob } => ("knob", knob),
-            Variant::Tree | Variant::TreeRl | Variant::Chappe => ("", 0.0),
+            Variant::Tree | Variant::TreeRl | Variant::Improved => ("", 0.0),
         };
         if !(0.0..=1.0).contains(&given) {
             return Err(ConfigError::Share { name, given });
@@ -209,7 +209,7 @@ impl Config {
         ];
         match counts.iter().find(|(_, count)| *count == 0) {
             Some(&(name, _)) => Err(ConfigError::Zero { name }),
-            None => self.chappe.check(),
+            None => self.improved.check(),
         }
     }
 
@@ -218,21 +218,21 @@ impl Config {
     /// source measures its waiting time from the moment the link took the frame).
     pub fn check_link(&self, caps: &Caps) -> Result<(), ConfigError> {
         let longest = match self.variant {
-            Variant::Chappe => self.chappe_overhead() + self.payload,
+            Variant::Improved => self.improved_overhead() + self.payload,
             _ => self.frame_len(NODES_MAX),
         };
         caps.need_frame(self.frame_max.min(longest))
             .map_err(ConfigError::Link)
     }
 
-    /// Octets beside the payload in a data frame of [`Variant::Chappe`].
-    fn chappe_overhead(&self) -> usize {
-        let states = self.chappe.data_states.min(chappe::report::STATES_MAX);
-        let times = match self.chappe.timed {
-            true => chappe::header::TIMES,
+    /// Octets beside the payload in a data frame of [`Variant::Improved`].
+    fn improved_overhead(&self) -> usize {
+        let states = self.improved.data_states.min(improved::report::STATES_MAX);
+        let times = match self.improved.timed {
+            true => improved::header::TIMES,
             false => 0,
         };
-        times + chappe::header::overhead(self.chappe.nodes_max.min(NODES_MAX), states, self.k)
+        times + improved::header::overhead(self.improved.nodes_max.min(NODES_MAX), states, self.k)
     }
 
     /// Octets of a data frame with `forwarders` forwarding nodes.
@@ -257,7 +257,7 @@ impl fmt::Display for ConfigError {
             ConfigError::BatchSize { given } => {
                 let (most, with) = match *given > K_MAX || *given == 0 {
                     true => (K_MAX, ""),
-                    false => (chappe::K_MAX, " with the variant chappe"),
+                    false => (improved::K_MAX, " with the variant improved"),
                 };
                 write!(
                     f,

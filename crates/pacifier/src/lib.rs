@@ -20,7 +20,7 @@
 //! | `Tree` | tree | as fast as the MAC allows | one after the other |
 //! | `TreeRl` | tree | waits for its children | one after the other |
 //! | `Pacifier` | tree | waits for its children | in turns |
-//! | `Chappe` | tree; who promises most goes first ([`chappe`]) | lets relays with more to give go first | all of a window |
+//! | `Improved` | tree; who promises most goes first ([`improved`]) | lets relays with more to give go first | all of a window |
 //!
 //! A network's life: every node runs a [`Prober`] for a while; the counts of all become [`Links`]; then every node
 //! is a [`Node`] over these links.
@@ -111,11 +111,11 @@ extern crate alloc;
 
 mod acks;
 pub mod baseline;
-pub mod chappe;
 mod config;
 mod counters;
 pub mod credit;
 pub mod header;
+pub mod improved;
 mod layout;
 mod links;
 mod node;

@@ -9,16 +9,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use chappe_core::{
-    Class, Classes, Drop, Instant, Layer, LinkEvent, LinkNode, LinkSend, Outcome, Stream,
+    Class, Classes, DropReason, Instant, Layer, LinkEvent, LinkNode, LinkSend, Outcome, Stream,
     TraceEvent, TraceRing, Wake,
 };
 
 use crate::NodeSet;
 use crate::acks::Acks;
-use crate::chappe::peer::Peer;
 use crate::config::{Config, ConfigError, Variant};
 use crate::counters::Counters;
 use crate::header::AckId;
+use crate::improved::peer::Peer;
 use crate::links::Links;
 use crate::object::Batches;
 use crate::plan::Planner;
@@ -52,7 +52,7 @@ pub struct Node {
     trace: TraceRing,
     /// The source of the latest [`Node::expect`].
     expected: Option<u16>,
-    /// All of the above is done by this instead, if the variant is [`Variant::Chappe`].
+    /// All of the above is done by this instead, if the variant is [`Variant::Improved`].
     peer: Option<Box<Peer>>,
 }
 
@@ -90,7 +90,7 @@ impl Node {
                 nodes: links.nodes(),
             });
         }
-        let peer = (config.variant == Variant::Chappe)
+        let peer = (config.variant == Variant::Improved)
             .then(|| Box::new(Peer::new(config.clone(), me, links.clone(), random)));
         Ok(Node {
             peer,
@@ -275,7 +275,7 @@ impl Node {
         self.groups.iter().find(|group| group.source == source)
     }
 
-    fn drop_frame(&mut self, why: Drop) {
+    fn drop_frame(&mut self, why: DropReason) {
         self.counters.drops.count(why);
         self.trace.push(TraceEvent::Dropped {
             layer: Layer::Link,

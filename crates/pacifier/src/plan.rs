@@ -69,7 +69,7 @@ impl Planner {
             Variant::Tree | Variant::TreeRl => self.tree_plan(missing, 1.0),
             Variant::Pacifier { knob } => self.tree_plan(missing, knob),
             // It makes its own plans.
-            Variant::Chappe => Plan::default(),
+            Variant::Improved => Plan::default(),
         }
     }
 

@@ -4,8 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use chappe_core::{
-    Address, Class, Classes, Drop, Drops, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
-    Rate, Stream, Wake,
+    Address, Class, Classes, DropReason, Drops, Duration, Instant, LinkEvent, LinkNode, LinkSend,
+    Mode, Rate, Stream, Wake,
 };
 
 use crate::header::{self, Frame};
@@ -126,11 +126,11 @@ impl LinkNode for Prober {
                 let from = arrival.from.node_number().unwrap_or(u16::MAX);
                 match self.heard.get_mut(usize::from(from)) {
                     Some(count) => *count = count.saturating_add(1),
-                    None => self.drops.count(Drop::NotForUs),
+                    None => self.drops.count(DropReason::NotForUs),
                 }
             }
-            Ok(_) => self.drops.count(Drop::NotForUs),
-            Err(_) => self.drops.count(Drop::Malformed),
+            Ok(_) => self.drops.count(DropReason::NotForUs),
+            Err(_) => self.drops.count(DropReason::Malformed),
         }
     }
 

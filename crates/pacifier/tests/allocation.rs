@@ -1,10 +1,11 @@
 //! Goal: nothing is allocated per frame. Method: an allocator that counts, around nodes that have warmed up.
 
+#[path = "suite/common/mod.rs"]
 mod common;
 
 use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode, Outcome};
 use chappe_pacifier::{Config, Node, Variant};
-use chappe_trial::allocation::{self, Counting};
+use chappe_testkit::allocation::{self, Counting};
 use common::{graph, nodes, object};
 
 #[global_allocator]
@@ -85,7 +86,7 @@ fn the_variants_frames_cost_none_either() {
     let config = Config {
         k: 8,
         payload: 100,
-        ..Config::new(Variant::Chappe)
+        ..Config::new(Variant::Improved)
     };
     let mut nodes = nodes(&config, &links, 1);
     let len = 8 * 100 * 20;

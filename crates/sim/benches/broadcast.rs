@@ -17,9 +17,9 @@ use std::time::Instant as Wall;
 use chappe_core::{Address, Db, Dbm, Duration, OverMac, Purpose, Rate, Seed};
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::{AirTime, Lock, Loss, Medium, PathLoss, Profile, Simulator, World, topology};
-use chappe_trial::Saturated;
-use chappe_trial::allocation::{self, Counting};
-use chappe_trial::processor::thread_time;
+use chappe_testkit::Saturated;
+use chappe_testkit::allocation::{self, Counting};
+use chappe_testkit::processor::thread_time;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -14,7 +14,7 @@ use chappe_core::{
     Wake,
 };
 use chappe_sim::{AirTime, Medium, Profile, Simulator, World, topology};
-use chappe_trial::processor::thread_time;
+use chappe_testkit::processor::thread_time;
 
 /// Sends `octets` at `next` and every `period` after.
 struct Beacon {

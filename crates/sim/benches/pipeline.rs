@@ -17,7 +17,7 @@ use chappe_core::{
     Wake,
 };
 use chappe_sim::{AirTime, Medium, Profile, Simulator, World, topology};
-use chappe_trial::processor::thread_time;
+use chappe_testkit::processor::thread_time;
 
 const MODE: Mode = Mode::long(Rate::Oqpsk250);
 const CHANNELS: [u8; 4] = [15, 26, 20, 25];

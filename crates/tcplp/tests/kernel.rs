@@ -12,6 +12,7 @@
     reason = "a test against the kernel, in real time"
 )]
 
+#[path = "suite/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;

@@ -92,7 +92,7 @@ pub enum Recovery {
         repeat: bool,
     },
     /// One controller for both.
-    Chappe {
+    Improved {
         /// Whether room that is left in a slot is filled with repairs.
         fill: bool,
     },
@@ -159,7 +159,7 @@ impl Config {
             frame_max: 1560,
             window: 256,
             queue: 64,
-            recovery: Recovery::Chappe { fill: true },
+            recovery: Recovery::Improved { fill: true },
             services: [
                 Service::PROMPT,
                 Service::RELIABLE,
@@ -183,7 +183,7 @@ impl Config {
             frame_max,
             window: 1024,
             queue: 256,
-            recovery: Recovery::Chappe { fill: false },
+            recovery: Recovery::Improved { fill: false },
             services: [
                 Service::PROMPT,
                 Service::RELIABLE,

@@ -10,7 +10,7 @@
 //! 2. **Bulk acknowledgements** ([`Link`]). Each frame carries what its sender has received; the other end learns in one
 //!    go what a whole slot has lost.
 //! 3. **Redundancy from the measured loss** ([`policy`]). The paper chooses between repetition and a block code by hand;
-//!    [`Recovery::Chappe`] computes the cheapest mixture that meets a deadline and a residual loss.
+//!    [`Recovery::Improved`] computes the cheapest mixture that meets a deadline and a residual loss.
 //!
 //! | type | what it is | who drives it |
 //! |---|---|---|

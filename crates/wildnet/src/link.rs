@@ -12,7 +12,7 @@ mod rtt;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use chappe_core::{Drop, Duration, Instant, Wake};
+use chappe_core::{DropReason, Duration, Instant, Wake};
 
 use crate::config::{Config, ConfigError, SERVICES, Service};
 use crate::counters::Counters;
@@ -81,7 +81,7 @@ pub struct Heard {
     /// Whether it reported progress.
     pub progress: bool,
     /// Why its body was not used, if it had one that was not.
-    pub dropped: Option<Drop>,
+    pub dropped: Option<DropReason>,
 }
 
 /// What a link knows about itself and its channel.
@@ -167,10 +167,10 @@ impl Link {
     }
 
     /// A frame came from the peer; an error if it is none. Drain [`deliver`](Self::deliver) afterwards.
-    pub fn handle(&mut self, now: Instant, octets: &[u8]) -> Result<Heard, Drop> {
+    pub fn handle(&mut self, now: Instant, octets: &[u8]) -> Result<Heard, DropReason> {
         let Ok(frame) = Frame::parse(octets) else {
-            self.sender.counters.drops.count(Drop::Malformed);
-            return Err(Drop::Malformed);
+            self.sender.counters.drops.count(DropReason::Malformed);
+            return Err(DropReason::Malformed);
         };
         let heard = self.take(now, &frame);
         match heard.dropped {

@@ -215,7 +215,10 @@ impl Radio {
         let since = at.saturating_since(self.turn.start);
         Opportunity {
             fits,
-            fill: matches!(self.link.config().recovery, Recovery::Chappe { fill: true }),
+            fill: matches!(
+                self.link.config().recovery,
+                Recovery::Improved { fill: true }
+            ),
             last: false,
             slot: Some(Slot {
                 number: self.turn.index as u16,

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use chappe_core::{Drop, Instant};
+use chappe_core::{DropReason, Instant};
 
 use crate::config::{Config, FLOWS, Order};
 use crate::decoder::{Decoder, Known, Taken};
@@ -188,7 +188,7 @@ impl Receiver {
     }
 
     /// A body came.
-    pub fn on_data(&mut self, seq: u32, body: &[u8]) -> Result<(), Drop> {
+    pub fn on_data(&mut self, seq: u32, body: &[u8]) -> Result<(), DropReason> {
         self.insert(seq, body)?;
         self.decoder.learn(seq, body, self.held.next);
         self.solve();
@@ -196,14 +196,19 @@ impl Receiver {
     }
 
     /// A repair came.
-    pub fn on_repair(&mut self, id: (u32, u8), cover: &[u8], coded: &[u8]) -> Result<(), Drop> {
+    pub fn on_repair(
+        &mut self,
+        id: (u32, u8),
+        cover: &[u8],
+        coded: &[u8],
+    ) -> Result<(), DropReason> {
         let taken = self.decoder.insert(&self.held, id, cover, coded);
         self.solve();
         match taken {
             Taken::Innovative => Ok(()),
-            Taken::Redundant => Err(Drop::NotInnovative),
-            Taken::Stale => Err(Drop::Stale),
-            Taken::Full => Err(Drop::QueueFull),
+            Taken::Redundant => Err(DropReason::NotInnovative),
+            Taken::Stale => Err(DropReason::Stale),
+            Taken::Full => Err(DropReason::QueueFull),
         }
     }
 
@@ -282,9 +287,9 @@ impl Receiver {
         ahead.saturating_sub(1).div_ceil(8).min(255)
     }
 
-    fn insert(&mut self, seq: u32, body: &[u8]) -> Result<(), Drop> {
+    fn insert(&mut self, seq: u32, body: &[u8]) -> Result<(), DropReason> {
         if before(seq, self.held.next) || self.held.has(seq) {
-            return Err(Drop::Duplicate);
+            return Err(DropReason::Duplicate);
         }
         let place = self.held.place(seq);
         let ahead = seq.wrapping_sub(self.held.next) as usize;
@@ -295,7 +300,7 @@ impl Receiver {
             .is_none_or(|slot| slot.ready || slot.waits);
         // A body that nobody has taken yet must not be overwritten: the sender will send this one again.
         if ahead >= self.held.slots.len() || taken || !self.held.bodies.put(place, &[body]) {
-            return Err(Drop::QueueFull);
+            return Err(DropReason::QueueFull);
         }
         if let Some(slot) = self.held.slots.get_mut(place) {
             (slot.seq, slot.waits) = (Some(seq), true);

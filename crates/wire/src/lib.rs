@@ -10,7 +10,7 @@
 //! | [`llc`] | LLC/SNAP encapsulation | IEEE 802-2014, 9 |
 //! | [`fcs`] | the 32-bit frame check sequence | IEEE 802.11-2020, 9.2.4.8 |
 //! | [`radiotap`] | what a radio knew about a captured frame | radiotap.org |
-//! | [`dot154`] | Data, ACK, commands, with their security header | IEEE 802.15.4-2015, 7 and 9.4 |
+//! | [`dot15d4`] | Data, ACK, commands, with their security header | IEEE 802.15.4-2015, 7 and 9.4 |
 //! | [`sixlowpan`] | IPv6 over 802.15.4: fragments, mesh header, compression | RFC 4944, 6282 |
 //! | [`ipv6`], [`udp`], [`icmpv6`], [`checksum`] | what 6LoWPAN carries | RFC 8200, 768, 4443, 1071 |
 //!
@@ -44,7 +44,7 @@ use core::fmt;
 
 pub mod checksum;
 pub mod dot11;
-pub mod dot154;
+pub mod dot15d4;
 pub mod fcs;
 pub mod icmpv6;
 pub mod ipv6;

@@ -39,7 +39,7 @@ pub extern "C" fn chappe_proof(seed: u64) -> u64 {
 
 /// Two routers measure their link, tell their routes, and one sends the other a packet.
 fn dpclo(seed: u64) -> Option<u64> {
-    let mut settings = Settings::chappe();
+    let mut settings = Settings::improved();
     settings.room = Room {
         destinations: 4,
         neighbours: 4,
@@ -103,7 +103,7 @@ fn wildnet(seed: u64) -> Option<u64> {
         frame_max: 300,
         window: 16,
         queue: 8,
-        recovery: Recovery::Chappe { fill: true },
+        recovery: Recovery::Improved { fill: true },
         services: [Service::retries(None); SERVICES],
         ..chappe_wildnet::Config::slots()
     };

@@ -5,7 +5,7 @@ use chappe_core::{
     Address, HostNode, Instant, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Reception,
     Seed, Wake,
 };
-use chappe_mac::dot154::{Config, Dot154, Level, Security};
+use chappe_mac::dot15d4::{Config, Dot15d4, Level, Security};
 use chappe_tcplp::lowpan::{self, Interface, Leaf};
 use chappe_wire::ipv6::Header;
 
@@ -35,13 +35,13 @@ impl HostNode for Mail {
     }
 }
 
-type Node = OverMac<Dot154<1>, Interface<Mail, Leaf, 1, 1, 0, 536>>;
+type Node = OverMac<Dot15d4<1>, Interface<Mail, Leaf, 1, 1, 0, 536>>;
 
 fn node(number: u16, seed: u64, out: Option<[u8; LEN]>) -> Node {
     let here = Address::node(number);
     let parent = Address::node(3 - number);
     let random = |n| Seed(seed).stream(Purpose::Node(n));
-    let mut mac = Dot154::new(Config::HAMILTON, here, random(1));
+    let mut mac = Dot15d4::new(Config::HAMILTON, here, random(1));
     let security = Security::new([7; 16], 1, Level::EncMic32, 0);
     let frame_max = Config::HAMILTON.caps(security.overhead()).frame_max;
     mac.secure(security);

@@ -68,7 +68,7 @@ pub fn play(seed: u64, watcher: &mut impl Watcher) -> Option<End> {
         overhears: true,
         confirms_broadcast: true,
     };
-    let config = Config::chappe(Some(Key::new(*b"not a secret key")));
+    let config = Config::improved(Some(Key::new(*b"not a secret key")));
     let mut object = [0; OBJECT];
     Seed(seed).stream(Purpose::Traffic(0)).fill(&mut object);
     let mut memory = [0; MEMORY];

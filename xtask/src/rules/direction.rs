@@ -24,11 +24,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("chappe-bound", &["chappe-core"]),
     // Plays packets to any stack; TCP's segment format is its tool.
     (
-        "chappe-script",
+        "chappe-packet-script",
         &["chappe-core", "chappe-wire", "chappe-tcplp"],
     ),
     // For tests, examples and benchmarks: no library builds on it.
-    ("chappe-trial", &["chappe-core"]),
+    ("chappe-testkit", &["chappe-core"]),
     ("chappe-sys", &["chappe-core"]),
     ("chappe-sim", &["chappe-core", "chappe-wire"]),
     // The emulator is the simulated radio in real time.
@@ -182,7 +182,7 @@ const FOR_TESTS: &[&str] = &[
     "chappe-mac",
     "chappe-bound",
     "chappe-sim",
-    "chappe-trial",
+    "chappe-testkit",
 ];
 
 /// What the tests of one room may use in addition: a medium carries a real protocol once, end to end. The library
@@ -191,7 +191,7 @@ const FOR_TESTS_OF: &[(&str, &str)] = &[
     ("chappe-live", "chappe-pacifier"),
     // A building is known by its paths, and P3's planner finds them.
     ("chappe-lab", "chappe-p3"),
-    ("chappe-tcplp", "chappe-script"),
+    ("chappe-tcplp", "chappe-packet-script"),
     // Our TCP against the kernel's.
     ("chappe-tcplp", "chappe-sys"),
 ];

@@ -16,7 +16,7 @@ const UNSAFE_HOMES: &[(&str, &str)] = &[
         "the bare instructions that the kernels are measured against",
     ),
     (
-        "crates/trial/src/allocation.rs",
+        "crates/testkit/src/allocation.rs",
         "an allocator that counts, for tests",
     ),
     ("bench/", "libraries in C that ours are compared with"),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::graph::Graph;
 use crate::program::{Program, Row};
-use chappe_trial::SplitMix64;
+use chappe_testkit::SplitMix64;
 
 fn links(pairs: &[(usize, usize)], rate_bps: f64) -> Vec<MeshLink> {
     let link = |&(from, to): &(usize, usize)| MeshLink { from, to, rate_bps };

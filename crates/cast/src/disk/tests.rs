@@ -25,7 +25,7 @@ fn sent(place: &Scratch) -> (Sent, Ticket) {
 
 fn sign(sent: &Sent) -> Ticket {
     let manifest = sent.manifest().encode().unwrap();
-    let way = (crate::manifest::Way::Chappe, 8);
+    let way = (crate::manifest::Way::Improved, 8);
     Ticket::sign(0, way, sent.cut(), &manifest, &SignKey::new(&[1; 32]))
 }
 

@@ -1,7 +1,7 @@
 //! Pacifier's parameters for a transfer over a live link.
 
 use chappe_core::{Duration, Mode, Rate};
-use chappe_pacifier::chappe::Settings as Pace;
+use chappe_pacifier::improved::Settings as Pace;
 use chappe_pacifier::{Config, Variant};
 
 use super::Settings;
@@ -16,7 +16,7 @@ pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
     let window = (settings.memory as u64 / batch).clamp(1, u64::from(u32::MAX)) as u32;
     let variant = match ticket.way {
         Way::Pacifier => Variant::Pacifier { knob: 1.0 },
-        Way::Chappe => Variant::Chappe,
+        Way::Improved => Variant::Improved,
     };
     // The variant's times are made for 2 Mbit/s, where a frame of 1500 octets takes 6 ms and more; a quarter of them
     // leaves the scheduler of a busy machine some room.
@@ -26,7 +26,7 @@ pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
         .as_secs_f64();
     let usual = Pace::default();
     let quick = |time: Duration| time.mul_f64((frame / 6e-3).clamp(0.25, 4.0));
-    let chappe = Pace {
+    let improved = Pace {
         window: usual.window.min(window),
         nodes_max: ticket.nodes_max().into(),
         data_states: DATA_STATES,
@@ -46,7 +46,7 @@ pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
         ..usual
     };
     Config {
-        chappe,
+        improved,
         k: usize::from(ticket.cut.k),
         payload: usize::from(ticket.cut.payload),
         frame_max: settings.frame_max,

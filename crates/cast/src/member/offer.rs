@@ -189,7 +189,7 @@ impl Member {
 fn unsendable(error: OfferError) -> Error {
     let todo = match error {
         OfferError::Header { .. } => {
-            "frames of `--variant chappe` have no such list; more relays make the paths shorter"
+            "frames of `--variant improved` have no such list; more relays make the paths shorter"
         }
         OfferError::TooLarge => "send it in several transfers",
         OfferError::Busy | OfferError::Receiver(_) => "",

@@ -42,7 +42,7 @@ pub fn run(cases: &[(&str, fn())]) {
 fn way() -> Way {
     match std::env::var("CAST_WAY").as_deref() {
         Ok("pacifier") => Way::Pacifier,
-        _ => Way::Chappe,
+        _ => Way::Improved,
     }
 }
 

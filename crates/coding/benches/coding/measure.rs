@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use chappe_trial::SplitMix64;
+use chappe_testkit::SplitMix64;
 
 use crate::roof::Roof;
 

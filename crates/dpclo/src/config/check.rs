@@ -191,7 +191,7 @@ mod tests {
     fn the_named_settings_are_valid() {
         for settings in [
             Settings::paper(),
-            Settings::chappe(),
+            Settings::improved(),
             Settings::shortest_path(),
             Settings::fusion(),
             Settings::dclo(),

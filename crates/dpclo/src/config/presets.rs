@@ -69,7 +69,7 @@ impl Settings {
 
     /// Our variant: all of [`Extras::ALL`], a rate law that counts what it had to refuse and drains the queue, and 20 places in
     /// reserve (with the credits found by sweeps over five seeds of 108 nodes: `docs/dpclo.md`).
-    pub fn chappe() -> Settings {
+    pub fn improved() -> Settings {
         let law = QueueLaw {
             count_refused: true,
             drain: Some(Drain {

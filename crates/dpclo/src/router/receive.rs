@@ -1,6 +1,6 @@
 //! Frames in.
 
-use chappe_core::{Address, Arrival, Drop, Duration, Instant, Layer, TraceEvent};
+use chappe_core::{Address, Arrival, DropReason, Duration, Instant, Layer, TraceEvent};
 
 use super::Router;
 use crate::baseline::matching::Message;
@@ -13,7 +13,7 @@ impl Router {
     /// A frame was heard.
     pub(super) fn on_frame(&mut self, now: Instant, arrival: Arrival<'_>) {
         let Some(from) = arrival.from.node_number().filter(|&from| from != self.me) else {
-            return self.drop_frame(Drop::NotForUs);
+            return self.drop_frame(DropReason::NotForUs);
         };
         let pairs = self.rounds.is_some();
         match header::parse(arrival.sdu) {
@@ -28,13 +28,13 @@ impl Router {
                 self.overhear(now, from, &data);
                 match arrival.to == super::address(self.me) {
                     true => self.on_data(now, from, &data, payload),
-                    false if arrival.to.is_broadcast() => self.drop_frame(Drop::NotForUs),
+                    false if arrival.to.is_broadcast() => self.drop_frame(DropReason::NotForUs),
                     false => self.on_passing(now, arrival.to, &data),
                 }
             }
             // A node under other rules.
-            Ok(_) => self.drop_frame(Drop::NotForUs),
-            Err(_) => self.drop_frame(Drop::Malformed),
+            Ok(_) => self.drop_frame(DropReason::NotForUs),
+            Err(_) => self.drop_frame(DropReason::Malformed),
         }
     }
 
@@ -42,7 +42,7 @@ impl Router {
     fn on_prices(&mut self, now: Instant, from: u16, round: Round, prices: &Prices<'_>) {
         let Some(place) = self.links.enter(now, from) else {
             self.counters.neighbours_refused += 1;
-            return self.drop_frame(Drop::QueueFull);
+            return self.drop_frame(DropReason::QueueFull);
         };
         self.links.on_heard(now, place);
         self.follow(now, round);
@@ -66,7 +66,7 @@ impl Router {
         };
         match rounds.position(now).number == round.number {
             true => rounds.hear(now, from, message),
-            false => self.drop_frame(Drop::Stale),
+            false => self.drop_frame(DropReason::Stale),
         }
     }
 
@@ -81,7 +81,7 @@ impl Router {
     fn on_probe(&mut self, now: Instant, from: u16, probe: &Probe<'_>) {
         let Some(place) = self.links.enter(now, from) else {
             self.counters.neighbours_refused += 1;
-            return self.drop_frame(Drop::QueueFull);
+            return self.drop_frame(DropReason::QueueFull);
         };
         let ours = probe.counts().find(|count| count.node == self.me);
         let report = ours.map(|count| (count.received, count.of));
@@ -98,7 +98,7 @@ impl Router {
     fn on_routes(&mut self, now: Instant, from: u16, update: &Routes<'_>) {
         let Some(place) = self.links.enter(now, from) else {
             self.counters.neighbours_refused += 1;
-            return self.drop_frame(Drop::QueueFull);
+            return self.drop_frame(DropReason::QueueFull);
         };
         self.counters.updates_heard += 1;
         let settle = self.settings.routing.settle;
@@ -210,11 +210,11 @@ impl Router {
             seen::Arrival::New => {}
             seen::Arrival::Copy => {
                 self.counters.losses.copies += 1;
-                return self.drop_frame(Drop::Duplicate);
+                return self.drop_frame(DropReason::Duplicate);
             }
             seen::Arrival::Old => {
                 self.counters.losses.old += 1;
-                return self.drop_frame(Drop::Stale);
+                return self.drop_frame(DropReason::Stale);
             }
         }
         let packet = Packet {
@@ -229,7 +229,7 @@ impl Router {
         };
         let Some(place) = place else {
             self.counters.losses.inbox_full += 1;
-            return self.drop_frame(Drop::QueueFull);
+            return self.drop_frame(DropReason::QueueFull);
         };
         self.counters.delivered += 1;
         self.counters.delivered_octets += payload.len() as u64;
@@ -319,7 +319,7 @@ impl Router {
     fn on_relay(&mut self, now: Instant, data: &Data, payload: &[u8]) {
         if data.hop_limit <= 1 {
             self.counters.losses.hop_limit += 1;
-            return self.drop_frame(Drop::RetryLimit);
+            return self.drop_frame(DropReason::RetryLimit);
         }
         let key = Key {
             source: data.source,
@@ -330,7 +330,7 @@ impl Router {
         };
         if self.seen.enter(key) {
             self.counters.losses.copies += 1;
-            return self.drop_frame(Drop::Duplicate);
+            return self.drop_frame(DropReason::Duplicate);
         }
         // A destination without a place counts itself as refused.
         let taken = self

@@ -1,6 +1,6 @@
 //! Frames out, and what becomes of them.
 
-use chappe_core::{Address, Class, Classes, Drop, Duration, Instant, LinkSend, Outcome};
+use chappe_core::{Address, Class, Classes, DropReason, Duration, Instant, LinkSend, Outcome};
 
 use super::{FLIGHTS, Flight, Pin, Router, address};
 use crate::config::Scheme;
@@ -323,7 +323,7 @@ impl Router {
         packet.failures = packet.failures.saturating_add(1);
         if packet.failures >= failures_max {
             self.counters.losses.link += 1;
-            self.drop_frame(Drop::RetryLimit);
+            self.drop_frame(DropReason::RetryLimit);
             return self.land(flight);
         }
         if let Some(queue) = self.queues.get_mut(usize::from(flight.destination)) {
@@ -363,7 +363,7 @@ impl Router {
         let lifo = self.settings.extras.lifo;
         if self.room(destination) == 0 && !(lifo && self.push_out(destination)) {
             self.counters.losses.queue_full += 1;
-            self.drop_frame(Drop::QueueFull);
+            self.drop_frame(DropReason::QueueFull);
             return false;
         }
         self.order = self.order.wrapping_add(1);
@@ -373,7 +373,7 @@ impl Router {
         };
         let Some(place) = self.store.keep(packet, payload) else {
             self.counters.losses.store_full += 1;
-            self.drop_frame(Drop::QueueFull);
+            self.drop_frame(DropReason::QueueFull);
             return false;
         };
         let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
@@ -442,7 +442,7 @@ impl Router {
             if let Some(popped) = popped {
                 self.store.release(popped);
                 self.counters.losses.age += 1;
-                self.drop_frame(Drop::Stale);
+                self.drop_frame(DropReason::Stale);
             }
             self.touched(now, place);
         }

@@ -12,7 +12,7 @@ use super::*;
 #[test]
 fn segments_fill_their_frames() -> Result<(), RunError> {
     for (frames, most) in [(Frames::Three, 3), (Frames::Five, 5)] {
-        for protocol in [Protocol::Tcp, Protocol::Chappe] {
+        for protocol in [Protocol::Tcp, Protocol::Improved] {
             let measured = Trial::paper(protocol, 2).with(frames).run(Seed(1))?;
             let each = measured.frames_per_packet;
             assert!(
@@ -38,17 +38,17 @@ fn all_readings_arrive() -> Result<(), RunError> {
         trial.loss = 0.21;
         trial.run(Seed(1))
     };
-    let (tcp, chappe) = (run(Protocol::Tcp)?, run(Protocol::Chappe)?);
-    assert_eq!((tcp.reliability, chappe.reliability), (1.0, 1.0));
-    assert!(tcp.retransmissions > 10.0 && chappe.retransmissions > 10.0);
-    assert!(chappe.radio < 0.7 * tcp.radio, "{chappe:?} {tcp:?}");
+    let (tcp, improved) = (run(Protocol::Tcp)?, run(Protocol::Improved)?);
+    assert_eq!((tcp.reliability, improved.reliability), (1.0, 1.0));
+    assert!(tcp.retransmissions > 10.0 && improved.retransmissions > 10.0);
+    assert!(improved.radio < 0.7 * tcp.radio, "{improved:?} {tcp:?}");
     // Nobody beats the ideal protocol.
     let floor = cost::roofline(
-        Protocol::Chappe.frames(Frames::Five, sense::BATCH * READING),
+        Protocol::Improved.frames(Frames::Five, sense::BATCH * READING),
         Duration::from_secs(sense::BATCH.into()),
         0.0,
     );
-    assert!(chappe.radio > floor);
+    assert!(improved.radio > floor);
     Ok(())
 }
 

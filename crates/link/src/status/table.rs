@@ -3,7 +3,7 @@
 //! JSON keys end in the unit, as everywhere in Chappe (`_s`, `_bps`, `_m`). Prometheus' names follow its conventions: base units
 //! (seconds, bytes, metres, ratios from 0 to 1), `_total` behind counters, and one name with labels for values that can be added.
 
-use chappe_core::{Drop, Duration};
+use chappe_core::{DropReason, Duration};
 use chappe_wildnet::{Counters, Report};
 
 use crate::coverage::{Judgement, LIGHT};
@@ -281,7 +281,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     count(
         ("duplicates", "bodies_duplicate", None),
         "Bodies received that were there already",
-        |f| f.link.drops.of(Drop::Duplicate),
+        |f| f.link.drops.of(DropReason::Duplicate),
     ),
     count(("sessions", "sessions", None), "Sessions made", |f| {
         f.own.sessions

@@ -10,7 +10,7 @@
 //! It stands behind an LLC/SNAP header with the second experimental EtherType, in a broadcast data frame, so it needs
 //! networks with LLC headers.
 
-use chappe_core::{Address, Drop, Duration, Instant, LinkNode, Mac, Transmit};
+use chappe_core::{Address, DropReason, Duration, Instant, LinkNode, Mac, Transmit};
 use chappe_wire::dot11::{Data, NavTime, Repr};
 use chappe_wire::llc::{self, EtherType};
 
@@ -129,7 +129,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// nodes two hops away own.
     pub(super) fn on_notice<L: LinkNode>(&mut self, now: Instant, body: &[u8], link: &mut L) {
         let Some(notice) = Notice::parse(body) else {
-            self.counters.drops.count(Drop::Malformed);
+            self.counters.drops.count(DropReason::Malformed);
             return;
         };
         let own = self.address;

@@ -1,7 +1,7 @@
 //! The frames of others: answered, handed up, or honoured as reservations.
 
 use chappe_core::{
-    Address, Arrival, Drop, Instant, Layer, LinkEvent, LinkNode, Mac, Reception, TraceEvent,
+    Address, Arrival, DropReason, Instant, Layer, LinkEvent, LinkNode, Mac, Reception, TraceEvent,
     Transmit,
 };
 use chappe_wire::dot11::{CTS_LEN, Data, FCS_LEN, Frame, Kind, NavTime, Repr};
@@ -55,7 +55,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             }
             Err(_) => {
                 self.miss_answer(now, link);
-                self.drop(Drop::Malformed);
+                self.drop(DropReason::Malformed);
             }
         }
         if changed {
@@ -76,7 +76,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             (Ok(Repr::Cts { .. }), State::AwaitingCts) => self.on_cts(now),
             (Ok(Repr::Ack { .. } | Repr::Cts { .. }), _) => {
                 self.miss_answer(now, link);
-                self.drop(Drop::Stale);
+                self.drop(DropReason::Stale);
             }
             (
                 Ok(Repr::Rts {
@@ -95,7 +95,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             }
             (Err(_), _) => {
                 self.miss_answer(now, link);
-                self.drop(Drop::Malformed);
+                self.drop(DropReason::Malformed);
             }
         }
     }
@@ -139,7 +139,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             .is_duplicate(data.transmitter, data.sequence, data.retry)
         {
             Counters::add(&mut self.counters.duplicates);
-            self.drop(Drop::Duplicate);
+            self.drop(DropReason::Duplicate);
             return;
         }
         if self.hand_up(now, &data, body, reception, link) {
@@ -160,7 +160,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return;
         }
         let Ok(data) = Data::parse(frame) else {
-            self.drop(Drop::Malformed);
+            self.drop(DropReason::Malformed);
             return;
         };
         if self.hand_up(now, &data, frame.body(), reception, link) {
@@ -189,11 +189,11 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
                 self.on_notice(now, sdu, link);
                 return false;
             }
-            (Some(_), Ok(_)) => return self.drop(Drop::NotForUs),
-            (Some(_), Err(_)) => return self.drop(Drop::Malformed),
+            (Some(_), Ok(_)) => return self.drop(DropReason::NotForUs),
+            (Some(_), Err(_)) => return self.drop(DropReason::Malformed),
         };
         if data.bssid != self.config.bssid {
-            return self.drop(Drop::NotForUs);
+            return self.drop(DropReason::NotForUs);
         }
         self.trace.push(TraceEvent::Received {
             layer: Layer::Mac,
@@ -272,7 +272,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// Counts a frame that is not used. Always false, for "handed up".
-    fn drop(&mut self, why: Drop) -> bool {
+    fn drop(&mut self, why: DropReason) -> bool {
         self.counters.drops.count(why);
         self.trace.push(TraceEvent::Dropped {
             layer: Layer::Mac,

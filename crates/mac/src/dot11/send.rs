@@ -3,8 +3,8 @@
 use core::fmt;
 
 use chappe_core::{
-    Address, Class, Drop, Duration, Instant, Layer, LinkEvent, LinkNode, LinkSend, Mode, Outcome,
-    TraceEvent, Transmit, Wake,
+    Address, Class, DropReason, Duration, Instant, Layer, LinkEvent, LinkNode, LinkSend, Mode,
+    Outcome, TraceEvent, Transmit, Wake,
 };
 use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
 use chappe_wire::llc;
@@ -171,7 +171,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return Some(send);
         }
         // A defect of the node above: it claims more than there is room for.
-        self.counters.drops.count(Drop::Malformed);
+        self.counters.drops.count(DropReason::Malformed);
         let token = send.token;
         let outcome = Outcome::Failed { attempts: 0 };
         link.handle_link(now, LinkEvent::Sent { token, outcome });
@@ -458,10 +458,10 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         function.kept.frame = None;
         function.backoff.reset(function.cw_min);
         Counters::add(&mut self.counters.failed);
-        self.counters.drops.count(Drop::RetryLimit);
+        self.counters.drops.count(DropReason::RetryLimit);
         self.trace.push(TraceEvent::Dropped {
             layer: Layer::Mac,
-            why: Drop::RetryLimit,
+            why: DropReason::RetryLimit,
         });
         let attempts = frame.short.saturating_add(frame.long);
         self.report(now, frame.token, Outcome::Failed { attempts }, link);

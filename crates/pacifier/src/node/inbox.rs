@@ -1,6 +1,6 @@
 //! Frames that a node hears: data of its groups, echoes of its own, and ACKs.
 
-use chappe_core::{Address, Arrival, Drop, Instant, Layer, TraceEvent};
+use chappe_core::{Address, Arrival, DropReason, Instant, Layer, TraceEvent};
 
 use super::{Group, Node};
 use crate::acks::Added;
@@ -17,13 +17,13 @@ impl Node {
             .node_number()
             .filter(|&from| self.links.has(from))
         else {
-            return self.drop_frame(Drop::NotForUs);
+            return self.drop_frame(DropReason::NotForUs);
         };
         match header::parse(arrival.sdu) {
             Ok(Frame::Data(data)) => self.on_data(now, from, &data),
             Ok(Frame::Ack(ack)) if arrival.to == Address::node(self.me) => self.on_ack(ack),
-            Ok(Frame::Ack(_) | Frame::Probe(_)) => self.drop_frame(Drop::NotForUs),
-            Err(_) => self.drop_frame(Drop::Malformed),
+            Ok(Frame::Ack(_) | Frame::Probe(_)) => self.drop_frame(DropReason::NotForUs),
+            Err(_) => self.drop_frame(DropReason::Malformed),
         }
     }
 
@@ -33,7 +33,7 @@ impl Node {
             && data.vector().len() <= self.config.k
             && data.payload().len() == self.config.payload;
         if !sound {
-            return self.drop_frame(Drop::Malformed);
+            return self.drop_frame(DropReason::Malformed);
         }
         self.acks
             .overheard(source, data.object(), from, data.last_ack());
@@ -70,7 +70,7 @@ impl Node {
         counters.upstream_heard += u64::from(heard.is_some_and(|heard| heard.upstream));
         counters.flushes += u64::from(heard.is_some_and(|heard| heard.flushed));
         if relay_stale && matches!(taken, None | Some(Taken::Foreign)) {
-            return self.drop_frame(Drop::Stale);
+            return self.drop_frame(DropReason::Stale);
         }
         counters.data_heard += 1;
         if receiver_gained || relay_gained {
@@ -84,7 +84,7 @@ impl Node {
             });
         } else {
             counters.non_innovative += 1;
-            self.drop_frame(Drop::NotInnovative);
+            self.drop_frame(DropReason::NotInnovative);
         }
         self.on_taken(source, data, taken);
     }
@@ -92,10 +92,10 @@ impl Node {
     /// A frame of the node's own group, sent by one of its relays.
     fn on_echo(&mut self, from: u16, data: &Data<'_>) {
         let Some(source) = &mut self.source else {
-            return self.drop_frame(Drop::Stale);
+            return self.drop_frame(DropReason::Stale);
         };
         if source.position().0 != data.object() {
-            return self.drop_frame(Drop::Stale);
+            return self.drop_frame(DropReason::Stale);
         }
         if source.overheard(from) {
             self.counters.children_heard += 1;
@@ -113,7 +113,7 @@ impl Node {
         let place = match place {
             Some(place) => place,
             None if !called => {
-                self.drop_frame(Drop::NotForUs);
+                self.drop_frame(DropReason::NotForUs);
                 return None;
             }
             None => self.room_for_group(now, source)?,
@@ -134,7 +134,7 @@ impl Node {
         let forget = self.config.forget;
         let silent = |group: &Group| group.receiver.is_none() && group.fresh.lapsed(now, forget);
         let Some(place) = self.groups.iter().position(silent) else {
-            self.drop_frame(Drop::QueueFull);
+            self.drop_frame(DropReason::QueueFull);
             return None;
         };
         *self.groups.get_mut(place)? = Group::new(source);
@@ -174,7 +174,7 @@ impl Node {
             return self.on_ack_arrived(ack);
         }
         if !self.links.has(ack.source) || !self.links.has(ack.id.receiver) {
-            return self.drop_frame(Drop::Malformed);
+            return self.drop_frame(DropReason::Malformed);
         }
         let group = self
             .groups
@@ -189,15 +189,15 @@ impl Node {
 
     fn on_ack_arrived(&mut self, ack: Ack) {
         let Some(source) = &mut self.source else {
-            return self.drop_frame(Drop::Stale);
+            return self.drop_frame(DropReason::Stale);
         };
         let (turn, acked) = (source.position().1, source.on_ack(ack.object, ack.id));
         if acked == Acked::Foreign {
-            return self.drop_frame(Drop::Stale);
+            return self.drop_frame(DropReason::Stale);
         }
         self.source_last_ack = Some(ack.id);
         if acked == Acked::Known {
-            return self.drop_frame(Drop::Duplicate);
+            return self.drop_frame(DropReason::Duplicate);
         }
         self.counters.acks_received += 1;
         if source.is_done() {
@@ -214,12 +214,12 @@ impl Node {
     pub(super) fn pass_on(&mut self, ack: Ack) {
         let Some(next_hop) = self.next_hop(ack.source) else {
             // Nowhere to send it: only a frame that was made up, or a network that has changed, asks for that.
-            return self.drop_frame(Drop::RetryLimit);
+            return self.drop_frame(DropReason::RetryLimit);
         };
         match self.acks.add(ack, next_hop) {
             Added::Queued => {}
-            Added::Known => self.drop_frame(Drop::Duplicate),
-            Added::Displaced => self.drop_frame(Drop::QueueFull),
+            Added::Known => self.drop_frame(DropReason::Duplicate),
+            Added::Displaced => self.drop_frame(DropReason::QueueFull),
         }
     }
 

@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 
 use chappe_core::{Address, Duration};
-use chappe_wire::dot154::Node;
+use chappe_wire::dot15d4::Node;
 use chappe_wire::sixlowpan::{Context, iphc};
 
 use super::red::Thresholds;

@@ -1,7 +1,7 @@
 //! The node: a host on a link, and a relay beside it.
 
 use chappe_core::{
-    Classes, Drop, Expect, HostNode, Instant, Layer, LinkEvent, LinkNode, LinkSend, Stream,
+    Classes, DropReason, Expect, HostNode, Instant, Layer, LinkEvent, LinkNode, LinkSend, Stream,
     TraceEvent, TraceRing, Wake,
 };
 
@@ -171,13 +171,13 @@ pub(super) fn note(losses: &mut Losses, trace: &mut TraceRing<2>, why: Lost) {
     losses.count(why);
     let layer = Layer::Link;
     let why = match why {
-        Lost::Malformed | Lost::Overlap | Lost::TooBig => Drop::Malformed,
+        Lost::Malformed | Lost::Overlap | Lost::TooBig => DropReason::Malformed,
         Lost::NoFirst | Lost::Evicted | Lost::Expired | Lost::HopLimit | Lost::NoAnchor => {
-            Drop::Stale
+            DropReason::Stale
         }
-        Lost::NoSlot | Lost::QueueFull | Lost::Early => Drop::QueueFull,
-        Lost::NoRoute => Drop::NotForUs,
-        Lost::LinkFailed => Drop::RetryLimit,
+        Lost::NoSlot | Lost::QueueFull | Lost::Early => DropReason::QueueFull,
+        Lost::NoRoute => DropReason::NotForUs,
+        Lost::LinkFailed => DropReason::RetryLimit,
     };
     trace.push(TraceEvent::Dropped { layer, why });
 }

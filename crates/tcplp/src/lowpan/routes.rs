@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 
 use chappe_core::Address;
-use chappe_wire::dot154::Node;
+use chappe_wire::dot15d4::Node;
 
 /// Where a packet goes from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What a frame of the peer says, and what is made of it.
 
-use chappe_core::{Drop, Duration, Instant};
+use chappe_core::{DropReason, Duration, Instant};
 
 use super::{BIN, Heard, Link, first_number};
 use crate::header::{Frame, Kind, several};
@@ -38,7 +38,7 @@ impl Link {
             .ack
             .is_some_and(|ack| !self.is_of_this_life(ack.highest));
         let taken = match frame.kind {
-            Kind::Data { .. } | Kind::Repair { .. } if stale => Err(Drop::Stale),
+            Kind::Data { .. } | Kind::Repair { .. } if stale => Err(DropReason::Stale),
             Kind::Data { seq, body } => self.receiver.on_data(seq, body),
             Kind::Repair {
                 first,
@@ -63,11 +63,11 @@ impl Link {
     }
 
     /// What is there already is no reason to complain: copies are sent in case it is not.
-    fn take_several(&mut self, next: u32, bodies: &[u8]) -> Result<(), Drop> {
+    fn take_several(&mut self, next: u32, bodies: &[u8]) -> Result<(), DropReason> {
         let mut taken = Ok(());
         for (seq, body) in several(next, bodies) {
             match self.receiver.on_data(seq, body) {
-                Err(Drop::Duplicate) | Ok(()) => {}
+                Err(DropReason::Duplicate) | Ok(()) => {}
                 Err(why) => taken = Err(why),
             }
         }

@@ -35,7 +35,7 @@ impl Pace {
 impl Sender {
     /// Whether repairs are planned for cohorts.
     pub(super) fn has_cohorts(&self) -> bool {
-        matches!(self.config.recovery, Recovery::Chappe { .. }) && self.slot_at.is_none()
+        matches!(self.config.recovery, Recovery::Improved { .. }) && self.slot_at.is_none()
     }
 
     /// A loss became known so long after its frame had left. Reports are lost as well, and wait for frames to ride on, so

@@ -15,7 +15,7 @@ impl Sender {
     pub(super) fn give_up(&mut self, seq: u32) {
         let newest = self.number.wrapping_sub(1);
         let reported = !before(self.settled, newest) || self.slot_at.is_some();
-        let coded = matches!(self.config.recovery, Recovery::Chappe { .. });
+        let coded = matches!(self.config.recovery, Recovery::Improved { .. });
         let Some(service) = self.entry(seq).map(|entry| entry.service) else {
             return;
         };

@@ -11,7 +11,7 @@ impl Sender {
         match self.config.recovery {
             Recovery::Blocks { rule, .. } => self.rule_repairs(rule, size),
             // A first body always goes, whatever it needs: silence would never end, since estimates come from frames.
-            Recovery::Chappe { .. } if self.slot_at.is_some() => {
+            Recovery::Improved { .. } if self.slot_at.is_some() => {
                 let Some((service, _)) = open else { return 0 };
                 let left = self.open_rounds(now);
                 self.planned(service, (size, left), (size, left))
@@ -25,7 +25,7 @@ impl Sender {
         match self.config.recovery {
             Recovery::None | Recovery::Acks => (0, 0),
             Recovery::Blocks { rule, .. } => (self.rule_repairs(rule, size), 0),
-            Recovery::Chappe { .. } => {
+            Recovery::Improved { .. } => {
                 let left = self.open_rounds(now);
                 let block = match self.has_cohorts() {
                     true => self.plan_of(service, left),
@@ -112,7 +112,7 @@ impl Sender {
 
     /// Looks which blocks' rounds have ended with this report, and what they need in the next.
     pub(super) fn end_rounds(&mut self, now: Instant, ack: &Ack<'_>) {
-        let coded = matches!(self.config.recovery, Recovery::Chappe { .. });
+        let coded = matches!(self.config.recovery, Recovery::Improved { .. });
         let repeats = self.repeats();
         if self.slot_at.is_some() {
             self.close_cut_block(now);
@@ -161,7 +161,7 @@ impl Sender {
 
     /// In turns: a slot begins, and with it the next round of all blocks whose last one has ended.
     pub(super) fn begin_rounds(&mut self, now: Instant) {
-        let coded = matches!(self.config.recovery, Recovery::Chappe { .. });
+        let coded = matches!(self.config.recovery, Recovery::Improved { .. });
         let mut i = 0;
         while let Some(block) = self.blocks.get(i) {
             if !block.ended {

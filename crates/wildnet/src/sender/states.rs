@@ -48,7 +48,7 @@ impl Sender {
     pub(super) fn repeats(&self) -> bool {
         match self.config.recovery {
             Recovery::None => false,
-            Recovery::Acks | Recovery::Chappe { .. } => true,
+            Recovery::Acks | Recovery::Improved { .. } => true,
             Recovery::Blocks { repeat, .. } => repeat,
         }
     }
@@ -83,7 +83,7 @@ impl Sender {
                     entry.state = State::Lost;
                 }
             }
-            Recovery::Acks | Recovery::Chappe { .. } => self.lose_or_give_up(now, seq),
+            Recovery::Acks | Recovery::Improved { .. } => self.lose_or_give_up(now, seq),
         }
     }
 

@@ -5,7 +5,7 @@
 //! ```
 //! V and F say whether an address has 16 bits (1) or 64 (0).
 
-use crate::dot154::Node;
+use crate::dot15d4::Node;
 use crate::{Malformed, Reader, Writer};
 
 /// A mesh header.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chappe_cast::session::{View, role_word};
-use chappe_core::Drop;
+use chappe_core::DropReason;
 
 /// The text that is served.
 pub struct Metrics(Arc<Mutex<String>>);
@@ -85,7 +85,7 @@ fn text(view: &View<'_>) -> String {
         "Frames that the kernel refused.",
         &bare(statistics.refused),
     );
-    let dropped: Vec<(String, f64)> = Drop::ALL
+    let dropped: Vec<(String, f64)> = DropReason::ALL
         .iter()
         .map(|why| {
             (

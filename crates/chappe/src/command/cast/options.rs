@@ -61,10 +61,10 @@ pub struct Send {
     /// Go on when all receivers have all, for those who come later, until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
-    /// How batches are coded and forwarded: `chappe`, the improved variant, or `pacifier`, as the paper has it.
-    #[arg(long, value_name = "NAME", default_value = "chappe", value_parser = ["chappe", "pacifier"])]
+    /// How batches are coded and forwarded: `improved`, the improved variant, or `pacifier`, as the paper has it.
+    #[arg(long, value_name = "NAME", default_value = "improved", value_parser = ["improved", "pacifier"])]
     pub variant: String,
-    /// With `chappe`: frames have room for members' numbers below this, each eight for two octets. Larger ones cost a short
+    /// With `improved`: frames have room for members' numbers below this, each eight for two octets. Larger ones cost a short
     /// frame more now and then. All sendings of a file must agree, or receivers begin anew.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub nodes: u16,

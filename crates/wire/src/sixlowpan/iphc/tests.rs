@@ -1,6 +1,6 @@
 extern crate std;
 use super::*;
-use crate::dot154::Node;
+use crate::dot15d4::Node;
 use std::vec::Vec;
 
 const ENDS: Ends = Ends {

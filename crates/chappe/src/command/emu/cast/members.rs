@@ -57,7 +57,7 @@ const NODES: usize = 64;
 /// Octets of a member's frame that are not of the file.
 pub fn headers(with: &Pacifier) -> usize {
     let way = match with.protocol.variant {
-        Variant::Chappe => chappe_cast::Way::Chappe,
+        Variant::Improved => chappe_cast::Way::Improved,
         _ => chappe_cast::Way::Pacifier,
     };
     chappe_cast::headers(way, with.protocol.config.k, NODES)
@@ -227,7 +227,7 @@ impl Place {
         match role {
             "send" => {
                 let variant = match setting.with()?.protocol.variant {
-                    Variant::Chappe => "chappe",
+                    Variant::Improved => "improved",
                     _ => "pacifier",
                 };
                 let k = setting.with()?.protocol.config.k;

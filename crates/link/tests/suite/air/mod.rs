@@ -1,0 +1,448 @@
+//! Two peers on a half-duplex medium in virtual time, with a transfer that behaves like TCP's: so many octets under way at most,
+//! an acknowledgement for every second segment. Nothing here waits or sleeps: a minute takes a part of a second, and the same
+//! seed gives the same run.
+//!
+//! The medium is that of `tests/medium`: one rate for both directions, which take turns, 100 frames of queue for each, a
+//! delay, losses on the way. It keeps books on what the air was used for.
+#![allow(dead_code, reason = "each program uses a part")]
+
+mod bbr;
+
+use std::collections::VecDeque;
+
+use bbr::Bbr;
+
+use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
+use chappe_link::{BULK, Key, Peer, PeerConfig};
+use chappe_sys::Endpoint;
+use chappe_wildnet::Service;
+
+/// The medium and the transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Air {
+    pub rate: Bitrate,
+    pub delay: Duration,
+    /// Losses in both directions.
+    pub loss: f64,
+    /// Mean run of losses; 0: independent.
+    pub burst: f64,
+    /// Octets of TCP's payload that may be under way.
+    pub window: usize,
+    /// A class's promise; bulk.
+    pub service: Service,
+    /// Octets that IP and UDP add, and Ethernet.
+    pub below: usize,
+    /// Whether the rate is told to the peers.
+    pub told: bool,
+    /// Whether the window is BBR's instead.
+    pub bbr: bool,
+}
+
+impl Air {
+    /// 6 Mbit/s, 20 ms, UDP below.
+    pub fn usual(loss: f64, burst: f64) -> Air {
+        Air {
+            rate: Bitrate(6_000_000),
+            delay: Duration::from_millis(10),
+            loss,
+            burst,
+            window: 130 * PAYLOAD,
+            service: BULK,
+            below: 42,
+            told: true,
+            bbr: false,
+        }
+    }
+
+    /// Plain TCP without loss on this medium, in bits of payload a second: a segment of 1514 octets with Ethernet's header,
+    /// and half an acknowledgement of 66.
+    pub fn capacity(&self) -> f64 {
+        self.rate.0 as f64 * PAYLOAD as f64 / (1514.0 + 33.0)
+    }
+}
+
+/// What the air was used for, and what came of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Books {
+    /// Payload that arrived, in bits a second; and its share of (1 - loss) capacity.
+    pub goodput: f64,
+    pub share: f64,
+    /// Shares of the time: frames away from the source and back, nothing.
+    pub forth: f64,
+    pub back: f64,
+    pub idle: f64,
+    /// Of the frames forth: bodies sent first, again, repairs, notes; and mean octets of a frame.
+    pub first: f64,
+    pub again: f64,
+    pub repairs: f64,
+    pub notes: f64,
+    pub octets: f64,
+    /// Frames back a second, and their mean octets.
+    pub back_rate: f64,
+    pub back_octets: f64,
+    /// Frames that came for nothing, of those that came; and frames that found the medium's queue full.
+    pub useless: f64,
+    pub overrun: u64,
+    /// Longest wait of the transfer for the next octet in order; how often it was more than 200 ms, a minute.
+    pub stall: Duration,
+    pub stalls: f64,
+    /// Delay of a small packet that is sent ten times a second beside the transfer: urgent, and of a flow of its own in
+    /// bulk; the mean, and what 95 % stay below. Packets sent and arrived.
+    pub probes: [Probe; 2],
+    /// Smoothed and least round trip at the end.
+    pub round_trip: [f64; 2],
+}
+
+/// What became of small packets beside the transfer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Probe {
+    pub mean: Duration,
+    pub most: Duration,
+    pub sent: usize,
+    pub arrived: usize,
+}
+
+/// TCP's payload in a segment: an MTU of 1500 less 52 octets.
+pub const PAYLOAD: usize = 1448;
+const QUEUE: usize = 100;
+
+/// Runs a transfer from peer 0 to peer 1 for `secs` seconds after two that do not count.
+pub fn run(air: Air, seed: u64, secs: u64) -> Books {
+    let mut run = Run::new(air, seed);
+    run.until(Instant::from_millis(2_000));
+    let before = run.tally();
+    run.until(Instant::from_millis(2_000 + secs * 1_000));
+    let after = run.tally();
+    let change = |place: usize| (after[place] - before[place]) as f64;
+    let span = secs as f64;
+    let goodput = change(0) * 8.0 / span;
+    let frames = change(4).max(1.0);
+    Books {
+        goodput,
+        share: goodput / (1.0 - air.loss) / air.capacity(),
+        forth: change(1) * 8.0 / span / air.rate.0 as f64,
+        back: change(2) * 8.0 / span / air.rate.0 as f64,
+        idle: 1.0 - (change(1) + change(2)) * 8.0 / span / air.rate.0 as f64,
+        first: change(6) / frames,
+        again: change(7) / frames,
+        repairs: change(8) / frames,
+        notes: change(9) / frames,
+        octets: change(1) / frames,
+        back_rate: change(5) / span,
+        back_octets: change(2) / change(5).max(1.0),
+        useless: change(10) / change(11).max(1.0),
+        overrun: after[3] - before[3],
+        stall: run.stall,
+        stalls: run.stalls as f64 * 60.0 / (span + 2.0),
+        probes: [0, 1].map(|class| run.probe(class)),
+        round_trip: run.peers[0]
+            .link()
+            .report()
+            .rtt
+            .map_or([0.0; 2], |rtt| [rtt.0.as_secs_f64(), rtt.1.as_secs_f64()]),
+    }
+}
+
+struct Run {
+    air: Air,
+    now: Instant,
+    peers: [Peer; 2],
+    waiting: [VecDeque<Vec<u8>>; 2],
+    flying: [VecDeque<(Instant, Vec<u8>)>; 2],
+    bad: [bool; 2],
+    turn: usize,
+    free_at: Instant,
+    random: Stream,
+    /// TCP: next to send, acknowledged, received in order; segments since the last acknowledgement.
+    next: u32,
+    acked: u32,
+    received: u32,
+    unacked: u32,
+    identification: [u16; 2],
+    moved_at: Instant,
+    stall: Duration,
+    stalls: u64,
+    octets: [u64; 2],
+    frames: [u64; 2],
+    overrun: u64,
+    probe_at: Instant,
+    probes_sent: usize,
+    probes: [Vec<Duration>; 2],
+    bbr: Option<Bbr>,
+}
+
+fn at(host: usize) -> Endpoint {
+    Endpoint::Udp(([10, 0, 0, 1 + host as u8], 1795).into())
+}
+
+impl Run {
+    fn new(air: Air, seed: u64) -> Run {
+        let peer = |host: usize| {
+            let config = PeerConfig {
+                name: format!("host{}", 1 - host),
+                key: Key::new([5; 32]),
+                endpoint: Some(at(1 - host)),
+                networks: Vec::new(),
+                datagram_max: 1514 - air.below,
+                below: air.below,
+                rate: air.told.then_some(air.rate),
+                services: [Service::PROMPT, air.service, air.service, air.service],
+                queue: Duration::from_millis(100),
+            };
+            let mut random = Seed(seed).stream(Purpose::Node(host as u32));
+            let draw = Box::new(move || random.next_u64());
+            Peer::new(config, 0, host as u64, draw).unwrap()
+        };
+        Run {
+            air,
+            now: Instant::from_millis(1),
+            peers: [peer(0), peer(1)],
+            waiting: Default::default(),
+            flying: Default::default(),
+            bad: [false; 2],
+            turn: 0,
+            free_at: Instant::ZERO,
+            random: Seed(seed).stream(Purpose::Reception),
+            next: 0,
+            acked: 0,
+            received: 0,
+            unacked: 0,
+            identification: [0; 2],
+            moved_at: Instant::ZERO,
+            stall: Duration::ZERO,
+            stalls: 0,
+            octets: [0; 2],
+            frames: [0; 2],
+            overrun: 0,
+            probe_at: Instant::from_millis(2_000),
+            probes_sent: 0,
+            probes: Default::default(),
+            bbr: air.bbr.then(Bbr::default),
+        }
+    }
+
+    fn probe(&self, class: usize) -> Probe {
+        let mut delays = self.probes[class].clone();
+        delays.sort_unstable();
+        let total: f64 = delays.iter().map(|delay| delay.as_secs_f64()).sum();
+        Probe {
+            mean: Duration::from_secs_f64(total / delays.len().max(1) as f64),
+            most: delays
+                .get(delays.len() * 95 / 100)
+                .copied()
+                .unwrap_or_default(),
+            sent: self.probes_sent,
+            arrived: delays.len(),
+        }
+    }
+
+    fn tally(&self) -> [u64; 12] {
+        let (near, far) = (
+            self.peers[0].link().counters(),
+            self.peers[1].link().counters(),
+        );
+        let useless = [
+            chappe_core::DropReason::Duplicate,
+            chappe_core::DropReason::NotInnovative,
+            chappe_core::DropReason::Stale,
+        ];
+        [
+            self.received.into(),
+            self.octets[0],
+            self.octets[1],
+            self.overrun,
+            self.frames[0],
+            self.frames[1],
+            near.bodies,
+            near.repeats,
+            near.repairs,
+            near.notes,
+            useless.map(|why| far.drops.of(why)).iter().sum(),
+            far.frames_received,
+        ]
+    }
+
+    fn until(&mut self, end: Instant) {
+        let mut datagram = vec![0; 2048];
+        while self.now < end {
+            self.source();
+            if self.now >= self.probe_at {
+                self.probe_at += Duration::from_millis(100);
+                self.probes_sent += 1;
+                let mut packet = [0; 84];
+                packet[4..12].copy_from_slice(
+                    &self
+                        .now
+                        .saturating_since(Instant::ZERO)
+                        .nanos()
+                        .to_be_bytes(),
+                );
+                for class in 0..2 {
+                    packet[12] = class as u8;
+                    self.peers[0].offer(self.now, class, 10 + class as u8, &packet);
+                }
+            }
+            for from in 0..2 {
+                while let Some((len, _)) = self.peers[from].poll(self.now, &mut datagram) {
+                    let mut frame = datagram[..len].to_vec();
+                    frame.resize(len + self.air.below, 0);
+                    match self.waiting[from].len() < QUEUE {
+                        true => self.waiting[from].push_back(frame),
+                        false => self.overrun += 1,
+                    }
+                }
+            }
+            self.serve();
+            let queued = self.waiting.iter().any(|queue| !queue.is_empty());
+            let flights = self.flying.iter().filter_map(|queue| queue.front());
+            let peers = self.peers.iter().filter_map(|peer| peer.deadline(self.now));
+            let next = peers
+                .chain(flights.map(|flight| flight.0))
+                .chain(queued.then_some(self.free_at))
+                .chain([self.probe_at])
+                .min();
+            // A wake-up takes some time on any machine.
+            let soon = self.now + Duration::from_micros(20);
+            self.now = next.map_or(soon, |next| next.max(soon)).min(end);
+            self.land();
+        }
+    }
+
+    /// Lets frames out in turns, each for its time on the air.
+    fn serve(&mut self) {
+        let air = self.air;
+        while self.free_at <= self.now {
+            let from = match self.waiting[self.turn].is_empty() {
+                true => 1 - self.turn,
+                false => self.turn,
+            };
+            let Some(frame) = self.waiting[from].pop_front() else {
+                return;
+            };
+            self.turn = 1 - from;
+            self.free_at = self.free_at.max(self.now) + air.rate.time_of(frame.len() as u64 * 8);
+            self.octets[from] += frame.len() as u64;
+            self.frames[from] += 1;
+            let chance = match air.burst {
+                0.0 => air.loss,
+                burst if self.bad[from] => 1.0 - 1.0 / burst,
+                burst => air.loss / (burst * (1.0 - air.loss)),
+            };
+            self.bad[from] = self.random.chance(chance);
+            if !self.bad[from] {
+                self.flying[from].push_back((self.free_at + air.delay, frame));
+            }
+        }
+    }
+
+    fn land(&mut self) {
+        for from in 0..2 {
+            while self.flying[from]
+                .front()
+                .is_some_and(|next| next.0 <= self.now)
+            {
+                let Some((_, mut frame)) = self.flying[from].pop_front() else {
+                    break;
+                };
+                frame.truncate(frame.len() - self.air.below);
+                self.peers[1 - from].handle(self.now, at(from), &mut frame);
+            }
+            self.hand_up(from);
+        }
+    }
+
+    /// Takes what peer `from` has sent and the other one hands up.
+    fn hand_up(&mut self, from: usize) {
+        let mut packet = [0; 2048];
+        while let Some(len) = self.peers[1 - from].deliver(&mut packet) {
+            if packet[0] == 0 {
+                let sent = packet[4..12]
+                    .first_chunk()
+                    .map_or(0, |octets| u64::from_be_bytes(*octets));
+                let delay = self
+                    .now
+                    .saturating_since(Instant::ZERO + Duration::from_nanos(sent));
+                self.probes[usize::from(packet[12])].push(delay);
+                continue;
+            }
+            match from {
+                0 => self.on_segment(&packet[..len]),
+                _ => self.on_acknowledgement(number(&packet, 28)),
+            }
+        }
+    }
+
+    fn on_acknowledgement(&mut self, acked: u32) {
+        self.acked = acked;
+        if let Some(bbr) = &mut self.bbr {
+            bbr.on_acknowledgement(self.now, acked);
+        }
+    }
+
+    fn source(&mut self) {
+        let window = self.bbr.as_ref().map_or(self.air.window, Bbr::window);
+        while self.next.wrapping_sub(self.acked) as usize + PAYLOAD <= window
+            && self.peers[0].has_room(1)
+        {
+            let packet = self.segment(0, self.next, 1, PAYLOAD);
+            self.next = self.next.wrapping_add(PAYLOAD as u32);
+            if let Some(bbr) = &mut self.bbr {
+                bbr.on_sent(self.now, self.next);
+            }
+            self.peers[0].offer(self.now, 1, 3, &packet);
+        }
+    }
+
+    fn on_segment(&mut self, packet: &[u8]) {
+        assert_eq!(number(packet, 24), self.received, "a segment out of order");
+        assert!(
+            packet[52..]
+                .iter()
+                .all(|&octet| octet == self.received as u8)
+        );
+        self.received += (packet.len() - 52) as u32;
+        let wait = self.now.saturating_since(self.moved_at);
+        self.stalls += u64::from(wait > Duration::from_millis(200));
+        (self.moved_at, self.stall) = (self.now, self.stall.max(wait));
+        self.unacked += 1;
+        if self.unacked == 2 {
+            self.unacked = 0;
+            let packet = self.segment(1, 1, self.received, 0);
+            self.peers[1].offer(self.now, 1, 3, &packet);
+        }
+    }
+
+    /// A segment as Linux makes it, with stamps in milliseconds.
+    fn segment(&mut self, from: usize, seq: u32, ack: u32, payload: usize) -> Vec<u8> {
+        let identification = self.identification[from];
+        self.identification[from] = identification.wrapping_add(1);
+        let mut packet = vec![0; 52 + payload];
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&(52 + payload as u16).to_be_bytes());
+        packet[4..6].copy_from_slice(&identification.to_be_bytes());
+        (packet[6], packet[8], packet[9]) = (0x40, 64, 6);
+        packet[12..20].copy_from_slice(&[10, 9, 0, 1 + from as u8, 10, 9, 0, 2 - from as u8]);
+        let sum: u32 = packet[..20]
+            .chunks(2)
+            .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+            .sum();
+        let check = !((sum & 0xffff) + (sum >> 16)) as u16;
+        packet[10..12].copy_from_slice(&check.to_be_bytes());
+        packet[24..28].copy_from_slice(&seq.to_be_bytes());
+        packet[28..32].copy_from_slice(&ack.to_be_bytes());
+        (packet[32], packet[33]) = (0x80, 0x10);
+        packet[36..38].copy_from_slice(&[seq as u8 ^ 0x5a, ack as u8]);
+        packet[40..44].copy_from_slice(&[1, 1, 8, 10]);
+        let stamp = (self.now.saturating_since(Instant::ZERO).nanos() / 1_000_000) as u32;
+        packet[44..48].copy_from_slice(&stamp.to_be_bytes());
+        packet[48..52].copy_from_slice(&(stamp - stamp % 7).to_be_bytes());
+        packet[52..].fill(seq as u8);
+        packet
+    }
+}
+
+fn number(octets: &[u8], at: usize) -> u32 {
+    octets[at..at + 4]
+        .first_chunk()
+        .map_or(0, |four| u32::from_be_bytes(*four))
+}

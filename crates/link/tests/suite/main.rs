@@ -1,0 +1,5 @@
+//! Everything that is tested through the public interface, in one program: linking is most of a test build.
+
+mod air;
+mod peers;
+mod share;

@@ -1,0 +1,140 @@
+//! A sleepy leaf: when it asks its parent, and how long it listens.
+//!
+//! The interval between data requests follows from what the layers above expect: long while that is nothing, short
+//! while an answer is due (TCPlp 8.1.1, "Adaptive Duty Cycle").
+
+use chappe_core::{Address, Duration, Expect, Instant, LinkNode, Wake};
+
+use super::{Counters, Dot15d4, Sleep};
+
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    sleep: Sleep,
+    expect: Expect,
+    /// The present interval while something is expected.
+    interval: Duration,
+    /// When to ask next.
+    poll_at: Instant,
+    /// Waiting for the answer to a granted request until then.
+    listens_until: Option<Instant>,
+    /// A request is under way.
+    asking: bool,
+}
+
+impl Leaf {
+    pub fn new(sleep: Sleep) -> Leaf {
+        Leaf {
+            sleep,
+            expect: Expect::Nothing,
+            interval: sleep.short,
+            poll_at: Instant::ZERO + sleep.base,
+            listens_until: None,
+            asking: false,
+        }
+    }
+
+    pub fn is_awaiting(&self) -> bool {
+        self.listens_until.is_some()
+    }
+
+    pub fn next(&self) -> Option<Wake> {
+        let poll = (!self.asking && self.listens_until.is_none()).then_some(Wake {
+            at: self.poll_at,
+            why: "data request due",
+        });
+        let listen = self.listens_until.map(|at| Wake {
+            at,
+            why: "no answer to the data request",
+        });
+        Wake::earlier(poll, listen)
+    }
+
+    /// The layers above expect this now.
+    pub fn expect(&mut self, now: Instant, expect: Expect) {
+        if expect == self.expect {
+            return;
+        }
+        let idle = self.expect == Expect::Nothing;
+        self.expect = expect;
+        match expect {
+            Expect::Nothing => self.schedule(now),
+            _ if idle => {
+                self.interval = self.sleep.short;
+                self.schedule(now);
+            }
+            _ => {}
+        }
+    }
+
+    fn schedule(&mut self, now: Instant) {
+        self.poll_at = now
+            + match self.expect {
+                Expect::Nothing => self.sleep.base,
+                _ => self.interval,
+            };
+    }
+
+    /// A request is done with; `granted` if the parent has something and the leaf is to listen for it.
+    pub fn asked(&mut self, now: Instant, granted: bool, wait: Duration) {
+        self.asking = false;
+        if granted {
+            self.listens_until = Some(now + wait);
+            return;
+        }
+        self.in_vain();
+        self.schedule(now);
+    }
+
+    /// An own frame was confirmed. Where the interval grows, what it asked for is younger than the requests in vain: it
+    /// starts anew.
+    pub fn sent(&mut self, now: Instant) {
+        if self.sleep.growth > 1 && self.expect != Expect::Nothing {
+            self.interval = self.sleep.short;
+            self.schedule(now);
+        }
+    }
+
+    fn in_vain(&mut self) {
+        let growth = u64::from(self.sleep.growth.max(1));
+        self.interval = (self.interval * growth).min(self.sleep.base);
+    }
+
+    /// A frame of the parent came; `more` if it announces another, which is awaited for `wait` or asked for.
+    pub fn received(&mut self, now: Instant, more: bool, wait: Option<Duration>) {
+        self.interval = self.sleep.short;
+        self.listens_until = match (self.listens_until, wait.filter(|_| more)) {
+            (Some(_), Some(wait)) => Some(now + wait),
+            _ => None,
+        };
+        match more {
+            true => self.poll_at = now,
+            false => self.schedule(now),
+        }
+    }
+}
+
+impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
+    /// The leaf's own deadlines.
+    pub(super) fn leaf_timeout<L: LinkNode>(&mut self, now: Instant, _: &mut L) {
+        let Some(leaf) = &mut self.leaf else { return };
+        if leaf.listens_until.is_some_and(|until| until <= now) {
+            leaf.listens_until = None;
+            leaf.in_vain();
+            leaf.schedule(now);
+            Counters::add(&mut self.counters.requests_in_vain);
+        }
+        let due = !leaf.asking && leaf.listens_until.is_none() && leaf.poll_at <= now;
+        if due {
+            leaf.asking = true;
+            let parent: Address = leaf.sleep.parent;
+            self.ask(now, parent);
+        }
+    }
+
+    /// Asks at once, whatever is expected: for an application that knows better.
+    pub fn ask_now(&mut self, now: Instant) {
+        if let Some(leaf) = &mut self.leaf {
+            leaf.poll_at = leaf.poll_at.min(now);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Goal: the improved variant brings the exact object, faster than the paper's. Method: an ideal synchronous air.
+
+use crate::common;
+
+use chappe_core::{Channel, Duration};
+use chappe_p3::{Config, Ended, Key, setup_time};
+use common::{DESTINATION, SOURCE, Setting, finish, object, start, transfer};
+
+const KEY: Key = Key::new(*b"not a secret key");
+
+fn setting(groups: u8, key: bool) -> Setting {
+    let config = Config::improved(key.then_some(KEY));
+    Setting {
+        payload: config.payload_max() as u8,
+        config,
+        groups,
+        paths: 2 * usize::from(groups.max(2)),
+        hops: 5,
+        ..Setting::default()
+    }
+}
+
+fn goodput(octets: usize, duration: Duration) -> f64 {
+    octets as f64 * 8.0 / duration.as_secs_f64()
+}
+
+#[test]
+fn a_lossless_transfer_takes_what_the_arithmetic_says() {
+    let object = object(59_000, 1);
+    for (groups, key, least) in [
+        (2, false, 211_000.0),
+        (2, true, 204_500.0),
+        (3, false, 218_000.0),
+        (3, true, 211_500.0),
+    ] {
+        for hops in 2..=6 {
+            let setting = Setting {
+                hops,
+                ..setting(groups, key)
+            };
+            let (mut net, duration) = transfer(&setting, object);
+            let counts = net.source(SOURCE).counts();
+            let packets = 59_000u64.div_ceil(u64::from(setting.payload));
+            assert_eq!((counts.data, counts.coded, counts.rounds), (packets, 2, 1));
+            assert_eq!((counts.ctrl, net.collisions), (groups.into(), 0));
+            assert_eq!(net.source(SOURCE).ended(), Some(Ended::Complete));
+            // Set-up, the packets, two combinations; the end of the first CTRL, `hops` stages from the source.
+            let (config, plan) = (&setting.config, setting.plan(1));
+            let hop = config.hop_time(&plan);
+            let whole = setup_time(config, &plan) + plan.cycle() * (packets + 2);
+            let last = (hop * hops as u64).saturating_sub(config.profile.gap());
+            assert_eq!(duration, whole + last);
+            let rate = goodput(59_000, duration);
+            println!("{groups} groups, key {key}, {hops} hops: {duration}, {rate:.0} bit/s");
+            assert!(rate > least, "{rate}");
+        }
+    }
+}
+
+/// Each link has its own quality on each channel, between 0.95 and 1.
+fn lossy(channel: Channel, from: usize, to: usize) -> f64 {
+    let mixed = (usize::from(channel.0) * 31 + from * 17 + to * 7) % 26;
+    0.95 + mixed as f64 / 500.0
+}
+
+#[test]
+fn lossy_transfers_are_right() {
+    let object = object(59_000, 2);
+    for (groups, key) in [(1, true), (2, false), (2, true), (3, true)] {
+        for seed in 0..6 {
+            for prr in [lossy as fn(_, _, _) -> _, |_, _, _| 0.85, |_, _, _| 0.93] {
+                let setting = Setting {
+                    seed,
+                    prr,
+                    ..setting(groups, key)
+                };
+                let (mut net, duration) = transfer(&setting, object);
+                let counts = net.source(SOURCE).counts();
+                let rate = goodput(59_000, duration);
+                println!("{groups} groups, seed {seed}: {rate:.0} bit/s, {counts:?}");
+                assert_eq!(net.source(SOURCE).ended(), Some(Ended::Complete));
+            }
+        }
+    }
+}
+
+/// A megabyte is ten segments. Each ends with a question and, if need be, rounds of combinations.
+#[test]
+fn large_objects_come_segment_by_segment() {
+    let object = object(1_000_000, 3);
+    for groups in [2, 3] {
+        let setting = Setting {
+            prr: |_, _, _| 0.99,
+            ..setting(groups, true)
+        };
+        let (mut net, duration) = transfer(&setting, object);
+        let counts = net.source(SOURCE).counts();
+        let rate = goodput(1_000_000, duration);
+        println!("1 MB, {groups} groups: {rate:.0} bit/s, {counts:?}");
+        assert!(counts.rounds >= 10 && counts.data == 8475);
+    }
+}
+
+#[test]
+fn objects_of_any_size_arrive() {
+    for (len, hops, paths, repair) in [
+        (0, 3, 4, 2),
+        (1, 2, 6, 0),
+        (117, 1, 1, 2),
+        (118, 3, 4, 8),
+        (119, 6, 6, 2),
+        (4_000, 2, 3, 1),
+        (106_000, 4, 6, 2),
+    ] {
+        for groups in [2, 3] {
+            let setting = Setting {
+                hops,
+                paths,
+                repair,
+                prr: |_, _, _| 0.9,
+                ..setting(groups, true)
+            };
+            transfer(&setting, object(len, 4));
+        }
+    }
+}
+
+/// More than 32 packets missing: they are sent again, and combinations again end it.
+#[test]
+fn a_gap_of_half_a_second_is_filled() {
+    let object = object(59_000, 5);
+    for groups in [2, 3] {
+        let setting = setting(groups, true);
+        let mut net = setting.net(object);
+        net.fault = Box::new(|flight, _| (600_000_000..1_100_000_000).contains(&flight.start));
+        start(&mut net, setting.plan(1), None);
+        let progress = finish(&mut net, Duration::from_secs(30));
+        assert!(progress.completed.is_some(), "{progress:?}");
+        assert!(net.destination(DESTINATION).store().bytes == object);
+        let counts = net.source(SOURCE).counts();
+        println!("{groups} groups: {counts:?}");
+        assert!(counts.data > 600 && counts.data < 640, "{counts:?}");
+    }
+}
+
+/// Radio-on time of all nodes of a transfer per kilobyte, until its source knows that it is through.
+fn radio_time(setting: &Setting, object: common::Bytes) -> f64 {
+    let mut net = setting.net(object);
+    start(&mut net, setting.plan(1), None);
+    net.run(Duration::from_secs(30), |net| {
+        net.source(SOURCE).ended().is_some()
+    });
+    assert_eq!(net.source(SOURCE).ended(), Some(Ended::Complete));
+    let nodes = 0..setting.nodes();
+    let on = nodes.map(|node| net.radio_on(node).as_secs_f64());
+    on.sum::<f64>() / (object.len() as f64 / 1000.0)
+}
+
+/// Radio-on time is what energy is counted in. Four or six relays per stage, of which each is on for two frames in four
+/// or six, in the place of seven that are on all the time.
+#[test]
+fn fewer_relays_sleep_more() {
+    let object = object(59_000, 6);
+    for hops in 3..=6 {
+        let prr = |_, _, _| 0.99;
+        let faithful = Setting {
+            hops,
+            paths: 7,
+            prr,
+            ..Setting::default()
+        };
+        let theirs = radio_time(&faithful, object);
+        let always = {
+            let seconds = transfer(&faithful, object).1.as_secs_f64();
+            seconds * faithful.nodes() as f64 / 59.0
+        };
+        for (groups, relays) in [(2, 2), (3, 2), (3, 1)] {
+            let ours = Setting {
+                hops,
+                paths: usize::from(groups) * relays,
+                prr,
+                ..setting(groups, true)
+            };
+            let ours = radio_time(&ours, object);
+            let share = ours / theirs;
+            println!(
+                "{hops} hops, {groups} groups of {relays}: {ours:.3} s/kB of radio, the paper's \
+                 {theirs:.3} ({always:.3} if always on): {share:.3}"
+            );
+            // Seven paths of three hops are only 1.6 times as many nodes as four, both ends included.
+            assert!(share < 0.66, "{share}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Everything that is tested through the public interface, in one program: linking is most of a test build.
+
+mod abuse;
+mod common;
+mod contract;
+mod delivery;
+mod improved;
+mod pipeline;
+mod planner;
+mod properties;
+mod scripts;
+mod simulated;

@@ -1,0 +1,291 @@
+//! What a node does for one object: whom it serves, with which batch, and what it tells.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use chappe_core::{Duration, Instant};
+
+use crate::NodeSet;
+use crate::improved::header::{ObjectId, Plan};
+use crate::improved::neighbours::Neighbours;
+use crate::improved::settings::Settings;
+use crate::improved::shelf::Shelf;
+use crate::links::{Links, Paths};
+
+mod hearing;
+mod recent;
+mod serving;
+mod telling;
+mod timing;
+
+use recent::Recent;
+
+/// What a node is to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Source,
+    Receiver,
+    Relay,
+}
+
+/// One object at one node.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub me: u16,
+    pub source: u16,
+    pub role: Role,
+    pub id: ObjectId,
+    pub plan: Plan,
+    /// Receivers that are known to have everything.
+    pub complete: NodeSet,
+    pub shelf: Shelf,
+    payload: usize,
+    links: Arc<Links>,
+    settings: Settings,
+    /// Shortest ETX paths from the source.
+    paths: Arc<Paths>,
+    neighbours: Neighbours,
+    recent: Recent,
+    /// Who asks although it is not a member.
+    guests: NodeSet,
+    customers: Vec<Customer>,
+    /// What nodes nearer to the source have heard of `complete`.
+    confirmed: NodeSet,
+    /// Complete receivers that ask for packets which they had, for somebody behind them.
+    agents: NodeSet,
+    /// One more than the highest batch that was seen here.
+    front: u32,
+    offer: Option<Offer>,
+    /// Until when a neighbour with more to give goes first.
+    yields_until: Option<Instant>,
+    /// Until when others may do what would be left to do here.
+    leaves_until: Option<Instant>,
+    since: Instant,
+    spoke: Instant,
+    report_at: Option<Instant>,
+    due: bool,
+    /// The last frame had no room for all states.
+    untold: bool,
+    repeat: Duration,
+    doubt_at: Option<Instant>,
+    heard_any: Instant,
+    /// Whose stamp was echoed last.
+    echoed: u16,
+}
+
+/// A neighbour that may lack something.
+#[derive(Clone, Debug)]
+struct Customer {
+    node: u16,
+    /// Probability that a frame of this node reaches it.
+    chance: f32,
+    /// What an innovative reception there counts: that, but for an only child always enough to be served.
+    weight: f32,
+    /// Farther from the source than this node.
+    behind: bool,
+    /// Members, and the source, that reach it about as well as this node or better.
+    rivals: Vec<Rival>,
+}
+
+/// Another node that may serve a neighbour.
+#[derive(Clone, Copy, Debug)]
+struct Rival {
+    node: u16,
+    /// It reaches the neighbour much better.
+    better: bool,
+}
+
+/// The batch that is worth most on the air, and how many innovative receptions a frame of it promises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Offer {
+    batch: u32,
+    worth: f32,
+}
+
+impl Group {
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is a fact of its own, given once"
+    )]
+    pub fn new(
+        me: u16,
+        source: u16,
+        role: Role,
+        id: ObjectId,
+        plan: Plan,
+        shelf: Shelf,
+        payload: usize,
+        links: Arc<Links>,
+        paths: Arc<Paths>,
+        settings: Settings,
+        now: Instant,
+    ) -> Group {
+        let mut group = Group {
+            me,
+            source,
+            role,
+            id,
+            plan,
+            complete: NodeSet::EMPTY,
+            shelf,
+            payload,
+            neighbours: Neighbours::new(
+                links.nodes(),
+                settings.window,
+                settings.timed.then_some(settings.lag),
+            ),
+            recent: Recent::default(),
+            links,
+            settings,
+            paths,
+            guests: NodeSet::EMPTY,
+            customers: Vec::new(),
+            confirmed: NodeSet::EMPTY,
+            agents: NodeSet::EMPTY,
+            front: 0,
+            offer: None,
+            yields_until: None,
+            leaves_until: None,
+            since: now,
+            spoke: now,
+            report_at: None,
+            due: false,
+            untold: false,
+            repeat: settings.repeat_min,
+            doubt_at: None,
+            heard_any: now,
+            echoed: 0,
+        };
+        group.recruit();
+        group
+    }
+
+    fn distance(&self, node: u16) -> f64 {
+        self.paths.cost(node)
+    }
+
+    fn is_nearer(&self, node: u16) -> bool {
+        node == self.source || self.distance(node) < self.distance(self.me)
+    }
+
+    /// Whether this node takes part: the source, a member, or a receiver that nobody planned for.
+    pub fn takes_part(&self) -> bool {
+        self.role != Role::Relay || self.plan.members.contains(self.me)
+    }
+
+    /// Lists anew who may lack something.
+    fn recruit(&mut self) {
+        let mut served = self
+            .plan
+            .members
+            .union(&self.guests)
+            .without(&self.complete.without(&self.agents));
+        served.remove(self.me);
+        served.remove(self.source);
+        let servers = self.plan.members;
+        self.customers.clear();
+        for node in served.iter() {
+            let chance = self.links.ratio(self.me, node);
+            // A bad link is of use where there is no better one.
+            let only = chance > 0.0 && self.paths.next(node) == Some(self.me);
+            if chance < self.settings.link_min && !only {
+                continue;
+            }
+            let better = self.settings.better;
+            let others = servers.iter().filter(|&server| server != self.source);
+            let others = others.chain([self.source]);
+            let rivals = others.filter(|&server| server != self.me && server != node);
+            let rivals = rivals.filter_map(|server| {
+                let theirs = self.links.ratio(server, node);
+                (theirs * better > chance).then_some(Rival {
+                    node: server,
+                    better: theirs > chance * better,
+                })
+            });
+            self.customers.push(Customer {
+                node,
+                chance: chance as f32,
+                weight: match only {
+                    true => (chance as f32).max(self.settings.worth_min),
+                    false => chance as f32,
+                },
+                behind: self.distance(node) > self.distance(self.me),
+                rivals: rivals.collect(),
+            });
+        }
+    }
+
+    /// Whether the group has been silent for so long that any other may take its place.
+    pub fn lapsed(&self, now: Instant, after: Duration) -> bool {
+        now.saturating_since(self.heard_any) >= after
+    }
+
+    /// Whether what this node says should be taken over from `from`.
+    pub fn leads(&self, from: u16) -> bool {
+        self.role != Role::Source && self.is_nearer(from)
+    }
+}
+
+/// Deadlines.
+impl Group {
+    /// The next deadline and its reason.
+    pub fn deadline(&self) -> Option<(Instant, &'static str)> {
+        let report = self.report_at.filter(|_| !self.due).map(|at| (at, REPORT));
+        let gate = self.yields_until.map(|at| (at, YIELD));
+        let turn = self.leaves_until.map(|at| (at, TURN));
+        let doubt = self.doubt_at.map(|at| (at, DOUBT));
+        [report, gate, turn, doubt]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(at, _)| *at)
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) -> Option<&'static str> {
+        let (at, why) = self.deadline()?;
+        if at > now {
+            return None;
+        }
+        if self.report_at.is_some_and(|at| at <= now) {
+            self.due = true;
+        }
+        if self.doubt_at.is_some_and(|at| at <= now) {
+            self.doubt(now);
+        }
+        self.evaluate(now);
+        Some(why)
+    }
+
+    // silence is not knowledge
+    fn doubt(&mut self, now: Instant) {
+        self.doubt_at = None;
+        if self.plan.closed || self.customers.is_empty() {
+            return;
+        }
+        let mut next = now + self.settings.doubt_max;
+        for place in 0..self.customers.len() {
+            let Some(node) = self.customers.get(place).map(|customer| customer.node) else {
+                continue;
+            };
+            let (least, most) = (self.settings.doubt_min, self.settings.doubt_max);
+            let Some(neighbour) = self.neighbours.get_mut(node) else {
+                continue;
+            };
+            let due = neighbour.doubt_at <= now;
+            if due {
+                let patience = neighbour.patience.max(least);
+                neighbour.doubt_at = now + patience;
+                neighbour.patience = (patience * 2).min(most);
+            }
+            next = next.min(neighbour.doubt_at);
+            if due {
+                self.neighbours.doubt(node);
+            }
+        }
+        self.doubt_at = Some(next);
+    }
+}
+
+const REPORT: &str = "report";
+const YIELD: &str = "a neighbour goes first";
+const TURN: &str = "nobody else serves a neighbour";
+const DOUBT: &str = "a neighbour is silent";

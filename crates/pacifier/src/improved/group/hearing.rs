@@ -1,0 +1,229 @@
+//! What a node learns from the frames of an object, and which of their packets it keeps.
+
+use chappe_core::{Instant, Stream};
+
+use super::{Group, Role};
+use crate::NodeSet;
+use crate::improved::header::{Coded, Head, Plan};
+use crate::improved::shelf::Gain;
+
+impl Group {
+    /// Takes in a frame of the group, sent by `from`.
+    pub fn on_frame(
+        &mut self,
+        now: Instant,
+        from: u16,
+        head: &Head<'_>,
+        data: Option<&Coded<'_>>,
+        random: &mut Stream,
+    ) -> Option<Gain> {
+        self.heard_any = now;
+        if head.told {
+            self.on_plan(now, from, &head.plan, random);
+            self.on_complete(now, from, &head.complete, random);
+        }
+        self.on_words(now, from, head);
+        if self.is_agent(now) && self.report_at.is_none() {
+            self.speak_after(now, self.settings.report_interval, random);
+        }
+        let gain = data.map(|coded| self.on_data(now, from, coded, random));
+        self.evaluate(now);
+        gain
+    }
+
+    // plans spread away from the source
+    fn on_plan(&mut self, now: Instant, from: u16, plan: &Plan, random: &mut Stream) {
+        if *plan == self.plan {
+            return;
+        }
+        if self.leads(from) {
+            let anew = plan.epoch != self.plan.epoch;
+            self.plan = *plan;
+            if anew {
+                self.complete = NodeSet::EMPTY;
+                self.confirmed = NodeSet::EMPTY;
+                self.agents = NodeSet::EMPTY;
+                self.neighbours.forget();
+                self.since = now;
+            }
+            self.recruit();
+        }
+        // Whoever follows an older plan should hear of this one; whoever gave it may pass it on.
+        self.speak_within(now, self.settings.gossip, random);
+    }
+
+    fn on_complete(&mut self, now: Instant, from: u16, complete: &NodeSet, random: &mut Stream) {
+        if self.is_nearer(from) {
+            self.confirmed = self.confirmed.union(complete);
+        }
+        let mut all = self.complete.union(complete);
+        if self.role == Role::Receiver && !self.shelf.is_whole() {
+            // Somebody is wrong about this node.
+            all.remove(self.me);
+        }
+        if all != self.complete {
+            self.complete = all;
+            self.recruit();
+            self.repeat = self.settings.repeat_min;
+            self.speak_within(now, self.settings.gossip, random);
+        }
+    }
+
+    fn on_words(&mut self, now: Instant, from: u16, head: &Head<'_>) {
+        if self.is_overtaken(now, from, head.times.as_ref()) {
+            return;
+        }
+        self.measure(now, from, head.times.as_ref());
+        self.neighbours.on_report(now, from, &self.id, &head.report);
+        self.add_recent(now, from);
+        let (yielding, patience) = (self.settings.yielding, self.settings.doubt_min);
+        if let Some(neighbour) = self.neighbours.get_mut(from) {
+            neighbour.heard = Some(now);
+            neighbour.urge = head.urge;
+            neighbour.urge_until = now + yielding;
+            neighbour.patience = patience;
+            neighbour.doubt_at = now + patience;
+        }
+        let asks = head.report.base() < self.id.batches && from != self.source;
+        if asks && !self.plan.members.contains(from) && self.guests.insert(from) {
+            self.recruit();
+        }
+        let changed = match asks && self.complete.contains(from) {
+            true => self.agents.insert(from),
+            false => self.agents.remove(from),
+        };
+        if changed {
+            self.recruit();
+        }
+        self.follow_customers(now);
+    }
+
+    /// Whether this is a complete receiver that lacks packets for somebody behind it, since its application has taken
+    /// them away.
+    pub(super) fn is_agent(&self, now: Instant) -> bool {
+        self.role == Role::Receiver
+            && self.complete.contains(self.me)
+            && self.first_wanted(now).is_some()
+    }
+
+    /// The first batch of which more packets are of use here.
+    pub(super) fn first_wanted(&self, now: Instant) -> Option<u32> {
+        let mut places = self.shelf.base()..self.id.batches.min(self.shelf.end());
+        places.find(|&batch| self.wants(batch, now))
+    }
+
+    /// Places begin where those begin that this node works for: those behind it, and all that a receiver may help. A
+    /// receiver's never begin after what it lacks itself.
+    pub(super) fn follow_customers(&mut self, now: Instant) {
+        if self.role == Role::Source {
+            return;
+        }
+        let bases = self
+            .customers
+            .iter()
+            .filter(|customer| customer.behind || self.role == Role::Receiver)
+            .filter(|customer| self.is_alive(customer.node, now))
+            .filter_map(|customer| self.neighbours.get(customer.node))
+            .map(|neighbour| neighbour.base);
+        let theirs = bases.min().filter(|&base| base < self.id.batches);
+        let base = match (self.role, self.shelf.first_missing()) {
+            (Role::Receiver, Some(own)) => {
+                // Half of the places are for itself, however far behind others are.
+                let least = own.saturating_sub(self.shelf.places() / 2);
+                Some(theirs.unwrap_or(own).clamp(least, own))
+            }
+            _ => theirs,
+        };
+        if let Some(base) = base {
+            self.shelf.move_to(base);
+        }
+    }
+
+    fn on_data(&mut self, now: Instant, from: u16, coded: &Coded<'_>, random: &mut Stream) -> Gain {
+        let batch = coded.batch;
+        let sender_rank = match from == self.source {
+            true => self.id.packets(batch),
+            false => self.neighbours.said(from, batch, self.id.packets(batch)),
+        };
+        self.spread_guess(now, from, batch, sender_rank);
+        if !self.wants(batch, now) {
+            return Gain::Nothing;
+        }
+        self.front = self.front.max(batch.saturating_add(1));
+        let gain = self.shelf.insert(coded);
+        if gain != Gain::Nothing {
+            self.check_whole(now, random);
+            self.repeat = self.settings.repeat_min;
+            self.speak_after(now, self.settings.report_interval, random);
+        }
+        gain
+    }
+
+    /// A receiver that has become complete says so.
+    pub fn check_whole(&mut self, now: Instant, random: &mut Stream) {
+        if self.role == Role::Receiver && self.shelf.is_whole() && self.complete.insert(self.me) {
+            self.recruit();
+            self.speak_within(now, self.settings.gossip, random);
+        }
+    }
+
+    /// Others that may have received a frame of `from` know more now.
+    fn spread_guess(&mut self, now: Instant, from: u16, batch: u32, rank: usize) {
+        self.recent.note(now, from, batch, rank as f32);
+        let (limit, full) = (rank as f32, self.id.packets(batch) as f32);
+        for customer in &self.customers {
+            let chance = self.links.ratio(from, customer.node);
+            if customer.node != from && chance > 0.0 {
+                self.neighbours.expect(
+                    now,
+                    (customer.node, batch),
+                    false,
+                    chance as f32,
+                    (limit, full),
+                );
+                self.neighbours.touch(customer.node, batch, now);
+            }
+        }
+    }
+
+    /// What a neighbour has just said does not cover the frames that were under way.
+    fn add_recent(&mut self, now: Instant, node: u16) {
+        if self.settings.timed {
+            return;
+        }
+        let since = now.saturating_before(self.settings.lag);
+        for sent in self.recent.since(since).filter(|sent| sent.from != node) {
+            let chance = self.links.ratio(sent.from, node);
+            self.neighbours
+                .count_on(node, sent.batch, chance as f32, sent.rank);
+        }
+    }
+
+    /// Whether a neighbour was heard lately. The worse its link, the longer that takes.
+    pub(super) fn is_alive(&self, node: u16, now: Instant) -> bool {
+        let heard_one_in = 1.0 / self.links.ratio(node, self.me).max(0.01);
+        let since = now.saturating_before(self.settings.absent.mul_f64(heard_one_in));
+        let neighbour = self.neighbours.get(node);
+        self.since >= since || neighbour.is_some_and(|neighbour| neighbour.heard_since(since))
+    }
+
+    /// Whether more packets of a batch are of use here.
+    pub(super) fn wants(&self, batch: u32, now: Instant) -> bool {
+        if self.shelf.is_full(batch) || !self.shelf.has_place(batch) {
+            return false;
+        }
+        match self.role {
+            Role::Source => false,
+            Role::Receiver => !self.shelf.is_settled(batch) || self.is_wanted_behind(batch, now),
+            Role::Relay => self.is_wanted_behind(batch, now),
+        }
+    }
+
+    fn is_wanted_behind(&self, batch: u32, now: Instant) -> bool {
+        self.customers.iter().any(|customer| {
+            customer.behind
+                && self.neighbours.wants(customer.node, batch)
+                && self.is_alive(customer.node, now)
+        })
+    }
+}

@@ -1,0 +1,427 @@
+//! The frames of the variant: a view, which checks once and cannot panic after, and a repr.
+//!
+//! Numbers stand most significant octet first.
+//!
+//! ```text
+//!  0        version (4 bits), type (4 bits): 4 data, 5 report, 6 plain
+//!  1        source of the group
+//!  2..6     object: a checksum of its octets and cut
+//!  6        epoch: which offer of the source
+//!  7        plan: which list of members
+//!  8        flags: 1 = closed, the source needs no more; 2 = stamps follow the fixed part
+//!  9        urge of the sender, in 1/8 of an innovative reception
+//! 10..14    batches of the object, with its check packets
+//! 14        packets in every batch but the last, 1 to 64
+//! 15        packets in the last batch
+//! 16        N, octets of each of the two sets; 0 where there is no room for them, and nothing is said of them
+//!   ..+5    only with flag 2: stamp of the sender (2), a neighbour (1), that neighbour's stamp (2)
+//! 17..17+N  members: bit n % 8 of octet n / 8 is node n
+//!   ..+N    complete: receivers that are known to have the object
+//!   ..+4    report: its base
+//!   ..+1    S, octets of states, up to 64
+//!   ..+S    states
+//! ```
+//!
+//! Stamps are in 1/4 ms of any clock, and wrap. The neighbour's is that of its latest frame, plus the time since that arrived; a
+//! sender that has none to echo names itself.
+//!
+//! A data frame goes on with
+//!
+//! ```text
+//!   ..+4    batch
+//!   ..      code vector, as long as the batch has packets
+//!   ..      payload
+//! ```
+//!
+//! and a plain one, whose payload is a packet as it is, has one octet in place of the vector: which packet of the batch.
+
+use chappe_core::Duration;
+
+use crate::NodeSet;
+use crate::header::Malformed;
+use crate::improved::K_MAX;
+use crate::improved::report::Report;
+
+const VERSION: u8 = 1;
+const DATA: u8 = VERSION << 4 | 4;
+const REPORT: u8 = VERSION << 4 | 5;
+const PLAIN: u8 = VERSION << 4 | 6;
+const CLOSED: u8 = 1;
+const TIMED: u8 = 2;
+/// Octets before the two sets.
+const FIXED: usize = 17;
+/// Octets of base and number of states.
+const REPORT_HEAD: usize = 5;
+const BATCH: usize = 4;
+/// Octets of the stamps, in frames that carry them.
+pub const TIMES: usize = 5;
+/// Unit of stamps.
+pub const STAMP: Duration = Duration::from_micros(250);
+
+/// Which object, and how it is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectId {
+    /// A checksum of octets and cut, so that a source that starts over with the same object is understood.
+    pub tag: u32,
+    /// Batches, at least 1.
+    pub batches: u32,
+    /// Packets in every batch but the last, 1 to 64.
+    pub k: u8,
+    /// Packets in the last batch, 1 to k.
+    pub last: u8,
+}
+
+impl ObjectId {
+    /// Packets of a batch; 0 beyond the object.
+    pub fn packets(&self, batch: u32) -> usize {
+        match batch.saturating_add(1) {
+            next if next < self.batches => self.k.into(),
+            next if next == self.batches => self.last.into(),
+            _ => 0,
+        }
+    }
+}
+
+/// What the source has decided; it spreads from node to node away from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Which offer of the source.
+    pub epoch: u8,
+    /// Which list of members.
+    pub number: u8,
+    /// The source needs no more.
+    pub closed: bool,
+    /// Receivers and relays.
+    pub members: NodeSet,
+}
+
+/// When a frame was written, and which frames of a neighbour its sender had handled by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// By the sender's clock, in [`STAMP`], modulo 2^16.
+    pub stamp: u16,
+    /// A neighbour of the sender; the sender itself if it has nothing to echo.
+    pub of: u16,
+    /// By the neighbour's clock: its latest stamp, plus the time since it arrived.
+    pub echo: u16,
+}
+
+/// What every frame begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// The source of the group.
+    pub source: u16,
+    /// Its object.
+    pub object: ObjectId,
+    /// The source's decisions, as far as the sender knows.
+    pub plan: Plan,
+    /// Receivers that are known to have everything.
+    pub complete: NodeSet,
+    /// Whether there was room for members and complete receivers: both are empty otherwise.
+    pub told: bool,
+    /// Innovative receptions that the sender expects of its next frame, in eighths.
+    pub urge: u8,
+    /// For measuring how old reports are.
+    pub times: Option<Times>,
+    /// What the sender has.
+    pub report: Report<'a>,
+}
+
+/// A frame that has been checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Its beginning.
+    pub head: Head<'a>,
+    /// Coded data, in a data frame.
+    pub data: Option<Coded<'a>>,
+}
+
+/// A combination of the packets of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coded<'a> {
+    /// The batch.
+    pub batch: u32,
+    /// One coefficient for each packet.
+    pub vector: &'a [u8],
+    /// The combination.
+    pub payload: &'a [u8],
+}
+
+/// Octets of a data frame beside its payload, in a network of `nodes` and with at most `states` octets of states: what
+/// [`Config::check`](crate::Config::check) leaves room for; without [`TIMES`].
+pub const fn overhead(nodes: usize, states: usize, k: usize) -> usize {
+    FIXED + 2 * nodes.div_ceil(8) + REPORT_HEAD + states + BATCH + k
+}
+
+/// Whether these octets are meant to be a frame of the variant.
+pub fn is_ours(sdu: &[u8]) -> bool {
+    matches!(sdu.first(), Some(&(DATA | REPORT | PLAIN)))
+}
+
+/// The frame in `sdu`.
+pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
+    let (fixed, rest) = sdu.split_first_chunk::<FIXED>().ok_or(Malformed::Short)?;
+    let &[
+        kind,
+        source,
+        t0,
+        t1,
+        t2,
+        t3,
+        epoch,
+        number,
+        flags,
+        urge,
+        b0,
+        b1,
+        b2,
+        b3,
+        k,
+        last,
+        width,
+    ] = fixed;
+    if !matches!(kind, DATA | REPORT | PLAIN) {
+        return Err(Malformed::Type(kind));
+    }
+    let object = ObjectId {
+        tag: u32::from_be_bytes([t0, t1, t2, t3]),
+        batches: u32::from_be_bytes([b0, b1, b2, b3]),
+        k,
+        last,
+    };
+    let sound = object.batches > 0 && usize::from(k) <= K_MAX && (1..=k).contains(&last);
+    if !sound {
+        return Err(Malformed::Empty);
+    }
+    let (times, rest) = match flags & TIMED {
+        0 => (None, rest),
+        _ => {
+            let (times, rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
+            (Some(Times::parse(*times)), rest)
+        }
+    };
+    let width = usize::from(width);
+    let (members, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
+    let (complete, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
+    let (head, rest) = rest
+        .split_first_chunk::<REPORT_HEAD>()
+        .ok_or(Malformed::Short)?;
+    let &[r0, r1, r2, r3, states] = head;
+    let (states, rest) = rest
+        .split_at_checked(usize::from(states))
+        .ok_or(Malformed::Short)?;
+    let base = u32::from_be_bytes([r0, r1, r2, r3]);
+    let report = Report::new(base, states).filter(|_| base <= object.batches);
+    let head = Head {
+        source: source.into(),
+        object,
+        plan: Plan {
+            epoch,
+            number,
+            closed: flags & CLOSED != 0,
+            members: NodeSet::from_octets(members),
+        },
+        complete: NodeSet::from_octets(complete),
+        told: width > 0,
+        urge,
+        times,
+        report: report.ok_or(Malformed::Empty)?,
+    };
+    let data = match kind {
+        DATA => Some(Coded::parse(&object, rest)?),
+        PLAIN => Some(Coded::parse_plain(&object, rest)?),
+        _ => None,
+    };
+    Ok(Frame { head, data })
+}
+
+impl Times {
+    fn parse([s0, s1, of, e0, e1]: [u8; TIMES]) -> Times {
+        Times {
+            stamp: u16::from_be_bytes([s0, s1]),
+            of: of.into(),
+            echo: u16::from_be_bytes([e0, e1]),
+        }
+    }
+
+    fn octets(&self) -> [u8; TIMES] {
+        let [s0, s1] = self.stamp.to_be_bytes();
+        let [e0, e1] = self.echo.to_be_bytes();
+        [s0, s1, crate::header::octet(self.of), e0, e1]
+    }
+}
+
+impl<'a> Coded<'a> {
+    fn parse(object: &ObjectId, octets: &'a [u8]) -> Result<Coded<'a>, Malformed> {
+        let (batch, rest) = octets.split_first_chunk().ok_or(Malformed::Short)?;
+        let batch = u32::from_be_bytes(*batch);
+        let packets = object.packets(batch);
+        if packets == 0 {
+            return Err(Malformed::Empty);
+        }
+        let (vector, payload) = rest.split_at_checked(packets).ok_or(Malformed::Short)?;
+        if payload.is_empty() || vector.iter().all(|&factor| factor == 0) {
+            return Err(Malformed::Empty);
+        }
+        Ok(Coded {
+            batch,
+            vector,
+            payload,
+        })
+    }
+}
+
+impl<'a> Coded<'a> {
+    fn parse_plain(object: &ObjectId, octets: &'a [u8]) -> Result<Coded<'a>, Malformed> {
+        let (batch, rest) = octets.split_first_chunk().ok_or(Malformed::Short)?;
+        let batch = u32::from_be_bytes(*batch);
+        let (&index, payload) = rest.split_first().ok_or(Malformed::Short)?;
+        let vector = unit(index.into(), object.packets(batch)).ok_or(Malformed::Empty)?;
+        if payload.is_empty() {
+            return Err(Malformed::Empty);
+        }
+        Ok(Coded {
+            batch,
+            vector,
+            payload,
+        })
+    }
+}
+
+/// The unit vector of one of so many packets.
+fn unit(index: usize, packets: usize) -> Option<&'static [u8]> {
+    /// One 1 between zeros: each unit vector is a part of it.
+    static STRIP: [u8; 2 * K_MAX - 1] = {
+        let mut strip = [0; 2 * K_MAX - 1];
+        strip[K_MAX - 1] = 1;
+        strip
+    };
+    let start = (K_MAX - 1).checked_sub(index)?;
+    STRIP
+        .get(start..start + packets)
+        .filter(|_| index < packets)
+}
+
+/// Places in a frame that are still to be filled.
+pub struct Open<'a> {
+    /// For the code vector.
+    pub vector: &'a mut [u8],
+    /// For the payload.
+    pub payload: &'a mut [u8],
+}
+
+/// A head that is to be written. The states stand in `states`.
+#[derive(Clone, Copy, Debug)]
+pub struct HeadRepr<'a> {
+    /// See [`Head::source`].
+    pub source: u16,
+    /// See [`Head::object`].
+    pub object: ObjectId,
+    /// See [`Head::plan`].
+    pub plan: &'a Plan,
+    /// See [`Head::complete`].
+    pub complete: &'a NodeSet,
+    /// See [`Head::urge`].
+    pub urge: u8,
+    /// See [`Head::times`].
+    pub times: Option<Times>,
+    /// Nodes of the network, which decides the width of the sets: 0 leaves them out.
+    pub nodes: usize,
+    /// The report's base.
+    pub base: u32,
+    /// The report's states, at most [`STATES_MAX`](crate::improved::report::STATES_MAX) octets.
+    pub states: &'a [u8],
+}
+
+impl HeadRepr<'_> {
+    /// Octets of a report frame.
+    pub fn report_len(&self) -> usize {
+        let times = self.times.map_or(0, |_| TIMES);
+        FIXED + times + 2 * self.nodes.div_ceil(8) + REPORT_HEAD + self.states.len()
+    }
+
+    /// Octets of a data frame of `batch`.
+    pub fn data_len(&self, batch: u32, payload: usize) -> usize {
+        self.report_len() + BATCH + self.object.packets(batch) + payload
+    }
+
+    /// Writes a report frame; `None` if it does not fit.
+    pub fn emit_report(&self, sdu: &mut [u8]) -> Option<usize> {
+        self.emit(REPORT, sdu)?;
+        Some(self.report_len())
+    }
+
+    /// Writes a data frame without its vector and payload; `None` if it does not fit.
+    pub fn emit_data<'b>(&self, batch: u32, payload: usize, sdu: &'b mut [u8]) -> Option<Open<'b>> {
+        let frame = sdu.get_mut(..self.data_len(batch, payload))?;
+        let rest = self.emit(DATA, frame)?;
+        let (number, rest) = rest.split_first_chunk_mut()?;
+        *number = batch.to_be_bytes();
+        let (vector, payload) = rest.split_at_mut_checked(self.object.packets(batch))?;
+        Some(Open { vector, payload })
+    }
+
+    /// Octets of a plain frame.
+    pub fn plain_len(&self, payload: usize) -> usize {
+        self.report_len() + BATCH + 1 + payload
+    }
+
+    /// Writes the plain frame of packet `index` of `batch` without its payload; `None` if it does not fit.
+    pub fn emit_plain<'b>(
+        &self,
+        batch: u32,
+        index: u8,
+        payload: usize,
+        sdu: &'b mut [u8],
+    ) -> Option<&'b mut [u8]> {
+        let frame = sdu.get_mut(..self.plain_len(payload))?;
+        let rest = self.emit(PLAIN, frame)?;
+        let (number, rest) = rest.split_first_chunk_mut()?;
+        *number = batch.to_be_bytes();
+        let (place, payload) = rest.split_first_mut()?;
+        *place = index;
+        Some(payload)
+    }
+
+    fn emit<'b>(&self, kind: u8, sdu: &'b mut [u8]) -> Option<&'b mut [u8]> {
+        let width = self.nodes.div_ceil(8);
+        let (fixed, rest) = sdu.split_first_chunk_mut::<FIXED>()?;
+        let [t0, t1, t2, t3] = self.object.tag.to_be_bytes();
+        let [b0, b1, b2, b3] = self.object.batches.to_be_bytes();
+        *fixed = [
+            kind,
+            crate::header::octet(self.source),
+            t0,
+            t1,
+            t2,
+            t3,
+            self.plan.epoch,
+            self.plan.number,
+            if self.plan.closed { CLOSED } else { 0 } | self.times.map_or(0, |_| TIMED),
+            self.urge,
+            b0,
+            b1,
+            b2,
+            b3,
+            self.object.k,
+            self.object.last,
+            u8::try_from(width).ok()?,
+        ];
+        let mut rest = rest;
+        if let Some(times) = &self.times {
+            let place;
+            (place, rest) = rest.split_first_chunk_mut::<TIMES>()?;
+            *place = times.octets();
+        }
+        let (members, rest) = rest.split_at_mut_checked(width)?;
+        self.plan.members.to_octets(members);
+        let (complete, rest) = rest.split_at_mut_checked(width)?;
+        self.complete.to_octets(complete);
+        let (head, rest) = rest.split_first_chunk_mut::<REPORT_HEAD>()?;
+        let [r0, r1, r2, r3] = self.base.to_be_bytes();
+        *head = [r0, r1, r2, r3, u8::try_from(self.states.len()).ok()?];
+        let (states, rest) = rest.split_at_mut_checked(self.states.len())?;
+        states.copy_from_slice(self.states);
+        Some(rest)
+    }
+}

@@ -1,0 +1,310 @@
+//! What a node knows and guesses about the batches of its neighbours.
+//!
+//! A neighbour's own reports are facts, but old ones. Between two of them a node counts on: each frame that it
+//! sends or overhears raises its guess of the ranks of those who may have received it too, by the probability
+//! that they did. Guesses decide what to send next; facts decide what may be forgotten. The next report puts a
+//! guess right, whichever way it was wrong, so that stale or false delivery ratios cost pauses or repetitions,
+//! never packets.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use chappe_core::{Duration, Instant};
+
+use crate::improved::flight::Flight;
+use crate::improved::header::ObjectId;
+use crate::improved::report::{Report, State};
+
+/// Said of a batch of which a neighbour wants no more.
+const SATISFIED: u8 = u8::MAX;
+
+/// All nodes of the network as neighbours of one of them, by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Neighbours {
+    window: u32,
+    /// Whether frames under way are accounted for, and how long they are taken to be so at first.
+    timed: Option<Duration>,
+    table: Vec<Neighbour>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Neighbour {
+    /// When its last frame arrived.
+    pub heard: Option<Instant>,
+    /// The first batch that it may want.
+    pub base: u32,
+    /// Ranks from the base on, at their number modulo the window.
+    said: Vec<u8>,
+    guess: Vec<f32>,
+    /// When it last told something new of a batch, or another node was heard serving it.
+    touched: Vec<Instant>,
+    /// When to fall back from guesses to what was said, if nothing is heard until then.
+    pub doubt_at: Instant,
+    /// How long after that again.
+    pub patience: Duration,
+    /// What it expected of its next frame, and until when that counts.
+    pub urge: u8,
+    pub urge_until: Instant,
+    /// Its latest stamp, and when that arrived.
+    pub stamp: Option<(u16, Instant)>,
+    /// Frames of this node to it.
+    pub own: Flight,
+    /// Frames of others to it.
+    pub overheard: Flight,
+}
+
+impl Neighbours {
+    /// Nothing is known; each holds at most `window` batches, or receives everything. If it is `timed`, frames under way are
+    /// accounted for, first by this lag.
+    pub fn new(nodes: usize, window: u32, timed: Option<Duration>) -> Neighbours {
+        let table = Vec::new();
+        let mut neighbours = Neighbours {
+            window,
+            timed,
+            table,
+        };
+        neighbours.resize(nodes);
+        neighbours
+    }
+
+    /// There are so many nodes now.
+    pub fn resize(&mut self, nodes: usize) {
+        let slots = self.timed.map_or(0, |_| self.window as usize);
+        let flight = Flight::new(slots, self.timed.unwrap_or(Duration::ZERO));
+        let unknown = Neighbour {
+            heard: None,
+            base: 0,
+            said: vec![0; self.window as usize],
+            guess: vec![0.0; self.window as usize],
+            touched: vec![Instant::ZERO; self.window as usize],
+            doubt_at: Instant::ZERO,
+            patience: Duration::ZERO,
+            urge: 0,
+            urge_until: Instant::ZERO,
+            stamp: None,
+            own: flight.clone(),
+            overheard: flight,
+        };
+        self.table.resize(nodes, unknown);
+    }
+
+    pub fn get(&self, node: u16) -> Option<&Neighbour> {
+        self.table.get(usize::from(node))
+    }
+
+    pub fn get_mut(&mut self, node: u16) -> Option<&mut Neighbour> {
+        self.table.get_mut(usize::from(node))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &Neighbour)> {
+        (0u16..).zip(&self.table)
+    }
+
+    /// Forgets everything but who was heard.
+    pub fn forget(&mut self) {
+        for neighbour in &mut self.table {
+            neighbour.move_to(0, 0);
+        }
+    }
+
+    fn slot(&self, node: u16, batch: u32) -> Option<(&Neighbour, usize)> {
+        let neighbour = self.get(node)?;
+        let ahead = batch.checked_sub(neighbour.base)?;
+        (ahead < self.window).then_some((neighbour, (batch % self.window) as usize))
+    }
+
+    /// The rank that a neighbour probably has; infinite for a batch of which it wants no more, or for which it has
+    /// no room yet.
+    pub fn guess(&self, node: u16, batch: u32) -> f32 {
+        let known = self.slot(node, batch);
+        known
+            .and_then(|(neighbour, slot)| neighbour.guess.get(slot).copied())
+            .unwrap_or(f32::INFINITY)
+    }
+
+    /// Whether a neighbour has said that it wants more of a batch, or has not yet said that it does not.
+    pub fn wants(&self, node: u16, batch: u32) -> bool {
+        let known = self.slot(node, batch);
+        known
+            .and_then(|(neighbour, slot)| neighbour.said.get(slot))
+            .is_some_and(|&said| said != SATISFIED)
+    }
+
+    /// What a neighbour has said of a batch: its rank, or `full` if it is satisfied.
+    pub fn said(&self, node: u16, batch: u32, full: usize) -> usize {
+        let Some(neighbour) = self.get(node) else {
+            return 0;
+        };
+        if batch < neighbour.base {
+            return full;
+        }
+        match self
+            .slot(node, batch)
+            .and_then(|(neighbour, slot)| neighbour.said.get(slot))
+        {
+            Some(&SATISFIED) => full,
+            Some(&said) => said.into(),
+            None => 0,
+        }
+    }
+
+    /// A frame of the batch may have reached a neighbour, with a probability of `chance`; it raises ranks up to
+    /// `limit`, that of its sender.
+    pub fn count_on(&mut self, node: u16, batch: u32, chance: f32, limit: f32) {
+        let window = self.window;
+        let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
+            return;
+        };
+        let inside = batch
+            .checked_sub(neighbour.base)
+            .is_some_and(|ahead| ahead < window);
+        if !inside {
+            return;
+        }
+        if let Some(guess) = neighbour.guess.get_mut((batch % window) as usize)
+            && *guess < limit
+        {
+            *guess = (*guess + chance).min(limit);
+        }
+    }
+
+    /// The same, and remembers that the frame is under way: one of this node, or of another. Of a sender that has all `full`
+    /// packets each reception counts.
+    pub fn expect(
+        &mut self,
+        now: Instant,
+        (node, batch): (u16, u32),
+        own: bool,
+        chance: f32,
+        (limit, full): (f32, f32),
+    ) {
+        let guess = match self.timed {
+            Some(_) => self.guess(node, batch),
+            None => f32::INFINITY,
+        };
+        self.count_on(node, batch, chance, limit);
+        if guess == f32::INFINITY {
+            return;
+        }
+        let slot = (batch % self.window) as usize;
+        let Some(neighbour) = self.get_mut(node) else {
+            return;
+        };
+        let receptions = match limit >= full {
+            true => chance,
+            false => (limit - guess).clamp(0.0, chance),
+        };
+        match own {
+            true => neighbour.own.note(now, slot, receptions),
+            false => neighbour.overheard.note(now, slot, receptions),
+        }
+    }
+
+    /// Another node was heard serving a batch to a neighbour.
+    pub fn touch(&mut self, node: u16, batch: u32, now: Instant) {
+        let window = self.window;
+        let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
+            return;
+        };
+        if let Some(touched) = neighbour.touched.get_mut((batch % window) as usize) {
+            *touched = now;
+        }
+    }
+
+    /// When somebody was last heard serving a batch to a neighbour, or something new of it from that.
+    pub fn attended(&self, node: u16, batch: u32) -> Instant {
+        let touched = self
+            .slot(node, batch)
+            .and_then(|(neighbour, slot)| neighbour.touched.get(slot));
+        touched.copied().unwrap_or(Instant::ZERO)
+    }
+
+    /// Takes a neighbour at its word, and counts on with the frames that were under way.
+    pub fn on_report(&mut self, now: Instant, node: u16, object: &ObjectId, report: &Report<'_>) {
+        let window = self.window;
+        let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
+            return;
+        };
+        neighbour.move_to(report.base(), window);
+        let (own, overheard) = (
+            neighbour.own.uncovered(now),
+            neighbour.overheard.uncovered(now),
+        );
+        let mut states = report.states();
+        for batch in (report.base()..).take(window as usize) {
+            let said = match states.next() {
+                Some(State::Satisfied) => SATISFIED,
+                Some(State::Rank(rank)) => rank,
+                None if report.is_cut() => break,
+                None => 0,
+            };
+            let slot = (batch % window) as usize;
+            if neighbour.said.get(slot) != Some(&said)
+                && let Some(touched) = neighbour.touched.get_mut(slot)
+            {
+                *touched = now;
+            }
+            neighbour.say(slot, said);
+            if (own.is_some() || overheard.is_some())
+                && let Some(guess) = neighbour.guess.get_mut(slot)
+                && said != SATISFIED
+            {
+                let under_way =
+                    neighbour.own.since(own, slot) + neighbour.overheard.since(overheard, slot);
+                let full = object.packets(batch) as f32;
+                *guess = (*guess + under_way).min(full.max(*guess));
+            }
+        }
+    }
+
+    /// Falls back from guesses to what a neighbour has said.
+    pub fn doubt(&mut self, node: u16) {
+        let Some(neighbour) = self.get_mut(node) else {
+            return;
+        };
+        for slot in 0..neighbour.said.len() {
+            let said = neighbour.said.get(slot).copied().unwrap_or(0);
+            neighbour.say(slot, said);
+        }
+    }
+}
+
+impl Neighbour {
+    fn say(&mut self, slot: usize, said: u8) {
+        if let Some(place) = self.said.get_mut(slot) {
+            *place = said;
+        }
+        if let Some(guess) = self.guess.get_mut(slot) {
+            *guess = match said {
+                SATISFIED => f32::INFINITY,
+                rank => rank.into(),
+            };
+        }
+    }
+
+    /// The window begins at `base`; what comes into it anew is empty. Backwards, all of it is.
+    fn move_to(&mut self, base: u32, window: u32) {
+        let fresh = match base.checked_sub(self.base) {
+            Some(0) if window > 0 => return,
+            Some(steps) if steps < window => {
+                self.base.saturating_add(window)..base.saturating_add(window)
+            }
+            _ => 0..self.said.len() as u32,
+        };
+        for batch in fresh {
+            let slot = (batch as usize) % self.said.len().max(1);
+            self.say(slot, 0);
+            self.own.clear(slot);
+            self.overheard.clear(slot);
+            if let Some(touched) = self.touched.get_mut(slot) {
+                *touched = Instant::ZERO;
+            }
+        }
+        self.base = base;
+    }
+
+    /// Whether it was heard at or after `since`.
+    pub fn heard_since(&self, since: Instant) -> bool {
+        self.heard.is_some_and(|heard| heard >= since)
+    }
+}

@@ -1,0 +1,119 @@
+//! The variant's own parameters.
+
+use chappe_core::Duration;
+
+use crate::config::ConfigError;
+use crate::improved::report::STATES_MAX;
+use crate::links::NODES_MAX;
+
+/// Parameters that only the variant has; those that it shares stand in [`Config`](crate::Config).
+///
+/// None of them is critical: halving or doubling any of them changed the mean over four outdoor and twenty indoor
+/// scenarios by less than a tenth, but for `gate` and `yielding`, without which far too many nodes contend
+/// (docs/pacifier.md has the numbers).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Batches that a relay holds at most, and that a node knows of a neighbour: 1 to 256. Default 64, which is
+    /// 3 MB.
+    pub window: u32,
+    /// A node that gained something tells so when it has not sent anything for about this long. Default 100 ms, the
+    /// airtime of 15 data frames at 2 Mbit/s.
+    pub report_interval: Duration,
+    /// News that concern everybody (plans, complete receivers) go out within this time, chosen at random, so that
+    /// neighbours do not speak at once. Default 40 ms.
+    pub gossip: Duration,
+    /// A node that lacks something, or is owed an echo, repeats itself after this time, doubling. Default 200 ms.
+    pub repeat_min: Duration,
+    /// The longest such time. Default 1.5 s.
+    pub repeat_max: Duration,
+    /// A neighbour is doubted that has been silent for so long: what it was guessed to have received does not count
+    /// any more. Doubled each time, until it is heard. Default 2 s.
+    pub doubt_min: Duration,
+    /// The longest such time. Default 32 s.
+    pub doubt_max: Duration,
+    /// A relay collects nothing for neighbours that it has not heard for so long; must exceed `repeat_max`
+    /// several times. Default 10 s.
+    pub absent: Duration,
+    /// How long a neighbour's urge counts. Default 150 ms: while it waits for its turn, others do.
+    pub yielding: Duration,
+    /// A node goes first if its urge is at least this part of every neighbour's. Default 0.9.
+    pub gate: f32,
+    /// A member reaches a neighbour much better than another does if it is so many times likelier to. It goes first then;
+    /// members that are closer than that to each other share the batches. Default 2.
+    pub better: f64,
+    /// A frame may be on its way, or wait to be handled, for so long: what a neighbour says does not cover it yet. Default
+    /// 10 ms. With `timed`, this is so until something was measured.
+    pub lag: Duration,
+    /// Frames carry stamps and echo those of others, five octets, so that the lag is measured for each neighbour, and
+    /// reports that were overtaken are recognized. All nodes should do it alike. Default false: a radio's listeners have a
+    /// frame when it ends.
+    pub timed: bool,
+    /// Frames that promise fewer innovative receptions are not sent. Default 0.02.
+    pub worth_min: f32,
+    /// Links of a lower delivery ratio are not served. Default 0.05, ETX 20.
+    pub link_min: f64,
+    /// Numbers of nodes stay below this, so that a payload can be chosen which leaves room for the sets. Default
+    /// [`NODES_MAX`].
+    pub nodes_max: usize,
+    /// Most octets of states in a data frame, 1 to 64; what is left out stays as it was said last, and stands in a
+    /// report that follows within `report_interval`. Default 64.
+    pub data_states: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            window: 64,
+            report_interval: Duration::from_millis(100),
+            gossip: Duration::from_millis(40),
+            repeat_min: Duration::from_millis(200),
+            repeat_max: Duration::from_millis(1500),
+            doubt_min: Duration::from_secs(2),
+            doubt_max: Duration::from_secs(32),
+            absent: Duration::from_secs(10),
+            yielding: Duration::from_millis(150),
+            gate: 0.9,
+            better: 2.0,
+            lag: Duration::from_millis(10),
+            timed: false,
+            worth_min: 0.02,
+            link_min: 0.05,
+            nodes_max: NODES_MAX,
+            data_states: STATES_MAX,
+        }
+    }
+}
+
+impl Settings {
+    /// The largest window.
+    pub const WINDOW_MAX: u32 = 256;
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let shares = [
+            ("gate", f64::from(self.gate)),
+            ("worth_min", f64::from(self.worth_min)),
+            ("link_min", self.link_min),
+        ];
+        let wrong = shares
+            .into_iter()
+            .find(|(_, given)| !(0.0..=1.0).contains(given));
+        if let Some((name, given)) = wrong {
+            return Err(ConfigError::Share { name, given });
+        }
+        let counts = [
+            ("improved.window", u64::from(self.window)),
+            ("improved.report_interval", self.report_interval.nanos()),
+            ("improved.repeat_min", self.repeat_min.nanos()),
+            ("improved.doubt_min", self.doubt_min.nanos()),
+            ("improved.nodes_max", self.nodes_max as u64),
+            ("improved.data_states", self.data_states as u64),
+        ];
+        if let Some(&(name, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(ConfigError::Zero { name });
+        }
+        match self.window <= Settings::WINDOW_MAX {
+            true => Ok(()),
+            false => Err(ConfigError::Window { given: self.window }),
+        }
+    }
+}

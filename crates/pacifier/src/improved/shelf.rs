@@ -1,0 +1,410 @@
+//! The batches that a node holds.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use chappe_coding::{Encoder, Rows, Shape};
+use chappe_core::Stream;
+
+use crate::improved::header::{Coded, ObjectId};
+use crate::layout::Layout;
+use crate::object::Batches;
+use crate::store::Store;
+
+/// Stores kept for the next batch; more are given back to the allocator.
+const SPARE: usize = 4;
+
+/// The batches of one object at one node.
+#[derive(Clone, Debug)]
+pub(crate) struct Shelf {
+    id: ObjectId,
+    payload: usize,
+    /// The first batch that has a place.
+    base: u32,
+    /// Places, at the batch's number modulo their count; none at the source.
+    slots: Vec<Slot>,
+    whole: Whole,
+    spare: Vec<Store>,
+    /// Batches that are still missing from the object.
+    missing: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Slot {
+    Empty,
+    /// Independent packets, up to a full batch.
+    Held(Store),
+    /// Its packets stand in the object.
+    Decoded,
+}
+
+/// The object itself.
+#[derive(Clone, Debug)]
+enum Whole {
+    /// A relay has packets of some batches only.
+    No,
+    /// A receiver's memory, filled batch by batch.
+    Copy(Vec<u8>),
+    /// A receiver whose application keeps the batches: how far each one is.
+    Elsewhere(Vec<Kept>),
+    /// The source's, and how many packets of each batch went out uncoded.
+    Original { object: Batches, plain: Vec<u8> },
+}
+
+/// How far a batch is on its way into the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    No,
+    /// Handed out, and not yet judged.
+    HandedOut,
+    Accepted,
+}
+
+/// What a packet was worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gain {
+    Nothing,
+    /// It raised the rank.
+    Rank,
+    /// It completed its batch, which now waits for the application.
+    Batch,
+    /// It completed its batch, which now stands in the object.
+    Decoded,
+}
+
+impl Shelf {
+    /// A relay's, for at most `window` batches.
+    pub fn relay(id: ObjectId, payload: usize, window: u32) -> Shelf {
+        Shelf::new(id, payload, id.batches.min(window), Whole::No)
+    }
+
+    /// A receiver's that keeps the object.
+    pub fn copy(id: ObjectId, layout: &Layout) -> Shelf {
+        let memory = Whole::Copy(vec![0; layout.padded_len()]);
+        Shelf::new(id, layout.payload, id.batches, memory)
+    }
+
+    /// A receiver's whose application keeps the object: at most `places` batches are here. `held` are there already.
+    pub fn checked(id: ObjectId, payload: usize, places: u32, held: &[bool]) -> Shelf {
+        let kept = |batch: u32| match held.get(batch as usize) {
+            Some(true) => Kept::Accepted,
+            _ => Kept::No,
+        };
+        let kept: Vec<Kept> = (0..id.batches).map(kept).collect();
+        let missing = kept.iter().filter(|kept| **kept == Kept::No).count();
+        let places = id.batches.min(places.max(1));
+        let mut shelf = Shelf::new(id, payload, places, Whole::Elsewhere(kept));
+        shelf.missing = missing as u32;
+        shelf
+    }
+
+    /// The source's.
+    pub fn source(id: ObjectId, payload: usize, object: Batches) -> Shelf {
+        let plain = vec![0; id.batches as usize];
+        let mut shelf = Shelf::new(id, payload, 0, Whole::Original { object, plain });
+        shelf.missing = 0;
+        shelf
+    }
+
+    fn new(id: ObjectId, payload: usize, places: u32, whole: Whole) -> Shelf {
+        Shelf {
+            id,
+            payload,
+            base: 0,
+            slots: vec![Slot::Empty; places as usize],
+            whole,
+            spare: Vec::with_capacity(SPARE),
+            missing: id.batches,
+        }
+    }
+
+    fn place(&self, batch: u32) -> Option<usize> {
+        let ahead = batch.checked_sub(self.base)? as usize;
+        (ahead < self.slots.len()).then(|| batch as usize % self.slots.len())
+    }
+
+    fn slot(&self, batch: u32) -> Option<&Slot> {
+        self.slots.get(self.place(batch)?)
+    }
+
+    fn slot_mut(&mut self, batch: u32) -> Option<&mut Slot> {
+        let place = self.place(batch)?;
+        self.slots.get_mut(place)
+    }
+
+    /// The first batch that has a place.
+    pub fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// The first batch after those that have a place.
+    pub fn end(&self) -> u32 {
+        self.base.saturating_add(self.places())
+    }
+
+    /// Batches that have a place at the same time.
+    pub fn places(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Gives the places of batches before `base` to later ones. Backwards, the last ones lose theirs. Where
+    /// there is a place for each batch, nothing moves.
+    pub fn move_to(&mut self, base: u32) {
+        let places = self.places();
+        if places >= self.id.batches {
+            return;
+        }
+        let lost = match base.checked_sub(self.base) {
+            Some(steps) => self.base..self.base.saturating_add(steps.min(places)),
+            None => {
+                let steps = self.base.saturating_sub(base).min(places);
+                let end = self.base.saturating_add(places);
+                end.saturating_sub(steps)..end
+            }
+        };
+        for batch in lost {
+            self.clear(batch);
+        }
+        self.base = base;
+    }
+
+    fn clear(&mut self, batch: u32) {
+        if let Some(slot) = self.slot_mut(batch)
+            && let Slot::Held(store) = core::mem::replace(slot, Slot::Empty)
+            && self.spare.len() < SPARE
+        {
+            self.spare.push(store);
+        }
+    }
+
+    /// Independent packets of a batch from which combinations can be made.
+    pub fn rank(&self, batch: u32) -> usize {
+        match (self.slot(batch), &self.whole) {
+            (_, Whole::Original { .. }) | (Some(Slot::Decoded), _) => self.id.packets(batch),
+            (Some(Slot::Held(store)), _) => store.rank(),
+            (Some(Slot::Empty) | None, _) => 0,
+        }
+    }
+
+    /// Whether every packet of a batch can be made here.
+    pub fn is_full(&self, batch: u32) -> bool {
+        self.rank(batch) >= self.id.packets(batch)
+    }
+
+    /// Whether the object needs no more packets of a batch. An application that keeps the batches may have it although
+    /// its packets are gone.
+    pub fn is_settled(&self, batch: u32) -> bool {
+        let kept = match &self.whole {
+            Whole::Elsewhere(kept) => kept
+                .get(batch as usize)
+                .is_some_and(|kept| *kept != Kept::No),
+            _ => false,
+        };
+        kept || self.is_full(batch)
+    }
+
+    /// Whether there is a place for a batch.
+    pub fn has_place(&self, batch: u32) -> bool {
+        self.place(batch).is_some()
+    }
+
+    /// The first batch that is missing from the object; one that waits to be judged is.
+    pub fn first_missing(&self) -> Option<u32> {
+        if let Whole::Elsewhere(kept) = &self.whole {
+            let first = kept.iter().position(|kept| *kept != Kept::Accepted);
+            return first.map(|first| first as u32);
+        }
+        let places = self.base..self.end().min(self.id.batches);
+        places.into_iter().find(|&batch| !self.is_full(batch))
+    }
+
+    /// Whether the object is whole.
+    pub fn is_whole(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// Takes in a packet.
+    pub fn insert(&mut self, coded: &Coded<'_>) -> Gain {
+        let (id, payload) = (self.id, self.payload);
+        let Some(place) = self.place(coded.batch) else {
+            return Gain::Nothing;
+        };
+        let Some(slot) = self.slots.get_mut(place) else {
+            return Gain::Nothing;
+        };
+        if matches!(slot, Slot::Empty) {
+            let shape = Shape::new(id.packets(coded.batch), payload).ok();
+            let fresh = shape.and_then(|shape| match self.spare.pop() {
+                Some(mut store) => store.reset(shape).then_some(store),
+                None => Store::new(id.k.into(), payload, shape),
+            });
+            let Some(store) = fresh else {
+                return Gain::Nothing;
+            };
+            *slot = Slot::Held(store);
+        }
+        let Slot::Held(store) = slot else {
+            return Gain::Nothing;
+        };
+        if !store.insert(coded.vector, coded.payload) {
+            return Gain::Nothing;
+        }
+        if !store.is_full() {
+            return Gain::Rank;
+        }
+        let Whole::Copy(octets) = &mut self.whole else {
+            return Gain::Batch;
+        };
+        let start = coded.batch as usize * usize::from(id.k) * payload;
+        let octets = octets.get_mut(start..).unwrap_or_default();
+        let length = id.packets(coded.batch) * payload;
+        if !store.decode_into(octets.get_mut(..length).unwrap_or_default()) {
+            return Gain::Nothing;
+        }
+        if let Slot::Held(store) = core::mem::replace(slot, Slot::Decoded)
+            && self.spare.len() < SPARE
+        {
+            self.spare.push(store);
+        }
+        self.missing = self.missing.saturating_sub(1);
+        Gain::Decoded
+    }
+
+    /// The next packet of a batch that the source has not sent yet.
+    pub fn next_plain(&self, batch: u32) -> Option<u8> {
+        let Whole::Original { plain, .. } = &self.whole else {
+            return None;
+        };
+        let next = *plain.get(batch as usize)?;
+        (usize::from(next) < self.id.packets(batch)).then_some(next)
+    }
+
+    // the first k frames of a batch are uncoded
+    /// Writes the next packet that the source has not sent yet. False if there is none.
+    pub fn write_plain(&mut self, batch: u32, payload: &mut [u8]) -> bool {
+        let Some(next) = self.next_plain(batch) else {
+            return false;
+        };
+        let Whole::Original { object, plain } = &mut self.whole else {
+            return false;
+        };
+        let start = usize::from(next) * payload.len();
+        let rows = object.batch(batch).unwrap_or_default();
+        let Some(row) = rows.get(start..start + payload.len()) else {
+            return false;
+        };
+        payload.copy_from_slice(row);
+        if let Some(sent) = plain.get_mut(batch as usize) {
+            *sent = next + 1;
+        }
+        true
+    }
+
+    /// Writes a fresh combination of the packets of a batch. False if there is none.
+    pub fn write(
+        &mut self,
+        batch: u32,
+        random: &mut Stream,
+        vector: &mut [u8],
+        payload: &mut [u8],
+    ) -> bool {
+        let packets = self.id.packets(batch);
+        if let Whole::Original { object, .. } = &mut self.whole {
+            let rows = object.batch(batch).unwrap_or_default();
+            return encode(rows, packets, random, vector, payload);
+        }
+        let start = batch as usize * usize::from(self.id.k) * self.payload;
+        match (self.slot(batch), &self.whole) {
+            (Some(Slot::Held(store)), _) => {
+                store.recode(|octets| random.fill(octets), vector, payload)
+            }
+            (Some(Slot::Decoded), Whole::Copy(octets)) => {
+                let rows = octets.get(start..).unwrap_or_default();
+                encode(rows, packets, random, vector, payload)
+            }
+            _ => false,
+        }
+    }
+
+    /// The object, filled up to whole packets, if it is kept here.
+    pub fn octets(&self) -> Option<&[u8]> {
+        match &self.whole {
+            Whole::Copy(octets) => Some(octets),
+            Whole::No | Whole::Elsewhere(_) | Whole::Original { .. } => None,
+        }
+    }
+}
+
+/// For an application that keeps the batches.
+impl Shelf {
+    /// The next complete batch that was not handed out yet, its packets one after the other.
+    pub fn hand_out(&mut self, into: &mut Vec<u8>) -> Option<u32> {
+        let end = self.base.saturating_add(self.places());
+        let Whole::Elsewhere(kept) = &self.whole else {
+            return None;
+        };
+        let waits = |batch: &u32| {
+            kept.get(*batch as usize) == Some(&Kept::No)
+                && matches!(self.slot(*batch), Some(Slot::Held(store)) if store.is_full())
+        };
+        let batch = (self.base..end).find(waits)?;
+        let Some(Slot::Held(store)) = self.slot(batch) else {
+            return None;
+        };
+        into.clear();
+        into.resize(self.id.packets(batch) * self.payload, 0);
+        if !store.decode_into(into) {
+            return None;
+        }
+        self.keep(batch, Kept::HandedOut);
+        Some(batch)
+    }
+
+    fn keep(&mut self, batch: u32, how: Kept) -> Option<Kept> {
+        let Whole::Elsewhere(kept) = &mut self.whole else {
+            return None;
+        };
+        let place = kept.get_mut(batch as usize)?;
+        Some(core::mem::replace(place, how))
+    }
+
+    /// The application has kept a batch. False if it was not handed out. Its packets stay while there is a place.
+    pub fn accept(&mut self, batch: u32) -> bool {
+        let handed_out = self.is_handed_out(batch);
+        if handed_out {
+            self.keep(batch, Kept::Accepted);
+            self.missing = self.missing.saturating_sub(1);
+        }
+        handed_out
+    }
+
+    /// The application found a batch to be wrong: all its packets go.
+    pub fn reject(&mut self, batch: u32) {
+        if self.is_handed_out(batch) {
+            self.keep(batch, Kept::No);
+            self.clear(batch);
+        }
+    }
+
+    fn is_handed_out(&self, batch: u32) -> bool {
+        matches!(&self.whole, Whole::Elsewhere(kept) if kept.get(batch as usize) == Some(&Kept::HandedOut))
+    }
+}
+
+fn encode(
+    rows: &[u8],
+    packets: usize,
+    random: &mut Stream,
+    vector: &mut [u8],
+    payload: &mut [u8],
+) -> bool {
+    let rows = rows.get(..packets * payload.len()).unwrap_or_default();
+    let encoder = Shape::new(packets, payload.len())
+        .and_then(|shape| Rows::new(shape, rows))
+        .and_then(Encoder::new);
+    encoder.is_ok_and(|encoder| {
+        encoder
+            .encode_random(|octets| random.fill(octets), vector, payload)
+            .is_ok()
+    })
+}

@@ -1,0 +1,13 @@
+//! Everything that is tested through the public interface, in one program: linking is most of a test build.
+
+mod beyond;
+mod common;
+mod contract;
+mod delivery;
+mod improved;
+mod properties;
+mod script;
+mod scripts;
+mod session;
+mod timing;
+mod wired;

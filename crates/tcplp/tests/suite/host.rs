@@ -1,0 +1,99 @@
+//! A host by itself: pings, refused and accepted connections, and the promises of a node.
+
+use crate::support;
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use chappe_core::{Address, Expect, HostNode, contract};
+use chappe_tcplp::host::{Bulk, Host};
+use chappe_tcplp::lowpan::Config;
+use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
+use chappe_wire::ipv6::Header;
+use support::mote::{PREFIX, address, ms, packet, tcp_host};
+
+/// Pings of all sizes up to 64 octets come back, to the unicast address and to all nodes; nothing else does.
+#[test]
+fn a_host_answers_pings() {
+    use chappe_wire::icmpv6::Message;
+    let mut host = tcp_host(1);
+    let all_nodes: Ipv6Addr = "ff02::1".parse().unwrap();
+    for (to, answers) in [(address(1), true), (all_nodes, true), (address(3), false)] {
+        for len in [0usize, 1, 64, 65] {
+            let data = vec![5; len];
+            let echo = Message::Echo {
+                reply: false,
+                id: 7,
+                sequence: 9,
+                data: &data,
+            };
+            let mut ping = packet(2, 1, 48 + len);
+            ping[6] = 58;
+            ping[24..40].copy_from_slice(&to.octets());
+            echo.emit(address(2), to, &mut ping[40..]).unwrap();
+            host.handle_packet(ms(1), &ping);
+            let mut out = [0; 1280];
+            let answer = host.poll_packet(ms(1), &mut out);
+            assert_eq!(answer.is_some(), answers && len <= 64, "{to} {len}");
+            if let Some(all) = answer {
+                let header = Header::parse(&out).unwrap();
+                assert_eq!(header.destination, address(2));
+                let message = Message::parse(header.source, header.destination, &out[40..all]);
+                assert!(
+                    matches!(message, Ok(Message::Echo { reply: true, id: 7, data: back, .. }) if back == data)
+                );
+            }
+        }
+    }
+}
+
+/// A SYN to a closed port is refused; to the open one it is answered, and the host then expects the request.
+//= tcplp 8.1.1: after a SYN the sleep interval is reduced in anticipation of the request
+#[test]
+fn a_host_refuses_and_accepts() {
+    let mut host = tcp_host(1);
+    host.app_mut().to_send = 0;
+    let local: &'static Local = Box::leak(Box::new(Local {
+        address: IpAddr::V6(address(2)),
+        secret: Secret::new([2; 16]),
+        config: tcp::Config::STANDARD,
+    }));
+    for (port, accepted) in [(81, false), (80, true)] {
+        let memory = Memory {
+            send: vec![0; 100].leak(),
+            receive: vec![0; 100].leak(),
+            ranges: vec![Range::default(); 1].leak(),
+            flight: vec![Sent::default(); 1].leak(),
+        };
+        let socket = Socket::new(local, memory, NewReno).unwrap();
+        let peer_local = Config::new(Address::node(2), PREFIX, 0).link_local();
+        let mut peer: Host<'_, Bulk> = Host::new(local, peer_local, [socket], Bulk::default());
+        assert!(peer.connect(
+            ms(1),
+            4000 + port,
+            tcp::Endpoint::new(IpAddr::V6(address(1)), port)
+        ));
+        let mut out = [0; 1280];
+        for _ in 0..4 {
+            while let Some(len) = peer.poll_packet(ms(2), &mut out) {
+                host.handle_packet(ms(2), &out[..len]);
+            }
+            while let Some(len) = host.poll_packet(ms(2), &mut out) {
+                peer.handle_packet(ms(2), &out[..len]);
+            }
+        }
+        let state = peer.sockets()[0].state();
+        assert_eq!(state == tcp::State::Established, accepted, "{state:?}");
+        let expects = host.expects();
+        let wanted = if accepted {
+            Expect::Request
+        } else {
+            Expect::Nothing
+        };
+        assert_eq!(expects, wanted);
+    }
+}
+
+#[test]
+fn a_host_keeps_its_promises() {
+    contract::check_host(60, tcp_host);
+}

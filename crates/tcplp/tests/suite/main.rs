@@ -1,0 +1,23 @@
+//! Everything that is tested through the public interface, in one program: linking is most of a test build.
+
+mod air;
+mod attacks;
+mod baseline;
+mod differential;
+mod fast_open;
+mod flows;
+mod goodput;
+mod host;
+mod lowpan;
+mod mesh;
+mod properties;
+#[path = "support/rival.rs"]
+mod rival;
+mod row;
+mod scripts;
+mod size;
+mod sleepy;
+mod smoltcp;
+mod study;
+mod support;
+mod tshark;
