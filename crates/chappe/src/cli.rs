@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use chappe_lab::plan::SEEDS_MAX;
+use chappe_scenario::plan::SEEDS_MAX;
 use clap::{Args, Parser, Subcommand};
 
 const AFTER: &str = "\
@@ -341,7 +341,7 @@ impl Shared {
     /// How many threads to use.
     pub fn threads(&self) -> usize {
         self.threads
-            .map_or_else(chappe_lab::run::seeds::cores, usize::from)
+            .map_or_else(chappe_lab::seeds::cores, usize::from)
     }
 }
 

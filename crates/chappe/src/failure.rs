@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io;
 
-use chappe_lab::input::InputError;
 use chappe_lab::run::RunError;
-use chappe_lab::store::StoreError;
+use chappe_scenario::InputError;
+use chappe_store::StoreError;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
@@ -125,10 +125,19 @@ impl From<RunError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        Failure::Environment(
-            format!("cannot write {error}"),
-            "choose another place with --out, or make room".into(),
-        )
+        match error {
+            StoreError::Format { help, .. } => {
+                let error = InputError::new("", error.to_string());
+                match help {
+                    Some(help) => error.help(help).into(),
+                    None => error.into(),
+                }
+            }
+            StoreError::Io { .. } => Failure::Environment(
+                format!("cannot write {error}"),
+                "choose another place with --out, or make room".into(),
+            ),
+        }
     }
 }
 

@@ -14,7 +14,9 @@
 
 mod cli;
 mod command;
+mod doctor;
 mod failure;
+mod folder;
 mod terminal;
 
 use std::panic::AssertUnwindSafe;

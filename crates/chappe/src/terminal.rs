@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-use chappe_lab::provenance::Program;
 use chappe_lab::run::Meter;
+use chappe_results::provenance::Program;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;

@@ -7,9 +7,9 @@ use super::plan::Variant;
 use super::scene::Place;
 use super::sheet::{Runs, Sheet, by_flow, course, lines, steps, summary};
 use super::trial::{Ran, Trial};
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 const SIX: Place = Place::Six { lossy: false };
 const FLOWS: [&str; 2] = ["A-E", "D-F"];

@@ -5,9 +5,9 @@ use super::plan::Variant;
 use super::scene::{MODE, Place};
 use super::sheet::{Runs, Sheet, by_flow, course, lines, steps, summary};
 use super::trial::{Ran, Trial};
-use chappe_lab::figure::{Claim, Figure, Panel};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel};
+use chappe_results::statistics::Summary;
 
 /// The networks: panels' names, flows.
 const NETWORKS: [(&str, Place, [&str; 2]); 3] = [

@@ -7,9 +7,9 @@ use super::plan::Variant;
 use super::scene::{Links, PAYLOAD, Place, SOURCES};
 use super::sheet::{Runs, Sheet, by_flow, summary};
 use super::trial::{Ran, Trial};
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, mean, quantile};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean, quantile};
 
 /// A line of what is compared: name, variant, channel access, and the queues' limit if it is not the variant's.
 type System = (&'static str, Variant, Method, Option<u16>);

@@ -10,9 +10,9 @@ use super::plan::Variant;
 use super::scene::{Links, MODE, PAYLOAD, Place};
 use super::sheet::{Sheet, lines};
 use super::streams::Stack;
-use chappe_lab::figure::{Claim, Figure, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, mean};
+use chappe_results::figure::{Claim, Figure, Series};
+use chappe_results::statistics::{Summary, mean};
 
 /// What is compared.
 const SYSTEMS: [(&str, Variant, Method); 4] = [

@@ -20,5 +20,13 @@ mod trial;
 pub use paper::PAPER;
 pub use plan::{Dpclo, SYSTEM, Variant};
 
+/// Its line in the table of systems.
+pub static DPCLO: chappe_lab::system::System = chappe_lab::system::System {
+    scenario: &SYSTEM,
+    carry: plan::run,
+    paper: Some(&PAPER),
+    demo: None,
+};
+
 #[cfg(test)]
 mod tests;

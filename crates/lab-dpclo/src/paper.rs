@@ -2,9 +2,9 @@
 
 use super::sheet::Sheet;
 use super::{figure2, figure5, figure7, figure8};
-use chappe_lab::figure::Figure;
 use chappe_lab::paper::{self, Item, Made, Order, Paper};
 use chappe_lab::run::RunError;
+use chappe_results::figure::Figure;
 
 /// Its line in the table of papers.
 pub static PAPER: Paper = Paper {

@@ -3,40 +3,74 @@
 use std::sync::Arc;
 
 use chappe_core::{Duration, Mode};
-use chappe_dpclo::{KMax, NEXT_HOPS_MAX, Settings};
+use chappe_dpclo::{KMax, NEXT_HOPS_MAX, Settings as Router};
+use chappe_lab::run::{Meter, Outcome, RunError, WORK};
+use chappe_lab::system::{Job, settings};
+use chappe_scenario::format::{AccessName, FaultKind, FlowTable, Located, Receivers, Scenario};
+use chappe_scenario::plan::{Check, mac, radio};
+use chappe_scenario::quantity::{Size, Time};
+use chappe_scenario::{
+    self as scenario, CheckedScenario, InputError, Keys, Radios, Settings, System, Variants,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::access::{Access, Method};
 use super::carry::carry;
 use super::load::STAMP;
 use super::mesh::frame;
 use super::streams::{CONNECTIONS, Stack};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::{Check, mac, radio};
-use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::scenario::{AccessName, FaultKind, Located, Protocol, Receivers, Scenario};
-use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System};
 
-/// Its line in the table of systems.
+/// What scenarios may say of it.
 pub static SYSTEM: System = System {
     name: "dpclo",
     title: "DPCLO",
     about: "a mesh that routes and paces flows by queue differences",
-    variants: &Variant::ROWS,
-    keys: &["payload", "probing", "queue", "next_hops"],
+    variants: &[
+        scenario::Variant::new("paper", "DPCLO"),
+        scenario::Variant::new("improved", "DPCLO, improved"),
+        scenario::Variant::new("shortest-path", "shortest path"),
+        scenario::Variant::new("fusion", "Fusion"),
+        scenario::Variant::new("dclo", "DCLO"),
+        scenario::Variant::new("tcp", "TCP"),
+        scenario::Variant::new("tcp-few", "TCP-FeW"),
+    ],
+    keys: Keys::of::<DpcloKeys>(),
     has_mac: true,
+    has_priorities: true,
+    carries_flows: true,
+    has_link_loss: false,
     radios: Radios::Dot11b,
     profile: "ns2-threshold",
     nodes_max: (300, "every router has a row for each node and neighbour"),
     shares_ends: true,
-    plan: |draft| Ok(Arc::new(Dpclo::new(draft)?)),
+    plan: |scenario| Ok(Arc::new(Dpclo::new(scenario)?)),
 };
+
+/// DPCLO's keys of `[protocol]`. What is omitted is as in the paper.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DpcloKeys {
+    /// Data in one packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Located<Size>>,
+    /// How long the nodes send probes before the first flow; 60 s if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probing: Option<Located<Time>>,
+    /// Packets that may wait in a node for one destination, or for all where a variant has one queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Located<u16>>,
+    /// The largest number of next hops for one destination; a tenth of the neighbours and two at least, if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_hops: Option<Located<u8>>,
+}
 
 /// How packets find their way, and how fast sources send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// DPCLO as in the paper.
     Paper,
-    /// Our own: see [`Settings::improved`].
+    /// Our own: see [`Router::improved`].
     Improved,
     /// The best route and one queue: plain forwarding.
     ShortestPath,
@@ -50,9 +84,9 @@ pub enum Variant {
     TcpFew,
 }
 
-impl Variant {
-    /// All of them, in the order of the enum.
-    pub const ALL: [Variant; 7] = [
+impl Variants for Variant {
+    const SYSTEM: &'static System = &SYSTEM;
+    const ALL: &'static [Variant] = &[
         Variant::Paper,
         Variant::Improved,
         Variant::ShortestPath,
@@ -61,38 +95,17 @@ impl Variant {
         Variant::Tcp,
         Variant::TcpFew,
     ];
+}
 
-    const ROWS: [system::Variant; 7] = [
-        system::Variant::new("paper", "DPCLO"),
-        system::Variant::new("improved", "DPCLO, improved"),
-        system::Variant::new("shortest-path", "shortest path"),
-        system::Variant::new("fusion", "Fusion"),
-        system::Variant::new("dclo", "DCLO"),
-        system::Variant::new("tcp", "TCP"),
-        system::Variant::new("tcp-few", "TCP-FeW"),
-    ];
-
-    fn named(row: &system::Variant) -> Variant {
-        SYSTEM.form(row, Variant::ALL)
-    }
-
-    fn row(self) -> &'static system::Variant {
-        &SYSTEM.variants[self as usize]
-    }
-
-    /// Its name in tables and figures.
-    pub fn label(self) -> &'static str {
-        self.row().label
-    }
-
+impl Variant {
     /// What its routers do.
-    pub fn settings(self) -> Settings {
+    pub fn settings(self) -> Router {
         match self {
-            Variant::Paper => Settings::paper(),
-            Variant::Improved => Settings::improved(),
-            Variant::ShortestPath | Variant::Tcp | Variant::TcpFew => Settings::shortest_path(),
-            Variant::Fusion => Settings::fusion(),
-            Variant::Dclo => Settings::dclo(),
+            Variant::Paper => Router::paper(),
+            Variant::Improved => Router::improved(),
+            Variant::ShortestPath | Variant::Tcp | Variant::TcpFew => Router::shortest_path(),
+            Variant::Fusion => Router::fusion(),
+            Variant::Dclo => Router::dclo(),
         }
     }
 
@@ -114,7 +127,7 @@ pub struct Dpclo {
     /// Which form.
     pub variant: Variant,
     /// What its routers do.
-    pub settings: Settings,
+    pub settings: Router,
     /// How nodes share the channel.
     pub access: Access,
     /// What objects, and the flows of TCP variants, are carried by.
@@ -126,10 +139,10 @@ pub struct Dpclo {
 }
 
 impl Dpclo {
-    fn new(draft: &Draft<'_>) -> Result<Dpclo, InputError> {
-        let (scenario, check) = (draft.scenario, draft.check);
-        let variant = Variant::named(draft.variant);
-        let protocol = &scenario.protocol;
+    fn new(checked: &CheckedScenario<'_>) -> Result<Dpclo, InputError> {
+        let (scenario, check) = (checked.scenario, checked.check);
+        let variant = Variant::of(checked.variant);
+        let protocol = checked.keys::<DpcloKeys>();
         let mode = radio::mode(&scenario.radio, check)?;
         let access = access(scenario, mode, check)?;
         let payload = payload(protocol, check)?;
@@ -146,7 +159,7 @@ impl Dpclo {
         restarts(scenario, check)?;
         Ok(Dpclo {
             variant,
-            settings: settings(variant, protocol, check)?,
+            settings: router(variant, protocol, check)?,
             access,
             stack,
             payload: usize::from(payload.unwrap_or(DATAGRAM)),
@@ -191,11 +204,7 @@ fn access(scenario: &Scenario, mode: Mode, check: &Check<'_>) -> Result<Access, 
 }
 
 /// The routers' settings with what the scenario changes.
-fn settings(
-    variant: Variant,
-    protocol: &Located<Protocol>,
-    check: &Check<'_>,
-) -> Result<Settings, InputError> {
+fn router(variant: Variant, protocol: &DpcloKeys, check: &Check<'_>) -> Result<Router, InputError> {
     let mut settings = variant.settings();
     if let Some(queue) = &protocol.queue {
         if !(1..=1000).contains(&**queue) {
@@ -222,7 +231,7 @@ fn settings(
 }
 
 /// Octets of payload in a packet, if the scenario says so.
-fn payload(protocol: &Protocol, check: &Check<'_>) -> Result<Option<u16>, InputError> {
+fn payload(protocol: &DpcloKeys, check: &Check<'_>) -> Result<Option<u16>, InputError> {
     let Some(given) = &protocol.payload else {
         return Ok(None);
     };
@@ -269,8 +278,7 @@ fn ends(scenario: &Scenario, variant: Variant, check: &Check<'_>) -> Result<(), 
             add(transfer.receivers.span(), source.as_slice())?;
         }
     }
-    let endless =
-        |flow: &&Located<chappe_lab::scenario::Flow>| variant.is_tcp() && flow.rate.is_none();
+    let endless = |flow: &&Located<FlowTable>| variant.is_tcp() && flow.rate.is_none();
     for flow in scenario.flow.iter().filter(endless) {
         add(flow.sink.span(), &[*flow.source, *flow.sink])?;
     }
@@ -316,12 +324,8 @@ fn restarts(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
     Ok(())
 }
 
-impl Carrier for Dpclo {
-    fn system(&self) -> &'static System {
-        &SYSTEM
-    }
-
-    fn variant(&self) -> &'static system::Variant {
+impl Settings for Dpclo {
+    fn variant(&self) -> &'static scenario::Variant {
         self.variant.row()
     }
 
@@ -337,13 +341,10 @@ impl Carrier for Dpclo {
     fn frame(&self) -> (Mode, usize) {
         (self.access.station.data, frame(self.payload))
     }
+}
 
-    fn carries_flows(&self) -> bool {
-        true
-    }
-
-    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-        meter.expect(2 * WORK);
-        carry(self, &job, meter)
-    }
+/// Carries the flows and transfers of one seed.
+pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    meter.expect(2 * WORK);
+    carry(settings(job.plan)?, &job, meter)
 }

@@ -3,13 +3,13 @@
 use super::mesh::Times;
 use super::optimum::Optimum;
 use super::trial::{Ran, Trial};
-use chappe_lab::figure::{Panel, PanelKind, Series};
+use chappe_lab::context::Trials;
 use chappe_lab::paper::Order;
 use chappe_lab::run::RunError;
-use chappe_lab::sheet::Trials;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Panel, PanelKind, Series};
+use chappe_results::statistics::Summary;
 
-pub use chappe_lab::sheet::summary;
+pub use chappe_lab::context::summary;
 
 /// How much is run, and where results are counted.
 pub struct Sheet<'a> {

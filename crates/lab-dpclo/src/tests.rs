@@ -1,9 +1,9 @@
 use super::*;
-use chappe_lab::input::InputError;
-use chappe_lab::plan::Plan;
-use chappe_lab::results::Run;
 use chappe_lab::run::{Meter, Outcome};
 use chappe_lab::system::Job;
+use chappe_results::Run;
+use chappe_scenario::InputError;
+use chappe_scenario::Plan;
 
 /// Node 3 is two hops from node 0, over 1 or 2.
 const DIAMOND: &str =
@@ -17,11 +17,11 @@ fn plan(rest: &str) -> Result<Plan, InputError> {
 fn outcome(plan: &Plan) -> Outcome {
     let job = Job {
         plan,
-        stage: plan.stage(1).unwrap(),
+        network: plan.network(1).unwrap(),
         copies: true,
         pcap: None,
     };
-    plan.carrier.run(job, &Meter::default()).unwrap()
+    (crate::DPCLO.carry)(job, &Meter::default()).unwrap()
 }
 
 fn run(rest: &str) -> Run {
@@ -88,7 +88,7 @@ fn the_example_runs() {
         &[&SYSTEM],
         &file,
         &set,
-        &chappe_lab::plan::Changes::default(),
+        &chappe_scenario::plan::Changes::default(),
     )
     .unwrap();
     let run = outcome(&plan).run;

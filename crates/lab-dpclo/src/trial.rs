@@ -11,7 +11,7 @@ use super::plan::Variant;
 use super::scene::{MODE, PAYLOAD, Place, Scene};
 use super::streams::Stack;
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::mean;
+use chappe_results::statistics::mean;
 
 /// A run, but for its seed.
 #[derive(Clone, Debug)]

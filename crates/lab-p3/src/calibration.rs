@@ -1,9 +1,10 @@
 //! What decides the hardness of the network: the share of good links that are bad on other channels. It is chosen so
 //! that PIP, the baseline, fails as often as in the paper; nothing of P³ is looked at for it.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, mean};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
+use chappe_scenario::Variants as _;
 
 use super::Variant;
 use super::campaign::{BAD_LINKS, Cell, Cells, Scale, Site, System};

@@ -9,14 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use chappe_core::{Purpose, Seed};
-use chappe_lab::plan::Plan;
-use chappe_lab::results::Run;
-use chappe_lab::run::{Meter, RunError, WORK, seeds};
+use chappe_lab::carry::RunSpec;
+use chappe_lab::run::{Meter, RunError, WORK};
+use chappe_lab::seeds;
 use chappe_p3::config::{LINK_THRESHOLD, PATHS_WANTED};
 use chappe_p3::planner::LinkGraph;
+use chappe_results::Run;
+use chappe_scenario::Plan;
 
 use super::carry::{ENERGY, FIRST_ROUND, HOPS, ROUNDS, SOURCE_DATA};
-use super::{Attempt, P3, Prepared, Route, SYSTEM, Variant, carry, check, prepare, route};
+use super::{P3, Prepared, Route, SYSTEM, Variant, carry, check, prepare, route};
 
 /// Nodes of the paper's testbed.
 pub const NODES: usize = 139;
@@ -296,7 +298,7 @@ pub fn payload(system: System) -> u8 {
     system.p3().payload
 }
 
-/// The plan of a site's scenarios; a stage's seed decides the rest.
+/// The plan of a site's scenarios; a network's seed decides the rest.
 pub(super) fn plan(site: Site, scale: &Scale) -> Result<Plan, RunError> {
     let network = match &scale.data {
         Some(path) if site.measured => {
@@ -331,7 +333,7 @@ fn one(
     meter.advance(WORK);
     let mut runs = Vec::new();
     for &system in systems {
-        let transfer = &mut prepared.stage.transfers[0];
+        let transfer = &mut prepared.network.transfers[0];
         if transfer.object.len() != system.octets as usize {
             let mut object = vec![0; system.octets as usize];
             let mut random = Seed(seed).stream(Purpose::Traffic(0));
@@ -339,14 +341,8 @@ fn one(
             transfer.object = object.into();
         }
         let with = system.p3();
-        let attempt = Attempt {
-            plan,
-            with: &with,
-            prepared: &prepared,
-            copies: false,
-            pcap: None,
-        };
-        let run = carry(attempt, meter)?.run;
+        let spec = RunSpec::plain(plan, &prepared.network);
+        let run = carry(&with, &prepared, spec, meter)?.run;
         check(&run)?;
         if let Some(wrong) = run
             .flows
@@ -383,7 +379,7 @@ pub(super) fn fits_paper(found: &Route) -> bool {
 }
 
 /// The first of `networks` networks of a seed with a pair of nodes between which the gateway finds a route that fits,
-/// and how many pairs were looked at. The stage's transfer is between them.
+/// and how many pairs were looked at. The network's transfer is between them.
 pub(super) fn ends_for(
     plan: &Plan,
     seed: u64,
@@ -397,7 +393,7 @@ pub(super) fn ends_for(
             0 => seed,
             _ => Seed(seed).child(network).0,
         };
-        let mut prepared = prepare(plan.stage(here)?);
+        let mut prepared = prepare(plan.network(here)?);
         let known = prepared.learn(with);
         let nodes = known.ratios.nodes();
         let graph = LinkGraph::from_prr(nodes, LINK_THRESHOLD, |a, b| {
@@ -414,7 +410,7 @@ pub(super) fn ends_for(
             looked += 1;
             let found = route(with, &known, (here, source, destination), 500)?;
             if found.as_ref().is_some_and(fits) {
-                let transfer = &mut prepared.stage.transfers[0];
+                let transfer = &mut prepared.network.transfers[0];
                 (transfer.source, transfer.receivers) = (source, vec![destination]);
                 return Ok(Some((prepared, looked)));
             }

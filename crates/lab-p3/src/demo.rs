@@ -1,14 +1,16 @@
 //! P³'s part of the demo: one file over several hops of a sensor network.
 
+use chappe_lab::carry::RunSpec;
 use chappe_lab::demo::{Order, Part, Row, Shown};
-use chappe_lab::plan::Plan;
-use chappe_lab::results::Run;
 use chappe_lab::run::{RunError, WORK};
-use chappe_lab::statistics::mean;
+use chappe_results::Run;
+use chappe_results::statistics::mean;
+use chappe_scenario::Plan;
+use chappe_scenario::Variants as _;
 
 use super::campaign::{ends_for, fits_paper};
 use super::carry::HOPS;
-use super::{Attempt, P3, Prepared, SYSTEM, Variant, carry, check, radio_bound_bps};
+use super::{P3, Prepared, SYSTEM, Variant, carry, check, radio_bound_bps};
 
 /// Its line in the table of parts.
 pub static DEMO: Part = Part {
@@ -67,14 +69,8 @@ fn network(plan: &Plan, seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunErr
     order.meter.advance(WORK);
     let one = |variant| -> Result<Run, RunError> {
         let prepared: &Prepared = &prepared;
-        let attempt = Attempt {
-            plan,
-            with: &P3::paper(variant),
-            prepared,
-            copies: false,
-            pcap: None,
-        };
-        let mut run = carry(attempt, order.meter)?.run;
+        let spec = RunSpec::plain(plan, &prepared.network);
+        let mut run = carry(&P3::paper(variant), prepared, spec, order.meter)?.run;
         check(&run)?;
         // Whatever network the route was found in, it is this seed's.
         run.seed = seed;

@@ -1,8 +1,8 @@
 //! The energy comparison: joules for what arrived, as the paper reckons it and as the radios' time says.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, mean};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
 
 use super::campaign::{Cell, Cells, PROTOCOLS, Scale, System};
 use super::carry::{ACTIVE, ENERGY};

@@ -1,8 +1,9 @@
 //! Figure 5: goodput of each route. The paper's 20 routes are the first 20 of ours; the averages are over all.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{mean, quantile};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{mean, quantile};
+use chappe_scenario::Variants as _;
 
 use super::campaign::{Cell, Cells, PROTOCOLS, Scale, System};
 use super::paper::{at_least, mean_at_least, within};
@@ -113,7 +114,7 @@ fn claims(all: &[Vec<f64>; 4], cells: &Cells, scale: &Scale) -> Vec<Claim> {
         Claim::new(
             "PIP's goodput is zero on 65 % of the routes, to within 10 points",
             Some(65.0),
-            chappe_lab::statistics::Summary::of(&zero),
+            chappe_results::statistics::Summary::of(&zero),
             "%",
             (share - 65.0).abs() <= 10.0,
         )

@@ -1,8 +1,8 @@
 //! Figure 6: goodput as a share of the effective rate, with and without the time of the wake-up.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::Variant;
 use super::campaign::{Cell, Cells, EFFECTIVE, Scale, System};

@@ -1,8 +1,8 @@
 //! Figure 7: goodput for several sizes of packets.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::campaign::{Cell, Cells, Scale, System};
 use super::{P3, Variant};

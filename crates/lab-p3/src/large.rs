@@ -1,7 +1,8 @@
 //! An object of one megabyte, which the paper does not have.
 
-use chappe_lab::figure::{Figure, Panel, Series};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Figure, Panel, Series};
+use chappe_scenario::Variants as _;
 
 use super::campaign::{Cell, Cells, LARGE, PROTOCOLS, Scale, System};
 use super::paper::mean_at_least;

@@ -25,12 +25,20 @@ mod table2;
 mod table3;
 mod table4;
 
-pub use carry::{Attempt, RADIO_WATTS, carry, watched};
+pub use carry::{RADIO_WATTS, carry, watched};
 pub use demo::DEMO;
 pub use paper::{PAPER, make};
 pub use plan::{P3, SYSTEM, Variant, check, radio_bound_bps};
 pub use prepare::{Knowledge, Prepared, Ratios, prepare};
 pub use route::{Route, route};
+
+/// Its line in the table of systems.
+pub static P3_SYSTEM: chappe_lab::system::System = chappe_lab::system::System {
+    scenario: &SYSTEM,
+    carry: plan::run,
+    paper: Some(&PAPER),
+    demo: Some(&DEMO),
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! Equation 1 and the download times: what measuring, collecting and downloading take.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, mean};
 use chappe_p3::planner::{Measurement, collection_time};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
 
 use super::campaign::{Cell, Cells, Scale, System};
 use super::{P3, Variant};

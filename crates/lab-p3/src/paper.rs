@@ -1,9 +1,9 @@
 //! P³'s evaluation: Tables I to IV, Figures 5 to 7, the energy comparison, equation 1 and the download times.
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::paper::{self, Item, Made, Order, Paper};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure};
+use chappe_results::statistics::Summary;
 
 use super::campaign::{Cell, Cells, Scale};
 use super::{

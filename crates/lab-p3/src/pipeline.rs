@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use chappe_core::Mode;
+use chappe_lab::carry::RunSpec;
 use chappe_lab::paper::Drawing;
 use chappe_lab::run::{Meter, RunError};
 use chappe_p3::header::{Header, Kind};
@@ -10,7 +11,7 @@ use chappe_p3::{Plan as Route, config};
 use chappe_sim::{AirTime, Heard, Loss, Recorder, Sent};
 
 use super::campaign::{Scale, Site, ends_for, plan};
-use super::{Attempt, Knowledge, P3, Prepared, Variant, route, watched};
+use super::{Knowledge, P3, Prepared, Variant, route, watched};
 
 /// Its name on the command line, and of its file.
 pub const NAME: &str = "pipeline";
@@ -124,7 +125,7 @@ pub fn draw(scale: &Scale) -> Result<Drawing, RunError> {
             continue;
         };
         let octets = PACKETS * usize::from(with.payload);
-        let transfer = &mut prepared.stage.transfers[0];
+        let transfer = &mut prepared.network.transfers[0];
         transfer.object = transfer.object[..octets].into();
         let (film, path) = filmed(&plan, &prepared, &with)?;
         // A transfer that loses something and mends it says more than one without loss.
@@ -150,25 +151,23 @@ pub fn draw(scale: &Scale) -> Result<Drawing, RunError> {
 }
 
 fn filmed(
-    plan: &chappe_lab::plan::Plan,
+    plan: &chappe_scenario::Plan,
     prepared: &Prepared,
     with: &P3,
 ) -> Result<(Film, Route), RunError> {
-    let transfer = &prepared.stage.transfers[0];
+    let transfer = &prepared.network.transfers[0];
     let known: Knowledge = prepared.learn(with);
-    let ends = (prepared.stage.seed, transfer.source, transfer.receivers[0]);
+    let ends = (
+        prepared.network.seed,
+        transfer.source,
+        transfer.receivers[0],
+    );
     let found = route(with, &known, ends, PACKETS as u32)?;
     let Some(found) = found else {
         return Err(RunError::Defect("a route that was there is gone".into()));
     };
-    let attempt = Attempt {
-        plan,
-        with,
-        prepared,
-        copies: false,
-        pcap: None,
-    };
-    let (_, film) = watched(attempt, Film::default(), &Meter::default())?;
+    let spec = RunSpec::plain(plan, &prepared.network);
+    let (_, film) = watched(with, prepared, spec, Film::default(), &Meter::default())?;
     Ok((film, found.plan))
 }
 
@@ -395,11 +394,11 @@ mod tests {
         };
         let drawing = draw(&scale).unwrap();
         assert!(drawing.svg.starts_with("<svg") && drawing.svg.ends_with("</svg>\n"));
-        assert!(drawing.svg.contains("stage 3, odd") && drawing.svg.contains(">C</text>"));
+        assert!(drawing.svg.contains("network 3, odd") && drawing.svg.contains(">C</text>"));
         for line in drawing
             .text
             .lines()
-            .filter(|line| line.starts_with("stage"))
+            .filter(|line| line.starts_with("network"))
         {
             let odd = line.contains("odd");
             for cell in line

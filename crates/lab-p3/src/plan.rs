@@ -3,38 +3,69 @@
 use std::sync::Arc;
 
 use chappe_core::{Caps, Duration, Mode};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::Plan;
-use chappe_lab::results::Run;
+use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::scenario::{LinkKnowledge, Located, Receivers};
-use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System, span_of};
+use chappe_lab::system::{Job, settings};
 use chappe_p3::planner::Measurement;
 use chappe_p3::{Config, Key, config, timing};
+use chappe_results::Run;
+use chappe_scenario::format::{LinkKnowledge, Located, Receivers};
+use chappe_scenario::quantity::Size;
+use chappe_scenario::system::span_of;
+use chappe_scenario::{
+    self as scenario, CheckedScenario, InputError, Keys, Plan, Radios, Settings, System, Variants,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{Attempt, carry, prepare};
+use super::{carry, prepare};
 
-/// Its line in the table of systems.
+/// What scenarios may say of it.
 pub static SYSTEM: System = System {
     name: "p3",
     title: "P³",
     about: "bulk data from one node to another over a pipeline of synchronous transmitters",
-    variants: &Variant::ROWS,
-    keys: &[
-        "payload",
-        "links",
-        "beacons",
-        "paths",
-        "extra_nodes",
-        "segment",
+    variants: &[
+        scenario::Variant::new("paper", "P³"),
+        scenario::Variant::new("pip", "PIP"),
+        scenario::Variant::new("pip-aware", "PIP, best channels"),
+        scenario::Variant::new("improved", "P³, improved"),
     ],
+    keys: Keys::of::<P3Keys>(),
     has_mac: false,
+    has_priorities: false,
+    carries_flows: false,
+    has_link_loss: false,
     radios: Radios::Dot15d4,
     profile: "cc2420-indoor",
     nodes_max: (65_535, "P³ names nodes by two octets"),
     shares_ends: false,
-    plan: |draft| Ok(Arc::new(P3::new(draft)?)),
+    plan: |scenario| Ok(Arc::new(P3::new(scenario)?)),
 };
+
+/// P³'s keys of `[protocol]`. What is omitted is as in the paper.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct P3Keys {
+    /// Data in one packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Located<Size>>,
+    /// How the gateway learns the delivery ratios of the links; `probed` if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Located<LinkKnowledge>>,
+    /// Beacons that each node sends on each channel when links are measured (the paper's N_b).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beacons: Option<Located<u32>>,
+    /// Least number of node-distinct paths that the gateway looks for (the paper's N).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Located<usize>>,
+    /// Whether unused nodes with links to the stages before and after one join it; the paper's evaluation had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_nodes: Option<Located<bool>>,
+    /// New packets of a long object in one round; small devices need fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Located<u16>>,
+}
 
 /// Which form of P³.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,39 +80,14 @@ pub enum Variant {
     Improved,
 }
 
-impl Variant {
-    /// All of them, in the order of the enum.
-    pub const ALL: [Variant; 4] = [
+impl Variants for Variant {
+    const SYSTEM: &'static System = &SYSTEM;
+    const ALL: &'static [Variant] = &[
         Variant::Paper,
         Variant::Pip,
         Variant::PipAware,
         Variant::Improved,
     ];
-
-    const ROWS: [system::Variant; 4] = [
-        system::Variant::new("paper", "P³"),
-        system::Variant::new("pip", "PIP"),
-        system::Variant::new("pip-aware", "PIP, best channels"),
-        system::Variant::new("improved", "P³, improved"),
-    ];
-
-    fn named(row: &system::Variant) -> Variant {
-        SYSTEM.form(row, Variant::ALL)
-    }
-
-    fn row(self) -> &'static system::Variant {
-        &SYSTEM.variants[self as usize]
-    }
-
-    /// Its name in files and results.
-    pub fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// Its name in tables and figures.
-    pub fn label(self) -> &'static str {
-        self.row().label
-    }
 }
 
 /// P³ with everything that a scenario says about it.
@@ -148,11 +154,11 @@ impl P3 {
         }
     }
 
-    fn new(draft: &Draft<'_>) -> Result<P3, InputError> {
-        let (protocol, check) = (&draft.scenario.protocol, draft.check);
-        one_transfer(draft)?;
-        let mut p3 = P3::paper(Variant::named(draft.variant));
-        p3.config.flood_channel = draft.profile.channel;
+    fn new(checked: &CheckedScenario<'_>) -> Result<P3, InputError> {
+        let (protocol, check) = (checked.keys::<P3Keys>(), checked.check);
+        one_transfer(checked)?;
+        let mut p3 = P3::paper(Variant::of(checked.variant));
+        p3.config.flood_channel = checked.profile.channel;
         if let Some(payload) = &protocol.payload {
             let most = p3.config.payload_max();
             let octets = payload.value();
@@ -185,7 +191,7 @@ impl P3 {
             if p3.variant != Variant::Paper {
                 let message = format!(
                     "`extra_nodes` means nothing for the variant {}",
-                    draft.variant.name
+                    checked.variant.name
                 );
                 let help = "only the paper's variant makes stages of paths";
                 return Err(check.at(extra, "no use here", message).help(help));
@@ -196,15 +202,15 @@ impl P3 {
             p3.config.segment = **segment;
         }
         p3.config.check(&CAPS).map_err(|error| {
-            let span = span_of(&protocol.segment).unwrap_or(protocol.span());
+            let span = span_of(&protocol.segment).unwrap_or(checked.scenario.protocol.span());
             check.error(span, "not possible", error.to_string())
         })?;
         Ok(p3)
     }
 
-    /// That of a plan; a plan of another system is a defect of whoever asks.
+    /// That of a plan; a plan of another system is the caller's defect.
     pub fn of(plan: &Plan) -> Result<&P3, RunError> {
-        plan.carrier_as()
+        settings(plan)
     }
 
     /// What no pipeline with these frames exceeds, in bits of the object per second: a packet in every cycle; in every
@@ -227,8 +233,8 @@ pub fn radio_bound_bps() -> f64 {
 }
 
 /// P³ carries one object from one node to one other.
-fn one_transfer(draft: &Draft<'_>) -> Result<(), InputError> {
-    let (transfers, check) = (&draft.scenario.transfer, draft.check);
+fn one_transfer(checked: &CheckedScenario<'_>) -> Result<(), InputError> {
+    let (transfers, check) = (&checked.scenario.transfer, checked.check);
     if let Some(second) = transfers.get(1) {
         let message = "P³ carries one object at a time";
         let error = check.at(second, "the second one", message);
@@ -250,12 +256,8 @@ fn one_transfer(draft: &Draft<'_>) -> Result<(), InputError> {
     Ok(())
 }
 
-impl Carrier for P3 {
-    fn system(&self) -> &'static System {
-        &SYSTEM
-    }
-
-    fn variant(&self) -> &'static system::Variant {
+impl Settings for P3 {
+    fn variant(&self) -> &'static scenario::Variant {
         self.variant.row()
     }
 
@@ -266,21 +268,21 @@ impl Carrier for P3 {
     fn frame(&self) -> (Mode, usize) {
         (timing::MODE, config::FRAME_MAX + config::FCS_LEN)
     }
+}
 
-    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-        let prepared = prepare(job.stage);
-        meter.advance(WORK);
-        let attempt = Attempt {
-            plan: job.plan,
-            with: self,
-            prepared: &prepared,
-            copies: job.copies,
-            pcap: job.pcap,
-        };
-        let outcome = carry(attempt, meter)?;
-        check(&outcome.run)?;
-        Ok(outcome)
-    }
+/// Carries the transfer of one seed, and compares the result with its bound.
+pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    let prepared = prepare(job.network);
+    meter.advance(WORK);
+    let spec = RunSpec {
+        plan: job.plan,
+        network: &prepared.network,
+        copies: job.copies,
+        pcap: job.pcap,
+    };
+    let outcome = carry(P3::of(job.plan)?, &prepared, spec, meter)?;
+    check(&outcome.run)?;
+    Ok(outcome)
 }
 
 /// No run exceeds its bound: otherwise Chappe is wrong.

@@ -4,11 +4,11 @@
 //! beacon comes with the link's delivery ratio and nothing else is on the air. What it costs is the paper's equation 1.
 
 use chappe_core::{Channel, Dbm, Duration, Purpose, Seed};
-use chappe_lab::plan::Stage;
-use chappe_lab::scenario::LinkKnowledge;
 use chappe_p3::config::{CHANNELS, FCS_LEN, FRAME_MAX};
 use chappe_p3::planner::{Links, Measurement, collection_time};
 use chappe_p3::timing::MODE;
+use chappe_scenario::Network;
+use chappe_scenario::format::LinkKnowledge;
 
 use super::P3;
 
@@ -19,7 +19,7 @@ const MEASURING: u64 = 0x6d65_6173_7572_6501;
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The network and the transfer.
-    pub stage: Stage,
+    pub network: Network,
     /// The true delivery ratios of full frames.
     pub truth: Ratios,
 }
@@ -89,13 +89,13 @@ impl Ratios {
 }
 
 /// Works out the true ratios.
-pub fn prepare(mut stage: Stage) -> Prepared {
-    let nodes = stage.medium.nodes();
+pub fn prepare(mut network: Network) -> Prepared {
+    let nodes = network.medium.nodes();
     let powers = CHANNELS.map(|channel| {
         let mut table = vec![f32::NEG_INFINITY; nodes * nodes];
         for from in 0..nodes {
             for to in (0..nodes).filter(|&to| to != from) {
-                table[from * nodes + to] = stage.medium.power_on(channel, from, to).0 as f32;
+                table[from * nodes + to] = network.medium.power_on(channel, from, to).0 as f32;
             }
         }
         table
@@ -105,14 +105,14 @@ pub fn prepare(mut stage: Stage) -> Prepared {
         for from in 0..nodes {
             for to in (0..nodes).filter(|&to| to != from) {
                 let octets = FRAME_MAX + FCS_LEN;
-                let prr = stage.medium.prr_on(channel, from, to, MODE, octets);
+                let prr = network.medium.prr_on(channel, from, to, MODE, octets);
                 table[from * nodes + to] = prr as f32;
             }
         }
         table
     });
     Prepared {
-        stage,
+        network,
         truth: Ratios {
             nodes,
             tables,
@@ -154,7 +154,7 @@ impl Prepared {
     }
 
     fn count(&self, measurement: &Measurement, place: usize) -> Vec<f32> {
-        let seed = Seed(self.stage.seed).child(MEASURING);
+        let seed = Seed(self.network.seed).child(MEASURING);
         let mut random = seed.stream(Purpose::Trial(u32::from(CHANNELS[place].0)));
         let truth = self.truth.tables[place].iter();
         truth

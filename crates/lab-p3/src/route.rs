@@ -2,7 +2,6 @@
 
 use chappe_core::{Purpose, Seed};
 use chappe_lab::run::RunError;
-use chappe_lab::scenario::LinkKnowledge;
 use chappe_p3::baseline::pip;
 use chappe_p3::config::{LAST_STAGE_THRESHOLD, LINK_THRESHOLD};
 use chappe_p3::plan::{HOPS_MAX, RELAYS_MAX};
@@ -11,6 +10,7 @@ use chappe_p3::planner::{
     with_extra_nodes,
 };
 use chappe_p3::{ChannelOrder, Plan, Wanted};
+use chappe_scenario::format::LinkKnowledge;
 
 use super::{Knowledge, P3, Variant};
 

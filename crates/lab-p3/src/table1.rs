@@ -2,12 +2,12 @@
 //! take their ratios from it. Beside it stands what the model makes of both kinds of links.
 
 use chappe_core::Channel;
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
-use chappe_lab::plan::channels::{CHANNELS, ChannelGround, INTER_FLOOR, Origin};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
 use chappe_p3::config::{FCS_LEN, FRAME_MAX, LINK_THRESHOLD};
 use chappe_p3::timing::MODE;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
+use chappe_scenario::plan::channels::{CHANNELS, ChannelGround, INTER_FLOOR, Origin};
 use chappe_sim::{Medium, Profile};
 
 use super::campaign::{Cell, Cells, NODES, Scale};
@@ -53,7 +53,7 @@ pub fn make(_: &Cells, scale: &Scale) -> Result<Figure, RunError> {
     let places: Vec<String> = (11..=26).map(|channel| channel.to_string()).collect();
     let off = (0..CHANNELS)
         .map(|channel| {
-            (100.0 * chappe_lab::statistics::mean(&bad[channel]) - table[channel].mean).abs()
+            (100.0 * chappe_results::statistics::mean(&bad[channel]) - table[channel].mean).abs()
         })
         .fold(0.0, f64::max);
     let panel =

@@ -8,11 +8,11 @@
 use chappe_core::{
     Channel, Duration, Instant, Purpose, RadioEvent, RadioNode, RadioRequest, Seed, Transmit, Wake,
 };
-use chappe_lab::figure::{Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, mean};
 use chappe_p3::config::CHANNELS;
 use chappe_p3::timing::MODE;
+use chappe_results::figure::{Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
 use chappe_sim::{AirTime, Medium, Position, Profile, Simulator, World};
 
 use super::campaign::{Cell, Cells, Scale};

@@ -1,8 +1,8 @@
 //! Table III: rounds, what the first one brought, retransmissions, goodput.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::Variant;
 use super::campaign::{Cell, Cells, Scale, System};

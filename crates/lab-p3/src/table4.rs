@@ -1,8 +1,8 @@
 //! Table IV: hops, paths and active nodes.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::mean;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::mean;
 
 use super::Variant;
 use super::campaign::{Cell, Cells, Scale, System};

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use chappe_lab::figure::Figure;
 use chappe_lab::paper::Order;
-use chappe_lab::plan::{Changes, Plan};
-use chappe_lab::provenance::Program;
 use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Options};
+use chappe_results::figure::Figure;
+use chappe_results::provenance::Program;
+use chappe_scenario::plan::{Changes, Plan};
 
 use super::campaign::Scale;
 use super::carry::{ACTIVE, ENERGY, ROUNDS, SOURCE_DATA};
@@ -54,6 +54,7 @@ fn the_tunnel_is_the_golden_one() {
         let set = [format!("protocol.variant={variant}")];
         let plan = Plan::read(&[&SYSTEM], &file, &set, &Changes::default()).unwrap();
         let session = session::run(
+            &[&crate::P3_SYSTEM],
             &plan,
             Program::unknown("test"),
             Options::default(),
@@ -100,7 +101,7 @@ fn threads_change_nothing() {
         let figures = made(&["figure5", "table4"], threads);
         let drawn = figures
             .iter()
-            .map(|figure| figure.rows() + &chappe_lab::draw::draw(figure));
+            .map(|figure| figure.rows() + &chappe_figures::draw(figure));
         drawn.collect()
     };
     assert_eq!(rows(1), rows(2));

@@ -1,21 +1,16 @@
 //! What a stage could carry at best.
 
-use chappe_bound::{
-    Medium as Region, Network, Options, mean_bound_cheap, multicast, single_receivers,
-};
+use chappe_bound::{Medium as Region, Options, mean_bound_cheap, multicast, single_receivers};
 use chappe_core::Duration;
-use chappe_lab::plan::{Stage, TransferStage};
-use chappe_lab::results::{Bound, Flow};
-use chappe_lab::run::{Depth, RunError};
+use chappe_lab::run::RunError;
+use chappe_results::Flow;
+use chappe_scenario::{Network, Transfer};
 
 use super::Pacifier;
 
 /// Where fades outlast a frame, two nodes keep their transmissions apart, for the bound, if each senses more than
 /// this share of the other's.
 const SENSES: f64 = 0.99;
-
-/// Its name in results.
-const NAME: &str = "multicast LP, carrier sense";
 
 /// How close the computed bound must come to the true optimum; what is returned is proven in any case.
 const GAP: f64 = 1e-2;
@@ -31,16 +26,28 @@ pub struct StageBound {
     pub mean_bps: Option<f64>,
 }
 
+/// Which bounds to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// That of all receivers at once only.
+    Slowest,
+    /// That of each receiver alone too, which takes as many times longer as there are receivers.
+    Each,
+}
+
 impl StageBound {
-    /// Computes the bounds of a transfer on its stage.
+    /// Its name in results.
+    pub const NAME: &'static str = "multicast LP, carrier sense";
+
+    /// Computes the bounds of a transfer on its net.
     pub fn of(
         with: &Pacifier,
-        stage: &Stage,
-        transfer: &TransferStage,
+        net: &Network,
+        transfer: &Transfer,
         depth: Depth,
     ) -> Result<StageBound, RunError> {
         let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
-        let network = network(with, stage).map_err(failed)?;
+        let network = network(with, net).map_err(failed)?;
         // Counting also that each radio does one thing at a time makes it hardly tighter on such meshes, and takes
         // two to three times as long.
         let options = Options {
@@ -64,9 +71,9 @@ impl StageBound {
 
     /// For the first transfer: the fewest transmissions that a packet takes by any protocol, which is what the bound
     /// of one collision domain says, and how many frames are on the air at once where our bound is reached.
-    pub fn least(with: &Pacifier, stage: &Stage) -> Result<(f64, f64), RunError> {
+    pub fn least(with: &Pacifier, net: &Network) -> Result<(f64, f64), RunError> {
         let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
-        let Some(transfer) = stage.transfers.first() else {
+        let Some(transfer) = net.transfers.first() else {
             return Err(RunError::Defect("a stage without a transfer".into()));
         };
         let options = Options {
@@ -75,42 +82,24 @@ impl StageBound {
             ..Options::default()
         };
         let (from, to) = (transfer.source, &transfer.receivers);
-        let nodes = stage.medium.nodes();
+        let nodes = net.medium.nodes();
         let airtime = with
             .mode
             .airtime(with.protocol.frame_octets())
             .as_secs_f64();
-        let one_domain = Network::new(
-            stage.delivery.clone(),
+        let one_domain = chappe_bound::Network::new(
+            net.delivery.clone(),
             vec![airtime; nodes],
             with.protocol.config.payload as u32,
             vec![1.0; nodes * nodes],
         )
         .map_err(failed)?;
         let least = multicast(&one_domain, from, to, &options).map_err(failed)?;
-        let network = network(with, stage).map_err(failed)?;
+        let network = network(with, net).map_err(failed)?;
         let bound = multicast(&network, from, to, &options).map_err(failed)?;
         let frames = 1.0 / (least.certified_fps * airtime);
         let crowd = bound.transmissions.iter().sum::<f64>() * airtime;
         Ok((frames, crowd))
-    }
-
-    /// The bound as it stands in results, beside what was reached.
-    pub fn report(&self, flows: &[&Flow]) -> Bound {
-        let worst = flows
-            .iter()
-            .map(|flow| flow.goodput_bps)
-            .fold(f64::INFINITY, f64::min);
-        let fraction = if self.worst_bps > 0.0 {
-            worst.min(f64::MAX) / self.worst_bps
-        } else {
-            0.0
-        };
-        Bound {
-            name: NAME.into(),
-            goodput_bps: self.worst_bps,
-            fraction,
-        }
     }
 
     /// A sentence if a receiver got more than the network could carry, which no run may.
@@ -141,17 +130,17 @@ impl StageBound {
 }
 
 /// The stage as plain numbers: true delivery ratios, least airtimes, and how often who senses whom.
-fn network(with: &Pacifier, stage: &Stage) -> Result<Network, chappe_bound::Error> {
-    let nodes = stage.medium.nodes();
+fn network(with: &Pacifier, net: &Network) -> Result<chappe_bound::Network, chappe_bound::Error> {
+    let nodes = net.medium.nodes();
     let airtime: Duration = with.mode.airtime(with.protocol.frame_octets());
     // The bound takes each frame's fade as new. If it is not, one that always senses can still be told from one that
     // may not.
-    let lasting = stage.medium.profile().coherence > airtime;
+    let lasting = net.medium.profile().coherence > airtime;
     let sensing = (0..nodes * nodes)
         .map(|pair| (pair / nodes, pair % nodes))
         .map(|(a, b)| {
-            let there = stage.medium.sense_probability(a, b);
-            let both = there.min(stage.medium.sense_probability(b, a));
+            let there = net.medium.sense_probability(a, b);
+            let both = there.min(net.medium.sense_probability(b, a));
             if !lasting {
                 there
             } else {
@@ -160,8 +149,8 @@ fn network(with: &Pacifier, stage: &Stage) -> Result<Network, chappe_bound::Erro
         });
     // The least that stands between two frames: DIFS without any back-off.
     let difs = with.mac.sifs + with.mac.slot * 2;
-    Network::new(
-        stage.delivery.clone(),
+    chappe_bound::Network::new(
+        net.delivery.clone(),
         vec![airtime.as_secs_f64(); nodes],
         with.protocol.config.payload as u32,
         sensing.collect(),
@@ -175,26 +164,17 @@ mod tests {
     use crate::SYSTEM;
     use chappe_bound::overfull_sets;
     use chappe_core::{Address, OverMac, Purpose, Rate, Seed};
-    use chappe_lab::plan::Plan;
     use chappe_mac::dot11::{Config, Dot11};
+    use chappe_scenario::Plan;
     use chappe_sim::{AirTime, Fading, Medium, Profile, Simulator, World, topology};
     use chappe_testkit::Saturated;
 
     fn flow(goodput_bps: f64, offered_bytes: u64) -> Flow {
         Flow {
-            name: "r1".into(),
-            transfer: 0,
-            source: 0,
-            sink: 1,
-            protocol: "pacifier".into(),
-            variant: "paper".into(),
             offered_bytes,
             delivered_bytes: offered_bytes,
-            complete: true,
-            digest_ok: true,
-            completion_s: Some(1.0),
             goodput_bps,
-            delay_s: None,
+            ..Flow::named("r1")
         }
     }
 
@@ -229,11 +209,11 @@ mod tests {
     fn one_link_by_hand() {
         let text = "[network]\nlinks = [[0, 0.5], [0.5, 0]]\n[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"3 kB\"\n";
         let plan = Plan::parse(&[&SYSTEM], "pair", text).unwrap();
-        let stage = plan.stage(1).unwrap();
+        let network = plan.network(1).unwrap();
         let bound = StageBound::of(
             Pacifier::of(&plan).unwrap(),
-            &stage,
-            &stage.transfers[0],
+            &network,
+            &network.transfers[0],
             Depth::Each,
         )
         .unwrap();
@@ -280,7 +260,8 @@ mod tests {
             .map(|node| node.airtime.as_secs_f64())
             .sum();
         let each = airtime / counters.frames as f64;
-        let network = Network::new(vec![0.0; 100], vec![each; 10], 1500, sensing).unwrap();
+        let network =
+            chappe_bound::Network::new(vec![0.0; 100], vec![each; 10], 1500, sensing).unwrap();
         let network = network.with_gap(50e-6).unwrap();
         let sent: Vec<f64> = (counters.nodes.iter())
             .map(|node| node.frames as f64 / seconds as f64)

@@ -11,13 +11,13 @@ mod dressed;
 use std::sync::Arc;
 
 use chappe_core::{Address, Bitrate, OverMac, Purpose, Seed};
-use chappe_lab::plan::Plan;
-use chappe_lab::run::{Depth, Meter, RunError};
+use chappe_lab::run::{Meter, RunError};
 use chappe_mac::dot11::Dot11;
 use chappe_pacifier::{Links, Node};
+use chappe_scenario::Plan;
 use chappe_sim::{AirTime, Simulator, World};
 
-use crate::{Pacifier, Prepared, prepare};
+use crate::{Depth, Pacifier, Prepared, prepare};
 
 pub use dressed::{AROUND, Chatter, Clothes, Dressed};
 
@@ -90,7 +90,12 @@ impl Ladder {
     /// Of a plan and a seed.
     pub fn new(plan: &Plan, seed: u64) -> Result<Ladder, RunError> {
         let with = Pacifier::of(plan)?.clone();
-        let prepared = prepare(&with, plan.stage(seed)?, Depth::Slowest, &Meter::default())?;
+        let prepared = prepare(
+            &with,
+            plan.network(seed)?,
+            Depth::Slowest,
+            &Meter::default(),
+        )?;
         Ok(Ladder { with, prepared })
     }
 
@@ -102,11 +107,11 @@ impl Ladder {
     /// The goodput in bit/s of each receiver of the first transfer, 0 if it was not done in time.
     pub fn goodput(&self, step: Step, facts: &Facts) -> Result<Vec<f64>, RunError> {
         let defect = |error: &dyn std::fmt::Debug| RunError::Defect(format!("{error:?}"));
-        let Some(transfer) = self.prepared.stage.transfers.first() else {
+        let Some(transfer) = self.prepared.network.transfers.first() else {
             return Err(RunError::Defect("a plan without a transfer".into()));
         };
         let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();
-        let nodes = self.prepared.stage.medium.nodes();
+        let nodes = self.prepared.network.medium.nodes();
         let mut stations = Vec::new();
         for node in 0..nodes {
             let mut station = self.station(node, step, facts)?;
@@ -121,8 +126,8 @@ impl Ladder {
             }
             stations.push(Box::new(station));
         }
-        let world = World::new(self.prepared.stage.medium.clone());
-        let seed = Seed(self.prepared.stage.seed);
+        let world = World::new(self.prepared.network.medium.clone());
+        let seed = Seed(self.prepared.network.seed);
         let mut simulator =
             Simulator::new(world, stations, seed, ()).map_err(|error| defect(&error))?;
         let end = AirTime::ZERO + chappe_core::Duration::from_secs(LIMIT_S);
@@ -142,8 +147,8 @@ impl Ladder {
 
     fn station(&self, node: usize, step: Step, facts: &Facts) -> Result<Station, RunError> {
         let defect = |error: &dyn std::fmt::Debug| RunError::Defect(format!("{error:?}"));
-        let seed = Seed(self.prepared.stage.seed);
-        let nodes = self.prepared.stage.medium.nodes();
+        let seed = Seed(self.prepared.network.seed);
+        let nodes = self.prepared.network.medium.nodes();
         let links = match step {
             Step::Simulator => self.prepared.links.clone(),
             _ => {

@@ -3,8 +3,8 @@
 //! "On average" is ambiguous for ratios. [`gain`] averages the scenarios' own ratios and gives the ratio of the
 //! averages beside it; its predicate is the geometric mean, which no single scenario can carry.
 
-use chappe_lab::figure::Claim;
-use chappe_lab::statistics::{Summary, mean, ratio};
+use chappe_results::figure::Claim;
+use chappe_results::statistics::{Summary, mean, ratio};
 
 /// How far from the paper's a number may lie that is said to be the paper's.
 const NEAR: f64 = 0.25;

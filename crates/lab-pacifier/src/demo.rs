@@ -1,10 +1,13 @@
 //! Pacifier's part of the demo: one file to nine receivers over bad meshes.
 
+use chappe_lab::carry::RunSpec;
 use chappe_lab::demo::{Order, Part, Row, Shown};
-use chappe_lab::results::Run;
-use chappe_lab::run::{Depth, RunError, WORK, seeds};
+use chappe_lab::run::{RunError, WORK};
+use chappe_lab::seeds;
+use chappe_results::Run;
+use chappe_scenario::Variants as _;
 
-use super::{Attempt, Pacifier, Prepared, ProtocolPlan, SYSTEM, Variant, carry, check, prepare};
+use super::{Depth, Pacifier, Prepared, ProtocolPlan, SYSTEM, Variant, carry, check, prepare};
 
 /// Its line in the table of parts.
 pub static DEMO: Part = Part {
@@ -31,7 +34,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let systems = PROTOCOLS.map(|variant| with.carried_by(&ProtocolPlan::paper(variant)));
     let meter = order.meter;
     let ready: Vec<Prepared> = order.finished(|seed| {
-        let prepared = prepare(with, plan.stage(seed)?, Depth::Slowest, meter);
+        let prepared = prepare(with, plan.network(seed)?, Depth::Slowest, meter);
         meter.advance(WORK);
         prepared
     })?;
@@ -39,14 +42,8 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
         .flat_map(|n| (0..systems.len()).map(move |s| (n, s)))
         .collect();
     let runs = seeds::finished(&jobs, order.threads, meter, |&(network, system)| {
-        let attempt = Attempt {
-            plan: &plan,
-            with: &systems[system],
-            prepared: &ready[network],
-            copies: false,
-            pcap: None,
-        };
-        let outcome = carry(attempt, meter)?;
+        let spec = RunSpec::plain(&plan, &ready[network].network);
+        let outcome = carry(&systems[system], &ready[network], spec, meter)?;
         check(&systems[system], &ready[network], &outcome.run)?;
         Ok(outcome.run)
     })?;
@@ -64,7 +61,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     let rows = PROTOCOLS.into_iter().enumerate().map(row);
     let receivers = ready
         .first()
-        .and_then(|prepared| prepared.stage.transfers.first())
+        .and_then(|prepared| prepared.network.transfers.first())
         .map_or(0, |transfer| transfer.receivers.len());
     Ok(Shown {
         part: DEMO.name,

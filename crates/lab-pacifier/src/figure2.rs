@@ -1,6 +1,6 @@
 //! Figure 2: MORE's pruning threshold. With the published 10 % some receivers have no forwarder left.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
 
 use super::claims::near;
 use super::runs::{Cell, Cells, Scale, Site, System};

@@ -1,6 +1,6 @@
 //! Figure 3: tree-based opportunistic routing against MORE's belts.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
 
 use super::claims::{Sign, better, gain, gains, near};
 use super::runs::{Cell, Cells, Scale, Site, System};

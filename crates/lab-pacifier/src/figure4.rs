@@ -1,7 +1,7 @@
 //! Figure 4: what limiting the source's rate adds to the tree.
 
-use chappe_lab::figure::{Claim, Figure};
-use chappe_lab::statistics::mean;
+use chappe_results::figure::{Claim, Figure};
+use chappe_results::statistics::mean;
 
 use super::claims::{Sign, better, gain, near};
 use super::figure3::Pair;

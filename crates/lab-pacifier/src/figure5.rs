@@ -1,7 +1,7 @@
 //! Figure 5: what round-robin batches add, with the knob at 0.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::claims::{Sign, gain, gains};
 use super::runs::{Cell, Cells, Scale, Site, System};

@@ -1,7 +1,7 @@
 //! Figure 6: throughput over the knob.
 
-use chappe_lab::figure::{Claim, Figure, Panel, PanelKind, Series};
-use chappe_lab::statistics::{Summary, mean};
+use chappe_results::figure::{Claim, Figure, Panel, PanelKind, Series};
+use chappe_results::statistics::{Summary, mean};
 
 use super::runs::{Cell, Cells, Scale, Site, System};
 

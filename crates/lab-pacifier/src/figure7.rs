@@ -1,7 +1,7 @@
 //! Figure 7: the four systems side by side, and the distribution over all receivers.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
-use chappe_lab::statistics::{mean, quantile};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{mean, quantile};
 
 use super::claims::{Sign, better, gain, is_near};
 use super::runs::{Cell, Cells, PACIFIER, Scale, Site, System};

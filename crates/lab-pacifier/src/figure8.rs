@@ -1,6 +1,6 @@
 //! Figure 8: the indoor network, mean, best and worst receiver on two days.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
 
 use super::claims::{Sign, better, gain, gains};
 use super::links::LinkStatistics;

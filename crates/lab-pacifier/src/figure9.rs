@@ -1,7 +1,7 @@
 //! Figure 9: the indoor network, distribution over all receivers on two days.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
-use chappe_lab::statistics::quantile;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::quantile;
 
 use super::figure8;
 use super::runs::{Cell, Cells, PACIFIER, Scale, Site, System};

@@ -6,25 +6,24 @@
 //! - a frame reaches each other node with its delivery ratio, whatever else is on the air; only a node that transmits
 //!   meanwhile does not hear it;
 //! - a node begins a frame when it has one and senses none, and has not for DIFS; it senses each frame with the
-//!   probability that the stage gives, drawn anew for each frame;
+//!   probability that the network gives, drawn anew for each frame;
 //! - of several that could begin at the same instant one is drawn, then the others look again: no ties, no back-off;
 //! - unicast frames are repeated until they arrive, seven times at most, and confirmed at no cost.
 //!
 //! Nobody can build such a MAC. It separates what a protocol decides from what collisions take.
 
-use std::collections::BTreeMap;
-
 use chappe_core::{
     Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed,
     Stream,
 };
-use chappe_lab::plan::{Stage, TransferStage};
-use chappe_lab::results::{DATA_TRANSMISSIONS, Flow, Run};
+use chappe_lab::carry::Report;
 use chappe_lab::run::{Meter, RunError, WORK};
 use chappe_pacifier::Node;
+use chappe_results::{DATA_TRANSMISSIONS, Run};
+use chappe_scenario::{Network, Settings, Transfer};
 
-use super::carry::flow;
-use super::{Attempt, Pacifier};
+use super::carry::receipt;
+use super::{Pacifier, Prepared, SYSTEM};
 
 /// Largest frame of the protocol.
 const FRAME_MAX: usize = 2304;
@@ -39,15 +38,14 @@ const CODING: u32 = 1 << 17;
 const PATIENCE: f64 = 100.0;
 
 /// Carries the first transfer of a prepared seed on ideal air.
-pub fn carry_ideally(attempt: Attempt<'_>, meter: &Meter) -> Result<Run, RunError> {
-    let Attempt { with, prepared, .. } = attempt;
-    let stage = &prepared.stage;
-    let Some(transfer) = stage.transfers.first() else {
-        return Err(RunError::Defect("a stage without a transfer".into()));
+pub fn carry_ideally(with: &Pacifier, prepared: &Prepared, meter: &Meter) -> Result<Run, RunError> {
+    let network = &prepared.network;
+    let Some(transfer) = network.transfers.first() else {
+        return Err(RunError::Defect("a network without a transfer".into()));
     };
     meter.expect(WORK);
-    let nodes = crew(with, attempt, transfer)?;
-    let mut air = Air::new(with, stage, nodes);
+    let nodes = nodes(with, prepared, transfer)?;
+    let mut air = Air::new(with, network, nodes);
     let bound = prepared
         .bounds
         .first()
@@ -66,16 +64,11 @@ pub fn carry_ideally(attempt: Attempt<'_>, meter: &Meter) -> Result<Run, RunErro
 }
 
 /// The nodes, ready to send and to receive.
-fn crew(
-    with: &Pacifier,
-    attempt: Attempt<'_>,
-    transfer: &TransferStage,
-) -> Result<Vec<Node>, RunError> {
+fn nodes(with: &Pacifier, prepared: &Prepared, transfer: &Transfer) -> Result<Vec<Node>, RunError> {
     let defect = |error: &dyn std::fmt::Debug| RunError::Defect(format!("{error:?}"));
-    let prepared = attempt.prepared;
-    let seed = Seed(prepared.stage.seed);
+    let seed = Seed(prepared.network.seed);
     let mut nodes = Vec::new();
-    for number in 0..prepared.stage.medium.nodes() {
+    for number in 0..prepared.network.medium.nodes() {
         let random = seed.stream(Purpose::Node(CODING + number as u32));
         let config = with.protocol.config.clone();
         let links = prepared.links.clone();
@@ -98,7 +91,7 @@ fn crew(
 
 /// Nodes and what is on the air between them.
 struct Air<'a> {
-    stage: &'a Stage,
+    network: &'a Network,
     nodes: Vec<Node>,
     now: Instant,
     gap: Duration,
@@ -123,12 +116,12 @@ struct Flying {
 }
 
 impl<'a> Air<'a> {
-    fn new(with: &'a Pacifier, stage: &'a Stage, nodes: Vec<Node>) -> Air<'a> {
+    fn new(with: &'a Pacifier, network: &'a Network, nodes: Vec<Node>) -> Air<'a> {
         let count = nodes.len();
         let sensing = (0..count * count)
-            .map(|pair| stage.medium.sense_probability(pair / count, pair % count));
+            .map(|pair| network.medium.sense_probability(pair / count, pair % count));
         Air {
-            stage,
+            network,
             now: Instant::ZERO,
             gap: with.mac.sifs + with.mac.slot * 2,
             with,
@@ -136,13 +129,13 @@ impl<'a> Air<'a> {
             busy: vec![Instant::ZERO; count],
             flying: Vec::new(),
             sensing: sensing.collect(),
-            random: Seed(stage.seed).stream(Purpose::Reception),
+            random: Seed(network.seed).stream(Purpose::Reception),
             nodes,
             frames: 0,
         }
     }
 
-    fn is_done(&self, transfer: &TransferStage) -> bool {
+    fn is_done(&self, transfer: &Transfer) -> bool {
         let complete = |&node: &usize| self.nodes[node].received().complete_at.is_some();
         transfer.receivers.iter().all(complete) && self.nodes[transfer.source].source_done()
     }
@@ -259,42 +252,28 @@ impl<'a> Air<'a> {
     }
 
     fn delivery(&self, from: usize, to: usize) -> f64 {
-        self.stage.delivery[from * self.nodes.len() + to]
+        self.network.delivery[from * self.nodes.len() + to]
     }
 
-    fn report(&self, with: &Pacifier, transfer: &TransferStage) -> Run {
-        let flows = transfer.receivers.iter().map(|&node| {
-            let link = &self.nodes[node];
-            Flow {
-                digest_ok: link.object() == Some(&transfer.object[..]),
-                ..flow(with, 0, transfer, node, link)
-            }
-        });
-        let mut counters: BTreeMap<String, u64> = BTreeMap::new();
+    fn report(&self, with: &Pacifier, transfer: &Transfer) -> Run {
+        let mut report = Report::begin((&SYSTEM, with.variant()), self.network.seed);
+        for &node in &transfer.receivers {
+            let receipt = receipt(&self.nodes[node]);
+            report.receipt(0, transfer, node, receipt, false);
+        }
         for node in &self.nodes {
             let of = node.counters();
-            for (name, count) in [
-                (DATA_TRANSMISSIONS, of.data_sent),
-                ("source_transmissions", of.source_sent),
-                ("innovative", of.innovative),
-                ("non_innovative", of.non_innovative),
-                ("reports_sent", of.reports_sent),
-            ] {
-                *counters.entry(name.to_string()).or_default() += count;
-            }
+            report.count(DATA_TRANSMISSIONS, of.data_sent);
+            report.count("source_transmissions", of.source_sent);
+            report.count("innovative", of.innovative);
+            report.count("non_innovative", of.non_innovative);
+            report.count("reports_sent", of.reports_sent);
         }
-        counters.insert("frames".into(), self.frames);
+        report.count("frames", self.frames);
         Run {
-            seed: self.stage.seed,
             simulated_s: self.now.as_secs_f64(),
             wall_s: 0.0,
-            events: 0,
-            digest: String::new(),
-            flows: flows.collect(),
-            counters,
-            bounds: Vec::new(),
-            bound: None,
-            fairness: None,
+            ..report.finish().run
         }
     }
 }

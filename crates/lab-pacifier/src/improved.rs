@@ -2,8 +2,8 @@
 //!
 //! The goals are the project's own: 65 % of the bound for the worst receiver on 802.11, 80 % on ideal air.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
-use chappe_lab::statistics::{Summary, mean};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
 
 use super::claims::{Sign, gain};
 use super::runs::{Cell, Cells, PACIFIER, Scale, Site, System};

@@ -20,9 +20,9 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use chappe_core::{Purpose, Seed};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::Plan;
 use chappe_pacifier::Links;
+use chappe_scenario::InputError;
+use chappe_scenario::Plan;
 
 use super::SYSTEM;
 use super::links::LinkStatistics;
@@ -55,7 +55,7 @@ pub fn exponent() -> Result<u32, InputError> {
     for tenths in EXPONENTS {
         let plan = plan_with(1, 1, tenths)?;
         // A day without enough receivers has no statistics; larger exponents would have fewer still.
-        let stage = plan.stage(BUILDING)?;
+        let stage = plan.network(BUILDING)?;
         let links = Links::new(NODES, stage.delivery);
         if links.is_ok_and(|links| LinkStatistics::of(&links).hops_max >= HOPS) {
             return Ok(*FOUND.get_or_init(|| tenths));

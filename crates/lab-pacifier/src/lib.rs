@@ -27,18 +27,26 @@ mod prepare;
 pub mod runs;
 mod sensitivity;
 
-use chappe_lab::figure::Figure;
 use chappe_lab::paper::{self, Item, Made, Order, Paper};
 use chappe_lab::run::RunError;
+use chappe_results::figure::Figure;
 
-pub use bound::StageBound;
-pub use carry::{Attempt, carry};
+pub use bound::{Depth, StageBound};
+pub use carry::carry;
 pub use demo::DEMO;
 pub use ideal::carry_ideally;
 pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant, check};
 pub use prepare::{Prepared, prepare};
 
 use runs::{Cell, Cells, Scale};
+
+/// Its line in the table of systems.
+pub static PACIFIER: chappe_lab::system::System = chappe_lab::system::System {
+    scenario: &SYSTEM,
+    carry: plan::run,
+    paper: Some(&PAPER),
+    demo: Some(&DEMO),
+};
 
 /// Its line in the table of papers.
 pub static PAPER: Paper = Paper {

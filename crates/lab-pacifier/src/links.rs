@@ -1,7 +1,7 @@
 //! How bad a network's links are, to be held against what the paper tells of its own.
 
-use chappe_lab::statistics::mean;
 use chappe_pacifier::Links;
+use chappe_results::statistics::mean;
 
 /// The worst link that the paper counts loses this share (V-C).
 pub const LOSS_MAX: f64 = 0.88;

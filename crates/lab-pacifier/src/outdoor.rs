@@ -10,8 +10,9 @@
 //! | topology | connected by links of at least 20 %, drawn again otherwise | a judgement: the paper's scenarios could all be served |
 
 use chappe_core::{Db, Dbm, Seed};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::{Payload, Plan, Stage};
+use chappe_scenario::InputError;
+use chappe_scenario::Network;
+use chappe_scenario::plan::{Payload, Plan};
 use chappe_sim::{Fading, Profile};
 
 use super::SYSTEM;
@@ -96,7 +97,7 @@ fn exceeded(fading: Fading, p: f64) -> Db {
     }
 }
 
-/// The plan of the outdoor scenarios; the seed of a stage decides which one.
+/// The plan of the outdoor scenarios; the seed of a network decides which one.
 pub fn plan(bytes: usize, setting: Setting) -> Result<Plan, InputError> {
     let (power, sense) = setting.radio();
     let fading = setting.fading().1;
@@ -126,7 +127,7 @@ bytes = "{bytes} B"
 }
 
 /// The first connected topology of a seed: that of the seed itself, or of its children in turn.
-pub fn stage(plan: &Plan, seed: u64) -> Result<Stage, InputError> {
+pub fn network(plan: &Plan, seed: u64) -> Result<Network, InputError> {
     // Looking at a topology should not take an object as large as the paper's.
     let mut light = plan.clone();
     for transfer in &mut light.transfers {
@@ -141,14 +142,14 @@ pub fn stage(plan: &Plan, seed: u64) -> Result<Stage, InputError> {
     });
     let found = candidates
         .into_iter()
-        .find(|&seed| light.stage(seed).is_ok_and(|stage| connected(&stage)));
-    plan.stage(found.unwrap_or(seed))
+        .find(|&seed| light.network(seed).is_ok_and(|network| connected(&network)));
+    plan.network(found.unwrap_or(seed))
 }
 
 /// Whether paths of neighbours lead from every node to every other.
-fn connected(stage: &Stage) -> bool {
-    let nodes = stage.medium.nodes();
-    let heard = |a: usize, b: usize| stage.delivery[a * nodes + b] >= NEIGHBOUR_PRR;
+fn connected(network: &Network) -> bool {
+    let nodes = network.medium.nodes();
+    let heard = |a: usize, b: usize| network.delivery[a * nodes + b] >= NEIGHBOUR_PRR;
     let (mut seen, mut open) = (vec![false; nodes], vec![0]);
     seen[0] = true;
     while let Some(node) = open.pop() {
@@ -206,7 +207,7 @@ mod tests {
             .unwrap();
             let places = [0.0, RANGE, SENSING].map(|x| chappe_sim::Position::new(x, 0.0));
             let medium = chappe_sim::Medium::geometric(&places, &plan.profile, Seed(1)).unwrap();
-            let (mode, octets) = plan.carrier.frame();
+            let (mode, octets) = plan.settings.frame();
             let heard = medium.prr(0, 1, mode, octets);
             assert!((heard - AT_RANGE).abs() < 0.002, "{heard}");
             assert!((medium.sense_probability(0, 2) - AT_RANGE).abs() < 0.002);

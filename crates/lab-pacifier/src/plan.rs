@@ -3,40 +3,96 @@
 use std::sync::Arc;
 
 use chappe_core::{Duration, Mode};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::{Check, Plan, mac, radio};
-use chappe_lab::results::Run;
-use chappe_lab::run::{Depth, Meter, Outcome, RunError, WORK};
-use chappe_lab::scenario::{LinkKnowledge, Located, Protocol, Prune};
-use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System, span_of};
+use chappe_lab::carry::RunSpec;
+use chappe_lab::run::{Meter, Outcome, RunError, WORK};
+use chappe_lab::system::{Job, settings};
 use chappe_mac::dot11;
 use chappe_pacifier::{self as pacifier, Config, ConfigError};
+use chappe_results::Run;
+use chappe_scenario::format::{LinkKnowledge, Located};
+use chappe_scenario::plan::{Check, mac, radio};
+use chappe_scenario::quantity::{Size, Time};
+use chappe_scenario::system::span_of;
+use chappe_scenario::{
+    self as scenario, CheckedScenario, InputError, Keys, Plan, Radios, Settings, System, Variants,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{Attempt, carry, prepare};
+use super::{Depth, carry, prepare};
 
-/// Its line in the table of systems.
+/// What scenarios may say of it.
 pub static SYSTEM: System = System {
     name: "pacifier",
     title: "Pacifier",
     about: "reliable multicast by tree opportunistic routing and network coding",
-    variants: &Variant::ROWS,
-    keys: &[
-        "knob",
-        "prune",
-        "batch",
-        "payload",
-        "links",
-        "probing",
-        "ack_overheard_next_hop",
-        "ack_overheard_other",
+    variants: &[
+        scenario::Variant::new("paper", "Pacifier"),
+        scenario::Variant::new("more", "MORE"),
+        scenario::Variant::new("tree", "TREE"),
+        scenario::Variant::new("tree-rl", "TREE+RL"),
+        scenario::Variant::new("improved", "Pacifier, improved"),
     ],
+    keys: Keys::of::<PacifierKeys>(),
     has_mac: true,
+    has_priorities: false,
+    carries_flows: false,
+    has_link_loss: false,
     radios: Radios::Dot11b,
     profile: "chappe-physical",
     nodes_max: (pacifier::NODES_MAX, "Pacifier names nodes by one octet"),
     shares_ends: false,
-    plan: |draft| Ok(Arc::new(Pacifier::new(draft)?)),
+    plan: |scenario| Ok(Arc::new(Pacifier::new(scenario)?)),
 };
+
+/// Pacifier's keys of `[protocol]`. What is omitted is as in the paper.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PacifierKeys {
+    /// Pacifier's share between the best child (0) and every child (1) in the transmission credits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub knob: Option<Located<f64>>,
+    /// MORE drops forwarders with less than this share of all transmissions, or `"tuned"`: the largest share from
+    /// 0.10 down in steps of 0.01 that leaves no receiver without a forwarder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prune: Option<Located<Prune>>,
+    /// Packets coded together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Located<usize>>,
+    /// Data in one packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Located<Size>>,
+    /// How the nodes learn the delivery ratios of their links; `probed` if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Located<LinkKnowledge>>,
+    /// How long the nodes send probes before the transfer, one each second; 600 s if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probing: Option<Located<Time>>,
+    /// A node repeats an acknowledgement after this many frames overheard from its next hop that do not confirm it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_overheard_next_hop: Option<Located<u32>>,
+    /// A node repeats an acknowledgement after this many frames overheard from other nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_overheard_other: Option<Located<u32>>,
+}
+
+/// MORE's pruning threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a share such as 0.1, or \"tuned\"")]
+pub enum Prune {
+    /// This share of all transmissions.
+    Share(f64),
+    /// Found for each network.
+    Rule(PruneRule),
+}
+
+/// How a pruning threshold is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PruneRule {
+    /// From 0.10 down by 0.01 until no receiver is cut off.
+    Tuned,
+}
 
 /// Which form of Pacifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,41 +109,15 @@ pub enum Variant {
     Improved,
 }
 
-impl Variant {
-    /// All of them, in the order of the enum.
-    const ALL: [Variant; 5] = [
+impl Variants for Variant {
+    const SYSTEM: &'static System = &SYSTEM;
+    const ALL: &'static [Variant] = &[
         Variant::Paper,
         Variant::More,
         Variant::Tree,
         Variant::TreeRl,
         Variant::Improved,
     ];
-
-    const ROWS: [system::Variant; 5] = [
-        system::Variant::new("paper", "Pacifier"),
-        system::Variant::new("more", "MORE"),
-        system::Variant::new("tree", "TREE"),
-        system::Variant::new("tree-rl", "TREE+RL"),
-        system::Variant::new("improved", "Pacifier, improved"),
-    ];
-
-    fn named(row: &system::Variant) -> Variant {
-        SYSTEM.form(row, Variant::ALL)
-    }
-
-    fn row(self) -> &'static system::Variant {
-        &SYSTEM.variants[self as usize]
-    }
-
-    /// Its name in files and results.
-    pub fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// Its name in tables and figures.
-    pub fn label(self) -> &'static str {
-        self.row().label
-    }
 }
 
 /// Pacifier on 802.11b, with everything that a scenario says about both.
@@ -102,15 +132,18 @@ pub struct Pacifier {
 }
 
 impl Pacifier {
-    fn new(draft: &Draft<'_>) -> Result<Pacifier, InputError> {
-        let (scenario, check) = (draft.scenario, draft.check);
+    fn new(checked: &CheckedScenario<'_>) -> Result<Pacifier, InputError> {
+        let (scenario, check) = (checked.scenario, checked.check);
         let mode = radio::mode(&scenario.radio, check)?;
         let given = scenario.mac.as_deref().cloned().unwrap_or_default();
-        let mut mac = mac::config(&given, mode, check)?;
+        let mut mac = mac::station(&given, mode, check)?;
         // Pacifier hears its own acknowledgements confirmed in frames to others.
         mac.overhear = true;
-        let variant = Variant::named(draft.variant);
-        let protocol = plan(&scenario.protocol, variant, mode, &mac, check)?;
+        let variant = Variant::of(checked.variant);
+        let keys = scenario
+            .protocol
+            .replaced(checked.keys::<PacifierKeys>().clone());
+        let protocol = plan(&keys, variant, mode, &mac, check)?;
         Ok(Pacifier {
             mode,
             mac,
@@ -118,9 +151,9 @@ impl Pacifier {
         })
     }
 
-    /// That of a plan; a plan of another system is a defect of whoever asks.
+    /// That of a plan; a plan of another system is the caller's defect.
     pub fn of(plan: &Plan) -> Result<&Pacifier, RunError> {
-        plan.carrier_as()
+        settings(plan)
     }
 
     /// The same in another form: what belongs to the variant is taken from `protocol`, rate, payload and batch stay.
@@ -133,12 +166,8 @@ impl Pacifier {
     }
 }
 
-impl Carrier for Pacifier {
-    fn system(&self) -> &'static System {
-        &SYSTEM
-    }
-
-    fn variant(&self) -> &'static system::Variant {
+impl Settings for Pacifier {
+    fn variant(&self) -> &'static scenario::Variant {
         self.protocol.variant.row()
     }
 
@@ -149,21 +178,22 @@ impl Carrier for Pacifier {
     fn frame(&self) -> (Mode, usize) {
         (self.mode, self.protocol.frame_octets())
     }
+}
 
-    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-        let prepared = prepare(self, job.stage, Depth::Slowest, meter)?;
-        meter.advance(WORK);
-        let attempt = Attempt {
-            plan: job.plan,
-            with: self,
-            prepared: &prepared,
-            copies: job.copies,
-            pcap: job.pcap,
-        };
-        let outcome = carry(attempt, meter)?;
-        check(self, &prepared, &outcome.run)?;
-        Ok(outcome)
-    }
+/// Carries the transfers of one seed, and compares the result with its bound.
+pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    let with = Pacifier::of(job.plan)?;
+    let prepared = prepare(with, job.network, Depth::Slowest, meter)?;
+    meter.advance(WORK);
+    let spec = RunSpec {
+        plan: job.plan,
+        network: &prepared.network,
+        copies: job.copies,
+        pcap: job.pcap,
+    };
+    let outcome = carry(with, &prepared, spec, meter)?;
+    check(with, &prepared, &outcome.run)?;
+    Ok(outcome)
 }
 
 /// No run exceeds its bound: otherwise Chappe is wrong.
@@ -225,7 +255,7 @@ impl ProtocolPlan {
 }
 
 fn plan(
-    protocol: &Located<Protocol>,
+    protocol: &Located<PacifierKeys>,
     variant: Variant,
     mode: Mode,
     mac: &dot11::Config,
@@ -287,7 +317,7 @@ fn plan(
 }
 
 /// Points at the key that a configuration error is about.
-fn invalid(protocol: &Located<Protocol>, error: &ConfigError, check: &Check<'_>) -> InputError {
+fn invalid(protocol: &Located<PacifierKeys>, error: &ConfigError, check: &Check<'_>) -> InputError {
     let span = match error {
         ConfigError::BatchSize { .. } => span_of(&protocol.batch),
         ConfigError::Payload { .. } => span_of(&protocol.payload),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use chappe_core::{Address, Instant, OverMac, Purpose, Seed};
-use chappe_lab::plan::Stage;
-use chappe_lab::run::{Depth, Meter, RunError};
-use chappe_lab::scenario::LinkKnowledge;
+use chappe_lab::run::{Meter, RunError};
 use chappe_mac::dot11::Dot11;
 use chappe_pacifier::{Links, ProbeConfig, Prober};
+use chappe_scenario::Network;
+use chappe_scenario::format::LinkKnowledge;
 use chappe_sim::{AirTime, Simulator, World};
 
-use super::{Pacifier, StageBound};
+use super::{Depth, Pacifier, StageBound};
 
 /// Part of a run's seed that belongs to the probing phase, so that its fading is not that of the transfer.
 const PROBING: u64 = 0x70726f6265;
@@ -19,32 +19,32 @@ const PROBING: u64 = 0x70726f6265;
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The network and the transfers.
-    pub stage: Stage,
+    pub network: Network,
     /// What the nodes know about their links.
     pub links: Arc<Links>,
     /// One bound for each transfer.
     pub bounds: Vec<StageBound>,
 }
 
-/// Computes a stage's bounds and lets its nodes probe their links.
+/// Computes a network's bounds and lets its nodes probe their links.
 pub fn prepare(
     with: &Pacifier,
-    stage: Stage,
+    network: Network,
     depth: Depth,
     meter: &Meter,
 ) -> Result<Prepared, RunError> {
-    let bounds = stage
+    let bounds = network
         .transfers
         .iter()
-        .map(|transfer| StageBound::of(with, &stage, transfer, depth));
+        .map(|transfer| StageBound::of(with, &network, transfer, depth));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
     let links = match with.protocol.knowledge {
-        LinkKnowledge::True => Links::new(stage.medium.nodes(), stage.delivery.clone()),
-        LinkKnowledge::Probed => probe(with, &stage, meter)?,
+        LinkKnowledge::True => Links::new(network.medium.nodes(), network.delivery.clone()),
+        LinkKnowledge::Probed => probe(with, &network, meter)?,
     };
     let links = links.map_err(|error| RunError::Defect(format!("links: {error:?}")))?;
     Ok(Prepared {
-        stage,
+        network,
         links: Arc::new(links),
         bounds,
     })
@@ -53,14 +53,14 @@ pub fn prepare(
 type Probed = Result<Links, chappe_pacifier::LinksError>;
 
 //= pacifier IV-A: before the transfer each node broadcasts a packet a second and counts what it hears
-fn probe(with: &Pacifier, stage: &Stage, meter: &Meter) -> Result<Probed, RunError> {
-    let seed = Seed(stage.seed).child(PROBING);
+fn probe(with: &Pacifier, network: &Network, meter: &Meter) -> Result<Probed, RunError> {
+    let seed = Seed(network.seed).child(PROBING);
     let config = ProbeConfig {
         payload: with.protocol.config.payload,
         mode: with.mode,
         ..ProbeConfig::default()
     };
-    let nodes = stage.medium.nodes();
+    let nodes = network.medium.nodes();
     let node = |number: usize| {
         let random = seed.stream(Purpose::Node(number as u32));
         let mac_random = seed.stream(Purpose::Node((nodes + number) as u32));
@@ -70,7 +70,7 @@ fn probe(with: &Pacifier, stage: &Stage, meter: &Meter) -> Result<Probed, RunErr
             Prober::new(config, nodes, Instant::ZERO, random),
         ))
     };
-    let world = World::new(stage.medium.clone());
+    let world = World::new(network.medium.clone());
     let mut simulator = Simulator::new(world, (0..nodes).map(node).collect(), seed, ())
         .map_err(|error| RunError::Defect(error.to_string()))?;
     let end = AirTime::ZERO + with.protocol.probing;

@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chappe_core::Seed;
-use chappe_lab::figure::Series;
-use chappe_lab::plan::Plan;
-use chappe_lab::results::{DATA_TRANSMISSIONS, Run};
-use chappe_lab::run::{Depth, Meter, RunError, seeds};
+use chappe_lab::carry::RunSpec;
+use chappe_lab::run::{Meter, RunError};
+use chappe_lab::seeds;
 use chappe_pacifier::baseline::more;
+use chappe_results::figure::Series;
+use chappe_results::{DATA_TRANSMISSIONS, Run};
+use chappe_scenario::Plan;
 
 use super::indoor;
 use super::links::LinkStatistics;
 use super::outdoor::{self, Setting};
 use super::{
-    Attempt, Pacifier, Prepared, ProtocolPlan, StageBound, Variant, carry, carry_ideally, check,
+    Depth, Pacifier, Prepared, ProtocolPlan, StageBound, Variant, carry, carry_ideally, check,
     prepare,
 };
 
@@ -342,7 +344,7 @@ impl Cells {
             .collect();
         let known: Vec<f64> = bounds.iter().copied().flatten().collect();
         let whole = known.len() == bounds.len() && !known.is_empty();
-        bounds.push(whole.then(|| chappe_lab::statistics::mean(&known)));
+        bounds.push(whole.then(|| chappe_results::statistics::mean(&known)));
         bounds
     }
 
@@ -405,8 +407,8 @@ impl Cells {
             .collect();
         let (frames, crowd): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
         (
-            chappe_lab::statistics::mean(&frames),
-            chappe_lab::statistics::mean(&crowd),
+            chappe_results::statistics::mean(&frames),
+            chappe_results::statistics::mean(&crowd),
         )
     }
 
@@ -434,26 +436,26 @@ fn network(
     meter: &Meter,
 ) -> Result<(Ground, Vec<(Cell, Run)>), RunError> {
     let seed = scale.seed.wrapping_add(u64::from(scenario) - 1);
-    let (plan, stage) = match site {
+    let (plan, network) = match site {
         Site::Outdoor { setting, .. } => {
             let plan = outdoor::plan(scale.outdoor_bytes, setting)?;
-            let stage = outdoor::stage(&plan, seed)?;
-            (plan, stage)
+            let network = outdoor::network(&plan, seed)?;
+            (plan, network)
         }
         Site::Indoor { day } => {
             let plan = indoor::plan(scale.indoor_bytes, day)?;
-            let stage = plan.stage(seed)?;
-            (plan, stage)
+            let network = plan.network(seed)?;
+            (plan, network)
         }
     };
     // The bound of the mean takes a program for each receiver, and the sensitivity table does not show it.
     let figures = site == Site::OUTDOOR || matches!(site, Site::Indoor { .. });
     let depth = if figures { Depth::Each } else { Depth::Slowest };
     let with = Pacifier::of(&plan)?;
-    let mut prepared = prepare(with, stage, depth, meter)?;
+    let mut prepared = prepare(with, network, depth, meter)?;
     if let Site::Indoor { day } = site {
         // The same source and receivers every day, and another day's air.
-        prepared.stage.seed = Seed(seed).child(u64::from(day)).0;
+        prepared.network.seed = Seed(seed).child(u64::from(day)).0;
     }
     meter.advance(STAGE_WORK);
     let ground = Ground {
@@ -465,7 +467,7 @@ fn network(
             .airtime(with.protocol.frame_octets())
             .as_secs_f64(),
         least: match cells.iter().any(|cell| cell.system == System::Improved) {
-            true => Some(StageBound::least(with, &prepared.stage)?),
+            true => Some(StageBound::least(with, &prepared.network)?),
             false => None,
         },
     };
@@ -483,16 +485,12 @@ fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Resul
         with.protocol.config.pace_factor = pace;
     }
     loop {
-        let attempt = Attempt {
-            plan,
-            with: &with,
-            prepared,
-            copies: false,
-            pcap: None,
-        };
         let run = match cell.system {
-            System::Ideal { .. } => carry_ideally(attempt, meter)?,
-            _ => carry(attempt, meter)?.run,
+            System::Ideal { .. } => carry_ideally(&with, prepared, meter)?,
+            _ => {
+                let spec = RunSpec::plain(plan, &prepared.network);
+                carry(&with, prepared, spec, meter)?.run
+            }
         };
         check(&with, prepared, &run)?;
         if let Some(wrong) = run

@@ -3,8 +3,8 @@
 //! Every row is the same five scenarios with one thing changed. The figures are made with the first row, which
 //! was chosen for its reading of the paper before any result was known, not for its numbers.
 
-use chappe_lab::figure::{Figure, Panel, Series};
-use chappe_lab::statistics::{Summary, mean};
+use chappe_results::figure::{Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
 
 use super::outdoor::{Reading, Setting};
 use super::runs::{Cell, Cells, PACE, PACIFIER, Scale, Site, System};
@@ -201,7 +201,7 @@ fn ratio(a: &[f64], b: &[f64]) -> Summary {
         .filter(|(a, b)| *a > 0.0 && *b > 0.0)
         .collect();
     let each: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
-    let geometric = chappe_lab::statistics::ratio(&pairs).map_or(0.0, |ratio| ratio.mean);
+    let geometric = chappe_results::statistics::ratio(&pairs).map_or(0.0, |ratio| ratio.mean);
     Summary {
         mean: geometric,
         ci95: None,

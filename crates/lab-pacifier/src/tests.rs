@@ -64,7 +64,7 @@ fn threads_change_nothing() {
         let figures = made(&["figure3", "figure9"], threads);
         figures
             .iter()
-            .map(|figure| figure.rows() + &chappe_lab::draw::draw(figure))
+            .map(|figure| figure.rows() + &chappe_figures::draw(figure))
             .collect::<String>()
     };
     let one = drawn(1);

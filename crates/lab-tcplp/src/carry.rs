@@ -1,17 +1,15 @@
 //! A scenario's run: connections opened, objects carried, what came compared and counted.
 
-use std::collections::BTreeMap;
-use std::time::Instant as WallClock;
-
 use chappe_core::{Duration, Seed};
-use chappe_lab::results::{Bound, DATA_TRANSMISSIONS, Flow, Run};
-use chappe_lab::run::watch::{Arrivals, Filmed};
+use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::{Carrier, Job};
-use chappe_sim::{AirTime, Recorder};
+use chappe_lab::system::Job;
+use chappe_results::DATA_TRANSMISSIONS;
+use chappe_scenario::{Plan, Settings};
+use chappe_sim::Recorder;
 
-use super::plan::{Tcplp, hops, leaves, tree};
-use super::role::Role;
+use super::plan::{SYSTEM, Tcplp, hops, leaves, tree};
+use super::role::{Incoming, Role};
 use super::scene::{Air, Ground, Lln, Scene, Transport};
 
 /// How often it is asked whether all is there.
@@ -37,55 +35,51 @@ struct Path {
 }
 
 /// Carries the transfers of one seed.
-pub fn carry(with: &Tcplp, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    let nodes = job.stage.medium.nodes();
-    let Some(path) = job.pcap else {
-        return Ok(recorded(with, &job, Arrivals::new(nodes), meter)?.0);
-    };
-    let unwritable = |error| RunError::Write(format!("cannot write {}: {error}", path.display()));
-    let film = Filmed::create(path, nodes).map_err(unwritable)?;
-    let (outcome, film) = recorded(with, &job, film, meter)?;
-    film.finish().map_err(unwritable)?;
-    Ok(outcome)
-}
-
-fn recorded<R: Recorder>(
-    with: &Tcplp,
-    job: &Job<'_>,
-    recorder: R,
-    meter: &Meter,
-) -> Result<(Outcome, R), RunError> {
+pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     meter.expect(WORK);
-    let started = WallClock::now();
-    let nodes = job.stage.medium.nodes();
-    let parents = tree(nodes, &job.stage.delivery);
+    let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
+    let watch = Watch::new(job.network.medium.nodes(), job.pcap)?;
+    let parents = tree(job.network.medium.nodes(), &job.network.delivery);
     let scene = scene(with, job, &parents);
     let paths = paths(job, &parents);
-    let mut roles = vec![Role::default(); nodes];
+    let mut roles = vec![Role::default(); parents.len()];
     for path in &paths {
-        let object = job.stage.transfers[path.transfer].object.clone();
+        let object = job.network.transfers[path.transfer].object.clone();
         roles[path.source].send(path.port, object, with.sensing);
         roles[path.sink].receive(path.port, path.octets);
     }
-    let seed = Seed(job.stage.seed);
+    let seed = Seed(job.network.seed);
     let mut ground = Ground::of(&scene);
-    let mut lln = scene.record(&mut ground, seed, |node| roles[node].clone(), recorder)?;
+    let mut lln = scene.record(&mut ground, seed, |node| roles[node].clone(), watch)?;
     revive(&mut lln, &scene, seed);
     for path in &paths {
         if !lln.connect(path.source, path.sink) {
             return Err(RunError::Defect("a connection without a socket".into()));
         }
     }
-    drive(&mut lln, with, job, &paths, meter)?;
-    let mut outcome = report(&lln, with, job, (&paths, &parents));
-    outcome.run.wall_s = started.elapsed().as_secs_f64();
-    let (_, recorder, _) = lln.simulator.into_parts();
-    Ok((outcome, recorder))
+    let total: usize = paths.iter().map(|path| path.octets).sum();
+    carry::run_in_steps(
+        &mut lln,
+        (STEP, limits(with, job.plan, &paths)),
+        |lln| lln.simulator.now(),
+        |lln, until| lln.simulator.run_until(until),
+        |lln| {
+            let arrived = paths.iter().filter_map(|path| came(lln, path));
+            let arrived: usize = arrived.map(|came| came.octets.len()).sum();
+            let done = |path: &Path| came(lln, path).is_some_and(|came| came.done.is_some());
+            (arrived as u64, total as u64, paths.iter().all(done))
+        },
+        meter,
+    )?;
+    tell(&mut report, &lln, with, job, (&paths, &parents));
+    let (_, watch, _) = lln.simulator.into_parts();
+    watch.finish()?;
+    Ok(report.finish())
 }
 
 /// The network as the experiments have it, with the scenario's parameters.
 fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
-    let air = Air::Given(Box::new(job.stage.medium.clone()));
+    let air = Air::Given(Box::new(job.network.medium.clone()));
     let up = parents.iter().map(|parent| parent.unwrap_or(0));
     let nodes = 0..parents.len();
     let depth = nodes.filter_map(|node| hops(node, parents)).max();
@@ -93,9 +87,6 @@ fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
         let sleep = with.sleep_under(parents[leaf]?)?;
         Some((leaf, sleep))
     });
-    let places = job.stage.medium.positions();
-    let places = (!places.is_empty()).then_some(places);
-    let faults = job.plan.faults.iter();
     Scene {
         mac: with.mac,
         contexts: with.contexts,
@@ -103,16 +94,14 @@ fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
         pace: with.pace(depth.unwrap_or(1)),
         transport: Transport::new(with.tcp, with.window),
         leaves: sleeping.collect(),
-        faults: faults
-            .map(|(at, fault)| (AirTime::ZERO + *at, fault.strike(places)))
-            .collect(),
+        faults: carry::faults(job.plan, &job.network, Duration::ZERO),
         ..Scene::new(air, up.collect())
     }
 }
 
 fn paths(job: &Job<'_>, parents: &[Option<usize>]) -> Vec<Path> {
     let mut paths = Vec::new();
-    for (transfer, stage) in job.stage.transfers.iter().enumerate() {
+    for (transfer, stage) in job.network.transfers.iter().enumerate() {
         for &sink in &stage.receivers {
             paths.push(Path {
                 transfer,
@@ -153,199 +142,106 @@ fn revive<'a, R: Recorder>(lln: &mut Lln<'a, Role, R>, scene: &Scene, seed: Seed
     });
 }
 
-fn drive<R: Recorder>(
-    lln: &mut Lln<'_, Role, R>,
-    with: &Tcplp,
-    job: &Job<'_>,
-    paths: &[Path],
-    meter: &Meter,
-) -> Result<(), RunError> {
-    let total: usize = paths.iter().map(|path| path.octets).sum();
+/// A run without a limit ends when nothing arrives any more, and in any case after an hour and ten times what the bound and
+/// the readings ask for.
+fn limits(with: &Tcplp, plan: &Plan, paths: &[Path]) -> Limits {
     let readings = with.sensing.map_or(Duration::ZERO, |sensing| {
         let longest = paths.iter().map(|path| path.octets).max().unwrap_or(0);
         sensing.every * longest.div_ceil(sensing.octets) as u64
     });
-    let least: f64 = paths
-        .iter()
+    let least = paths.iter();
+    let least: f64 = least
         .map(|path| path.octets as f64 * 8.0 / with.bound_bps(path.hops))
         .sum();
-    let own = LIMIT + readings + Duration::from_secs_f64(least * LIMIT_FACTOR);
-    let limit = job.plan.limit.unwrap_or(own);
     let pause = with.sensing.map_or(Duration::ZERO, |sensing| {
         sensing.every * 2 * sensing.batch as u64
     });
     let stall = STALL + pause + with.sleep.unwrap_or_default() * 2;
-    let (mut moved, mut before, mut reported) = (Duration::ZERO, 0, 0);
-    lln.run_until(limit, STEP, |lln| {
-        let came = arrived(lln, paths);
-        if came > before {
-            (before, moved) = (came, lln.now());
-        }
-        let share = WORK * came as u64 / total.max(1) as u64;
-        if share > reported {
-            meter.advance(share - reported);
-            reported = share;
-        }
-        let done = paths.iter().all(|path| is_done(lln, path));
-        let stuck = job.plan.limit.is_none() && lln.now().saturating_sub(moved) > stall;
-        done || stuck || meter.stopped()
-    });
-    meter.advance(WORK.saturating_sub(reported));
-    match meter.stopped() {
-        true => Err(RunError::Interrupted),
-        false => Ok(()),
-    }
+    let usual = (LIMIT + readings).as_secs_f64() + least * LIMIT_FACTOR;
+    Limits::within(plan, usual).stalling(plan, stall.as_secs_f64())
 }
 
-fn arrived<R: Recorder>(lln: &Lln<'_, Role, R>, paths: &[Path]) -> usize {
-    let each = paths.iter().map(|path| {
-        let came = lln.app(path.sink).came(path.port);
-        came.map_or(0, |came| came.octets.len())
-    });
-    each.sum()
+/// What has come over a connection.
+fn came<'l, R: Recorder>(lln: &'l Lln<'_, Role, R>, path: &Path) -> Option<&'l Incoming> {
+    lln.app(path.sink).came(path.port)
 }
 
-fn is_done<R: Recorder>(lln: &Lln<'_, Role, R>, path: &Path) -> bool {
-    let came = lln.app(path.sink).came(path.port);
-    came.is_some_and(|came| came.done.is_some())
-}
-
-fn report<R: Recorder>(
+/// Reports the run.
+fn tell<R: Recorder>(
+    report: &mut Report,
     lln: &Lln<'_, Role, R>,
     with: &Tcplp,
     job: &Job<'_>,
     (paths, parents): (&[Path], &[Option<usize>]),
-) -> Outcome {
-    let flows: Vec<Flow> = paths
-        .iter()
-        .map(|path| flow(lln, with, job, path))
-        .collect();
-    let copy = |path: &Path| {
-        let came = lln.app(path.sink).came(path.port);
-        came.filter(|came| job.copies && came.done.is_some())
-            .map(|came| came.octets.clone())
-    };
-    let bounds: Vec<Bound> = (0..job.stage.transfers.len())
-        .map(|transfer| bound(with, transfer, paths, &flows))
-        .collect();
-    Outcome {
-        copies: paths.iter().map(copy).collect(),
-        notes: notes(job.stage.seed, &flows, parents),
-        run: Run {
-            seed: job.stage.seed,
-            simulated_s: lln.now().as_secs_f64(),
-            wall_s: 0.0,
-            events: lln.simulator.counters().events,
-            digest: format!("{:016x}", lln.simulator.digest()),
-            counters: counters(lln, paths, parents),
-            bound: bounds.first().cloned(),
-            fairness: None,
-            bounds,
-            flows,
-        },
+) {
+    let air = lln.simulator.counters();
+    report.air(lln.simulator.now(), air, lln.simulator.digest());
+    for path in paths {
+        let receipt = came(lln, path).map_or_else(Receipt::default, |came| Receipt {
+            octets: came.octets.len(),
+            completed_s: came.done.map(|at| at.as_secs_f64()),
+            copy: Some(&came.octets),
+            delay: None,
+        });
+        let transfer = &job.network.transfers[path.transfer];
+        report.receipt(path.transfer, transfer, path.sink, receipt, job.copies);
     }
-}
-
-fn flow<R: Recorder>(lln: &Lln<'_, Role, R>, with: &Tcplp, job: &Job<'_>, path: &Path) -> Flow {
-    let object = &job.stage.transfers[path.transfer].object;
-    let came = lln.app(path.sink).came(path.port);
-    let (octets, done) = came.map_or((&[][..], None), |came| (&came.octets[..], came.done));
-    let completion_s = done.map(|at| at.as_secs_f64());
-    Flow {
-        name: format!("r{}", path.sink),
-        transfer: path.transfer,
-        source: path.source,
-        sink: path.sink,
-        protocol: super::SYSTEM.name.into(),
-        variant: with.variant().name.into(),
-        offered_bytes: object.len() as u64,
-        delivered_bytes: octets.len().min(object.len()) as u64,
-        complete: done.is_some(),
-        digest_ok: done.is_some() && blake3::hash(octets) == blake3::hash(object),
-        completion_s,
-        goodput_bps: completion_s.map_or(0.0, |seconds| object.len() as f64 * 8.0 / seconds),
-        delay_s: None,
+    for transfer in 0..job.network.transfers.len() {
+        let (name, goodput_bps) = bound(with, transfer, paths);
+        report.bound(name, goodput_bps, transfer);
     }
-}
-
-/// That of a transfer to its farthest receiver: the slowest one cannot do better, and others on the same air only worse.
-fn bound(with: &Tcplp, transfer: usize, paths: &[Path], flows: &[Flow]) -> Bound {
-    let own = paths.iter().filter(|path| path.transfer == transfer);
-    let hops = own.map(|path| path.hops).max().unwrap_or(1);
-    let own = flows.iter().filter(|flow| flow.transfer == transfer);
-    let slowest = own
-        .map(|flow| flow.goodput_bps)
-        .fold(f64::INFINITY, f64::min);
-    let mut goodput_bps = with.bound_bps(hops);
-    let mut name = format!(
-        "exchanges that must not overlap, {hops} hop{}",
-        if hops == 1 { "" } else { "s" }
-    );
-    if let Some(sensing) = with.sensing {
-        let made = sensing.octets as f64 * 8.0 / sensing.every.as_secs_f64();
-        if made < goodput_bps {
-            (goodput_bps, name) = (made, "readings as they are made".into());
-        }
-    }
-    Bound {
-        name,
-        goodput_bps,
-        fraction: slowest.min(f64::MAX) / goodput_bps,
-    }
-}
-
-fn notes(seed: u64, flows: &[Flow], parents: &[Option<usize>]) -> Vec<String> {
-    let mut notes = Vec::new();
     let lost = (1..parents.len()).filter(|&node| hops(node, parents).is_none());
     let lost = lost.map(|node| node.to_string()).collect::<Vec<_>>();
     if !lost.is_empty() {
-        notes.push(format!(
-            "seed {seed}: no tree reaches node {}",
-            lost.join(", ")
-        ));
+        report.note(format!("no tree reaches node {}", lost.join(", ")));
     }
-    for flow in flows.iter().filter(|flow| !flow.complete) {
-        notes.push(format!(
-            "seed {seed}: not finished: {} to {} got {} of {} octets",
-            flow.source, flow.sink, flow.delivered_bytes, flow.offered_bytes
-        ));
-    }
-    notes
+    report.note_unfinished();
+    count(report, lln, paths, parents);
 }
 
-fn counters<R: Recorder>(
+/// The bound of a transfer to its farthest receiver: the slowest one cannot do better, and others on the same air only
+/// worse. Its name, and bits per second.
+fn bound(with: &Tcplp, transfer: usize, paths: &[Path]) -> (String, f64) {
+    let own = paths.iter().filter(|path| path.transfer == transfer);
+    let hops = own.map(|path| path.hops).max().unwrap_or(1);
+    let goodput_bps = with.bound_bps(hops);
+    if let Some(sensing) = with.sensing {
+        let made = sensing.octets as f64 * 8.0 / sensing.every.as_secs_f64();
+        if made < goodput_bps {
+            return ("readings as they are made".into(), made);
+        }
+    }
+    let plural = if hops == 1 { "" } else { "s" };
+    let name = format!("exchanges that must not overlap, {hops} hop{plural}");
+    (name, goodput_bps)
+}
+
+fn count<R: Recorder>(
+    report: &mut Report,
     lln: &Lln<'_, Role, R>,
     paths: &[Path],
     parents: &[Option<usize>],
-) -> BTreeMap<String, u64> {
-    let mut counters = BTreeMap::new();
-    let mut add = |name: &str, count: u64| *counters.entry(name.to_string()).or_default() += count;
+) {
     let counts = lln.counts();
     for (node, own) in counts.nodes.iter().enumerate() {
-        add(DATA_TRANSMISSIONS, own.data_sent);
-        add("frame_retries", own.retries);
-        add("frames_given_up", own.failed);
-        add("frames_forwarded", own.frames_forwarded);
-        add("packets_marked", own.marked);
-        add("packets_lost", own.lowpan_lost);
-        add("data_requests", own.requests_sent);
-        add("tcp_segments", own.segments);
-        add("tcp_retransmits", own.retransmits);
-        add("tcp_timeouts", own.timeouts);
-        add("tcp_recoveries", own.recoveries);
+        report.count(DATA_TRANSMISSIONS, own.data_sent);
+        report.count("frame_retries", own.retries);
+        report.count("frames_given_up", own.failed);
+        report.count("frames_forwarded", own.frames_forwarded);
+        report.count("packets_marked", own.marked);
+        report.count("packets_lost", own.lowpan_lost);
+        report.count("data_requests", own.requests_sent);
+        report.count("tcp_segments", own.segments);
+        report.count("tcp_retransmits", own.retransmits);
+        report.count("tcp_timeouts", own.timeouts);
+        report.count("tcp_recoveries", own.recoveries);
         // In parts per million of the time.
         let duty = (counts.radio_duty(node) * 1e6) as u64;
-        add(&format!("radio_on_ppm_n{node}"), duty);
+        report.count(&format!("radio_on_ppm_n{node}"), duty);
     }
-    add("frames_collided", counts.collided);
+    report.count("frames_collided", counts.collided);
     let farthest = paths.iter().map(|path| path.hops).max().unwrap_or(0);
-    add("hops", farthest as u64);
+    report.count("hops", farthest as u64);
     let depth = (0..parents.len()).filter_map(|node| hops(node, parents));
-    add("tree_depth", depth.max().unwrap_or(0) as u64);
-    for (why, count) in lln.simulator.counters().lost.iter() {
-        if count > 0 {
-            add(&format!("lost_{why}"), count);
-        }
-    }
-    counters
+    report.count("tree_depth", depth.max().unwrap_or(0) as u64);
 }

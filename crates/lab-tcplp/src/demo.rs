@@ -1,10 +1,10 @@
 //! TCPlp's part of the demo: one file over three hops of motes.
 
 use chappe_lab::demo::{Order, Part, Row, Shown};
-use chappe_lab::plan::Plan;
-use chappe_lab::results::Run;
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::system::Job;
+use chappe_results::Run;
+use chappe_scenario::Plan;
 
 use super::plan::{SYSTEM, Variant};
 
@@ -56,11 +56,11 @@ fn network(plans: &[Plan], seed: u64, order: &Order<'_>) -> Result<Vec<Run>, Run
     let one = |plan: &Plan| -> Result<Run, RunError> {
         let job = Job {
             plan,
-            stage: plan.stage(seed)?,
+            network: plan.network(seed)?,
             copies: false,
             pcap: None,
         };
-        let run = super::carry::carry(super::Tcplp::of(plan)?, job, order.meter)?.run;
+        let run = super::carry::carry(super::Tcplp::of(plan)?, &job, order.meter)?.run;
         if order.meter.stopped() {
             return Err(RunError::Interrupted);
         }

@@ -1,8 +1,8 @@
 //! Figure 10: sense-and-send while packets are lost at the border router (8.2.2).
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure, Panel};
 
 use super::sheet::{Sheet, line, lines, summary};
 use super::study::sense::{BATCH, Measured, Trial};

@@ -1,7 +1,7 @@
 //! Figure 11: the radio over the hours of a day, TCPlp beside CoAP (8.2.3).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 
 use super::sheet::{Sheet, line, lines, summary};
 use super::study::sense::{Measured, Trial};

@@ -1,8 +1,8 @@
 //! Figure 12: four flows at once (8.3).
 
-use chappe_lab::figure::{Claim, Figure, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, mean, quantile};
+use chappe_results::figure::{Claim, Figure, Series};
+use chappe_results::statistics::{Summary, mean, quantile};
 
 use super::sheet::{Sheet, lines};
 use super::study::Protocol;

@@ -1,8 +1,8 @@
 //! Figure 3: goodput over one hop, by the size of segments (6.1) and of buffers (6.2).
 
 use chappe_bound::closed::lowpan;
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 
 use super::flow::{Flow, Measured};
 use super::frames::Form;

@@ -2,9 +2,9 @@
 
 use chappe_bound::closed::lowpan::{self, Segments};
 use chappe_core::{Duration, Seed};
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, mean};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
 use chappe_tcplp::host::Bulk;
 
 use super::frames::Form;

@@ -2,9 +2,9 @@
 
 use chappe_bound::closed::lowpan;
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel};
+use chappe_results::statistics::Summary;
 
 use super::flow::{Flow, Measured};
 use super::frames::Form;
@@ -81,7 +81,7 @@ impl Sweep {
         title: &str,
         unit: &'static str,
         hops: Option<usize>,
-        series: Vec<chappe_lab::figure::Series>,
+        series: Vec<chappe_results::figure::Series>,
     ) -> Panel {
         let places = self.pauses.iter().map(u64::to_string).collect();
         let mut panel = lines(id, title, unit, ("d, ms", places), series);

@@ -1,9 +1,9 @@
 //! Figure 6: the congestion window over 100 s, and what moves it (7.3).
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Series};
+use chappe_results::statistics::Summary;
 
 use super::figure5::{SPACING, pauses, with_pause};
 use super::flow::{Flow, Measured};

@@ -1,9 +1,9 @@
 //! Figure 7: how long a page of 82 octets on a mote takes, by HTTP and by CoAP (8.1.1).
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::quantile;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::quantile;
 
 use super::sheet::Sheet;
 use super::study::web::{By, Measured, Trial};

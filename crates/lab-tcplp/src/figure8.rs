@@ -1,9 +1,9 @@
 //! Figure 8: pages of different sizes from a leaf that asks every 100 ms, by HTTP and by CoAP (8.1.2, 8.1.3).
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{Summary, ratio};
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, ratio};
 
 use super::sheet::{Sheet, beside, line, lines};
 use super::study::web::{By, Measured, Trial};

@@ -1,8 +1,8 @@
 //! Figure 9: sense-and-send by night, reading by reading and in batches of 64 (8.2.1).
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
 
 use super::sheet::{Sheet, summary};
 use super::study::sense::{BATCH, Measured, Trial};

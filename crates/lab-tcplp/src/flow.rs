@@ -2,7 +2,7 @@
 
 use chappe_core::{Duration, Instant, Seed};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::mean;
+use chappe_results::statistics::mean;
 use chappe_tcplp::host::Bulk;
 use chappe_tcplp::tcp::State;
 

@@ -1,9 +1,9 @@
 //! Goodput over several hops (7.2) with the paper's pause of 40 ms, and where the time of a segment goes on three.
 
 use chappe_bound::closed::lowpan;
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::figure5::SPACING;
 use super::flow::{Flow, Measured};

@@ -2,8 +2,8 @@
 
 use chappe_bound::closed::lowpan::{self, Frame};
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Series};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure, Series};
 use chappe_tcplp::tcp;
 
 use super::figure5::SPACING;
@@ -161,7 +161,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             *first = beside(first.clone(), &[Some(paper)]);
         }
         let mut panel = lines(id, &title, "kbit/s", ("with", places.clone()), series);
-        panel.kind = chappe_lab::figure::PanelKind::Bars;
+        panel.kind = chappe_results::figure::PanelKind::Bars;
         panel.bound = STEPS.iter().map(|step| Some(step.bound(hops))).collect();
         panel
     };

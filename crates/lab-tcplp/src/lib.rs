@@ -50,6 +50,14 @@ pub use demo::DEMO;
 pub use paper::PAPER;
 pub use plan::{SYSTEM, Tcplp};
 
+/// Its line in the table of systems.
+pub static TCPLP: chappe_lab::system::System = chappe_lab::system::System {
+    scenario: &SYSTEM,
+    carry: plan::run,
+    paper: Some(&PAPER),
+    demo: Some(&DEMO),
+};
+
 /// A scene whose sources get out of the way of their own frames, with the standard's most retries.
 ///
 /// A full frame keeps its neighbourhood busy for 7.2 ms a hop (the paper's Figure 4a); load, mean back-off, assessment and

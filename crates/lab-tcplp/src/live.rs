@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use chappe_core::Duration;
-use chappe_lab::input::InputError;
-use chappe_lab::plan::{Changes, Plan};
-use chappe_lab::scenario::{Scenario, Source};
-use chappe_lab::system::System;
+use chappe_lab::carry;
 use chappe_mac::dot15d4::{self, Sleep};
+use chappe_scenario::InputError;
+use chappe_scenario::format::Source;
+use chappe_scenario::plan::Changes;
+use chappe_scenario::{Plan, System};
 use chappe_sim::{AirTime, Fault, Medium};
 use chappe_tcplp::tcp;
 
@@ -55,7 +56,7 @@ impl LiveNetwork {
         nodes_max: usize,
     ) -> Result<LiveNetwork, InputError> {
         let source = Source::read(path, set)?;
-        let scenario: Scenario = source.parse()?;
+        let scenario = source.scenario()?;
         let system = System::of(&scenario.protocol, systems, &source)?;
         if system.name != super::SYSTEM.name {
             let message = format!("{} has no border router", system.title);
@@ -69,9 +70,9 @@ impl LiveNetwork {
             network_only: true,
             ..Changes::default()
         };
-        let plan = Plan::new(systems, scenario, source.clone(), &changes)?;
-        if plan.ground.nodes() > nodes_max {
-            let message = format!("{} nodes", plan.ground.nodes());
+        let plan = Plan::new(systems, source.clone(), &changes)?;
+        if plan.topology.nodes() > nodes_max {
+            let message = format!("{} nodes", plan.topology.nodes());
             let error = source.error(network, "this network", message);
             return Err(error.help(format!("a border router serves {nodes_max} at most")));
         }
@@ -83,26 +84,22 @@ impl LiveNetwork {
 
     fn of(plan: &Plan, with: &Tcplp) -> Result<LiveNetwork, InputError> {
         let seed = plan.seeds.first().copied().unwrap_or(1);
-        let stage = plan.stage(seed)?;
-        let parents = tree(stage.medium.nodes(), &stage.delivery);
+        let network = plan.network(seed)?;
+        let parents = tree(network.medium.nodes(), &network.delivery);
         let depth = (0..parents.len()).filter_map(|node| hops(node, &parents));
         let depth = depth.max().unwrap_or(1);
         let asleep = leaves(&parents).filter_map(|leaf| {
             let sleep = with.sleep_under(parents[leaf]?)?;
             Some((leaf, sleep))
         });
-        let places = stage.medium.positions();
-        let places = (!places.is_empty()).then_some(places);
-        let faults = plan.faults.iter();
+        let faults = carry::faults(plan, &network, Duration::ZERO);
         Ok(LiveNetwork {
             title: plan.title.clone(),
             seed,
-            faults: faults
-                .map(|(at, fault)| (AirTime::ZERO + *at, fault.strike(places)))
-                .collect(),
+            faults,
             leaves: asleep.collect(),
-            delivery: stage.delivery,
-            medium: stage.medium,
+            delivery: network.delivery,
+            medium: network.medium,
             mac: with.mac,
             contexts: with.contexts,
             short: with.short,

@@ -1,9 +1,9 @@
 //! Goodput over the loss of segments: the paper's model (7.4, appendix C), and windows of four and eight.
 
 use chappe_bound::closed::lowpan::share_under_loss;
-use chappe_lab::figure::{Claim, Figure, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Series};
+use chappe_results::statistics::Summary;
 
 use super::flow::{Flow, Measured};
 use super::paced;

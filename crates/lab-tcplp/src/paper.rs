@@ -1,8 +1,8 @@
 //! TCPlp's evaluation: tables and figures in the paper's order, then what it does not have.
 
-use chappe_lab::figure::Figure;
 use chappe_lab::paper::{self, Item, Made, Order, Paper};
 use chappe_lab::run::RunError;
+use chappe_results::figure::Figure;
 
 use super::sheet::Sheet;
 use super::{

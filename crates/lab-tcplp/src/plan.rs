@@ -4,49 +4,98 @@ use std::sync::Arc;
 
 use chappe_bound::closed::lowpan::{Frame, Segments, on_the_air};
 use chappe_core::{Address, Duration, Mode};
-use chappe_lab::emulation::Routes;
-use chappe_lab::input::InputError;
-use chappe_lab::plan::Plan;
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::scenario::{Headers, Located, Receivers};
-use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System};
+use chappe_lab::system::{Job, settings};
 use chappe_mac::dot15d4::{self, Sleep};
+use chappe_scenario::format::{Located, Receivers};
+use chappe_scenario::quantity::{Size, Time};
+use chappe_scenario::routes::Routes;
+use chappe_scenario::system::span_of;
+use chappe_scenario::{
+    self as scenario, CheckedScenario, InputError, Keys, Plan, Radios, Settings, System, Variants,
+};
 use chappe_tcplp::baseline::one_segment;
 use chappe_tcplp::lowpan;
 use chappe_tcplp::tcp;
 use chappe_wire::dot15d4::{FCS_LEN, PSDU_MAX};
 use chappe_wire::{ipv6, sixlowpan::frag};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::carry;
 use super::frames::{CONTEXTS, Form};
 use super::scene::{MSS, Transport};
 use super::station::SOCKETS;
 
-/// Its line in the table of systems.
+/// What scenarios may say of it.
 pub static SYSTEM: System = System {
     name: "tcplp",
     title: "TCPlp",
     about: "TCP between motes over 6LoWPAN, relayed along a tree to a border router",
-    variants: &Variant::ROWS,
-    keys: &[
-        "window",
-        "segment_frames",
-        "retry_delay",
-        "frame_retries",
-        "frame_load",
-        "headers",
-        "sleep",
-        "reading",
-        "every",
-        "batch",
+    variants: &[
+        scenario::Variant::new("paper", "TCPlp"),
+        scenario::Variant::new("one-segment", "one-segment TCP"),
+        scenario::Variant::new("improved", "TCPlp, improved"),
     ],
+    keys: Keys::of::<TcplpKeys>(),
     has_mac: false,
+    has_priorities: false,
+    carries_flows: false,
+    has_link_loss: false,
     radios: Radios::Dot15d4,
     profile: "at86rf233-indoor",
     nodes_max: (65_000, "802.15.4 names nodes by two octets"),
     shares_ends: true,
-    plan: |draft| Ok(Arc::new(Tcplp::new(draft)?)),
+    plan: |scenario| Ok(Arc::new(Tcplp::new(scenario)?)),
 };
+
+/// TCPlp's keys of `[protocol]`. What is omitted is as in the paper.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TcplpKeys {
+    /// TCP's buffers in segments, each way; 4 in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Located<usize>>,
+    /// Frames that a full TCP segment takes; 5 in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment_frames: Option<Located<usize>>,
+    /// The longest random pause before a node repeats a frame: d, 40 ms in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_delay: Option<Located<Time>>,
+    /// Further attempts at sending a frame; the standard allows up to 7.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_retries: Option<Located<usize>>,
+    /// Time to copy a frame into the radio; 0.96 ms on the paper's, zero on a radio that reads memory directly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_load: Option<Located<Time>>,
+    /// How headers are compressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Located<Headers>>,
+    /// Nodes without children sleep, and ask for their frames this often while they expect nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Located<Time>>,
+    /// Data in one reading, where the source makes readings; 82 B in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Located<Size>>,
+    /// The source makes a reading this often, until it has made as many as the transfer is long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Located<Time>>,
+    /// Readings that are sent together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Located<usize>>,
+}
+
+/// How headers of packets are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Headers {
+    /// In line: 32 octets of a packet's first frame, as in TCPlp's evaluation.
+    InLine,
+    /// By a prefix that all nodes know (RFC 6282's contexts).
+    Contexts,
+    /// The same, and TCP headers by what both ends of the mesh remember of each connection.
+    Short,
+}
 
 /// Which form of TCPlp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,23 +109,9 @@ pub enum Variant {
     Improved,
 }
 
-impl Variant {
-    /// All of them, in the order of the enum.
-    pub const ALL: [Variant; 3] = [Variant::Paper, Variant::OneSegment, Variant::Improved];
-
-    const ROWS: [system::Variant; 3] = [
-        system::Variant::new("paper", "TCPlp"),
-        system::Variant::new("one-segment", "one-segment TCP"),
-        system::Variant::new("improved", "TCPlp, improved"),
-    ];
-
-    fn named(row: &system::Variant) -> Variant {
-        SYSTEM.form(row, Variant::ALL)
-    }
-
-    fn row(self) -> &'static system::Variant {
-        &SYSTEM.variants[self as usize]
-    }
+impl Variants for Variant {
+    const SYSTEM: &'static System = &SYSTEM;
+    const ALL: &'static [Variant] = &[Variant::Paper, Variant::OneSegment, Variant::Improved];
 }
 
 /// Readings that are sent as they are made, instead of an object that is there from the start.
@@ -194,11 +229,11 @@ impl Tcplp {
         self.tcp.mss = mss(self.segment_frames, frame_max, (self.contexts, self.short));
     }
 
-    fn new(draft: &Draft<'_>) -> Result<Tcplp, InputError> {
-        let (protocol, check) = (&draft.scenario.protocol, draft.check);
-        let mut own = Tcplp::paper(Variant::named(draft.variant));
+    fn new(checked: &CheckedScenario<'_>) -> Result<Tcplp, InputError> {
+        let (protocol, check) = (checked.keys::<TcplpKeys>(), checked.check);
+        let mut own = Tcplp::paper(Variant::of(checked.variant));
         if let Some(window) = &protocol.window {
-            own.window = within(draft, window, 1..=WINDOW_MAX, "segments of buffer")?;
+            own.window = within(checked, window, 1..=WINDOW_MAX, "segments of buffer")?;
             if own.variant == Variant::OneSegment && own.window > 1 {
                 let message = "one-segment TCP has room for one segment";
                 let error = check.at(window, "no use here", message);
@@ -206,23 +241,23 @@ impl Tcplp {
             }
         }
         if let Some(frames) = &protocol.segment_frames {
-            own.segment_frames = within(draft, frames, 1..=FRAMES_MAX, "frames a segment")?;
+            own.segment_frames = within(checked, frames, 1..=FRAMES_MAX, "frames a segment")?;
         }
         if let Some(retries) = &protocol.frame_retries {
-            own.mac.retries = within(draft, retries, 0..=7, "further attempts")? as u8;
+            own.mac.retries = within(checked, retries, 0..=7, "further attempts")? as u8;
         }
         if let Some(delay) = &protocol.retry_delay {
-            own.mac.retry_delay = span(draft, delay, 1.0)?;
+            own.mac.retry_delay = span(checked, delay, 1.0)?;
         }
         if let Some(load) = &protocol.frame_load {
-            own.mac.load = span(draft, load, 0.1)?;
+            own.mac.load = span(checked, load, 0.1)?;
         }
         if let Some(headers) = &protocol.headers {
             own.contexts = **headers != Headers::InLine;
             own.short = **headers == Headers::Short;
         }
         if let Some(sleep) = &protocol.sleep {
-            let every = span(draft, sleep, 3600.0)?;
+            let every = span(checked, sleep, 3600.0)?;
             if every < SLEEP_LEAST {
                 let message = format!("a leaf cannot ask for frames every {}", **sleep);
                 let error = check.at(sleep, "too often", message);
@@ -230,15 +265,15 @@ impl Tcplp {
             }
             own.sleep = Some(every);
         }
-        own.sensing = sensing(draft)?;
-        ends(draft)?;
+        own.sensing = sensing(checked)?;
+        ends(checked)?;
         own.fit();
         Ok(own)
     }
 
-    /// That of a plan; a plan of another system is a defect of whoever asks.
+    /// That of a plan; a plan of another system is the caller's defect.
     pub fn of(plan: &Plan) -> Result<&Tcplp, RunError> {
-        plan.carrier_as()
+        settings(plan)
     }
 
     /// How a leaf sleeps under a parent.
@@ -330,7 +365,7 @@ pub fn hops(node: usize, parents: &[Option<usize>]) -> Option<usize> {
 }
 
 fn within(
-    draft: &Draft<'_>,
+    checked: &CheckedScenario<'_>,
     value: &Located<usize>,
     range: std::ops::RangeInclusive<usize>,
     what: &str,
@@ -339,28 +374,28 @@ fn within(
         return Ok(**value);
     }
     let message = format!("{} {what}", **value);
-    let error = draft.check.at(value, "out of range", message);
+    let error = checked.check.at(value, "out of range", message);
     Err(error.help(format!("{} to {}", range.start(), range.end())))
 }
 
 fn span(
-    draft: &Draft<'_>,
-    time: &Located<chappe_lab::quantity::Time>,
+    checked: &CheckedScenario<'_>,
+    time: &Located<chappe_scenario::quantity::Time>,
     most: f64,
 ) -> Result<Duration, InputError> {
     if time.value() > most {
         let message = format!("{} is longer than anything here takes", **time);
-        let error = draft.check.at(time, "out of range", message);
+        let error = checked.check.at(time, "out of range", message);
         return Err(error.help(format!("at most {most} s")));
     }
-    draft.check.time(time)
+    checked.check.time(time)
 }
 
 /// Readings, if `every` is given; `reading` and `batch` mean nothing without it.
-fn sensing(draft: &Draft<'_>) -> Result<Option<Sensing>, InputError> {
-    let (protocol, check) = (&draft.scenario.protocol, draft.check);
+fn sensing(checked: &CheckedScenario<'_>) -> Result<Option<Sensing>, InputError> {
+    let (protocol, check) = (checked.keys::<TcplpKeys>(), checked.check);
     let Some(every) = &protocol.every else {
-        let lonely = system::span_of(&protocol.reading).or(system::span_of(&protocol.batch));
+        let lonely = span_of(&protocol.reading).or(span_of(&protocol.batch));
         return match lonely {
             None => Ok(None),
             Some(place) => {
@@ -371,7 +406,7 @@ fn sensing(draft: &Draft<'_>) -> Result<Option<Sensing>, InputError> {
             }
         };
     };
-    let every_span = span(draft, every, 86_400.0)?;
+    let every_span = span(checked, every, 86_400.0)?;
     if every_span < Duration::from_millis(1) {
         let message = format!("a reading every {} is none", **every);
         return Err(check.at(every, "too often", message).help("1 ms or more"));
@@ -391,7 +426,7 @@ fn sensing(draft: &Draft<'_>) -> Result<Option<Sensing>, InputError> {
             .help("1 B to 1 MiB"));
     }
     let batch = match &protocol.batch {
-        Some(batch) => within(draft, batch, 1..=1_000_000, "readings in a batch")?,
+        Some(batch) => within(checked, batch, 1..=1_000_000, "readings in a batch")?,
         None => 1,
     };
     Ok(Some(Sensing {
@@ -405,9 +440,9 @@ fn sensing(draft: &Draft<'_>) -> Result<Option<Sensing>, InputError> {
 const READING: usize = 82;
 
 /// A host has so many sockets.
-fn ends(draft: &Draft<'_>) -> Result<(), InputError> {
+fn ends(checked: &CheckedScenario<'_>) -> Result<(), InputError> {
     let mut taken = std::collections::BTreeMap::<usize, usize>::new();
-    for transfer in &draft.scenario.transfer {
+    for transfer in &checked.scenario.transfer {
         let receivers = &transfer.receivers;
         let source = transfer.source.as_ref().map(|source| **source);
         let (named, count) = match &**receivers {
@@ -427,26 +462,22 @@ fn ends(draft: &Draft<'_>) -> Result<(), InputError> {
         }
         if full {
             let message = format!("a node has {SOCKETS} connections at most");
-            let error = draft.check.at(receivers, "one too many", message);
+            let error = checked.check.at(receivers, "one too many", message);
             return Err(error.help("spread the transfers over more nodes, or run them apart"));
         }
     }
     Ok(())
 }
 
-impl Carrier for Tcplp {
-    fn system(&self) -> &'static System {
-        &SYSTEM
-    }
-
-    fn variant(&self) -> &'static system::Variant {
+impl Settings for Tcplp {
+    fn variant(&self) -> &'static scenario::Variant {
         self.variant.row()
     }
 
     fn label(&self) -> String {
         format!(
             "{} (802.15.4, 250 kbit/s; segments of {} frames, {} in flight)",
-            self.variant.row().label,
+            self.variant.label(),
             self.segment_frames,
             self.window
         )
@@ -455,11 +486,12 @@ impl Carrier for Tcplp {
     fn frame(&self) -> (Mode, usize) {
         (dot15d4::Config::MODE, PSDU_MAX)
     }
+}
 
-    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-        meter.advance(WORK);
-        carry::carry(self, job, meter)
-    }
+/// Carries the transfers of one seed.
+pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    meter.advance(WORK);
+    carry::carry(Tcplp::of(job.plan)?, &job, meter)
 }
 
 #[cfg(test)]

@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use chappe_lab::plan::{Changes, Plan};
-use chappe_lab::provenance::Program;
-use chappe_lab::results::{DATA_TRANSMISSIONS, Run};
 use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Options};
+use chappe_results::provenance::Program;
+use chappe_results::{DATA_TRANSMISSIONS, Run};
+use chappe_scenario::plan::{Changes, Plan};
 
 use super::SYSTEM;
 
 fn runs(plan: &Plan) -> Vec<Run> {
     let session = session::run(
+        &[&crate::TCPLP],
         plan,
         Program::unknown("test"),
         Options::default(),

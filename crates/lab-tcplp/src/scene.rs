@@ -30,7 +30,7 @@
 //! **Injected loss** ([`Scene::lose`]) takes whole packets at a host, after the link has delivered and put them together:
 //! the loss of segments in the paper's sense, independent of the radio.
 //!
-//! Equal scenes with equal seeds run equally. Seeds run side by side with [`seeds::parallel`](chappe_lab::run::seeds).
+//! Equal scenes with equal seeds run equally. Seeds run side by side with [`seeds::parallel`](chappe_lab::seeds).
 
 use std::net::Ipv6Addr;
 

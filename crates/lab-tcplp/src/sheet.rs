@@ -1,12 +1,12 @@
 //! What a figure is made on: runs trials over all seeds, side by side.
 
 use chappe_core::{Duration, Seed};
-use chappe_lab::figure::{Panel, PanelKind, Series};
+use chappe_lab::context::Trials;
 use chappe_lab::paper::Order;
 use chappe_lab::run::RunError;
-use chappe_lab::sheet::Trials;
+use chappe_results::figure::{Panel, PanelKind, Series};
 
-pub use chappe_lab::sheet::{beside, line, summary};
+pub use chappe_lab::context::{beside, line, summary};
 
 /// How much is run, and where results are counted.
 pub struct Sheet<'a> {

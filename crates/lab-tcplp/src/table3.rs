@@ -1,8 +1,8 @@
 //! Tables 3 and 8: memory, and instructions for a segment, as `cargo xtask sizes` recorded them.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::sheet::{Sheet, beside};
 

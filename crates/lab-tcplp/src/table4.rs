@@ -3,10 +3,10 @@
 use super::frames::Form;
 use super::sheet::beside;
 use chappe_bound::closed::lowpan::Frame;
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
 use chappe_mac::dot15d4::Config;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::sheet::Sheet;
 

@@ -1,9 +1,9 @@
 //! Table 5: headers of a segment's first and further frames, least and most, by the encoder.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
 use chappe_mac::dot15d4::Config;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::frames::{CONTEXTS, Form};
 use super::sheet::{Sheet, beside};

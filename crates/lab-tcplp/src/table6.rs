@@ -1,8 +1,8 @@
 //! Table 6: goodput of TCP beside simple stacks: one segment in flight, small segments.
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 use chappe_tcplp::baseline::one_segment;
 use chappe_tcplp::tcp;
 
@@ -65,7 +65,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             line("improved", &ours, |run| run.kbps),
         ],
     );
-    panel.kind = chappe_lab::figure::PanelKind::Bars;
+    panel.kind = chappe_results::figure::PanelKind::Bars;
     panel.bound = HOPS
         .iter()
         .map(|&hops| Some(improved::best_bound(hops)))

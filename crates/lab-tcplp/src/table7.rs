@@ -1,9 +1,9 @@
 //! Table 7: sense-and-send over a day with its interference (8.2.3, 8.2.4), and where the radio's time goes.
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 
 use super::sheet::{Sheet, beside, line, lines, summary};
 use super::study::sense::{BATCH, Measured, Trial};

@@ -1,8 +1,8 @@
 //! Table 9: what embedded TCP stacks have (appendix B), beside what this one has.
 
-use chappe_lab::figure::{Claim, Figure, Panel, Series};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::Summary;
 use chappe_tcplp::baseline::one_segment;
 use chappe_tcplp::tcp::Config;
 

@@ -1,8 +1,8 @@
 //! The tables and figures as a whole, small.
 
-use chappe_lab::figure::Figure;
 use chappe_lab::paper::Order;
 use chappe_lab::run::Meter;
+use chappe_results::figure::Figure;
 
 use super::*;
 
@@ -74,7 +74,7 @@ fn threads_change_nothing() {
         let figures = made(&["table6", "figure4"], threads);
         let drawn = figures
             .iter()
-            .map(|figure| figure.rows() + &chappe_lab::draw::draw(figure));
+            .map(|figure| figure.rows() + &chappe_figures::draw(figure));
         drawn.collect()
     };
     assert_eq!(rows(1), rows(2));

@@ -2,9 +2,9 @@
 //! the distance, collisions where they do not, and registers take it away again.
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel};
+use chappe_results::statistics::Summary;
 
 use super::aggregate::{Access, Aggregate, PHYS, Phy};
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary};

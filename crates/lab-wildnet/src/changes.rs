@@ -4,9 +4,9 @@
 //! repetitions is known, so each that a card or a host may have had otherwise is changed alone.
 
 use chappe_core::{Dbm, Duration, Mode, Rate};
-use chappe_lab::figure::Panel;
 use chappe_lab::run::RunError;
 use chappe_mac::dot11;
+use chappe_results::figure::Panel;
 
 use super::masts::Masts;
 use super::sheet::{Runs, Sheet, bars, beside, line, mbps, summary};

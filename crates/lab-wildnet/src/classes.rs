@@ -1,7 +1,7 @@
 //! Classes of traffic beside each other: a ping on a link that bulk traffic fills (goal G11; section 3.4).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Service};
 
 use super::sheet::{Runs, Sheet, delay, line, lines, mbps, summary};

@@ -1,10 +1,11 @@
 //! WiLDNet's part of the demo: one file by TCP over 60 km, with a tenth of all frames lost.
 
 use chappe_lab::demo::{Order, Part, Row, Shown};
-use chappe_lab::plan::Plan;
-use chappe_lab::results::Run;
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::system::Job;
+use chappe_results::Run;
+use chappe_scenario::Plan;
+use chappe_scenario::Variants as _;
 
 use super::plan::{SYSTEM, Variant, WildNet};
 
@@ -52,7 +53,7 @@ fn network(plan: &Plan, seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunErr
         let with = WildNet::of(plan, variant)?;
         let job = Job {
             plan,
-            stage: plan.stage(seed)?,
+            network: plan.network(seed)?,
             copies: false,
             pcap: None,
         };

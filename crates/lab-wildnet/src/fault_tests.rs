@@ -1,10 +1,10 @@
 //! `[[fault]]` along lines of masts: what arrives is right, comes once and in order, and the counters say what happened.
 
 use chappe_core::{Duration, Seed};
-use chappe_lab::plan::Plan;
-use chappe_lab::results::Run;
 use chappe_lab::run::Meter;
 use chappe_lab::system::Job;
+use chappe_results::Run;
+use chappe_scenario::Plan;
 use chappe_sim::{AirTime, Fault, LinkLoss, LinkTrace, LossLaw};
 
 use super::SYSTEM;
@@ -152,11 +152,11 @@ fn run(text: &str) -> Run {
     let plan = Plan::parse(&[&SYSTEM], "test", text).unwrap();
     let job = Job {
         plan: &plan,
-        stage: plan.stage(1).unwrap(),
+        network: plan.network(1).unwrap(),
         copies: false,
         pcap: None,
     };
-    plan.carrier.run(job, &Meter::default()).unwrap().run
+    (crate::WILDNET.carry)(job, &Meter::default()).unwrap().run
 }
 
 /// Objects both ways by TCP outlive a storm, a dead direction, a cut, the restart of the mast between and a bad clock; the

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use chappe_lab::input::InputError;
-use chappe_lab::plan::{Check, LossStep, Plan};
-use chappe_lab::scenario::{Fault, FaultKind, Located, Scenario};
+use chappe_scenario::InputError;
+use chappe_scenario::format::{FaultKind, FaultTable, Located, Scenario};
+use chappe_scenario::plan::{Check, LossStep, Plan};
 use chappe_sim::{AirTime, Fault as Strike, LinkLoss, LinkTrace, LossLaw, Position};
 
 /// What goes wrong in a run, told by radio: hop `h` has radios 2 h and 2 h + 1.
@@ -110,7 +110,7 @@ fn directions(steps: &[LossStep], base: f64, mast: impl Fn(usize) -> usize) -> V
 
 /// Refuses faults that cannot happen in a line of masts, or cannot happen when they are said to.
 pub fn check(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
-    let mut faults: Vec<(f64, &Located<Fault>)> = scenario
+    let mut faults: Vec<(f64, &Located<FaultTable>)> = scenario
         .fault
         .iter()
         .map(|fault| (fault.at.value(), fault))
@@ -138,7 +138,7 @@ struct Line {
 
 impl Line {
     /// Nodes and keys that do not exist are found elsewhere.
-    fn strike(&mut self, fault: &Fault, check: &Check<'_>) -> Result<(), InputError> {
+    fn strike(&mut self, fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
         match *fault.kind {
             FaultKind::Crash | FaultKind::Restart => self.node(fault, check),
             FaultKind::CutLink | FaultKind::RestoreLink | FaultKind::LinkLoss => {
@@ -148,7 +148,7 @@ impl Line {
         }
     }
 
-    fn node(&mut self, fault: &Fault, check: &Check<'_>) -> Result<(), InputError> {
+    fn node(&mut self, fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
         let Some(node) = &fault.node else {
             return Ok(());
         };
@@ -170,7 +170,7 @@ impl Line {
         Ok(())
     }
 
-    fn link(&mut self, fault: &Fault, check: &Check<'_>) -> Result<(), InputError> {
+    fn link(&mut self, fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
         let Some(link) = &fault.link else {
             return Ok(());
         };

@@ -1,8 +1,8 @@
 //! Figure 10: TCP both ways over loss, 80 km (4.3).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure};
+use chappe_results::statistics::Summary;
 
 use super::hosts::{Stack, WINDOW};
 use super::masts::Masts;

@@ -1,7 +1,7 @@
 //! Figure 11: jitter that the block code adds (4.3).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Redundancy, Service};
 
 use super::sheet::{Runs, Sheet, line, lines, summary};

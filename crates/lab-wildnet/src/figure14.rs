@@ -1,8 +1,8 @@
 //! Figure 14: delay over the length of a slot and loss, 1 Mbit/s over 60 km (4.5).
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Service};
 
 use super::sheet::{Runs, Sheet, delay, line, lines, summary};

@@ -1,8 +1,8 @@
 //! Figure 15: redundancy that a residual loss needs, 1 Mbit/s over 20 km (4.6).
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Redundancy, Service};
 
 use super::sheet::{Runs, Sheet, line, lines, summary};

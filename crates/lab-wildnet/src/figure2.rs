@@ -1,7 +1,7 @@
 //! Figure 2: plain 802.11 over distance, with UDP that always has a packet ready (2.3).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
 use super::trial::{Card, Load, Measured, Scheme, Trial};

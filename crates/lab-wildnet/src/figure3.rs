@@ -1,8 +1,8 @@
 //! Figure 3: a relay whose two radios use channels more or less apart (2.3.3), and two links from one mast.
 
 use chappe_core::Channel;
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 
 use super::masts::{Hop, Masts, Way};
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary};

@@ -1,7 +1,7 @@
 //! Figure 5: TCP over plain 802.11 with 10 % of frames lost, by retries and distance (2.5).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
 use super::trial::{Card, Load, Scheme, Trial};

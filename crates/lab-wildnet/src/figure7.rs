@@ -1,8 +1,8 @@
 //! Figure 7: how an external interferer destroys frames: by their preambles, or later (3.3.2).
 
 use chappe_core::{Channel, Dbm, Duration, Mode, Rate};
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 use chappe_sim::{Bursts, Jammer, PathLoss, Place, Position};
 
 use super::masts::Masts;

@@ -1,7 +1,7 @@
 //! Figure 9: TCP over distance, plain 802.11 beside slots (4.2).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary, tcp_bound};
 use super::trial::{Load, Scheme, Trial};
@@ -83,7 +83,7 @@ fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
         .zip(means(&lossy.wild))
         .map(|(clean, lossy)| clean - lossy)
         .collect();
-    let mean_less = chappe_lab::statistics::Summary::of(&less);
+    let mean_less = chappe_results::statistics::Summary::of(&less);
     let cross = kms
         .iter()
         .zip(wild.iter().zip(&csma))
@@ -132,7 +132,7 @@ fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
         Claim::new(
             "both ways, WiLDNet gets some 6 Mbit/s at all distances: at least 5.9",
             Some(6.0),
-            chappe_lab::statistics::Summary::of(&wild_both),
+            chappe_results::statistics::Summary::of(&wild_both),
             "Mbit/s",
             wild_both.iter().all(|mbps| *mbps >= 5.9),
         )

@@ -1,9 +1,9 @@
 //! What `improved` is to do better than the paper: goals with numbers, each beside its bound.
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::Summary;
+use chappe_results::figure::{Claim, Figure, Panel};
+use chappe_results::statistics::Summary;
 use chappe_sim::{AirTime, LinkTrace, LossLaw};
 use chappe_wildnet::{Recovery, Redundancy, Service};
 

@@ -43,12 +43,20 @@ mod table2;
 mod traffic;
 pub mod trial;
 
-use chappe_lab::figure::Figure;
 use chappe_lab::paper::{self, Item, Made, Order, Paper};
 use chappe_lab::run::RunError;
+use chappe_results::figure::Figure;
 
 pub use demo::DEMO;
 pub use plan::{SYSTEM, Variant, WildNet};
+
+/// Its line in the table of systems.
+pub static WILDNET: chappe_lab::system::System = chappe_lab::system::System {
+    scenario: &SYSTEM,
+    carry: plan::run,
+    paper: Some(&PAPER),
+    demo: Some(&DEMO),
+};
 
 use sheet::Sheet;
 

@@ -5,8 +5,8 @@
 //! kcptun's does, so its rows carry a stream without TCP above.
 
 use chappe_core::Duration;
-use chappe_lab::figure::{Claim, Figure, Panel};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure, Panel};
 use chappe_wildnet::baseline::{KcpConfig, fixed_code};
 use chappe_wildnet::{Recovery, Service};
 

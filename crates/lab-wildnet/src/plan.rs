@@ -3,32 +3,61 @@
 use std::sync::Arc;
 
 use chappe_core::{Channel, Db, Duration, Mode, Rate};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::{Ground, Plan};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::scenario::{Located, Receivers, Transfer};
-use chappe_lab::system::{self, Carrier, Draft, Job, Radios, System};
+use chappe_lab::system::{Job, settings};
+use chappe_scenario::format::{Located, Receivers, TransferTable};
+use chappe_scenario::quantity::Time;
+use chappe_scenario::{
+    self as scenario, CheckedScenario, InputError, Keys, Plan, Radios, Settings, System, Topology,
+    Variants,
+};
 use chappe_sim::{AirTime, LinkTrace, LossLaw, Position};
 use chappe_wildnet::{Recovery, Service};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::carry::carry;
 use super::masts::{Hop, Masts};
 use super::trial::{Card, Form, Load, Scheme};
 
-/// Its line in the table of systems.
+/// What scenarios may say of it.
 pub static SYSTEM: System = System {
     name: "wildnet",
     title: "WiLDNet",
     about: "TCP over links of tens of kilometres: slots, bulk acknowledgements, redundancy",
-    variants: &Variant::ROWS,
-    keys: &["slot", "frame_loss", "frame_retries"],
+    variants: &[
+        scenario::Variant::new("paper", "WiLDNet"),
+        scenario::Variant::new("csma", "802.11"),
+        scenario::Variant::new("snoop", "802.11 and Snoop"),
+        scenario::Variant::new("2p", "2P"),
+        scenario::Variant::new("improved", "WiLDNet, improved"),
+    ],
+    keys: Keys::of::<WildNetKeys>(),
     has_mac: false,
+    has_priorities: false,
+    carries_flows: false,
+    has_link_loss: true,
     radios: Radios::Dot11b,
     profile: "long-link",
-    nodes_max: (64, "a line of masts is at most so long"),
+    nodes_max: (64, "a line has this many masts at most"),
     shares_ends: true,
-    plan: |draft| Ok(Arc::new(WildNet::new(draft)?)),
+    plan: |scenario| Ok(Arc::new(WildNet::new(scenario)?)),
 };
+
+/// WiLDNet's keys of `[protocol]`. What is omitted is as in the paper.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WildNetKeys {
+    /// Length of a slot; 20 ms if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Located<Time>>,
+    /// Share of frames that each link loses beside what its radios do: interference that is not modelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_loss: Option<Located<f64>>,
+    /// Further attempts at sending a frame; no limit if omitted, two with 802.11.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_retries: Option<Located<usize>>,
+}
 
 /// How the links are shared and repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,36 +74,15 @@ pub enum Variant {
     Improved,
 }
 
-impl Variant {
-    /// All of them, in the order of the enum.
-    pub const ALL: [Variant; 5] = [
+impl Variants for Variant {
+    const SYSTEM: &'static System = &SYSTEM;
+    const ALL: &'static [Variant] = &[
         Variant::Paper,
         Variant::Csma,
         Variant::Snoop,
         Variant::TwoPhase,
         Variant::Improved,
     ];
-
-    const ROWS: [system::Variant; 5] = [
-        system::Variant::new("paper", "WiLDNet"),
-        system::Variant::new("csma", "802.11"),
-        system::Variant::new("snoop", "802.11 and Snoop"),
-        system::Variant::new("2p", "2P"),
-        system::Variant::new("improved", "WiLDNet, improved"),
-    ];
-
-    fn named(row: &system::Variant) -> Variant {
-        SYSTEM.form(row, Variant::ALL)
-    }
-
-    fn row(self) -> &'static system::Variant {
-        &SYSTEM.variants[self as usize]
-    }
-
-    /// Its name in tables and figures.
-    pub fn label(self) -> &'static str {
-        self.row().label
-    }
 }
 
 /// A line of masts with everything that a scenario says about it.
@@ -98,26 +106,26 @@ const MODE: Mode = Mode::long(Rate::Cck11);
 const FRAME: usize = 1596;
 
 impl WildNet {
-    fn new(draft: &Draft<'_>) -> Result<WildNet, InputError> {
-        let protocol = &draft.scenario.protocol;
-        let check = draft.check;
-        let Ground::Positions { places, .. } = draft.ground else {
+    fn new(checked: &CheckedScenario<'_>) -> Result<WildNet, InputError> {
+        let protocol = checked.keys::<WildNetKeys>();
+        let check = checked.check;
+        let Topology::Positions { places, .. } = checked.topology else {
             let message = "WiLDNet's masts need places: distance and direction matter";
             let help = "network.positions = [[\"0 km\", \"0 km\"], [\"60 km\", \"0 km\"]], one mast after the other";
             return Err(check
-                .at(&draft.scenario.network, "without positions", message)
+                .at(&checked.scenario.network, "without positions", message)
                 .help(help));
         };
-        for transfer in &draft.scenario.transfer {
-            ends(transfer, places.len(), draft)?;
+        for transfer in &checked.scenario.transfer {
+            ends(transfer, places.len(), checked)?;
         }
-        if draft.scenario.transfer.len() > 2 {
-            let third = &draft.scenario.transfer[2];
+        if checked.scenario.transfer.len() > 2 {
+            let third = &checked.scenario.transfer[2];
             let message = "a line carries one transfer in each direction";
             return Err(check.at(third, "one too many", message));
         }
-        super::faults::check(draft.scenario, check)?;
-        if let Some(rate) = &draft.scenario.radio.rate
+        super::faults::check(checked.scenario, check)?;
+        if let Some(rate) = &checked.scenario.radio.rate
             && rate.value() != 11e6
         {
             let message = format!("WiLDNet's frames have 11 Mbit/s, not {}", **rate);
@@ -154,7 +162,7 @@ impl WildNet {
             })?),
         };
         Ok(WildNet {
-            variant: Variant::named(draft.variant),
+            variant: Variant::of(checked.variant),
             slot,
             frame_loss,
             retries,
@@ -164,7 +172,7 @@ impl WildNet {
 
     /// What a plan of this system carries its data with, in another variant.
     pub fn of(plan: &Plan, variant: Variant) -> Result<WildNet, RunError> {
-        let own: &WildNet = plan.carrier_as()?;
+        let own: &WildNet = settings(plan)?;
         Ok(WildNet {
             variant,
             ..own.clone()
@@ -236,7 +244,11 @@ fn metres(a: Position, b: Position) -> f64 {
 }
 
 /// Refuses a transfer that does not lead from one end of the line to the other.
-fn ends(transfer: &Located<Transfer>, masts: usize, draft: &Draft<'_>) -> Result<(), InputError> {
+fn ends(
+    transfer: &Located<TransferTable>,
+    masts: usize,
+    checked: &CheckedScenario<'_>,
+) -> Result<(), InputError> {
     let source = transfer.source.as_ref().map(|source| **source);
     let fits = match (&*transfer.receivers, source) {
         (Receivers::Nodes(list), Some(0)) => *list == [masts - 1],
@@ -251,18 +263,14 @@ fn ends(transfer: &Located<Transfer>, masts: usize, draft: &Draft<'_>) -> Result
         "source = 0 and receivers = [{last}], or source = {last} and receivers = [0]",
         last = masts - 1
     );
-    Err(draft
+    Err(checked
         .check
         .at(&transfer.receivers, "not the other end", message)
         .help(help))
 }
 
-impl Carrier for WildNet {
-    fn system(&self) -> &'static System {
-        &SYSTEM
-    }
-
-    fn variant(&self) -> &'static system::Variant {
+impl Settings for WildNet {
+    fn variant(&self) -> &'static scenario::Variant {
         self.variant.row()
     }
 
@@ -273,17 +281,18 @@ impl Carrier for WildNet {
     fn frame(&self) -> (Mode, usize) {
         (MODE, FRAME)
     }
+}
 
-    fn run(&self, job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-        meter.expect(2 * WORK);
-        meter.advance(WORK);
-        let outcome = carry(self, &job, meter)?;
-        let over = |bound: &chappe_lab::results::Bound| bound.fraction > 1.0;
-        match outcome.run.bounds.iter().any(over) {
-            true => Err(RunError::Defect(
-                "more arrived than the radios can send".into(),
-            )),
-            false => Ok(outcome),
-        }
+/// Carries the transfers of one seed, and compares the result with its bound.
+pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    meter.expect(2 * WORK);
+    meter.advance(WORK);
+    let outcome = carry(settings(job.plan)?, &job, meter)?;
+    let over = |bound: &chappe_results::Bound| bound.fraction > 1.0;
+    match outcome.run.bounds.iter().any(over) {
+        true => Err(RunError::Defect(
+            "more arrived than the radios can send".into(),
+        )),
+        false => Ok(outcome),
     }
 }

@@ -2,7 +2,7 @@
 
 use chappe_core::{Duration, Instant, Seed};
 use chappe_lab::run::RunError;
-use chappe_lab::statistics::{mean, quantile};
+use chappe_results::statistics::{mean, quantile};
 use chappe_sim::{AirTime, Loss, Recorder, Simulator};
 
 use super::hosts::{Mail, nudge};

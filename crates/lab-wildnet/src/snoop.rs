@@ -1,7 +1,7 @@
 //! Recovery by reading TCP: Snoop beside bulk acknowledgements (7).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 
 use super::masts::{Hop, Masts};
 use super::sheet::{Runs, Sheet, line, lines, mbps, summary, tcp_bound};
@@ -70,7 +70,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             Claim::new(
                 "from 5 % loss on WiLDNet gets twice what the better Snoop gets (1.5 times counts)",
                 Some(2.0),
-                chappe_lab::statistics::Summary::of(&ratios),
+                chappe_results::statistics::Summary::of(&ratios),
                 "times",
                 ratios.iter().all(|ratio| *ratio >= 1.5),
             )

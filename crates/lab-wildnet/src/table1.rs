@@ -1,7 +1,7 @@
 //! Table 1: TCP on three outdoor links (4.2).
 
-use chappe_lab::figure::{Claim, Figure};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure};
 
 use super::changes::Changes;
 use super::sheet::{Runs, Sheet, bars, beside, line, mbps, summary, tcp_bound};
@@ -89,7 +89,7 @@ fn near_bound(title: &str, runs: &[Runs], bound: &[f64; 3]) -> Claim {
     Claim::new(
         &format!("{title}, WiLDNet lies between 80 and 105 % of its bound on all three links"),
         None,
-        chappe_lab::statistics::Summary::of(
+        chappe_results::statistics::Summary::of(
             &shares.iter().map(|share| share * 100.0).collect::<Vec<_>>(),
         ),
         "%",

@@ -1,8 +1,8 @@
 //! Tables 2 and 3: TCP over several hops (4.2, 5.2).
 
 use chappe_core::Channel;
-use chappe_lab::figure::{Claim, Figure, Panel};
 use chappe_lab::run::RunError;
+use chappe_results::figure::{Claim, Figure, Panel};
 
 use super::masts::{Hop, Masts};
 use super::sheet::{Runs, Sheet, beside, line, lines, mbps, summary, tcp_bound};

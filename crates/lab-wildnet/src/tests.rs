@@ -1,6 +1,6 @@
-use chappe_lab::plan::Plan;
 use chappe_lab::run::Meter;
 use chappe_lab::system::Job;
+use chappe_scenario::Plan;
 
 use super::*;
 
@@ -11,19 +11,19 @@ fn plan(
     network: &str,
     protocol: &str,
     transfers: &str,
-) -> Result<Plan, chappe_lab::input::InputError> {
+) -> Result<Plan, chappe_scenario::InputError> {
     let text = format!("{network}[protocol]\nsystem = \"wildnet\"\n{protocol}\n{transfers}");
     Plan::parse(&[&SYSTEM], "test", &text)
 }
 
-fn run(plan: &Plan) -> chappe_lab::results::Run {
+fn run(plan: &Plan) -> chappe_results::Run {
     let job = Job {
         plan,
-        stage: plan.stage(1).unwrap(),
+        network: plan.network(1).unwrap(),
         copies: true,
         pcap: None,
     };
-    let outcome = plan.carrier.run(job, &Meter::default()).unwrap();
+    let outcome = (crate::WILDNET.carry)(job, &Meter::default()).unwrap();
     for (copy, flow) in outcome.copies.iter().zip(&outcome.run.flows) {
         let octets = copy.as_ref().map_or(0, Vec::len);
         assert_eq!(octets as u64, flow.delivered_bytes);
@@ -118,7 +118,7 @@ fn peers_and_aggregation_hold() {
         meter: &meter,
     };
     for figure in make(&order).unwrap().figures {
-        println!("{}", figure.text(200, false));
+        println!("{}", chappe_figures::text(&figure, 200, false));
         // Two seeds of two seconds are too few to tell tools apart by a tenth.
         let mut claims = figure.claims.iter();
         assert!(claims.all(|claim| claim.holds || claim.text.contains("was measured")));

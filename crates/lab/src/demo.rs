@@ -4,12 +4,13 @@
 
 use std::path::Path;
 
-use crate::plan::{Changes, Plan};
-use crate::provenance::{Program, Provenance};
-use crate::results::{Document, Run};
-use crate::run::{Meter, RunError, WORK, seeds};
-use crate::scenario::Source;
-use crate::system::System;
+use crate::run::{Meter, RunError, WORK};
+use crate::seeds;
+use chappe_results::provenance::{Program, Provenance};
+use chappe_results::{Document, Run};
+use chappe_scenario::System;
+use chappe_scenario::format::Source;
+use chappe_scenario::plan::{Changes, Plan};
 
 /// One system's part of the demo.
 pub struct Part {
@@ -87,7 +88,7 @@ impl Order<'_> {
             seeds: Some(self.seeds()),
             ..Changes::default()
         };
-        Ok(Plan::new(&[system], source.parse()?, source, &changes)?)
+        Ok(Plan::new(&[system], source, &changes)?)
     }
 
     /// What `run` makes of each seed, in their order and on the order's threads, without those that somebody stopped.

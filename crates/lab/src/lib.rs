@@ -1,46 +1,27 @@
-//! What all experiments share: scenario files, plans, runs, results, comparisons, figures.
+//! What all experiments share: carrying a scenario's transfers, sessions over seeds, the demo, the papers' figures.
 //!
-//! From a file to a number, each step in its module:
+//! From a plan to a number, each step in its module:
 //!
 //! | step | module |
 //! |---|---|
-//! | the file, word for word, with the place of every value | [`scenario`] |
-//! | what a run needs, or why the scenario makes no sense | [`plan`] |
-//! | what carries the data: what a system gives | [`system`] |
-//! | one seed: arrivals, captures, how far it is | [`run`] |
-//! | all seeds on all cores, kept on disk as they finish | [`session`], [`store`] |
-//! | the document with its units in the names | [`results`] |
-//! | means with intervals, comparisons paired by seed | [`statistics`], [`compare`] |
-//! | the papers' figures, theirs beside ours | [`paper`], [`sheet`], [`figure`], [`draw`] |
+//! | what a system gives: a line in the command's table | [`system`] |
+//! | one seed: the run loop, the stop rule, captures, faults, the report | [`carry`] |
+//! | progress, errors, what comes out of a run | [`run`] |
+//! | all seeds on all cores, kept as they finish | [`session`], [`seeds`] |
+//! | a paper's figures, and the runs they are made of | [`paper`], [`context`] |
+//! | the demo's parts | [`demo`] |
 //!
-//! Each system is a crate of its own, `crates/lab-<system>`; `crates/lab-all` lists them, and shows a whole run in an
-//! example.
+//! Scenarios are read by `chappe-scenario`, results are `chappe-results`, and `chappe-figures` draws. Each system is a crate,
+//! `crates/lab-<system>`; `docs/write-a-protocol.md` shows how to add one.
 //!
-//! **Architecture invariant:** this crate knows media and no protocol, a system's crate its protocol and no other system;
-//! only `lab-all` and the command know all. Files, figures and serialisation live here; a protocol does not know that it
-//! is measured.
+//! **Architecture invariant:** this crate knows media and no system; a system's crate knows its protocol and no other system;
+//! only the command knows all of them.
 
-pub mod compare;
+pub mod carry;
+pub mod context;
 pub mod demo;
-pub mod doctor;
-pub mod draw;
-pub mod emulation;
-pub mod figure;
-#[cfg(test)]
-mod idle;
-pub mod import;
-pub mod input;
-pub mod nearest;
 pub mod paper;
-pub mod plan;
-pub mod provenance;
-pub mod quantity;
-pub mod results;
 pub mod run;
-pub mod scenario;
+pub mod seeds;
 pub mod session;
-pub mod sheet;
-pub mod statistics;
-pub mod store;
 pub mod system;
-pub mod table;

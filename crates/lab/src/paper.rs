@@ -1,7 +1,7 @@
 //! What a paper whose figures the lab makes again gives it: a [`Paper`]. All of them are listed in `chappe-lab-all`.
 
-use crate::figure::Figure;
 use crate::run::{Meter, RunError};
+use chappe_results::figure::Figure;
 
 /// A paper and what the lab makes of it.
 pub struct Paper {

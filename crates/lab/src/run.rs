@@ -1,32 +1,19 @@
-//! Runs: from a plan and a seed to what every receiver got.
+//! What all runs share: what comes out of one, why one could not be made, and how far they are.
 //!
-//! A run has two phases on one network. First the nodes learn their links, as their paper's do; then the transfer
-//! starts on a fresh clock with the fading of the run's own seed. What the first phase finds depends on the seed and
-//! the network only, so that variants compared on one seed share it, and share the bound. How a system does both is
-//! its [`Carrier`](crate::system::Carrier)'s matter; here is what all of them share.
+//! A run has two phases on one network. First the nodes learn their links, as their paper's do; then the transfer starts on
+//! a fresh clock with the fading of the run's own seed. What the first phase finds depends on the seed and the network
+//! only, so variants compared on one seed share it, and share the bound.
 //!
-//! **Architecture invariant:** one run is single-threaded and decided by (plan, seed) alone; threads only take
-//! turns at seeds ([`seeds`]).
+//! **Architecture invariant:** one run is single-threaded and decided by (plan, seed) alone; threads only take turns at
+//! seeds ([`crate::seeds`]).
 
-pub mod seeds;
-pub mod watch;
-
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::input::InputError;
-use crate::plan::Plan;
-use crate::results::Run;
-
-/// Which bounds to compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    /// That of all receivers at once only.
-    Slowest,
-    /// That of each receiver alone too, which takes as many times longer as there are receivers.
-    Each,
-}
+use chappe_results::Run;
+use chappe_scenario::InputError;
 
 /// A run that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -51,28 +38,12 @@ impl From<InputError> for RunError {
     }
 }
 
-/// One run to make: a system with its parameters, on a network that was prepared for it.
-#[derive(Debug)]
-pub struct Attempt<'a, System, Prepared> {
-    /// What to run.
-    pub plan: &'a Plan,
-    /// By what; it may differ from what the plan says.
-    pub with: &'a System,
-    /// On which network.
-    pub prepared: &'a Prepared,
-    /// Whether the receivers' copies are wanted.
-    pub copies: bool,
-    /// Where to write every frame, if that is wanted.
-    pub pcap: Option<&'a Path>,
-}
-
-impl<System, Prepared> Clone for Attempt<'_, System, Prepared> {
-    fn clone(&self) -> Self {
-        *self
+impl RunError {
+    /// A file that could not be written.
+    pub fn unwritable(path: &Path, error: &io::Error) -> RunError {
+        RunError::Write(format!("cannot write {}: {error}", path.display()))
     }
 }
-
-impl<System, Prepared> Copy for Attempt<'_, System, Prepared> {}
 
 /// What came out of a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,22 +1,32 @@
 //! All seeds of a scenario: run, checked against their bounds, and kept on disk as they finish.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::plan::{Payload, Plan};
-use crate::provenance::{Program, Provenance};
-use crate::results::{Document, Run};
-use crate::run::{Meter, Outcome, RunError, WORK, seeds};
-use crate::store::{self, StoreError};
-use crate::system::Job;
+use chappe_results::provenance::{Program, Provenance};
+use chappe_results::{Document, Run};
+use chappe_scenario::Plan;
+use chappe_scenario::plan::Payload;
+
+use crate::run::{Meter, Outcome, RunError, WORK};
+use crate::seeds;
+use crate::system::{Job, System};
+
+/// Keeps finished runs, and finds them again.
+pub trait Archive: Sync {
+    /// The run of this scenario, seed and program, if it is kept already.
+    fn find(&self, from: &Provenance, seed: u64) -> Option<Run>;
+
+    /// Keeps a finished run with its copies.
+    fn keep(&self, plan: &Plan, from: &Provenance, outcome: &Outcome) -> Result<(), RunError>;
+}
 
 /// How to run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Threads; results do not depend on it.
     pub threads: usize,
     /// Where to keep results and copies.
-    pub out: Option<&'a Path>,
+    pub archive: Option<&'a dyn Archive>,
     /// Where to write the frames of the first seed.
     pub pcap: Option<&'a Path>,
 }
@@ -36,15 +46,24 @@ pub struct Session {
 
 /// Runs all seeds of a plan. An error of any seed ends the whole; a request to stop keeps what is finished.
 pub fn run(
+    systems: &[&System],
     plan: &Plan,
     program: Program<'_>,
     options: Options<'_>,
     meter: &Meter,
 ) -> Result<Session, RunError> {
+    let system = systems
+        .iter()
+        .find(|system| system.scenario.name == plan.system.name);
+    let Some(&system) = system else {
+        let name = plan.system.name;
+        let message = format!("the system {name} is not in the table");
+        return Err(RunError::Defect(message));
+    };
     let from = Provenance::here(program, &plan.canonical);
     meter.plan(plan.seeds.len(), 1);
     let threads = options.threads.max(1);
-    let one = |&seed: &u64| one(plan, seed, &from, options, meter);
+    let one = |&seed: &u64| one(system, plan, seed, &from, options, meter);
     let finished = seeds::finished(&plan.seeds, threads, meter, one)?;
     let (mut runs, mut notes, mut reused) = (Vec::new(), Vec::new(), 0);
     for (_, (run, said, again)) in finished {
@@ -63,6 +82,7 @@ pub fn run(
 
 /// One seed: the run, what to say about it, and whether it was found on disk.
 fn one(
+    system: &System,
     plan: &Plan,
     seed: u64,
     from: &Provenance,
@@ -70,48 +90,23 @@ fn one(
     meter: &Meter,
 ) -> Result<(Run, Vec<String>, bool), RunError> {
     let pcap = options.pcap.filter(|_| plan.seeds.first() == Some(&seed));
-    if let (Some(run), None) = (
-        options.out.and_then(|folder| found(folder, from, seed)),
-        pcap,
-    ) {
+    // A capture needs the run itself.
+    let archive = options.archive.filter(|_| pcap.is_none());
+    if let Some(run) = archive.and_then(|archive| archive.find(from, seed)) {
         meter.advance(2 * WORK);
         return Ok((run, Vec::new(), true));
     }
     let job = Job {
         plan,
-        stage: plan.stage(seed)?,
-        copies: options.out.is_some(),
+        network: plan.network(seed)?,
+        copies: options.archive.is_some(),
         pcap,
     };
-    let outcome = plan.carrier.run(job, meter)?;
-    if let Some(folder) = options.out {
-        let unwritable = |error: StoreError| RunError::Write(format!("cannot write {error}"));
-        keep_copies(folder, plan, &outcome).map_err(unwritable)?;
-        store::write(folder, &plan.title, from, &outcome.run).map_err(unwritable)?;
+    let outcome = (system.carry)(job, meter)?;
+    if let Some(archive) = options.archive {
+        archive.keep(plan, from, &outcome)?;
     }
     Ok((outcome.run, outcome.notes, false))
-}
-
-/// A run of this scenario, seed and program that is on disk already. Programs with uncommitted changes all have
-/// one name, so their runs are not trusted.
-fn found(folder: &Path, from: &Provenance, seed: u64) -> Option<Run> {
-    if from.dirty || from.commit == "unknown" {
-        return None;
-    }
-    let document = store::read(&folder.join(format!("{}.parquet", from.key(seed)))).ok()?;
-    document.runs.into_iter().next()
-}
-
-/// Each right copy appears whole, under its receiver's name; a wrong or unfinished one does not appear.
-fn keep_copies(folder: &Path, plan: &Plan, outcome: &Outcome) -> Result<(), StoreError> {
-    for (flow, copy) in outcome.run.flows.iter().zip(&outcome.copies) {
-        let (Some(copy), true) = (copy, flow.digest_ok) else {
-            continue;
-        };
-        let path = copy_path(folder, plan, outcome.run.seed, flow.transfer, &flow.name);
-        store::write_whole(&path, |file| file.write_all(copy))?;
-    }
-    Ok(())
 }
 
 /// Where a receiver's copy is kept: `DIR/copies/seed-1/r3/README.md`.

@@ -7,13 +7,13 @@ use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 
+use chappe::systems;
 use chappe_border::{Border as Daemon, Ending, NODES_MAX, Network, Status};
 use chappe_core::Duration;
-use chappe_lab::emulation::Film;
-use chappe_lab::input::InputError;
-use chappe_lab::table::Table;
-use chappe_lab_all::SYSTEMS;
+use chappe_figures::table::Table;
+use chappe_lab_emu::Film;
 use chappe_lab_tcplp::live::LiveNetwork;
+use chappe_scenario::InputError;
 use chappe_sys::namespace::{self, NetworkNamespace};
 use chappe_sys::{Signal, process};
 use serde::Serialize;
@@ -55,7 +55,13 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
     let Some(file) = &options.file else {
         return Err(InputError::new("", "no scenario file is given").into());
     };
-    let live = LiveNetwork::read(&SYSTEMS, file, &options.set, options.seed, NODES_MAX)?;
+    let live = LiveNetwork::read(
+        &systems::scenarios(),
+        file,
+        &options.set,
+        options.seed,
+        NODES_MAX,
+    )?;
     let film = match &options.pcap {
         Some(path) => Film::create(path, live.parents.len()).map_err(|error| {
             let what = format!("cannot write {}: {error}", path.display());

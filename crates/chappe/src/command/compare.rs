@@ -1,9 +1,9 @@
 //! `chappe compare`: two results, paired by seed.
 
-use chappe_lab::compare::{Comparison, Quantity, Verdict, compare};
-use chappe_lab::input::InputError;
-use chappe_lab::store;
-use chappe_lab::table::{Table, count, digits, kbit, with_interval};
+use chappe_figures::table::{Table, count, digits, kbit, with_interval};
+use chappe_results::compare::{Comparison, Quantity, Verdict, compare};
+use chappe_scenario::InputError;
+use chappe_store as store;
 
 use crate::cli::Compare;
 use crate::failure::{FAILED, Failure};

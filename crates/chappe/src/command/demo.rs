@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
+use chappe::systems;
+use chappe_figures::table::{Table, count, digits, with_interval};
 use chappe_lab::demo::{self, Order, Row, Shown};
-use chappe_lab::results::{DATA_TRANSMISSIONS, Range, Run};
 use chappe_lab::run::Meter;
-use chappe_lab::statistics::Summary;
-use chappe_lab::table::{Table, count, digits, with_interval};
-use chappe_lab_all::PARTS;
+use chappe_results::statistics::Summary;
+use chappe_results::{DATA_TRANSMISSIONS, Range, Run};
 
 use crate::cli;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -15,6 +15,7 @@ use crate::terminal::{self, Stream};
 
 pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
     let started = Instant::now();
+    let all = systems::parts();
     let meter = Meter::stopped_by(terminal::interrupt());
     let command = terminal::command_line();
     let order = Order {
@@ -26,7 +27,7 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
         meter: &meter,
     };
     let parts = terminal::watched("moving the file", options.shared.quiet, &meter, || {
-        demo::run(&PARTS, &order)
+        demo::run(&all, &order)
     })?;
     if parts.is_empty() {
         return Err(Failure::Interrupted);
@@ -37,10 +38,10 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
         terminal::print(&text(&parts, options, started.elapsed().as_secs_f64()))?;
     }
     let finished = |shown: &Shown| shown.unfinished == 0;
-    if parts.len() < PARTS.len() || !parts.iter().all(finished) {
+    if parts.len() < all.len() || !parts.iter().all(finished) {
         let done: usize = parts.iter().map(|shown| shown.bounds_bps.len()).sum();
-        let all = options.networks * PARTS.len() as u64;
-        eprintln!("interrupted: {done} of {all} networks are finished and shown");
+        let wanted = options.networks * all.len() as u64;
+        eprintln!("interrupted: {done} of {wanted} networks are finished and shown");
         return Ok(INTERRUPTED);
     }
     // A baseline may fail: that is what it is shown for.
@@ -159,5 +160,5 @@ fn closing(options: &cli::Demo, seconds: f64) -> String {
 }
 /// Octets as people say them.
 fn size(octets: usize) -> String {
-    chappe_lab::quantity::Size::new(octets as f64).to_string()
+    chappe_scenario::quantity::Size::new(octets as f64).to_string()
 }

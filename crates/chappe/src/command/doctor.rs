@@ -1,7 +1,7 @@
 //! `chappe doctor`: what this machine can run.
 
-use chappe_lab::doctor::{Finding, examine};
-use chappe_lab::table::Table;
+use crate::doctor::{Finding, examine};
+use chappe_figures::table::Table;
 
 use crate::cli::Doctor;
 use crate::failure::Failure;

@@ -12,11 +12,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
+use chappe::systems;
 use chappe_emu::Joint;
-use chappe_lab::emulation::{Emulation, Film, Options};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::NetworkPlan;
-use chappe_lab_all::SYSTEMS;
+use chappe_lab_emu::{Emulation, Film, Options};
+use chappe_scenario::InputError;
+use chappe_scenario::plan::NetworkPlan;
 use chappe_sys::Signal;
 
 use crate::cli::{Emu, EmuAction};
@@ -37,7 +37,7 @@ pub fn run(options: &Emu) -> Result<u8, Failure> {
         let missing = "no scenario file is given";
         return Err(InputError::new("", missing).into());
     };
-    let plan = NetworkPlan::read(&SYSTEMS, file, &options.set, options.seed)?;
+    let plan = NetworkPlan::read(&systems::scenarios(), file, &options.set, options.seed)?;
     let emulation = Emulation::new(&plan, asked(options))?;
     let node = node_of(&options.node, emulation.nodes())?;
     let film = match &options.pcap {

@@ -3,14 +3,13 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use chappe_lab::figure::Figure;
-use chappe_lab::input::InputError;
-use chappe_lab::nearest::nearest;
+use chappe::systems::papers;
 use chappe_lab::paper::{Made, Order, Paper};
-use chappe_lab::provenance::Provenance;
 use chappe_lab::run::Meter;
-use chappe_lab::store::write_whole;
-use chappe_lab_all::PAPERS;
+use chappe_results::provenance::Provenance;
+use chappe_scenario::InputError;
+use chappe_scenario::nearest::nearest;
+use chappe_store::write_whole;
 
 use crate::cli::Lab;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -44,7 +43,7 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
         let texts: Vec<String> = made
             .figures
             .iter()
-            .map(|figure| figure.text(width, colour))
+            .map(|figure| chappe_figures::text(figure, width, colour))
             .collect();
         let drawn = made.drawings.iter().map(|drawing| &*drawing.text);
         let drawn: String = drawn.collect();
@@ -82,10 +81,8 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
 /// The paper that is meant, and its figures; none of them means all.
 fn wanted(names: &[String]) -> Result<(&'static Paper, Vec<&'static str>), Failure> {
     let wrong = |message: String, help: String| InputError::new("", message).help(help).into();
-    let papers = || PAPERS.iter().map(|paper| paper.name);
-    let mut papers_named = PAPERS
-        .into_iter()
-        .filter(|paper| names.iter().any(|name| name == paper.name));
+    let paper_names = || papers().map(|paper| paper.name);
+    let mut papers_named = papers().filter(|paper| names.iter().any(|name| name == paper.name));
     let named = match (papers_named.next(), papers_named.next()) {
         (Some(first), Some(second)) => {
             let message = format!("{} and {} are two papers", first.name, second.name);
@@ -97,21 +94,19 @@ fn wanted(names: &[String]) -> Result<(&'static Paper, Vec<&'static str>), Failu
     let mut wanted = Vec::new();
     for name in names
         .iter()
-        .filter(|name| !papers().any(|paper| paper == *name))
+        .filter(|name| !paper_names().any(|paper| paper == *name))
     {
-        let having: Vec<&Paper> = PAPERS
-            .into_iter()
+        let having: Vec<&Paper> = papers()
             .filter(|paper| paper.figure(name).is_some())
             .collect();
         let paper = match (meant, having.as_slice()) {
             (Some(meant), _) => meant,
             (None, [only]) => only,
             (None, []) => {
-                let known = PAPERS
-                    .iter()
+                let known = papers()
                     .flat_map(|paper| paper.figures)
                     .map(|item| item.name);
-                let help = match nearest(name, known.chain(papers())) {
+                let help = match nearest(name, known.chain(paper_names())) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "`chappe lab` lists what there is".to_string(),
                 };
@@ -143,24 +138,27 @@ fn wanted(names: &[String]) -> Result<(&'static Paper, Vec<&'static str>), Failu
         }
     }
     // Some name was given, and every name led to a paper.
-    Ok((meant.unwrap_or(PAPERS[0]), wanted))
+    let meant = meant.or_else(|| papers().next());
+    let meant = meant.ok_or_else(|| Failure::Defect("there is no paper".into()))?;
+    Ok((meant, wanted))
 }
 
 fn list() -> String {
     let mut text = String::new();
-    for paper in PAPERS {
+    for paper in papers() {
         text += &format!("{:<14}{}\n", paper.name, paper.about);
         for item in paper.figures {
             text += &format!("  {:<12}{}\n", item.name, item.about);
         }
     }
-    text + &format!("\nnext:  chappe lab {} --quick\n", PAPERS[0].name)
+    let first = papers().next().map_or("", |paper| paper.name);
+    text + &format!("\nnext:  chappe lab {first} --quick\n")
 }
 
 fn json(paper: &Paper, made: &Made, options: &Lab) -> String {
     let command = terminal::command_line();
     let from = Provenance::here(terminal::program(&command), "");
-    let figures: Vec<serde_json::Value> = made.figures.iter().map(Figure::json).collect();
+    let figures: Vec<serde_json::Value> = made.figures.iter().map(chappe_figures::json).collect();
     let mut whole = serde_json::json!({
         "chappe": from.version,
         "commit": from.commit,
@@ -213,8 +211,8 @@ fn draw(folder: &Path, made: &Made) -> Result<(), Failure> {
     }
     for figure in &made.figures {
         for (extension, text) in [
-            ("svg", chappe_lab::draw::draw(figure)),
-            ("csv", figure.csv()),
+            ("svg", chappe_figures::draw(figure)),
+            ("csv", chappe_figures::csv(figure)),
         ] {
             let path = folder.join(format!("{}.{extension}", figure.id));
             write_whole(&path, |file| file.write_all(text.as_bytes()))?;

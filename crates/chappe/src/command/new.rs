@@ -3,8 +3,8 @@
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 
-use chappe_lab::input::InputError;
-use chappe_lab_all::TEMPLATE;
+use chappe::TEMPLATE;
+use chappe_scenario::InputError;
 
 use crate::cli::New;
 use crate::failure::Failure;

@@ -1,21 +1,23 @@
 //! `chappe sim`: simulates a scenario.
 
-use chappe_lab::input::InputError;
-use chappe_lab::plan::{Changes, Plan};
-use chappe_lab::results::{DATA_TRANSMISSIONS, Delay, Document, Fairness, Flow, Range, Run};
+use chappe::systems::{self, SYSTEMS};
+use chappe_figures::table::{Table, count, digits, kbit, with_interval};
 use chappe_lab::run::Meter;
-use chappe_lab::session::{self, Session};
-use chappe_lab::table::{Table, count, digits, kbit, with_interval};
-use chappe_lab_all::SYSTEMS;
+use chappe_lab::session::{self, Archive, Session};
+use chappe_results::{DATA_TRANSMISSIONS, Delay, Document, Fairness, Flow, Range, Run};
+use chappe_scenario::InputError;
+use chappe_scenario::plan::{Changes, Plan};
 
 use crate::cli::Sim;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::folder::Folder;
 use crate::terminal::{self, Stream};
 
 pub fn run(options: &Sim) -> Result<u8, Failure> {
     if options.schema {
-        let schema = serde_json::to_string_pretty(&chappe_lab::scenario::schema(&SYSTEMS))
-            .unwrap_or_default();
+        let schema =
+            serde_json::to_string_pretty(&chappe_scenario::format::schema(&systems::scenarios()))
+                .unwrap_or_default();
         terminal::print(&(schema + "\n"))?;
         return Ok(0);
     }
@@ -31,17 +33,18 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
         seeds,
         ..Changes::default()
     };
-    let plan = Plan::read(&SYSTEMS, file, &options.set, &changes)?;
+    let plan = Plan::read(&systems::scenarios(), file, &options.set, &changes)?;
     let meter = Meter::stopped_by(terminal::interrupt());
+    let folder = options.out.clone().map(Folder);
     let how = session::Options {
         threads: options.shared.threads(),
-        out: options.out.as_deref(),
+        archive: folder.as_ref().map(|folder| folder as &dyn Archive),
         pcap: options.pcap.as_deref(),
     };
     let command = terminal::command_line();
     let quiet = options.shared.quiet;
     let session = terminal::watched("simulating", quiet, &meter, || {
-        session::run(&plan, terminal::program(&command), how, &meter)
+        session::run(SYSTEMS, &plan, terminal::program(&command), how, &meter)
     })?;
     if session.document.runs.is_empty() {
         return Err(Failure::Interrupted);
@@ -107,10 +110,10 @@ fn remarks(options: &Sim, session: &Session) {
 fn text(plan: &Plan, session: &Session) -> String {
     let document = &session.document;
     let mut text = format!("{}\n", document.scenario);
-    let nodes = plan.ground.nodes();
+    let nodes = plan.topology.nodes();
     text += &format!(
         "{}, {nodes} nodes, {}\n\n",
-        plan.carrier.label(),
+        plan.settings.label(),
         match document.runs.as_slice() {
             [run] => format!("seed {}", run.seed),
             runs => format!("{} seeds", runs.len()),

@@ -1,10 +1,10 @@
 //! Goal: the ladder begins at the simulator and ends below it for the right reasons. Method: a short transfer over three hops.
 
 use chappe_core::{Bitrate, Duration};
-use chappe_lab::plan::Plan;
-use chappe_lab::provenance::Program;
 use chappe_lab::run::Meter;
 use chappe_lab::session;
+use chappe_results::provenance::Program;
+use chappe_scenario::Plan;
 
 use super::{Chatter, Facts, Ladder, Step};
 use crate::SYSTEM;
@@ -24,7 +24,7 @@ bytes = "200 kB"
 "#;
 
 fn facts(plan: &Plan) -> Facts {
-    let stage = plan.stage(1).unwrap();
+    let stage = plan.network(1).unwrap();
     let links = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
     let ratio = |(from, to): (u16, u16)| stage.delivery[usize::from(from) * 3 + usize::from(to)];
     Facts {
@@ -47,10 +47,16 @@ fn without_clothes_it_is_the_simulator() {
         threads: 1,
         ..session::Options::default()
     };
-    let run = &session::run(&plan, Program::unknown(""), how, &Meter::default())
-        .unwrap()
-        .document
-        .runs[0];
+    let run = &session::run(
+        &[&crate::PACIFIER],
+        &plan,
+        Program::unknown(""),
+        how,
+        &Meter::default(),
+    )
+    .unwrap()
+    .document
+    .runs[0];
     assert_eq!(bare, [run.flows[0].goodput_bps]);
 }
 

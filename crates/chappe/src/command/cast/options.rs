@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chappe_cast::{Carrier, Channel, Group, Loss, Options, key};
 use chappe_core::{Bitrate, Duration, Seed};
-use chappe_lab::quantity::{Rate, Size, Time};
+use chappe_scenario::quantity::{Rate, Size, Time};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;

@@ -5,13 +5,13 @@ mod show;
 
 use std::process::{Command, Stdio};
 
+use chappe::systems;
 use chappe_core::{Bitrate, Duration};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::{Changes, NetworkPlan, Plan};
-use chappe_lab::results::Range;
-use chappe_lab_all::SYSTEMS;
 use chappe_lab_pacifier::cast::{Chatter, Facts, Ladder, Step};
 use chappe_lab_pacifier::{Pacifier, Variant};
+use chappe_results::Range;
+use chappe_scenario::InputError;
+use chappe_scenario::plan::{Changes, NetworkPlan, Plan};
 use serde::Serialize;
 
 use crate::cli::EmuCast;
@@ -98,14 +98,19 @@ pub fn run(options: &EmuCast) -> Result<u8, Failure> {
 
 impl Setting {
     fn read(options: &EmuCast) -> Result<Setting, Failure> {
-        let network = NetworkPlan::read(&SYSTEMS, &options.file, &options.set, options.seed)?;
+        let network = NetworkPlan::read(
+            &systems::scenarios(),
+            &options.file,
+            &options.set,
+            options.seed,
+        )?;
         let first = network.seed;
         let seeds = Some((first..first + options.seeds).collect());
         let changes = Changes {
             seeds,
             ..Changes::default()
         };
-        let plan = Plan::read(&SYSTEMS, &options.file, &options.set, &changes)?;
+        let plan = Plan::read(&systems::scenarios(), &options.file, &options.set, &changes)?;
         let wrong = |what: &str| Err(InputError::new("", what).into());
         let Ok(with) = Pacifier::of(&plan) else {
             return wrong(

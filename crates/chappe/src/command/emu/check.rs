@@ -3,13 +3,13 @@
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
+use chappe::systems;
 use chappe_core::Duration;
-use chappe_lab::emulation::{Emulation, Film, Flow, Load, Options};
-use chappe_lab::input::InputError;
-use chappe_lab::plan::NetworkPlan;
-use chappe_lab::results::Range;
-use chappe_lab::table::{Table, kbit, with_interval};
-use chappe_lab_all::SYSTEMS;
+use chappe_figures::table::{Table, kbit, with_interval};
+use chappe_lab_emu::{Emulation, Film, Flow, Load, Options};
+use chappe_results::Range;
+use chappe_scenario::InputError;
+use chappe_scenario::plan::NetworkPlan;
 use serde::Serialize;
 
 use super::live::Live;
@@ -46,7 +46,12 @@ struct Document {
 }
 
 pub fn run(options: &EmuCheck) -> Result<u8, Failure> {
-    let plan = NetworkPlan::read(&SYSTEMS, &options.file, &options.set, options.seed)?;
+    let plan = NetworkPlan::read(
+        &systems::scenarios(),
+        &options.file,
+        &options.set,
+        options.seed,
+    )?;
     let emulation = Emulation::new(
         &plan,
         Options {

@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitStatus};
 
 use chappe_core::Duration;
 use chappe_emu::{Emulator, Ending, Network};
-use chappe_lab::emulation::{Emulation, Film, Station};
+use chappe_lab_emu::{Emulation, Film, Station};
 use chappe_sys::{Signal, namespace, process};
 
 use super::record::{Folder, Kept, Record};

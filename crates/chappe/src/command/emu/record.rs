@@ -8,7 +8,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use chappe_lab::emulation::Emulation;
+use chappe_lab_emu::Emulation;
 use chappe_sys::process::{self, Identity};
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use chappe_core::{Address, Instant};
 use chappe_emu::{BridgeCounters, Emulator, INTERFACE, Lateness};
-use chappe_lab::emulation::{Emulation, Film, Station};
-use chappe_lab::table::{Table, count};
+use chappe_figures::table::{Table, count};
+use chappe_lab_emu::{Emulation, Film, Station};
 use serde::Serialize;
 
 use crate::terminal::{self, Stream};

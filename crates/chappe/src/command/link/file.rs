@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chappe_lab::input::{InputError, telling};
 use chappe_link::{Carrier, PeerConfig, TunnelConfig};
+use chappe_scenario::input::{InputError, telling};
 use chappe_sys::Endpoint;
 use serde::Deserialize;
 use toml::Spanned;

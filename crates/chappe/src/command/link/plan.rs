@@ -1,9 +1,9 @@
 //! `chappe link plan`: what a promise costs, before anything is changed.
 
 use chappe_core::{Bitrate, Duration};
-use chappe_lab::input::{InputError, telling};
-use chappe_lab::quantity::{Length, Rate, Time};
 use chappe_link::{Carrier, Judgement, Way};
+use chappe_scenario::input::{InputError, telling};
+use chappe_scenario::quantity::{Length, Rate, Time};
 use chappe_sys::wireless;
 use chappe_wildnet::gilbert::Channel;
 use chappe_wildnet::targets::{self, Choice, Unmet, Wish};

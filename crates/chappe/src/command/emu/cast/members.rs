@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use chappe::systems;
 use chappe_core::Duration;
-use chappe_lab::emulation::{Emulation, Film, Options};
-use chappe_lab::plan::NetworkPlan;
-use chappe_lab_all::SYSTEMS;
+use chappe_lab_emu::{Emulation, Film, Options};
 use chappe_lab_pacifier::{Pacifier, Variant};
+use chappe_scenario::plan::NetworkPlan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -69,14 +69,19 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(50);
 
 pub fn emulate(options: &EmuCast, setting: &Setting) -> Result<Seen, Failure> {
-    let network = NetworkPlan::read(&SYSTEMS, &options.file, &options.set, options.seed)?;
+    let network = NetworkPlan::read(
+        &systems::scenarios(),
+        &options.file,
+        &options.set,
+        options.seed,
+    )?;
     let asked = Options {
         queue: usize::from(options.queue),
         mtu: Some(setting.mtu),
         ..Options::default()
     };
     let emulation = Emulation::new(&network, asked)?;
-    let stage = setting.plan.stage(network.seed)?;
+    let stage = setting.plan.network(network.seed)?;
     let transfer = stage
         .transfers
         .first()

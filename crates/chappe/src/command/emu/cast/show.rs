@@ -1,7 +1,7 @@
 //! What `chappe emu cast` prints.
 
-use chappe_lab::results::Range;
-use chappe_lab::table::{Table, with_interval};
+use chappe_figures::table::{Table, with_interval};
+use chappe_results::Range;
 
 use super::{Document, Receiver};
 use crate::terminal::{self, Stream};

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use chappe_core::{Bitrate, Duration};
-use chappe_lab::input::InputError;
-use chappe_lab::quantity::{Length, Rate, Time};
 use chappe_link::classify::Net;
 use chappe_link::{BULK, Carrier, Key, PeerConfig};
+use chappe_scenario::InputError;
+use chappe_scenario::quantity::{Length, Rate, Time};
 use chappe_sys::Endpoint;
 use chappe_wildnet::{Order, Service};
 use serde::Deserialize;

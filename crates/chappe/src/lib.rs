@@ -1,0 +1,30 @@
+//! The table of all systems, for the command and for tests of all of them; the commented scenario of `chappe new`.
+//!
+//! ```
+//! use chappe::systems::{self, SYSTEMS};
+//! use chappe_lab::run::Meter;
+//! use chappe_lab::session::{self, Options};
+//! use chappe_results::provenance::Program;
+//! use chappe_scenario::Plan;
+//!
+//! let text = r#"
+//!     [network]
+//!     links = [[0, 0.8, 0.1], [0.8, 0, 0.8], [0.1, 0.8, 0]]
+//!     [protocol]
+//!     links = "true"
+//!     [[transfer]]
+//!     source = 0
+//!     receivers = [1, 2]
+//!     bytes = "20 kB"
+//! "#;
+//! let plan = Plan::parse(&systems::scenarios(), "line", text)?;
+//! let program = Program::unknown("example");
+//! let session = session::run(SYSTEMS, &plan, program, Options::default(), &Meter::default())?;
+//! assert!(session.document.all_complete());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod systems;
+mod template;
+
+pub use template::TEMPLATE;

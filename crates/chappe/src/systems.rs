@@ -1,0 +1,43 @@
+//! All systems: what scenarios may name, the papers whose figures the lab makes again, the parts of the demo.
+//!
+//! To add one, write its crate and add a line here (`docs/write-a-protocol.md`).
+
+use chappe_lab::demo::Part;
+use chappe_lab::paper::Paper;
+use chappe_lab::system::{self, System};
+use chappe_scenario as scenario;
+
+/// All systems; the first one is meant where a scenario names none.
+pub static SYSTEMS: &[&System] = &[
+    &chappe_lab_pacifier::PACIFIER,
+    &chappe_lab_p3::P3_SYSTEM,
+    &chappe_lab_wildnet::WILDNET,
+    &chappe_lab_tcplp::TCPLP,
+    &chappe_lab_dpclo::DPCLO,
+];
+
+/// What scenarios may say of each system.
+pub fn scenarios() -> Vec<&'static scenario::System> {
+    system::scenarios(SYSTEMS)
+}
+
+/// The system of this name, if there is one.
+pub fn named(name: &str) -> Option<&'static System> {
+    SYSTEMS
+        .iter()
+        .copied()
+        .find(|system| system.scenario.name == name)
+}
+
+/// All papers, in the order of the systems.
+pub fn papers() -> impl Iterator<Item = &'static Paper> {
+    SYSTEMS.iter().filter_map(|system| system.paper)
+}
+
+/// All parts of the demo, in the order of the systems.
+pub fn parts() -> Vec<&'static Part> {
+    SYSTEMS.iter().filter_map(|system| system.demo).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! The tables, and what only holds of several systems together.
+
+use chappe_scenario::Plan;
+use chappe_scenario::format;
+use chappe_sim::Profile;
+
+use super::{SYSTEMS, papers, scenarios};
+
+#[test]
+fn the_systems_are_consistent() {
+    let systems = scenarios();
+    for (place, system) in systems.iter().enumerate() {
+        let before = &systems[..place];
+        assert!(before.iter().all(|other| other.name != system.name));
+        assert!(!system.variants.is_empty());
+        assert!(system.radios.profiles().contains(&system.profile));
+        let profile = Profile::named(system.profile).unwrap();
+        assert!(system.radios.match_profile(&profile));
+        // A key of its own would hide the two that all systems have.
+        let keys = system.keys.names();
+        let common = ["system", "variant", "name"];
+        assert!(keys.iter().all(|key| !common.contains(&&**key)));
+    }
+}
+
+/// Names are told apart: a paper is not called like a figure, and no name stands twice.
+#[test]
+fn the_papers_are_consistent() {
+    let papers: Vec<_> = papers().collect();
+    for (place, paper) in papers.iter().enumerate() {
+        assert!(papers[..place].iter().all(|other| other.name != paper.name));
+        for (at, item) in paper.figures.iter().enumerate() {
+            let before = &paper.figures[..at];
+            assert!(before.iter().all(|other| other.name != item.name));
+            assert!(papers.iter().all(|other| other.name != item.name));
+        }
+    }
+}
+
+const PAIR: &str = "[network]\npositions = [[\"0 m\", \"0 m\"], [\"50 m\", \"0 m\"]]\n\
+    [[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"1 kB\"\n";
+
+/// Where nobody says which system, it is the first; a wrong name is told with the nearest right one, and a key of another
+/// system with its owner, each where it stands.
+#[test]
+fn a_scenario_names_its_system() {
+    let plan = Plan::parse(&scenarios(), "pair.toml", PAIR).unwrap();
+    assert_eq!(plan.system.name, SYSTEMS[0].scenario.name);
+    let told = |protocol: &str, message: &str, help: &str, at: &str| {
+        let text = format!("{PAIR}[protocol]\n{protocol}\n");
+        let error = Plan::parse(&scenarios(), "pair.toml", &text).unwrap_err();
+        assert_eq!(error.message, message);
+        assert_eq!(error.help.as_deref(), Some(help));
+        let place = error.place.as_ref().unwrap();
+        assert_eq!(&place.text[place.span.clone()], at);
+    };
+    told(
+        "system = \"pacifer\"",
+        "unknown name `pacifer`",
+        "did you mean `pacifier`?",
+        "\"pacifer\"",
+    );
+    let names: Vec<&str> = scenarios().iter().map(|system| system.name).collect();
+    let names = names.join(", ");
+    told(
+        "system = \"x\"",
+        "unknown name `x`",
+        &format!("known here: {names}"),
+        "\"x\"",
+    );
+    told(
+        "beacons = 3",
+        "`beacons` means nothing for the system pacifier",
+        "it belongs to system = \"p3\"",
+        "3",
+    );
+}
+
+/// The schema names every system and every variant.
+#[test]
+fn the_schema_has_every_name() {
+    let schema = format::schema(&scenarios());
+    let named = |definition: &str, name: &str| {
+        let names = schema["$defs"][definition]["enum"].as_array().unwrap();
+        names.iter().any(|known| known == name)
+    };
+    let of_system = |name: &str| -> Vec<serde_json::Value> {
+        let all = schema["$defs"]["ProtocolTable"]["allOf"]
+            .as_array()
+            .unwrap();
+        let properties = all.iter().map(|own| &own["then"]["properties"]);
+        let own = properties
+            .clone()
+            .find(|own| own["system"]["const"] == name);
+        own.unwrap()["variant"]["enum"].as_array().unwrap().clone()
+    };
+    for system in scenarios() {
+        assert!(named("SystemName", system.name));
+        for variant in system.variants {
+            assert!(
+                of_system(system.name).contains(&variant.name.into()),
+                "{}",
+                variant.name
+            );
+        }
+    }
+}
+
+/// A loss of a link's own is WiLDNet's; elsewhere it is refused.
+#[test]
+fn links_without_a_loss_of_their_own_refuse_to_change_it() {
+    let fault = "[[fault]]\nat = \"1 s\"\nkind = \"link-loss\"\nlink = [0, 1]\nframe_loss = 0.5\n";
+    let error = Plan::parse(&scenarios(), "test", &format!("{PAIR}{fault}")).unwrap_err();
+    assert!(error.message.contains("no loss of their own"), "{error}");
+}
+
+/// Flows without an end and priorities are refused where the system knows none.
+#[test]
+fn flows_and_priorities_belong_to_systems_that_know_them() {
+    let places = "[network]\npositions = [[\"0 m\", \"0 m\"], [\"50 m\", \"0 m\"]]\n";
+    let flow = format!("{places}[[flow]]\nsource = 0\nsink = 1\n");
+    let error = Plan::parse(&scenarios(), "flow.toml", &flow).unwrap_err();
+    assert_eq!(error.message, "Pacifier carries no flows without an end");
+    let access = format!("{PAIR}[mac]\naccess = \"edca\"\n");
+    let error = Plan::parse(&scenarios(), "pair.toml", &access).unwrap_err();
+    assert!(error.message.contains("packets are all equal"), "{error}");
+    let mesh = format!("{flow}[protocol]\nsystem = \"dpclo\"\n");
+    let plan = Plan::parse(&scenarios(), "mesh.toml", &mesh).unwrap();
+    assert_eq!(plan.flows.len(), 1);
+}

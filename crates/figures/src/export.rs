@@ -1,0 +1,117 @@
+//! Figures for programs: JSON rows with the claims, and CSV points.
+
+use std::fmt::Write as _;
+
+use chappe_results::figure::{Claim, Figure, Panel};
+use serde_json::{Value, json};
+
+/// The figure as JSON: a row for each point, and the claims.
+pub fn json(figure: &Figure) -> Value {
+    let rows: Vec<Value> = figure.panels.iter().flat_map(rows).collect();
+    let claims: Vec<Value> = figure.claims.iter().map(claim).collect();
+    json!({ "figure": figure.id, "title": figure.title, "rows": rows, "claims": claims, "notes": figure.notes })
+}
+
+/// The points as comma-separated lines.
+pub fn csv(figure: &Figure) -> String {
+    let mut text = "panel,series,place,unit,ours,ci95,n,min,max,paper,bound\n".to_string();
+    for panel in &figure.panels {
+        for point in rows(panel) {
+            let cell = |value: &Value| match value {
+                Value::Null => String::new(),
+                Value::String(words) => words.replace(',', ";"),
+                other => other.to_string(),
+            };
+            let ours = &point["ours"];
+            let cells = [
+                &point["panel"],
+                &point["series"],
+                &point["place"],
+                &point["unit"],
+                &ours["mean"],
+                &ours["ci95"],
+                &ours["n"],
+                &ours["min"],
+                &ours["max"],
+                &point["paper"],
+                &point["bound"],
+            ];
+            let _ = writeln!(text, "{}", cells.map(cell).join(","));
+        }
+    }
+    text
+}
+
+/// Its rows, one for each series and place.
+fn rows(panel: &Panel) -> Vec<Value> {
+    let at = |bounds: &[Option<f64>], place: usize| bounds.get(place).copied().flatten();
+    let mut rows = Vec::new();
+    for series in &panel.series {
+        for (place, label) in panel.places.iter().enumerate() {
+            rows.push(json!({
+                "panel": panel.id,
+                "series": series.name,
+                "place": label,
+                "unit": panel.unit,
+                "paper": series.paper[place],
+                "ours": series.ours[place],
+                "bound": at(&panel.bound, place),
+                "bound_worst_receiver": at(&panel.worst_bound, place),
+            }));
+        }
+    }
+    rows
+}
+
+fn claim(claim: &Claim) -> Value {
+    json!({
+        "claim": { "text": claim.text, "holds": claim.holds },
+        "unit": claim.unit,
+        "paper": claim.paper,
+        "ours": claim.ours,
+        "ours_of_averages": claim.of_averages,
+        "why": claim.why,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text;
+    use chappe_results::figure::{PanelKind, Series};
+
+    fn figure() -> Figure {
+        Figure {
+            id: "figure1",
+            title: "a test".into(),
+            panels: vec![Panel {
+                id: "1a".into(),
+                title: "goodput".into(),
+                unit: "kbit/s",
+                kind: PanelKind::Bars,
+                axis: "scenario",
+                places: vec!["1".into(), "2".into(), "mean".into()],
+                series: vec![Series::with_mean("A", &[100.4, 201.0], Some(150.0))],
+                bound: vec![Some(400.0), None, None],
+                worst_bound: Vec::new(),
+            }],
+            claims: vec![Claim::count("better", Some(8.0), 2, 2, true)],
+            notes: vec!["n".into()],
+        }
+    }
+
+    #[test]
+    fn every_point_has_paper_ours_and_bound() {
+        let json = json(&figure());
+        assert_eq!(json["rows"][0]["bound"], 400.0);
+        assert_eq!(json["rows"][2]["paper"], 150.0);
+        assert_eq!(json["rows"][2]["ours"]["n"], 2);
+        assert_eq!(json["claims"][0]["claim"]["holds"], true);
+        assert_eq!(csv(&figure()).lines().count(), 4);
+        let text = text(&figure(), 80, false);
+        assert!(
+            text.contains("holds          better\n                 paper 8.00, ours 2.00 of 2\n"),
+            "{text}"
+        );
+    }
+}

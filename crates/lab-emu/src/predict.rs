@@ -1,0 +1,108 @@
+//! What the simulator says programs will get through an emulated network.
+
+use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
+use chappe_emu::Bridge;
+use chappe_mac::dot11::Dot11;
+use chappe_sim::{AirTime, Simulator};
+
+use super::model::{ModelHost, ModelStation, Receiver, Role, Sender, TCP_HEADERS, UDP_HEADERS};
+use super::{Emulation, Options};
+use chappe_lab::run::RunError;
+
+/// What loads the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// UDP packets of the MTU, always more than fit: what `iperf3 -u` does at a rate above the path's.
+    Udp,
+    /// One TCP that always has something to send: what `iperf3 -C cubic` does.
+    Tcp,
+}
+
+impl Load {
+    /// Both.
+    pub const ALL: [Load; 2] = [Load::Udp, Load::Tcp];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Load::Udp => "UDP, saturated",
+            Load::Tcp => "TCP (CUBIC)",
+        }
+    }
+
+    /// Octets of payload in a packet of the MTU.
+    pub const fn payload(self, mtu: usize) -> usize {
+        match self {
+            Load::Udp => mtu - UDP_HEADERS,
+            Load::Tcp => mtu - TCP_HEADERS,
+        }
+    }
+}
+
+/// From where to where, and when it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The sender.
+    pub from: usize,
+    /// The receiver.
+    pub to: usize,
+    /// What passes before this does not count.
+    pub skip: Duration,
+    /// How long is counted.
+    pub lasts: Duration,
+}
+
+impl Emulation {
+    /// The goodput in bit/s of a flow in the simulator, on the air of `seed`.
+    pub fn predict(&self, load: Load, flow: Flow, seed: u64) -> Result<f64, RunError> {
+        let mut simulator = self.modelled(load, flow, seed)?;
+        let start = AirTime::ZERO + flow.skip;
+        simulator.run_until(start);
+        let before = simulator.node(flow.to).link.received();
+        simulator.run_until(start + flow.lasts);
+        let after = simulator.node(flow.to).link.received();
+        // A receiver that crashed has begun anew.
+        Ok(after.saturating_sub(before) as f64 * 8.0 / flow.lasts.as_secs_f64())
+    }
+
+    fn modelled(
+        &self,
+        load: Load,
+        flow: Flow,
+        seed: u64,
+    ) -> Result<Simulator<ModelStation>, RunError> {
+        let (mtu, Options { queue, .. }) = (self.mtu, self.options);
+        let (mac, routes, nodes) = (self.mac, self.routes.clone(), self.nodes());
+        let station = move |node: usize| {
+            let next = (0..nodes).map(|to| routes.next(node, to)).collect();
+            let address = Address::node(node as u16);
+            let bridge = Bridge::new(address, mtu, queue);
+            let host = ModelHost::new(bridge, node, next, queue, role(load, flow, node, mtu));
+            let random = Seed(seed).stream(Purpose::Node(node as u32));
+            Box::new(OverMac::new(Dot11::new(mac, address, random), host))
+        };
+        let stations = (0..nodes).map(&station).collect();
+        let mut simulator = Simulator::new(self.world.clone(), stations, Seed(seed), ())
+            .map_err(|error| RunError::Defect(error.to_string()))?;
+        simulator.set_reviver(station);
+        Ok(simulator)
+    }
+}
+
+/// What `node` does in a flow.
+fn role(load: Load, flow: Flow, node: usize, mtu: usize) -> Role {
+    let (sends, receives) = (node == flow.from, node == flow.to);
+    match load {
+        Load::Udp if sends => Role::Flood {
+            to: flow.to,
+            made: 0,
+        },
+        Load::Udp if receives => Role::Sink { octets: 0 },
+        Load::Tcp if sends => Role::Sender(Box::new(Sender::new(node, flow.to, mtu))),
+        Load::Tcp if receives => {
+            let payload = load.payload(mtu);
+            Role::Receiver(Box::new(Receiver::new(node, flow.from, payload)))
+        }
+        _ => Role::Relay,
+    }
+}

@@ -1,0 +1,311 @@
+//! The engine that carries a scenario's transfers: one run loop, one stop rule, one report for all systems.
+//!
+//! A system says what is its own in [`Carry`]: how a station is made, how a transfer begins, how far it is, what it
+//! counted, what bounds it. [`carry`] does the rest: it launches the simulator with the scenario's faults, revives nodes
+//! that restart, writes captures, runs until everything has arrived or the limit comes, compares the copies, and puts the
+//! result together.
+//!
+//! Systems whose stations are not one node each (motes behind a border router, masts with several radios) drive their own
+//! network. They use the same parts: [`Watch`], [`Limits`], [`Progress`], [`Report`] and [`run_in_steps`].
+
+mod limits;
+mod progress;
+mod report;
+mod watch;
+
+use std::path::Path;
+
+use chappe_core::{Duration, Instant, RadioNode, Seed};
+use chappe_scenario::{Network, Plan, System, Transfer, Variant};
+use chappe_sim::{AirTime, Counters, Fault, Recorder, Simulator, World};
+
+use crate::run::{Meter, Outcome, RunError, WORK};
+
+pub use limits::Limits;
+pub use progress::Progress;
+pub use report::{Receipt, Report, Stream};
+pub use watch::Watch;
+
+/// What a system gives, for one run: a value that holds its settings and what was prepared for the run's network.
+///
+/// The engine clones it to make stations again after a crash, so what is large in it should be shared (`Arc`).
+pub trait Carry: Clone + Send + 'static {
+    /// One station with all its layers.
+    type Node: RadioNode;
+
+    /// The system and the variant that this run is of.
+    fn by(&self) -> (&'static System, &'static Variant);
+
+    /// Station `node` in its `life`: 0 at the start, 1 after its first restart. It should be ready to receive what it shall.
+    fn station(&self, node: usize, life: u32) -> Result<Box<Self::Node>, RunError>;
+
+    /// The largest frame on the air, in octets with the check sequence; the simulator's default if `None`.
+    fn frame_max(&self) -> Option<usize> {
+        None
+    }
+
+    /// The node that begins a transfer: its source, unless the system's receivers ask for their objects.
+    fn beginner(&self, transfer: &Transfer) -> usize {
+        transfer.source
+    }
+
+    /// Begins a transfer. Receivers that it returns in [`Begun`] are not waited for.
+    fn begin(
+        &mut self,
+        node: &mut Self::Node,
+        transfer: &Transfer,
+        now: Instant,
+    ) -> Result<Begun, RunError>;
+
+    /// When a receiver had the whole object. The engine asks before every event, so it should be quick.
+    fn completed(&self, node: &Self::Node) -> Option<Instant>;
+
+    /// Parts that a receiver has, and parts of the object. The engine asks once in a simulated second.
+    fn parts(&self, node: &Self::Node, transfer: &Transfer) -> (u64, u64);
+
+    /// What a receiver has when the run is over.
+    fn receipt<'n>(&self, node: &'n Self::Node, transfer: &Transfer) -> Receipt<'n>;
+
+    /// Whether the run is over; `all_there` says whether all receivers that are waited for have their object. The engine
+    /// asks before every event.
+    fn is_over(&mut self, running: &dyn Running<Self::Node>, all_there: bool) -> bool {
+        let _ = running;
+        all_there
+    }
+
+    /// When the run ends at the latest.
+    fn limits(&self, plan: &Plan) -> Limits {
+        Limits::of(plan, 0.0)
+    }
+
+    /// Adds what the stations and the system counted.
+    fn count(&self, running: &dyn Running<Self::Node>, report: &mut Report);
+
+    /// Adds the bound of each transfer with [`Report::bound`], if the system knows one.
+    fn bound(&self, report: &mut Report) {
+        let _ = report;
+    }
+}
+
+/// What a transfer's beginning found out.
+#[derive(Clone, Debug, Default)]
+pub struct Begun {
+    /// Receivers that are not waited for.
+    pub unreachable: Vec<usize>,
+    /// What the user should know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A running simulation, as systems look at it.
+pub trait Running<N> {
+    /// Station `i`.
+    fn node(&self, i: usize) -> &N;
+
+    /// How many stations there are.
+    fn nodes(&self) -> usize;
+
+    /// What happened on the air so far.
+    fn air(&self) -> &Counters;
+}
+
+impl<N: RadioNode, R: Recorder> Running<N> for Simulator<N, R> {
+    fn node(&self, i: usize) -> &N {
+        Simulator::node(self, i)
+    }
+
+    fn nodes(&self) -> usize {
+        self.counters().nodes.len()
+    }
+
+    fn air(&self) -> &Counters {
+        self.counters()
+    }
+}
+
+/// One run to make.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSpec<'a> {
+    /// The scenario.
+    pub plan: &'a Plan,
+    /// One seed's network and transfers.
+    pub network: &'a Network,
+    /// Whether the receivers' copies are wanted.
+    pub copies: bool,
+    /// Where to write every frame, if that is wanted.
+    pub pcap: Option<&'a Path>,
+}
+
+impl<'a> RunSpec<'a> {
+    /// A run of which neither copies nor a capture are wanted.
+    pub fn plain(plan: &'a Plan, network: &'a Network) -> RunSpec<'a> {
+        RunSpec {
+            plan,
+            network,
+            copies: false,
+            pcap: None,
+        }
+    }
+}
+
+/// Carries the transfers of one seed.
+pub fn carry<C: Carry>(run: C, spec: RunSpec<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    let watch = Watch::new(spec.network.medium.nodes(), spec.pcap)?;
+    let (mut outcome, watch) = carry_with(run, spec, watch, meter)?;
+    for flow in &mut outcome.run.flows {
+        flow.delay_s = flow.delay_s.or_else(|| watch.delay(flow.sink));
+    }
+    watch.finish()?;
+    Ok(outcome)
+}
+
+/// The same with any recorder, which is handed back.
+pub fn carry_with<C: Carry, R: Recorder>(
+    mut run: C,
+    spec: RunSpec<'_>,
+    recorder: R,
+    meter: &Meter,
+) -> Result<(Outcome, R), RunError> {
+    meter.expect(WORK);
+    let mut report = Report::begin(run.by(), spec.network.seed);
+    let mut simulator = launch(&run, spec, recorder)?;
+    let mut waiting: Vec<(usize, usize)> = Vec::new();
+    for (index, transfer) in spec.network.transfers.iter().enumerate() {
+        let begun = simulator.with_node(run.beginner(transfer), |node, now| {
+            run.begin(node, transfer, now)
+        })?;
+        begun.notes.iter().for_each(|note| report.note(note));
+        let receivers = transfer.receivers.iter().copied();
+        let reached = receivers.filter(|node| !begun.unreachable.contains(node));
+        waiting.extend(reached.map(|node| (index, node)));
+    }
+    drive(&mut simulator, &mut run, spec, waiting, meter)?;
+    report.air(simulator.now(), simulator.counters(), simulator.digest());
+    for (index, transfer) in spec.network.transfers.iter().enumerate() {
+        for &node in &transfer.receivers {
+            let receipt = run.receipt(simulator.node(node), transfer);
+            report.receipt(index, transfer, node, receipt, spec.copies);
+        }
+    }
+    run.count(&simulator, &mut report);
+    run.bound(&mut report);
+    let (_, recorder, _) = simulator.into_parts();
+    Ok((report.finish(), recorder))
+}
+
+/// The simulator with every station at its place and the scenario's faults ahead of it.
+fn launch<C: Carry, R: Recorder>(
+    run: &C,
+    spec: RunSpec<'_>,
+    recorder: R,
+) -> Result<Simulator<C::Node, R>, RunError> {
+    let nodes = 0..spec.network.medium.nodes();
+    let stations: Result<_, RunError> = nodes.map(|node| run.station(node, 0)).collect();
+    let mut world = World::new(spec.network.medium.clone());
+    world.frame_max = run.frame_max().unwrap_or(world.frame_max);
+    world.faults = faults(spec.plan, spec.network, Duration::ZERO);
+    let seed = Seed(spec.network.seed);
+    let mut simulator = Simulator::new(world, stations?, seed, recorder)
+        .map_err(|error| RunError::Defect(error.to_string()))?;
+    if restarts(spec.plan).next().is_some() {
+        let (run, mut life) = (run.clone(), 0);
+        simulator.set_reviver(move |node| {
+            life += 1;
+            // It was made once with the same values, so it can be made again.
+            run.station(node, life).unwrap_or_else(|error| {
+                unreachable!("a node that was made before cannot be made again: {error}")
+            })
+        });
+    }
+    Ok(simulator)
+}
+
+/// A plan's faults on one seed's network, counted from `begin`.
+pub fn faults(plan: &Plan, network: &Network, begin: Duration) -> Vec<(AirTime, Fault)> {
+    let places = network.medium.positions();
+    let places = (!places.is_empty()).then_some(places);
+    let faults = plan.faults.iter();
+    let at = |at: Duration| AirTime::ZERO + begin + at;
+    faults
+        .map(|(time, fault)| (at(*time), fault.strike(places)))
+        .collect()
+}
+
+/// When nodes restart.
+pub fn restarts(plan: &Plan) -> impl Iterator<Item = Duration> + '_ {
+    let faults = plan.faults.iter();
+    let restarts = faults.filter(|(_, fault)| matches!(fault.strike(None), Fault::Restart(_)));
+    restarts.map(|(at, _)| *at)
+}
+
+/// Runs until everybody has everything, the limit comes, or nothing arrives any more.
+fn drive<C: Carry, R: Recorder>(
+    simulator: &mut Simulator<C::Node, R>,
+    run: &mut C,
+    spec: RunSpec<'_>,
+    mut waiting: Vec<(usize, usize)>,
+    meter: &Meter,
+) -> Result<(), RunError> {
+    let all = waiting.clone();
+    let limits = run.limits(spec.plan);
+    let mut progress = Progress::new(meter);
+    let mut next_look = 0.0;
+    let end = AirTime::from_nanos((limits.end_s * 1e9) as u64);
+    simulator.run_while(end, |simulator| {
+        // Asked before every event: only the last one that is waited for is looked at.
+        while waiting
+            .last()
+            .is_some_and(|&(_, node)| run.completed(simulator.node(node)).is_some())
+        {
+            waiting.pop();
+        }
+        if run.is_over(simulator, waiting.is_empty()) || progress.stopped() {
+            return false;
+        }
+        let now = simulator.now().as_secs_f64();
+        if now < next_look {
+            return true;
+        }
+        next_look = now + 1.0;
+        let transfers = &spec.network.transfers;
+        let parts = all
+            .iter()
+            .map(|&(transfer, node)| run.parts(simulator.node(node), &transfers[transfer]));
+        let (there, of) = parts.fold((0, 0), |(a, b), (there, of)| (a + there, b + of));
+        progress.at(now, there, of);
+        limits
+            .stall_s
+            .is_none_or(|stall| progress.idle_s(now) < stall)
+    });
+    progress.finish()
+}
+
+/// Advances a network that a system drives itself, `step` by step, until `look` says that it is over, the limit comes, or
+/// nothing arrives any more.
+///
+/// `look` returns parts that have arrived, parts of all objects, and whether the run is over.
+pub fn run_in_steps<W>(
+    world: &mut W,
+    (step, limits): (Duration, Limits),
+    now: impl Fn(&W) -> AirTime,
+    mut advance: impl FnMut(&mut W, AirTime),
+    look: impl Fn(&W) -> (u64, u64, bool),
+    meter: &Meter,
+) -> Result<(), RunError> {
+    let mut progress = Progress::new(meter);
+    let end = AirTime::from_nanos((limits.end_s * 1e9) as u64);
+    while now(world) < end && !progress.stopped() {
+        let next = (now(world) + step).min(end);
+        advance(world, next);
+        let (arrived, all, over) = look(world);
+        let at = now(world).as_secs_f64();
+        progress.at(at, arrived, all);
+        if over
+            || limits
+                .stall_s
+                .is_some_and(|stall| progress.idle_s(at) > stall)
+        {
+            break;
+        }
+    }
+    progress.finish()
+}

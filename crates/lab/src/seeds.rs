@@ -1,0 +1,98 @@
+//! Seeds side by side: threads take turns at the seeds, and the results come back in the seeds' order.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::run::{Meter, RunError};
+
+/// Applies `work` to every item on `threads` threads and returns the results in the order of the items. `None`
+/// stands where work was not begun because `go_on` said no.
+pub fn parallel<T: Sync, U: Send>(
+    items: &[T],
+    threads: usize,
+    go_on: impl Fn() -> bool + Sync,
+    work: impl Fn(&T) -> U + Sync,
+) -> Vec<Option<U>> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<U>>> = Mutex::new(items.iter().map(|_| None).collect());
+    let worker = || {
+        while go_on() {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { break };
+            let result = work(item);
+            // A thread that panicked took the whole scope down with it, so the lock is never poisoned here.
+            if let Ok(mut results) = results.lock() {
+                results[index] = Some(result);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, items.len().max(1)) {
+            scope.spawn(worker);
+        }
+        worker();
+    });
+    results.into_inner().unwrap_or_default()
+}
+
+/// As [`parallel`], for work that may fail: what was finished, each with its item, in the items' order. A request to stop leaves
+/// some out; the first error ends the whole.
+pub fn finished<'a, T: Sync, U: Send>(
+    items: &'a [T],
+    threads: usize,
+    meter: &Meter,
+    work: impl Fn(&T) -> Result<U, RunError> + Sync,
+) -> Result<Vec<(&'a T, U)>, RunError> {
+    let failed = AtomicBool::new(false);
+    let go_on = || !meter.stopped() && !failed.load(Ordering::Relaxed);
+    let done = parallel(items, threads, go_on, |item| {
+        let done = work(item);
+        failed.fetch_or(done.is_err(), Ordering::Relaxed);
+        done
+    });
+    let mut finished = Vec::new();
+    for (item, done) in items.iter().zip(done) {
+        match done {
+            None | Some(Err(RunError::Interrupted)) => {}
+            Some(done) => finished.push((item, done?)),
+        }
+    }
+    Ok(finished)
+}
+
+/// How many threads to use unless told otherwise: one for each core.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_stand_in_the_order_of_the_items() {
+        let items: Vec<u64> = (0..100).collect();
+        for threads in [1, 2, 7, 1000] {
+            let squares = parallel(&items, threads, || true, |n| n * n);
+            assert_eq!(
+                squares,
+                items.iter().map(|n| Some(n * n)).collect::<Vec<_>>()
+            );
+        }
+        assert_eq!(
+            parallel(&[0u8; 0], 3, || true, |n| *n),
+            Vec::<Option<u8>>::new()
+        );
+    }
+
+    #[test]
+    fn stopping_leaves_the_rest_undone() {
+        let begun = AtomicUsize::new(0);
+        let go_on = || begun.load(Ordering::Relaxed) < 3;
+        let results = parallel(&[1, 2, 3, 4, 5], 1, go_on, |n| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            *n
+        });
+        assert_eq!(results, [Some(1), Some(2), Some(3), None, None]);
+    }
+}

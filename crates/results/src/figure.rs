@@ -1,0 +1,306 @@
+//! A figure: panels of series, the paper's values beside ours, the bound, and claims that a predicate checks.
+//!
+//! A figure's rows are its golden table: [`Figure::rows`] rounds them to whole numbers, a test compares them with a
+//! file, and drawings are made from the same panels.
+
+use std::fmt::Write as _;
+
+use crate::statistics::{Summary, quantile};
+
+/// A figure of a paper, made again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name for the command line: `figure3`.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: String,
+    /// Its parts.
+    pub panels: Vec<Panel>,
+    /// What the paper says about it, checked.
+    pub claims: Vec<Claim>,
+    /// What a reader must know to read it, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A part of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Its name: `3a`.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// The unit of its values.
+    pub unit: &'static str,
+    /// How it is drawn.
+    pub kind: PanelKind,
+    /// What the places of the axis are: `scenario`.
+    pub axis: &'static str,
+    /// What stands under each place of the axis.
+    pub places: Vec<String>,
+    /// What is compared.
+    pub series: Vec<Series>,
+    /// What no system can exceed at each place, if it is known: the bound of what the panel shows.
+    pub bound: Vec<Option<f64>>,
+    /// The bound of the slowest receiver at each place, if it is known. Systems that serve all receivers at one
+    /// rate cannot exceed it with their mean either.
+    pub worst_bound: Vec<Option<f64>>,
+}
+
+/// How a panel is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PanelKind {
+    /// A bar for each place and series.
+    Bars,
+    /// A line for each series.
+    Lines,
+    /// The share of samples below each value; the places are quantiles of them.
+    Cdf,
+}
+
+/// One system's values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Ours, for each place.
+    pub ours: Vec<Summary>,
+    /// The paper's, for each place, where it gives one.
+    pub paper: Vec<Option<f64>>,
+    /// All samples, for a CDF.
+    pub samples: Vec<f64>,
+}
+
+/// Something the paper says, and whether it holds here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// The claim, and with it the predicate.
+    pub text: String,
+    /// The paper's number, if there is one.
+    pub paper: Option<f64>,
+    /// Ours.
+    pub ours: Summary,
+    /// For a mean of ratios: the same from the ratio of the means over all scenarios.
+    pub of_averages: Option<f64>,
+    /// The unit of all of them.
+    pub unit: &'static str,
+    /// Whether it holds here.
+    pub holds: bool,
+    /// Why it does not, from what was counted; a sentence.
+    pub why: Option<String>,
+}
+
+impl Claim {
+    /// A claim about a summary.
+    pub fn new(
+        text: &str,
+        paper: Option<f64>,
+        ours: Summary,
+        unit: &'static str,
+        holds: bool,
+    ) -> Claim {
+        Claim {
+            text: text.into(),
+            paper,
+            ours,
+            of_averages: None,
+            unit,
+            holds,
+            why: None,
+        }
+    }
+
+    /// A claim about a count out of `n`.
+    pub fn count(text: &str, paper: Option<f64>, ours: usize, n: usize, holds: bool) -> Claim {
+        Claim::value(text, paper, ours as f64, n, "", holds)
+    }
+
+    /// A claim about a value without an interval, taken from `n` values.
+    pub fn value(
+        text: &str,
+        paper: Option<f64>,
+        ours: f64,
+        n: usize,
+        unit: &'static str,
+        holds: bool,
+    ) -> Claim {
+        Claim::new(
+            text,
+            paper,
+            Summary {
+                n,
+                ..Summary::of(&[ours])
+            },
+            unit,
+            holds,
+        )
+    }
+
+    /// Says why the claim does not hold, if it does not.
+    pub fn because(mut self, why: impl FnOnce() -> String) -> Claim {
+        self.why = (!self.holds).then(why);
+        self
+    }
+}
+
+/// Quantiles that stand for a CDF in tables.
+pub const QUANTILES: [(&str, f64); 5] = [
+    ("p10", 0.1),
+    ("p25", 0.25),
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+];
+
+impl Series {
+    /// A series without anything from the paper.
+    pub fn new(name: &str, ours: Vec<Summary>) -> Series {
+        let paper = vec![None; ours.len()];
+        Series {
+            name: name.into(),
+            ours,
+            paper,
+            samples: Vec::new(),
+        }
+    }
+
+    /// One value at each place, and their mean with its interval at a last one. `paper` is the paper's mean.
+    pub fn with_mean(name: &str, values: &[f64], paper: Option<f64>) -> Series {
+        let mut ours: Vec<Summary> = values.iter().map(|&value| Summary::of(&[value])).collect();
+        ours.push(Summary::of(values));
+        let mut series = Series::new(name, ours);
+        if let Some(last) = series.paper.last_mut() {
+            *last = paper;
+        }
+        series
+    }
+
+    /// Samples, shown by their quantiles.
+    pub fn distribution(name: &str, samples: Vec<f64>, paper: [Option<f64>; 5]) -> Series {
+        let at = |p: f64| quantile(&samples, p).unwrap_or(0.0);
+        let ours = QUANTILES.map(|(_, p)| Summary {
+            n: samples.len(),
+            ci95: None,
+            ..Summary::of(&[at(p)])
+        });
+        Series {
+            name: name.into(),
+            ours: ours.to_vec(),
+            paper: paper.to_vec(),
+            samples,
+        }
+    }
+}
+
+impl Figure {
+    /// The golden table: whole numbers, a line for each place of each panel.
+    pub fn rows(&self) -> String {
+        let mut text = String::new();
+        for panel in &self.panels {
+            let names: Vec<&str> = panel
+                .series
+                .iter()
+                .map(|series| series.name.as_str())
+                .collect();
+            let _ = writeln!(text, "{} {} | {}", panel.id, panel.unit, names.join(" | "));
+            for (place, label) in panel.places.iter().enumerate() {
+                let values: Vec<String> = panel
+                    .series
+                    .iter()
+                    .map(|series| whole(panel, series.ours[place].mean))
+                    .collect();
+                let _ = writeln!(text, "{} {label} | {}", panel.id, values.join(" | "));
+            }
+        }
+        text
+    }
+}
+
+/// A value as golden tables have it: whole, in units small enough to show a change of one in a hundred.
+fn whole(panel: &Panel, value: f64) -> String {
+    match panel.unit {
+        "times" => format!("{:.0}", value * 100.0),
+        _ => format!("{value:.0}"),
+    }
+}
+
+impl Panel {
+    /// A panel of bars over scenarios.
+    pub fn bars(
+        id: &str,
+        title: &str,
+        unit: &'static str,
+        places: Vec<String>,
+        series: Vec<Series>,
+    ) -> Panel {
+        let (bound, worst_bound) = (Vec::new(), Vec::new());
+        let (id, title, kind) = (id.into(), title.into(), PanelKind::Bars);
+        Panel {
+            id,
+            title,
+            unit,
+            kind,
+            axis: "scenario",
+            places,
+            series,
+            bound,
+            worst_bound,
+        }
+    }
+
+    /// The same over another axis than scenarios.
+    pub fn on(self, axis: &'static str) -> Panel {
+        Panel { axis, ..self }
+    }
+
+    /// A panel of distributions.
+    pub fn cdf(id: &str, title: &str, unit: &'static str, series: Vec<Series>) -> Panel {
+        let places = QUANTILES.map(|(name, _)| name.to_string()).to_vec();
+        Panel {
+            kind: PanelKind::Cdf,
+            axis: "quantile",
+            ..Panel::bars(id, title, unit, places, series)
+        }
+    }
+
+    /// The same with the bound of what it shows, and that of the worst receiver.
+    pub fn bounded(self, bound: Vec<Option<f64>>, worst_bound: Vec<Option<f64>>) -> Panel {
+        Panel {
+            bound,
+            worst_bound,
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure() -> Figure {
+        Figure {
+            id: "figure1",
+            title: "a test".into(),
+            panels: vec![Panel {
+                id: "1a".into(),
+                title: "goodput".into(),
+                unit: "kbit/s",
+                kind: PanelKind::Bars,
+                axis: "scenario",
+                places: vec!["1".into(), "2".into(), "mean".into()],
+                series: vec![Series::with_mean("A", &[100.4, 201.0], Some(150.0))],
+                bound: vec![Some(400.0), None, None],
+                worst_bound: Vec::new(),
+            }],
+            claims: vec![Claim::count("better", Some(8.0), 2, 2, true)],
+            notes: vec!["n".into()],
+        }
+    }
+
+    #[test]
+    fn golden_rows_are_whole_numbers() {
+        assert_eq!(
+            figure().rows(),
+            "1a kbit/s | A\n1a 1 | 100\n1a 2 | 201\n1a mean | 151\n"
+        );
+    }
+}

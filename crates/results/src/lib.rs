@@ -1,0 +1,28 @@
+//! Results of runs: the document, statistics, comparisons, and figures as data.
+//!
+//! ```
+//! use chappe_results::statistics::Summary;
+//!
+//! let goodput_kbps = [101.0, 97.0, 104.0];
+//! let summary = Summary::of(&goodput_kbps);
+//! assert_eq!(summary.n, 3);
+//! assert!(summary.interval().is_some_and(|(low, high)| low < 101.0 && 101.0 < high));
+//! ```
+//!
+//! | part | module |
+//! |---|---|
+//! | one run, one receiver, a document of several runs; units in the names | [`document`] |
+//! | which program made a result, on which machine | [`provenance`] |
+//! | means with t-intervals | [`statistics`] |
+//! | comparisons paired by seed | [`compare`] |
+//! | a paper's figure: series beside the paper's values and the bound, claims | [`figure`] |
+//!
+//! **Architecture invariant:** plain data; no file is read or written here, nothing is drawn.
+
+pub mod compare;
+pub mod document;
+pub mod figure;
+pub mod provenance;
+pub mod statistics;
+
+pub use document::*;

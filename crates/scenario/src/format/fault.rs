@@ -1,0 +1,63 @@
+//! `[[fault]]`: what goes wrong, and when.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Located;
+use crate::quantity::{Drift, Power, Time};
+
+/// Something that goes wrong at a moment of the transfer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FaultTable {
+    /// When, counted from the start of the transfer.
+    pub at: Located<Time>,
+    /// What.
+    pub kind: Located<FaultKind>,
+    /// Which node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<Located<usize>>,
+    /// Which link, by its two ends; for `link-loss` from the first to the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Located<[usize; 2]>>,
+    /// How wrong the clock is, for `drift`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Located<Drift>>,
+    /// Probability that a received bit is wrong, for `corrupt`; 0 ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bit_error_rate: Option<Located<f64>>,
+    /// Whether the check sequence shows it, for `corrupt`; false if left out: what arrives is wrong unnoticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected: Option<bool>,
+    /// Share of frames lost beside what the radios do, for `link-loss`; 0 ends it, 1 is a direction that is dead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_loss: Option<Located<f64>>,
+    /// Transmit power, for `jammer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Located<Power>>,
+    /// How long it lasts, for `jammer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Located<Time>>,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultKind {
+    /// `node` stops and forgets everything that was not finished.
+    Crash,
+    /// `node` starts again, empty.
+    Restart,
+    /// `link` carries nothing from now on.
+    CutLink,
+    /// `link` is as before.
+    RestoreLink,
+    /// `link` loses `frame_loss` of the frames from its first end to its second from now on.
+    LinkLoss,
+    /// `node`'s clock runs wrong by `drift`.
+    Drift,
+    /// Bits of what `node` receives are wrong.
+    Corrupt,
+    /// Constant noise of `power` from where `node` stands; among measured links, noise over `node`.
+    Jammer,
+}

@@ -1,0 +1,406 @@
+//! Reads the text of a scenario and the `--set` options on top of it, and keeps every value's place.
+//!
+//! Spans are positions in one imagined text: the file, then each option's text after it. TOML is parsed once
+//! per text with as many line ends in front as the texts before it are long, which shifts its spans.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use super::Scenario;
+use crate::input::{InputError, telling};
+use crate::nearest::nearest;
+
+/// The texts that a scenario is made of.
+#[derive(Clone, Debug)]
+pub struct Source {
+    texts: Vec<Text>,
+}
+
+#[derive(Clone, Debug)]
+struct Text {
+    from: String,
+    text: Arc<str>,
+    start: usize,
+}
+
+impl Source {
+    /// A text and the options `key=value` on top of it. `from` is what errors call the text, such as its path.
+    pub fn new(from: &str, text: &str, set: &[String]) -> Source {
+        let mut source = Source { texts: Vec::new() };
+        source.push(from, text);
+        for option in set {
+            source.push(&format!("--set {option}"), option);
+        }
+        source
+    }
+
+    /// A scenario file with options on top.
+    pub fn read(path: &Path, set: &[String]) -> Result<Source, InputError> {
+        let text = std::fs::read_to_string(path).map_err(|e| InputError::unreadable(path, &e))?;
+        Ok(Source::new(&path.display().to_string(), &text, set))
+    }
+
+    /// The text of the file itself.
+    pub fn text(&self) -> &str {
+        self.texts.first().map_or("", |text| &text.text)
+    }
+
+    /// What the file is called.
+    pub fn name(&self) -> &str {
+        self.texts.first().map_or("", |text| &text.from)
+    }
+
+    /// A path in the scenario, which counts from the folder of its file.
+    pub fn beside(&self, path: &Path) -> PathBuf {
+        let folder = Path::new(self.name()).parent();
+        folder.map_or_else(|| path.to_path_buf(), |folder| folder.join(path))
+    }
+
+    fn push(&mut self, from: &str, text: &str) {
+        let start = self
+            .texts
+            .last()
+            .map_or(0, |last| last.start + last.text.len() + 1);
+        self.texts.push(Text {
+            from: from.to_string(),
+            text: text.into(),
+            start,
+        });
+    }
+
+    /// An error about the octets `span` of the imagined text.
+    pub fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
+        let found = self
+            .texts
+            .iter()
+            .rev()
+            .find(|text| text.start <= span.start);
+        let Some(text) = found.or(self.texts.first()) else {
+            return InputError::new("", message);
+        };
+        let clip = |at: usize| at.saturating_sub(text.start).min(text.text.len());
+        InputError::new(&text.from, message).at(&text.text, clip(span.start)..clip(span.end), label)
+    }
+
+    /// The scenario that the texts make together.
+    ///
+    /// Not generic: reading all tables is much code, and a generic function would be compiled in every crate that calls it.
+    pub fn scenario(&self) -> Result<Scenario, InputError> {
+        self.parse()
+    }
+
+    /// Reads the whole as a `T`.
+    fn parse<T: DeserializeOwned>(&self) -> Result<T, InputError> {
+        let padded = self.padded();
+        let root = self.root(&padded)?;
+        T::deserialize(Deserializer::from(root)).map_err(|error| self.explain(&error))
+    }
+
+    /// Reads one top-level table, without some of its keys, as a `T`. A missing table is an empty one.
+    pub(crate) fn parse_table<T: DeserializeOwned>(
+        &self,
+        table: &str,
+        without: &[&'static str],
+    ) -> Result<T, InputError> {
+        let padded = self.padded();
+        let table = self.table(&padded, table, without)?;
+        T::deserialize(Deserializer::from(table)).map_err(|error| self.explain(&error))
+    }
+
+    /// The keys of a top-level table, each with its place.
+    pub(crate) fn keys_of(&self, table: &str) -> Result<Vec<(String, Range<usize>)>, InputError> {
+        let padded = self.padded();
+        let table = self.table(&padded, table, &[])?;
+        let keys = table.get_ref().keys();
+        Ok(keys
+            .map(|key| (key.get_ref().to_string(), key.span()))
+            .collect())
+    }
+
+    fn table<'p>(
+        &self,
+        padded: &'p [String],
+        name: &str,
+        without: &[&'static str],
+    ) -> Result<Spanned<DeTable<'p>>, InputError> {
+        let root = self.root(padded)?.into_inner();
+        let found = root.into_iter().find(|(key, _)| key.get_ref() == name);
+        let Some((key, value)) = found else {
+            return Ok(Spanned::new(0..0, DeTable::new()));
+        };
+        let span = value.span();
+        let DeValue::Table(mut table) = value.into_inner() else {
+            let message = format!("[{name}] is a table");
+            return Err(self.error(key.span(), "not a table", message));
+        };
+        for &key in without {
+            // Keys are equal wherever they stand.
+            table.remove(&Spanned::new(0..0, Cow::Borrowed(key)));
+        }
+        Ok(Spanned::new(span, table))
+    }
+
+    /// The texts as TOML, each behind as many line ends as the texts before it are long.
+    fn padded(&self) -> Vec<String> {
+        let mut padded = Vec::new();
+        for (number, text) in self.texts.iter().enumerate() {
+            let (line, shift) = match number {
+                0 => (text.text.to_string(), 0),
+                _ => option_as_toml(&text.text),
+            };
+            padded.push("\n".repeat(text.start.saturating_sub(shift)) + &line);
+        }
+        padded
+    }
+
+    /// The file's tables with the options applied.
+    fn root<'p>(&self, padded: &'p [String]) -> Result<Spanned<DeTable<'p>>, InputError> {
+        let mut tables = padded.iter().zip(&self.texts);
+        let Some((first, _)) = tables.next() else {
+            return Err(InputError::new("", "there is no scenario"));
+        };
+        let mut root = DeTable::parse(first).map_err(|error| self.explain(&error))?;
+        for (option, text) in tables {
+            let value = self.option_value(option, text)?;
+            self.set(root.get_mut(), text, value)?;
+        }
+        Ok(root)
+    }
+
+    /// The value of a padded option line.
+    fn option_value<'a>(
+        &self,
+        line: &'a str,
+        text: &Text,
+    ) -> Result<Spanned<DeValue<'a>>, InputError> {
+        let whole = text.start..text.start + text.text.len();
+        let bad = || {
+            self.error(
+                whole.clone(),
+                "not of the form key=value",
+                "expected key=value",
+            )
+            .help("for example --set radio.rate=\"11 Mbit/s\" or --set transfer.0.source=3")
+        };
+        let (key, _) = text.text.split_once('=').ok_or_else(bad)?;
+        if key.trim().is_empty() {
+            return Err(bad());
+        }
+        let table = DeTable::parse(line).map_err(|error| self.explain(&error))?;
+        let (_, value) = table.into_inner().into_iter().next().ok_or_else(bad)?;
+        let span = value.span();
+        // Quotes that were added here are not in what the user wrote.
+        let moved = option_as_toml(&text.text).1;
+        let span = span.start + moved..span.end - moved;
+        Ok(Spanned::new(span, value.into_inner()))
+    }
+
+    /// Puts `value` where the option's dotted key points.
+    fn set<'a>(
+        &self,
+        root: &mut DeTable<'a>,
+        text: &Text,
+        value: Spanned<DeValue<'a>>,
+    ) -> Result<(), InputError> {
+        let key = text.text.split('=').next().unwrap_or("");
+        let mut places = Vec::new();
+        let mut at = text.start;
+        for part in key.split('.') {
+            let lead = part.len() - part.trim_start().len();
+            places.push((
+                part.trim().to_string(),
+                at + lead..at + lead + part.trim().len(),
+            ));
+            at += part.len() + 1;
+        }
+        let mut here = Here::Table(root);
+        let last = places.len() - 1;
+        for (place, (part, span)) in places.into_iter().enumerate() {
+            let fill = (place == last).then(|| value.clone());
+            here = self.step(here, part, span, fill)?;
+        }
+        Ok(())
+    }
+
+    fn step<'t, 'a>(
+        &self,
+        here: Here<'t, 'a>,
+        part: String,
+        span: Range<usize>,
+        fill: Option<Spanned<DeValue<'a>>>,
+    ) -> Result<Here<'t, 'a>, InputError> {
+        let next = match here {
+            Here::Table(table) => {
+                let key = Spanned::new(span.clone(), Cow::Owned(part));
+                let empty = Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
+                if let Some(value) = fill {
+                    table.remove(&key);
+                    table.insert(key, value);
+                    return Ok(Here::Done);
+                }
+                table.entry(key).or_insert(empty)
+            }
+            Here::Array(array) => {
+                let length = array.len();
+                let index = part.parse::<usize>().ok().filter(|&index| index < length);
+                let Some(place) = index.and_then(|index| array.get_mut(index)) else {
+                    let message =
+                        format!("`{part}` is not one of the {length} elements of this list");
+                    let help = format!("elements count from 0 to {}", length.saturating_sub(1));
+                    return Err(self.error(span, "no such element", message).help(help));
+                };
+                if let Some(value) = fill {
+                    *place = value;
+                    return Ok(Here::Done);
+                }
+                place
+            }
+            Here::Done => return Ok(Here::Done),
+        };
+        match next.get_mut() {
+            DeValue::Table(table) => Ok(Here::Table(table)),
+            DeValue::Array(array) => Ok(Here::Array(array)),
+            _ => Err(self.error(span, "a plain value", "this key has no parts of its own")),
+        }
+    }
+
+    /// A parser's error, with the nearest right name.
+    fn explain(&self, error: &toml::de::Error) -> InputError {
+        let (message, help) = telling(error.message());
+        let (mut message, mut help) = (message.to_string(), help.map(str::to_string));
+        let mut label = "here";
+        let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        if let (true, [wrong, known @ ..]) = (message.starts_with("unknown "), names.as_slice()) {
+            label = if message.starts_with("unknown field") {
+                "unknown key"
+            } else {
+                "unknown name"
+            };
+            help = Some(match nearest(wrong, known.iter().copied()) {
+                Some(right) => format!("did you mean `{right}`?"),
+                None if known.is_empty() => "nothing can stand here".to_string(),
+                None => format!("known here: {}", known.join(", ")),
+            });
+            let what = if label == "unknown key" {
+                "key"
+            } else {
+                "name"
+            };
+            message = format!("unknown {what} `{wrong}`");
+        } else if let Some(rest) = message.strip_prefix("missing field ") {
+            label = "in this table";
+            message = format!("the key {rest} is missing");
+        } else if message.starts_with("invalid type: ") || message.starts_with("invalid value: ") {
+            message = message.replacen("invalid type: ", "found ", 1).replacen(
+                "invalid value: ",
+                "found ",
+                1,
+            );
+        }
+        let span = error.span().unwrap_or(0..0);
+        let mut error = self.error(span, label, message);
+        error.help = help;
+        error
+    }
+}
+
+/// Where a dotted key has led so far.
+enum Here<'t, 'a> {
+    Table(&'t mut DeTable<'a>),
+    Array(&'t mut toml::de::DeArray<'a>),
+    Done,
+}
+
+/// `radio.rate=11 Mbit/s` as one line of TOML, and by how many octets its value was moved to the right. A value
+/// that is no TOML stands for itself as a string, so that a shell's quotes need no quotes.
+fn option_as_toml(option: &str) -> (String, usize) {
+    let Some((key, value)) = option.split_once('=') else {
+        return (String::new(), 0);
+    };
+    let blank = "v".to_string() + &" ".repeat(key.len().saturating_sub(1));
+    let plain = format!("{blank}={value}");
+    if DeTable::parse(&plain).is_ok() || value.contains('\'') {
+        return (plain, 0);
+    }
+    (format!("{blank}='{value}'"), 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Doc {
+        name: Option<String>,
+        #[serde(default)]
+        part: Vec<Part>,
+        inner: Option<Part>,
+    }
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Part {
+        size: u32,
+    }
+
+    const TEXT: &str = "name = 'n'\n[[part]]\nsize = 1\n[[part]]\nsize = 2\n";
+
+    fn parse(set: &[&str]) -> Result<Doc, InputError> {
+        let set: Vec<String> = set.iter().map(|s| s.to_string()).collect();
+        Source::new("f.toml", TEXT, &set).parse()
+    }
+
+    #[test]
+    fn options_change_any_key() {
+        let doc = parse(&["part.1.size=7", "name=two words", "inner.size=3"]).unwrap();
+        assert_eq!(doc.part[1].size, 7);
+        assert_eq!(doc.name.unwrap(), "two words");
+        assert_eq!(doc.inner.unwrap().size, 3);
+    }
+
+    #[test]
+    fn errors_point_into_the_option() {
+        let at = |set: &str| {
+            let error = parse(&[set]).unwrap_err();
+            let place = error.place.clone().unwrap();
+            (
+                error.from.clone(),
+                place.text[place.span.clone()].to_string(),
+                error.help.clone(),
+            )
+        };
+        let (from, text, help) = at("inner.sise=3");
+        assert_eq!(
+            (from.as_str(), text.as_str()),
+            ("--set inner.sise=3", "sise")
+        );
+        assert_eq!(help.unwrap(), "did you mean `size`?");
+        assert_eq!(at("part.5.size=1").1, "5");
+        assert_eq!(at("part.0.size=big one").1, "big one");
+        assert_eq!(at("nonsense").1, "nonsense");
+    }
+
+    #[test]
+    fn errors_point_into_the_file() {
+        let error = Source::new("f.toml", "name = 'n'\nnaem = 'm'\n", &[])
+            .parse::<Doc>()
+            .unwrap_err();
+        assert_eq!(error.line_column(), Some((2, 1)));
+        assert_eq!(
+            error.to_string(),
+            "f.toml:2:1: unknown key `naem` (did you mean `name`?)"
+        );
+        let error = Source::new("f.toml", "name = \n", &[])
+            .parse::<Doc>()
+            .unwrap_err();
+        assert_eq!(error.line_column().unwrap().0, 1);
+    }
+}

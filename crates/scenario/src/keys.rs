@@ -1,0 +1,79 @@
+//! The keys of `[protocol]` that one system reads: their types, defaults and documentation are the system's own.
+//!
+//! A system derives `Deserialize`, `Serialize` and `JsonSchema` for a struct of optional keys and hands it over with
+//! [`Keys::of`]. This crate reads the table into it, keeps every value's place, and merges the schemas of all systems.
+
+use std::any::Any;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::format::Source;
+use crate::input::InputError;
+
+/// A system's keys, as a type of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    read: fn(&Source) -> Result<Given, InputError>,
+    schema: fn() -> Value,
+}
+
+/// What a scenario gives of a system's keys.
+#[derive(Debug)]
+pub(crate) struct Given {
+    /// The system's own type.
+    pub value: Box<dyn Any>,
+    /// The same as JSON, for the text that results are filed under.
+    pub json: Value,
+}
+
+/// Keys of a system that reads none.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoKeys {}
+
+impl Keys {
+    /// A system without keys.
+    pub const NONE: Keys = Keys::of::<NoKeys>();
+
+    /// The fields of `K`. It should refuse unknown fields, and its fields should be optional and
+    /// [`Located`](crate::format::Located), so that an error can point at them.
+    pub const fn of<K: Any + DeserializeOwned + Serialize + JsonSchema>() -> Keys {
+        Keys {
+            read: read::<K>,
+            schema: schema::<K>,
+        }
+    }
+
+    /// Reads `[protocol]` without `system` and `variant`.
+    pub(crate) fn read(self, source: &Source) -> Result<Given, InputError> {
+        (self.read)(source)
+    }
+
+    /// The JSON Schema of the keys, as an object with `properties` and `$defs`.
+    pub fn schema(self) -> Value {
+        (self.schema)()
+    }
+
+    /// The names of the keys.
+    pub fn names(self) -> Vec<String> {
+        let schema = self.schema();
+        let properties = schema["properties"].as_object();
+        properties.map_or_else(Vec::new, |all| all.keys().cloned().collect())
+    }
+}
+
+fn read<K: Any + DeserializeOwned + Serialize>(source: &Source) -> Result<Given, InputError> {
+    let keys: K = source.parse_table("protocol", &["system", "variant", "name"])?;
+    let json = serde_json::to_value(&keys).unwrap_or_default();
+    Ok(Given {
+        value: Box::new(keys),
+        json,
+    })
+}
+
+fn schema<K: JsonSchema>() -> Value {
+    schemars::schema_for!(K).to_value()
+}

@@ -1,0 +1,76 @@
+//! Scenario files: their format, the plan that a run needs, and importers of networks.
+//!
+//! ```
+//! use chappe_core::{Mode, Rate};
+//! use chappe_scenario::{Keys, Plan, Radios, Settings, System, Variant};
+//!
+//! // What a system says of itself so that scenarios can name it.
+//! static FLOOD: System = System {
+//!     name: "flood",
+//!     title: "Flood",
+//!     about: "every node repeats every packet once",
+//!     variants: &[Variant::new("paper", "Flood")],
+//!     keys: Keys::NONE,
+//!     has_mac: true,
+//!     has_priorities: false,
+//!     carries_flows: false,
+//!     has_link_loss: false,
+//!     radios: Radios::Dot11b,
+//!     profile: "chappe-physical",
+//!     nodes_max: (256, "Flood names nodes by one octet"),
+//!     shares_ends: false,
+//!     plan: |_| Ok(std::sync::Arc::new(Flood)),
+//! };
+//!
+//! #[derive(Debug)]
+//! struct Flood;
+//!
+//! impl Settings for Flood {
+//!     fn variant(&self) -> &'static Variant {
+//!         &FLOOD.variants[0]
+//!     }
+//!     fn label(&self) -> String {
+//!         "Flood (2 Mbit/s)".into()
+//!     }
+//!     fn frame(&self) -> (Mode, usize) {
+//!         (Mode::long(Rate::Dsss2), 1564)
+//!     }
+//! }
+//!
+//! let plan = Plan::parse(
+//!     &[&FLOOD],
+//!     "pair.toml",
+//!     "[network]\nlinks = [[0, 0.9], [0.8, 0]]\n\
+//!      [[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"20 kB\"\n",
+//! )?;
+//! let network = plan.network(1)?;
+//! assert_eq!(network.transfers[0].object.len(), 20_000);
+//! # Ok::<(), chappe_scenario::InputError>(())
+//! ```
+//!
+//! | step | module |
+//! |---|---|
+//! | the file, with the place of every value | [`format`] |
+//! | what a run needs, or why the scenario makes no sense | [`plan`] |
+//! | what a scenario may name, and a system's own keys | [`system`], [`keys`] |
+//! | networks from NetJSON, meshviewer, CSV | [`import`] |
+//! | errors that point into a text, with the nearest right name | [`input`], [`nearest`] |
+//! | numbers with units | [`quantity`] |
+//!
+//! **Architecture invariant:** this crate knows media and MACs, and no system by name.
+
+pub mod format;
+pub mod idle;
+pub mod import;
+pub mod input;
+pub mod keys;
+pub mod nearest;
+pub mod plan;
+pub mod quantity;
+pub mod routes;
+pub mod system;
+
+pub use input::InputError;
+pub use keys::Keys;
+pub use plan::{Network, Plan, Topology, Transfer};
+pub use system::{CheckedScenario, Radios, Settings, System, Variant, Variants};

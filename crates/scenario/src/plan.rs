@@ -1,0 +1,271 @@
+//! Makes of a scenario what a run needs, or says where the scenario makes no sense.
+//!
+//! A [`Plan`] holds what is the same for every seed. A [`Network`] is one seed's: where the nodes stand, who sends what to
+//! whom, and the true delivery ratios, from which both the bound and the check of reachability are made.
+
+mod building;
+pub mod channels;
+mod fault;
+mod flow;
+pub mod mac;
+mod network;
+mod network_plan;
+pub mod radio;
+mod seeds;
+mod topology;
+
+use std::any::Any;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use chappe_core::Duration;
+use chappe_sim::Profile;
+use serde_json::Value;
+
+use crate::format::{Located, Scenario, Source};
+use crate::input::InputError;
+use crate::system::{CheckedScenario, Settings, System};
+
+pub use fault::{FaultPlan, LossStep};
+pub use flow::FlowPlan;
+pub use network::{Network, Payload, REACHABLE_PRR, Transfer};
+pub use network_plan::NetworkPlan;
+pub use seeds::SEEDS_MAX;
+pub use topology::{Placing, Topology};
+
+/// What is the same for every seed of a scenario.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its title, or the name of its file.
+    pub title: String,
+    /// The scenario with every option applied, as JSON: what results are filed under.
+    pub canonical: String,
+    /// Where the nodes stand, or their links.
+    pub topology: Topology,
+    /// The physics.
+    pub profile: Profile,
+    /// The system that carries the data.
+    pub system: &'static System,
+    /// Its parameters, see [`Plan::settings_as`].
+    pub settings: Arc<dyn Settings>,
+    /// What must be carried.
+    pub transfers: Vec<TransferPlan>,
+    /// Traffic without an end.
+    pub flows: Vec<FlowPlan>,
+    /// What goes wrong, from the start of the transfer on.
+    pub faults: Vec<(Duration, FaultPlan)>,
+    /// How links' own losses change meanwhile, where the system's links have some.
+    pub losses: Vec<LossStep>,
+    /// The seeds to run.
+    pub seeds: Vec<u64>,
+    /// When a run ends in any case, if the scenario says so.
+    pub limit: Option<Duration>,
+    source: Source,
+}
+
+/// One object from one source to its receivers, before the seed has its say.
+#[derive(Clone, Debug)]
+pub struct TransferPlan {
+    /// Its name.
+    pub name: String,
+    /// Who has it, if that is given.
+    pub from: Option<usize>,
+    /// Who wants it.
+    pub to: crate::format::Receivers,
+    /// What is carried.
+    pub payload: Payload,
+    /// Where the receivers stand in the scenario.
+    span: Range<usize>,
+}
+
+/// What the command line changes about a scenario, beside `--set`.
+#[derive(Clone, Debug, Default)]
+pub struct Changes<'a> {
+    /// A file to carry in the first transfer.
+    pub object: Option<&'a Path>,
+    /// The seeds to run.
+    pub seeds: Option<Vec<u64>>,
+    /// Use only the network; ignore `[[transfer]]` and `[[flow]]`.
+    pub network_only: bool,
+}
+
+impl Plan {
+    /// Reads and checks a scenario file that may name these systems, the first one if none.
+    pub fn read(
+        systems: &[&'static System],
+        path: &Path,
+        set: &[String],
+        changes: &Changes<'_>,
+    ) -> Result<Plan, InputError> {
+        Plan::new(systems, Source::read(path, set)?, changes)
+    }
+
+    /// The system's parameters as its own type; `None` if the plan is another system's.
+    pub fn settings_as<S: Settings>(&self) -> Option<&S> {
+        let settings: &dyn Any = self.settings.as_ref();
+        settings.downcast_ref()
+    }
+
+    /// Octets of the first transfer's object; 0 without transfers.
+    pub fn octets(&self) -> usize {
+        let first = self.transfers.first();
+        first.map_or(0, |transfer| transfer.payload.len())
+    }
+
+    /// Reads and checks a scenario's text.
+    pub fn parse(systems: &[&'static System], name: &str, text: &str) -> Result<Plan, InputError> {
+        Plan::new(systems, Source::new(name, text, &[]), &Changes::default())
+    }
+
+    /// Checks a scenario. Errors point into `source`.
+    pub fn new(
+        systems: &[&'static System],
+        source: Source,
+        changes: &Changes<'_>,
+    ) -> Result<Plan, InputError> {
+        let check = Check { source: &source };
+        let mut scenario = source.scenario()?;
+        change(&mut scenario, changes);
+        let title = scenario.title.clone();
+        let title = title.unwrap_or_else(|| source.name().to_string());
+        let system = System::of(&scenario.protocol, systems, &source)?;
+        let variant = system.variant_of(&scenario.protocol, &check)?;
+        let given = system.keys_of(systems, &source)?;
+        system.refuse_mac(&scenario, &check)?;
+        let profile = radio::profile(&scenario.radio, system, &check)?;
+        let topology = topology::plan(&scenario.network, system.radios, &check)?;
+        check.node_count(&scenario, system, topology.nodes())?;
+        if let Some(mac) = scenario.mac.as_deref().filter(|_| !system.has_priorities) {
+            mac::refuse_priorities(mac, systems, &check)?;
+        }
+        let settings = (system.plan)(&CheckedScenario {
+            scenario: &scenario,
+            variant,
+            profile: &profile,
+            topology: &topology,
+            check: &check,
+            given: &given,
+        })?;
+        let nodes = topology.nodes();
+        let (mut transfers, mut flows) = (Vec::new(), Vec::new());
+        if !changes.network_only {
+            transfers = network::transfers(&scenario, nodes, system.shares_ends, &check)?;
+            flows = flow::plan(&scenario.flow, (system, systems), nodes, &check)?;
+        }
+        let faults = fault::plan(&scenario.fault, &topology, &check)?;
+        let losses = fault::losses(&scenario.fault, &topology, system, &check)?;
+        let seeds = seeds::plan(&scenario.run, &check)?;
+        let limit = scenario.run.limit.as_ref().map(|limit| check.time(limit));
+        let limit = limit.transpose()?;
+        let canonical = canonical(&scenario, given.json, &topology);
+        Ok(Plan {
+            title,
+            canonical,
+            topology,
+            profile,
+            system,
+            settings,
+            transfers,
+            flows,
+            faults,
+            losses,
+            seeds,
+            limit,
+            source,
+        })
+    }
+}
+
+/// Applies what the command line says.
+fn change(scenario: &mut Scenario, changes: &Changes<'_>) {
+    if let (Some(object), Some(first)) = (changes.object, scenario.transfer.first_mut()) {
+        let mut transfer = (**first).clone();
+        transfer.object = Some(Located::nowhere(object.to_path_buf()));
+        transfer.bytes = None;
+        *first = first.replaced(transfer);
+    }
+    if let Some(seeds) = &changes.seeds {
+        scenario.run.seed = None;
+        scenario.run.repeat = None;
+        scenario.run.seeds = Some(seeds.clone().into());
+    }
+}
+
+/// The scenario as JSON without its seeds, with the system's own keys and a digest of what it takes from other files.
+fn canonical(scenario: &Scenario, keys: Value, topology: &Topology) -> String {
+    let mut scenario = scenario.clone();
+    scenario.run.seed = None;
+    scenario.run.repeat = None;
+    scenario.run.seeds = None;
+    let mut json = serde_json::to_value(&scenario).unwrap_or_default();
+    if let (Some(protocol), Value::Object(keys)) = (json["protocol"].as_object_mut(), keys) {
+        protocol.extend(keys);
+    }
+    if let (Some(digest), Some(object)) = (topology.digest(), json.as_object_mut()) {
+        object.insert("links_blake3".into(), digest.into());
+    }
+    json.to_string()
+}
+
+/// Makes errors that point into the scenario.
+pub struct Check<'a> {
+    source: &'a Source,
+}
+
+impl Check<'_> {
+    /// An error about these octets of the scenario.
+    pub fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
+        self.source.error(span, label, message)
+    }
+
+    /// An error about a value.
+    pub fn at<T>(&self, value: &Located<T>, label: &str, message: impl Into<String>) -> InputError {
+        self.error(value.span(), label, message)
+    }
+
+    /// A span of time, from zero on.
+    pub fn time(&self, time: &Located<crate::quantity::Time>) -> Result<Duration, InputError> {
+        let seconds = time.value();
+        if !(0.0..=1e9).contains(&seconds) {
+            return Err(self.at(time, "here", format!("{} is not a span of time", **time)));
+        }
+        Ok(Duration::from_secs_f64(seconds))
+    }
+
+    fn node(&self, node: &Located<usize>, nodes: usize) -> Result<usize, InputError> {
+        if **node < nodes {
+            return Ok(**node);
+        }
+        let message = format!("there is no node {}", **node);
+        Err(self.at(node, "no such node", message).help(numbered(nodes)))
+    }
+
+    fn node_count(
+        &self,
+        scenario: &Scenario,
+        system: &System,
+        nodes: usize,
+    ) -> Result<(), InputError> {
+        let (most, why) = system.nodes_max;
+        if nodes > most {
+            let message = format!("{why}: {nodes} nodes, at most {most}");
+            return Err(self.at(&scenario.network, "this network", message));
+        }
+        if nodes < 2 {
+            let message = format!("a network of {nodes} node carries nothing");
+            return Err(self.at(&scenario.network, "this network", message));
+        }
+        Ok(())
+    }
+}
+
+fn numbered(nodes: usize) -> String {
+    format!(
+        "the {nodes} nodes are numbered from 0 to {}",
+        nodes.saturating_sub(1)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! `[mac]` applied to 802.11b.
+
+use chappe_core::{Duration, Mode};
+use chappe_mac::dot11;
+
+use super::{Check, radio};
+use crate::format::{AccessName, Located, MacTable};
+use crate::input::InputError;
+use crate::system::System;
+
+/// Metres per second.
+const LIGHT: f64 = 299_792_458.0;
+
+/// Refuses keys that choose among channel access methods: for traffic whose packets are all equal.
+pub(super) fn refuse_priorities(
+    mac: &MacTable,
+    systems: &[&'static System],
+    check: &Check<'_>,
+) -> Result<(), InputError> {
+    let other = |access: &&Located<AccessName>| ***access != AccessName::Dcf;
+    if let Some(access) = mac.access.as_ref().filter(other) {
+        let message = "priorities mean nothing for a system whose packets are all equal";
+        let owner = systems.iter().find(|other| other.has_priorities);
+        let owner = owner.map(|owner| format!("it belongs to system = \"{}\"; ", owner.name));
+        let help = format!("{}here access = \"dcf\"", owner.unwrap_or_default());
+        return Err(check.at(access, "no use here", message).help(help));
+    }
+    if let Some(time) = mac.burst.as_ref().or(mac.time_slot.as_ref()) {
+        let message = "bursts and time slots belong to access = \"zmac+\"";
+        return Err(check.at(time, "no use here", message));
+    }
+    Ok(())
+}
+
+/// What `[mac]` says of a station, on top of the standard's values, whatever the method of access.
+pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::Config, InputError> {
+    let mut config = dot11::Config::dot11b(mode.rate);
+    config.data = mode;
+    for (target, given) in [(&mut config.slot, &mac.slot), (&mut config.sifs, &mac.sifs)] {
+        if let Some(given) = given {
+            *target = check.time(given)?;
+        }
+    }
+    config.cw_min = mac.cw_min.as_ref().map_or(config.cw_min, |given| **given);
+    config.cw_max = mac
+        .cw_max
+        .as_ref()
+        .map_or(config.cw_max.max(config.cw_min), |given| **given);
+    if let Some(most) = mac.cw_max.as_ref().filter(|most| ***most < config.cw_min) {
+        let message = format!(
+            "the largest contention window {} is below the smallest, {}",
+            **most, config.cw_min
+        );
+        return Err(check.at(most, "too small", message));
+    }
+    config.retry_short = mac.retry_short.unwrap_or(config.retry_short);
+    config.retry_long = mac.retry_long.unwrap_or(config.retry_long);
+    if let Some(size) = &mac.rts_threshold {
+        if size.value() < 0.0 {
+            return Err(check.at(size, "here", format!("{} is no size", **size)));
+        }
+        config.rts_threshold = size.value() as usize;
+    }
+    config.eifs = mac.eifs.unwrap_or(config.eifs);
+    config.difs_backoff = mac.difs_backoff.unwrap_or(config.difs_backoff);
+    if let Some(rate) = &mac.control_rate {
+        let found = radio::rate_of(rate.value()).ok_or_else(|| {
+            let message = format!("802.11b has no rate of {}", **rate);
+            check
+                .at(rate, "no such rate", message)
+                .help("one of 1, 2, 5.5 and 11 Mbit/s")
+        })?;
+        config.control = Mode::long(found);
+    }
+    if let Some(distance) = &mac.distance_max {
+        if distance.value() < 0.0 {
+            return Err(check.at(distance, "here", format!("{} is no distance", **distance)));
+        }
+        config.propagation_max = Duration::from_secs_f64(distance.value() / LIGHT);
+    }
+    Ok(config)
+}

@@ -1,0 +1,245 @@
+//! `[radio]` applied to its profile.
+
+use chappe_core::{Channel, Db, Dbm, Mode, Preamble, Rate};
+use chappe_sim::{Capture, Fading, PathLoss, Profile, Rule, Window};
+
+use super::Check;
+use crate::format::{
+    CaptureName, FadingName, PathLossName, PreambleName, RadioTable, ReceptionName,
+};
+use crate::input::InputError;
+use crate::system::System;
+
+/// Gain of both dishes of a long link where a scenario says nothing: two of 24 dBi, as in WiLDNet's measurements.
+pub const DISHES: Db = Db(48.0);
+
+/// Rate and preamble of data frames; 2 Mbit/s and long if not given.
+pub fn mode(radio: &RadioTable, check: &Check<'_>) -> Result<Mode, InputError> {
+    let rate = match &radio.rate {
+        None => Rate::Dsss2,
+        Some(wanted) => rate_of(wanted.value()).ok_or_else(|| {
+            let message = format!("802.11b has no rate of {}", **wanted);
+            check
+                .at(wanted, "no such rate", message)
+                .help("one of 1, 2, 5.5 and 11 Mbit/s")
+        })?,
+    };
+    let short = radio.preamble == Some(PreambleName::Short);
+    let mode = if short {
+        Mode::short(rate)
+    } else {
+        Mode::long(rate)
+    };
+    match &radio.rate {
+        Some(given) if short && mode.preamble == Preamble::Long => {
+            let message = "1 Mbit/s has no short preamble";
+            Err(check
+                .at(given, "this rate", message)
+                .help("IEEE 802.11-2020, 16.2.2.3"))
+        }
+        _ => Ok(mode),
+    }
+}
+
+/// The rate of 802.11b with so many bits per second.
+pub fn rate_of(bits_per_second: f64) -> Option<Rate> {
+    Rate::DOT11B
+        .into_iter()
+        .find(|rate| rate.bitrate().0 as f64 == bits_per_second)
+}
+
+/// The physics.
+pub fn profile(
+    radio: &RadioTable,
+    system: &System,
+    check: &Check<'_>,
+) -> Result<Profile, InputError> {
+    let radios = system.radios;
+    let name = radio
+        .profile
+        .as_ref()
+        .map_or(system.profile, |given| given.name());
+    let mut profile = Profile::named(name).unwrap_or_else(Profile::chappe_physical);
+    if let Some(given) = radio
+        .profile
+        .as_ref()
+        .filter(|_| !radios.match_profile(&profile))
+    {
+        let message = format!(
+            "{} sends {} frames, and {name} is no such radio",
+            system.title,
+            radios.name()
+        );
+        let help = format!(
+            "profiles for {}: {}",
+            radios.name(),
+            radios.profiles().join(", ")
+        );
+        return Err(check.at(given, "another radio", message).help(help));
+    }
+    if name == Profile::NAMES_LONG[0] {
+        // Nobody spans kilometres without dishes; `antenna_gains` says which.
+        profile.antennas = DISHES;
+    }
+    powers(radio, &mut profile);
+    path_loss(radio, &mut profile);
+    fading(radio, &mut profile, check)?;
+    receiver(radio, &mut profile, check)?;
+    if let Some(power) = &radio.tx_power_max {
+        profile.power_max = Dbm(power.value());
+        if profile.power_max < profile.power {
+            let message = format!(
+                "the highest power {} is below the usual one, {}",
+                **power, profile.power
+            );
+            return Err(check.at(power, "too low", message));
+        }
+    }
+    if let Some(channel) = &radio.channel {
+        let channels = radios.channels();
+        if !channels.contains(&**channel) {
+            let message = format!("{} has no channel {}", radios.name(), **channel);
+            let help = format!("{} to {}", channels.start(), channels.end());
+            return Err(check.at(channel, "no such channel", message).help(help));
+        }
+        profile.channel = Channel(**channel);
+    }
+    Ok(profile)
+}
+
+fn powers(radio: &RadioTable, profile: &mut Profile) {
+    let set = |target: &mut Dbm, given: Option<crate::quantity::Power>| {
+        if let Some(given) = given {
+            *target = Dbm(given.value());
+        }
+    };
+    set(&mut profile.power, radio.tx_power);
+    profile.power_max = profile.power;
+    set(&mut profile.noise, radio.noise);
+    set(&mut profile.lock.power, radio.lock_power);
+    set(&mut profile.decode_power, radio.decode_power);
+    set(&mut profile.carrier_sense, radio.carrier_sense);
+    if let Some(power) = radio.vanish_below {
+        profile.vanish_below = Some(Dbm(power.value()));
+    }
+    let ratio = |target: &mut Db, given: Option<crate::quantity::Ratio>| {
+        if let Some(given) = given {
+            *target = Db(given.value());
+        }
+    };
+    ratio(&mut profile.antennas, radio.antenna_gains);
+    ratio(&mut profile.shadowing, radio.shadowing);
+    ratio(&mut profile.floor, radio.floor);
+    ratio(&mut profile.lock.sinr, radio.lock_sinr);
+    if let Some(rejection) = &radio.rejection {
+        profile.rejection = rejection.iter().map(|ratio| Db(ratio.value())).collect();
+    }
+}
+
+/// The law, then its numbers: those that the profile's own law has are kept unless given.
+fn path_loss(radio: &RadioTable, profile: &mut Profile) {
+    // 2.4 GHz, antennas at 1.5 m, exponent 3 and 46.68 dB at one metre: ns-3's and GloMoSim's defaults.
+    let (mut hertz, mut height, mut exponent, mut reference) = (2.4e9, 1.5, 3.0, Db(46.6777));
+    let own = match profile.path_loss {
+        PathLoss::Friis { hertz: h } => {
+            hertz = h;
+            PathLossName::Friis
+        }
+        PathLoss::TwoRayGround {
+            hertz: h,
+            height: up,
+        } => {
+            (hertz, height) = (h, up);
+            PathLossName::TwoRay
+        }
+        PathLoss::LogDistance {
+            exponent: e,
+            reference: r,
+        } => {
+            (exponent, reference) = (e, r);
+            PathLossName::LogDistance
+        }
+    };
+    hertz = radio.frequency.map_or(hertz, |given| given.value());
+    height = radio.antenna_height.map_or(height, |given| given.value());
+    exponent = radio.exponent.unwrap_or(exponent);
+    reference = radio
+        .reference_loss
+        .map_or(reference, |given| Db(given.value()));
+    profile.path_loss = match radio.path_loss.unwrap_or(own) {
+        PathLossName::Friis => PathLoss::Friis { hertz },
+        PathLossName::TwoRay => PathLoss::TwoRayGround { hertz, height },
+        PathLossName::LogDistance => PathLoss::LogDistance {
+            exponent,
+            reference,
+        },
+    };
+}
+
+fn fading(radio: &RadioTable, profile: &mut Profile, check: &Check<'_>) -> Result<(), InputError> {
+    if let Some(law) = radio.fading {
+        profile.fading = match law {
+            FadingName::None => Fading::None,
+            FadingName::Rayleigh => Fading::Rayleigh,
+            // 6 dB: a direct path that is there, but not alone.
+            FadingName::Rician => Fading::Rician {
+                k: Db(6.0).to_linear(),
+            },
+            FadingName::Glomosim => Fading::GlomosimRayleigh,
+        };
+    }
+    if let (Fading::Rician { k }, Some(given)) = (&mut profile.fading, radio.rician_k) {
+        *k = Db(given.value()).to_linear();
+    }
+    if let Some(coherence) = &radio.coherence {
+        profile.coherence = check.time(coherence)?;
+    }
+    Ok(())
+}
+
+fn receiver(
+    radio: &RadioTable,
+    profile: &mut Profile,
+    check: &Check<'_>,
+) -> Result<(), InputError> {
+    let own = profile.capture;
+    let margin = radio.capture_margin.map(|margin| Db(margin.value()));
+    let margin = margin
+        .or(own.map(|capture| capture.margin))
+        .unwrap_or(Db(5.0));
+    let own_window = own.map_or(Window::Preamble, |capture| capture.window);
+    let first = match &radio.capture_window {
+        Some(window) => Some(Window::First(check.time(window)?)),
+        None => None,
+    };
+    let window = match radio.capture {
+        None => first.unwrap_or(own_window),
+        Some(CaptureName::Frame) => Window::Frame,
+        Some(CaptureName::First) => first.unwrap_or(own_window),
+        Some(CaptureName::Never | CaptureName::Preamble) => Window::Preamble,
+    };
+    let never = match radio.capture {
+        Some(name) => name == CaptureName::Never,
+        None => own.is_none(),
+    };
+    profile.capture = (!never).then_some(Capture { margin, window });
+    let own_ratio = match profile.rule {
+        Rule::SnrThreshold(ratio) | Rule::Pairwise(ratio) => ratio,
+        Rule::ErrorCurves | Rule::Overlap => Db(10.0),
+    };
+    let ratio = radio
+        .reception_ratio
+        .map_or(own_ratio, |ratio| Db(ratio.value()));
+    profile.rule = match (radio.reception, profile.rule) {
+        (Some(ReceptionName::ErrorCurves), _) | (None, Rule::ErrorCurves) => Rule::ErrorCurves,
+        (Some(ReceptionName::Overlap), _) | (None, Rule::Overlap) => Rule::Overlap,
+        (Some(ReceptionName::SnrThreshold), _) | (None, Rule::SnrThreshold(_)) => {
+            Rule::SnrThreshold(ratio)
+        }
+        (Some(ReceptionName::Pairwise), _) | (None, Rule::Pairwise(_)) => Rule::Pairwise(ratio),
+    };
+    if let Some(turnaround) = &radio.turnaround {
+        profile.turnaround = check.time(turnaround)?;
+    }
+    Ok(())
+}

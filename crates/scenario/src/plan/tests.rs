@@ -1,0 +1,43 @@
+//! Quantities that no network can have are refused where they stand.
+
+use super::NetworkPlan;
+use crate::idle;
+
+#[test]
+fn what_lies_below_zero_is_refused() {
+    for (table, key, value, message) in [
+        ("mac", "slot", "-20 us", "-20 us is not a span of time"),
+        ("mac", "sifs", "-10 us", "-10 us is not a span of time"),
+        ("mac", "rts_threshold", "-3 B", "-3 B is no size"),
+        ("mac", "distance_max", "-5 km", "-5 km is no distance"),
+        ("radio", "coherence", "-1 s", "-1 s is not a span of time"),
+        (
+            "radio",
+            "turnaround",
+            "-3 us",
+            "-3 us is not a span of time",
+        ),
+        (
+            "radio",
+            "capture_window",
+            "-3 us",
+            "-3 us is not a span of time",
+        ),
+        (
+            "radio",
+            "tx_power",
+            "1e400 dBm",
+            "expected a power, found `1e400 dBm`",
+        ),
+    ] {
+        let text = format!("[network]\nlinks = [[0, 1], [1, 0]]\n[{table}]\n{key} = \"{value}\"\n");
+        let error = NetworkPlan::parse(&[&idle::IDLE], "test", &text).unwrap_err();
+        assert_eq!(error.message, message, "{key}");
+        assert_eq!(error.line_column().map(|place| place.0), Some(4), "{key}");
+        let right = text.replace('-', "").replace("e400", "");
+        assert!(
+            NetworkPlan::parse(&[&idle::IDLE], "test", &right).is_ok(),
+            "{right}"
+        );
+    }
+}

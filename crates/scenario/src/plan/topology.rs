@@ -1,0 +1,497 @@
+//! `[network]`: where the nodes stand, or which links they have.
+
+use std::sync::Arc;
+
+use chappe_core::{Mode, Seed};
+use chappe_sim::{Matrix, Position, Profile, topology};
+
+use super::Check;
+use super::channels::{ChannelGround, Origin};
+use crate::format::{Generator, Links, Located, NetworkTable};
+use crate::import;
+use crate::input::InputError;
+use crate::quantity::Length;
+use crate::system::{Radios, span_of};
+
+/// Share of frames above which two nodes of a measured network sense each other, unless the scenario says
+/// otherwise: who hears one frame in ten finds the channel busy during most of the others too.
+const SENSES_ABOVE: f64 = 0.1;
+
+/// Links of this share, both ways, connect a generated building unless the scenario says otherwise.
+const CONNECTED: f64 = 0.9;
+
+/// How often places are drawn before giving up on connected ones.
+const DRAWS: u64 = 1000;
+
+/// Where the nodes stand, or their links.
+#[derive(Clone, Debug)]
+pub enum Topology {
+    /// Placed by a rule; the seed is the run's unless one is given.
+    Generated {
+        /// How many nodes.
+        nodes: usize,
+        /// The rule.
+        rule: Placing,
+        /// The seed that places them whatever the run's seed.
+        seed: Option<u64>,
+        /// Links of at least this delivery ratio must connect all of them.
+        connected: Option<f64>,
+    },
+    /// Given.
+    Positions {
+        /// Where the nodes stand.
+        places: Vec<Position>,
+        /// The seed of the shadowing whatever the run's seed.
+        seed: Option<u64>,
+    },
+    /// Links instead of places.
+    Measured(Matrix),
+    /// Links that differ between the channels of 802.15.4.
+    Channels(ChannelGround),
+}
+
+/// A rule that places nodes, lengths in metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Placing {
+    /// Uniformly in a rectangle.
+    Random {
+        /// Width and depth.
+        area: [f64; 2],
+    },
+    /// On a square grid with this spacing, filled row by row.
+    Grid {
+        /// Metres between neighbours.
+        spacing: f64,
+    },
+    /// One behind the other.
+    Line {
+        /// Metres between neighbours.
+        spacing: f64,
+    },
+    /// Around random centres.
+    Clustered {
+        /// Width and depth of the rectangle of the centres.
+        area: [f64; 2],
+        /// How many centres.
+        clusters: usize,
+        /// Standard deviation around them.
+        spread: f64,
+    },
+}
+
+impl Topology {
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        match self {
+            Topology::Generated { nodes, .. } => *nodes,
+            Topology::Positions { places, .. } => places.len(),
+            Topology::Measured(matrix) => matrix.prr.len(),
+            Topology::Channels(topology) => topology.nodes,
+        }
+    }
+
+    /// Whether another seed means another network.
+    pub fn varies(&self) -> bool {
+        if let Topology::Channels(topology) = self {
+            return topology.seed.is_none();
+        }
+        matches!(
+            self,
+            Topology::Generated {
+                seed: None,
+                rule: Placing::Random { .. } | Placing::Clustered { .. },
+                ..
+            }
+        )
+    }
+
+    /// The seed of the network in a run of this seed: it decides places and shadowing.
+    pub fn seed(&self, run: u64) -> Seed {
+        match self {
+            Topology::Generated {
+                seed: Some(seed), ..
+            }
+            | Topology::Positions {
+                seed: Some(seed), ..
+            } => Seed(*seed),
+            _ => Seed(run),
+        }
+    }
+
+    /// The places, unless links stand for them.
+    pub fn positions(&self, run: u64) -> Option<Vec<Position>> {
+        match self {
+            Topology::Positions { places, .. } => Some(places.clone()),
+            Topology::Measured(_) | Topology::Channels(_) => None,
+            Topology::Generated { nodes, rule, .. } => Some(rule.place(*nodes, self.seed(run))),
+        }
+    }
+
+    /// The places, drawn again until `ask` (how frames are sent, and their octets) says that they are connected,
+    /// if they must be. `None` if no draw is.
+    pub fn connected_positions(
+        &self,
+        run: u64,
+        profile: &Profile,
+        (mode, octets): (Mode, usize),
+    ) -> Option<Vec<Position>> {
+        let Topology::Generated {
+            nodes,
+            rule,
+            connected: Some(prr),
+            ..
+        } = self
+        else {
+            return self.positions(run);
+        };
+        let place = |seed| rule.place(*nodes, seed);
+        topology::until_connected(
+            profile,
+            (mode, octets, *prr),
+            (self.seed(run), DRAWS),
+            place,
+        )
+    }
+
+    /// A digest of links that came from another file.
+    pub fn digest(&self) -> Option<String> {
+        if let Topology::Channels(ChannelGround {
+            origin: Origin::Measured(measured),
+            ..
+        }) = self
+        {
+            return Some(measured.digest());
+        }
+        let Topology::Measured(matrix) = self else {
+            return None;
+        };
+        let mut hasher = blake3::Hasher::new();
+        for ratio in matrix.prr.iter().flatten() {
+            hasher.update(&ratio.to_le_bytes());
+        }
+        Some(hasher.finalize().to_hex()[..16].to_string())
+    }
+}
+
+impl Placing {
+    fn place(self, nodes: usize, seed: Seed) -> Vec<Position> {
+        match self {
+            Placing::Random {
+                area: [width, depth],
+            } => topology::random(nodes, width, depth, seed),
+            Placing::Line { spacing } => topology::line(nodes, spacing),
+            Placing::Grid { spacing } => {
+                let columns = (1..=nodes).find(|c| c * c >= nodes).unwrap_or(1);
+                let mut places = topology::grid(columns, nodes.div_ceil(columns), spacing);
+                places.truncate(nodes);
+                places
+            }
+            Placing::Clustered {
+                area: [width, depth],
+                clusters,
+                spread,
+            } => topology::clustered(nodes, clusters, spread, width, depth, seed),
+        }
+    }
+}
+
+pub fn plan(
+    network: &Located<NetworkTable>,
+    radios: Radios,
+    check: &Check<'_>,
+) -> Result<Topology, InputError> {
+    let given = [
+        ("generator", network.generator.as_ref().map(Located::span)),
+        ("positions", network.positions.as_ref().map(Located::span)),
+        ("links", network.links.as_ref().map(Located::span)),
+        ("file", network.file.as_ref().map(Located::span)),
+    ];
+    let mut ways = given
+        .iter()
+        .filter_map(|(name, span)| Some((*name, span.clone()?)));
+    let Some((first, _)) = ways.next() else {
+        let message = "this does not say where the nodes stand";
+        return Err(check
+            .at(network, "this table", message)
+            .help("give one of `generator`, `positions`, `links` and `file`"));
+    };
+    if let Some((second, span)) = ways.next() {
+        let message = format!("`{second}` and `{first}` both say where the nodes stand");
+        return Err(check
+            .error(span, "the second one", message)
+            .help("leave out one of them"));
+    }
+    if let Some(generator) = &network.generator {
+        return generated(network, **generator, radios, check);
+    }
+    if let Some(positions) = &network.positions {
+        let places = positions
+            .iter()
+            .map(|[x, y]| Position::new(x.value(), y.value()))
+            .collect();
+        return Ok(Topology::Positions {
+            places,
+            seed: network.seed,
+        });
+    }
+    if let Some(span) = span_of(&network.bad_links).filter(|_| radios != Radios::Dot15d4) {
+        return Err(channels_only(span, check));
+    }
+    measured(network, radios, check)
+}
+
+fn generated(
+    network: &Located<NetworkTable>,
+    generator: Generator,
+    radios: Radios,
+    check: &Check<'_>,
+) -> Result<Topology, InputError> {
+    let missing = |key: &str, example: &str| {
+        let message = format!("this generator needs `{key}`");
+        check
+            .at(network, "in this table", message)
+            .help(format!("for example {key} = {example}"))
+    };
+    let nodes = *network
+        .nodes
+        .as_deref()
+        .ok_or_else(|| missing("nodes", "50"))?;
+    let area = || -> Result<[f64; 2], InputError> {
+        let area = network
+            .area
+            .as_ref()
+            .ok_or_else(|| missing("area", "[\"1000 m\", \"1000 m\"]"))?;
+        Ok([
+            positive(&area.replaced(area[0]), check)?,
+            positive(&area.replaced(area[1]), check)?,
+        ])
+    };
+    let spacing = || {
+        let spacing = network
+            .spacing
+            .as_ref()
+            .ok_or_else(|| missing("spacing", "\"100 m\""))?;
+        positive(spacing, check)
+    };
+    let rule = match generator {
+        Generator::Building if radios == Radios::Dot15d4 => {
+            return channels(network, Origin::Building, nodes, check);
+        }
+        Generator::Building => {
+            let span = network
+                .generator
+                .as_ref()
+                .map_or(network.span(), Located::span);
+            return Err(channels_only(span, check));
+        }
+        Generator::Random => Placing::Random { area: area()? },
+        Generator::Grid => Placing::Grid {
+            spacing: spacing()?,
+        },
+        Generator::Line => Placing::Line {
+            spacing: spacing()?,
+        },
+        Generator::Clustered => Placing::Clustered {
+            area: area()?,
+            clusters: *network
+                .clusters
+                .as_deref()
+                .ok_or_else(|| missing("clusters", "5"))?,
+            spread: positive(
+                network
+                    .spread
+                    .as_ref()
+                    .ok_or_else(|| missing("spread", "\"60 m\""))?,
+                check,
+            )?,
+        },
+    };
+    if let Some(unused) = unused(network, generator) {
+        let message = "this generator does not use this key";
+        return Err(check.error(unused, "no use here", message));
+    }
+    let connected = network.connected.as_ref();
+    if let Some(share) = connected.filter(|share| !(0.0..=1.0).contains(&***share)) {
+        return Err(check.at(
+            share,
+            "out of range",
+            "a delivery ratio lies between 0 and 1",
+        ));
+    }
+    Ok(Topology::Generated {
+        nodes,
+        rule,
+        seed: network.seed,
+        connected: connected.map(|share| **share),
+    })
+}
+
+/// A key that belongs to another generator.
+fn unused(network: &NetworkTable, generator: Generator) -> Option<std::ops::Range<usize>> {
+    let bad_links = span_of(&network.bad_links);
+    if let Some(span) = bad_links.filter(|_| generator != Generator::Building) {
+        return Some(span);
+    }
+    let area = network.area.as_ref().map(Located::span);
+    let spacing = network.spacing.as_ref().map(Located::span);
+    let clusters = network.clusters.as_ref().map(Located::span);
+    let spread = network.spread.as_ref().map(Located::span);
+    match generator {
+        Generator::Random => spacing.or(clusters).or(spread),
+        Generator::Grid | Generator::Line => area.or(clusters).or(spread),
+        Generator::Clustered => spacing,
+        Generator::Building => area.or(spacing).or(clusters).or(spread),
+    }
+}
+
+/// What only 802.15.4 has.
+fn channels_only(span: std::ops::Range<usize>, check: &Check<'_>) -> InputError {
+    let message = "this is for networks of 802.15.4, whose channels differ";
+    let error = check.error(span, "no use here", message);
+    error.help("take it out, or name a system with 802.15.4 radios")
+}
+
+/// A network whose channels differ.
+fn channels(
+    network: &Located<NetworkTable>,
+    origin: Origin,
+    nodes: usize,
+    check: &Check<'_>,
+) -> Result<Topology, InputError> {
+    if let Some(unused) = unused(network, Generator::Building) {
+        let message = "this kind of network does not use this key";
+        return Err(check.error(unused, "no use here", message));
+    }
+    let share = |key: &Option<Located<f64>>, usual: f64| match key {
+        Some(share) if !(0.0..=1.0).contains(&**share) => {
+            Err(check.at(share, "out of range", "a share lies between 0 and 1"))
+        }
+        key => Ok(key.as_ref().map_or(usual, |share| **share)),
+    };
+    let connected = match &origin {
+        Origin::Building => CONNECTED,
+        Origin::Measured(_) => 0.0,
+    };
+    Ok(Topology::Channels(ChannelGround {
+        origin,
+        nodes,
+        bad_links: share(&network.bad_links, 0.0)?,
+        seed: network.seed,
+        connected: share(&network.connected, connected)?,
+    }))
+}
+
+fn positive(length: &Located<Length>, check: &Check<'_>) -> Result<f64, InputError> {
+    if length.value() > 0.0 {
+        return Ok(length.value());
+    }
+    Err(check.at(
+        length,
+        "not above zero",
+        format!("{} is no distance between places", **length),
+    ))
+}
+
+/// Links from the scenario, a matrix file, or an imported map.
+fn measured(
+    network: &Located<NetworkTable>,
+    radios: Radios,
+    check: &Check<'_>,
+) -> Result<Topology, InputError> {
+    if let (Radios::Dot15d4, Some(file)) = (radios, &network.file) {
+        let path = check.source.beside(file);
+        let measured =
+            import::read_channels(&path, &network.select).map_err(|e| check.instead(file, e))?;
+        let all = measured.names.len();
+        let nodes = network.nodes.as_ref().map_or(all, |nodes| **nodes);
+        if let Some(given) = network.nodes.as_ref().filter(|_| nodes > all) {
+            let message = format!("{nodes} nodes cannot be drawn from {all}");
+            return Err(check.at(given, "too many", message));
+        }
+        return channels(network, Origin::Measured(Arc::new(measured)), nodes, check);
+    }
+    let rows = match (&network.links, &network.file) {
+        (Some(links), _) => match &**links {
+            Links::Matrix(rows) => square(links, rows.clone(), check)?,
+            Links::File(path) => {
+                let path = check.source.beside(path);
+                square(
+                    links,
+                    import::read_matrix(&path).map_err(|e| check.instead(links, e))?,
+                    check,
+                )?
+            }
+        },
+        (None, Some(file)) => {
+            let path = check.source.beside(file);
+            let map = import::read(&path, &network.select).map_err(|e| check.instead(file, e))?;
+            map.delivery
+                .chunks(map.names.len().max(1))
+                .map(<[f64]>::to_vec)
+                .collect()
+        }
+        (None, None) => Vec::new(),
+    };
+    if radios == Radios::Dot15d4 {
+        let (measured, nodes) = (import::Channels::alike(&rows), rows.len());
+        return channels(network, Origin::Measured(Arc::new(measured)), nodes, check);
+    }
+    let above = network
+        .senses_above
+        .as_ref()
+        .map_or(SENSES_ABOVE, |share| **share);
+    let senses = (0..rows.len())
+        .map(|i| {
+            (0..rows.len())
+                .map(|j| i != j && rows[i][j] >= above)
+                .collect()
+        })
+        .collect();
+    Ok(Topology::Measured(Matrix {
+        prr: rows,
+        senses,
+        ..Matrix::default()
+    }))
+}
+
+fn square(
+    links: &Located<Links>,
+    rows: Vec<Vec<f64>>,
+    check: &Check<'_>,
+) -> Result<Vec<Vec<f64>>, InputError> {
+    let nodes = rows.len();
+    for (index, row) in rows.iter().enumerate() {
+        if row.len() != nodes {
+            let message = format!(
+                "row {index} has {} ratios, but there are {nodes} rows",
+                row.len()
+            );
+            return Err(check
+                .at(links, "not square", message)
+                .help("one row for each sender, in it one ratio for each receiver"));
+        }
+        if let Some((to, ratio)) = row
+            .iter()
+            .enumerate()
+            .find(|(_, ratio)| !(0.0..=1.0).contains(*ratio))
+        {
+            let message =
+                format!("the ratio from node {index} to node {to} is {ratio}, not from 0 to 1");
+            return Err(check.at(links, "out of range", message));
+        }
+    }
+    Ok(rows)
+}
+
+impl Check<'_> {
+    /// An error in another file, or, if that file cannot be read, at the place that names it.
+    pub(super) fn instead<T>(&self, value: &Located<T>, error: InputError) -> InputError {
+        if error.place.is_some() {
+            return error;
+        }
+        let help = error.help.clone();
+        let mut here = self.at(value, "this file", error.message.clone());
+        here.help = help;
+        here
+    }
+}

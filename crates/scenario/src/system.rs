@@ -1,0 +1,275 @@
+//! What a scenario may name: a [`System`] with its variants, and the keys of `[protocol]` that are its own.
+//!
+//! This crate knows no system. The caller says which ones a scenario may name; the first one is meant where a scenario
+//! names none.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use chappe_core::Mode;
+use chappe_sim::Profile;
+
+use crate::format::{Located, ProtocolTable, Scenario, Source};
+use crate::input::InputError;
+use crate::keys::{Given, Keys};
+use crate::nearest::nearest;
+use crate::plan::{Check, Topology};
+
+/// What is the same for every scenario of a system.
+#[derive(Debug)]
+pub struct System {
+    /// Its name in scenario files and results.
+    pub name: &'static str,
+    /// Its name in sentences.
+    pub title: &'static str,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// Its variants; the first one is meant where a scenario names none.
+    pub variants: &'static [Variant],
+    /// The keys of `[protocol]` that it reads, beside `system` and `variant`.
+    pub keys: Keys,
+    /// Whether it reads `[mac]`.
+    pub has_mac: bool,
+    /// Whether its packets have priorities, so that `[mac]` may choose among channel access methods.
+    pub has_priorities: bool,
+    /// Whether it carries `[[flow]]`, traffic without an end.
+    pub carries_flows: bool,
+    /// Whether its links lose frames beside what the radios do, so that a fault may change that loss.
+    pub has_link_loss: bool,
+    /// Which radios it is for.
+    pub radios: Radios,
+    /// The profile of `[radio]` where a scenario names none.
+    pub profile: &'static str,
+    /// The largest number of nodes, and the reason as the beginning of a sentence: `Pacifier names nodes by one octet`.
+    pub nodes_max: (usize, &'static str),
+    /// Whether a node may be the source of several transfers, and the receiver of several.
+    pub shares_ends: bool,
+    /// Turns the scenario into the system's settings, or says what is wrong with it.
+    pub plan: fn(&CheckedScenario<'_>) -> Result<Arc<dyn Settings>, InputError>,
+}
+
+/// One variant of a system: the paper's protocol, a baseline, or an improved one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Its name in scenario files and results.
+    pub name: &'static str,
+    /// Its name in tables and figures.
+    pub label: &'static str,
+}
+
+/// A family of radios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Radios {
+    /// 802.11b.
+    Dot11b,
+    /// 802.15.4 at 2.4 GHz.
+    Dot15d4,
+}
+
+/// A scenario of which everything is checked but the system's own part.
+pub struct CheckedScenario<'a> {
+    /// The scenario as it was written.
+    pub scenario: &'a Scenario,
+    /// The system's variant.
+    pub variant: &'static Variant,
+    /// The physics.
+    pub profile: &'a Profile,
+    /// Where the nodes stand, or their links.
+    pub topology: &'a Topology,
+    /// Makes errors that point into the scenario.
+    pub check: &'a Check<'a>,
+    /// The system's own keys, see [`CheckedScenario::keys`].
+    pub(crate) given: &'a Given,
+}
+
+impl CheckedScenario<'_> {
+    /// The system's own keys of `[protocol]`: the type that [`System::keys`] was made of.
+    ///
+    /// # Panics
+    ///
+    /// If `K` is another type than that. The system's own tests show it.
+    pub fn keys<K: 'static>(&self) -> &K {
+        let keys: Option<&K> = self.given.value.downcast_ref();
+        keys.expect("a system asks for the type of its own keys")
+    }
+}
+
+/// A system with its parameters, as one scenario has them.
+pub trait Settings: Any + Debug + Send + Sync {
+    /// The variant.
+    fn variant(&self) -> &'static Variant;
+
+    /// Variant and radio, as they stand over a table: `Pacifier (2 Mbit/s)`.
+    fn label(&self) -> String;
+
+    /// How the shortest data frame is sent, and its octets with all headers. Delivery ratios are computed for it.
+    fn frame(&self) -> (Mode, usize);
+}
+
+impl Variant {
+    /// A line of [`System::variants`].
+    pub const fn new(name: &'static str, label: &'static str) -> Variant {
+        Variant { name, label }
+    }
+}
+
+/// A system's own enum of its variants, in the order of [`System::variants`].
+pub trait Variants: Copy + PartialEq + 'static {
+    /// The system.
+    const SYSTEM: &'static System;
+    /// All variants, in the order of [`System::variants`].
+    const ALL: &'static [Self];
+
+    /// The variant of a row; the first one if it is another system's row.
+    fn of(row: &Variant) -> Self {
+        let mut rows = Self::SYSTEM.variants.iter().zip(Self::ALL);
+        rows.find(|(own, _)| *own == row)
+            .map_or(Self::ALL[0], |(_, variant)| *variant)
+    }
+
+    /// Its row.
+    fn row(self) -> &'static Variant {
+        let place = Self::ALL.iter().position(|variant| *variant == self);
+        &Self::SYSTEM.variants[place.unwrap_or_default()]
+    }
+
+    /// Its name in scenario files and results.
+    fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Its name in tables and figures.
+    fn label(self) -> &'static str {
+        self.row().label
+    }
+}
+
+impl System {
+    /// The one of `systems` that a scenario names; an error that points into `source` if it is none of them.
+    pub fn of(
+        protocol: &ProtocolTable,
+        systems: &[&'static System],
+        source: &Source,
+    ) -> Result<&'static System, InputError> {
+        let Some(given) = &protocol.system else {
+            let first = systems.first().copied();
+            return first.ok_or_else(|| InputError::new(source.name(), "no system is known"));
+        };
+        let known: Vec<&str> = systems.iter().map(|system| system.name).collect();
+        let found = systems.iter().find(|system| system.name == &***given);
+        found.copied().ok_or_else(|| {
+            let message = format!("unknown name `{}`", &***given);
+            let error = source.error(given.span(), "unknown name", message);
+            error.help(suggestion(given, &known, "known here"))
+        })
+    }
+
+    /// The variant that a scenario names.
+    pub(crate) fn variant_of(
+        &'static self,
+        protocol: &ProtocolTable,
+        check: &Check<'_>,
+    ) -> Result<&'static Variant, InputError> {
+        let Some(given) = &protocol.variant else {
+            return Ok(&self.variants[0]);
+        };
+        let known: Vec<&str> = self.variants.iter().map(|variant| variant.name).collect();
+        let mut variants = self.variants.iter();
+        let found = variants.find(|variant| variant.name == &***given);
+        found.ok_or_else(|| {
+            let message = format!("unknown name `{}`", &***given);
+            let all = format!("variants of {}", self.name);
+            let error = check.at(given, "unknown name", message);
+            error.help(suggestion(given, &known, &all))
+        })
+    }
+
+    /// The system's own keys. A key of another one of `systems` is refused with the name of its owner.
+    pub(crate) fn keys_of(
+        &self,
+        systems: &[&'static System],
+        source: &Source,
+    ) -> Result<Given, InputError> {
+        let own = self.keys.names();
+        for (key, span) in source.keys_of("protocol")? {
+            let is_name = ["system", "variant", "name"].contains(&&*key);
+            if is_name || own.contains(&key) {
+                continue;
+            }
+            let Some(owner) = systems
+                .iter()
+                .find(|other| other.keys.names().contains(&key))
+            else {
+                continue;
+            };
+            let message = format!("`{key}` means nothing for the system {}", self.name);
+            let error = source.error(span, "no use here", message);
+            return Err(error.help(format!("it belongs to system = \"{}\"", owner.name)));
+        }
+        self.keys.read(source)
+    }
+
+    /// Refuses a `[mac]` table that the system does not read.
+    pub(crate) fn refuse_mac(
+        &self,
+        scenario: &Scenario,
+        check: &Check<'_>,
+    ) -> Result<(), InputError> {
+        let Some(mac) = scenario.mac.as_ref().filter(|_| !self.has_mac) else {
+            return Ok(());
+        };
+        let message = format!("{} has no [mac] to set", self.title);
+        Err(check.at(mac, "no use here", message))
+    }
+}
+
+fn suggestion(given: &str, known: &[&'static str], all: &str) -> String {
+    match nearest(given, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("{all}: {}", known.join(", ")),
+    }
+}
+
+/// Profiles of 802.11b: those of a neighbourhood, and that of long links.
+const DOT11B: [&str; 5] = {
+    let [a, b, c, d] = Profile::NAMES;
+    let [long] = Profile::NAMES_LONG;
+    [a, b, c, d, long]
+};
+
+impl Radios {
+    /// Its name in sentences.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Radios::Dot11b => "802.11b",
+            Radios::Dot15d4 => "802.15.4",
+        }
+    }
+
+    /// Whether a profile is of this family.
+    pub fn match_profile(self, profile: &Profile) -> bool {
+        profile.dot15d4.is_some() == (self == Radios::Dot15d4)
+    }
+
+    /// The names of its profiles.
+    pub const fn profiles(self) -> &'static [&'static str] {
+        match self {
+            Radios::Dot11b => &DOT11B,
+            Radios::Dot15d4 => &Profile::NAMES_DOT15D4,
+        }
+    }
+
+    /// The channels that a scenario may name.
+    pub const fn channels(self) -> std::ops::RangeInclusive<u8> {
+        match self {
+            Radios::Dot11b => 1..=14,
+            Radios::Dot15d4 => 11..=26,
+        }
+    }
+}
+
+/// The place of an optional key in the scenario, if it is given.
+pub fn span_of<T>(key: &Option<Located<T>>) -> Option<std::ops::Range<usize>> {
+    key.as_ref().map(Located::span)
+}
