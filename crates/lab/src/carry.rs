@@ -20,6 +20,7 @@ use chappe_scenario::{Network, Plan, System, Transfer, Variant};
 use chappe_sim::{AirTime, Counters, Fault, Recorder, Simulator, World};
 
 use crate::run::{Meter, Outcome, RunError, WORK};
+use crate::system::Job;
 
 pub use limits::Limits;
 pub use progress::Progress;
@@ -50,18 +51,27 @@ pub trait Carry: Clone + Send + 'static {
     }
 
     /// Begins a transfer. Receivers that it returns in [`Begun`] are not waited for.
+    ///
+    /// Nothing happens if the system leaves this out: its stations have what they need when they are made.
     fn begin(
         &mut self,
         node: &mut Self::Node,
         transfer: &Transfer,
         now: Instant,
-    ) -> Result<Begun, RunError>;
+    ) -> Result<Begun, RunError> {
+        let _ = (node, transfer, now);
+        Ok(Begun::default())
+    }
 
     /// When a receiver had the whole object. The engine asks before every event, so it should be quick.
     fn completed(&self, node: &Self::Node) -> Option<Instant>;
 
-    /// Parts that a receiver has, and parts of the object. The engine asks once in a simulated second.
-    fn parts(&self, node: &Self::Node, transfer: &Transfer) -> (u64, u64);
+    /// Parts that a receiver has, and parts of the object: octets, unless the system counts otherwise. The engine asks once
+    /// in a simulated second.
+    fn parts(&self, node: &Self::Node, transfer: &Transfer) -> (u64, u64) {
+        let octets = self.receipt(node, transfer).octets;
+        (octets as u64, transfer.object.len() as u64)
+    }
 
     /// What a receiver has when the run is over.
     fn receipt<'n>(&self, node: &'n Self::Node, transfer: &Transfer) -> Receipt<'n>;
@@ -156,6 +166,16 @@ pub fn carry<C: Carry>(run: C, spec: RunSpec<'_>, meter: &Meter) -> Result<Outco
     }
     watch.finish()?;
     Ok(outcome)
+}
+
+/// Carries the transfers of a job whose network needs no preparation.
+pub fn carry_unprepared<C: Carry>(
+    run: C,
+    job: &Job<'_>,
+    meter: &Meter,
+) -> Result<Outcome, RunError> {
+    meter.advance(WORK);
+    carry(run, job.spec(), meter)
 }
 
 /// The same with any recorder, which is handed back.

@@ -24,6 +24,21 @@ pub struct System {
     pub demo: Option<&'static Part>,
 }
 
+impl System {
+    /// A system that carries its transfers with `carry`. It has no figures and no part of the demo yet.
+    pub const fn new(
+        scenario: &'static scenario::System,
+        carry: fn(Job<'_>, &Meter) -> Result<Outcome, RunError>,
+    ) -> System {
+        System {
+            scenario,
+            carry,
+            paper: None,
+            demo: None,
+        }
+    }
+}
+
 /// One seed to run.
 #[derive(Debug)]
 pub struct Job<'a> {

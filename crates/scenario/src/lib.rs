@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use chappe_core::{Mode, Rate};
-//! use chappe_scenario::{Keys, Plan, Radios, Settings, System, Variant};
+//! use chappe_scenario::{NoSettings, Plan, System, Variant};
 //!
 //! // What a system says of itself so that scenarios can name it.
 //! static FLOOD: System = System {
@@ -10,32 +10,13 @@
 //!     title: "Flood",
 //!     about: "every node repeats every packet once",
 //!     variants: &[Variant::new("paper", "Flood")],
-//!     keys: Keys::NONE,
-//!     has_mac: true,
-//!     has_priorities: false,
-//!     carries_flows: false,
-//!     has_link_loss: false,
-//!     radios: Radios::Dot11b,
-//!     profile: "chappe-physical",
-//!     nodes_max: (256, "Flood names nodes by one octet"),
-//!     shares_ends: false,
-//!     plan: |_| Ok(std::sync::Arc::new(Flood)),
+//!     plan: |checked| {
+//!         // Frames of 1564 octets at 2 Mbit/s.
+//!         let frame = (Mode::long(Rate::Dsss2), 1564);
+//!         Ok(std::sync::Arc::new(NoSettings::new(checked, frame)))
+//!     },
+//!     ..System::DOT11B
 //! };
-//!
-//! #[derive(Debug)]
-//! struct Flood;
-//!
-//! impl Settings for Flood {
-//!     fn variant(&self) -> &'static Variant {
-//!         &FLOOD.variants[0]
-//!     }
-//!     fn label(&self) -> String {
-//!         "Flood (2 Mbit/s)".into()
-//!     }
-//!     fn frame(&self) -> (Mode, usize) {
-//!         (Mode::long(Rate::Dsss2), 1564)
-//!     }
-//! }
 //!
 //! let plan = Plan::parse(
 //!     &[&FLOOD],
@@ -73,4 +54,4 @@ pub mod system;
 pub use input::InputError;
 pub use keys::Keys;
 pub use plan::{Network, Plan, Topology, Transfer};
-pub use system::{CheckedScenario, Radios, Settings, System, Variant, Variants};
+pub use system::{CheckedScenario, NoSettings, Radios, Settings, System, Variant, Variants};

@@ -107,11 +107,72 @@ pub trait Settings: Any + Debug + Send + Sync {
     fn frame(&self) -> (Mode, usize);
 }
 
+/// Settings of a system without any: every scenario has the same ones.
+#[derive(Clone, Copy, Debug)]
+pub struct NoSettings {
+    /// The variant that the scenario names.
+    pub variant: &'static Variant,
+    /// See [`Settings::frame`].
+    pub frame: (Mode, usize),
+}
+
+impl NoSettings {
+    /// The settings of a checked scenario whose shortest data frame is sent like `frame`.
+    pub fn new(checked: &CheckedScenario<'_>, frame: (Mode, usize)) -> NoSettings {
+        let variant = checked.variant;
+        NoSettings { variant, frame }
+    }
+}
+
+impl Settings for NoSettings {
+    fn variant(&self) -> &'static Variant {
+        self.variant
+    }
+
+    fn label(&self) -> String {
+        format!("{} ({})", self.variant.label, self.frame.0.rate)
+    }
+
+    fn frame(&self) -> (Mode, usize) {
+        self.frame
+    }
+}
+
 impl Variant {
     /// A line of [`System::variants`].
     pub const fn new(name: &'static str, label: &'static str) -> Variant {
         Variant { name, label }
     }
+}
+
+impl System {
+    /// A system on 802.11b that reads neither `[mac]` nor keys of its own, for `..System::DOT11B`.
+    pub const DOT11B: System = System {
+        name: "",
+        title: "",
+        about: "",
+        variants: &[],
+        keys: Keys::NONE,
+        has_mac: false,
+        has_priorities: false,
+        carries_flows: false,
+        has_link_loss: false,
+        radios: Radios::Dot11b,
+        profile: "chappe-physical",
+        nodes_max: (65_535, "two octets number the nodes"),
+        shares_ends: false,
+        plan: |checked| {
+            let error = "a system without a plan";
+            Err(checked.check.error(0..0, "", error))
+        },
+    };
+
+    /// The same on 802.15.4.
+    pub const DOT15D4: System = System {
+        radios: Radios::Dot15d4,
+        profile: "cc2420-indoor",
+        ..System::DOT11B
+    };
 }
 
 /// A system's own enum of its variants, in the order of [`System::variants`].
