@@ -38,6 +38,7 @@ impl AirTime {
     }
 
     /// Nanoseconds since the start.
+    #[inline]
     pub const fn nanos(self) -> u64 {
         self.0
     }
@@ -48,6 +49,7 @@ impl AirTime {
     }
 
     /// The span from `earlier` to this moment, or zero if `earlier` is later.
+    #[inline]
     pub const fn saturating_since(self, earlier: AirTime) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -56,6 +58,7 @@ impl AirTime {
 impl Add<Duration> for AirTime {
     type Output = AirTime;
     /// Saturates at [`AirTime::MAX`].
+    #[inline]
     fn add(self, span: Duration) -> AirTime {
         AirTime(self.0.saturating_add(span.nanos()))
     }

@@ -6,6 +6,8 @@
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 
+use crate::AirTime;
+use crate::id::NodeId;
 use crate::logarithm::Logarithm;
 
 /// A law of fast fading.
@@ -153,10 +155,10 @@ pub(crate) struct Pairs {
 }
 
 impl Block {
-    pub(crate) fn from(self, node: u32) -> Pairs {
+    pub(crate) fn from(self, node: NodeId) -> Pairs {
         Pairs {
             block: self.0,
-            from: u64::from(node & 0xffff),
+            from: node.number() & 0xffff,
         }
     }
 }
@@ -171,15 +173,16 @@ impl Fader {
         }
     }
 
-    /// The block at `nanos` of air time on a channel. Blocks repeat after 2^27: 37 hours at 1 ms.
-    pub(crate) fn block(&self, nanos: u64, channel: u8) -> Block {
-        Block(u64::from(channel & 31) << CHANNEL_SHIFT | (nanos / self.coherence) & BLOCK_MASK)
+    /// The block at a moment on a channel. Blocks repeat after 2^27: 37 hours at 1 ms.
+    pub(crate) fn block(&self, at: AirTime, channel: u8) -> Block {
+        let block = at.nanos() / self.coherence;
+        Block(u64::from(channel & 31) << CHANNEL_SHIFT | block & BLOCK_MASK)
     }
 
     /// The random bits of the pair of a frame's transmitter and one receiver, in either order.
     #[inline]
-    pub(crate) fn bits(&self, pairs: Pairs, to: u32) -> u64 {
-        let to = u64::from(to & 0xffff);
+    pub(crate) fn bits(&self, pairs: Pairs, to: NodeId) -> u64 {
+        let to = to.number() & 0xffff;
         let pair = pairs.from.min(to) << 16 | pairs.from.max(to);
         self.stream.at(pair << 32 | pairs.block)
     }
@@ -204,8 +207,12 @@ mod tests {
     fn moments(law: Fading) -> (f64, f64) {
         let fader = Fader::new(law, Duration::from_millis(1), Seed(4));
         let n = 200_000u64;
-        let gains =
-            (0..n).map(|i| fader.gain_of(fader.bits(fader.block(i * 1_000_000, 1).from(3), 9)));
+        let gains = (0..n).map(|i| {
+            fader.gain_of(fader.bits(
+                fader.block(AirTime(i * 1_000_000), 1).from(NodeId(3)),
+                NodeId(9),
+            ))
+        });
         let (mut sum, mut squares) = (0.0, 0.0);
         for gain in gains {
             sum += gain;
@@ -269,7 +276,8 @@ mod tests {
     fn a_gain_lasts_one_block_and_belongs_to_the_pair() {
         let fader = Fader::new(Fading::Rayleigh, Duration::from_millis(1), Seed(1));
         let gain = |a, b, nanos, channel| {
-            fader.gain_of(fader.bits(fader.block(nanos, channel).from(a), b))
+            let pairs = fader.block(AirTime(nanos), channel).from(NodeId(a));
+            fader.gain_of(fader.bits(pairs, NodeId(b)))
         };
         let first = gain(1, 2, 5_000_000, 1);
         assert_eq!(first, gain(2, 1, 5_999_999, 1));

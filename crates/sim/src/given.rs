@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chappe_core::{Dbm, Mode};
 
 use crate::rules::Rules;
-use crate::{Error, Profile};
+use crate::{Error, Power, Profile};
 
 /// Mean received powers between `n` nodes, channel by channel, in dBm at the profile's usual transmit power.
 ///
@@ -87,7 +87,7 @@ impl Profile {
         let rules = Rules::new(self);
         let delivered = |dbm: f64| {
             let power = Dbm(dbm).to_milliwatt().0 * crate::power::MILLIWATT;
-            rules.alone(crate::power::whole(power), mode, octets)
+            rules.alone(Power::rounded_down(power), mode, octets)
         };
         let (mut low, mut high) = (self.noise.0 - 30.0, self.noise.0 + 60.0);
         while high - low > 1e-3 {

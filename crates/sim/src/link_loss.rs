@@ -6,6 +6,7 @@
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 
+use crate::id::NodeId;
 use crate::{AirTime, Error, LinkTrace};
 
 /// The loss process of one direction of a link.
@@ -112,7 +113,7 @@ pub(crate) struct LinkLosses {
 
 #[derive(Clone, Debug)]
 struct Row {
-    link: (u32, u32),
+    link: (NodeId, NodeId),
     law: LossLaw,
     unheard: f64,
     /// Draws for the lengths of states, and for frames.
@@ -121,7 +122,7 @@ struct Row {
     /// The present state of a Gilbert law: which, how many came before it, and when it ends.
     bad: bool,
     step: u64,
-    until: u64,
+    until: AirTime,
     /// The last frame that was asked for.
     last: (u64, Fate),
 }
@@ -139,7 +140,7 @@ impl LinkLosses {
 
     /// What becomes of the transmitter's frame `number`, which began at `begin`. Frames of a link are asked for in
     /// order; the last one may be asked for again.
-    pub(crate) fn fate(&mut self, from: u32, to: u32, begin: u64, number: u64) -> Fate {
+    pub(crate) fn fate(&mut self, from: NodeId, to: NodeId, begin: AirTime, number: u64) -> Fate {
         match self.rows.binary_search_by_key(&(from, to), |row| row.link) {
             Ok(place) => self.rows[place].fate(begin, number),
             Err(_) => Fate::Through,
@@ -149,10 +150,10 @@ impl LinkLosses {
 
 impl Row {
     fn new(loss: &LinkLoss, seed: Seed) -> Row {
-        let link = (loss.from as u32, loss.to as u32);
+        let link = (NodeId::of(loss.from), NodeId::of(loss.to));
         let own = seed
             .child(0x6055)
-            .child(u64::from(link.0) << 32 | u64::from(link.1));
+            .child(link.0.number() << 32 | link.1.number());
         let mut row = Row {
             link,
             law: loss.law.clone(),
@@ -161,25 +162,24 @@ impl Row {
             frames: own.child(1).stream(Purpose::Fault),
             bad: false,
             step: 0,
-            until: 0,
+            until: AirTime::ZERO,
             last: (u64::MAX, Fate::Through),
         };
         if let LossLaw::Gilbert(law) = row.law {
             row.bad = row.states.fraction_at(0) <= law.bad_share();
             // What is left of an exponentially distributed time is distributed like all of it.
-            row.until = row.lasts(law);
+            row.until = AirTime::ZERO + row.lasts(law);
         }
         row
     }
 
     /// How long the present state lasts.
-    fn lasts(&self, law: Gilbert) -> u64 {
+    fn lasts(&self, law: Gilbert) -> Duration {
         let mean = if self.bad { law.bad } else { law.good };
         mean.mul_f64(-libm::log(self.states.fraction_at(self.step + 1)))
-            .nanos()
     }
 
-    fn fate(&mut self, begin: u64, number: u64) -> Fate {
+    fn fate(&mut self, begin: AirTime, number: u64) -> Fate {
         if self.last.0 == number {
             return self.last.1;
         }
@@ -188,7 +188,8 @@ impl Row {
                 while self.until <= begin {
                     self.bad = !self.bad;
                     self.step += 1;
-                    self.until = self.until.saturating_add(self.lasts(law).max(1));
+                    // At least a nanosecond, so that the loop ends.
+                    self.until = self.until + self.lasts(law).max(Duration::from_nanos(1));
                 }
                 if self.bad {
                     law.bad_loss
@@ -196,9 +197,7 @@ impl Row {
                     law.good_loss
                 }
             }
-            LossLaw::Trace(trace) => trace
-                .ratio(AirTime(begin), number)
-                .map_or(0.0, |ratio| 1.0 - ratio),
+            LossLaw::Trace(trace) => trace.ratio(begin, number).map_or(0.0, |ratio| 1.0 - ratio),
         };
         let draw = |which: u64| self.frames.fraction_at(number.wrapping_mul(3) + which);
         let fate = match () {

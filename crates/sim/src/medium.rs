@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 use chappe_core::{Channel, Db, Dbm, Duration, Mode, Seed};
 
 use crate::fading::{Fader, average_rising};
+use crate::id::NodeId;
 use crate::links::{Links, Source};
-use crate::power::{MILLIWATT, whole};
+use crate::power::MILLIWATT;
 use crate::rules::Rules;
 use crate::{
     AirTime, Antennas, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, PathLoss,
-    Position, Profile, Rule, Search,
+    Position, Power, Profile, Rule, Search,
 };
 
 /// Most nodes of a run, set by the bits of an event's key and of a fading position.
@@ -57,22 +58,30 @@ pub(crate) const NEVER: f32 = -1.0;
 const SENSED: f64 = 1e12;
 const UNSENSED: f64 = 1e6;
 
-/// One receiver of a frame in flight.
+/// One receiver of a frame in flight. Sixteen octets, four to a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
-    pub(crate) receiver: u32,
-    /// Nanoseconds after the start.
+    pub(crate) receiver: NodeId,
+    /// Propagation delay in nanoseconds, in 32 bits: 4 s, or 1.2 million km.
     pub(crate) delay: u32,
-    /// Zeptowatts on the frame's channel.
-    pub(crate) power: u64,
+    /// On the frame's channel.
+    pub(crate) power: Power,
 }
 
-/// What a transmission needs to know to spread.
+impl Arrival {
+    /// When a bit that leaves the transmitter at `sent` is here.
+    #[inline]
+    pub(crate) fn time(&self, sent: AirTime) -> AirTime {
+        AirTime(sent.0 + u64::from(self.delay))
+    }
+}
+
+/// A transmission, as far as the medium must know it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
-    pub(crate) source: u32,
+    pub(crate) source: NodeId,
     pub(crate) channel: u8,
-    pub(crate) begin: u64,
+    pub(crate) begin: AirTime,
     /// Power over the source's usual power.
     pub(crate) scale: f64,
     /// The source's own count of frames.
@@ -295,7 +304,7 @@ impl Medium {
             return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
         }
         let (rules, mean) = (Rules::new(&self.profile), self.table(channel).mean[link]);
-        let success = |gain: f64| rules.alone(whole(mean * gain), mode, octets);
+        let success = |gain: f64| rules.alone(Power::rounded_down(mean * gain), mode, octets);
         average_rising(self.gains(), success)
     }
 
@@ -309,7 +318,9 @@ impl Medium {
             return f64::from(mean == SENSED);
         }
         let rules = Rules::new(&self.profile);
-        average_rising(self.gains(), |gain| rules.sensed(whole(mean * gain)))
+        average_rising(self.gains(), |gain| {
+            rules.sensed(Power::rounded_down(mean * gain))
+        })
     }
 
     /// Whether powers are those of an antenna, not a matrix's symbols.
@@ -376,7 +387,7 @@ impl Medium {
     }
 
     /// Adds an external transmitter and returns its row; `None` in a matrix, which has no places.
-    pub(crate) fn add_source(&mut self, position: Position, power: Dbm) -> Option<u32> {
+    pub(crate) fn add_source(&mut self, position: Position, power: Dbm) -> Option<NodeId> {
         let Space::Geometric { sources, .. } = &mut self.space else {
             return None;
         };
@@ -385,7 +396,7 @@ impl Medium {
             power,
             power_max: power,
         });
-        let row = sources.len() as u32 - 1;
+        let row = NodeId::of(sources.len() - 1);
         let made: Vec<u8> = (0..=255)
             .filter(|&channel| self.table_of[usize::from(channel)] != 0)
             .collect();
@@ -396,7 +407,7 @@ impl Medium {
     }
 
     /// Adds an external transmitter that `receivers` sense, to a matrix.
-    pub(crate) fn add_measured_source(&mut self, receivers: &[usize]) -> Option<u32> {
+    pub(crate) fn add_measured_source(&mut self, receivers: &[usize]) -> Option<NodeId> {
         let Space::Measured { ratio, trace, .. } = &mut self.space else {
             return None;
         };
@@ -408,7 +419,7 @@ impl Medium {
         links.push_row(&mut row, |_| 0);
         ratio.resize(links.len(), NEVER);
         trace.resize(links.len(), 0);
-        Some(links.rows() - 1)
+        Some(NodeId(links.rows() - 1))
     }
 
     /// Fading belongs to the run.
@@ -421,7 +432,7 @@ impl Medium {
     pub(crate) fn spread(
         &self,
         departure: Departure,
-        vanish: u64,
+        vanish: Power,
         arrivals: &mut Vec<Arrival>,
         ratios: &mut Vec<f32>,
     ) -> u64 {
@@ -440,14 +451,14 @@ impl Medium {
         }
         let (table, fader) = (self.table(channel), &self.fader);
         // Interferers are outside the pairs that fade: noise has no phase to add up.
-        let law = if source as usize >= self.nodes {
+        let law = if source.index() >= self.nodes {
             Fading::None
         } else {
             fader.law
         };
         let pairs = fader.block(begin, channel).from(source);
         // What the table says about bits holds for the usual power and less.
-        let (near, far) = match table.near_and_far(source) {
+        let (near, far) = match table.near_and_far(source.0) {
             (near, far) if scale > 1.0 => (near.start..far.end, far.end..far.end),
             parts => parts,
         };
@@ -480,14 +491,13 @@ impl Medium {
         ratios: &mut Vec<f32>,
     ) {
         let table = self.table(departure.channel);
-        for link in table.row(departure.source) {
+        for link in table.row(departure.source.0) {
             arrivals.push(Arrival {
-                receiver: table.receiver[link],
+                receiver: NodeId(table.receiver[link]),
                 delay: table.delay[link],
-                power: table.mean[link] as u64,
+                power: Power(table.mean[link] as u64),
             });
-            let at = AirTime(departure.begin);
-            ratios.push(self.ratio(link, at, departure.number, departure.octets));
+            ratios.push(self.ratio(link, departure.begin, departure.number, departure.octets));
         }
     }
 
@@ -521,7 +531,7 @@ impl Medium {
 /// Links under one vanishing point.
 struct Row<'a> {
     table: &'a Links,
-    vanish: u64,
+    vanish: Power,
 }
 
 impl Row<'_> {
@@ -532,7 +542,7 @@ impl Row<'_> {
         &self,
         links: Range<usize>,
         arrivals: &mut Vec<Arrival>,
-        power: impl Fn(u32, f64) -> f64,
+        power: impl Fn(NodeId, f64) -> f64,
     ) {
         let kept = arrivals.len();
         arrivals.resize(kept + links.len(), Arrival::default());
@@ -543,7 +553,8 @@ impl Row<'_> {
             .zip(&table.delay[links.clone()])
             .zip(&table.mean[links]);
         for ((&receiver, &delay), &mean) in columns {
-            let power = whole(power(receiver, mean));
+            let receiver = NodeId(receiver);
+            let power = Power::rounded_down(power(receiver, mean));
             room[count] = Arrival {
                 receiver,
                 delay,
@@ -560,7 +571,7 @@ impl Row<'_> {
         &self,
         links: Range<usize>,
         arrivals: &mut Vec<Arrival>,
-        bits: impl Fn(u32) -> u64,
+        bits: impl Fn(NodeId) -> u64,
         gain: impl Fn(u64) -> f64,
     ) {
         let table = self.table;
@@ -569,9 +580,10 @@ impl Row<'_> {
             .zip(&table.least[links.clone()])
             .zip(links);
         for ((&receiver, &least), link) in columns {
+            let receiver = NodeId(receiver);
             let bits = bits(receiver);
             if (bits >> 32) as u32 >= least {
-                let power = whole(table.mean[link] * gain(bits));
+                let power = Power::rounded_down(table.mean[link] * gain(bits));
                 if power >= self.vanish {
                     let delay = table.delay[link];
                     arrivals.push(Arrival {

@@ -5,10 +5,10 @@ use chappe_core::{
     Seed, Stream, Transmit, Wake,
 };
 
-use crate::radio::NONE;
+use crate::id::NodeId;
 use crate::{
-    AirTime, Bursts, Fading, Fault, Jammer, Medium, Place, Position, Profile, Simulator, World,
-    topology,
+    AirTime, Bursts, Fading, Fault, Jammer, Medium, Place, Position, Power, Profile, Simulator,
+    World, topology,
 };
 
 /// Asks for anything at any time until `until`, then listens on channel 1.
@@ -161,16 +161,26 @@ fn check_silence(simulator: &Simulator<Wild>, name: &str) {
         "{name}: {}",
         simulator.counters().receptions
     );
-    for (node, radio) in simulator.air.radios.iter().enumerate() {
-        assert_eq!(radio.energy, 0, "{name}: energy is left at node {node}");
-        assert_eq!(radio.lock, NONE, "{name}: node {node} still receives");
+    let air = &simulator.engine.air;
+    for node in 0..simulator.nodes.all().len() {
+        let radio = air.radio(NodeId::of(node));
+        assert_eq!(
+            radio.energy,
+            Power::ZERO,
+            "{name}: energy is left at node {node}"
+        );
+        assert!(radio.lock.is_none(), "{name}: node {node} still receives");
         assert!(
             !radio.is(crate::radio::flag::BUSY | crate::radio::flag::TRANSMITTING),
             "{name}: node {node}"
         );
     }
-    assert_eq!(simulator.air.frames.flying().count(), 0, "{name}");
-    assert_eq!(simulator.queue.waiting(), 0, "{name}: events are left");
+    assert_eq!(air.frames().flying().count(), 0, "{name}");
+    assert_eq!(
+        simulator.engine.queue.waiting(),
+        0,
+        "{name}: events are left"
+    );
 }
 
 #[test]
