@@ -18,9 +18,9 @@ use crate::frame::{Bits, Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
 use crate::link_loss::LinkLosses;
-use crate::medium::Departure;
 use crate::radio::{Radio, flag::*};
 use crate::reception::{Arrived, GoodHead, Interrupted, Reception, interrupt};
+use crate::spread::Departure;
 use crate::{AirTime, Loss, Medium, Power, Recorder};
 
 /// The air with all radios in it.

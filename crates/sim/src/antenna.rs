@@ -3,11 +3,10 @@
 //! A radio with a dish hears its far end loudly, everything else through its side lobes, and the other radios of its own
 //! mast hardly weaker than its far end: that is what makes long links of one site disturb each other.
 
-use chappe_core::{Db, Seed};
+use chappe_core::Db;
 
-use crate::links::Search;
-use crate::path_loss::distance;
-use crate::{Error, Medium, Position, Profile};
+use crate::position::distance;
+use crate::{Error, Position, Profile};
 
 /// One antenna: a main lobe in one direction, and one level everywhere else.
 ///
@@ -104,6 +103,17 @@ pub struct Antennas {
 }
 
 impl Antennas {
+    pub(crate) fn check(&self, nodes: usize) -> Result<(), Error> {
+        if self.of.len() != nodes {
+            return Err(Error::Antenna("give one antenna for each node"));
+        }
+        self.of.iter().try_for_each(Antenna::check)?;
+        if !(self.isolation.0.is_finite() && self.mast >= 0.0) {
+            return Err(Error::Antenna("isolation and mast must be numbers"));
+        }
+        Ok(())
+    }
+
     /// Gain of both antennas less the path's loss, from one place to another. `to` is a node; `from` may be an external
     /// transmitter, which has no antenna of its own.
     pub(crate) fn gain(
@@ -129,27 +139,6 @@ impl Antennas {
     pub(crate) fn gain_max(&self) -> f64 {
         let most = |sum: f64, antenna: &Antenna| sum.max(antenna.gain.0);
         2.0 * self.of.iter().fold(0.0, most)
-    }
-}
-
-impl Medium {
-    /// Nodes at `positions`, each with an antenna of its own, under a profile's physics. A site with several links is
-    /// several nodes on one mast, one for each radio. The profile's [`antennas`](Profile::antennas) still count, so they
-    /// should be 0 dB.
-    pub fn directed(
-        positions: &[Position],
-        antennas: &Antennas,
-        profile: &Profile,
-        seed: Seed,
-    ) -> Result<Medium, Error> {
-        if antennas.of.len() != positions.len() {
-            return Err(Error::Antenna("give one antenna for each node"));
-        }
-        antennas.of.iter().try_for_each(Antenna::check)?;
-        if !(antennas.isolation.0.is_finite() && antennas.mast >= 0.0) {
-            return Err(Error::Antenna("isolation and mast must be numbers"));
-        }
-        Medium::placed(positions, Some(antennas), profile, seed, Search::Grid)
     }
 }
 

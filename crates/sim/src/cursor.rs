@@ -33,6 +33,7 @@ pub(crate) struct Limits {
 }
 
 /// Moves a frame's first cursor: signals begin.
+#[inline]
 pub(crate) fn scan_starts<R: Recorder>(
     (slot, frame): (Slot, &mut Frame),
     radios: &mut [Radio],

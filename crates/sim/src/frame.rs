@@ -4,11 +4,8 @@ use chappe_core::{Duration, Mode, Rate};
 
 use crate::error_curve::ErrorCurves;
 use crate::id::{NodeId, Slot};
-use crate::medium::Arrival;
+use crate::spread::Arrival;
 use crate::{AirTime, Oqpsk, Power};
-
-/// Channel of an interferer that reaches every channel.
-pub(crate) const EVERY_CHANNEL: u8 = u8::MAX;
 
 /// One transmission: waiting for its start, or on its way past the receivers.
 #[derive(Debug)]

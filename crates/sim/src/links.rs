@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
-use crate::path_loss::{LIGHT, distance};
+use crate::path_loss::LIGHT;
+use crate::position::distance;
 use crate::power::MILLIWATT;
 use crate::{Antennas, LinkPowers, Position, Profile, Selectivity};
 

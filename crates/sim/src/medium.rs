@@ -1,6 +1,5 @@
 //! What lies between the antennas: who hears whom, how strongly, how late.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use chappe_core::{Channel, Db, Dbm, Duration, Mode, Seed};
@@ -10,6 +9,7 @@ use crate::id::NodeId;
 use crate::links::{Links, Source};
 use crate::power::MILLIWATT;
 use crate::rules::Rules;
+use crate::spread::{Arrival, Departure, NEVER, Row};
 use crate::{
     AirTime, Antennas, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, PathLoss,
     Position, Power, Profile, Rule, Search,
@@ -52,42 +52,9 @@ enum Space {
     },
 }
 
-/// The ratio of a link that is sensed and never delivers.
-pub(crate) const NEVER: f32 = -1.0;
 /// Powers that stand for "sensed" and "not sensed, but delivers" in a matrix; the threshold lies between.
 const SENSED: f64 = 1e12;
 const UNSENSED: f64 = 1e6;
-
-/// One receiver of a frame in flight. Sixteen octets, four to a cache line.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrival {
-    pub(crate) receiver: NodeId,
-    /// Propagation delay in nanoseconds, in 32 bits: 4 s, or 1.2 million km.
-    pub(crate) delay: u32,
-    /// On the frame's channel.
-    pub(crate) power: Power,
-}
-
-impl Arrival {
-    /// When a bit that leaves the transmitter at `sent` is here.
-    #[inline]
-    pub(crate) fn time(&self, sent: AirTime) -> AirTime {
-        AirTime(sent.0 + u64::from(self.delay))
-    }
-}
-
-/// A transmission, as far as the medium must know it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    pub(crate) source: NodeId,
-    pub(crate) channel: u8,
-    pub(crate) begin: AirTime,
-    /// Power over the source's usual power.
-    pub(crate) scale: f64,
-    /// The source's own count of frames.
-    pub(crate) number: u64,
-    pub(crate) octets: usize,
-}
 
 impl Medium {
     /// Nodes at `positions` under a profile's physics. `seed` decides the static shadowing; fading belongs to
@@ -110,7 +77,20 @@ impl Medium {
         Medium::placed(positions, None, profile, seed, search)
     }
 
-    pub(crate) fn placed(
+    /// Nodes at `positions`, each with its own antenna, under a profile's physics. A site with several links is several
+    /// nodes on one mast, one for each radio. The profile's [`antennas`](Profile::antennas) still count, so they should be
+    /// 0 dB.
+    pub fn directed(
+        positions: &[Position],
+        antennas: &Antennas,
+        profile: &Profile,
+        seed: Seed,
+    ) -> Result<Medium, Error> {
+        antennas.check(positions.len())?;
+        Medium::placed(positions, Some(antennas), profile, seed, Search::Grid)
+    }
+
+    fn placed(
         positions: &[Position],
         antennas: Option<&Antennas>,
         profile: &Profile,
@@ -524,75 +504,6 @@ impl Medium {
                 libm::pow(f64::from(ratio), octets as f64 / (*measured).max(1) as f64) as f32
             }
             _ => ratio,
-        }
-    }
-}
-
-/// Links under one vanishing point.
-struct Row<'a> {
-    table: &'a Links,
-    vanish: Power,
-}
-
-impl Row<'_> {
-    /// Appends the links whose power does not vanish. No branch depends on the fade: which signals vanish is
-    /// random, and a wrong guess costs more than a store.
-    #[inline]
-    fn fill(
-        &self,
-        links: Range<usize>,
-        arrivals: &mut Vec<Arrival>,
-        power: impl Fn(NodeId, f64) -> f64,
-    ) {
-        let kept = arrivals.len();
-        arrivals.resize(kept + links.len(), Arrival::default());
-        let (room, mut count) = (&mut arrivals[kept..], 0);
-        let table = self.table;
-        let columns = table.receiver[links.clone()]
-            .iter()
-            .zip(&table.delay[links.clone()])
-            .zip(&table.mean[links]);
-        for ((&receiver, &delay), &mean) in columns {
-            let receiver = NodeId(receiver);
-            let power = Power::rounded_down(power(receiver, mean));
-            room[count] = Arrival {
-                receiver,
-                delay,
-                power,
-            };
-            count += usize::from(power >= self.vanish);
-        }
-        arrivals.truncate(kept + count);
-    }
-
-    /// The same for links whose signals mostly vanish: that is seen from their random bits, before any logarithm.
-    #[inline]
-    fn fill_far(
-        &self,
-        links: Range<usize>,
-        arrivals: &mut Vec<Arrival>,
-        bits: impl Fn(NodeId) -> u64,
-        gain: impl Fn(u64) -> f64,
-    ) {
-        let table = self.table;
-        let columns = table.receiver[links.clone()]
-            .iter()
-            .zip(&table.least[links.clone()])
-            .zip(links);
-        for ((&receiver, &least), link) in columns {
-            let receiver = NodeId(receiver);
-            let bits = bits(receiver);
-            if (bits >> 32) as u32 >= least {
-                let power = Power::rounded_down(table.mean[link] * gain(bits));
-                if power >= self.vanish {
-                    let delay = table.delay[link];
-                    arrivals.push(Arrival {
-                        receiver,
-                        delay,
-                        power,
-                    });
-                }
-            }
         }
     }
 }

@@ -1,10 +1,8 @@
-//! How much of a signal's power distance takes away.
+//! Path loss over distance.
 
 use std::f64::consts::PI;
 
 use chappe_core::Db;
-
-use crate::Position;
 
 /// Metres per second.
 pub(crate) const LIGHT: f64 = 299_792_458.0;
@@ -80,12 +78,6 @@ pub fn crossover(hertz: f64, height: f64) -> f64 {
 
 fn friis(hertz: f64, metres: f64) -> f64 {
     20.0 * libm::log10(4.0 * PI * metres * hertz / LIGHT)
-}
-
-/// The distance between two positions in metres.
-pub(crate) fn distance(a: Position, b: Position) -> f64 {
-    let (x, y, z) = (a.x - b.x, a.y - b.y, a.z - b.z);
-    libm::sqrt(x * x + y * y + z * z)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use chappe_core::Duration;
 
-use crate::frame::EVERY_CHANNEL;
 use crate::id::Slot;
+use crate::rules::EVERY_CHANNEL;
 use crate::{AirTime, Loss, Power};
 use flag::*;
 

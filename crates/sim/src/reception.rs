@@ -10,9 +10,9 @@ use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::joint::Joint;
 use crate::link_loss::{Fate, LinkLosses};
-use crate::medium::{Arrival, NEVER};
 use crate::radio::{Radio, flag::*};
 use crate::rules::{Judge, Rejection, Rules};
+use crate::spread::{Arrival, NEVER};
 use crate::survival::{Draws, close_stretch, judge_bits, survives};
 use crate::{AirTime, Loss, Medium, Power, Profile, Window};
 

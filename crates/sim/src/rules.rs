@@ -3,7 +3,6 @@
 use chappe_core::{Db, Duration, Mode, Rate};
 
 use crate::error_curve::ErrorCurves;
-use crate::frame::EVERY_CHANNEL;
 use crate::{Oqpsk, Power, Profile, Rule, Window};
 
 /// The least power: thresholds below it would let signals without power through.
@@ -156,6 +155,9 @@ impl Rules {
         }
     }
 }
+
+/// Channel of an interferer that reaches every channel.
+pub(crate) const EVERY_CHANNEL: u8 = u8::MAX;
 
 /// How much of a signal a receiver one, two... channels away hears: linear factors. Further channels are not heard.
 #[derive(Debug)]

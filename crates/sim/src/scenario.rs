@@ -4,9 +4,9 @@ use chappe_core::{Duration, Mode, Purpose, RadioNode, Rate, Seed, Stream};
 
 use crate::engine::Engine;
 use crate::event::{Key, Kind};
-use crate::frame::EVERY_CHANNEL;
 use crate::id::NodeId;
 use crate::nodes::Nodes;
+use crate::rules::EVERY_CHANNEL;
 use crate::{AirTime, Bursts, Error, Fault, Jammer, Medium, Place, Recorder};
 
 /// The faults of a run, and the interferers among them.

@@ -1,26 +1,8 @@
-//! Where the nodes stand: seeded generators of positions.
+//! Seeded generators of node positions, and whether a network of them is connected.
 
 use chappe_core::{Mode, Purpose, Seed, Stream};
 
-use crate::{Medium, Profile};
-
-/// A place in metres.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Position {
-    /// East.
-    pub x: f64,
-    /// North.
-    pub y: f64,
-    /// Up.
-    pub z: f64,
-}
-
-impl Position {
-    /// A place on the ground.
-    pub const fn new(x: f64, y: f64) -> Position {
-        Position { x, y, z: 0.0 }
-    }
-}
+use crate::{Medium, Position, Profile};
 
 /// `nodes` places, independent and uniform in a rectangle of `width` by `depth` metres.
 pub fn random(nodes: usize, width: f64, depth: f64, seed: Seed) -> Vec<Position> {
