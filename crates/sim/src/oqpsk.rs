@@ -59,8 +59,8 @@ fn ieee_bit_error(sinr: f64) -> f64 {
     (8.0 / 15.0 / 16.0 * sum).max(0.0)
 }
 
-/// Wrong symbols in a million, from a ratio on in steps of half a dB: output of `print_symbol_errors` in
-/// `tests/chip_level/main.rs`.
+/// Wrong symbols in a million, from a ratio on in steps of half a dB: output of the
+/// example `chip_level symbol-errors`.
 struct SoftTable {
     /// The first point, in dB.
     from: f64,

@@ -59,7 +59,7 @@ pub struct Mixing {
 }
 
 impl Mixing {
-    /// Fitted on 51 cells of 250 frames each (`Cell::fitted` in `tests/chip_level`, run `print_fit`) from two to eight
+    /// Fitted on 51 cells of 250 frames each (`Cell::fitted` in `tests/chip_level`, example `chip_level fit`) from two to eight
     /// relays, 8 and 127 octets, 10 and 20 dB: root mean square error of the delivery ratio 0.060, mean +0.017; of
     /// which 0.02 to 0.03 is the sampling of 250 frames.
     /// On 46 other cells, among them Rayleigh fading, other lengths and up to six hops of jitter: 0.078, mean +0.046.
