@@ -1,8 +1,9 @@
 //! Fast fading: the gain of a link in one coherence block.
 //!
 //! The gain is a power gain with a law below, constant on an unordered pair of nodes and a channel while
-//! `floor(t / coherence)` stays the same. It is read from `Purpose::Fading` at a position made of the two nodes,
-//! the channel and the block, never drawn in sequence: two protocols on one seed meet the same air.
+//! `floor(t / coherence)` stays the same. It is read from `Purpose::Fading` at a position made of the two nodes, the
+//! channel and the block, and never drawn in sequence. Two protocols on one seed meet the same air, and a link that no
+//! frame uses costs nothing.
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 
@@ -13,7 +14,7 @@ use crate::logarithm::Logarithm;
 /// A law of fast fading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fading {
-    /// Gain 1.
+    /// No fading: the gain is 1.
     None,
     /// No direct path: an exponential power gain with mean 1.
     Rayleigh,
@@ -43,8 +44,8 @@ impl Fading {
         }
     }
 
-    /// A bound on the gain: random bits are finite, and so are fades. 2^-52 is the rarest Rayleigh draw, 2^-33 the
-    /// rarest of the half as long ones for Rice's law.
+    /// A bound on the gain: random bits are finite, and so are fades. The rarest Rayleigh draw has a probability of 2^-52;
+    /// Rician draws have half the bits, and the rarest has 2^-33.
     pub(crate) fn gain_max(self) -> f64 {
         let rarest = 37.0;
         match self {
@@ -58,15 +59,15 @@ impl Fading {
         }
     }
 
-    /// What the upper half of the random bits must reach for the gain to be `gain` at least: with less it is not, for
-    /// certain. Zero where the law does not grow with the bits.
+    /// A lower bound on the upper half of the random bits for a gain of at least `gain`: with fewer the gain is certainly
+    /// smaller. Zero where the law does not grow with the bits.
     pub(crate) fn least_bits(self, gain: f64) -> u32 {
         let exponential = match self {
             Fading::Rayleigh => gain,
             Fading::GlomosimRayleigh => gain * gain / GLOMOSIM,
             Fading::None | Fading::Rician { .. } => return 0,
         };
-        // 1 - exp(-x), a little less because of all roundings.
+        // 1 - exp(-x), a little less to cover all roundings: a bound that is too low costs time, one too high a signal.
         let share = -libm::expm1(-exponential) - 1e-9;
         (share.max(0.0) * (1u64 << 32) as f64) as u32
     }
@@ -108,8 +109,8 @@ impl Fading {
     }
 }
 
-/// The mean over equally likely gains of a probability that rises with the gain: only where it is neither 0 nor 1
-/// is it worked out.
+/// The mean over equally likely gains of a probability that rises with the gain. It is evaluated only where it is neither
+/// 0 nor 1.
 pub(crate) fn average_rising(gains: &[f64], value: impl Fn(f64) -> f64) -> f64 {
     let first = gains.partition_point(|&gain| value(gain) <= 0.0);
     let (_, rest) = gains.split_at(first);
@@ -183,6 +184,7 @@ impl Fader {
     #[inline]
     pub(crate) fn bits(&self, pairs: Pairs, to: NodeId) -> u64 {
         let to = to.number() & 0xffff;
+        // Ordered, because the channel is reciprocal: both directions fade alike.
         let pair = pairs.from.min(to) << 16 | pairs.from.max(to);
         self.stream.at(pair << 32 | pairs.block)
     }

@@ -1,8 +1,7 @@
-//! Loss that belongs to a link: a two-state process or a recording, on top of what the radio loses.
+//! Loss that belongs to a link: a two-state process or a recording, on top of the loss of the radio.
 //!
-//! Interference from networks that nobody modelled comes and goes in bursts of milliseconds to minutes. Here it is a law of
-//! one direction of one link: each frame that begins is lost or not by the link's state at that moment, and then by what
-//! the radio makes of it.
+//! Interference from networks outside the model comes and goes in bursts of milliseconds to minutes. Here it is a law of
+//! one direction of one link. The link's state at a frame's beginning decides first; then the radio does.
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 
@@ -12,9 +11,9 @@ use crate::{AirTime, Error, LinkTrace};
 /// The loss process of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkLoss {
-    /// The transmitter.
+    /// The transmitting node.
     pub from: usize,
-    /// The receiver.
+    /// The receiving node.
     pub to: usize,
     /// When frames are lost.
     pub law: LossLaw,
@@ -28,7 +27,7 @@ pub struct LinkLoss {
 pub enum LossLaw {
     /// By a state that changes at random times.
     Gilbert(Gilbert),
-    /// As recorded: ratios over time, or the fates of single frames. Ratios count for frames of any length.
+    /// As recorded: ratios over time, or outcomes of single frames. Ratios hold for frames of any length.
     Trace(LinkTrace),
 }
 
@@ -46,7 +45,7 @@ pub struct Gilbert {
 }
 
 impl Gilbert {
-    /// A link that loses everything in its bad state and nothing else: `loss` of the time (0 to 1, both excluded), in
+    /// A link that loses every frame in its bad state and none in the other: `loss` of the time (0 to 1, both excluded), in
     /// bursts of mean length `burst`.
     pub fn bursts(loss: f64, burst: Duration) -> Gilbert {
         Gilbert {
@@ -94,7 +93,7 @@ impl LinkLoss {
     }
 }
 
-/// What becomes of one frame.
+/// The fate of one frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
     Through,
@@ -123,7 +122,7 @@ struct Row {
     bad: bool,
     step: u64,
     until: AirTime,
-    /// The last frame that was asked for.
+    /// The last frame and its fate: reception asks again at a frame's head and end.
     last: (u64, Fate),
 }
 
@@ -138,7 +137,7 @@ impl LinkLosses {
         Ok((!rows.is_empty()).then_some(LinkLosses { rows }))
     }
 
-    /// What becomes of the transmitter's frame `number`, which began at `begin`. Frames of a link are asked for in
+    /// The fate of the transmitter's frame `number`, which began at `begin`. Frames of a link are asked for in
     /// order; the last one may be asked for again.
     pub(crate) fn fate(&mut self, from: NodeId, to: NodeId, begin: AirTime, number: u64) -> Fate {
         match self.rows.binary_search_by_key(&(from, to), |row| row.link) {

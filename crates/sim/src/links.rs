@@ -1,4 +1,4 @@
-//! Who hears whom: for each transmitter its receivers in the order in which its signal reaches them.
+//! Link tables: for each transmitter its receivers, in the order in which its signal reaches them.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ use crate::{Antennas, LinkPowers, Position, Profile, Selectivity};
 pub(crate) struct Links {
     /// Where each row begins; one more at the end.
     first: Vec<u32>,
-    /// How many links of each row stand before the last one whose signals rather survive the vanishing point than
-    /// not; those after it are looked at by `least` first.
+    /// How many links of each row are near: those up to the last one whose signals mostly survive the vanishing point. The
+    /// far ones after it are tested by `least` first.
     near: Vec<u32>,
-    /// Of each link, where a profile has a vanishing point: what the upper half of its random bits must reach for
-    /// its signal not to vanish. Zero asks for nothing.
+    /// For each link, where a profile has a vanishing point: the least upper half of its random bits with which its signal
+    /// may not vanish. Zero lets all pass.
     pub(crate) least: Vec<u32>,
     /// Receiver of each link.
     pub(crate) receiver: Vec<u32>,
@@ -37,21 +37,21 @@ pub(crate) struct Source {
     pub(crate) power_max: Dbm,
 }
 
-/// How receivers in reach are found. Both ways give the same links; a test compares whole runs.
+/// How receivers in reach are found. Both give the same links; a test compares whole runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
     /// Through a grid of cells as wide as the longest link.
     #[default]
     Grid,
-    /// Every pair is looked at.
+    /// By testing every pair.
     Brute,
 }
 
-/// Bits asked for by a link whose signals survive three times in ten: a branch on it is guessed right often enough
-/// to be worth more than the logarithm that it saves.
+/// `least` of a link whose signals survive three times in ten. Below that, a branch on the bits is predicted well enough
+/// to cost less than the logarithm that it saves.
 const RATHER: u32 = (0.7 * 4_294_967_296.0) as u32;
 
-/// Draws beyond this many deviations of shadowing are cut, so that no link is longer than the grid knows.
+/// Shadowing beyond this many deviations is cut: the cells of the grid are as wide as the longest link.
 const SHADOWING_MAX: f64 = 4.0;
 
 impl Links {
@@ -116,8 +116,8 @@ impl Links {
     /// All links from `sources` to nodes at `receivers` on one channel.
     ///
     /// The first sources are the receivers themselves. A link exists if its mean power at `power_max` is not
-    /// more than [`Profile::floor`] under the noise; one that no fade can lift over the vanishing point is left out
-    /// too, which changes nothing.
+    /// more than [`Profile::floor`] under the noise; one that no fade can lift over the vanishing point is
+    /// omitted too, which changes no run.
     pub(crate) fn geometric(
         profile: &Profile,
         (receivers, antennas): (&[Position], Option<&Antennas>),
@@ -273,7 +273,7 @@ struct Grid {
     nodes: Vec<u32>,
 }
 
-/// More cells than this gain nothing.
+/// Cells along one axis; more do not make the search faster.
 const CELLS_MAX: f64 = 1024.0;
 
 impl Grid {

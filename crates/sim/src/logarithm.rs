@@ -1,4 +1,4 @@
-//! A natural logarithm that is fast and the same to the bit on every machine.
+//! A fast natural logarithm with the same bits on every machine.
 
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! What lies between the antennas: who hears whom, how strongly, how late.
+//! What lies between the antennas: which links exist, how strong and how long they are.
 
 use std::sync::{Arc, OnceLock};
 
@@ -57,8 +57,7 @@ const SENSED: f64 = 1e12;
 const UNSENSED: f64 = 1e6;
 
 impl Medium {
-    /// Nodes at `positions` under a profile's physics. `seed` decides the static shadowing; fading belongs to
-    /// the run's seed.
+    /// Nodes at `positions` under a profile's physics. `seed` decides the static shadowing; the run's seed decides fading.
     pub fn geometric(
         positions: &[Position],
         profile: &Profile,
@@ -67,7 +66,7 @@ impl Medium {
         Medium::geometric_by(positions, profile, seed, Search::Grid)
     }
 
-    /// The same with a choice of how links are found, for tests: the result is the same.
+    /// [`geometric`](Self::geometric) with a choice of how links are found, for tests: the result is the same.
     pub fn geometric_by(
         positions: &[Position],
         profile: &Profile,
@@ -122,7 +121,7 @@ impl Medium {
         Ok(medium)
     }
 
-    /// Nodes between which delivery was measured.
+    /// Nodes with measured delivery ratios. Propagation delay, power and fading do not exist in it.
     pub fn matrix(matrix: &Matrix) -> Result<Medium, Error> {
         let nodes = matrix.check()?;
         let mut links = Links::with_rows(nodes);
@@ -161,8 +160,7 @@ impl Medium {
         Ok(medium)
     }
 
-    /// Nodes between which mean powers are given, under a profile's physics. `seed` decides nothing but fading, which
-    /// belongs to the run's seed.
+    /// Nodes with given mean powers, under a profile's physics. `seed` seeds only fading, and a run replaces it by its own.
     pub fn given(powers: &LinkPowers, profile: &Profile, seed: Seed) -> Result<Medium, Error> {
         powers.check(profile)?;
         let space = Space::Given(Arc::new(powers.clone()));
@@ -187,12 +185,12 @@ impl Medium {
         })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes, without interferers.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// The profile in force.
+    /// The profile whose physics hold.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -205,7 +203,7 @@ impl Medium {
         }
     }
 
-    /// How many directed links exist on the profile's channel.
+    /// The number of directed links on the profile's channel.
     pub fn links(&self) -> usize {
         self.table(self.profile.channel.0).len()
     }
@@ -244,13 +242,13 @@ impl Medium {
         }
     }
 
-    /// The probability that `rx` receives a frame of `octets` (check sequence included) from `tx` if nobody else
-    /// is on the air: the mean over the fading law. A trace's ratio is that of the run's start.
+    /// The probability that `rx` receives a frame of `octets` (check sequence included) from `tx` without
+    /// other signals: the mean over the fading law. A trace's ratio is that of the run's start.
     pub fn prr(&self, tx: usize, rx: usize, mode: Mode, octets: usize) -> f64 {
         self.prr_in(self.profile.channel.0, tx, rx, mode, octets)
     }
 
-    /// The same on another channel than the profile's; it makes that channel's links if they are not there yet.
+    /// [`prr`](Self::prr) on any channel. Makes that channel's links if they do not exist yet.
     pub fn prr_on(
         &mut self,
         channel: Channel,
@@ -263,8 +261,8 @@ impl Medium {
         self.prr_in(channel.0, tx, rx, mode, octets)
     }
 
-    /// Mean power on a channel at `rx` of a frame from `tx`, as [`mean_power`](Self::mean_power) on the profile's; it
-    /// makes that channel's links if they are not there yet.
+    /// Mean power on a channel at `rx` of a frame from `tx`, as [`mean_power`](Self::mean_power) on the profile's.
+    /// Makes that channel's links if they do not exist yet.
     pub fn power_on(&mut self, channel: Channel, tx: usize, rx: usize) -> Dbm {
         self.open(channel.0);
         match (self.link_in(channel.0, tx, rx), &self.space) {
@@ -402,7 +400,7 @@ impl Medium {
         Some(NodeId(links.rows() - 1))
     }
 
-    /// Fading belongs to the run.
+    /// Fading is of the run's seed, not of the medium's.
     pub(crate) fn set_run_seed(&mut self, seed: Seed) {
         self.fader = Fader::new(self.profile.fading, self.profile.coherence, seed);
     }
@@ -430,14 +428,14 @@ impl Medium {
             return 0;
         }
         let (table, fader) = (self.table(channel), &self.fader);
-        // Interferers are outside the pairs that fade: noise has no phase to add up.
+        // Rows beyond the nodes are interferers. They are outside the pairs that fade: noise has no phase to add up.
         let law = if source.index() >= self.nodes {
             Fading::None
         } else {
             fader.law
         };
         let pairs = fader.block(begin, channel).from(source);
-        // What the table says about bits holds for the usual power and less.
+        // The table's bounds on bits hold for the usual power and less. With more, every link is tested by its power.
         let (near, far) = match table.near_and_far(source.0) {
             (near, far) if scale > 1.0 => (near.start..far.end, far.end..far.end),
             parts => parts,

@@ -3,11 +3,11 @@
 /// A place, in metres from the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
-    /// East.
+    /// Metres to the east.
     pub x: f64,
-    /// North.
+    /// Metres to the north.
     pub y: f64,
-    /// Up.
+    /// Metres above the ground.
     pub z: f64,
 }
 

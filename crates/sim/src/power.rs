@@ -13,11 +13,11 @@ pub struct Power(pub(crate) u64);
 
 /// One milliwatt in zeptowatts.
 pub(crate) const MILLIWATT: f64 = 1e18;
-/// The strongest signal there is.
+/// The cap of a single signal.
 pub(crate) const SIGNAL_MAX: u64 = 1 << 56;
 
 impl Power {
-    /// No power.
+    /// No power at all: what a receiver's sum returns to in silence.
     pub const ZERO: Power = Power(0);
 
     /// The nearest whole number of zeptowatts, capped at 2^56.
@@ -30,7 +30,7 @@ impl Power {
         Power(power.min(SIGNAL_MAX))
     }
 
-    /// The power in zeptowatts.
+    /// The power as a whole number of zeptowatts.
     #[inline]
     pub const fn zeptowatts(self) -> u64 {
         self.0

@@ -36,7 +36,7 @@ pub(crate) struct Radio {
     pub(crate) peeks: bool,
 }
 
-/// Bits of [`Radio::flags`].
+/// The bits of [`Radio::flags`].
 pub(crate) mod flag {
     /// The node asked for carrier events.
     pub(crate) const SENSING: u8 = 1;

@@ -46,8 +46,8 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Appends the links whose power does not vanish. No branch depends on the fade: which signals vanish is
-    /// random, and a wrong guess costs more than a store.
+    /// Appends the links whose power does not vanish. No branch depends on the fade: which signals vanish is random, and a
+    /// misprediction costs more than a store.
     #[inline]
     pub(crate) fn fill(
         &self,
@@ -76,7 +76,7 @@ impl Row<'_> {
         arrivals.truncate(kept + count);
     }
 
-    /// The same for links whose signals mostly vanish: that is seen from their random bits, before any logarithm.
+    /// The same for links whose signals mostly vanish: their random bits show it, before any logarithm.
     #[inline]
     pub(crate) fn fill_far(
         &self,

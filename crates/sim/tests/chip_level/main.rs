@@ -10,7 +10,7 @@ use modem::{Modem, Receiver, Signal, stream};
 
 /// The table in the crate is what this simulation yields: 20,000 symbols at points on and between its own.
 #[test]
-fn the_symbol_error_table_is_this_receivers() {
+fn the_symbol_error_table_is_reproduced() {
     let (modem, symbols) = (Modem::new(), 20_000);
     for (receiver, lower) in [(Receiver::Comparing, 0.0), (Receiver::Adding, 3.5)] {
         for (number, db) in [-8.0, -5.0, -3.25, -2.0, -0.75, 0.5]
@@ -34,7 +34,7 @@ fn the_symbol_error_table_is_this_receivers() {
 /// Whole frames, clock recovery included, survive as often as header and payload by the table: the clock costs
 /// nothing that matters.
 #[test]
-fn frames_survive_as_their_symbols() {
+fn frames_survive_as_often_as_their_symbols() {
     let (modem, frames) = (Modem::new(), 400);
     let cases = [(20, 0.3), (20, 0.8), (127, 0.5)];
     for (number, (octets, prr)) in cases.into_iter().enumerate() {
@@ -70,7 +70,7 @@ fn frames_survive_as_their_symbols() {
 
 /// The models on every third of the cells that they were not fitted on, with new frames and draws.
 #[test]
-fn the_models_hold_where_they_were_not_fitted() {
+fn the_models_hold_on_cells_held_out() {
     let modem = Modem::new();
     let cells: Vec<Cell> = Cell::held_out().into_iter().step_by(3).collect();
     let frames = 100;
@@ -96,7 +96,7 @@ fn the_models_hold_where_they_were_not_fitted() {
 /// Of the two receivers the one that adds a symbol's chips up is the one that loses what was measured: see
 /// `tests/synchronous.rs` for the measurement. Nothing is fitted.
 #[test]
-fn measured_pairs_lose_as_a_receiver_that_adds_chips_up() {
+fn measured_pairs_fit_the_receiver_that_adds_chips_up() {
     if let Some([comparing, adding]) = beside_measured(16, 40) {
         println!("root mean square: comparing {comparing:.3}, adding {adding:.3}");
         assert!(comparing > 0.22 && adding < 0.18);
