@@ -144,6 +144,7 @@ impl<R: Recorder> Air<R> {
         frame.begin = at;
         frame.flying = true;
         frame.bits = Bits::new(frame.mode, frame.octets, self.reception.rules.curves);
+        // Hashing every PSDU costs, so only where frames can add up.
         if self.reception.joint.is_some() {
             frame.content = content(frame);
         }
@@ -169,6 +170,7 @@ impl<R: Recorder> Air<R> {
             return;
         }
         self.ledger.sent(self.frames.get(slot), vanished);
+        // Half duplex. Booked after the frame's own digest words: the order is part of the digest.
         self.give_up(source, at, Loss::Transmitting);
         self.switch(source, at, TRANSMITTING, true);
         self.ledger.report_sent(self.frames.get(slot));
@@ -337,6 +339,7 @@ impl<R: Recorder> Air<R> {
     /// this end.
     pub(crate) fn finish(&mut self, slot: Slot, at: AirTime) -> Option<NodeId> {
         let frame = self.frames.get(slot);
+        // A crashed transmitter has no end of its own: its radio was reset when it crashed.
         if frame.foreign || frame.truncated {
             return None;
         }
@@ -401,6 +404,7 @@ impl<R: Recorder> Air<R> {
     /// A radio stops with its node. What passes it still counts, so that its energy is right when it starts again.
     pub(crate) fn crash(&mut self, node: NodeId, at: AirTime) {
         let radio = &mut self.radios[node.index()];
+        // BUSY stays until `refresh_carrier`, which notes when the channel became idle.
         radio.flags = radio.flags & BUSY | DOWN;
         radio.peeks = false;
         self.refresh_carrier(node, at);

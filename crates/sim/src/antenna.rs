@@ -129,6 +129,7 @@ impl Antennas {
             .get(to)
             .map_or(0.0, |antenna| antenna.gain_towards(there, here).0);
         match self.of.get(from) {
+            // Near field: neither pattern nor path loss holds, so the mast's measured isolation replaces both.
             Some(_) if metres <= self.mast => -self.isolation.0,
             Some(antenna) => antenna.gain_towards(here, there).0 + heard - loss,
             None => heard - loss,

@@ -101,11 +101,13 @@ fn falsify(psdu: &mut [u8], mut random: Stream, rate: f64) {
         return;
     }
     let flip = |psdu: &mut [u8], place: u64| psdu[(place / 8) as usize] ^= 1 << (place % 8);
+    // Without a first wrong bit a frame counted as falsified could come out clean.
     let first = random.below(bits);
     flip(psdu, first);
     let ln_keep = libm::log1p(-rate.min(1.0 - 1e-12));
     let mut place = 0u64;
     loop {
+        // One draw for each wrong bit instead of one for each bit.
         let gap = (libm::log(random.fraction()) / ln_keep) as u64;
         place = place.saturating_add(gap);
         if place >= bits {

@@ -191,6 +191,7 @@ impl<W: Write> Pcapng<W> {
         field(5, &packet.started.nanos().to_le_bytes());
         let len = (header.len() as u16).to_le_bytes();
         header[2..4].copy_from_slice(&len);
+        // An interface has one link type, so 802.15.4 has its own after those of 802.11.
         let interface = self.nodes + packet.node;
         self.enhanced(packet, interface, &header, &check.to_le_bytes());
     }

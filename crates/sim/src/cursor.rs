@@ -87,6 +87,7 @@ pub(crate) fn scan_starts<R: Recorder>(
             });
             break;
         }
+        // Too weak to lock on to: only the carrier can change.
         radio.energy = radio.energy.plus(arrival.power);
         if radio.refresh_free(at, rules.carrier_sense) {
             stop = Stop::Carrier {
@@ -135,6 +136,7 @@ pub(crate) fn scan_ends(
             }
             continue;
         }
+        // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
         if !radio.is_free(frame.channel) {
             stop = Stop::Examine(Edge {
                 slot,

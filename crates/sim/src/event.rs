@@ -52,6 +52,7 @@ impl Key {
 
     #[inline]
     pub(crate) fn new(at: AirTime, kind: Kind, node: NodeId, count: u64) -> Key {
+        // Most significant first: comparing two numbers compares time, kind, node and count in this order.
         let order = (kind as u64) << (NODE_BITS + COUNT_BITS)
             | (node.number() & ((1 << NODE_BITS) - 1)) << COUNT_BITS
             | count & COUNT_MASK;

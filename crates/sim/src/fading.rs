@@ -124,6 +124,7 @@ pub(crate) fn average_rising(gains: &[f64], value: impl Fn(f64) -> f64) -> f64 {
 /// The normals come from 32 + 32 bits by Box and Muller.
 fn rician(log: &Logarithm, k: f64, bits: u64) -> f64 {
     const HALF: f64 = 1.0 / (1u64 << 32) as f64;
+    // Half a step off zero: the logarithm of zero would be infinite.
     let (radius, angle) = ((bits >> 32) as f64 + 0.5, (bits as u32) as f64 + 0.5);
     let radius = libm::sqrt(-2.0 * log.ln(radius * HALF));
     let (sin, cos) = libm::sincos(angle * HALF * 2.0 * std::f64::consts::PI);

@@ -52,8 +52,8 @@ pub(crate) struct Bits {
     pub(crate) header: Duration,
     pub(crate) payload: Duration,
     pub(crate) header_rate: Rate,
-    /// Bits in a nanosecond. From the frame's real length and not from the rate: airtimes are rounded up to whole symbols
-    /// or microseconds, and all stretches together must hold exactly the frame's bits.
+    /// Bits in a nanosecond. From the frame's airtime and not from the rate: 802.11 rounds TXTIME up to a whole
+    /// microsecond, and all stretches together must hold exactly the frame's bits.
     pub(crate) header_density: f64,
     pub(crate) payload_density: f64,
     /// From this ratio up nothing is lost in the header.
@@ -171,6 +171,7 @@ impl Frames {
             Slot(self.slots.len() as u32 - 1)
         });
         let frame = self.get_mut(slot);
+        // `arrivals` and `buffer` keep their memory: both are overwritten before they are read.
         (frame.started, frame.ended) = (0, 0);
         (frame.flying, frame.noise, frame.truncated) = (false, false, false);
         frame.foreign = false;

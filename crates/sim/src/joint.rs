@@ -83,6 +83,7 @@ impl Joint {
         let part = |number: u64| seed.child(0x5700 + number);
         Some(Box::new(Joint {
             law,
+            // The same crystals as in `Clock::crystals`: a node's carrier and timer share one.
             crystals: Clock::crystal_errors(seed, medium.nodes(), law.crystal),
             phases: part(0).stream(Purpose::Fading),
             paths: part(1).stream(Purpose::Fading),
@@ -124,11 +125,13 @@ impl Joint {
             power: edge.power,
             at,
         };
+        // Physics report 5.3: a group is the frames with the same payload that begin within 8 us.
         let content = frame.content;
         let fits = |set: &Set| set.content == content && at.saturating_since(set.started) <= window;
         if let Some(place) = sets.iter().position(fits) {
             let set = &mut sets[place];
             let allies = set.power;
+            // Saturating: this sum only grows and need not return to zero.
             set.power = Power(allies.0.saturating_add(edge.power.0));
             set.members.push(member);
             return Joined {
@@ -193,9 +196,11 @@ impl Joint {
         for member in &set.members {
             let transmission = member.source.number() << 40 ^ member.number;
             let path = member.source.number() << 20 ^ node.number();
+            // Physics report 5.3: one phase for each transmission, shared by all receivers, and one for each path.
             let turns = self.phases.fraction_at(transmission) + self.paths.fraction_at(path);
             self.signals.push(Signal {
                 power: member.power.as_f64(),
+                // In ppm of the carrier: one crystal gives another offset on another channel.
                 offset: self.crystals[member.source.index()] * hertz,
                 arrival: member.at.saturating_since(set.started).nanos() as f64 * 1e-3,
                 phase: 2.0 * std::f64::consts::PI * turns,

@@ -95,6 +95,7 @@ impl<R: Recorder> Ledger<R> {
     #[inline]
     fn mix(&mut self, frame: &Frame, meeting: Meeting, outcome: u64) {
         let pair = frame.source.number() << 40 ^ meeting.node.number() << 24;
+        // One word for one outcome: mixing is a multiplication, and this is the hot path.
         self.digest.mix(meeting.at.0 ^ pair ^ outcome << 58);
     }
 

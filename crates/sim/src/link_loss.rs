@@ -200,6 +200,7 @@ impl Row {
         };
         let draw = |which: u64| self.frames.fraction_at(number.wrapping_mul(3) + which);
         let fate = match () {
+            // Three draws for each frame, used or not: the next frame's draws stay where they are.
             _ if draw(0) > loss => Fate::Through,
             _ if draw(1) <= self.unheard => Fate::Unheard,
             _ => Fate::Broken(draw(2)),

@@ -97,6 +97,7 @@ impl Links {
     /// Appends the next transmitter's row; `row` holds (delay, receiver, mean power) and is sorted here. `least`
     /// gives a link's bits by its mean power.
     pub(crate) fn push_row(&mut self, row: &mut [(u32, u32, f64)], least: impl Fn(f64) -> u32) {
+        // By receiver too, so that equal delays do not leave the order to the search.
         row.sort_unstable_by_key(|&(delay, receiver, _)| (delay, receiver));
         let mut near = 0;
         for (place, &(delay, receiver, mean)) in row.iter().enumerate() {
@@ -179,6 +180,7 @@ impl Links {
                     + selectivity.map_or(0.0, |law| {
                         law.gain(&selected, number as u32, receiver, channel)
                     });
+                // The floor is judged at the highest power a frame may ask for: power control must never create a link.
                 if source.power_max.0 + gain >= floor.0 {
                     let delay = libm::round(metres / LIGHT * 1e9) as u32;
                     let mean = Dbm(source.power.0 + gain).to_milliwatt().0 * MILLIWATT;
@@ -253,6 +255,7 @@ impl Shadowing {
             return 0.0;
         }
         let (low, high) = (u64::from(a.min(b)), u64::from(a.max(b)));
+        // Ordered: shadowing is the same in both directions.
         let position = low << 40 | high << 16 | u64::from(self.channel) << 1;
         let radius = libm::sqrt(-2.0 * libm::log(self.stream.fraction_at(position)));
         let angle = 2.0 * std::f64::consts::PI * self.stream.fraction_at(position | 1);
@@ -339,6 +342,7 @@ impl Grid {
     /// Calls `each` with every node that may be within one cell's width of `position`.
     fn around(&self, position: Position, mut each: impl FnMut(u32)) {
         let range = |offset: f64, cells| {
+            // A cell is as wide as the longest link, so the cells around are enough.
             let near = Grid::axis(offset - self.cell, self.cell, cells);
             near..=Grid::axis(offset + self.cell, self.cell, cells)
         };

@@ -281,6 +281,7 @@ impl Medium {
         if let Space::Measured { .. } = self.space {
             return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
         }
+        // The rules of the run itself, so that this expectation and a simulated delivery ratio agree.
         let (rules, mean) = (Rules::new(&self.profile), self.table(channel).mean[link]);
         let success = |gain: f64| rules.alone(Power::rounded_down(mean * gain), mode, octets);
         average_rising(self.gains(), success)
@@ -330,6 +331,7 @@ impl Medium {
         if self.table_of[usize::from(channel)] != 0 {
             return;
         }
+        // Channels that are equal share one table: memory is in links, and there are millions in large networks.
         let alike = match (&self.space, self.profile.dot15d4) {
             (Space::Given(_), _) => false,
             (_, Some(radio)) => radio.selectivity.is_none(),
@@ -378,6 +380,7 @@ impl Medium {
         let made: Vec<u8> = (0..=255)
             .filter(|&channel| self.table_of[usize::from(channel)] != 0)
             .collect();
+        // Rows are stored one after another, so a new source means new tables.
         self.tables.clear();
         self.table_of.fill(0);
         made.into_iter().for_each(|channel| self.open(channel));
@@ -498,6 +501,7 @@ impl Medium {
             None => ratio[link],
         };
         match measured {
+            // If bits are lost independently, a frame survives with the power of its length.
             Some(measured) if ratio > 0.0 && ratio < 1.0 && octets != *measured => {
                 libm::pow(f64::from(ratio), octets as f64 / (*measured).max(1) as f64) as f32
             }

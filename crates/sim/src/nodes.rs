@@ -209,6 +209,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
             engine.now
         );
         let handle = &mut self.nodes[node.index()];
+        // Asked before `handle_timeout`, which replaces the deadline and its reason.
         if R::NODES
             && let Some(wake) = handle.poll_timeout()
         {
@@ -226,6 +227,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         let slot = engine.air.take_slot();
         let scale = scale(engine, transmit.power);
         let frame = engine.air.frame_mut(slot);
+        // All buffers have the same length, so the node's next frame fits into the one that comes back.
         std::mem::swap(&mut frame.buffer, &mut self.scratch);
         frame.source = node;
         frame.len = transmit.len.min(frame.buffer.len());
@@ -259,6 +261,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         start: Instant,
     ) {
         let state = &mut self.states[node.index()];
+        // By the frame's number: replacing a waiting frame does not draw again.
         let jitter = engine.air.jitter(node, state.number);
         let at = state.clock.air(start).max(engine.now) + jitter;
         state.waiting = slot;
@@ -511,6 +514,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         engine.air.give_up(node, engine.now, Loss::Down);
         self.cancel(engine, node);
         let state = &mut self.states[node.index()];
+        // Keys are never removed from the queue; another generation makes this one stale.
         state.generation = state.generation.wrapping_add(1);
         (state.wake, state.queued) = (AirTime::MAX, AirTime::MAX);
         state.peek = 0;
@@ -551,6 +555,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     fn rise<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
         engine.air.switch(node, engine.now, DOWN, false);
         let channel = engine.air.medium().profile().channel.0;
+        // A crash loses the tuning with all other state of the radio.
         engine.air.tune(node, engine.now, channel);
         self.update_carrier(engine, node);
         self.start(engine, node);

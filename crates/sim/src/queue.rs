@@ -56,6 +56,7 @@ impl Queue {
             Kind::FrameEnd => &mut self.ends,
             _ => &mut self.starts,
         };
+        // Correct in either place: `top` and `pop` look at all three.
         if list.len() >= LIST_MAX {
             return self.push(key);
         }
@@ -85,6 +86,7 @@ impl Queue {
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Key> {
+        // Keys are unique, so there are no ties between the lists and the heap.
         let (start, end) = (last(&self.starts), last(&self.ends));
         if start.min(end) < self.top_but_cursors() {
             return match start < end {

@@ -115,6 +115,7 @@ impl Radio {
     /// Whether the radio could receive a frame on `channel` and is receiving none.
     #[inline]
     pub(crate) fn is_idle(&self, channel: u8, at: AirTime) -> bool {
+        // Turning around is judged by time and not by a flag: no event is needed for its end.
         let able = !self.is(TRANSMITTING | ASLEEP | DOWN) && at >= self.deaf_until;
         able && self.lock.is_none() && self.channel == channel
     }

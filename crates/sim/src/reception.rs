@@ -101,11 +101,13 @@ impl Reception {
                 true => Loss::OtherChannel,
                 false => Loss::Transmitting,
             };
+            // An interferer on all channels reaches any radio in full; a neighbour channel only leaks.
             edge.power = self
                 .rejection
                 .across(edge.power, frame.channel, radio.channel);
             return self.arrive_unheard(frames, radio, edge, why);
         }
+        // Asked before the radio: a frame whose preamble the link loses must not make the receiver busy.
         if self.fate(frame, edge.node) == Fate::Unheard {
             return self.arrive_unheard(frames, radio, edge, Loss::Link);
         }
@@ -120,6 +122,7 @@ impl Reception {
         if edge.power < self.rules.heard {
             return Arrived::Lost(edge.power, Loss::TooWeak);
         }
+        // A matrix has links that are sensed and never deliver. They count as weak frames, so that they are no collisions.
         let measured = self.rules.judge == Judge::Overlap;
         if measured && frame.ratio(edge.place).is_none_or(|ratio| ratio == NEVER) {
             return Arrived::Lost(edge.power, Loss::TooWeak);
@@ -127,6 +130,7 @@ impl Reception {
         if !self.rules.locks(edge.power, before) || measured && before != Power::ZERO {
             return Arrived::Lost(edge.power, Loss::Collision);
         }
+        // A receiver that stayed with a frame after a bad header would be deaf to the next one for a whole airtime.
         if let Some(why) = self.header_lost(frame, edge.node, edge.power, before) {
             return Arrived::Lost(edge.power, why);
         }
@@ -165,6 +169,7 @@ impl Reception {
             let ln = self.rules.ln_header(power.as_f64() / others, frame.mode);
             !survives(draw, ln)
         };
+        // The same draw decides both: lost in noise alone means that the interference is not to blame.
         match (lost(others), lost(self.rules.noise.as_f64())) {
             (true, true) => Some(Loss::Noise),
             (true, false) => Some(Loss::Collision),
@@ -198,6 +203,7 @@ impl Reception {
         if self.rules.judge == Judge::Curves {
             self.close(frames, radio, edge.node, edge.at);
         }
+        // The frame in reception is inside `energy` too; `interference` takes it out again.
         radio.energy = radio.energy.plus(edge.power);
         radio.flags |= INTERFERED;
         let signal = radio.lock_power.as_f64();
@@ -206,6 +212,7 @@ impl Reception {
             Judge::Threshold(ratio) => {
                 signal < ratio * self.rules.noise.plus(radio.interference()).as_f64()
             }
+            // ns-2 looks at each pair alone (physics report 4.5), so the sum does not matter.
             Judge::Pairwise(ratio) => signal < ratio * edge.power.as_f64(),
             Judge::Overlap => true,
         };
@@ -235,10 +242,12 @@ impl Reception {
         edge: Edge,
         allies: Power,
     ) -> Arrived {
+        // Read before `disturb`, which adds the newcomer: the newcomer must not interfere with itself.
         let (before, lock_power, lock_started) =
             (radio.energy, radio.lock_power, radio.lock_started);
         let old = frames.get(radio.lock);
         self.disturb(frames, radio, edge);
+        // Identical frames that are here already help the newcomer instead of interfering with it.
         let (sum, others) = (edge.power.plus(allies), before.minus(allies));
         let frame = frames.get(edge.slot);
         let delivers = frame.ratio(edge.place).is_none_or(|ratio| ratio != NEVER);
@@ -285,6 +294,7 @@ impl Reception {
     ) -> bool {
         let age = at.saturating_since(started);
         let open = match self.rules.window {
+            // In ns-3 the window is 16 us (physics report 4.2), in GloMoSim the whole frame (4.4).
             Window::Preamble => age < old.bits.payload,
             Window::First(span) => age <= span,
             Window::Frame => true,
@@ -304,10 +314,12 @@ impl Reception {
         if joined.is_locked {
             return self.join(frames, radio, edge);
         }
+        // A frame can start a new set at a radio that is locked on to another one, and take it over by capture.
         let arrived = match radio.lock.is_none() {
             true => self.try_lock(frames, radio, edge, joined.allies),
             false => self.arrive_locked(frames, radio, edge, joined.allies),
         };
+        // Only now is it known whether the radio locked: the set must stand for it before the next member arrives.
         if radio.lock == edge.slot
             && let Some(joint) = &mut self.joint
         {
@@ -335,6 +347,7 @@ impl Reception {
         edge: Edge,
         allies: Power,
     ) -> Arrived {
+        // `energy` contains the allies, which are signal here.
         let others = radio.energy.minus(allies);
         radio.energy = radio.energy.plus(edge.power);
         let sum = Power(edge.power.0.saturating_add(allies.0));
@@ -368,6 +381,7 @@ impl Reception {
             power = self.rejection.across(power, frame.channel, radio.channel);
         }
         let locked = !radio.lock.is_none();
+        // A member takes only its own power out of the signal; the others go on.
         let share = match &self.joint {
             Some(joint) if locked && radio.grouped => joint.share(edge.node, radio, edge.slot),
             _ => None,
@@ -468,6 +482,7 @@ impl Reception {
         if self.rules.judge == Judge::Curves {
             self.close(frames, radio, node, at);
         }
+        // The place of a link loss is drawn evenly over the frame: a head before it is still good.
         let broken = match self.fate(frame, node) {
             Fate::Broken(place) => place * frame.octets as f64 <= octets as f64,
             _ => false,

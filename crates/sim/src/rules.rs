@@ -50,6 +50,7 @@ impl Rules {
         };
         let (capture_ratio, window) = match profile.capture {
             Some(capture) => (capture.margin.to_linear(), capture.window),
+            // No ratio reaches infinity, so no branch is needed for profiles without capture.
             None => (f64::INFINITY, Window::Frame),
         };
         let mut rules = Rules {

@@ -119,6 +119,7 @@ impl Scenario {
         if left == Duration::ZERO {
             return;
         }
+        // By position: what one interferer does changes no other's gaps.
         let position = number.number() << 40 | interferer.bursts;
         let drawn = |gap: Duration| gap.mul_f64(-libm::log(self.gaps.fraction_at(position)));
         let (on, pause) = match interferer.jammer.bursts {

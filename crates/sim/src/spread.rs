@@ -71,6 +71,7 @@ impl Row<'_> {
                 delay,
                 power,
             };
+            // Every link is stored; one that vanishes is overwritten by the next.
             count += usize::from(power >= self.vanish);
         }
         arrivals.truncate(kept + count);
@@ -94,6 +95,7 @@ impl Row<'_> {
             let receiver = NodeId(receiver);
             let bits = bits(receiver);
             if (bits >> 32) as u32 >= least {
+                // `least` errs on the low side, so the power is still compared.
                 let power = Power::rounded_down(table.mean[link] * gain(bits));
                 if power >= self.vanish {
                     let delay = table.delay[link];

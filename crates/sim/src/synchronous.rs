@@ -196,6 +196,7 @@ impl Group {
 
     /// Replaces the group's signals and reuses its memory.
     pub fn set(&mut self, mixing: &Mixing, signals: &[Signal]) {
+        // Displacement counts from where the receiver put its clock, not from the first arrival.
         let clock = clock(signals, mixing.pull);
         self.members.clear();
         self.smeared = 0.0;
@@ -214,6 +215,7 @@ impl Group {
             let late = signal.arrival - clock;
             let span = (mixing.reach - mixing.slack).max(1e-9);
             let lost = ((late.abs() - mixing.slack) / span).clamp(0.0, 1.0);
+            // Physics report 5.3: displacement within half a chip turns energy from the sum into the two split tones.
             let angle = std::f64::consts::PI * late.clamp(-0.5, 0.5);
             let amplitude = libm::sqrt(signal.power * (1.0 - lost));
             self.smeared += mixing.smear_loss * signal.power * lost;
@@ -240,6 +242,7 @@ impl Group {
         self.turn_wheels(from);
         let mut symbol = from;
         while symbol < to {
+            // Phasors are advanced by multiplication, without a sine for each member and moment.
             let mut sums = [[0f32; LANES]; 4];
             for wheel in &mut self.wheels {
                 wheel.add(&mut sums);
@@ -320,6 +323,7 @@ impl Group {
             sum += member.same;
             split += member.split.abs();
         }
+        // Amplitudes, not powers: the worst case is all others in antiphase to the strongest.
         let left = (strongest * (1.0 + steady) - sum).max(0.0);
         let turned = self.turn_loss.unwrap_or(0.0) * (sum * sum - left * left);
         let lost = self.smeared + self.split_loss * split * split + turned;
@@ -332,6 +336,7 @@ impl Group {
         let mut product = 1.0;
         self.symbols(6, 12 + 2 * octets, |_, signal, lost| {
             product *= 1.0 - oqpsk.symbol_error(signal / (noise + lost));
+            // What follows cannot bring it back; a longer product only costs.
             product > 1e-9
         });
         product
