@@ -54,7 +54,7 @@ impl RadioNode for Beacon {
 }
 
 /// Runs `seconds` and prints a row.
-fn run(name: &str, nodes: usize, seconds: u64, seed: u64, chorus: bool) {
+fn run(name: &str, nodes: usize, seconds: u64, seed: u64, in_unison: bool) {
     let seed = Seed(seed);
     let positions = topology::random(nodes, 465.0, 465.0, seed);
     let Some(profile) = Profile::named(name) else {
@@ -66,17 +66,17 @@ fn run(name: &str, nodes: usize, seconds: u64, seed: u64, chorus: bool) {
     let node = |i: usize| {
         let phase = seed.stream(Purpose::Node(i as u32)).below(1_000_000_000);
         Box::new(Beacon {
-            next: match (chorus, i % 14) {
+            next: match (in_unison, i % 14) {
                 (false, _) => Instant::from_nanos(phase),
                 (true, 0) => Instant::from_millis(1),
                 (true, _) => Instant::MAX,
             },
-            period: match chorus {
+            period: match in_unison {
                 true => Duration::from_millis(5),
                 false => Duration::from_secs(1),
             },
-            fill: if chorus { 7 } else { i as u8 },
-            octets: if chorus { 125 } else { 98 },
+            fill: if in_unison { 7 } else { i as u8 },
+            octets: if in_unison { 125 } else { 98 },
             due: false,
         })
     };

@@ -1,131 +1,152 @@
-//! The physics of a run: frames that pass receivers, and what the receivers make of them.
+//! The physics of a run: the medium, the frames in flight, the radios, and the laws of reception, joined.
 //!
-//! A frame is two cursors in the event queue. Each walks the frame's receivers in the order in which the signal
-//! reaches them, the first one where it begins, the second where it ends, and goes on without touching the queue
-//! while no other event comes earlier. It stops when a node must be told something.
+//! A frame is two cursors in the event queue. Each visits the frame's receivers in the order in which the signal
+//! reaches them, the first one where it begins, the second where it ends. It goes on without touching the queue while
+//! no other event comes earlier, and stops when a node must be notified.
 //!
-//! [`reception`](crate::reception) decides what a beginning, an overlap and an end mean for a receiver, and
-//! [`heads`](crate::heads) what one that looks at a frame early sees; this file moves the cursors and starts frames.
+//! [`cursor`](crate::cursor) moves through receivers for which a signal is only energy;
+//! [`reception`](crate::reception) decides what a signal means for the others.
 
-use chappe_core::{Purpose, Seed, Stream};
+use chappe_core::{Duration, Seed};
 
+use crate::bit_errors::Falsified;
+use crate::cursor::{Limits, Stop, scan_ends, scan_starts};
 use crate::digest::Digest;
 use crate::duty::Duty;
-use crate::frame::{Bits, EVERY_CHANNEL, Frame, Frames};
-use crate::link_loss::{Fate, LinkLosses};
-use crate::medium::{Arrival, Departure};
-use crate::queue::Key;
-use crate::radio::{NONE, Radio, flag::*};
-use crate::rules::{Rules, rejection};
-use crate::together::Together;
-use crate::{AirTime, Counters, Heard, Loss, Medium, NodeCounters, Recorder, Sent};
+use crate::event::Key;
+use crate::frame::{Bits, Edge, Frame, Frames};
+use crate::id::{NodeId, Slot};
+use crate::ledger::{Ledger, Meeting};
+use crate::link_loss::LinkLosses;
+use crate::radio::{Radio, flag::*};
+use crate::reception::{Arrived, GoodHead, Interrupted, Reception, interrupt};
+use crate::spread::Departure;
+use crate::{AirTime, Loss, Medium, Power, Recorder};
 
 /// The air with all radios in it.
 #[derive(Debug)]
-pub(crate) struct Air {
-    pub(crate) medium: Medium,
-    pub(crate) rules: Rules,
-    /// How much of a signal is left one, two... channels away.
-    pub(crate) rejection: Vec<f64>,
-    pub(crate) frames: Frames,
-    pub(crate) radios: Vec<Radio>,
-    pub(crate) counters: Counters,
-    pub(crate) digest: Digest,
-    pub(crate) reception: Stream,
-    pub(crate) faults: Stream,
-    /// Pairs between which nothing passes, both directions, sorted.
-    pub(crate) cuts: Vec<(u32, u32)>,
-    /// Bit error rate at each receiver and whether it is detected; empty until a fault asks for it.
-    pub(crate) corruption: Vec<(f64, bool)>,
-    /// Identical frames at each receiver; only where the profile lets them add up.
-    pub(crate) together: Option<Box<Together>>,
-    /// What single links lose by themselves; nothing in most runs.
-    pub(crate) link_losses: Option<LinkLosses>,
-    /// What each radio has been doing, and since when.
-    pub(crate) duty: Duty,
+pub(crate) struct Air<R> {
+    medium: Medium,
+    frames: Frames,
+    radios: Vec<Radio>,
+    reception: Reception,
+    duty: Duty,
+    /// Pairs between which no signal passes, both directions, sorted.
+    cuts: Vec<(NodeId, NodeId)>,
+    pub(crate) ledger: Ledger<R>,
 }
 
-/// Why a cursor stopped.
+/// What a cursor met that the nodes must hear of, or why it stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Walk {
-    /// The receiver must be told its carrier.
-    Carrier { at: u64, node: u32 },
-    /// The receiver began to receive the frame and wants to see its front early; `carrier` as above.
-    Locked { at: u64, node: u32, carrier: bool },
-    /// The receiver has the frame whole. `falsified` is a position in the stream of faults if bits must be flipped.
-    Received {
-        at: u64,
-        node: u32,
-        started: u64,
-        power: u64,
-        falsified: Option<u64>,
+pub(crate) enum CursorEvent {
+    /// The receiver's carrier changed, and its node asked for carrier events.
+    Carrier { at: AirTime, node: NodeId },
+    /// The receiver locked on to the frame and its node asked to see the head early; `carrier` as above.
+    Locked {
+        at: AirTime,
+        node: NodeId,
+        carrier: bool,
     },
-    /// The receiver began to receive the frame and lost it.
-    Failed { at: u64, node: u32, started: u64 },
+    /// The receiver has the whole frame.
+    Received {
+        at: AirTime,
+        node: NodeId,
+        started: AirTime,
+        power: Power,
+        falsified: Option<Falsified>,
+    },
+    /// The receiver was locked on to the frame and lost it.
+    Failed {
+        at: AirTime,
+        node: NodeId,
+        started: AirTime,
+    },
     /// Another event comes first: go on at this key.
     Pause(Key),
-    /// The frame is past everybody.
+    /// The frame is past all receivers.
     Done,
 }
 
-/// Why a tight loop over receivers stopped.
-enum Glide {
-    /// Past the last receiver.
-    End,
-    /// The next one is later than allowed: at this moment.
-    Late(u64),
-    /// This one needs a closer look; the cursor has passed it.
-    Look {
-        at: u64,
-        arrival: Arrival,
-        place: u32,
-    },
-    /// This one's carrier changed and its node wants to know.
-    Carrier { at: u64, node: u32 },
-}
-
-impl Air {
-    pub(crate) fn new(medium: Medium, frame_max: usize, seed: Seed) -> Air {
-        let profile = medium.profile();
-        let (rules, nodes) = (Rules::new(profile), medium.nodes());
-        let together = Together::new(&medium, seed);
+impl<R: Recorder> Air<R> {
+    pub(crate) fn new(
+        medium: Medium,
+        link_losses: Option<LinkLosses>,
+        frame_max: usize,
+        seed: Seed,
+        recorder: R,
+    ) -> Air<R> {
+        let nodes = medium.nodes();
         Air {
-            rejection: rejection(profile),
-            radios: vec![Radio::new(profile.channel.0); nodes],
+            reception: Reception::new(&medium, link_losses, seed),
+            radios: vec![Radio::new(medium.profile().channel.0); nodes],
             medium,
-            rules,
             frames: Frames::new(frame_max),
-            counters: Counters {
-                nodes: vec![NodeCounters::default(); nodes],
-                ..Counters::default()
-            },
-            digest: Digest::default(),
-            reception: seed.stream(Purpose::Reception),
-            faults: seed.stream(Purpose::Fault),
-            cuts: Vec::new(),
-            corruption: Vec::new(),
-            together,
-            link_losses: None,
             duty: Duty::new(nodes),
+            cuts: Vec::new(),
+            ledger: Ledger::new(nodes, recorder),
         }
     }
 
+    #[inline]
+    pub(crate) fn medium(&self) -> &Medium {
+        &self.medium
+    }
+
+    #[inline]
+    pub(crate) fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    #[inline]
+    pub(crate) fn frame(&self, slot: Slot) -> &Frame {
+        self.frames.get(slot)
+    }
+
+    #[inline]
+    pub(crate) fn frame_mut(&mut self, slot: Slot) -> &mut Frame {
+        self.frames.get_mut(slot)
+    }
+
+    /// A slot for a new frame.
+    pub(crate) fn take_slot(&mut self) -> Slot {
+        self.frames.take()
+    }
+
+    pub(crate) fn release_slot(&mut self, slot: Slot) {
+        self.frames.release(slot);
+    }
+
+    #[inline]
+    pub(crate) fn radio(&self, node: NodeId) -> &Radio {
+        &self.radios[node.index()]
+    }
+
+    #[inline]
+    pub(crate) fn radio_mut(&mut self, node: NodeId) -> &mut Radio {
+        &mut self.radios[node.index()]
+    }
+
+    /// How late a transmission starts by itself.
+    pub(crate) fn jitter(&self, node: NodeId, number: u64) -> Duration {
+        let joint = self.reception.joint.as_ref();
+        joint.map_or(Duration::ZERO, |joint| joint.jitter(node, number))
+    }
+
+    /// Brings a radio's carrier up to date and returns whether its node must be notified.
+    #[inline]
+    pub(crate) fn refresh_carrier(&mut self, node: NodeId, at: AirTime) -> bool {
+        self.radios[node.index()].refresh(at, self.reception.rules.carrier_sense)
+    }
+
     /// Puts the frame in `slot` on the air: it leaves the antenna at `at`. A reception in progress is lost.
-    pub(crate) fn transmit<R: Recorder>(&mut self, recorder: &mut R, slot: u32, at: u64) {
+    pub(crate) fn transmit(&mut self, slot: Slot, at: AirTime) {
         let frame = self.frames.get_mut(slot);
         frame.begin = at;
         frame.flying = true;
-        frame.bits = Bits::new(frame.mode, frame.octets, self.rules.curves);
-        if self.together.is_some() {
-            let mut content = Digest::default();
-            content.bytes(frame.psdu());
-            content.mix(
-                (frame.len as u64) << 16 ^ (frame.mode.rate as u64) << 8 ^ u64::from(frame.channel),
-            );
-            if frame.foreign {
-                content.mix(u64::from(frame.source) << 32 ^ frame.number);
-            }
-            frame.content = content.value();
+        frame.bits = Bits::new(frame.mode, frame.octets, self.reception.rules.curves);
+        // Hashing every PSDU costs, so only where frames can add up.
+        if self.reception.joint.is_some() {
+            frame.content = content(frame);
         }
         let departure = Departure {
             source: frame.source,
@@ -136,61 +157,48 @@ impl Air {
             octets: frame.octets,
         };
         let (arrivals, ratios) = (&mut frame.arrivals, &mut frame.ratios);
-        let vanished = self
-            .medium
-            .spread(departure, self.rules.vanish, arrivals, ratios);
-        let (source, foreign, octets, airtime) =
-            (frame.source, frame.foreign, frame.octets, frame.airtime);
-        let counts = frame.counts();
-        self.digest.mix(at);
-        self.digest
-            .mix(u64::from(source) << 40 ^ frame.number << 16 ^ octets as u64);
+        let vanish = self.reception.rules.vanish;
+        let vanished = self.medium.spread(departure, vanish, arrivals, ratios);
+        let (source, foreign) = (frame.source, frame.foreign);
+        self.ledger.digest.mix(at.0);
+        let numbers = source.number() << 40 ^ frame.number << 16 ^ frame.octets as u64;
+        self.ledger.digest.mix(numbers);
         if !self.cuts.is_empty() {
-            self.cut(slot);
+            self.drop_cut(slot);
         }
         if foreign {
             return;
         }
-        self.digest.bytes(self.frames.get(slot).psdu());
-        let own = &mut self.counters.nodes[source as usize];
-        if counts {
-            self.counters.lost.add(Loss::TooWeak, vanished);
-            self.counters.frames += 1;
-            own.frames += 1;
-        }
-        own.octets += octets as u64;
-        own.airtime += chappe_core::Duration::from_nanos(airtime);
-        self.give_up(recorder, source, at, Loss::Transmitting);
-        self.radios[source as usize].set(TRANSMITTING, true);
-        self.change_duty(source, at);
-        if R::FRAMES && counts {
-            let frame = self.frames.get(slot);
-            recorder.sent(&Sent {
-                at: AirTime(at),
-                node: source as usize,
-                number: frame.number,
-                psdu: frame.psdu(),
-                mode: frame.mode,
-                channel: frame.channel,
-            });
+        self.ledger.sent(self.frames.get(slot), vanished);
+        // Half duplex. Booked after the frame's own digest words: the order is part of the digest.
+        self.give_up(source, at, Loss::Transmitting);
+        self.switch(source, at, TRANSMITTING, true);
+        self.ledger.report_sent(self.frames.get(slot));
+    }
+
+    /// No signal passes between two nodes from now on, or signals do again.
+    pub(crate) fn cut(&mut self, a: NodeId, b: NodeId, cut: bool) {
+        let pair = (a.min(b), a.max(b));
+        match (self.cuts.binary_search(&pair), cut) {
+            (Err(place), true) => self.cuts.insert(place, pair),
+            (Ok(place), false) => {
+                self.cuts.remove(place);
+            }
+            _ => {}
         }
     }
 
-    /// What a link's own loss process makes of a frame.
-    #[inline]
-    pub(crate) fn fate(&mut self, slot: u32, node: u32) -> Fate {
-        let Some(losses) = &mut self.link_losses else {
-            return Fate::Through;
-        };
-        let frame = self.frames.get(slot);
-        losses.fate(frame.source, node, frame.begin, frame.number)
+    /// From now on each bit that a node receives is wrong with probability `rate`.
+    pub(crate) fn corrupt(&mut self, node: NodeId, rate: f64, detected: bool) {
+        let nodes = self.radios.len();
+        self.reception.bit_errors.set(node, nodes, rate, detected);
     }
 
     /// Takes the receivers behind cut links out of a frame.
-    fn cut(&mut self, slot: u32) {
+    fn drop_cut(&mut self, slot: Slot) {
         let (frame, cuts) = (self.frames.get_mut(slot), &self.cuts);
         let source = frame.source;
-        let open = |receiver: u32| {
+        let open = |receiver: NodeId| {
             let pair = (source.min(receiver), source.max(receiver));
             cuts.binary_search(&pair).is_err()
         };
@@ -205,360 +213,260 @@ impl Air {
         }
         frame.arrivals.retain(|arrival| open(arrival.receiver));
         let cut = before - frame.arrivals.len();
-        self.counters.lost.add(Loss::LinkCut, cut as u64);
+        self.ledger.counters.lost.add(Loss::LinkCut, cut as u64);
     }
 
-    /// Moves a frame's first cursor from `key` on; `bound` is the next other event.
-    pub(crate) fn walk_starts<R: Recorder>(
-        &mut self,
-        recorder: &mut R,
-        slot: u32,
-        key: Key,
-        bounds: [Key; 2],
-    ) -> Walk {
-        let [last, far] = bounds.map(|bound| key.last_before(bound));
-        let (Some(last), Some(far)) = (last, far) else {
-            return Walk::Pause(key);
+    /// Moves a frame's first cursor from `key` on. `bounds` are the next other event, and the next other event that
+    /// can switch or tune a radio.
+    pub(crate) fn advance_starts(&mut self, slot: Slot, key: Key, bounds: [Key; 2]) -> CursorEvent {
+        let Some(limits) = limits(key, bounds) else {
+            return CursorEvent::Pause(key);
         };
         loop {
-            match self.glide_starts(recorder, slot, [last, far]) {
-                Glide::End => {
-                    self.counters.arrivals += self.frames.get(slot).arrivals.len() as u64;
-                    return Walk::Done;
+            let rules = (&self.reception.rules, &self.reception.rejection);
+            let frame = (slot, self.frames.get_mut(slot));
+            match scan_starts(frame, &mut self.radios, rules, &mut self.ledger, limits) {
+                Stop::End => {
+                    let arrivals = self.frames.get(slot).arrivals.len();
+                    self.ledger.counters.arrivals += arrivals as u64;
+                    return CursorEvent::Done;
                 }
-                Glide::Late(at) => return Walk::Pause(key.at_time(at)),
-                Glide::Look { at, arrival, place } => {
-                    let node = arrival.receiver;
-                    self.arrive(recorder, slot, place, arrival.power, node, at);
-                    let radio = &mut self.radios[node as usize];
-                    let carrier = radio.refresh(at, self.rules.carrier_sense);
+                Stop::Later(at) => return CursorEvent::Pause(key.at_time(at)),
+                Stop::Examine(edge) => {
+                    self.arrive(edge);
+                    let (at, node) = (edge.at, edge.node);
+                    let carrier = self.refresh_carrier(node, at);
+                    let radio = &self.radios[node.index()];
                     if radio.peeks && radio.lock == slot {
-                        return Walk::Locked { at, node, carrier };
+                        return CursorEvent::Locked { at, node, carrier };
                     }
                     if carrier {
-                        return Walk::Carrier { at, node };
+                        return CursorEvent::Carrier { at, node };
                     }
                 }
-                Glide::Carrier { at, node } => return Walk::Carrier { at, node },
+                Stop::Carrier { at, node } => return CursorEvent::Carrier { at, node },
             }
         }
     }
 
-    /// The common case of a first cursor in a tight loop: signals that are too weak for idle radios only add
-    /// to their energy.
-    ///
-    /// What passes a radio that is off or on another channel changes nothing but counts, so a frame does not stop
-    /// there for the other frames that begin at the same time: such radios are passed up to the second of the
-    /// moments, before which nothing can switch or tune them.
-    fn glide_starts<R: Recorder>(
-        &mut self,
-        recorder: &mut R,
-        slot: u32,
-        [last, far]: [u64; 2],
-    ) -> Glide {
-        let Air {
-            frames,
-            radios,
-            rules,
-            counters,
-            rejection,
-            ..
-        } = self;
-        let frame = frames.get_mut(slot);
-        let (begin, reach) = (frame.begin, rejection.len() as u8);
-        let heard = if R::FRAMES || frame.noise {
-            0
-        } else {
-            rules.glides
-        };
-        let first = frame.started as usize;
-        let (mut place, mut away) = (first, 0);
-        let mut stop = Glide::End;
-        for arrival in &frame.arrivals[first..] {
-            let at = begin + u64::from(arrival.delay);
-            let radio = &mut radios[arrival.receiver as usize];
-            let is_away = radio.is_away(frame.channel, reach);
-            if at > last && !(is_away && at <= far && !radio.is_told()) {
-                stop = Glide::Late(at);
-                break;
-            }
-            place += 1;
-            if is_away {
-                away += 1;
-                if radio.is(ASLEEP | DOWN) {
-                    let power = across(rejection, arrival.power, frame.channel, radio.channel);
-                    radio.energy = radio.energy.wrapping_add(power);
-                    radio.refresh(at, rules.carrier_sense);
-                }
-                if frame.counts() {
-                    let why = radio.away_why();
-                    counters.lost.count(why);
-                    if R::FRAMES {
-                        let (node, power) = (arrival.receiver, arrival.power);
-                        recorder.heard(&report(frame, node, at, at, power, Err(why)));
-                    }
-                }
-                continue;
-            }
-            if arrival.power >= heard || !radio.is_idle(frame.channel, at) {
-                let arrival = *arrival;
-                if frame.counts() {
-                    let weak = place - 1 - first - away;
-                    counters.lost.add(Loss::TooWeak, weak as u64);
-                }
-                frame.started = place as u32;
-                return Glide::Look {
-                    at,
-                    arrival,
-                    place: place as u32 - 1,
+    /// A signal begins at a radio that it matters to.
+    #[inline]
+    fn arrive(&mut self, edge: Edge) {
+        let radio = &mut self.radios[edge.node.index()];
+        match self.reception.arrive(&self.frames, radio, edge) {
+            Arrived::Locked | Arrived::Noise => {}
+            Arrived::Lost(power, why) => {
+                let meeting = Meeting {
+                    node: edge.node,
+                    at: edge.at,
+                    started: edge.at,
+                    power,
                 };
+                self.ledger.lose(self.frames.get(edge.slot), meeting, why);
             }
-            radio.energy = radio.energy.wrapping_add(arrival.power);
-            if radio.refresh_free(at, rules.carrier_sense) {
-                stop = Glide::Carrier {
-                    at,
-                    node: arrival.receiver,
-                };
-                break;
-            }
+            Arrived::TookOver(lost, why) => self.book_interrupted(edge.node, edge.at, lost, why),
         }
-        if frame.counts() {
-            let weak = place - first - away;
-            counters.lost.add(Loss::TooWeak, weak as u64);
-        }
-        frame.started = place as u32;
-        stop
     }
 
     /// Moves a frame's second cursor, after the transmitter's own end.
-    pub(crate) fn walk_ends<R: Recorder>(
-        &mut self,
-        recorder: &mut R,
-        slot: u32,
-        key: Key,
-        bounds: [Key; 2],
-    ) -> Walk {
-        let [last, far] = bounds.map(|bound| key.last_before(bound));
-        let (Some(last), Some(far)) = (last, far) else {
-            return Walk::Pause(key);
+    pub(crate) fn advance_ends(&mut self, slot: Slot, key: Key, bounds: [Key; 2]) -> CursorEvent {
+        let Some(limits) = limits(key, bounds) else {
+            return CursorEvent::Pause(key);
         };
         loop {
-            match self.glide_ends(slot, [last, far]) {
-                Glide::End => return Walk::Done,
-                Glide::Late(at) => return Walk::Pause(key.at_time(at)),
-                Glide::Look { at, arrival, place } => {
-                    let node = arrival.receiver;
-                    let told = self.leave(recorder, slot, place, arrival.power, node, at);
-                    let carrier = self.radios[node as usize].refresh(at, self.rules.carrier_sense);
-                    if told != Walk::Done {
-                        return told;
+            let rules = (&self.reception.rules, &self.reception.rejection);
+            let frame = (slot, self.frames.get_mut(slot));
+            match scan_ends(frame, &mut self.radios, rules, limits) {
+                Stop::End => return CursorEvent::Done,
+                Stop::Later(at) => return CursorEvent::Pause(key.at_time(at)),
+                Stop::Examine(edge) => {
+                    let ended = self.leave(edge);
+                    let carrier = self.refresh_carrier(edge.node, edge.at);
+                    // The end of a reception comes with its own look at the carrier, once the node has been notified.
+                    if let Some(event) = ended {
+                        return event;
                     }
                     if carrier {
-                        return Walk::Carrier { at, node };
+                        return CursorEvent::Carrier {
+                            at: edge.at,
+                            node: edge.node,
+                        };
                     }
                 }
-                Glide::Carrier { at, node } => return Walk::Carrier { at, node },
+                Stop::Carrier { at, node } => return CursorEvent::Carrier { at, node },
             }
         }
     }
 
-    /// The common case of a second cursor: signals leave radios that receive nothing. Radios that are away and receive
-    /// nothing are passed up to the second of the moments, as above.
-    fn glide_ends(&mut self, slot: u32, [last, far]: [u64; 2]) -> Glide {
-        let Air {
-            frames,
-            radios,
-            rules,
-            rejection,
-            ..
-        } = self;
-        let frame = frames.get_mut(slot);
-        let (end, reach) = (frame.begin + frame.airtime, rejection.len() as u8);
-        let first = frame.ended as usize;
-        let mut place = first;
-        let mut stop = Glide::End;
-        for arrival in &frame.arrivals[first..] {
-            let at = end + u64::from(arrival.delay);
-            let radio = &mut radios[arrival.receiver as usize];
-            let is_away = radio.is_away(frame.channel, reach);
-            let calm = is_away && radio.lock == NONE && !radio.is_told();
-            if at > last && !(calm && at <= far) {
-                stop = Glide::Late(at);
-                break;
-            }
-            place += 1;
-            if is_away {
-                if radio.is(ASLEEP | DOWN) {
-                    let power = across(rejection, arrival.power, frame.channel, radio.channel);
-                    radio.energy = radio.energy.wrapping_sub(power);
-                    radio.refresh(at, rules.carrier_sense);
-                }
-                continue;
-            }
-            if !radio.is_free(frame.channel) {
-                stop = Glide::Look {
-                    at,
-                    arrival: *arrival,
-                    place: place as u32 - 1,
-                };
-                break;
-            }
-            radio.energy = radio.energy.wrapping_sub(arrival.power);
-            if radio.refresh_free(at, rules.carrier_sense) {
-                stop = Glide::Carrier {
-                    at,
-                    node: arrival.receiver,
-                };
-                break;
-            }
-        }
-        frame.ended = place as u32;
-        stop
-    }
-
-    /// The transmitter's own end of a frame: it may listen again after its turnaround.
-    pub(crate) fn finish(&mut self, slot: u32, at: u64) -> Option<u32> {
+    /// A signal ends at a radio. Returns what to tell the node, if anything.
+    #[inline]
+    fn leave(&mut self, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, slot, .. } = edge;
+        let radio = &mut self.radios[node.index()];
+        let completed = self.reception.leave(&self.frames, radio, edge)?;
         let frame = self.frames.get(slot);
+        let (started, power) = (completed.started, completed.power);
+        let meeting = Meeting {
+            node,
+            at,
+            started,
+            power,
+        };
+        match completed.outcome {
+            Ok(_) if frame.foreign => {
+                self.ledger.node(node).foreign += 1;
+                None
+            }
+            Ok(falsified) => {
+                self.ledger.keep(frame, meeting);
+                Some(CursorEvent::Received {
+                    at,
+                    node,
+                    started,
+                    power,
+                    falsified,
+                })
+            }
+            Err(why) => {
+                self.ledger.node(node).failures += 1;
+                self.ledger.lose(frame, meeting, why);
+                Some(CursorEvent::Failed { at, node, started })
+            }
+        }
+    }
+
+    /// The transmitter's own end of a frame: it may listen again after its turnaround. `None` if no node sent it to
+    /// this end.
+    pub(crate) fn finish(&mut self, slot: Slot, at: AirTime) -> Option<NodeId> {
+        let frame = self.frames.get(slot);
+        // A crashed transmitter has no end of its own: its radio was reset when it crashed.
         if frame.foreign || frame.truncated {
             return None;
         }
         let node = frame.source;
-        let radio = &mut self.radios[node as usize];
-        radio.set(TRANSMITTING, false);
-        radio.deaf_until = at.saturating_add(self.rules.turnaround);
-        self.change_duty(node, at);
+        let turnaround = self.reception.rules.turnaround;
+        self.radios[node.index()].turn_around(at, turnaround);
+        self.book_duty(node, at);
         Some(node)
     }
 
     /// Ends a reception in progress, if there is one, for a reason of the node's own.
-    pub(crate) fn give_up<R: Recorder>(&mut self, recorder: &mut R, node: u32, at: u64, why: Loss) {
-        let radio = &mut self.radios[node as usize];
-        let (slot, started, power) = (radio.lock, radio.lock_started, radio.lock_power);
-        if slot != NONE {
-            radio.lock = NONE;
-            self.counters.nodes[node as usize].failures += 1;
-            self.lose(recorder, slot, node, at, started, power, why);
+    pub(crate) fn give_up(&mut self, node: NodeId, at: AirTime, why: Loss) {
+        if let Some(lost) = interrupt(&mut self.radios[node.index()]) {
+            self.book_interrupted(node, at, lost, why);
         }
     }
 
-    /// Counts and tells a loss.
-    #[inline]
-    #[allow(clippy::too_many_arguments)] // The facts of a loss; a struct would be built for nothing when off.
-    pub(crate) fn lose<R: Recorder>(
+    fn book_interrupted(&mut self, node: NodeId, at: AirTime, lost: Interrupted, why: Loss) {
+        self.ledger.node(node).failures += 1;
+        let meeting = Meeting {
+            node,
+            at,
+            started: lost.started,
+            power: lost.power,
+        };
+        self.ledger.lose(self.frames.get(lost.slot), meeting, why);
+    }
+
+    /// The head of the frame in `slot` has arrived at a radio: what it sees of it, if it is still locked on to it.
+    pub(crate) fn head(
         &mut self,
-        recorder: &mut R,
-        slot: u32,
-        node: u32,
-        at: u64,
-        started: u64,
-        power: u64,
-        why: Loss,
-    ) {
-        let counts = self.frames.get(slot).counts();
-        if counts {
-            self.counters.lost.count(why);
-        }
-        // Most signals are too weak and say nothing that the survivors do not.
-        if why != Loss::TooWeak {
-            let source = self.frames.get(slot).source;
-            self.digest
-                .mix(at ^ u64::from(source) << 40 ^ u64::from(node) << 24 ^ (why as u64 + 2) << 58);
-        }
-        if R::FRAMES && counts {
-            recorder.heard(&report(
-                self.frames.get(slot),
-                node,
-                at,
-                started,
-                power,
-                Err(why),
-            ));
-        }
+        slot: Slot,
+        node: NodeId,
+        octets: usize,
+        at: AirTime,
+    ) -> Option<GoodHead> {
+        let radio = &mut self.radios[node.index()];
+        self.reception
+            .head(&self.frames, radio, (slot, node), octets, at)
     }
 
-    /// Counts and tells a reception.
-    pub(crate) fn keep<R: Recorder>(
-        &mut self,
-        recorder: &mut R,
-        slot: u32,
-        node: u32,
-        at: u64,
-        started: u64,
-        power: u64,
-    ) {
-        self.counters.receptions += 1;
-        self.counters.nodes[node as usize].receptions += 1;
-        let source = self.frames.get(slot).source;
-        self.digest
-            .mix(at ^ u64::from(source) << 40 ^ u64::from(node) << 24 ^ 1 << 58);
-        if R::FRAMES {
-            recorder.heard(&report(
-                self.frames.get(slot),
-                node,
-                at,
-                started,
-                power,
-                Ok(()),
-            ));
-        }
+    /// A frame's PSDU as a node hears it: as it was sent, or a copy in `space` with wrong bits.
+    pub(crate) fn psdu_heard<'a>(
+        &'a self,
+        slot: Slot,
+        node: NodeId,
+        falsified: Option<Falsified>,
+        space: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        let psdu = self.frames.get(slot).psdu();
+        self.reception
+            .bit_errors
+            .apply(psdu, node, falsified, space)
     }
 
-    /// What a signal on one channel is worth to a radio on another.
-    pub(crate) fn across(&self, power: u64, from: u8, to: u8) -> u64 {
-        across(&self.rejection, power, from, to)
+    /// Switches one of a radio's flags that say what it does.
+    pub(crate) fn switch(&mut self, node: NodeId, at: AirTime, flag: u8, on: bool) {
+        self.radios[node.index()].set(flag, on);
+        self.book_duty(node, at);
+    }
+
+    /// A radio stops with its node. What passes it still counts, so that its energy is right when it starts again.
+    pub(crate) fn crash(&mut self, node: NodeId, at: AirTime) {
+        let radio = &mut self.radios[node.index()];
+        // BUSY stays until `refresh_carrier`, which notes when the channel became idle.
+        radio.flags = radio.flags & BUSY | DOWN;
+        radio.peeks = false;
+        self.refresh_carrier(node, at);
+        self.book_duty(node, at);
+    }
+
+    /// Books a radio's time up to `at`. From there on it does what its flags say.
+    fn book_duty(&mut self, node: NodeId, at: AirTime) {
+        let radio = &self.radios[node.index()];
+        self.duty.change(node, radio, self.ledger.node(node), at);
+    }
+
+    /// Books all radios' time up to `at`.
+    pub(crate) fn settle_duty(&mut self, at: AirTime) {
+        (0..self.radios.len()).for_each(|node| self.book_duty(NodeId::of(node), at));
     }
 
     /// Moves a radio to another channel: its reception is lost, and it hears what is on the air there.
-    pub(crate) fn tune<R: Recorder>(&mut self, recorder: &mut R, node: u32, at: u64, channel: u8) {
-        if self.radios[node as usize].channel == channel {
+    pub(crate) fn tune(&mut self, node: NodeId, at: AirTime, channel: u8) {
+        if self.radios[node.index()].channel == channel {
             return;
         }
-        self.give_up(recorder, node, at, Loss::OtherChannel);
+        self.give_up(node, at, Loss::OtherChannel);
         self.medium.open(channel);
-        let present = |frame: &Frame| -> u64 {
+        // The signals that have begun here and not ended are those between a frame's two cursors.
+        let present = |frame: &Frame| {
             let passing = frame.ended as usize..frame.started as usize;
             let here = frame.arrivals[passing]
                 .iter()
                 .filter(|arrival| arrival.receiver == node);
-            here.map(|arrival| self.across(arrival.power, frame.channel, channel))
-                .sum()
+            here.fold(Power::ZERO, |sum, arrival| {
+                let rejection = &self.reception.rejection;
+                sum.plus(rejection.across(arrival.power, frame.channel, channel))
+            })
         };
-        let energy = self.frames.flying().map(present).sum();
-        let radio = &mut self.radios[node as usize];
+        let energy = self
+            .frames
+            .flying()
+            .map(present)
+            .fold(Power::ZERO, Power::plus);
+        let radio = &mut self.radios[node.index()];
         radio.channel = channel;
         radio.energy = energy;
     }
 }
 
-/// What a signal on one channel is worth to a radio on another.
-fn across(rejection: &[f64], power: u64, from: u8, to: u8) -> u64 {
-    if from == to || from == EVERY_CHANNEL {
-        return power;
-    }
-    match rejection.get(usize::from(from.abs_diff(to)) - 1) {
-        Some(factor) => crate::power::whole(power as f64 * factor),
-        None => 0,
-    }
+/// How far a cursor at `key` may go; `None` if a bound comes first.
+fn limits(key: Key, [next, next_switch]: [Key; 2]) -> Option<Limits> {
+    Some(Limits {
+        last: key.last_before(next)?,
+        far: key.last_before(next_switch)?,
+    })
 }
 
-fn report(
-    frame: &Frame,
-    node: u32,
-    at: u64,
-    started: u64,
-    power: u64,
-    outcome: Result<(), Loss>,
-) -> Heard<'_> {
-    Heard {
-        at: AirTime(at),
-        node: node as usize,
-        from: frame.source as usize,
-        number: frame.number,
-        psdu: frame.psdu(),
-        mode: frame.mode,
-        channel: frame.channel,
-        started: AirTime(started),
-        power: crate::Power(power),
-        outcome,
+/// A number that is the same for frames that add up: of PSDU, mode and channel. Foreign frames never do.
+fn content(frame: &Frame) -> u64 {
+    let mut content = Digest::default();
+    content.bytes(frame.psdu());
+    content
+        .mix((frame.len as u64) << 16 ^ (frame.mode.rate as u64) << 8 ^ u64::from(frame.channel));
+    if frame.foreign {
+        content.mix(frame.source.number() << 32 ^ frame.number);
     }
+    content.value()
 }

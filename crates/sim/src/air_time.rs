@@ -1,4 +1,4 @@
-//! The simulator's own time. Node clocks are another type, because they drift.
+//! The simulator's time. Node clocks have another type, because they drift.
 
 use std::fmt;
 use std::ops::Add;
@@ -7,7 +7,7 @@ use chappe_core::Duration;
 
 /// A moment of the run: nanoseconds since its start, the same for every node.
 ///
-/// What a node is told is a [`chappe_core::Instant`] of its own [`Clock`](crate::Clock).
+/// Nodes see a [`chappe_core::Instant`] of its own [`Clock`](crate::Clock).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AirTime(pub(crate) u64);
 
@@ -38,6 +38,7 @@ impl AirTime {
     }
 
     /// Nanoseconds since the start.
+    #[inline]
     pub const fn nanos(self) -> u64 {
         self.0
     }
@@ -48,6 +49,7 @@ impl AirTime {
     }
 
     /// The span from `earlier` to this moment, or zero if `earlier` is later.
+    #[inline]
     pub const fn saturating_since(self, earlier: AirTime) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -55,7 +57,8 @@ impl AirTime {
 
 impl Add<Duration> for AirTime {
     type Output = AirTime;
-    /// Saturates at [`AirTime::MAX`].
+    /// The moment `span` later; saturates at [`AirTime::MAX`].
+    #[inline]
     fn add(self, span: Duration) -> AirTime {
         AirTime(self.0.saturating_add(span.nanos()))
     }

@@ -1,19 +1,18 @@
 //! Directional antennas, and several radios on one mast.
 //!
-//! A radio with a dish hears its far end loudly, everything else through its side lobes, and the other radios of its own
-//! mast hardly weaker than its far end: that is what makes long links of one site disturb each other.
+//! A radio with a dish hears its far end through the main lobe and everything else through side lobes. It hears the other
+//! radios of its own mast hardly weaker than its far end, so the long links of one site disturb each other.
 
-use chappe_core::{Db, Seed};
+use chappe_core::Db;
 
-use crate::links::Search;
-use crate::path_loss::distance;
-use crate::{Error, Medium, Position, Profile};
+use crate::position::distance;
+use crate::{Error, Position, Profile};
 
 /// One antenna: a main lobe in one direction, and one level everywhere else.
 ///
 /// The gain falls with the angle off the axis as `12 (angle / beamwidth)^2` dB, down to the side lobes: the pattern of 3GPP
-/// TR 36.942, 4.2.1, turned around its axis. At half the beamwidth it is down by 3 dB. Real side lobes have nulls and
-/// peaks; the one level stands for what is guaranteed in no direction, so give the data sheet's worst figure.
+/// TR 36.942, 4.2.1, rotated around its axis. At half the beamwidth it is down by 3 dB. Real side lobes have nulls and
+/// peaks; one level stands for all of them, so use the data sheet's worst figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Antenna {
     /// Gain on the axis, over an antenna that radiates alike everywhere (dBi).
@@ -24,7 +23,7 @@ pub struct Antenna {
     pub side: Db,
     /// Where the axis points: degrees from the x axis towards the y axis.
     pub azimuth: f64,
-    /// And degrees above the horizon.
+    /// Elevation of the axis: degrees above the horizon.
     pub elevation: f64,
 }
 
@@ -47,7 +46,7 @@ impl Antenna {
         ..Antenna::ISOTROPIC
     };
 
-    /// The same antenna, turned from its place towards another.
+    /// The same antenna at `own`, pointed at `other`.
     pub fn towards(self, own: Position, other: Position) -> Antenna {
         let (x, y, z) = (other.x - own.x, other.y - own.y, other.z - own.z);
         let degrees = 180.0 / std::f64::consts::PI;
@@ -58,7 +57,7 @@ impl Antenna {
         }
     }
 
-    /// Its gain from its place towards another one.
+    /// The gain at `own` in the direction of `other`.
     pub fn gain_towards(&self, own: Position, other: Position) -> Db {
         let (x, y, z) = (other.x - own.x, other.y - own.y, other.z - own.z);
         let length = libm::sqrt(x * x + y * y + z * z);
@@ -90,7 +89,7 @@ impl Antenna {
     }
 }
 
-/// Every radio's antenna, and what holds on one mast.
+/// Every radio's antenna, and the coupling of radios on one mast.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Antennas {
     /// One for each node.
@@ -104,8 +103,19 @@ pub struct Antennas {
 }
 
 impl Antennas {
-    /// Gain of both antennas less the path's loss, from one place to another. `to` is a node; `from` may be an external
-    /// transmitter, which has no antenna of its own.
+    pub(crate) fn check(&self, nodes: usize) -> Result<(), Error> {
+        if self.of.len() != nodes {
+            return Err(Error::Antenna("give one antenna for each node"));
+        }
+        self.of.iter().try_for_each(Antenna::check)?;
+        if !(self.isolation.0.is_finite() && self.mast >= 0.0) {
+            return Err(Error::Antenna("isolation and mast must be numbers"));
+        }
+        Ok(())
+    }
+
+    /// Gain of both antennas less the path loss. `to` is a node; `from` may be an external transmitter, which has no
+    /// antenna here.
     pub(crate) fn gain(
         &self,
         profile: &Profile,
@@ -119,6 +129,7 @@ impl Antennas {
             .get(to)
             .map_or(0.0, |antenna| antenna.gain_towards(there, here).0);
         match self.of.get(from) {
+            // Near field: neither pattern nor path loss holds, so the mast's measured isolation replaces both.
             Some(_) if metres <= self.mast => -self.isolation.0,
             Some(antenna) => antenna.gain_towards(here, there).0 + heard - loss,
             None => heard - loss,
@@ -132,34 +143,13 @@ impl Antennas {
     }
 }
 
-impl Medium {
-    /// Nodes at `positions`, each with an antenna of its own, under a profile's physics. A site with several links is
-    /// several nodes on one mast, one for each radio. The profile's [`antennas`](Profile::antennas) still count, so they
-    /// should be 0 dB.
-    pub fn directed(
-        positions: &[Position],
-        antennas: &Antennas,
-        profile: &Profile,
-        seed: Seed,
-    ) -> Result<Medium, Error> {
-        if antennas.of.len() != positions.len() {
-            return Err(Error::Antenna("give one antenna for each node"));
-        }
-        antennas.of.iter().try_for_each(Antenna::check)?;
-        if !(antennas.isolation.0.is_finite() && antennas.mast >= 0.0) {
-            return Err(Error::Antenna("isolation and mast must be numbers"));
-        }
-        Medium::placed(positions, Some(antennas), profile, seed, Search::Grid)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Half-power points, side lobes and back, in the plane and above it.
     #[test]
-    fn the_pattern_is_the_stated_one() {
+    fn the_pattern_matches_its_formula() {
         let own = Position::new(100.0, 50.0);
         let at = |azimuth: f64, elevation: f64| {
             let radians = std::f64::consts::PI / 180.0;

@@ -1,10 +1,9 @@
-//! pcapng captures that Wireshark opens: one interface for each node and standard, nanosecond stamps, and in each
-//! packet's comment why it was lost.
+//! pcapng captures for Wireshark: one interface for each node and standard, nanosecond timestamps, and the reason of each
+//! loss in the packet's comment.
 //!
-//! A frame stands in the file once for its transmitter (outbound) and once for each receiver that got it or lost
-//! it (inbound). The time stamp is when the outcome was known, which keeps the file in order of time; the radiotap
-//! header's TSFT is when the first bit left or arrived. Frames that were damaged carry a wrong check sequence, as
-//! they did on the air.
+//! A frame appears once for its transmitter (outbound) and once for each receiver that got it or lost it (inbound). The
+//! timestamp is when the outcome was known, which keeps the file in order of time; the radiotap header's TSFT is when
+//! the first bit left or arrived. Damaged frames carry a wrong check sequence.
 //!
 //! Format: pcapng (draft-ietf-opsawg-pcapng), `if_tsresol` 9; link type 127 (radiotap) for 802.11, 283 (802.15.4 TAP,
 //! after the "IEEE 802.15.4 TAP Link Type Specification") for 802.15.4, whose interfaces stand in the file from the
@@ -18,21 +17,21 @@ use chappe_wire::radiotap::{Flags, LEN_MAX, Radiotap, Tuned};
 
 use crate::{AirTime, Heard, Loss, Power, Recorder, Sent};
 
-/// What of a run goes into a capture, beside what was sent and received.
+/// Which losses a capture contains, besides sent and received frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Losses {
-    /// Nothing: only what was received.
+    /// No losses.
     None,
-    /// What a receiver had begun to receive, and what it missed although it was strong enough.
+    /// Frames that a receiver was locked on to, and frames that it missed although they were strong enough.
     Heard,
-    /// Signals that were too weak as well: most of the file.
+    /// All losses, including signals that were too weak: most of the file.
     All,
 }
 
 /// A recorder that writes a pcapng file.
 ///
 /// The first error of the writer ends the capture; [`Pcapng::finish`] returns it. 802.11 frames on channels that
-/// 802.11b does not have are counted and left out.
+/// 802.11b does not have are counted and omitted.
 #[derive(Debug)]
 pub struct Pcapng<W: Write> {
     writer: W,
@@ -95,7 +94,7 @@ impl<W: Write> Pcapng<W> {
         }
     }
 
-    /// Frames that were left out because no header can say their channel.
+    /// Frames that were omitted because radiotap cannot state their channel.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -192,6 +191,7 @@ impl<W: Write> Pcapng<W> {
         field(5, &packet.started.nanos().to_le_bytes());
         let len = (header.len() as u16).to_le_bytes();
         header[2..4].copy_from_slice(&len);
+        // An interface has one link type, so 802.15.4 has its own after those of 802.11.
         let interface = self.nodes + packet.node;
         self.enhanced(packet, interface, &header, &check.to_le_bytes());
     }

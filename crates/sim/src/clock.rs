@@ -1,4 +1,4 @@
-//! A node's clock: an offset and a crystal error against air time, in whole numbers.
+//! A node's clock: an offset and a crystal error against air time, in integer arithmetic.
 
 use chappe_core::{Duration, Instant, Ppm, Purpose, Seed};
 
@@ -9,7 +9,7 @@ const BILLION: u128 = 1_000_000_000;
 /// How one node's clock runs against the air.
 ///
 /// The clock shows `offset` at the start of the run and gains `drift` parts per million, kept to a thousandth
-/// of a ppm. Conversions are integer arithmetic: exact, monotone, and a deadline is never met early.
+/// of a ppm. Conversions are integer arithmetic: the same on every machine, monotone, and no deadline fires early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     base_air: u64,
@@ -25,14 +25,14 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Shows air time.
+    /// A clock without offset and drift: it shows air time.
     pub const IDEAL: Clock = Clock {
         base_air: 0,
         base_local: 0,
         rate: BILLION as u64,
     };
 
-    /// A clock that shows `offset` at the start and gains `drift`. Errors beyond +-10 % are cut to that.
+    /// A clock that shows `offset` at the start and gains `drift`. Drifts beyond +-10 % are clamped.
     pub fn new(offset: Duration, drift: Ppm) -> Clock {
         Clock {
             base_air: 0,
@@ -41,15 +41,15 @@ impl Clock {
         }
     }
 
-    /// Clocks without offset for `nodes` nodes, driven by the crystals whose errors a run with the same `seed` and the
-    /// same deviation of [`Synchronous::crystal`](crate::Synchronous::crystal) also gives the carriers.
+    /// Clocks without offset for `nodes` nodes. A run with the same `seed` and the same deviation of
+    /// [`Synchronous::crystal`](crate::Synchronous::crystal) derives its carrier offsets from the same crystals.
     pub fn crystals(seed: Seed, nodes: usize, deviation: Ppm) -> Vec<Clock> {
         let errors = Clock::crystal_errors(seed, nodes, deviation);
         let clock = |ppm| Clock::new(Duration::ZERO, Ppm(ppm));
         errors.into_iter().map(clock).collect()
     }
 
-    /// Errors of the nodes' crystals in ppm.
+    /// Errors of `nodes` crystals in ppm, normally distributed.
     pub fn crystal_errors(seed: Seed, nodes: usize, deviation: Ppm) -> Vec<f64> {
         let mut stream = seed.child(0xc47).stream(Purpose::Clock);
         (0..nodes).map(|_| stream.normal() * deviation.0).collect()
@@ -59,6 +59,7 @@ impl Clock {
     #[inline]
     pub fn local(&self, air: AirTime) -> Instant {
         let span = air.0.saturating_sub(self.base_air);
+        // Ideal clocks are common, and a division of 128 bits is slow.
         if self.rate == BILLION as u64 {
             return Instant::from_nanos(self.base_local.saturating_add(span));
         }
@@ -73,6 +74,7 @@ impl Clock {
         if self.rate == BILLION as u64 {
             return AirTime(self.base_air.saturating_add(span));
         }
+        // Rounded up where `local` rounds down, so that a deadline never fires before the clock shows it.
         let air = (u128::from(span) * BILLION).div_ceil(u128::from(self.rate));
         AirTime(self.base_air.saturating_add(saturate(air)))
     }
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_stays_there() {
+    fn the_end_of_time_saturates() {
         let fast = Clock::new(Duration::ZERO, Ppm(-50.0));
         assert_eq!(fast.air(Instant::MAX), AirTime::MAX);
         assert_eq!(Clock::IDEAL.local(AirTime(17)), Instant::from_nanos(17));

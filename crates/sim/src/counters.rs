@@ -1,4 +1,4 @@
-//! What happened in a run, counted.
+//! Counters of a run and of each node.
 
 use chappe_core::Duration;
 
@@ -9,38 +9,38 @@ use crate::Losses;
 pub struct Counters {
     /// Frames put on the air.
     pub frames: u64,
-    /// Receptions with a good check sequence, all receivers together.
+    /// Receptions with a good check sequence, summed over receivers.
     pub receptions: u64,
-    /// Losses at receivers that a link exists for, by reason.
+    /// Losses at receivers that have a link from the transmitter, by reason.
     pub lost: Losses,
     /// Events taken from the queue.
     pub events: u64,
-    /// Arrivals at a receiver that were worked through.
+    /// Pairs of a frame and a receiver that its signal reached.
     pub arrivals: u64,
-    /// Calls into nodes: events told and deadlines met.
+    /// Calls into nodes: events and deadlines.
     pub calls: u64,
-    /// Receptions whose bits a fault had changed without the check sequence showing it.
+    /// Receptions with bit errors of a fault that the check sequence did not detect.
     pub falsified: u64,
-    /// Each node's own share.
+    /// The counters of each node, in their order.
     pub nodes: Vec<NodeCounters>,
 }
 
-/// One node's share.
+/// Counters of one node's radio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCounters {
-    /// Frames it put on the air.
+    /// Frames that it transmitted.
     pub frames: u64,
-    /// Their octets, check sequences included.
+    /// Octets of these frames, check sequences included.
     pub octets: u64,
-    /// The time they took.
+    /// Time on the air of these frames.
     pub airtime: Duration,
-    /// Frames it received.
+    /// Frames that it received with a good check sequence.
     pub receptions: u64,
-    /// Frames of other networks that it received whole; it is not told of them.
+    /// Frames of other networks that it received whole; they are not delivered to the node.
     pub foreign: u64,
-    /// Frames it began to receive and lost, those included that it gave up itself.
+    /// Frames that it locked on to and lost, including those that it aborted.
     pub failures: u64,
-    /// How long its radio transmitted, in air time up to the present of the run. The three spans add up to it.
+    /// How long its radio transmitted, in air time up to now. This span and the next two add up to the air time.
     pub transmitting: Duration,
     /// How long it listened or received, turning around included.
     pub listening: Duration,

@@ -1,7 +1,7 @@
 //! A number that stands for everything that happened on the air.
 
-/// Multiply and rotate over words; not cryptographic. Equal runs have equal digests; unequal ones differ but for
-/// one chance in 2^64 or so.
+/// Multiply and rotate over words; not cryptographic. Equal runs have equal digests; unequal runs have equal ones with a
+/// probability of about 2^-64. The order of the words matters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Digest(u64);
 
@@ -17,8 +17,8 @@ impl Digest {
         self.0 = step(self.0, word);
     }
 
-    /// Four lanes of eight bytes each at a time, so that no multiplication waits for the one before; the length
-    /// is mixed in too.
+    /// Four lanes of eight bytes each at a time: no multiplication waits for the one before. The length is mixed in, so that
+    /// trailing zeros count.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         let mut lanes = [0u64; 4];
         let (blocks, rest) = bytes.as_chunks::<32>();

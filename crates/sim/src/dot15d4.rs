@@ -1,4 +1,4 @@
-//! What a profile says about 802.15.4 at 2.4 GHz beside what every radio has.
+//! The 802.15.4 part of a profile: receiver, chips, and how channels at 2.4 GHz differ.
 
 use chappe_core::{Db, Dbm, Duration, Purpose, Seed, Stream};
 
@@ -7,28 +7,28 @@ use crate::{Oqpsk, Synchronous};
 /// The 802.15.4 half of a profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dot15d4 {
-    /// Which receiver reads its symbols.
+    /// The receiver that decodes its symbols.
     pub oqpsk: Oqpsk,
-    /// How channels differ; `None` makes them alike.
+    /// How channels differ; `None` makes them equal.
     pub selectivity: Option<Selectivity>,
-    /// How identical frames at one time add up; `None` makes them interference to each other.
+    /// How identical simultaneous frames add up; `None` makes them interference to each other.
     pub synchronous: Option<Synchronous>,
 }
 
-/// One maker's radio: figures of its data sheet.
+/// A radio chip: figures of its data sheet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chip {
-    /// Its name.
+    /// Its name, as in profile names.
     pub name: &'static str,
     /// Power at which one frame of 20 octets in a hundred is lost, in white noise.
     pub sensitivity: Dbm,
-    /// Highest transmit power.
+    /// The highest transmit power.
     pub power_max: Dbm,
     /// From receiving to transmitting, and back.
     pub turnaround: Duration,
-    /// Energy from which its clear channel assessment says busy, by default.
+    /// Default energy threshold of its clear channel assessment.
     pub cca: Dbm,
-    /// How far a frame must stand above another on its channel.
+    /// Margin over another frame on its channel that a frame needs.
     pub co_channel: Db,
     /// Rejection one, two... channels (5 MHz each) away, the worse of both sides. Further channels are not heard.
     pub rejection: &'static [Db],
@@ -62,7 +62,7 @@ impl Chip {
     };
 
     /// Nordic nRF52840: -100 dBm, +8 dBm and 40 us of fast ramp-up, from memory of its product specification. CCA,
-    /// co-channel and rejection are those of the AT86RF233, for want of figures: judgements.
+    /// co-channel and rejection are those of the AT86RF233, for lack of figures: judgements.
     pub const NRF52840: Chip = Chip {
         name: "nrf52840",
         sensitivity: Dbm(-100.0),
@@ -71,7 +71,7 @@ impl Chip {
         ..Chip::AT86RF233
     };
 
-    /// Noise at which the stated sensitivity is true: one frame of 20 octets in a hundred is lost.
+    /// The noise that reproduces the stated sensitivity: one frame of 20 octets in a hundred is lost.
     pub fn noise(&self, oqpsk: Oqpsk) -> Dbm {
         self.sensitivity - oqpsk.sinr_for(20, 0.99)
     }
@@ -87,12 +87,12 @@ pub struct Selectivity {
     pub direct: f64,
 }
 
-/// The first channel at 2.4 GHz, the number of channels, and the distance between them in hertz.
+/// The first channel at 2.4 GHz (IEEE 802.15.4-2006, 6.1.2.1).
 pub const CHANNEL_MIN: u8 = 11;
 /// The last channel at 2.4 GHz.
 pub const CHANNEL_MAX: u8 = 26;
 const SPACING: f64 = 5e6;
-/// Amplitudes of the scattered part beyond this many deviations are cut, so that no link is longer than known.
+/// Scattered amplitudes beyond this many deviations are cut. Without a bound on the gain, no reach of links could be stated.
 const SCATTER_MAX: f64 = 4.0;
 
 /// Centre of a channel in hertz (IEEE 802.15.4-2006, 6.1.2.1).

@@ -1,20 +1,19 @@
-//! How long each radio transmitted, listened and was off: what energy and duty cycles are worked out from.
+//! How long each radio transmitted, listened and was off, from which energy and duty cycles follow.
 
 use chappe_core::Duration;
 
-use crate::Counters;
-use crate::air::Air;
+use crate::id::NodeId;
 use crate::radio::{Radio, flag::*};
+use crate::{AirTime, NodeCounters};
 
-/// What each radio has been doing since when. Time is booked when that changes, so it is exact and costs nothing
-/// on other events.
+/// What each radio has been doing since when. Time is booked when that changes: exact, and free on all other events.
 #[derive(Clone, Debug)]
 pub(crate) struct Duty {
-    rows: Vec<(Doing, u64)>,
+    rows: Vec<(Activity, AirTime)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum Activity {
     Transmitting,
     Listening,
     Off,
@@ -24,45 +23,31 @@ impl Duty {
     /// All radios listen from time 0 on.
     pub(crate) fn new(nodes: usize) -> Duty {
         Duty {
-            rows: vec![(Doing::Listening, 0); nodes],
+            rows: vec![(Activity::Listening, AirTime::ZERO); nodes],
         }
     }
 
-    /// Books a radio's time up to `at`; from there on it does what its flags say.
-    fn change(&mut self, radios: &[Radio], counters: &mut Counters, node: u32, at: u64) {
-        let node = node as usize;
-        let radio = &radios[node];
-        let doing = match () {
-            _ if radio.is(TRANSMITTING) => Doing::Transmitting,
-            _ if radio.is(ASLEEP | DOWN) => Doing::Off,
-            _ => Doing::Listening,
+    /// Books a radio's time up to `at`. From there on it does what its flags say.
+    pub(crate) fn change(
+        &mut self,
+        node: NodeId,
+        radio: &Radio,
+        counters: &mut NodeCounters,
+        at: AirTime,
+    ) {
+        // A node that sleeps while it transmits still transmits.
+        let activity = match () {
+            _ if radio.is(TRANSMITTING) => Activity::Transmitting,
+            _ if radio.is(ASLEEP | DOWN) => Activity::Off,
+            _ => Activity::Listening,
         };
-        let (before, since) = std::mem::replace(&mut self.rows[node], (doing, at));
-        let own = &mut counters.nodes[node];
+        let row = &mut self.rows[node.index()];
+        let (before, since) = std::mem::replace(row, (activity, at));
         let sum = match before {
-            Doing::Transmitting => &mut own.transmitting,
-            Doing::Listening => &mut own.listening,
-            Doing::Off => &mut own.off,
+            Activity::Transmitting => &mut counters.transmitting,
+            Activity::Listening => &mut counters.listening,
+            Activity::Off => &mut counters.off,
         };
-        *sum += Duration::from_nanos(at - since);
-    }
-
-    /// Books everybody's time up to `at`.
-    fn settle(&mut self, radios: &[Radio], counters: &mut Counters, at: u64) {
-        for node in 0..self.rows.len() as u32 {
-            self.change(radios, counters, node, at);
-        }
-    }
-}
-
-impl Air {
-    /// A radio has begun to do something else, or goes on.
-    pub(crate) fn change_duty(&mut self, node: u32, at: u64) {
-        self.duty.change(&self.radios, &mut self.counters, node, at);
-    }
-
-    /// Books all radios' time up to `at`.
-    pub(crate) fn settle_duty(&mut self, at: u64) {
-        self.duty.settle(&self.radios, &mut self.counters, at);
+        *sum += Duration::from_nanos(at.0 - since.0);
     }
 }

@@ -1,15 +1,15 @@
-//! What can be wrong with a world before anything runs.
+//! Errors of a world or medium, found before a run.
 
 use std::fmt;
 
 /// A configuration that cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The medium has places for another number of nodes than were given.
+    /// The medium and the simulator have different numbers of nodes.
     NodeCount {
         /// Places in the medium.
         medium: usize,
-        /// Nodes given.
+        /// Nodes passed to the simulator.
         nodes: usize,
     },
     /// More nodes than fit into an event's key: at most 65,535.
@@ -24,14 +24,14 @@ pub enum Error {
     LinkLoss(&'static str),
     /// There are clocks for some nodes, but not for all.
     ClockCount {
-        /// Clocks given.
+        /// Clocks in the world.
         clocks: usize,
-        /// Nodes given.
+        /// Nodes passed to the simulator.
         nodes: usize,
     },
     /// A fault names a node that does not exist.
     FaultNode(usize),
-    /// A fault makes no sense in this medium or has impossible numbers.
+    /// A fault does not fit this medium or has impossible numbers.
     Fault(&'static str),
 }
 

@@ -1,5 +1,5 @@
-//! How likely bits survive at a ratio of signal to interference and noise: tables made once from the field's
-//! formulas, read without any transcendental function.
+//! Bit error curves over the SINR: tables computed once from the field's formulas, read without any transcendental
+//! function.
 //!
 //! The ratio is linear, in the band of the standard (22 MHz for 802.11b, 2 MHz for 802.15.4). Sources, in the
 //! physics report: 4.2 for DSSS and CCK (the formulas of ns-3's `dsss-error-rate-model.cc`, with the CCK symbol
@@ -101,6 +101,8 @@ impl ErrorCurve {
     /// The logarithm of the probability that one bit survives at a linear ratio.
     #[inline]
     pub(crate) fn ln_success(&self, ratio: f64) -> f64 {
+        // Exponent and first mantissa bits of a float are the place in a logarithmic grid; the rest is the fraction between
+        // two points. So the grid needs no logarithm.
         let bits = ratio.to_bits();
         let place = (bits >> (52 - STEP_BITS)) as i64 - ORIGIN;
         if place < 0 {
@@ -122,7 +124,7 @@ fn grid_ratio(index: usize) -> f64 {
     f64::from_bits(((index as i64 + ORIGIN) as u64) << (52 - STEP_BITS))
 }
 
-/// The formulas. A bit can do no worse than to be guessed.
+/// The formulas. No receiver does worse than to guess the bit.
 fn ln_bit_success(rate: Rate, oqpsk: Oqpsk, sinr: f64) -> f64 {
     let guessed = libm::log(0.5);
     let ln = match rate {
@@ -196,7 +198,7 @@ mod tests {
     /// SINR for PRR 10, 50 and 90 %, from the physics report: 4.2 for 802.11b (100 and 1500 octets), 4.1 for
     /// 802.15.4 (20 and 127 octets). Its figures have two decimals; they agree to 0.02 dB.
     #[test]
-    fn curves_are_the_published_ones() {
+    fn curves_match_the_published_ones() {
         let table = [
             (Rate::Dsss1, 100.0, [-6.30, -5.39, -4.26]),
             (Rate::Dsss1, 1500.0, [-4.47, -3.85, -3.03]),

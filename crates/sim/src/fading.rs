@@ -1,17 +1,20 @@
 //! Fast fading: the gain of a link in one coherence block.
 //!
 //! The gain is a power gain with a law below, constant on an unordered pair of nodes and a channel while
-//! `floor(t / coherence)` stays the same. It is read from `Purpose::Fading` at a position made of the two nodes,
-//! the channel and the block, never drawn in sequence: two protocols on one seed meet the same air.
+//! `floor(t / coherence)` stays the same. It is read from `Purpose::Fading` at a position made of the two nodes, the
+//! channel and the block, and never drawn in sequence. Two protocols on one seed meet the same air, and a link that no
+//! frame uses costs nothing.
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 
+use crate::AirTime;
+use crate::id::NodeId;
 use crate::logarithm::Logarithm;
 
 /// A law of fast fading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fading {
-    /// Gain 1.
+    /// No fading: the gain is 1.
     None,
     /// No direct path: an exponential power gain with mean 1.
     Rayleigh,
@@ -41,8 +44,8 @@ impl Fading {
         }
     }
 
-    /// A bound on the gain: random bits are finite, and so are fades. 2^-52 is the rarest Rayleigh draw, 2^-33 the
-    /// rarest of the half as long ones for Rice's law.
+    /// A bound on the gain: random bits are finite, and so are fades. The rarest Rayleigh draw has a probability of 2^-52;
+    /// Rician draws have half the bits, and the rarest has 2^-33.
     pub(crate) fn gain_max(self) -> f64 {
         let rarest = 37.0;
         match self {
@@ -56,15 +59,15 @@ impl Fading {
         }
     }
 
-    /// What the upper half of the random bits must reach for the gain to be `gain` at least: with less it is not, for
-    /// certain. Zero where the law does not grow with the bits.
+    /// A lower bound on the upper half of the random bits for a gain of at least `gain`: with fewer the gain is certainly
+    /// smaller. Zero where the law does not grow with the bits.
     pub(crate) fn least_bits(self, gain: f64) -> u32 {
         let exponential = match self {
             Fading::Rayleigh => gain,
             Fading::GlomosimRayleigh => gain * gain / GLOMOSIM,
             Fading::None | Fading::Rician { .. } => return 0,
         };
-        // 1 - exp(-x), a little less because of all roundings.
+        // 1 - exp(-x), a little less to cover all roundings: a bound that is too low costs time, one too high a signal.
         let share = -libm::expm1(-exponential) - 1e-9;
         (share.max(0.0) * (1u64 << 32) as f64) as u32
     }
@@ -106,8 +109,8 @@ impl Fading {
     }
 }
 
-/// The mean over equally likely gains of a probability that rises with the gain: only where it is neither 0 nor 1
-/// is it worked out.
+/// The mean over equally likely gains of a probability that rises with the gain. It is evaluated only where it is neither
+/// 0 nor 1.
 pub(crate) fn average_rising(gains: &[f64], value: impl Fn(f64) -> f64) -> f64 {
     let first = gains.partition_point(|&gain| value(gain) <= 0.0);
     let (_, rest) = gains.split_at(first);
@@ -121,6 +124,7 @@ pub(crate) fn average_rising(gains: &[f64], value: impl Fn(f64) -> f64) -> f64 {
 /// The normals come from 32 + 32 bits by Box and Muller.
 fn rician(log: &Logarithm, k: f64, bits: u64) -> f64 {
     const HALF: f64 = 1.0 / (1u64 << 32) as f64;
+    // Half a step off zero: the logarithm of zero would be infinite.
     let (radius, angle) = ((bits >> 32) as f64 + 0.5, (bits as u32) as f64 + 0.5);
     let radius = libm::sqrt(-2.0 * log.ln(radius * HALF));
     let (sin, cos) = libm::sincos(angle * HALF * 2.0 * std::f64::consts::PI);
@@ -153,10 +157,10 @@ pub(crate) struct Pairs {
 }
 
 impl Block {
-    pub(crate) fn from(self, node: u32) -> Pairs {
+    pub(crate) fn from(self, node: NodeId) -> Pairs {
         Pairs {
             block: self.0,
-            from: u64::from(node & 0xffff),
+            from: node.number() & 0xffff,
         }
     }
 }
@@ -171,15 +175,17 @@ impl Fader {
         }
     }
 
-    /// The block at `nanos` of air time on a channel. Blocks repeat after 2^27: 37 hours at 1 ms.
-    pub(crate) fn block(&self, nanos: u64, channel: u8) -> Block {
-        Block(u64::from(channel & 31) << CHANNEL_SHIFT | (nanos / self.coherence) & BLOCK_MASK)
+    /// The block at a moment on a channel. Blocks repeat after 2^27: 37 hours at 1 ms.
+    pub(crate) fn block(&self, at: AirTime, channel: u8) -> Block {
+        let block = at.nanos() / self.coherence;
+        Block(u64::from(channel & 31) << CHANNEL_SHIFT | block & BLOCK_MASK)
     }
 
     /// The random bits of the pair of a frame's transmitter and one receiver, in either order.
     #[inline]
-    pub(crate) fn bits(&self, pairs: Pairs, to: u32) -> u64 {
-        let to = u64::from(to & 0xffff);
+    pub(crate) fn bits(&self, pairs: Pairs, to: NodeId) -> u64 {
+        let to = to.number() & 0xffff;
+        // Ordered, because the channel is reciprocal: both directions fade alike.
         let pair = pairs.from.min(to) << 16 | pairs.from.max(to);
         self.stream.at(pair << 32 | pairs.block)
     }
@@ -204,8 +210,12 @@ mod tests {
     fn moments(law: Fading) -> (f64, f64) {
         let fader = Fader::new(law, Duration::from_millis(1), Seed(4));
         let n = 200_000u64;
-        let gains =
-            (0..n).map(|i| fader.gain_of(fader.bits(fader.block(i * 1_000_000, 1).from(3), 9)));
+        let gains = (0..n).map(|i| {
+            fader.gain_of(fader.bits(
+                fader.block(AirTime(i * 1_000_000), 1).from(NodeId(3)),
+                NodeId(9),
+            ))
+        });
         let (mut sum, mut squares) = (0.0, 0.0);
         for gain in gains {
             sum += gain;
@@ -269,7 +279,8 @@ mod tests {
     fn a_gain_lasts_one_block_and_belongs_to_the_pair() {
         let fader = Fader::new(Fading::Rayleigh, Duration::from_millis(1), Seed(1));
         let gain = |a, b, nanos, channel| {
-            fader.gain_of(fader.bits(fader.block(nanos, channel).from(a), b))
+            let pairs = fader.block(AirTime(nanos), channel).from(NodeId(a));
+            fader.gain_of(fader.bits(pairs, NodeId(b)))
         };
         let first = gain(1, 2, 5_000_000, 1);
         assert_eq!(first, gain(2, 1, 5_999_999, 1));

@@ -1,53 +1,53 @@
-//! What goes wrong on purpose.
+//! Faults and interferers of a scenario.
 
 use chappe_core::{Channel, Dbm, Duration, Mode, Ppm};
 
 use crate::{Error, Position};
 
-/// A fault, struck at one moment of air time.
+/// A fault that strikes at one moment of air time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// The node stops: it loses its state, its deadlines and its waiting frame. A frame on the air is cut short.
     Crash(usize),
     /// A crashed node starts again as a fresh one from the simulator's reviver. Its clock went on meanwhile.
     Restart(usize),
-    /// No signal passes between two nodes any more, in either direction; frames on their way arrive still.
+    /// Cuts the link between two nodes in both directions. Frames in flight still arrive.
     CutLink(usize, usize),
-    /// Signals pass again.
+    /// Restores a link that was cut.
     RestoreLink(usize, usize),
     /// The node's clock runs at another rate from now on.
     Drift {
-        /// Whose.
+        /// The node with the clock.
         node: usize,
-        /// Against air time.
+        /// The new drift against air time.
         ppm: Ppm,
     },
-    /// From now on each bit of what the node receives is wrong with a probability; zero ends it.
+    /// From now on each bit that the node receives is wrong with a probability; zero ends it.
     CorruptBits {
-        /// The receiver.
+        /// The node that receives the errors.
         node: usize,
-        /// Per bit.
+        /// Probability that a bit is wrong.
         rate: f64,
-        /// Whether the check sequence shows it: the frame then fails. Otherwise bits of the PSDU handed to the
-        /// node are flipped.
+        /// Whether the check sequence detects it, so that the frame fails. Otherwise the node gets a PSDU with
+        /// flipped bits.
         detected: bool,
     },
-    /// An external transmitter begins.
+    /// An external transmitter starts.
     Jammer(Jammer),
 }
 
 /// An external transmitter of noise or foreign frames. It hears nothing and does not fade.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jammer {
-    /// Where it stands.
+    /// Where the jammer stands.
     pub place: Place,
-    /// Its transmit power.
+    /// Transmit power of the jammer.
     pub power: Dbm,
     /// The channel it disturbs; `None` disturbs all of them.
     pub channel: Option<Channel>,
-    /// When it transmits.
+    /// When the jammer transmits.
     pub bursts: Bursts,
-    /// How long it keeps doing so.
+    /// How long the jammer is active.
     pub lasts: Duration,
 }
 
@@ -63,28 +63,28 @@ pub enum Place {
 /// When a jammer transmits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bursts {
-    /// All the time.
+    /// Transmits without a pause.
     Constant,
-    /// At the beginning of each period.
+    /// Transmits at the beginning of each period.
     Periodic {
         /// From start to start.
         period: Duration,
         /// How long a burst is.
         on: Duration,
     },
-    /// With exponentially distributed gaps between the end of one burst and the start of the next, drawn from
+    /// Transmits with exponentially distributed gaps between the end of one burst and the start of the next, drawn from
     /// `Purpose::Interference`.
     Poisson {
-        /// Mean gap.
+        /// Mean gap between two bursts.
         gap: Duration,
         /// How long a burst is.
         on: Duration,
     },
     /// The same with a frame of another network as each burst: receivers lock on to it like on any frame, miss the
-    /// preambles of others meanwhile, and tell their node of a failed one when it is destroyed. One that
-    /// arrives whole they know for another network's and tell nobody. Needs a channel of its own and a geometric medium.
+    /// preambles of others meanwhile, and report a failed reception when it is destroyed. They recognise one that
+    /// arrives whole as foreign and do not deliver it. Needs a stated channel and a geometric medium.
     Frames {
-        /// Mean gap.
+        /// Mean gap between two bursts.
         gap: Duration,
         /// How the frames are sent.
         mode: Mode,

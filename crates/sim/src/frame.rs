@@ -1,36 +1,34 @@
 //! Frames in flight, kept in a slab whose buffers are used again: nothing is allocated per frame.
 
-use chappe_core::{Mode, Rate};
+use chappe_core::{Duration, Mode, Rate};
 
-use crate::Oqpsk;
 use crate::error_curve::ErrorCurves;
-use crate::medium::Arrival;
-
-/// Channel of an interferer that reaches every channel.
-pub(crate) const EVERY_CHANNEL: u8 = u8::MAX;
+use crate::id::{NodeId, Slot};
+use crate::spread::Arrival;
+use crate::{AirTime, Oqpsk, Power};
 
 /// One transmission: waiting for its start, or on its way past the receivers.
 #[derive(Debug)]
 pub(crate) struct Frame {
     /// Row of the transmitter in the medium.
-    pub(crate) source: u32,
+    pub(crate) source: NodeId,
     /// The transmitter's own count of frames.
     pub(crate) number: u64,
-    /// Air time in nanoseconds at the transmitter's antenna.
-    pub(crate) begin: u64,
-    pub(crate) airtime: u64,
+    /// When its first bit leaves the antenna.
+    pub(crate) begin: AirTime,
+    pub(crate) airtime: Duration,
     pub(crate) mode: Mode,
     pub(crate) channel: u8,
     /// Transmit power over the usual one.
     pub(crate) scale: f64,
     /// Check sequence included.
     pub(crate) octets: usize,
-    /// Stands for PSDU, mode and channel, where identical frames add up.
+    /// A digest of PSDU, mode and channel. Only set under a profile with joint reception.
     pub(crate) content: u64,
     /// Octets of `buffer` that are the PSDU.
     pub(crate) len: usize,
     pub(crate) buffer: Vec<u8>,
-    /// Who it reaches, in the order in which it does.
+    /// The receivers it reaches, nearest first. The cursors rely on this order: it is that of time.
     pub(crate) arrivals: Vec<Arrival>,
     /// Delivery ratios beside the arrivals, in a measured medium.
     pub(crate) ratios: Vec<f32>,
@@ -50,11 +48,12 @@ pub(crate) struct Frame {
 /// Where a frame's bits lie in time, relative to its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bits {
-    /// Nanoseconds from the start to header and PSDU.
-    pub(crate) header: u64,
-    pub(crate) payload: u64,
+    /// From the frame's start to its header and to its PSDU.
+    pub(crate) header: Duration,
+    pub(crate) payload: Duration,
     pub(crate) header_rate: Rate,
-    /// Bits in a nanosecond, such that the sum over the frame is exact.
+    /// Bits in a nanosecond. From the frame's airtime and not from the rate: 802.11 rounds TXTIME up to a whole
+    /// microsecond, and all stretches together must hold exactly the frame's bits.
     pub(crate) header_density: f64,
     pub(crate) payload_density: f64,
     /// From this ratio up nothing is lost in the header.
@@ -66,10 +65,10 @@ pub(crate) struct Bits {
 impl Bits {
     pub(crate) fn new(mode: Mode, octets: usize, curves: &ErrorCurves) -> Bits {
         let (header_bits, header_rate, header_nanos) = curves.header(mode);
-        let (payload, lasts) = (mode.header_time().nanos(), mode.airtime(octets).nanos());
-        let span = lasts.saturating_sub(payload).max(1);
+        let (payload, lasts) = (mode.header_time(), mode.airtime(octets));
+        let span = lasts.saturating_sub(payload).nanos().max(1);
         Bits {
-            header: payload.saturating_sub(header_nanos),
+            header: payload.saturating_sub(Duration::from_nanos(header_nanos)),
             payload,
             header_rate,
             header_density: header_bits / header_nanos as f64,
@@ -90,13 +89,25 @@ impl Frame {
         !self.foreign && !self.noise
     }
 
+    /// The delivery ratio to one of its receivers, in a measured medium.
+    #[inline]
+    pub(crate) fn ratio(&self, place: u32) -> Option<f32> {
+        self.ratios.get(place as usize).copied()
+    }
+
+    /// When its last bit leaves the antenna.
+    #[inline]
+    pub(crate) fn end(&self) -> AirTime {
+        self.begin + self.airtime
+    }
+
     fn new(buffer: usize) -> Frame {
         let mode = Mode::long(Rate::Dsss1);
         Frame {
-            source: 0,
+            source: NodeId(0),
             number: 0,
-            begin: 0,
-            airtime: 0,
+            begin: AirTime::ZERO,
+            airtime: Duration::ZERO,
             mode,
             channel: 0,
             scale: 1.0,
@@ -121,11 +132,23 @@ impl Frame {
     }
 }
 
+/// A frame's first or last bit at one receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub(crate) slot: Slot,
+    /// Which of the frame's arrivals this is.
+    pub(crate) place: u32,
+    pub(crate) node: NodeId,
+    /// Power of the frame there.
+    pub(crate) power: Power,
+    pub(crate) at: AirTime,
+}
+
 /// All frames, in slots that are used again.
 #[derive(Debug)]
 pub(crate) struct Frames {
     slots: Vec<Frame>,
-    free: Vec<u32>,
+    free: Vec<Slot>,
     buffer: usize,
 }
 
@@ -139,33 +162,35 @@ impl Frames {
         }
     }
 
-    /// A slot for a new frame. Which one is decided by the run alone, so it may stand in an event's key.
-    pub(crate) fn take(&mut self) -> u32 {
+    /// A slot for a new frame. The run alone decides which one, so it may stand in an event's key.
+    pub(crate) fn take(&mut self) -> Slot {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Frame::new(self.buffer));
+            // Room for all slots to be free at once: releasing a frame never allocates.
             self.free.reserve(self.slots.len());
-            self.slots.len() as u32 - 1
+            Slot(self.slots.len() as u32 - 1)
         });
         let frame = self.get_mut(slot);
+        // `arrivals` and `buffer` keep their memory: both are overwritten before they are read.
         (frame.started, frame.ended) = (0, 0);
         (frame.flying, frame.noise, frame.truncated) = (false, false, false);
         frame.foreign = false;
         slot
     }
 
-    pub(crate) fn release(&mut self, slot: u32) {
+    pub(crate) fn release(&mut self, slot: Slot) {
         self.get_mut(slot).flying = false;
         self.free.push(slot);
     }
 
     #[inline]
-    pub(crate) fn get(&self, slot: u32) -> &Frame {
-        &self.slots[slot as usize]
+    pub(crate) fn get(&self, slot: Slot) -> &Frame {
+        &self.slots[slot.index()]
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Frame {
-        &mut self.slots[slot as usize]
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Frame {
+        &mut self.slots[slot.index()]
     }
 
     pub(crate) fn flying(&self) -> impl Iterator<Item = &Frame> {

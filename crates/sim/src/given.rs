@@ -1,12 +1,12 @@
-//! Networks given by the mean power of each link on each channel: what a testbed's RSSI says, or what follows from its
-//! delivery ratios. The physics on top of it are a profile's.
+//! Networks given by the mean power of each link on each channel, from a testbed's RSSI or delivery ratios. A profile
+//! adds the physics.
 
 use std::collections::BTreeMap;
 
 use chappe_core::{Dbm, Mode};
 
 use crate::rules::Rules;
-use crate::{Error, Profile};
+use crate::{Error, Power, Profile};
 
 /// Mean received powers between `n` nodes, channel by channel, in dBm at the profile's usual transmit power.
 ///
@@ -19,7 +19,7 @@ pub struct LinkPowers {
 }
 
 impl LinkPowers {
-    /// `nodes` nodes that do not hear each other.
+    /// `nodes` nodes without any link.
     pub fn new(nodes: usize) -> LinkPowers {
         LinkPowers {
             nodes,
@@ -32,13 +32,12 @@ impl LinkPowers {
         self.nodes
     }
 
-    /// The channels on which something is set.
+    /// The channels that have links.
     pub fn channels(&self) -> impl Iterator<Item = u8> + '_ {
         self.channels.keys().copied()
     }
 
-    /// Sets the power at which `to` hears `from`. Nodes that do not exist, loops and powers that are no numbers change
-    /// nothing.
+    /// Sets the power at which `to` hears `from`. Unknown nodes, loops and powers that are not finite are ignored.
     pub fn set(&mut self, channel: u8, from: usize, to: usize, power: Dbm) {
         let nodes = self.nodes;
         if from < nodes && to < nodes && from != to && power.0.is_finite() {
@@ -48,7 +47,7 @@ impl LinkPowers {
         }
     }
 
-    /// Takes a link away.
+    /// Removes the link from `from` to `to`, if there is one.
     pub fn remove(&mut self, channel: u8, from: usize, to: usize) {
         let (nodes, table) = (self.nodes, self.channels.get_mut(&channel));
         let place = (from < nodes && to < nodes).then_some(from * nodes + to);
@@ -79,15 +78,15 @@ impl LinkPowers {
 }
 
 impl Profile {
-    /// The mean power at which a frame of `octets` (check sequence included) is delivered with probability `prr` if
-    /// nobody else is on the air and nothing fades: the inverse of the receiver's curve, to a thousandth of a decibel.
+    /// The mean power at which a frame of `octets` (check sequence included) is delivered with probability `prr` without
+    /// other signals and without fading: the inverse of the receiver's curve, to a thousandth of a decibel.
     /// Ratios outside 0 to 1 count as the nearer end; the ends are where the curve comes within 10^-4 of them.
     pub fn power_for(&self, prr: f64, mode: Mode, octets: usize) -> Dbm {
         let wanted = prr.clamp(1e-4, 1.0 - 1e-4);
         let rules = Rules::new(self);
         let delivered = |dbm: f64| {
             let power = Dbm(dbm).to_milliwatt().0 * crate::power::MILLIWATT;
-            rules.alone(crate::power::whole(power), mode, octets)
+            rules.alone(Power::rounded_down(power), mode, octets)
         };
         let (mut low, mut high) = (self.noise.0 - 30.0, self.noise.0 + 60.0);
         while high - low > 1e-3 {
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_changes_nothing() {
+    fn unknown_links_are_ignored() {
         let mut powers = LinkPowers::new(2);
         powers.set(26, 0, 2, Dbm(-50.0));
         powers.set(26, 1, 1, Dbm(-50.0));

@@ -1,8 +1,8 @@
 //! Medium 1: a deterministic discrete-event radio simulator.
 //!
-//! It runs [`RadioNode`](chappe_core::RadioNode)s, which know nothing of it, in a [`World`] of a [`Medium`],
-//! clocks and faults. The same world, nodes and [`Seed`](chappe_core::Seed) give the same bytes of trace and
-//! capture and the same [digest](Simulator::digest) on any machine.
+//! It runs [`RadioNode`](chappe_core::RadioNode)s in a [`World`] of a [`Medium`], clocks and faults. Nodes do not know that
+//! they are simulated. The same world, nodes and [`Seed`](chappe_core::Seed) give the same bytes of trace and capture and
+//! the same [digest](Simulator::digest) on any machine.
 //!
 //! ```
 //! use chappe_core::{Instant, Mode, RadioEvent, RadioNode, RadioRequest, Rate, Seed, Transmit, Wake};
@@ -35,17 +35,32 @@
 //!
 //! # The physics, in five sentences
 //!
-//! Powers are whole zeptowatts, so that what was added to a receiver's sum goes away again exactly, in any order.
-//! A link exists if its mean power is not further under the noise than a stated floor, by definition, which makes
-//! leaving out the others exact. A receiver locks on to a preamble, collects the probability that bits survive in
-//! each stretch of constant interference, and throws one die at the end. Fades, receptions and faults are read
-//! from seeded streams *by position* (which link, which block, which frame), so that they do not depend on
-//! what else happens. Every loss has one reason ([`Loss`]).
+//! Powers are whole zeptowatts, so a signal that ends leaves a receiver's sum exactly, in any order. A link exists if its
+//! mean power is no further below the noise than a stated floor; since that is the definition, culling other links is exact.
+//! A receiver locks on to a preamble, accumulates the probability that bits survive each stretch of constant interference,
+//! and compares it with one random draw at the end. Fades, receptions and faults are read from seeded streams *by
+//! position* (which link, which block, which frame), so they do not depend on what else happens. Every loss has one
+//! reason ([`Loss`]).
 //!
 //! # Order of events
 //!
-//! Events are ordered by (time, kind, node, count); at one instant frames end, then nodes act, then frames begin,
-//! then the scenario strikes.
+//! Events are ordered by (time, kind, node, count). At one instant frames end, then nodes act, then frames begin,
+//! then faults strike.
+//!
+//! # Map
+//!
+//! | to | see |
+//! |---|---|
+//! | choose the physics | [`Profile`], [`PathLoss`], [`Fading`], [`Rule`], [`Capture`], [`Lock`] |
+//! | place nodes, or give their links | [`topology`], [`Position`], [`Antennas`], [`Matrix`], [`LinkPowers`] |
+//! | ask about links before a run | [`Medium`] |
+//! | add clocks, faults, interferers and link loss | [`World`], [`Clock`], [`Fault`], [`Jammer`], [`LinkLoss`] |
+//! | run | [`Simulator`] |
+//! | read results | [`Counters`], [`Losses`], [`Recorder`], [`mod@capture`] |
+//! | model 802.15.4 | [`Dot15d4`], [`Chip`], [`Oqpsk`], [`mod@synchronous`] |
+//!
+//! Inside, from the top down: `simulator` takes events from the `queue` and hands them to `nodes`, `scenario` or `air`.
+//! `air` joins the medium, the frames, the radios and the laws of `reception`, and books outcomes in the `ledger`.
 //!
 //! **Architecture invariant:** this crate knows no protocol and no MAC.
 
@@ -54,28 +69,35 @@
 mod air;
 mod air_time;
 mod antenna;
+mod bit_errors;
 pub mod capture;
 mod clock;
 mod counters;
+mod cursor;
 mod digest;
 pub mod dot15d4;
 mod duty;
+mod engine;
 mod error;
 mod error_curve;
+mod event;
 mod fading;
 mod fault;
 mod frame;
 mod given;
-mod heads;
-mod jamming;
+mod id;
+mod joint;
+mod ledger;
 mod link_loss;
 mod links;
 mod logarithm;
 mod loss;
 mod matrix;
 mod medium;
+mod nodes;
 mod oqpsk;
 mod path_loss;
+mod position;
 mod power;
 mod profile;
 mod queue;
@@ -83,10 +105,11 @@ mod radio;
 mod reception;
 mod recorder;
 mod rules;
-mod serving;
+mod scenario;
 mod simulator;
+mod spread;
+mod survival;
 pub mod synchronous;
-mod together;
 pub mod topology;
 mod world;
 
@@ -106,10 +129,10 @@ pub use matrix::{LinkTrace, Matrix};
 pub use medium::Medium;
 pub use oqpsk::Oqpsk;
 pub use path_loss::{PathLoss, crossover};
+pub use position::Position;
 pub use power::Power;
 pub use profile::{Capture, DSSS_REJECTION, Lock, Profile, Rule, Window};
 pub use recorder::{Heard, Recorder, Sent};
 pub use simulator::{Memory, Simulator};
 pub use synchronous::Synchronous;
-pub use topology::Position;
 pub use world::World;

@@ -1,19 +1,19 @@
-//! Loss that belongs to a link: a two-state process or a recording, on top of what the radio loses.
+//! Loss that belongs to a link: a two-state process or a recording, on top of the loss of the radio.
 //!
-//! Interference from networks that nobody modelled comes and goes in bursts of milliseconds to minutes. Here it is a law of
-//! one direction of one link: each frame that begins is lost or not by the link's state at that moment, and then by what
-//! the radio makes of it.
+//! Interference from networks outside the model comes and goes in bursts of milliseconds to minutes. Here it is a law of
+//! one direction of one link. The link's state at a frame's beginning decides first; then the radio does.
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 
+use crate::id::NodeId;
 use crate::{AirTime, Error, LinkTrace};
 
 /// The loss process of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkLoss {
-    /// The transmitter.
+    /// The transmitting node.
     pub from: usize,
-    /// The receiver.
+    /// The receiving node.
     pub to: usize,
     /// When frames are lost.
     pub law: LossLaw,
@@ -27,7 +27,7 @@ pub struct LinkLoss {
 pub enum LossLaw {
     /// By a state that changes at random times.
     Gilbert(Gilbert),
-    /// As recorded: ratios over time, or the fates of single frames. Ratios count for frames of any length.
+    /// As recorded: ratios over time, or outcomes of single frames. Ratios hold for frames of any length.
     Trace(LinkTrace),
 }
 
@@ -45,7 +45,7 @@ pub struct Gilbert {
 }
 
 impl Gilbert {
-    /// A link that loses everything in its bad state and nothing else: `loss` of the time (0 to 1, both excluded), in
+    /// A link that loses every frame in its bad state and none in the other: `loss` of the time (0 to 1, both excluded), in
     /// bursts of mean length `burst`.
     pub fn bursts(loss: f64, burst: Duration) -> Gilbert {
         Gilbert {
@@ -93,7 +93,7 @@ impl LinkLoss {
     }
 }
 
-/// What becomes of one frame.
+/// The fate of one frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
     Through,
@@ -112,7 +112,7 @@ pub(crate) struct LinkLosses {
 
 #[derive(Clone, Debug)]
 struct Row {
-    link: (u32, u32),
+    link: (NodeId, NodeId),
     law: LossLaw,
     unheard: f64,
     /// Draws for the lengths of states, and for frames.
@@ -121,8 +121,8 @@ struct Row {
     /// The present state of a Gilbert law: which, how many came before it, and when it ends.
     bad: bool,
     step: u64,
-    until: u64,
-    /// The last frame that was asked for.
+    until: AirTime,
+    /// The last frame and its fate: reception asks again at a frame's head and end.
     last: (u64, Fate),
 }
 
@@ -137,9 +137,9 @@ impl LinkLosses {
         Ok((!rows.is_empty()).then_some(LinkLosses { rows }))
     }
 
-    /// What becomes of the transmitter's frame `number`, which began at `begin`. Frames of a link are asked for in
+    /// The fate of the transmitter's frame `number`, which began at `begin`. Frames of a link are asked for in
     /// order; the last one may be asked for again.
-    pub(crate) fn fate(&mut self, from: u32, to: u32, begin: u64, number: u64) -> Fate {
+    pub(crate) fn fate(&mut self, from: NodeId, to: NodeId, begin: AirTime, number: u64) -> Fate {
         match self.rows.binary_search_by_key(&(from, to), |row| row.link) {
             Ok(place) => self.rows[place].fate(begin, number),
             Err(_) => Fate::Through,
@@ -149,10 +149,10 @@ impl LinkLosses {
 
 impl Row {
     fn new(loss: &LinkLoss, seed: Seed) -> Row {
-        let link = (loss.from as u32, loss.to as u32);
+        let link = (NodeId::of(loss.from), NodeId::of(loss.to));
         let own = seed
             .child(0x6055)
-            .child(u64::from(link.0) << 32 | u64::from(link.1));
+            .child(link.0.number() << 32 | link.1.number());
         let mut row = Row {
             link,
             law: loss.law.clone(),
@@ -161,25 +161,24 @@ impl Row {
             frames: own.child(1).stream(Purpose::Fault),
             bad: false,
             step: 0,
-            until: 0,
+            until: AirTime::ZERO,
             last: (u64::MAX, Fate::Through),
         };
         if let LossLaw::Gilbert(law) = row.law {
             row.bad = row.states.fraction_at(0) <= law.bad_share();
             // What is left of an exponentially distributed time is distributed like all of it.
-            row.until = row.lasts(law);
+            row.until = AirTime::ZERO + row.lasts(law);
         }
         row
     }
 
     /// How long the present state lasts.
-    fn lasts(&self, law: Gilbert) -> u64 {
+    fn lasts(&self, law: Gilbert) -> Duration {
         let mean = if self.bad { law.bad } else { law.good };
         mean.mul_f64(-libm::log(self.states.fraction_at(self.step + 1)))
-            .nanos()
     }
 
-    fn fate(&mut self, begin: u64, number: u64) -> Fate {
+    fn fate(&mut self, begin: AirTime, number: u64) -> Fate {
         if self.last.0 == number {
             return self.last.1;
         }
@@ -188,7 +187,8 @@ impl Row {
                 while self.until <= begin {
                     self.bad = !self.bad;
                     self.step += 1;
-                    self.until = self.until.saturating_add(self.lasts(law).max(1));
+                    // At least a nanosecond, so that the loop ends.
+                    self.until = self.until + self.lasts(law).max(Duration::from_nanos(1));
                 }
                 if self.bad {
                     law.bad_loss
@@ -196,12 +196,11 @@ impl Row {
                     law.good_loss
                 }
             }
-            LossLaw::Trace(trace) => trace
-                .ratio(AirTime(begin), number)
-                .map_or(0.0, |ratio| 1.0 - ratio),
+            LossLaw::Trace(trace) => trace.ratio(begin, number).map_or(0.0, |ratio| 1.0 - ratio),
         };
         let draw = |which: u64| self.frames.fraction_at(number.wrapping_mul(3) + which);
         let fate = match () {
+            // Three draws for each frame, used or not: the next frame's draws stay where they are.
             _ if draw(0) > loss => Fate::Through,
             _ if draw(1) <= self.unheard => Fate::Unheard,
             _ => Fate::Broken(draw(2)),

@@ -1,10 +1,11 @@
-//! Who hears whom: for each transmitter its receivers in the order in which its signal reaches them.
+//! Link tables: for each transmitter its receivers, in the order in which its signal reaches them.
 
 use std::ops::Range;
 
 use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
-use crate::path_loss::{LIGHT, distance};
+use crate::path_loss::LIGHT;
+use crate::position::distance;
 use crate::power::MILLIWATT;
 use crate::{Antennas, LinkPowers, Position, Profile, Selectivity};
 
@@ -13,11 +14,11 @@ use crate::{Antennas, LinkPowers, Position, Profile, Selectivity};
 pub(crate) struct Links {
     /// Where each row begins; one more at the end.
     first: Vec<u32>,
-    /// How many links of each row stand before the last one whose signals rather survive the vanishing point than
-    /// not; those after it are looked at by `least` first.
+    /// How many links of each row are near: those up to the last one whose signals mostly survive the vanishing point. The
+    /// far ones after it are tested by `least` first.
     near: Vec<u32>,
-    /// Of each link, where a profile has a vanishing point: what the upper half of its random bits must reach for
-    /// its signal not to vanish. Zero asks for nothing.
+    /// For each link, where a profile has a vanishing point: the least upper half of its random bits with which its signal
+    /// may not vanish. Zero lets all pass.
     pub(crate) least: Vec<u32>,
     /// Receiver of each link.
     pub(crate) receiver: Vec<u32>,
@@ -36,21 +37,21 @@ pub(crate) struct Source {
     pub(crate) power_max: Dbm,
 }
 
-/// How receivers in reach are found. Both ways give the same links; a test compares whole runs.
+/// How receivers in reach are found. Both give the same links; a test compares whole runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
     /// Through a grid of cells as wide as the longest link.
     #[default]
     Grid,
-    /// Every pair is looked at.
+    /// By testing every pair.
     Brute,
 }
 
-/// Bits asked for by a link whose signals survive three times in ten: a branch on it is guessed right often enough
-/// to be worth more than the logarithm that it saves.
+/// `least` of a link whose signals survive three times in ten. Below that, a branch on the bits is predicted well enough
+/// to cost less than the logarithm that it saves.
 const RATHER: u32 = (0.7 * 4_294_967_296.0) as u32;
 
-/// Draws beyond this many deviations of shadowing are cut, so that no link is longer than the grid knows.
+/// Shadowing beyond this many deviations is cut: the cells of the grid are as wide as the longest link.
 const SHADOWING_MAX: f64 = 4.0;
 
 impl Links {
@@ -96,6 +97,7 @@ impl Links {
     /// Appends the next transmitter's row; `row` holds (delay, receiver, mean power) and is sorted here. `least`
     /// gives a link's bits by its mean power.
     pub(crate) fn push_row(&mut self, row: &mut [(u32, u32, f64)], least: impl Fn(f64) -> u32) {
+        // By receiver too, so that equal delays do not leave the order to the search.
         row.sort_unstable_by_key(|&(delay, receiver, _)| (delay, receiver));
         let mut near = 0;
         for (place, &(delay, receiver, mean)) in row.iter().enumerate() {
@@ -115,8 +117,8 @@ impl Links {
     /// All links from `sources` to nodes at `receivers` on one channel.
     ///
     /// The first sources are the receivers themselves. A link exists if its mean power at `power_max` is not
-    /// more than [`Profile::floor`] under the noise; one that no fade can lift over the vanishing point is left out
-    /// too, which changes nothing.
+    /// more than [`Profile::floor`] under the noise; one that no fade can lift over the vanishing point is
+    /// omitted too, which changes no run.
     pub(crate) fn geometric(
         profile: &Profile,
         (receivers, antennas): (&[Position], Option<&Antennas>),
@@ -178,6 +180,7 @@ impl Links {
                     + selectivity.map_or(0.0, |law| {
                         law.gain(&selected, number as u32, receiver, channel)
                     });
+                // The floor is judged at the highest power a frame may ask for: power control must never create a link.
                 if source.power_max.0 + gain >= floor.0 {
                     let delay = libm::round(metres / LIGHT * 1e9) as u32;
                     let mean = Dbm(source.power.0 + gain).to_milliwatt().0 * MILLIWATT;
@@ -252,6 +255,7 @@ impl Shadowing {
             return 0.0;
         }
         let (low, high) = (u64::from(a.min(b)), u64::from(a.max(b)));
+        // Ordered: shadowing is the same in both directions.
         let position = low << 40 | high << 16 | u64::from(self.channel) << 1;
         let radius = libm::sqrt(-2.0 * libm::log(self.stream.fraction_at(position)));
         let angle = 2.0 * std::f64::consts::PI * self.stream.fraction_at(position | 1);
@@ -272,7 +276,7 @@ struct Grid {
     nodes: Vec<u32>,
 }
 
-/// More cells than this gain nothing.
+/// Cells along one axis; more do not make the search faster.
 const CELLS_MAX: f64 = 1024.0;
 
 impl Grid {
@@ -338,6 +342,7 @@ impl Grid {
     /// Calls `each` with every node that may be within one cell's width of `position`.
     fn around(&self, position: Position, mut each: impl FnMut(u32)) {
         let range = |offset: f64, cells| {
+            // A cell is as wide as the longest link, so the cells around are enough.
             let near = Grid::axis(offset - self.cell, self.cell, cells);
             near..=Grid::axis(offset + self.cell, self.cell, cells)
         };

@@ -1,4 +1,4 @@
-//! A natural logarithm that is fast and the same to the bit on every machine.
+//! A fast natural logarithm with the same bits on every machine.
 
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
@@ -60,6 +60,7 @@ impl Logarithm {
         // 2 - [1, 2): a uniform number in (0, 1] without an integer conversion.
         let fraction = 2.0 - f64::from_bits(random >> 12 | ONE);
         let bits = fraction.to_bits();
+        // The exponent's part comes from a table too: no integer is converted to a float.
         let ln = self.powers[(bits >> 52) as usize & 63] + self.ln_mantissa(bits);
         (-ln).max(0.0)
     }

@@ -5,13 +5,13 @@ use std::fmt;
 /// Why a receiver that was in reach of a frame did not get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loss {
-    /// Too weak for its preamble to be found, or to be decoded at all, even with nobody else on the air.
+    /// Too weak for its preamble to be found, or to be decoded, even without other signals.
     TooWeak,
     /// Its preamble was found, and noise alone destroyed it.
     Noise,
     /// Interference destroyed it, or hid its preamble.
     Collision,
-    /// The receiver was busy with another frame when it began, be it an identical one that this one adds to.
+    /// The receiver was locked on to another frame when it began, which may be an identical one that this one adds to.
     PreambleMissed,
     /// The receiver left it for a stronger frame.
     Captured,
@@ -23,15 +23,15 @@ pub enum Loss {
     Down,
     /// A fault cut the link.
     LinkCut,
-    /// A fault corrupted it, and its check sequence showed it.
+    /// A fault corrupted it, and its check sequence detected that.
     Corrupted,
     /// The receiver was on another channel, or left the channel.
     OtherChannel,
     /// The transmitter crashed before it had sent all of it.
     Truncated,
-    /// The receiver gave it up on purpose while it arrived.
+    /// The receiver aborted it while it arrived.
     Aborted,
-    /// The link's own loss process took it.
+    /// The link's own loss process lost it.
     Link,
 }
 
@@ -129,7 +129,7 @@ impl Losses {
         Loss::ALL.into_iter().zip(self.0)
     }
 
-    /// All losses together.
+    /// The number of all losses.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

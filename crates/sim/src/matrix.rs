@@ -1,26 +1,25 @@
-//! Networks given by what was measured instead of by where nodes stand: delivery ratios, who senses whom, and
-//! traces of both.
+//! Networks given by measurements instead of positions: delivery ratios, carrier sensing, and traces.
 
 use crate::{AirTime, Error};
 
 /// Delivery ratios and carrier sensing between `n` nodes.
 ///
-/// A frame is delivered with the link's ratio if nothing audible overlaps it at the receiver; any overlap kills
-/// it. Audible is who is sensed or delivers anything. There is no propagation delay.
+/// A frame is delivered with the link's ratio if no audible frame overlaps it at the receiver; any overlap destroys it. A
+/// transmitter is audible if it is sensed or delivers anything. There is no propagation delay.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     /// `prr[i][j]`: the probability that `j` receives a frame of `i`, in `0..=1`. The diagonal is ignored.
     pub prr: Vec<Vec<f64>>,
     /// `senses[i][j]`: whether `j` finds the channel busy while `i` transmits. Receiving a frame makes it busy too.
     pub senses: Vec<Vec<bool>>,
-    /// For frames of how many octets (check sequence included) the ratios were measured. Others then get
-    /// `prr^(octets / these)`; without it the ratio holds for every frame.
+    /// Length of the frames that the ratios were measured with, in octets, check sequence included. Other lengths get
+    /// `prr^(octets / measured)`; with `None` the ratio holds for every length.
     pub measured_octets: Option<usize>,
-    /// What replaces the ratio on single links, from `i` to `j`.
+    /// Traces that replace the ratio on single links, from `i` to `j`.
     pub traces: Vec<((usize, usize), LinkTrace)>,
 }
 
-/// What was recorded on one link.
+/// A recording of one link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkTrace {
     /// The delivery ratio from each moment on, in order of time. Before the first one it is the matrix's.
@@ -30,7 +29,7 @@ pub enum LinkTrace {
 }
 
 impl Matrix {
-    /// A matrix in which nobody hears anybody.
+    /// A matrix without links.
     pub fn silent(nodes: usize) -> Matrix {
         Matrix {
             prr: vec![vec![0.0; nodes]; nodes],
@@ -39,7 +38,7 @@ impl Matrix {
         }
     }
 
-    /// The same with a link in both directions, sensed in both.
+    /// This matrix with a link between `a` and `b`, delivered and sensed in both directions.
     pub fn with_link(mut self, a: usize, b: usize, prr: f64) -> Matrix {
         for (from, to) in [(a, b), (b, a)] {
             self.prr[from][to] = prr;

@@ -1,17 +1,18 @@
-//! What lies between the antennas: who hears whom, how strongly, how late.
+//! What lies between the antennas: which links exist, how strong and how long they are.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use chappe_core::{Channel, Db, Dbm, Duration, Mode, Seed};
 
 use crate::fading::{Fader, average_rising};
+use crate::id::NodeId;
 use crate::links::{Links, Source};
-use crate::power::{MILLIWATT, whole};
+use crate::power::MILLIWATT;
 use crate::rules::Rules;
+use crate::spread::{Arrival, Departure, NEVER, Row};
 use crate::{
     AirTime, Antennas, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, PathLoss,
-    Position, Profile, Rule, Search,
+    Position, Power, Profile, Rule, Search,
 };
 
 /// Most nodes of a run, set by the bits of an event's key and of a fading position.
@@ -51,38 +52,12 @@ enum Space {
     },
 }
 
-/// The ratio of a link that is sensed and never delivers.
-pub(crate) const NEVER: f32 = -1.0;
 /// Powers that stand for "sensed" and "not sensed, but delivers" in a matrix; the threshold lies between.
 const SENSED: f64 = 1e12;
 const UNSENSED: f64 = 1e6;
 
-/// One receiver of a frame in flight.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrival {
-    pub(crate) receiver: u32,
-    /// Nanoseconds after the start.
-    pub(crate) delay: u32,
-    /// Zeptowatts on the frame's channel.
-    pub(crate) power: u64,
-}
-
-/// What a transmission needs to know to spread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    pub(crate) source: u32,
-    pub(crate) channel: u8,
-    pub(crate) begin: u64,
-    /// Power over the source's usual power.
-    pub(crate) scale: f64,
-    /// The source's own count of frames.
-    pub(crate) number: u64,
-    pub(crate) octets: usize,
-}
-
 impl Medium {
-    /// Nodes at `positions` under a profile's physics. `seed` decides the static shadowing; fading belongs to
-    /// the run's seed.
+    /// Nodes at `positions` under a profile's physics. `seed` decides the static shadowing; the run's seed decides fading.
     pub fn geometric(
         positions: &[Position],
         profile: &Profile,
@@ -91,7 +66,7 @@ impl Medium {
         Medium::geometric_by(positions, profile, seed, Search::Grid)
     }
 
-    /// The same with a choice of how links are found, for tests: the result is the same.
+    /// [`geometric`](Self::geometric) with a choice of how links are found, for tests: the result is the same.
     pub fn geometric_by(
         positions: &[Position],
         profile: &Profile,
@@ -101,7 +76,20 @@ impl Medium {
         Medium::placed(positions, None, profile, seed, search)
     }
 
-    pub(crate) fn placed(
+    /// Nodes at `positions`, each with its own antenna, under a profile's physics. A site with several links is several
+    /// nodes on one mast, one for each radio. The profile's [`antennas`](Profile::antennas) still count, so they should be
+    /// 0 dB.
+    pub fn directed(
+        positions: &[Position],
+        antennas: &Antennas,
+        profile: &Profile,
+        seed: Seed,
+    ) -> Result<Medium, Error> {
+        antennas.check(positions.len())?;
+        Medium::placed(positions, Some(antennas), profile, seed, Search::Grid)
+    }
+
+    fn placed(
         positions: &[Position],
         antennas: Option<&Antennas>,
         profile: &Profile,
@@ -133,7 +121,7 @@ impl Medium {
         Ok(medium)
     }
 
-    /// Nodes between which delivery was measured.
+    /// Nodes with measured delivery ratios. Propagation delay, power and fading do not exist in it.
     pub fn matrix(matrix: &Matrix) -> Result<Medium, Error> {
         let nodes = matrix.check()?;
         let mut links = Links::with_rows(nodes);
@@ -172,8 +160,7 @@ impl Medium {
         Ok(medium)
     }
 
-    /// Nodes between which mean powers are given, under a profile's physics. `seed` decides nothing but fading, which
-    /// belongs to the run's seed.
+    /// Nodes with given mean powers, under a profile's physics. `seed` seeds only fading, and a run replaces it by its own.
     pub fn given(powers: &LinkPowers, profile: &Profile, seed: Seed) -> Result<Medium, Error> {
         powers.check(profile)?;
         let space = Space::Given(Arc::new(powers.clone()));
@@ -198,12 +185,12 @@ impl Medium {
         })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes, without interferers.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// The profile in force.
+    /// The profile whose physics hold.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -216,7 +203,7 @@ impl Medium {
         }
     }
 
-    /// How many directed links exist on the profile's channel.
+    /// The number of directed links on the profile's channel.
     pub fn links(&self) -> usize {
         self.table(self.profile.channel.0).len()
     }
@@ -255,13 +242,13 @@ impl Medium {
         }
     }
 
-    /// The probability that `rx` receives a frame of `octets` (check sequence included) from `tx` if nobody else
-    /// is on the air: the mean over the fading law. A trace's ratio is that of the run's start.
+    /// The probability that `rx` receives a frame of `octets` (check sequence included) from `tx` without
+    /// other signals: the mean over the fading law. A trace's ratio is that of the run's start.
     pub fn prr(&self, tx: usize, rx: usize, mode: Mode, octets: usize) -> f64 {
         self.prr_in(self.profile.channel.0, tx, rx, mode, octets)
     }
 
-    /// The same on another channel than the profile's; it makes that channel's links if they are not there yet.
+    /// [`prr`](Self::prr) on any channel. Makes that channel's links if they do not exist yet.
     pub fn prr_on(
         &mut self,
         channel: Channel,
@@ -274,8 +261,8 @@ impl Medium {
         self.prr_in(channel.0, tx, rx, mode, octets)
     }
 
-    /// Mean power on a channel at `rx` of a frame from `tx`, as [`mean_power`](Self::mean_power) on the profile's; it
-    /// makes that channel's links if they are not there yet.
+    /// Mean power on a channel at `rx` of a frame from `tx`, as [`mean_power`](Self::mean_power) on the profile's.
+    /// Makes that channel's links if they do not exist yet.
     pub fn power_on(&mut self, channel: Channel, tx: usize, rx: usize) -> Dbm {
         self.open(channel.0);
         match (self.link_in(channel.0, tx, rx), &self.space) {
@@ -294,8 +281,9 @@ impl Medium {
         if let Space::Measured { .. } = self.space {
             return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
         }
+        // The rules of the run itself, so that this expectation and a simulated delivery ratio agree.
         let (rules, mean) = (Rules::new(&self.profile), self.table(channel).mean[link]);
-        let success = |gain: f64| rules.alone(whole(mean * gain), mode, octets);
+        let success = |gain: f64| rules.alone(Power::rounded_down(mean * gain), mode, octets);
         average_rising(self.gains(), success)
     }
 
@@ -309,7 +297,9 @@ impl Medium {
             return f64::from(mean == SENSED);
         }
         let rules = Rules::new(&self.profile);
-        average_rising(self.gains(), |gain| rules.sensed(whole(mean * gain)))
+        average_rising(self.gains(), |gain| {
+            rules.sensed(Power::rounded_down(mean * gain))
+        })
     }
 
     /// Whether powers are those of an antenna, not a matrix's symbols.
@@ -341,6 +331,7 @@ impl Medium {
         if self.table_of[usize::from(channel)] != 0 {
             return;
         }
+        // Channels that are equal share one table: memory is in links, and there are millions in large networks.
         let alike = match (&self.space, self.profile.dot15d4) {
             (Space::Given(_), _) => false,
             (_, Some(radio)) => radio.selectivity.is_none(),
@@ -376,7 +367,7 @@ impl Medium {
     }
 
     /// Adds an external transmitter and returns its row; `None` in a matrix, which has no places.
-    pub(crate) fn add_source(&mut self, position: Position, power: Dbm) -> Option<u32> {
+    pub(crate) fn add_source(&mut self, position: Position, power: Dbm) -> Option<NodeId> {
         let Space::Geometric { sources, .. } = &mut self.space else {
             return None;
         };
@@ -385,10 +376,11 @@ impl Medium {
             power,
             power_max: power,
         });
-        let row = sources.len() as u32 - 1;
+        let row = NodeId::of(sources.len() - 1);
         let made: Vec<u8> = (0..=255)
             .filter(|&channel| self.table_of[usize::from(channel)] != 0)
             .collect();
+        // Rows are stored one after another, so a new source means new tables.
         self.tables.clear();
         self.table_of.fill(0);
         made.into_iter().for_each(|channel| self.open(channel));
@@ -396,7 +388,7 @@ impl Medium {
     }
 
     /// Adds an external transmitter that `receivers` sense, to a matrix.
-    pub(crate) fn add_measured_source(&mut self, receivers: &[usize]) -> Option<u32> {
+    pub(crate) fn add_measured_source(&mut self, receivers: &[usize]) -> Option<NodeId> {
         let Space::Measured { ratio, trace, .. } = &mut self.space else {
             return None;
         };
@@ -408,10 +400,10 @@ impl Medium {
         links.push_row(&mut row, |_| 0);
         ratio.resize(links.len(), NEVER);
         trace.resize(links.len(), 0);
-        Some(links.rows() - 1)
+        Some(NodeId(links.rows() - 1))
     }
 
-    /// Fading belongs to the run.
+    /// Fading is of the run's seed, not of the medium's.
     pub(crate) fn set_run_seed(&mut self, seed: Seed) {
         self.fader = Fader::new(self.profile.fading, self.profile.coherence, seed);
     }
@@ -421,7 +413,7 @@ impl Medium {
     pub(crate) fn spread(
         &self,
         departure: Departure,
-        vanish: u64,
+        vanish: Power,
         arrivals: &mut Vec<Arrival>,
         ratios: &mut Vec<f32>,
     ) -> u64 {
@@ -439,15 +431,15 @@ impl Medium {
             return 0;
         }
         let (table, fader) = (self.table(channel), &self.fader);
-        // Interferers are outside the pairs that fade: noise has no phase to add up.
-        let law = if source as usize >= self.nodes {
+        // Rows beyond the nodes are interferers. They are outside the pairs that fade: noise has no phase to add up.
+        let law = if source.index() >= self.nodes {
             Fading::None
         } else {
             fader.law
         };
         let pairs = fader.block(begin, channel).from(source);
-        // What the table says about bits holds for the usual power and less.
-        let (near, far) = match table.near_and_far(source) {
+        // The table's bounds on bits hold for the usual power and less. With more, every link is tested by its power.
+        let (near, far) = match table.near_and_far(source.0) {
             (near, far) if scale > 1.0 => (near.start..far.end, far.end..far.end),
             parts => parts,
         };
@@ -480,14 +472,13 @@ impl Medium {
         ratios: &mut Vec<f32>,
     ) {
         let table = self.table(departure.channel);
-        for link in table.row(departure.source) {
+        for link in table.row(departure.source.0) {
             arrivals.push(Arrival {
-                receiver: table.receiver[link],
+                receiver: NodeId(table.receiver[link]),
                 delay: table.delay[link],
-                power: table.mean[link] as u64,
+                power: Power(table.mean[link] as u64),
             });
-            let at = AirTime(departure.begin);
-            ratios.push(self.ratio(link, at, departure.number, departure.octets));
+            ratios.push(self.ratio(link, departure.begin, departure.number, departure.octets));
         }
     }
 
@@ -510,77 +501,11 @@ impl Medium {
             None => ratio[link],
         };
         match measured {
+            // If bits are lost independently, a frame survives with the power of its length.
             Some(measured) if ratio > 0.0 && ratio < 1.0 && octets != *measured => {
                 libm::pow(f64::from(ratio), octets as f64 / (*measured).max(1) as f64) as f32
             }
             _ => ratio,
-        }
-    }
-}
-
-/// Links under one vanishing point.
-struct Row<'a> {
-    table: &'a Links,
-    vanish: u64,
-}
-
-impl Row<'_> {
-    /// Appends the links whose power does not vanish. No branch depends on the fade: which signals vanish is
-    /// random, and a wrong guess costs more than a store.
-    #[inline]
-    fn fill(
-        &self,
-        links: Range<usize>,
-        arrivals: &mut Vec<Arrival>,
-        power: impl Fn(u32, f64) -> f64,
-    ) {
-        let kept = arrivals.len();
-        arrivals.resize(kept + links.len(), Arrival::default());
-        let (room, mut count) = (&mut arrivals[kept..], 0);
-        let table = self.table;
-        let columns = table.receiver[links.clone()]
-            .iter()
-            .zip(&table.delay[links.clone()])
-            .zip(&table.mean[links]);
-        for ((&receiver, &delay), &mean) in columns {
-            let power = whole(power(receiver, mean));
-            room[count] = Arrival {
-                receiver,
-                delay,
-                power,
-            };
-            count += usize::from(power >= self.vanish);
-        }
-        arrivals.truncate(kept + count);
-    }
-
-    /// The same for links whose signals mostly vanish: that is seen from their random bits, before any logarithm.
-    #[inline]
-    fn fill_far(
-        &self,
-        links: Range<usize>,
-        arrivals: &mut Vec<Arrival>,
-        bits: impl Fn(u32) -> u64,
-        gain: impl Fn(u64) -> f64,
-    ) {
-        let table = self.table;
-        let columns = table.receiver[links.clone()]
-            .iter()
-            .zip(&table.least[links.clone()])
-            .zip(links);
-        for ((&receiver, &least), link) in columns {
-            let bits = bits(receiver);
-            if (bits >> 32) as u32 >= least {
-                let power = whole(table.mean[link] * gain(bits));
-                if power >= self.vanish {
-                    let delay = table.delay[link];
-                    arrivals.push(Arrival {
-                        receiver,
-                        delay,
-                        power,
-                    });
-                }
-            }
         }
     }
 }

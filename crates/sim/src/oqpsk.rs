@@ -1,17 +1,17 @@
-//! 802.15.4's O-QPSK at 2.4 GHz: how likely a symbol is read wrong, under two receivers.
+//! 802.15.4's O-QPSK at 2.4 GHz: symbol error probabilities of three receivers.
 
-/// Which receiver reads 802.15.4 frames.
+/// A receiver of 802.15.4 frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Oqpsk {
-    /// The closed form of IEEE 802.15.4-2006, E.4.1.8, bit by bit, as ns-3's `lr-wpan` has it. Kinder than a
-    /// receiver without carrier recovery, by some 2 dB.
+    /// The closed form of IEEE 802.15.4-2006, E.4.1.8, bit by bit, as in ns-3's `lr-wpan`. About 2 dB more optimistic
+    /// than a receiver without carrier recovery.
     #[default]
     IeeeE418,
     /// A soft receiver that compares neighbouring chips: the symbol error table of this crate's own chip-level
     /// simulation (`tests/chip_level`), a million symbols to a point.
     NoncoherentSoft,
     /// A soft receiver that takes the carrier from the preamble and adds a symbol's chips up as complex numbers: the table
-    /// of the same simulation with that receiver. Better in noise by some 3 dB, and worse off where synchronous
+    /// of the same simulation with that receiver. About 3 dB better in noise, and worse where synchronous
     /// transmitters beat within a symbol.
     SymbolSoft,
 }
@@ -23,7 +23,7 @@ pub(crate) const SYMBOL_NANOS: u64 = 16_000;
 impl Oqpsk {
     /// The probability that a symbol is read wrong at a linear ratio of signal to noise and interference in 2 MHz.
     ///
-    /// `IeeeE418` knows bits only: four of them must survive.
+    /// `IeeeE418` models bits only: all four of a symbol must survive.
     pub fn symbol_error(self, sinr: f64) -> f64 {
         -libm::expm1(SYMBOL_BITS * self.ln_bit_success(sinr))
     }
@@ -59,8 +59,8 @@ fn ieee_bit_error(sinr: f64) -> f64 {
     (8.0 / 15.0 / 16.0 * sum).max(0.0)
 }
 
-/// Wrong symbols in a million, from a ratio on in steps of half a dB: output of `print_symbol_errors` in
-/// `tests/chip_level/main.rs`.
+/// Wrong symbols in a million, from a ratio on in steps of half a dB: output of the
+/// example `chip_level symbol-errors`.
 struct SoftTable {
     /// The first point, in dB.
     from: f64,
@@ -87,7 +87,7 @@ const ADDING: SoftTable = SoftTable {
 };
 const SOFT_STEP: f64 = 0.5;
 const SOFT_SYMBOLS: f64 = 1e6;
-/// A symbol can do no worse than to be guessed.
+/// Error of a guess between 16 symbols: no receiver does worse.
 const GUESSED: f64 = 15.0 / 16.0;
 
 impl SoftTable {

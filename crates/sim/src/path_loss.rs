@@ -1,12 +1,10 @@
-//! How much of a signal's power distance takes away.
+//! Path loss over distance.
 
 use std::f64::consts::PI;
 
 use chappe_core::Db;
 
-use crate::Position;
-
-/// Metres per second.
+/// Speed of light in metres per second.
 pub(crate) const LIGHT: f64 = 299_792_458.0;
 
 /// A law of path loss.
@@ -35,7 +33,7 @@ pub enum PathLoss {
 }
 
 impl PathLoss {
-    /// The loss over `metres`. Never a gain: very short distances lose nothing.
+    /// The loss over `metres`, at least 0 dB: very short distances lose nothing.
     pub fn loss(&self, metres: f64) -> Db {
         let metres = metres.max(1e-3);
         let loss = match *self {
@@ -54,7 +52,7 @@ impl PathLoss {
         Db(loss.max(0.0))
     }
 
-    /// A distance beyond which the loss is greater than `loss`, found by halving; at most 10,000 km.
+    /// A distance beyond which the loss is greater than `loss`, found by bisection; at most 10,000 km.
     pub fn reach(&self, loss: Db) -> f64 {
         let (mut near, mut far) = (1e-3, 1e7);
         if self.loss(far) <= loss {
@@ -68,24 +66,18 @@ impl PathLoss {
                 far = middle;
             }
         }
-        // A hair more, so that rounding never leaves out a link that counts.
+        // Slightly more, so that rounding never omits a link that exists.
         far * (1.0 + 1e-9)
     }
 }
 
-/// The distance in metres where the two-ray law leaves free space.
+/// The distance in metres from which the two-ray law differs from free space.
 pub fn crossover(hertz: f64, height: f64) -> f64 {
     4.0 * PI * height * height * hertz / LIGHT
 }
 
 fn friis(hertz: f64, metres: f64) -> f64 {
     20.0 * libm::log10(4.0 * PI * metres * hertz / LIGHT)
-}
-
-/// The distance between two positions in metres.
-pub(crate) fn distance(a: Position, b: Position) -> f64 {
-    let (x, y, z) = (a.x - b.x, a.y - b.y, a.z - b.z);
-    libm::sqrt(x * x + y * y + z * z)
 }
 
 #[cfg(test)]
@@ -95,7 +87,7 @@ mod tests {
     /// Two-ray loss at 2.4 GHz and 1.5 m, from the physics report (4.3), to its last digit. 226 m is the
     /// crossover, where the table's 0.1 dB rounding applies as everywhere.
     #[test]
-    fn two_ray_losses_are_the_tables() {
+    fn two_ray_losses_match_the_table() {
         let law = PathLoss::TwoRayGround {
             hertz: 2.4e9,
             height: 1.5,

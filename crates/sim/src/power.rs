@@ -1,4 +1,4 @@
-//! Powers as whole numbers, so that sums do not depend on order and come back to exactly what they were.
+//! Powers as whole numbers. Integer sums do not depend on order and return exactly to zero; sums of floats do neither.
 
 use chappe_core::Dbm;
 
@@ -13,16 +13,16 @@ pub struct Power(pub(crate) u64);
 
 /// One milliwatt in zeptowatts.
 pub(crate) const MILLIWATT: f64 = 1e18;
-/// The strongest signal there is.
+/// The cap of a single signal.
 pub(crate) const SIGNAL_MAX: u64 = 1 << 56;
 
 impl Power {
-    /// No power.
+    /// No power at all: what a receiver's sum returns to in silence.
     pub const ZERO: Power = Power(0);
 
     /// The nearest whole number of zeptowatts, capped at 2^56.
     pub fn from_dbm(power: Dbm) -> Power {
-        Power(whole(power.to_milliwatt().0 * MILLIWATT))
+        Power::rounded_down(power.to_milliwatt().0 * MILLIWATT)
     }
 
     /// A number of zeptowatts, capped at 2^56.
@@ -30,9 +30,45 @@ impl Power {
         Power(power.min(SIGNAL_MAX))
     }
 
-    /// The power in zeptowatts.
+    /// The power as a whole number of zeptowatts.
+    #[inline]
     pub const fn zeptowatts(self) -> u64 {
         self.0
+    }
+
+    /// A product of powers and gains as it is kept: rounded down, capped.
+    #[inline]
+    pub(crate) fn rounded_down(zeptowatts: f64) -> Power {
+        const MAX: f64 = SIGNAL_MAX as f64;
+        // Capped first: a conversion to a signed number is cheaper, and NaN becomes the cap.
+        let capped = if zeptowatts < MAX { zeptowatts } else { MAX };
+        Power(capped as i64 as u64)
+    }
+
+    /// A threshold. Not capped as signals are: one above every signal must stay above.
+    pub(crate) fn threshold(power: Dbm) -> Power {
+        Power(libm::round(power.to_milliwatt().0 * MILLIWATT) as u64)
+    }
+
+    /// A signal joins a sum. Wrapping: the cap leaves room for 256 signals, and if more than that were ever present at
+    /// once, the sum would still be exact again when they end.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn plus(self, signal: Power) -> Power {
+        Power(self.0.wrapping_add(signal.0))
+    }
+
+    /// A signal leaves a sum.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn minus(self, signal: Power) -> Power {
+        Power(self.0.wrapping_sub(signal.0))
+    }
+
+    /// Zeptowatts, for ratios.
+    #[inline]
+    pub(crate) const fn as_f64(self) -> f64 {
+        self.0 as f64
     }
 
     /// The power in dBm; zero is minus infinity. Error below 1e-11 dB.
@@ -43,15 +79,6 @@ impl Power {
         let per_neper = 10.0 * std::f64::consts::LOG10_E;
         Dbm(per_neper * Logarithm::get().ln(self.0 as f64 / MILLIWATT))
     }
-}
-
-/// A number of zeptowatts as the integer it is kept as: rounded down, capped.
-#[inline]
-pub(crate) fn whole(zeptowatts: f64) -> u64 {
-    const MAX: f64 = SIGNAL_MAX as f64;
-    // Capped first: a conversion to a signed number is cheaper, and what is not a number becomes the cap.
-    let capped = if zeptowatts < MAX { zeptowatts } else { MAX };
-    capped as i64 as u64
 }
 
 #[cfg(test)]

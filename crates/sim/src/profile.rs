@@ -1,4 +1,4 @@
-//! A radio and its air as plain data: every number of the physics in one struct, and four named sets of them.
+//! A radio and its air as plain data: every number of the physics in one struct, and named sets of them.
 
 use chappe_core::{Channel, Db, Dbm, Duration};
 
@@ -7,7 +7,7 @@ use crate::{Chip, Dot15d4, Fading, Oqpsk, PathLoss, Selectivity, Synchronous};
 
 /// The physics of one network: all nodes have the same radio.
 ///
-/// Take a named one and change what your scenario says differently:
+/// Take a named profile and change what your scenario says differently:
 ///
 /// ```
 /// use chappe_core::Dbm;
@@ -26,7 +26,7 @@ pub struct Profile {
     pub power_max: Dbm,
     /// Gains of both antennas together.
     pub antennas: Db,
-    /// Loss over distance.
+    /// The law of path loss over distance.
     pub path_loss: PathLoss,
     /// Deviation of log-normal shadowing, static for each pair of nodes and channel, the same in both
     /// directions. Draws beyond four deviations are cut to four.
@@ -38,7 +38,7 @@ pub struct Profile {
     /// Thermal noise with the receiver's noise figure, in the receiver's band.
     pub noise: Dbm,
     /// Links whose mean received power (path loss and shadowing, without fading) is more than this under the
-    /// noise do not exist, by definition. That makes leaving them out exact.
+    /// noise do not exist, by definition. That makes omitting them exact.
     pub floor: Db,
     /// Signals that arrive weaker than this, fading included, do not exist: neither interference nor carrier.
     pub vanish_below: Option<Dbm>,
@@ -46,20 +46,20 @@ pub struct Profile {
     pub lock: Lock,
     /// A frame weaker than this is never decoded, although it may keep the receiver busy.
     pub decode_power: Dbm,
-    /// Whether and when a receiver leaves a frame for a stronger one.
+    /// Whether and when a stronger frame captures the receiver; `None` for never.
     pub capture: Option<Capture>,
-    /// What decides whether a frame survives.
+    /// The rule that decides whether a frame survives.
     pub rule: Rule,
-    /// Energy from which the channel is busy.
+    /// Energy detection threshold: from it on the channel is busy.
     pub carrier_sense: Dbm,
-    /// How long a radio is deaf after it has transmitted. Before transmitting, the node leaves the time itself.
+    /// How long a radio is deaf after it has transmitted. Before a transmission the node itself must allow for it.
     pub turnaround: Duration,
     /// The channel that radios start on.
     pub channel: Channel,
     /// How much weaker a signal one, two, three... channels away counts. Further channels are not heard at all;
     /// with an empty list channels are perfectly apart.
     pub rejection: Vec<Db>,
-    /// What only 802.15.4 has; `None` for 802.11.
+    /// The 802.15.4 part; `None` for 802.11.
     pub dot15d4: Option<Dot15d4>,
 }
 
@@ -67,18 +67,18 @@ pub struct Profile {
 /// header: a receiver does not stay with a frame whose header noise destroys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lock {
-    /// Signal over noise and interference.
+    /// Least ratio of the signal to noise and interference.
     pub sinr: Db,
-    /// The signal itself.
+    /// Least power of the signal.
     pub power: Dbm,
 }
 
-/// When a receiver leaves its frame for a stronger one.
+/// When a stronger frame captures the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capture {
-    /// How far the newcomer must stand above everything else together, noise and the present frame included.
+    /// Margin of the newcomer over everything else together, noise and the present frame included.
     pub margin: Db,
-    /// How late it may come.
+    /// The part of the present frame in which the newcomer may begin.
     pub window: Window,
 }
 
@@ -87,24 +87,24 @@ pub struct Capture {
 pub enum Window {
     /// Preamble and PHY header.
     Preamble,
-    /// This long from the frame's start.
+    /// This time from the frame's start.
     First(Duration),
-    /// All of it.
+    /// The whole frame, to its last bit.
     Frame,
 }
 
-/// What decides whether a frame survives.
+/// The rule that decides whether a frame survives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// Error curves: the ratio of signal to interference and noise in each stretch of constant interference gives
     /// the probability that the bits in it survive.
     ErrorCurves,
-    /// GloMoSim's SNR-bounded: dead as soon as the signal stands less than this above all else.
+    /// GloMoSim's SNR-bounded: lost as soon as the signal is less than this above all else.
     SnrThreshold(Db),
     /// ns-2: of two overlapping frames the first survives if it is this much stronger than the other, each pair
     /// judged alone; otherwise both die. No noise, no sums.
     Pairwise(Db),
-    /// Any overlap with an audible frame kills; otherwise the link's delivery ratio decides. For matrices.
+    /// Any overlap with an audible frame destroys; otherwise the link's delivery ratio decides. For matrices.
     Overlap,
 }
 
@@ -128,10 +128,10 @@ impl Profile {
         "ieee-e418",
     ];
 
-    /// Those for links of tens of kilometres.
+    /// The names of profiles for links of tens of kilometres.
     pub const NAMES_LONG: [&'static str; 1] = ["long-link"];
 
-    /// A profile by its name.
+    /// The profile of a name; `None` for an unknown name.
     pub fn named(name: &str) -> Option<Profile> {
         match name {
             "chappe-physical" => Some(Profile::chappe_physical()),
@@ -148,8 +148,8 @@ impl Profile {
         }
     }
 
-    /// 802.11b as physics has it: error curves, true Rayleigh fading, accumulated interference, nothing that
-    /// vanishes above the floor.
+    /// 802.11b with realistic physics: error curves, true Rayleigh fading, accumulated interference, and no signal
+    /// that vanishes above the floor.
     pub fn chappe_physical() -> Profile {
         Profile {
             name: "chappe-physical",
@@ -194,7 +194,7 @@ impl Profile {
 
     /// 802.11b between towers in sight of each other, with a [directional antenna](crate::Antenna) at every radio: free
     /// space and no fading. 20 dBm are a usual card's (a judgement: cards for long links have up to 26). What leaks from
-    /// channel to channel is [`DSSS_REJECTION`](crate::DSSS_REJECTION).
+    /// channel to channel is [`DSSS_REJECTION`].
     pub fn long_link() -> Profile {
         Profile {
             name: "long-link",
@@ -403,7 +403,7 @@ mod tests {
 
     /// The ranges that the sources state for their thresholds.
     #[test]
-    fn ranges_are_the_stated_ones() {
+    fn ranges_match_the_sources() {
         let range = |profile: &Profile, threshold: Dbm| {
             profile
                 .path_loss

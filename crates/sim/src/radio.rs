@@ -1,69 +1,69 @@
-//! One node's radio: what it hears, what it receives, what it tells.
+//! One node's radio: the energy on its channel, the frame it receives, and its carrier sense.
 
-/// No frame.
-pub(crate) const NONE: u32 = u32::MAX;
+use chappe_core::Duration;
+
+use crate::id::Slot;
+use crate::rules::EVERY_CHANNEL;
+use crate::{AirTime, Loss, Power};
+use flag::*;
 
 /// The state of a radio, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct Radio {
-    /// Power of all signals present on the channel, in zeptowatts. Whole numbers: what was added goes away again
-    /// without a trace, in any order.
-    pub(crate) energy: u64,
+    /// Power of all signals present on the channel.
+    pub(crate) energy: Power,
     /// Power of the frame being received.
-    pub(crate) lock_power: u64,
-    /// When its first bit arrived.
-    pub(crate) lock_started: u64,
-    /// Since when interference has been what it is.
-    pub(crate) segment: u64,
-    /// Logarithm of the probability that all its bits so far survived.
+    pub(crate) lock_power: Power,
+    /// When the first bit of that frame arrived.
+    pub(crate) lock_started: AirTime,
+    /// When the present stretch of constant interference began.
+    pub(crate) segment: AirTime,
+    /// Logarithm of the probability that all its bits up to `segment` survived. A sum of logarithms: a product of thousands
+    /// of probabilities underflows.
     pub(crate) ln_success: f64,
     /// Since when the channel has been busy or idle.
-    pub(crate) since: u64,
+    pub(crate) since: AirTime,
     /// The radio hears nothing before this moment: it turns around from transmitting.
-    pub(crate) deaf_until: u64,
-    /// Slot of the frame being received, or [`NONE`].
-    pub(crate) lock: u32,
+    pub(crate) deaf_until: AirTime,
+    /// The frame being received, or [`Slot::NONE`].
+    pub(crate) lock: Slot,
     pub(crate) flags: u8,
     pub(crate) channel: u8,
-    /// What is being received is several identical frames.
+    /// The radio receives several identical frames as one.
     pub(crate) grouped: bool,
-    /// The node wants to see the front of each frame early.
+    /// The node asked to see the head of each frame early.
     pub(crate) peeks: bool,
 }
 
-/// Bits of [`Radio::flags`].
+/// The bits of [`Radio::flags`].
 pub(crate) mod flag {
-    /// The node wants to know the carrier.
+    /// The node asked for carrier events.
     pub(crate) const SENSING: u8 = 1;
-    /// What it was told last.
-    pub(crate) const TOLD_BUSY: u8 = 2;
-    /// Energy, a reception or the own transmission makes the channel busy.
+    /// The last carrier event said busy.
+    pub(crate) const REPORTED_BUSY: u8 = 2;
+    /// Energy, a reception or the node's own transmission makes the channel busy.
     pub(crate) const BUSY: u8 = 4;
     pub(crate) const TRANSMITTING: u8 = 8;
     pub(crate) const ASLEEP: u8 = 16;
     pub(crate) const DOWN: u8 = 32;
     /// Something overlapped the frame being received.
     pub(crate) const INTERFERED: u8 = 64;
-    /// The frame being received is lost already, whatever follows.
+    /// The frame being received is lost, whatever follows.
     pub(crate) const DOOMED: u8 = 128;
 }
-
-use crate::Loss;
-use crate::frame::EVERY_CHANNEL;
-use flag::*;
 
 impl Radio {
     pub(crate) fn new(channel: u8) -> Radio {
         Radio {
-            energy: 0,
-            lock_power: 0,
-            lock_started: 0,
-            segment: 0,
+            energy: Power::ZERO,
+            lock_power: Power::ZERO,
+            lock_started: AirTime::ZERO,
+            segment: AirTime::ZERO,
             ln_success: 0.0,
-            since: 0,
-            deaf_until: 0,
-            lock: NONE,
+            since: AirTime::ZERO,
+            deaf_until: AirTime::ZERO,
+            lock: Slot::NONE,
             flags: 0,
             channel,
             grouped: false,
@@ -85,9 +85,15 @@ impl Radio {
         };
     }
 
+    /// Turns around after a transmission that ended at `at`.
+    pub(crate) fn turn_around(&mut self, at: AirTime, turnaround: Duration) {
+        self.set(TRANSMITTING, false);
+        self.deaf_until = at + turnaround;
+    }
+
     /// Begins to receive a frame.
     #[inline]
-    pub(crate) fn lock(&mut self, slot: u32, power: u64, at: u64, interfered: bool) {
+    pub(crate) fn lock(&mut self, slot: Slot, power: Power, at: AirTime, interfered: bool) {
         self.lock = slot;
         self.lock_power = power;
         self.lock_started = at;
@@ -102,15 +108,16 @@ impl Radio {
 
     /// Power of everything but the frame being received.
     #[inline]
-    pub(crate) fn interference(&self) -> u64 {
-        self.energy.wrapping_sub(self.lock_power)
+    pub(crate) fn interference(&self) -> Power {
+        self.energy.minus(self.lock_power)
     }
 
     /// Whether the radio could receive a frame on `channel` and is receiving none.
     #[inline]
-    pub(crate) fn is_idle(&self, channel: u8, at: u64) -> bool {
+    pub(crate) fn is_idle(&self, channel: u8, at: AirTime) -> bool {
+        // Turning around is judged by time and not by a flag: no event is needed for its end.
         let able = !self.is(TRANSMITTING | ASLEEP | DOWN) && at >= self.deaf_until;
-        able && self.lock == NONE && self.channel == channel
+        able && self.lock.is_none() && self.channel == channel
     }
 
     /// Whether the radio is off, or on a channel that nothing of a signal on `channel` reaches, `reach` channels around.
@@ -128,22 +135,22 @@ impl Radio {
         }
     }
 
-    /// Whether the node is told of its carrier, and may do something about it.
+    /// Whether the node gets carrier events, and may act on one.
     #[inline]
-    pub(crate) fn is_told(&self) -> bool {
+    pub(crate) fn reports_carrier(&self) -> bool {
         self.flags & (SENSING | ASLEEP | DOWN) == SENSING
     }
 
     /// Whether energy alone makes the channel busy, and a signal on `channel` counts in full.
     #[inline]
     pub(crate) fn is_free(&self, channel: u8) -> bool {
-        self.lock == NONE && !self.is(TRANSMITTING) && self.channel == channel
+        self.lock.is_none() && !self.is(TRANSMITTING) && self.channel == channel
     }
 
-    /// The carrier of a radio that neither receives nor transmits, brought up to date without a branch: whether a
-    /// faded signal crosses the threshold is anybody's guess. Says whether the node must be told.
+    /// [`refresh`](Self::refresh) for a radio that neither receives nor transmits, without a branch on the energy: whether
+    /// a faded signal crosses the threshold is random, and no branch predictor guesses it.
     #[inline]
-    pub(crate) fn refresh_free(&mut self, at: u64, carrier_sense: u64) -> bool {
+    pub(crate) fn refresh_free(&mut self, at: AirTime, carrier_sense: Power) -> bool {
         let busy = if self.energy >= carrier_sense {
             BUSY
         } else {
@@ -155,10 +162,10 @@ impl Radio {
         self.is_due()
     }
 
-    /// Brings the carrier up to date and says whether the node must be told.
+    /// Brings the carrier up to date and returns whether the node must be notified.
     #[inline]
-    pub(crate) fn refresh(&mut self, at: u64, carrier_sense: u64) -> bool {
-        let busy = self.energy >= carrier_sense || self.lock != NONE || self.is(TRANSMITTING);
+    pub(crate) fn refresh(&mut self, at: AirTime, carrier_sense: Power) -> bool {
+        let busy = self.energy >= carrier_sense || !self.lock.is_none() || self.is(TRANSMITTING);
         if busy != self.is(BUSY) {
             self.flags ^= BUSY;
             self.since = at;
@@ -166,11 +173,13 @@ impl Radio {
         self.is_due()
     }
 
-    /// Whether told and true differ, and the node listens for it.
+    /// Whether the last carrier event and the carrier differ, and the node asked for events.
     #[inline]
     fn is_due(&self) -> bool {
-        self.is_told() && (self.flags >> 1 ^ self.flags >> 2) & 1 != 0
+        // The two flags are neighbouring bits; the assertion below holds them there.
+        self.reports_carrier() && (self.flags >> 1 ^ self.flags >> 2) & 1 != 0
     }
 }
 
-const _: () = assert!(TOLD_BUSY == 2 && BUSY == 4 && size_of::<Radio>() == 64);
+// One cache line: a cursor touches one radio after another, in no order that the hardware could foresee.
+const _: () = assert!(REPORTED_BUSY == 2 && BUSY == 4 && size_of::<Radio>() == 64);

@@ -1,104 +1,176 @@
 //! What a signal's beginning, overlap and end mean for a receiver, under each of the survival rules.
+//!
+//! The functions take one [`Radio`] and the frames in flight, and return what happened to the reception. They count and
+//! report nothing: that is [`Air`](crate::air::Air)'s part.
 
-use chappe_core::Purpose;
+use chappe_core::{Purpose, Seed};
 
-use crate::air::{Air, Walk};
-use crate::frame::Frame;
-use crate::link_loss::Fate;
-use crate::medium::NEVER;
-use crate::radio::{NONE, Radio, flag::*};
-use crate::rules::{Judge, Rules};
-use crate::{Loss, Recorder, Window};
+use crate::bit_errors::{BitErrors, Falsified};
+use crate::frame::{Edge, Frame, Frames};
+use crate::id::{NodeId, Slot};
+use crate::joint::Joint;
+use crate::link_loss::{Fate, LinkLosses};
+use crate::radio::{Radio, flag::*};
+use crate::rules::{Judge, Rejection, Rules};
+use crate::spread::{Arrival, NEVER};
+use crate::survival::{Draws, close_stretch, judge_bits, survives};
+use crate::{AirTime, Loss, Medium, Power, Profile, Window};
 
-/// Below this logarithm a frame is lost without a draw: the chance is less than one in 10^17.
-const HOPELESS: f64 = -40.0;
+/// The laws by which radios receive.
+#[derive(Debug)]
+pub(crate) struct Reception {
+    pub(crate) rules: Rules,
+    pub(crate) rejection: Rejection,
+    pub(crate) bit_errors: BitErrors,
+    /// Only where the profile lets identical frames add up.
+    pub(crate) joint: Option<Box<Joint>>,
+    draws: Draws,
+    /// What single links lose by themselves; `None` in most runs.
+    link_losses: Option<LinkLosses>,
+}
 
-impl Air {
+/// What an arriving signal did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Arrived {
+    /// The radio receives the frame.
+    Locked,
+    /// The radio receives the frame, and lost the one before.
+    TookOver(Interrupted, Loss),
+    /// The frame is lost here, at this power.
+    Lost(Power, Loss),
+    /// Noise, which no one could receive.
+    Noise,
+}
+
+/// A reception that ended before its frame did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Interrupted {
+    pub(crate) slot: Slot,
+    pub(crate) started: AirTime,
+    pub(crate) power: Power,
+}
+
+/// A reception that lasted to its frame's end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Completed {
+    pub(crate) started: AirTime,
+    pub(crate) power: Power,
+    pub(crate) outcome: Result<Option<Falsified>, Loss>,
+}
+
+/// A frame's head that has arrived without error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct GoodHead {
+    pub(crate) started: AirTime,
+    pub(crate) falsified: Option<Falsified>,
+}
+
+/// Ends the reception in progress, if there is one.
+pub(crate) fn interrupt(radio: &mut Radio) -> Option<Interrupted> {
+    let slot = std::mem::replace(&mut radio.lock, Slot::NONE);
+    (!slot.is_none()).then_some(Interrupted {
+        slot,
+        started: radio.lock_started,
+        power: radio.lock_power,
+    })
+}
+
+impl Reception {
+    pub(crate) fn new(medium: &Medium, link_losses: Option<LinkLosses>, seed: Seed) -> Reception {
+        let profile: &Profile = medium.profile();
+        Reception {
+            rules: Rules::new(profile),
+            rejection: Rejection::new(profile),
+            bit_errors: BitErrors::new(seed),
+            joint: Joint::new(medium, seed),
+            draws: Draws(seed.stream(Purpose::Reception)),
+            link_losses,
+        }
+    }
+
     /// A frame's first bit reaches a receiver.
     #[inline]
-    pub(crate) fn arrive<R: Recorder>(
-        &mut self,
-        recorder: &mut R,
-        slot: u32,
-        place: u32,
-        mut power: u64,
-        node: u32,
-        at: u64,
-    ) {
-        let radio = &self.radios[node as usize];
-        let frame = self.frames.get(slot);
+    pub(crate) fn arrive(&mut self, frames: &Frames, radio: &mut Radio, mut edge: Edge) -> Arrived {
+        let frame = frames.get(edge.slot);
         if radio.channel != frame.channel
             || frame.noise
             || radio.is(TRANSMITTING | ASLEEP | DOWN)
-            || at < radio.deaf_until
+            || edge.at < radio.deaf_until
         {
             let why = match radio.channel != frame.channel {
                 true => Loss::OtherChannel,
                 false => Loss::Transmitting,
             };
-            power = self.across(power, frame.channel, radio.channel);
-            return self.arrive_unheard(recorder, slot, power, node, at, why);
+            // An interferer on all channels reaches any radio in full; a neighbour channel only leaks.
+            edge.power = self
+                .rejection
+                .across(edge.power, frame.channel, radio.channel);
+            return self.arrive_unheard(frames, radio, edge, why);
         }
-        if self.fate(slot, node) == Fate::Unheard {
-            return self.arrive_unheard(recorder, slot, power, node, at, Loss::Link);
+        // Asked before the radio: a frame whose preamble the link loses must not make the receiver busy.
+        if self.fate(frame, edge.node) == Fate::Unheard {
+            return self.arrive_unheard(frames, radio, edge, Loss::Link);
         }
-        if self.together.is_some() {
-            return self.arrive_together(recorder, slot, place, power, node, at);
+        if self.joint.is_some() {
+            return self.arrive_joint(frames, radio, edge);
         }
-        let (frame, radio) = (self.frames.get(slot), &mut self.radios[node as usize]);
-        if radio.lock != NONE {
-            return self.arrive_locked(recorder, slot, place, power, 0, node, at);
+        if !radio.lock.is_none() {
+            return self.arrive_locked(frames, radio, edge, Power::ZERO);
         }
         let before = radio.energy;
-        radio.energy = before.wrapping_add(power);
-        if power < self.rules.heard {
-            return self.lose(recorder, slot, node, at, at, power, Loss::TooWeak);
+        radio.energy = before.plus(edge.power);
+        if edge.power < self.rules.heard {
+            return Arrived::Lost(edge.power, Loss::TooWeak);
         }
+        // A matrix has links that are sensed and never deliver. They count as weak frames, so that they are no collisions.
         let measured = self.rules.judge == Judge::Overlap;
-        if measured
-            && frame
-                .ratios
-                .get(place as usize)
-                .is_none_or(|&ratio| ratio == NEVER)
-        {
-            return self.lose(recorder, slot, node, at, at, power, Loss::TooWeak);
+        if measured && frame.ratio(edge.place).is_none_or(|ratio| ratio == NEVER) {
+            return Arrived::Lost(edge.power, Loss::TooWeak);
         }
-        if !self.rules.locks(power, before) || measured && before != 0 {
-            return self.lose(recorder, slot, node, at, at, power, Loss::Collision);
+        if !self.rules.locks(edge.power, before) || measured && before != Power::ZERO {
+            return Arrived::Lost(edge.power, Loss::Collision);
         }
-        if let Some(why) = self.header_lost(slot, node, power, before) {
-            return self.lose(recorder, slot, node, at, at, power, why);
+        // A receiver that stayed with a frame after a bad header would be deaf to the next one for a whole airtime.
+        if let Some(why) = self.header_lost(frame, edge.node, edge.power, before) {
+            return Arrived::Lost(edge.power, why);
         }
-        self.radios[node as usize].lock(slot, power, at, before != 0);
+        radio.lock(edge.slot, edge.power, edge.at, before != Power::ZERO);
+        Arrived::Locked
     }
 
-    /// Whether a frame's PHY header will be lost in the noise and interference that are there when it begins: the
-    /// radio then does not stay with the frame. The draw is the one that decides over the whole frame, which needs
-    /// its header, so no probability changes; only a header whose interference ends within it is judged a
-    /// little too hard.
-    pub(crate) fn header_lost(
+    /// What a link's own loss process makes of a frame.
+    #[inline]
+    fn fate(&mut self, frame: &Frame, node: NodeId) -> Fate {
+        match &mut self.link_losses {
+            Some(losses) => losses.fate(frame.source, node, frame.begin, frame.number),
+            None => Fate::Through,
+        }
+    }
+
+    /// Whether the noise and interference at a frame's beginning destroy its PHY header: the radio then does not stay with
+    /// the frame. The draw is the one that decides over the whole frame, which needs its header, so no probability
+    /// changes. Only a header whose interference ends within it is judged a little too hard.
+    fn header_lost(
         &self,
-        slot: u32,
-        node: u32,
-        power: u64,
-        before: u64,
+        frame: &Frame,
+        node: NodeId,
+        power: Power,
+        before: Power,
     ) -> Option<Loss> {
         if self.rules.judge != Judge::Curves {
             return None;
         }
-        let frame = self.frames.get(slot);
-        let others = self.rules.noise.wrapping_add(before) as f64;
-        if power as f64 >= frame.bits.perfect_header * others {
+        let others = self.rules.noise.plus(before).as_f64();
+        if power.as_f64() >= frame.bits.perfect_header * others {
             return None;
         }
-        let draw = self.reception.fraction_at(draw_position(frame, node));
+        let draw = self.draws.of(frame, node);
         let lost = |others: f64| {
-            !survives(
-                draw,
-                self.rules.ln_header(power as f64 / others, frame.mode),
-            )
+            let ln = self.rules.ln_header(power.as_f64() / others, frame.mode);
+            !survives(draw, ln)
         };
-        match (lost(others), lost(self.rules.noise as f64)) {
+        // The same draw decides both: lost in noise alone means that the interference is not to blame.
+        match (lost(others), lost(self.rules.noise.as_f64())) {
             (true, true) => Some(Loss::Noise),
             (true, false) => Some(Loss::Collision),
             (false, _) => None,
@@ -107,43 +179,41 @@ impl Air {
 
     /// A signal reaches a radio that cannot lock on to it: it counts as energy, and disturbs.
     #[cold]
-    #[allow(clippy::too_many_arguments)] // The facts of an arrival; a struct would be built for nothing.
-    fn arrive_unheard<R: Recorder>(
+    fn arrive_unheard(
         &mut self,
-        recorder: &mut R,
-        slot: u32,
-        power: u64,
-        node: u32,
-        at: u64,
+        frames: &Frames,
+        radio: &mut Radio,
+        edge: Edge,
         why: Loss,
-    ) {
-        let noise = self.frames.get(slot).noise;
-        let radio = &mut self.radios[node as usize];
-        if radio.lock != NONE && power != 0 {
-            self.disturb(node, power, at);
+    ) -> Arrived {
+        if !radio.lock.is_none() && edge.power != Power::ZERO {
+            self.disturb(frames, radio, edge);
         } else {
-            radio.energy = radio.energy.wrapping_add(power);
+            radio.energy = radio.energy.plus(edge.power);
         }
-        if !noise {
-            self.lose(recorder, slot, node, at, at, power, why);
+        match frames.get(edge.slot).noise {
+            true => Arrived::Noise,
+            false => Arrived::Lost(edge.power, why),
         }
     }
 
     /// Adds interference to a reception in progress.
-    fn disturb(&mut self, node: u32, power: u64, at: u64) {
+    fn disturb(&mut self, frames: &Frames, radio: &mut Radio, edge: Edge) {
+        // The stretch before is judged without the newcomer, so it is closed first.
         if self.rules.judge == Judge::Curves {
-            self.close_node(node, at);
+            self.close(frames, radio, edge.node, edge.at);
         }
-        let radio = &mut self.radios[node as usize];
-        radio.energy = radio.energy.wrapping_add(power);
+        // The frame in reception is inside `energy` too; `interference` takes it out again.
+        radio.energy = radio.energy.plus(edge.power);
         radio.flags |= INTERFERED;
+        let signal = radio.lock_power.as_f64();
         let doomed = match self.rules.judge {
             Judge::Curves => false,
             Judge::Threshold(ratio) => {
-                let others = self.rules.noise.wrapping_add(radio.interference());
-                (radio.lock_power as f64) < ratio * others as f64
+                signal < ratio * self.rules.noise.plus(radio.interference()).as_f64()
             }
-            Judge::Pairwise(ratio) => (radio.lock_power as f64) < ratio * power as f64,
+            // ns-2 looks at each pair alone (physics report 4.5), so the sum does not matter.
+            Judge::Pairwise(ratio) => signal < ratio * edge.power.as_f64(),
             Judge::Overlap => true,
         };
         if doomed {
@@ -153,183 +223,221 @@ impl Air {
 
     /// Closes a stretch of constant interference at a radio that receives.
     #[inline]
-    pub(crate) fn close_node(&mut self, node: u32, at: u64) {
-        let radio = &mut self.radios[node as usize];
-        if radio.grouped {
-            return self.close_group(node, at);
+    fn close(&mut self, frames: &Frames, radio: &mut Radio, node: NodeId, at: AirTime) {
+        let frame = frames.get(radio.lock);
+        match &mut self.joint {
+            Some(joint) if radio.grouped => {
+                joint.close_stretch((&self.rules, &self.draws), radio, (frame, node), at);
+            }
+            _ => close_stretch(&self.rules, radio, frame, at),
         }
-        close(&self.rules, radio, self.frames.get(radio.lock), at);
     }
 
     /// A frame reaches a radio that is receiving another one: it disturbs, and may take the receiver over. `allies` is
     /// the power of identical frames that are there already.
-    #[allow(clippy::too_many_arguments)] // The facts of an arrival; a struct would be built on the hot path.
-    pub(crate) fn arrive_locked<R: Recorder>(
+    fn arrive_locked(
         &mut self,
-        recorder: &mut R,
-        slot: u32,
-        place: u32,
-        power: u64,
-        allies: u64,
-        node: u32,
-        at: u64,
-    ) {
-        let radio = self.radios[node as usize];
-        let (before, old) = (radio.energy, self.frames.get(radio.lock));
-        let (old_end, old_payload) = (
-            radio.lock_started.saturating_add(old.airtime),
-            old.bits.payload,
-        );
-        self.disturb(node, power, at);
-        let (sum, others) = (power.wrapping_add(allies), before.wrapping_sub(allies));
-        let strong = sum >= self.rules.heard
-            && self
-                .frames
-                .get(slot)
-                .ratios
-                .get(place as usize)
-                .is_none_or(|&ratio| ratio != NEVER);
-        if !strong {
-            return self.lose(recorder, slot, node, at, at, power, Loss::TooWeak);
+        frames: &Frames,
+        radio: &mut Radio,
+        edge: Edge,
+        allies: Power,
+    ) -> Arrived {
+        // Read before `disturb`, which adds the newcomer: the newcomer must not interfere with itself.
+        let (before, lock_power, lock_started) =
+            (radio.energy, radio.lock_power, radio.lock_started);
+        let old = frames.get(radio.lock);
+        self.disturb(frames, radio, edge);
+        // Identical frames that are here already help the newcomer instead of interfering with it.
+        let (sum, others) = (edge.power.plus(allies), before.minus(allies));
+        let frame = frames.get(edge.slot);
+        let delivers = frame.ratio(edge.place).is_none_or(|ratio| ratio != NEVER);
+        if sum < self.rules.heard || !delivers {
+            return Arrived::Lost(edge.power, Loss::TooWeak);
         }
-        match self.rules.judge {
+        let why = match self.rules.judge {
             Judge::Curves | Judge::Threshold(_) => {
-                if self.captures(
-                    sum,
-                    others,
-                    at.saturating_sub(radio.lock_started),
-                    old_payload,
-                ) {
-                    self.give_up(recorder, node, at, Loss::Captured);
-                    self.radios[node as usize].lock(slot, sum, at, before != 0);
-                } else {
-                    self.lose(recorder, slot, node, at, at, power, Loss::PreambleMissed);
+                if self.captures(sum, others, old, edge.at, lock_started)
+                    && let Some(lost) = interrupt(radio)
+                {
+                    radio.lock(edge.slot, sum, edge.at, before != Power::ZERO);
+                    return Arrived::TookOver(lost, Loss::Captured);
                 }
+                Loss::PreambleMissed
             }
-            Judge::Pairwise(ratio) if radio.lock_power as f64 >= ratio * power as f64 => {
-                self.lose(recorder, slot, node, at, at, power, Loss::PreambleMissed);
+            Judge::Pairwise(ratio) if lock_power.as_f64() >= ratio * edge.power.as_f64() => {
+                Loss::PreambleMissed
             }
             // Both die, and the receiver stays busy until the later of them ends.
             Judge::Pairwise(_) => {
-                if at.saturating_add(self.frames.get(slot).airtime) > old_end {
-                    self.give_up(recorder, node, at, Loss::Collision);
-                    let radio = &mut self.radios[node as usize];
-                    radio.lock(slot, power, at, true);
+                if edge.at + frame.airtime > lock_started + old.airtime
+                    && let Some(lost) = interrupt(radio)
+                {
+                    radio.lock(edge.slot, edge.power, edge.at, true);
                     radio.flags |= DOOMED;
-                } else {
-                    self.lose(recorder, slot, node, at, at, power, Loss::Collision);
+                    return Arrived::TookOver(lost, Loss::Collision);
                 }
+                Loss::Collision
             }
-            Judge::Overlap => self.lose(recorder, slot, node, at, at, power, Loss::Collision),
-        }
+            Judge::Overlap => Loss::Collision,
+        };
+        Arrived::Lost(edge.power, why)
     }
 
-    /// Whether a newcomer takes the receiver from a frame of which `age` has been heard.
-    fn captures(&self, power: u64, others: u64, age: u64, payload: u64) -> bool {
+    /// Whether a newcomer at `at` takes the receiver from a frame whose reception began at `started`.
+    fn captures(
+        &self,
+        power: Power,
+        others: Power,
+        old: &Frame,
+        at: AirTime,
+        started: AirTime,
+    ) -> bool {
+        let age = at.saturating_since(started);
         let open = match self.rules.window {
-            Window::Preamble => age < payload,
-            Window::First(span) => age <= span.nanos(),
+            // In ns-3 the window is 16 us (physics report 4.2), in GloMoSim the whole frame (4.4).
+            Window::Preamble => age < old.bits.payload,
+            Window::First(span) => age <= span,
             Window::Frame => true,
         };
-        let margin = self.rules.capture_ratio * self.rules.noise.wrapping_add(others) as f64;
-        open && power as f64 >= margin && self.rules.locks(power, others)
+        let margin = self.rules.capture_ratio * self.rules.noise.plus(others).as_f64();
+        open && power.as_f64() >= margin && self.rules.locks(power, others)
     }
 
-    /// A frame's last bit passes a receiver. Returns what to tell the node, [`Walk::Done`] if nothing.
-    #[inline]
-    pub(crate) fn leave<R: Recorder>(
+    /// A frame's first bit reaches a radio that can hear it, under a profile with joint reception.
+    #[cold]
+    fn arrive_joint(&mut self, frames: &Frames, radio: &mut Radio, edge: Edge) -> Arrived {
+        let frame = frames.get(edge.slot);
+        let Some(joint) = &mut self.joint else {
+            return Arrived::Noise;
+        };
+        let joined = joint.put(radio, frame, edge);
+        if joined.is_locked {
+            return self.join(frames, radio, edge);
+        }
+        // A frame can start a new set at a radio that is locked on to another one, and take it over by capture.
+        let arrived = match radio.lock.is_none() {
+            true => self.try_lock(frames, radio, edge, joined.allies),
+            false => self.arrive_locked(frames, radio, edge, joined.allies),
+        };
+        // Only now is it known whether the radio locked: the set must stand for it before the next member arrives.
+        if radio.lock == edge.slot
+            && let Some(joint) = &mut self.joint
+        {
+            joint.lock(joined, edge.node, edge.slot, radio);
+        }
+        arrived
+    }
+
+    /// One more frame of the set being received adds its power to the signal.
+    fn join(&mut self, frames: &Frames, radio: &mut Radio, edge: Edge) -> Arrived {
+        self.close(frames, radio, edge.node, edge.at);
+        radio.energy = radio.energy.plus(edge.power);
+        radio.lock_power = radio.lock_power.plus(edge.power);
+        radio.grouped = true;
+        radio.flags |= INTERFERED;
+        // The set is received once, by the frame that the radio locked on to; every other member must have an outcome too.
+        Arrived::Lost(edge.power, Loss::PreambleMissed)
+    }
+
+    /// An idle radio may lock on to a frame that `allies` arrived together with.
+    fn try_lock(
         &mut self,
-        recorder: &mut R,
-        slot: u32,
-        place: u32,
-        mut power: u64,
-        node: u32,
-        at: u64,
-    ) -> Walk {
-        let radio = &mut self.radios[node as usize];
-        let frame = self.frames.get(slot);
-        if radio.lock == slot {
-            return self.complete(recorder, slot, place, node, at);
+        frames: &Frames,
+        radio: &mut Radio,
+        edge: Edge,
+        allies: Power,
+    ) -> Arrived {
+        // `energy` contains the allies, which are signal here.
+        let others = radio.energy.minus(allies);
+        radio.energy = radio.energy.plus(edge.power);
+        let sum = Power(edge.power.0.saturating_add(allies.0));
+        let why = match () {
+            _ if sum < self.rules.heard => Some(Loss::TooWeak),
+            _ if !self.rules.locks(sum, others) => Some(Loss::Collision),
+            _ => self.header_lost(frames.get(edge.slot), edge.node, sum, others),
+        };
+        if let Some(why) = why {
+            return Arrived::Lost(edge.power, why);
         }
+        let interfered = others != Power::ZERO || allies != Power::ZERO;
+        radio.lock(edge.slot, sum, edge.at, interfered);
+        Arrived::Locked
+    }
+
+    /// A frame's last bit passes a receiver. `Some` if the radio received it to its end.
+    #[inline]
+    pub(crate) fn leave(
+        &mut self,
+        frames: &Frames,
+        radio: &mut Radio,
+        edge: Edge,
+    ) -> Option<Completed> {
+        if radio.lock == edge.slot {
+            return Some(self.complete(frames, radio, edge));
+        }
+        let frame = frames.get(edge.slot);
+        let mut power = edge.power;
         if radio.channel != frame.channel {
-            power = self.across(power, frame.channel, self.radios[node as usize].channel);
+            power = self.rejection.across(power, frame.channel, radio.channel);
         }
-        let radio = &self.radios[node as usize];
-        let locked = radio.lock != NONE;
-        let share = match &self.together {
-            Some(together) if locked && radio.grouped => together.share(node, radio, slot),
+        let locked = !radio.lock.is_none();
+        // A member takes only its own power out of the signal; the others go on.
+        let share = match &self.joint {
+            Some(joint) if locked && radio.grouped => joint.share(edge.node, radio, edge.slot),
             _ => None,
         };
-        // One of the set being received that ends before the one that stands for it changes nothing until that end.
+        // A member that ends before the frame that stands for its set changes nothing until that end.
         if locked && share.is_none() && self.rules.judge == Judge::Curves {
-            self.close_node(node, at);
+            self.close(frames, radio, edge.node, edge.at);
         }
-        let radio = &mut self.radios[node as usize];
-        radio.energy = radio.energy.wrapping_sub(power);
-        radio.lock_power = radio.lock_power.wrapping_sub(share.unwrap_or(0));
-        Walk::Done
+        radio.energy = radio.energy.minus(power);
+        radio.lock_power = radio.lock_power.minus(share.unwrap_or(Power::ZERO));
+        None
     }
 
     /// The end of a reception.
-    fn complete<R: Recorder>(
-        &mut self,
-        recorder: &mut R,
-        slot: u32,
-        place: u32,
-        node: u32,
-        at: u64,
-    ) -> Walk {
+    fn complete(&mut self, frames: &Frames, radio: &mut Radio, edge: Edge) -> Completed {
         if self.rules.judge == Judge::Curves {
-            self.close_node(node, at);
+            self.close(frames, radio, edge.node, edge.at);
         }
-        let radio = &mut self.radios[node as usize];
+        let frame = frames.get(edge.slot);
         let mut own = radio.lock_power;
         if radio.grouped
-            && let Some(together) = &self.together
+            && let Some(joint) = &self.joint
         {
-            // The others of the set take their power away themselves when they end.
-            own = together.share(node, radio, slot).unwrap_or(own);
-            radio.lock_power = together.whole(node, radio).unwrap_or(own);
+            // The other members take their power away themselves when they end.
+            own = joint.share(edge.node, radio, edge.slot).unwrap_or(own);
+            radio.lock_power = joint.whole(edge.node, radio).unwrap_or(own);
         }
-        radio.energy = radio.energy.wrapping_sub(own);
-        radio.lock = NONE;
+        radio.energy = radio.energy.minus(own);
+        radio.lock = Slot::NONE;
         radio.grouped = false;
-        let (radio, started) = (*radio, radio.lock_started);
-        let mut outcome = self.judge(slot, place, node, &radio);
-        let mut falsified = None;
-        if outcome.is_ok() && matches!(self.fate(slot, node), Fate::Broken(_)) {
-            outcome = Err(Loss::Link);
+        Completed {
+            started: radio.lock_started,
+            power: radio.lock_power,
+            outcome: self.outcome(frame, radio, edge),
         }
-        if outcome.is_ok() && !self.corruption.is_empty() {
-            (outcome, falsified) = self.corrupt(slot, node, self.frames.get(slot).octets);
+    }
+
+    /// The outcome of a reception: by the radio first, then by the link's own loss, then by a fault's bit errors.
+    fn outcome(
+        &mut self,
+        frame: &Frame,
+        radio: &Radio,
+        edge: Edge,
+    ) -> Result<Option<Falsified>, Loss> {
+        self.judge(frame, radio, edge)?;
+        if matches!(self.fate(frame, edge.node), Fate::Broken(_)) {
+            return Err(Loss::Link);
         }
-        match outcome {
-            Ok(()) if self.frames.get(slot).foreign => {
-                self.counters.nodes[node as usize].foreign += 1;
-                Walk::Done
-            }
-            Ok(()) => {
-                self.keep(recorder, slot, node, at, started, radio.lock_power);
-                let power = radio.lock_power;
-                Walk::Received {
-                    at,
-                    node,
-                    started,
-                    power,
-                    falsified,
-                }
-            }
-            Err(why) => {
-                self.counters.nodes[node as usize].failures += 1;
-                self.lose(recorder, slot, node, at, started, radio.lock_power, why);
-                Walk::Failed { at, node, started }
-            }
+        match self.bit_errors.is_empty() {
+            true => Ok(None),
+            false => self.bit_errors.strike(frame, edge.node, frame.octets),
         }
     }
 
     /// Whether a frame that was received to its end survived.
-    fn judge(&self, slot: u32, place: u32, node: u32, radio: &Radio) -> Result<(), Loss> {
-        let frame = self.frames.get(slot);
+    fn judge(&self, frame: &Frame, radio: &Radio, edge: Edge) -> Result<(), Loss> {
         if frame.truncated {
             return Err(Loss::Truncated);
         }
@@ -339,101 +447,75 @@ impl Air {
         if radio.lock_power < self.rules.decode_power {
             return Err(Loss::TooWeak);
         }
-        let position = draw_position(frame, node);
         match self.rules.judge {
-            Judge::Curves if radio.ln_success == 0.0 => Ok(()),
-            Judge::Curves => {
-                let draw = self.reception.fraction_at(position);
-                if survives(draw, radio.ln_success) {
-                    return Ok(());
-                }
-                let ratio = radio.lock_power as f64 / self.rules.noise as f64;
-                let alone = || self.rules.ln_alone(ratio, frame.mode, frame.octets);
-                let blameless = !radio.is(INTERFERED) || !survives(draw, alone());
-                Err(if blameless {
-                    Loss::Noise
-                } else {
-                    Loss::Collision
-                })
-            }
+            Judge::Curves => judge_bits(&self.rules, &self.draws, radio, (frame, edge.node)),
             Judge::Overlap => {
-                let ratio = frame
-                    .ratios
-                    .get(place as usize)
-                    .map_or(0.0, |&ratio| f64::from(ratio));
-                let kept = ratio > 0.0 && self.reception.fraction_at(position) <= ratio;
-                if kept { Ok(()) } else { Err(Loss::Noise) }
+                let ratio = frame.ratio(edge.place).map_or(0.0, f64::from);
+                match ratio > 0.0 && self.draws.of(frame, edge.node) <= ratio {
+                    true => Ok(()),
+                    false => Err(Loss::Noise),
+                }
             }
             Judge::Threshold(_) | Judge::Pairwise(_) => Ok(()),
         }
     }
 
-    /// Applies a fault's bit errors to the first `octets` of a frame that came through.
-    #[cold]
-    pub(crate) fn corrupt(
-        &self,
-        slot: u32,
-        node: u32,
+    /// Whether a radio has the first `octets` of the frame in `slot` at `at`, and without error.
+    ///
+    /// A head is good if the frame's one draw stays within the probability that its bits so far survived, and the frame is
+    /// good if it stays within that of all its bits. So a good frame always had a good head, and a good head is followed
+    /// by a good frame with just the probability that the rest survives.
+    pub(crate) fn head(
+        &mut self,
+        frames: &Frames,
+        radio: &mut Radio,
+        (slot, node): (Slot, NodeId),
         octets: usize,
-    ) -> (Result<(), Loss>, Option<u64>) {
-        let Some(&(rate, detected)) = self.corruption.get(node as usize) else {
-            return (Ok(()), None);
+        at: AirTime,
+    ) -> Option<GoodHead> {
+        let frame = frames.get(slot);
+        // A radio that left the frame may have locked on to another one in the same slot since.
+        let due = radio.lock_started + frame.mode.airtime(octets);
+        if radio.lock != slot || due != at {
+            return None;
+        }
+        if self.rules.judge == Judge::Curves {
+            self.close(frames, radio, node, at);
+        }
+        // The place of a link loss is drawn evenly over the frame: a head before it is still good.
+        let broken = match self.fate(frame, node) {
+            Fate::Broken(place) => place * frame.octets as f64 <= octets as f64,
+            _ => false,
         };
-        let frame = self.frames.get(slot);
-        let position = draw_position(frame, node);
-        let ln_clean = octets as f64 * 8.0 * libm::log1p(-rate);
-        if rate <= 0.0 || survives(self.faults.fraction_at(position), ln_clean) {
-            return (Ok(()), None);
+        if broken
+            || frame.foreign
+            || frame.truncated
+            || radio.is(DOOMED)
+            || radio.lock_power < self.rules.decode_power
+        {
+            return None;
         }
-        match detected {
-            true => (Err(Loss::Corrupted), None),
-            false => (Ok(()), Some(position)),
-        }
+        let draw = || self.draws.of(frame, node);
+        let good = match self.rules.judge {
+            Judge::Curves => radio.ln_success == 0.0 || survives(draw(), radio.ln_success),
+            // A measured ratio does not say where bits were lost: evenly, then.
+            Judge::Overlap => {
+                let receiver = |arrival: &Arrival| arrival.receiver == node;
+                let place = frame.arrivals.iter().position(receiver)?;
+                let ratio = f64::from(*frame.ratios.get(place)?);
+                let share = octets as f64 / frame.octets as f64;
+                ratio > 0.0 && draw() <= libm::exp(share * libm::log(ratio))
+            }
+            Judge::Threshold(_) | Judge::Pairwise(_) => true,
+        };
+        let falsified = match good {
+            true if self.bit_errors.is_empty() => None,
+            true => self.bit_errors.strike_head(frame, node, octets).ok()?,
+            false => return None,
+        };
+        Some(GoodHead {
+            started: radio.lock_started,
+            falsified,
+        })
     }
-
-    /// The stream from which the wrong bits of one falsified frame are drawn.
-    pub(crate) fn bit_errors(&self, position: u64) -> chappe_core::Stream {
-        chappe_core::Seed(self.faults.at(position)).stream(Purpose::Fault)
-    }
-}
-
-/// Where the stream of receptions is read for one frame at one receiver.
-pub(crate) fn draw_position(frame: &Frame, node: u32) -> u64 {
-    u64::from(frame.source & 0xffff) << 48
-        | u64::from(node & 0xffff) << 32
-        | frame.number & 0xffff_ffff
-}
-
-/// Whether a uniform draw in (0, 1] stays within `exp(ln)`, with the exponential only where it matters:
-/// `1 + x <= exp(x)`.
-pub(crate) fn survives(draw: f64, ln: f64) -> bool {
-    draw <= 1.0 + ln || ln > HOPELESS && draw <= libm::exp(ln)
-}
-
-/// Closes a stretch of constant interference of the frame being received.
-#[inline]
-fn close(rules: &Rules, radio: &mut Radio, frame: &Frame, at: u64) {
-    let others = rules.noise.wrapping_add(radio.interference()) as f64;
-    let signal = radio.lock_power as f64;
-    if signal < frame.bits.perfect * others {
-        radio.ln_success += stretch(rules, radio, frame, at, signal / others);
-    }
-    radio.segment = at;
-}
-
-/// The logarithm of the probability that the bits between the segment's start and `at` survive.
-fn stretch(rules: &Rules, radio: &Radio, frame: &Frame, at: u64, ratio: f64) -> f64 {
-    let bits = &frame.bits;
-    let from = radio.segment.saturating_sub(radio.lock_started);
-    let to = at.saturating_sub(radio.lock_started);
-    let payload = to.min(frame.airtime).saturating_sub(from.max(bits.payload));
-    let mut ln =
-        payload as f64 * bits.payload_density * rules.curves.of(frame.mode.rate).ln_success(ratio);
-    let header = to.min(bits.payload).saturating_sub(from.max(bits.header));
-    if header > 0 {
-        ln += header as f64
-            * bits.header_density
-            * rules.curves.of(bits.header_rate).ln_success(ratio);
-    }
-    ln
 }

@@ -1,23 +1,23 @@
-//! Who wants to know what happens in a run. Statically dispatched: `()` records nothing and costs nothing.
+//! Observers of a run. Statically dispatched: `()` records nothing and costs nothing.
 
 use chappe_core::{Mode, TraceEvent};
 
 use crate::{AirTime, Loss, Power};
 
-/// Something that follows a run. All methods do nothing unless written.
+/// An observer of a run. All methods do nothing by default.
 pub trait Recorder {
-    /// Whether frames and their outcomes are of interest at all.
+    /// Whether to report frames and their outcomes.
     const FRAMES: bool = true;
-    /// Whether nodes' trace events and the reasons of their deadlines are of interest.
+    /// Whether to report nodes' trace events and the reasons of their deadlines.
     const NODES: bool = true;
 
     /// A frame's first bit left an antenna.
     fn sent(&mut self, _frame: &Sent<'_>) {}
-    /// A frame was received or lost at one receiver. Losses that are known at a frame's start are told then.
+    /// A frame was received or lost at one receiver. Losses that are known at a frame's start are reported then.
     fn heard(&mut self, _frame: &Heard<'_>) {}
     /// A node recorded something about itself.
     fn traced(&mut self, _at: AirTime, _node: usize, _event: TraceEvent) {}
-    /// A node's deadline came.
+    /// A node's deadline fired, for the stated reason.
     fn woken(&mut self, _at: AirTime, _node: usize, _why: &'static str) {}
 }
 
@@ -31,32 +31,32 @@ impl Recorder for () {
 pub struct Sent<'a> {
     /// When its first bit left the antenna.
     pub at: AirTime,
-    /// Who sends it.
+    /// The node that sends it.
     pub node: usize,
     /// Which of its frames this is, from zero.
     pub number: u64,
-    /// Without check sequence.
+    /// The PSDU without check sequence.
     pub psdu: &'a [u8],
-    /// How it is sent.
+    /// Rate and preamble of the frame.
     pub mode: Mode,
-    /// On which channel.
+    /// The channel that it is sent on.
     pub channel: u8,
 }
 
 /// What became of a frame at one receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard<'a> {
-    /// When this was known.
+    /// When the outcome was known.
     pub at: AirTime,
-    /// The receiver.
+    /// The node that received or lost it.
     pub node: usize,
-    /// Who sent it.
+    /// The node that sent it.
     pub from: usize,
     /// Which of the sender's frames this is.
     pub number: u64,
-    /// As it was sent, without check sequence.
+    /// The PSDU as it was sent, without check sequence.
     pub psdu: &'a [u8],
-    /// How it was sent.
+    /// Rate and preamble of the frame.
     pub mode: Mode,
     /// On which channel it was sent.
     pub channel: u8,

@@ -1,12 +1,14 @@
-//! A profile made ready for the hot path: thresholds as whole zeptowatts and plain ratios.
+//! A profile prepared for the hot path: thresholds as whole zeptowatts, margins as linear ratios.
 
-use chappe_core::{Db, Dbm, Mode, Rate};
+use chappe_core::{Db, Duration, Mode, Rate};
 
 use crate::error_curve::ErrorCurves;
-use crate::power::MILLIWATT;
-use crate::{Oqpsk, Profile, Rule, Window};
+use crate::{Oqpsk, Power, Profile, Rule, Window};
 
-/// Which of the survival rules is in force.
+/// The least power: thresholds below it would let signals without power through.
+const LEAST: Power = Power(1);
+
+/// The survival rule in force; see [`Rule`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Judge {
     Curves,
@@ -18,22 +20,23 @@ pub(crate) enum Judge {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) judge: Judge,
-    pub(crate) noise: u64,
-    pub(crate) lock_power: u64,
+    pub(crate) noise: Power,
+    pub(crate) lock_power: Power,
     pub(crate) lock_ratio: f64,
     /// The least power whose preamble is found over noise alone.
-    pub(crate) heard: u64,
-    /// Signals under this are nothing but energy to an idle radio. Where identical frames add up, that lies 12 dB lower.
-    pub(crate) glides: u64,
-    pub(crate) decode_power: u64,
+    pub(crate) heard: Power,
+    /// Weaker signals are only energy to an idle radio: a cursor passes them without a closer look. Where identical frames
+    /// add up this lies 12 dB lower, since sixteen of them may be heard together.
+    pub(crate) examined: Power,
+    pub(crate) decode_power: Power,
     /// Infinite where nothing captures.
     pub(crate) capture_ratio: f64,
     pub(crate) window: Window,
-    pub(crate) carrier_sense: u64,
-    pub(crate) vanish: u64,
-    pub(crate) turnaround: u64,
+    pub(crate) carrier_sense: Power,
+    pub(crate) vanish: Power,
+    pub(crate) turnaround: Duration,
     pub(crate) curves: &'static ErrorCurves,
-    /// How the frames are sent whose headers make the channel busy.
+    /// The mode of the frames whose headers make the channel busy.
     sensed: Mode,
 }
 
@@ -47,22 +50,25 @@ impl Rules {
         };
         let (capture_ratio, window) = match profile.capture {
             Some(capture) => (capture.margin.to_linear(), capture.window),
+            // No ratio reaches infinity, so no branch is needed for profiles without capture.
             None => (f64::INFINITY, Window::Frame),
         };
         let mut rules = Rules {
             judge,
-            heard: 0,
-            glides: 0,
-            noise: threshold(profile.noise).max(1),
-            lock_power: threshold(profile.lock.power),
+            heard: Power::ZERO,
+            examined: Power::ZERO,
+            noise: Power::threshold(profile.noise).max(LEAST),
+            lock_power: Power::threshold(profile.lock.power),
             lock_ratio: profile.lock.sinr.to_linear(),
-            decode_power: threshold(profile.decode_power),
+            decode_power: Power::threshold(profile.decode_power),
             capture_ratio,
             window,
-            carrier_sense: threshold(profile.carrier_sense).max(1),
-            // A signal of no power is no signal.
-            vanish: profile.vanish_below.map_or(0, threshold).max(1),
-            turnaround: profile.turnaround.nanos(),
+            carrier_sense: Power::threshold(profile.carrier_sense).max(LEAST),
+            // A signal without power is no signal.
+            vanish: profile
+                .vanish_below
+                .map_or(LEAST, |power| Power::threshold(power).max(LEAST)),
+            turnaround: profile.turnaround,
             sensed: Mode::long(match profile.dot15d4 {
                 Some(_) => Rate::Oqpsk250,
                 None => Rate::Dsss1,
@@ -73,41 +79,42 @@ impl Rules {
         let adds_up = profile
             .dot15d4
             .is_some_and(|radio| radio.synchronous.is_some());
-        rules.glides = if adds_up {
-            rules.heard >> 4
+        rules.examined = if adds_up {
+            Power(rules.heard.0 >> 4)
         } else {
             rules.heard
         };
         rules
     }
 
-    /// Whether a preamble is found grows with its power: halve the numbers.
-    fn least_heard(&self) -> u64 {
+    /// The least power that [`locks`](Self::locks) over noise alone, by bisection. Not from a formula: the cursors skip
+    /// what is weaker, so this must agree with `locks` to the last bit.
+    fn least_heard(&self) -> Power {
         let (mut low, mut high) = (0, u64::MAX);
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.locks(middle, 0) {
+            if self.locks(Power(middle), Power::ZERO) {
                 high = middle;
             } else {
                 low = middle + 1;
             }
         }
-        low
+        Power(low)
     }
 
     /// Whether a signal's preamble is found over `interference`.
     #[inline]
-    pub(crate) fn locks(&self, power: u64, interference: u64) -> bool {
+    pub(crate) fn locks(&self, power: Power, interference: Power) -> bool {
         power >= self.lock_power
-            && power as f64 >= self.lock_ratio * self.noise.wrapping_add(interference) as f64
+            && power.as_f64() >= self.lock_ratio * self.noise.plus(interference).as_f64()
     }
 
-    /// The probability that a frame arriving with this power survives if nobody else is on the air.
-    pub(crate) fn alone(&self, power: u64, mode: Mode, octets: usize) -> f64 {
-        if power < self.vanish || power < self.decode_power || !self.locks(power, 0) {
+    /// The probability that a frame arriving with this power survives if no other signal is on the air.
+    pub(crate) fn alone(&self, power: Power, mode: Mode, octets: usize) -> f64 {
+        if power < self.vanish || power < self.decode_power || !self.locks(power, Power::ZERO) {
             return 0.0;
         }
-        let ratio = power as f64 / self.noise as f64;
+        let ratio = power.as_f64() / self.noise.as_f64();
         match self.judge {
             Judge::Curves => match self.ln_alone(ratio, mode, octets) {
                 ln if ln > -1e-12 => 1.0,
@@ -132,7 +139,7 @@ impl Rules {
 
     /// The probability that a frame arriving with this power, alone on the air, makes the channel busy: by its energy,
     /// or because its header (with the long preamble) survives and it is received.
-    pub(crate) fn sensed(&self, power: u64) -> f64 {
+    pub(crate) fn sensed(&self, power: Power) -> f64 {
         if power < self.vanish {
             return 0.0;
         }
@@ -140,9 +147,9 @@ impl Rules {
             return 1.0;
         }
         match self.judge {
-            _ if !self.locks(power, 0) => 0.0,
+            _ if !self.locks(power, Power::ZERO) => 0.0,
             Judge::Curves => {
-                let ratio = power as f64 / self.noise as f64;
+                let ratio = power.as_f64() / self.noise.as_f64();
                 libm::exp(self.ln_header(ratio, self.sensed))
             }
             _ => 1.0,
@@ -150,16 +157,33 @@ impl Rules {
     }
 }
 
-/// A threshold in zeptowatts. Not capped as signals are: one above every signal must stay there.
-fn threshold(power: Dbm) -> u64 {
-    libm::round(power.to_milliwatt().0 * MILLIWATT) as u64
-}
+/// Channel of an interferer that reaches every channel.
+pub(crate) const EVERY_CHANNEL: u8 = u8::MAX;
 
-/// Linear factors of the rejection of neighbouring channels.
-pub(crate) fn rejection(profile: &Profile) -> Vec<f64> {
-    profile
-        .rejection
-        .iter()
-        .map(|&Db(loss)| Db(-loss).to_linear())
-        .collect()
+/// How much of a signal a receiver one, two... channels away hears: linear factors. Further channels are not heard.
+#[derive(Debug)]
+pub(crate) struct Rejection(Vec<f64>);
+
+impl Rejection {
+    pub(crate) fn new(profile: &Profile) -> Rejection {
+        let factor = |&Db(loss): &Db| Db(-loss).to_linear();
+        Rejection(profile.rejection.iter().map(factor).collect())
+    }
+
+    /// How many channels away a signal still counts.
+    #[inline]
+    pub(crate) fn reach(&self) -> u8 {
+        self.0.len() as u8
+    }
+
+    /// Power of a signal on one channel for a radio on another.
+    pub(crate) fn across(&self, power: Power, from: u8, to: u8) -> Power {
+        if from == to || from == EVERY_CHANNEL {
+            return power;
+        }
+        match self.0.get(usize::from(from.abs_diff(to)) - 1) {
+            Some(factor) => Power::rounded_down(power.as_f64() * factor),
+            None => Power::ZERO,
+        }
+    }
 }

@@ -4,16 +4,16 @@
 //! their crystals. Displacement does two more things. Within half a chip it splits the two tones of the modulation
 //! against each other; beyond, it turns a signal's energy into interference between chips.
 //!
-//! The form is that of the physics report, 5.3, with one change: the receiver's clock is drawn to the arrivals that
-//! lie close together, not to the middle of all. Its four constants were fitted against this crate's own chip-level
-//! simulation (`tests/chip_level`), on cells apart from those on which the error was then measured; no published
-//! figure is among them. How good it is and where it fails stands at [`Mixing::FITTED`].
+//! The form is that of the physics report, 5.3, with one change: the receiver's clock follows the arrivals that lie close
+//! together, not the middle of all. Its four constants were fitted against this crate's own chip-level simulation
+//! (`tests/chip_level`). The cells on which the error was then measured are others; no published figure is among
+//! them. [`Mixing::FITTED`] states its accuracy and known misses.
 
 use chappe_core::{Duration, Ppm};
 
 use crate::Oqpsk;
 
-/// What a profile says about synchronous transmissions.
+/// The law of synchronous transmissions in a profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synchronous {
     /// Identical frames that begin within this time of the first one belong together.
@@ -22,7 +22,7 @@ pub struct Synchronous {
     pub crystal: Ppm,
     /// Each transmission starts late by a time evenly drawn up to this: ticks of the processor and sampling of the radio.
     pub jitter: Duration,
-    /// The constants of the model.
+    /// The constants of the mixing model.
     pub mixing: Mixing,
 }
 
@@ -59,7 +59,7 @@ pub struct Mixing {
 }
 
 impl Mixing {
-    /// Fitted on 51 cells of 250 frames each (`Cell::fitted` in `tests/chip_level`, run `print_fit`) from two to eight
+    /// Fitted on 51 cells of 250 frames each (`Cell::fitted` in `tests/chip_level`, example `chip_level fit`) from two to eight
     /// relays, 8 and 127 octets, 10 and 20 dB: root mean square error of the delivery ratio 0.060, mean +0.017; of
     /// which 0.02 to 0.03 is the sampling of 250 frames.
     /// On 46 other cells, among them Rayleigh fading, other lengths and up to six hops of jitter: 0.078, mean +0.046.
@@ -67,11 +67,11 @@ impl Mixing {
     /// a form without `smear_loss` (0.10 and 0.077), before that constant was added: they check constants, not the form.
     ///
     /// Known misses, ratio of the chip level before the model's: carriers 5 kHz apart, 127 octets, 0.70 and 0.99; two
-    /// relays 0.75 us apart, 127 octets, 1.00 and 0.75; 0.4 us apart and 1.5 dB, 1.00 and 0.87. The model is on the kind
-    /// side where many relays have gathered jitter over several hops.
+    /// relays 0.75 us apart, 127 octets, 1.00 and 0.75; 0.4 us apart and 1.5 dB, 1.00 and 0.87. The model is
+    /// optimistic where many relays have gathered jitter over several hops.
     ///
-    /// Against measurements of two nRF52840 (`tests/synchronous.rs`) it is far too kind at nearly equal powers: within
-    /// 0.5 us these delivered 0.36 to 0.67 at equal power, the model, told 35 dB over noise, 0.54 to 1.00 for 127 octets
+    /// Against measurements of two nRF52840 (`tests/synchronous.rs`) it is far too optimistic at nearly equal powers: within
+    /// 0.5 us these delivered 0.36 to 0.67 at equal power; the model, at 35 dB over noise, 0.54 to 1.00 for 127 octets
     /// and more for shorter frames; over 24 cells of up to 5 dB the root mean square difference is 0.18 (127 octets) to
     /// 0.24 (16 octets; the measured length is not known). From 3 dB of difference on both deliver more than nine in
     /// ten. Nothing was tuned to hide that; [`ADDING`](Self::ADDING) says what is behind it.
@@ -98,7 +98,7 @@ impl Mixing {
     /// At the chip level this receiver comes to 0.12 to 0.145 of the two measured nRF52840 (root mean square over 24 cells,
     /// for 127 to 16 octets), where the one that compares chips has 0.25: a null of the beat turns the sum by half a turn,
     /// and a symbol in whose middle that happens adds up to nothing, whatever the noise. Of that the reduced model keeps a
-    /// part: 0.18 (16 octets) to 0.27 (127), too kind at 0.5 us and too hard at 0.125 and 0.25 us.
+    /// part: 0.18 (16 octets) to 0.27 (127), too optimistic at 0.5 us and too pessimistic at 0.125 and 0.25 us.
     pub const ADDING: Mixing = Mixing {
         slack: 4.9,
         reach: 5.65,
@@ -125,12 +125,12 @@ pub struct Signal {
 
 /// Moments within a symbol at which the beating is looked at.
 const MOMENTS: usize = 4;
-/// Seconds between them.
+/// Seconds between two moments of a symbol.
 const STEP: f64 = 16e-6 / MOMENTS as f64;
 /// Moments worked out side by side: those of two symbols.
 const LANES: usize = 2 * MOMENTS;
 
-/// Frames that add up, turned into what beats.
+/// Frames that add up, as phasors that beat against each other.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
     members: Vec<Member>,
@@ -187,21 +187,22 @@ fn times(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
 }
 
 impl Group {
-    /// The group of `signals`, which are not changed again.
+    /// The group of `signals`.
     pub fn new(mixing: &Mixing, signals: &[Signal]) -> Group {
         let mut group = Group::default();
         group.set(mixing, signals);
         group
     }
 
-    /// The same in a group's own memory.
+    /// Replaces the group's signals and reuses its memory.
     pub fn set(&mut self, mixing: &Mixing, signals: &[Signal]) {
+        // Displacement counts from where the receiver put its clock, not from the first arrival.
         let clock = clock(signals, mixing.pull);
         self.members.clear();
         self.smeared = 0.0;
         (self.split_gain, self.split_loss) = (mixing.split_gain, mixing.split_loss);
         self.turn_loss = mixing.turn_loss;
-        // What compares chips needs no carrier; what adds them up has taken the sum's from its preamble.
+        // A receiver that compares chips needs no carrier. One that adds them up has locked to that of the sum in the preamble.
         let carrier = match mixing.turn_loss {
             Some(_) => {
                 let power: f64 = signals.iter().map(|s| s.power).sum();
@@ -214,6 +215,7 @@ impl Group {
             let late = signal.arrival - clock;
             let span = (mixing.reach - mixing.slack).max(1e-9);
             let lost = ((late.abs() - mixing.slack) / span).clamp(0.0, 1.0);
+            // Physics report 5.3: displacement within half a chip turns energy from the sum into the two split tones.
             let angle = std::f64::consts::PI * late.clamp(-0.5, 0.5);
             let amplitude = libm::sqrt(signal.power * (1.0 - lost));
             self.smeared += mixing.smear_loss * signal.power * lost;
@@ -227,7 +229,7 @@ impl Group {
     }
 
     /// Calls `each` with (symbol, power as signal, power as interference) for symbols `from..to` of the frame, counted
-    /// from the first of the preamble, until it says no.
+    /// from the first of the preamble, until it returns false.
     ///
     /// Two symbols are worked out at a time, `LANES` moments side by side in single precision: relative to the power
     /// of all members in phase the result is off by less than 1e-5 (held by a test), which is 50 dB under it.
@@ -240,6 +242,7 @@ impl Group {
         self.turn_wheels(from);
         let mut symbol = from;
         while symbol < to {
+            // Phasors are advanced by multiplication, without a sine for each member and moment.
             let mut sums = [[0f32; LANES]; 4];
             for wheel in &mut self.wheels {
                 wheel.add(&mut sums);
@@ -320,18 +323,20 @@ impl Group {
             sum += member.same;
             split += member.split.abs();
         }
+        // Amplitudes, not powers: the worst case is all others in antiphase to the strongest.
         let left = (strongest * (1.0 + steady) - sum).max(0.0);
         let turned = self.turn_loss.unwrap_or(0.0) * (sum * sum - left * left);
         let lost = self.smeared + self.split_loss * split * split + turned;
         (left * left, lost)
     }
 
-    /// The probability that all symbols that a receiver needs of a frame of `octets` survive in `noise`, which has
-    /// the unit of the powers: two of the preamble, SFD, PHR and PSDU.
+    /// The probability that all symbols that a receiver needs of a frame of `octets` survive: two of the preamble, SFD,
+    /// PHR and PSDU. `noise` has the unit of the powers.
     pub fn success(&mut self, oqpsk: Oqpsk, octets: usize, noise: f64) -> f64 {
         let mut product = 1.0;
         self.symbols(6, 12 + 2 * octets, |_, signal, lost| {
             product *= 1.0 - oqpsk.symbol_error(signal / (noise + lost));
+            // What follows cannot bring it back; a longer product only costs.
             product > 1e-9
         });
         product
@@ -394,7 +399,7 @@ mod tests {
     /// Blocks in single precision against angles in double, one to twelve members over 40 dB, from any symbol on: the
     /// powers differ by less than 1e-5 of what all members in phase would give.
     #[test]
-    fn blocks_give_what_angles_give() {
+    fn blocks_agree_with_exact_angles() {
         let mut random = Seed(1).stream(Purpose::Trial(0));
         let mut worst = 0.0f64;
         for trial in 0..200 {
@@ -427,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_when_told() {
+    fn symbols_stop_when_the_callback_returns_false() {
         let mut group = Group::new(&Mixing::FITTED, &[Signal::default()]);
         for stop in 5..9 {
             let mut seen = 0;

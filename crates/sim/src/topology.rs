@@ -1,35 +1,17 @@
-//! Where the nodes stand: seeded generators of positions.
+//! Seeded generators of node positions, and whether a network of them is connected.
 
 use chappe_core::{Mode, Purpose, Seed, Stream};
 
-use crate::{Medium, Profile};
+use crate::{Medium, Position, Profile};
 
-/// A place in metres.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Position {
-    /// East.
-    pub x: f64,
-    /// North.
-    pub y: f64,
-    /// Up.
-    pub z: f64,
-}
-
-impl Position {
-    /// A place on the ground.
-    pub const fn new(x: f64, y: f64) -> Position {
-        Position { x, y, z: 0.0 }
-    }
-}
-
-/// `nodes` places, independent and uniform in a rectangle of `width` by `depth` metres.
+/// `nodes` positions, independent and uniform in a rectangle of `width` by `depth` metres.
 pub fn random(nodes: usize, width: f64, depth: f64, seed: Seed) -> Vec<Position> {
     let mut random = seed.stream(Purpose::Topology);
     let mut place = || Position::new(random.fraction() * width, random.fraction() * depth);
     (0..nodes).map(|_| place()).collect()
 }
 
-/// `columns` by `rows` places, `spacing` metres apart, row by row.
+/// `columns` by `rows` positions, `spacing` metres apart, row by row.
 pub fn grid(columns: usize, rows: usize, spacing: f64) -> Vec<Position> {
     let place = |i: usize| {
         Position::new(
@@ -40,12 +22,12 @@ pub fn grid(columns: usize, rows: usize, spacing: f64) -> Vec<Position> {
     (0..columns * rows).map(place).collect()
 }
 
-/// `nodes` places in a row, `spacing` metres apart.
+/// `nodes` positions in a row, `spacing` metres apart.
 pub fn line(nodes: usize, spacing: f64) -> Vec<Position> {
     grid(nodes, 1, spacing)
 }
 
-/// `nodes` places around `clusters` centres, which are uniform in the rectangle: normal with the given deviation
+/// `nodes` positions around `clusters` centres, which are uniform in the rectangle: normal with the given deviation
 /// in metres in both directions, node `i` around centre `i % clusters`. Nodes may stand outside the rectangle.
 pub fn clustered(
     nodes: usize,
@@ -125,7 +107,7 @@ mod tests {
 
     /// A line of 200 m steps hangs together at a PRR of 0.5 and falls apart at 0.9999 (true Rayleigh fading).
     #[test]
-    fn connection_depends_on_the_ratio_asked_for() {
+    fn connectivity_depends_on_the_required_ratio() {
         let mode = Mode::long(Rate::Dsss1);
         let medium =
             Medium::geometric(&line(5, 200.0), &Profile::chappe_physical(), Seed(1)).unwrap();

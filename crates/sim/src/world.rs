@@ -1,19 +1,19 @@
-//! Everything a run starts from but the nodes.
+//! Everything that a run starts from, except the nodes.
 
 use crate::{AirTime, Clock, Error, Fault, LinkLoss, Medium};
 
-/// The medium, the clocks, the losses of links, the faults.
+/// The medium, the clocks, the losses of links and the faults of a run.
 #[derive(Clone, Debug)]
 pub struct World {
     /// What lies between the antennas.
     pub medium: Medium,
-    /// One clock for each node; none means ideal ones.
+    /// One clock for each node; empty for ideal clocks.
     pub clocks: Vec<Clock>,
-    /// What single links lose on top of what the radio loses; at most one for each direction.
+    /// Loss processes of single links, on top of the radio's losses; at most one for each direction.
     pub link_losses: Vec<LinkLoss>,
-    /// What goes wrong, and when; in any order. Faults of one moment strike in the order given.
+    /// Faults and when they strike, in any order. Faults of one moment strike in the order given.
     pub faults: Vec<(AirTime, Fault)>,
-    /// Room for a frame in octets, without check sequence: what a node may write in `poll_radio`.
+    /// The longest frame in octets, without check sequence: the length of the buffer in `poll_radio`.
     pub frame_max: usize,
 }
 

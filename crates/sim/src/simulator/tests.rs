@@ -1,14 +1,14 @@
-//! What must hold inside after any run.
+//! Invariants after any run, and digests that never change.
 
 use chappe_core::{
     Channel, Db, Dbm, Duration, Instant, Mode, Purpose, RadioEvent, RadioNode, RadioRequest, Rate,
     Seed, Stream, Transmit, Wake,
 };
 
-use crate::radio::NONE;
+use crate::id::NodeId;
 use crate::{
-    AirTime, Bursts, Fading, Fault, Jammer, Medium, Place, Position, Profile, Simulator, World,
-    topology,
+    AirTime, Bursts, Fading, Fault, Jammer, Medium, Place, Position, Power, Profile, Simulator,
+    World, topology,
 };
 
 /// Asks for anything at any time until `until`, then listens on channel 1.
@@ -17,12 +17,12 @@ struct Wild {
     next: Instant,
     due: u32,
     until: Instant,
-    /// Sends what everybody sends, when everybody does.
-    chorus: bool,
+    /// Sends one of three frames at the same instants as all other nodes.
+    in_unison: bool,
 }
 
 /// One of three frames of 802.15.4 at the next whole 2 ms.
-fn chorus(now: Instant, psdu: &mut [u8]) -> RadioRequest {
+fn in_unison(now: Instant, psdu: &mut [u8]) -> RadioRequest {
     let round = now.nanos() / 2_000_000 + 1;
     psdu[..30].fill((round % 3) as u8);
     RadioRequest::Transmit(Transmit {
@@ -51,8 +51,8 @@ impl RadioNode for Wild {
             3 | 4 => RadioRequest::Listen(true),
             5 => RadioRequest::Sense(self.random.chance(0.7)),
             _ => {
-                if self.chorus {
-                    return Some(chorus(now, psdu));
+                if self.in_unison {
+                    return Some(in_unison(now, psdu));
                 }
                 let len = self.random.below(300) as usize;
                 self.random.fill(&mut psdu[..len]);
@@ -96,16 +96,16 @@ fn wild(node: usize, seed: Seed) -> Box<Wild> {
         next: Instant::ZERO,
         due: 1,
         until,
-        chorus: false,
+        in_unison: false,
     })
 }
 
 fn run(profile: &Profile, seed: u64) {
     let (seed, nodes) = (Seed(seed), 25);
     let wild = |node, seed| {
-        let chorus = profile.dot15d4.is_some();
+        let in_unison = profile.dot15d4.is_some();
         Box::new(Wild {
-            chorus,
+            in_unison,
             ..*wild(node, seed)
         })
     };
@@ -136,10 +136,10 @@ fn run(profile: &Profile, seed: u64) {
     }
     let boxes = (0..nodes).map(|node| wild(node, seed)).collect();
     let mut simulator = Simulator::new(world, boxes, seed, ()).unwrap();
-    let chorus = profile.dot15d4.is_some();
+    let in_unison = profile.dot15d4.is_some();
     simulator.set_reviver(move |node| {
         Box::new(Wild {
-            chorus,
+            in_unison,
             ..*self::wild(node, seed.child(9))
         })
     });
@@ -147,7 +147,7 @@ fn run(profile: &Profile, seed: u64) {
     check_silence(&simulator, profile.name);
 }
 
-/// Goal: powers add up and go away again exactly. Method: wild nodes, faults and jammers, every rule, channels
+/// Goal: powers add up and return exactly to zero. Method: wild nodes, faults and jammers, every rule, channels
 /// with partial rejection; when the air is silent every receiver's sum must be zero, nothing may be locked, every
 /// slot free and the queue empty.
 fn check_silence(simulator: &Simulator<Wild>, name: &str) {
@@ -161,20 +161,30 @@ fn check_silence(simulator: &Simulator<Wild>, name: &str) {
         "{name}: {}",
         simulator.counters().receptions
     );
-    for (node, radio) in simulator.air.radios.iter().enumerate() {
-        assert_eq!(radio.energy, 0, "{name}: energy is left at node {node}");
-        assert_eq!(radio.lock, NONE, "{name}: node {node} still receives");
+    let air = &simulator.engine.air;
+    for node in 0..simulator.nodes.all().len() {
+        let radio = air.radio(NodeId::of(node));
+        assert_eq!(
+            radio.energy,
+            Power::ZERO,
+            "{name}: energy is left at node {node}"
+        );
+        assert!(radio.lock.is_none(), "{name}: node {node} still receives");
         assert!(
             !radio.is(crate::radio::flag::BUSY | crate::radio::flag::TRANSMITTING),
             "{name}: node {node}"
         );
     }
-    assert_eq!(simulator.air.frames.flying().count(), 0, "{name}");
-    assert_eq!(simulator.queue.waiting(), 0, "{name}: events are left");
+    assert_eq!(air.frames().flying().count(), 0, "{name}");
+    assert_eq!(
+        simulator.engine.queue.waiting(),
+        0,
+        "{name}: events are left"
+    );
 }
 
 #[test]
-fn nothing_is_left_when_the_air_is_silent() {
+fn no_energy_is_left_when_the_air_is_silent() {
     let rejection = vec![Db(10.0), Db(25.0)];
     for seed in 0..6 {
         for name in Profile::NAMES {
@@ -199,7 +209,7 @@ fn nothing_is_left_when_the_air_is_silent() {
 
 /// The same where identical frames add up, with nodes that start a little late, crash and change channels meanwhile.
 #[test]
-fn nothing_is_left_of_a_chorus() {
+fn no_energy_is_left_of_synchronous_transmissions() {
     for seed in 0..8 {
         let mut profile = Profile::named("cc2420-indoor").unwrap();
         profile.path_loss = crate::PathLoss::LogDistance {
@@ -218,8 +228,8 @@ fn nothing_is_left_of_a_chorus() {
     }
 }
 
-/// Fixed for ever, on every machine and in every build: when one of these changes, every digest in every result
-/// file has, and the change log must say why.
+/// Fixed on every machine and in every build. If one of these changes, so does every digest in every result file, and the
+/// change log must say why.
 #[test]
 fn digests_are_the_same_everywhere() {
     let digests: Vec<u64> = Profile::NAMES
@@ -248,7 +258,7 @@ const DIGESTS: [u64; 4] = [
 
 /// A run in many steps is the run in one.
 #[test]
-fn steps_do_not_matter() {
+fn runs_do_not_depend_on_their_steps() {
     let build = || {
         let positions = topology::random(10, 300.0, 300.0, Seed(1));
         let world = World::new(

@@ -1,4 +1,5 @@
 //! Settings in which the model of synchronous transmissions and the chip-level simulation are compared.
+#![allow(dead_code, reason = "the tests and the example use different parts")]
 
 use chappe_core::Stream;
 

@@ -189,7 +189,7 @@ fn culled_and_brute_force_runs_are_the_same() {
 
 /// A recorder changes nothing, and what it records is the same every time.
 #[test]
-fn watching_changes_nothing() {
+fn recording_changes_nothing() {
     let profile = Profile::chappe_physical();
     let plain = digest(5, Search::Grid, &profile);
     let watched = || {
@@ -211,7 +211,7 @@ fn watching_changes_nothing() {
 
 /// A frame that reaches a receiver is received or lost, once, for one reason.
 #[test]
-fn every_frame_has_one_fate_at_each_receiver() {
+fn every_frame_has_one_outcome_at_each_receiver() {
     let profile = Profile::chappe_physical();
     let mut simulator = simulator(6, Search::Grid, &profile, Fates::default());
     // Let what is in the air come down.

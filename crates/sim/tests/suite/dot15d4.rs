@@ -35,7 +35,7 @@ fn named(name: &str) -> Profile {
 
 /// The physics report's 4.1: ratio for 10, 50, 90 and 99 % of frames of 20 and 127 octets, without header.
 #[test]
-fn closed_form_is_the_standards() {
+fn the_closed_form_is_that_of_the_standard() {
     let table = [
         (20.0, [-2.86, -1.86, -0.69, 0.40]),
         (127.0, [-1.42, -0.71, 0.19, 1.09]),
@@ -52,7 +52,7 @@ fn closed_form_is_the_standards() {
 
 /// A radio at its sensitivity loses one frame of 20 octets in a hundred, by calculation and in the simulator.
 #[test]
-fn sensitivity_is_the_data_sheets() {
+fn noise_reproduces_the_data_sheet_sensitivity() {
     for (name, chip) in [
         ("cc2420-indoor", Chip::CC2420),
         ("at86rf233-indoor", Chip::AT86RF233),

@@ -55,7 +55,7 @@ fn run(
 /// The head comes when its last bit has, is the front of the frame, and is the whole of a shorter one; who does not
 /// ask, or no longer asks, is told nothing.
 #[test]
-fn a_head_is_told_when_it_has_arrived() {
+fn a_head_is_delivered_when_it_has_arrived() {
     let mut world = World::new(line(3));
     let ahead = Duration::from_millis(5);
     world.clocks = vec![Clock::IDEAL, Clock::new(ahead, Ppm(0.0)), Clock::IDEAL];
@@ -101,7 +101,7 @@ fn a_head_is_told_when_it_has_arrived() {
 /// At a ratio where noise destroys many frames: a frame that arrives whole had a good head, heads are as frequent as
 /// their bits survive, and looking changes nothing for the frames.
 #[test]
-fn a_good_head_and_a_good_frame_have_one_die() {
+fn heads_and_frames_share_one_draw() {
     let (count, octets, front) = (3000u64, 100, 20);
     // Noise that spoils CCK does nothing to the PHY header at 1 Mbit/s.
     let power = quiet().noise.0 + 4.5;
@@ -231,7 +231,7 @@ fn heads_of_identical_frames() {
 /// Bit errors of a fault: where the check sequence shows them a head is spoilt as seldom as its bits; where it does
 /// not, the head has the wrong bits of the frame.
 #[test]
-fn faults_bend_heads_as_they_bend_frames() {
+fn bit_errors_hit_heads_as_they_hit_frames() {
     let (count, octets, front, rate) = (1000u64, 150, 30, 1e-3);
     let spoil = |detected| {
         let nodes = vec![

@@ -73,7 +73,7 @@ fn everything_arrives_with_the_delay_of_its_path() {
 /// Two ends that begin within the delay of each other do not hear each other's carrier first: both send, and each
 /// hears the other's frame from its middle on, too late to receive it. 50 km are 166.8 us.
 #[test]
-fn carrier_sense_is_blind_for_the_delay() {
+fn carrier_sense_lags_by_the_propagation_delay() {
     let mut nodes = probes(2);
     *nodes[0] = Probe::default().send(1000, MODE, &[1; 400]);
     *nodes[1] = Probe::default()
@@ -168,7 +168,7 @@ fn under(law: LossLaw, unheard: f64, count: u64) -> (Vec<Result<(), Loss>>, usiz
 /// mean sojourns of 40 and 160 ms give one frame in five lost; runs of losses in a sequence sampled every millisecond
 /// last 40.5 on average, since 1 / (1 - exp(-1 / 40)) = 40.5.
 #[test]
-fn a_two_state_link_loses_what_its_states_say() {
+fn a_two_state_link_loses_its_stated_share() {
     let law = Gilbert::bursts(0.2, Duration::from_millis(40));
     assert_eq!(law.good, Duration::from_millis(160));
     assert!((law.loss() - 0.2).abs() < 1e-12);

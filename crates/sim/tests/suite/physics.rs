@@ -49,7 +49,7 @@ fn spread(share: f64, n: u64) -> f64 {
 /// Goal: PRR over SINR of 802.11b is the published one. Method: frames at the SINR for which the table in the
 /// physics report (4.2) says 10, 50 and 90 %, 0.2 dB down and up: the shares found must lie on either side.
 #[test]
-fn prr_over_sinr_is_the_tables() {
+fn prr_over_sinr_matches_the_table() {
     let table = [
         (Rate::Dsss1, 100, [-6.30, -5.39, -4.26]),
         (Rate::Dsss1, 1500, [-4.47, -3.85, -3.03]),
@@ -106,7 +106,7 @@ fn prr_over_sinr_is_the_tables() {
 /// Goal: the PRR of GloMoSim's radio over distance under its own fading law and under Rayleigh's. Method: the
 /// table in the physics report (4.4), its closed forms, `Medium::prr`, and runs.
 #[test]
-fn glomosim_prr_over_distance_is_the_table() {
+fn glomosim_prr_over_distance_matches_the_table() {
     let table = [
         (50.0, 0.968, 0.999),
         (100.0, 0.877, 0.987),
@@ -153,7 +153,7 @@ fn glomosim_prr_over_distance_is_the_table() {
 /// Goal: error curves under Rayleigh and Rician fading. Method: `Medium::prr` against an integral over the gain
 /// with the DBPSK formula written out here, and runs against `Medium::prr`.
 #[test]
-fn physical_prr_over_distance_is_the_integral() {
+fn physical_prr_over_distance_matches_the_integral() {
     let frames = 3000;
     for fading in [Fading::Rayleigh, Fading::Rician { k: 3.0 }] {
         let profile = Profile {

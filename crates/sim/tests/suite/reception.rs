@@ -261,7 +261,7 @@ fn radios_are_half_duplex() {
 
 /// Turning carrier sensing on is answered at once; then each change is told, with its beginning; off means silence.
 #[test]
-fn carrier_is_told_from_sense_on_to_sense_off() {
+fn carrier_events_come_from_sense_on_to_sense_off() {
     let profile = Profile {
         fading: Fading::None,
         ..Profile::chappe_physical()

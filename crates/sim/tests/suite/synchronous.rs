@@ -134,9 +134,9 @@ fn different_frames_collide_and_the_strong_one_captures() {
     assert_eq!(duet(law(5.0), [25.0, 31.0], false, 300_000, rounds, 1), 0);
 }
 
-/// The window parts what adds up from what collides.
+/// Identical frames within the window add up; later ones collide.
 #[test]
-fn the_window_is_an_end() {
+fn frames_outside_the_window_collide() {
     let narrow = Some(Synchronous {
         window: Duration::from_nanos(500),
         ..law(5.0).unwrap()
@@ -161,7 +161,7 @@ fn a_weak_first_frame_joins_the_strong_one() {
 /// two, hardly anything is lost, and over all cells a model is no further off than it says of itself. Powers were between
 /// -60 and -76 dBm near equality, 27 to 43 dB over the noise of `nrf52840-indoor`.
 #[test]
-fn two_transmitters_as_measured() {
+fn two_transmitters_beside_the_measurement() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../../shared/data/st-phy-replication/prr_symmetric.csv"

@@ -1,0 +1,161 @@
+//! The two cursors of a frame in flight, as tight loops over its receivers.
+//!
+//! Most signals meet an idle radio that they are too weak for, and only change its energy. These loops handle that case
+//! and stop at the first receiver that needs more.
+
+use crate::frame::{Edge, Frame};
+use crate::id::{NodeId, Slot};
+use crate::ledger::{Ledger, Meeting};
+use crate::radio::{Radio, flag::*};
+use crate::rules::{Rejection, Rules};
+use crate::{AirTime, Loss, Power, Recorder};
+
+/// Why a loop over receivers stopped.
+pub(crate) enum Stop {
+    /// It is past the last receiver.
+    End,
+    /// The next receiver is later than allowed: at this moment.
+    Later(AirTime),
+    /// This receiver needs a closer look; the cursor has passed it.
+    Examine(Edge),
+    /// This receiver's carrier changed and its node asked for carrier events.
+    Carrier { at: AirTime, node: NodeId },
+}
+
+/// How far a cursor may go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The last moment before the next other event.
+    pub(crate) last: AirTime,
+    /// The same without the events that cannot switch or tune a radio. What passes a radio that is off or on another
+    /// channel only counts, so a cursor need not stop there for the other frames that begin or end at the same time.
+    pub(crate) far: AirTime,
+}
+
+/// Moves a frame's first cursor: signals begin.
+#[inline]
+pub(crate) fn scan_starts<R: Recorder>(
+    (slot, frame): (Slot, &mut Frame),
+    radios: &mut [Radio],
+    (rules, rejection): (&Rules, &Rejection),
+    ledger: &mut Ledger<R>,
+    limits: Limits,
+) -> Stop {
+    let reach = rejection.reach();
+    // With a recorder every loss is reported by itself, so every signal is examined.
+    let examined = if R::FRAMES || frame.noise {
+        Power::ZERO
+    } else {
+        rules.examined
+    };
+    let first = frame.started as usize;
+    let (mut place, mut away) = (first, 0);
+    let mut stop = Stop::End;
+    for arrival in &frame.arrivals[first..] {
+        let at = arrival.time(frame.begin);
+        let radio = &mut radios[arrival.receiver.index()];
+        let is_away = radio.is_away(frame.channel, reach);
+        if at > limits.last && !(is_away && at <= limits.far && !radio.reports_carrier()) {
+            stop = Stop::Later(at);
+            break;
+        }
+        place += 1;
+        if is_away {
+            away += 1;
+            // The radio may be switched on while the signal lasts, so its energy must be right all the time.
+            if radio.is(ASLEEP | DOWN) {
+                let power = rejection.across(arrival.power, frame.channel, radio.channel);
+                radio.energy = radio.energy.plus(power);
+                radio.refresh(at, rules.carrier_sense);
+            }
+            let meeting = Meeting {
+                node: arrival.receiver,
+                at,
+                started: at,
+                power: arrival.power,
+            };
+            ledger.pass(frame, meeting, radio.away_why());
+            continue;
+        }
+        if arrival.power >= examined || !radio.is_idle(frame.channel, at) {
+            stop = Stop::Examine(Edge {
+                slot,
+                place: place as u32 - 1,
+                node: arrival.receiver,
+                power: arrival.power,
+                at,
+            });
+            break;
+        }
+        // Too weak to lock on to: only the carrier can change.
+        radio.energy = radio.energy.plus(arrival.power);
+        if radio.refresh_free(at, rules.carrier_sense) {
+            stop = Stop::Carrier {
+                at,
+                node: arrival.receiver,
+            };
+            break;
+        }
+    }
+    if frame.counts() {
+        // Losses are counted once for the whole stretch. The receiver to examine is not among them.
+        let examine = usize::from(matches!(stop, Stop::Examine(_)));
+        let weak = place - examine - first - away;
+        ledger.counters.lost.add(Loss::TooWeak, weak as u64);
+    }
+    frame.started = place as u32;
+    stop
+}
+
+/// Moves a frame's second cursor, after the transmitter's own end: signals leave radios that receive nothing.
+pub(crate) fn scan_ends(
+    (slot, frame): (Slot, &mut Frame),
+    radios: &mut [Radio],
+    (rules, rejection): (&Rules, &Rejection),
+    limits: Limits,
+) -> Stop {
+    let (end, reach) = (frame.end(), rejection.reach());
+    let first = frame.ended as usize;
+    let mut place = first;
+    let mut stop = Stop::End;
+    for arrival in &frame.arrivals[first..] {
+        let at = arrival.time(end);
+        let radio = &mut radios[arrival.receiver.index()];
+        let is_away = radio.is_away(frame.channel, reach);
+        let passes = is_away && radio.lock.is_none() && !radio.reports_carrier();
+        if at > limits.last && !(passes && at <= limits.far) {
+            stop = Stop::Later(at);
+            break;
+        }
+        place += 1;
+        if is_away {
+            if radio.is(ASLEEP | DOWN) {
+                let power = rejection.across(arrival.power, frame.channel, radio.channel);
+                radio.energy = radio.energy.minus(power);
+                radio.refresh(at, rules.carrier_sense);
+            }
+            continue;
+        }
+        // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
+        if !radio.is_free(frame.channel) {
+            stop = Stop::Examine(Edge {
+                slot,
+                place: place as u32 - 1,
+                node: arrival.receiver,
+                power: arrival.power,
+                at,
+            });
+            break;
+        }
+        radio.energy = radio.energy.minus(arrival.power);
+        if radio.refresh_free(at, rules.carrier_sense) {
+            stop = Stop::Carrier {
+                at,
+                node: arrival.receiver,
+            };
+            break;
+        }
+    }
+    frame.ended = place as u32;
+    stop
+}

@@ -1,0 +1,127 @@
+//! The outcomes of a run: counted, mixed into the digest, and passed to the recorder.
+
+use crate::digest::Digest;
+use crate::frame::Frame;
+use crate::id::NodeId;
+use crate::{AirTime, Counters, Heard, Loss, NodeCounters, Power, Recorder, Sent};
+
+/// Where all outcomes are booked.
+#[derive(Debug)]
+pub(crate) struct Ledger<R> {
+    pub(crate) counters: Counters,
+    pub(crate) digest: Digest,
+    pub(crate) recorder: R,
+}
+
+/// A frame as one receiver met it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meeting {
+    pub(crate) node: NodeId,
+    /// When its outcome was known, and when its first bit arrived.
+    pub(crate) at: AirTime,
+    pub(crate) started: AirTime,
+    pub(crate) power: Power,
+}
+
+impl<R: Recorder> Ledger<R> {
+    pub(crate) fn new(nodes: usize, recorder: R) -> Ledger<R> {
+        Ledger {
+            counters: Counters {
+                nodes: vec![NodeCounters::default(); nodes],
+                ..Counters::default()
+            },
+            digest: Digest::default(),
+            recorder,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn node(&mut self, node: NodeId) -> &mut NodeCounters {
+        &mut self.counters.nodes[node.index()]
+    }
+
+    /// A frame leaves its antenna. `vanished` signals were too weak to be followed.
+    pub(crate) fn sent(&mut self, frame: &Frame, vanished: u64) {
+        self.digest.bytes(frame.psdu());
+        let own = &mut self.counters.nodes[frame.source.index()];
+        if frame.counts() {
+            self.counters.lost.add(Loss::TooWeak, vanished);
+            self.counters.frames += 1;
+            own.frames += 1;
+        }
+        own.octets += frame.octets as u64;
+        own.airtime += frame.airtime;
+    }
+
+    /// The recorder hears of a frame that left its antenna.
+    pub(crate) fn report_sent(&mut self, frame: &Frame) {
+        if R::FRAMES && frame.counts() {
+            self.recorder.sent(&Sent {
+                at: frame.begin,
+                node: frame.source.index(),
+                number: frame.number,
+                psdu: frame.psdu(),
+                mode: frame.mode,
+                channel: frame.channel,
+            });
+        }
+    }
+
+    /// A frame was lost at a receiver.
+    #[inline]
+    pub(crate) fn lose(&mut self, frame: &Frame, meeting: Meeting, why: Loss) {
+        if frame.counts() {
+            self.counters.lost.count(why);
+        }
+        // Most signals are too weak. The digest needs none of them: each follows from the frame's start, which is in it.
+        if why != Loss::TooWeak {
+            self.mix(frame, meeting, why as u64 + 2);
+        }
+        if R::FRAMES && frame.counts() {
+            self.report(frame, meeting, Err(why));
+        }
+    }
+
+    /// A frame was received.
+    pub(crate) fn keep(&mut self, frame: &Frame, meeting: Meeting) {
+        self.counters.receptions += 1;
+        self.node(meeting.node).receptions += 1;
+        self.mix(frame, meeting, 1);
+        if R::FRAMES {
+            self.report(frame, meeting, Ok(()));
+        }
+    }
+
+    #[inline]
+    fn mix(&mut self, frame: &Frame, meeting: Meeting, outcome: u64) {
+        let pair = frame.source.number() << 40 ^ meeting.node.number() << 24;
+        // One word for one outcome: mixing is a multiplication, and this is the hot path.
+        self.digest.mix(meeting.at.0 ^ pair ^ outcome << 58);
+    }
+
+    /// A radio that was off or on another channel missed a frame: in no digest, as it follows from the frame's start.
+    #[inline]
+    pub(crate) fn pass(&mut self, frame: &Frame, meeting: Meeting, why: Loss) {
+        if frame.counts() {
+            self.counters.lost.count(why);
+            if R::FRAMES {
+                self.report(frame, meeting, Err(why));
+            }
+        }
+    }
+
+    fn report(&mut self, frame: &Frame, meeting: Meeting, outcome: Result<(), Loss>) {
+        self.recorder.heard(&Heard {
+            at: meeting.at,
+            node: meeting.node.index(),
+            from: frame.source.index(),
+            number: frame.number,
+            psdu: frame.psdu(),
+            mode: frame.mode,
+            channel: frame.channel,
+            started: meeting.started,
+            power: meeting.power,
+            outcome,
+        });
+    }
+}

@@ -1,0 +1,583 @@
+//! The nodes of a run: their requests carried out, their deadlines kept, their events delivered.
+
+use chappe_core::{
+    Burst, Dbm, Failure, Head, Instant, Mode, Ppm, RadioEvent, RadioNode, RadioRequest, Rate,
+    Reception, Transmit,
+};
+
+use crate::air::CursorEvent;
+use crate::engine::Engine;
+use crate::event::{Key, Kind};
+use crate::id::{NodeId, Slot};
+use crate::radio::flag::*;
+use crate::{AirTime, Clock, Loss, Power, Recorder};
+
+/// A node that meets this many deadlines without time moving has broken its contract.
+const STREAK_MAX: u32 = 100_000;
+/// More octets than any frame has, and few enough to stand in a key beside the slot.
+const HEAD_MAX: usize = 1 << 20;
+
+/// All nodes, with what the simulator keeps for each beside its radio.
+pub(crate) struct Nodes<N: ?Sized> {
+    nodes: Vec<Box<N>>,
+    states: Vec<NodeState>,
+    reviver: Option<Reviver<N>>,
+    /// What nodes write their frames to; swapped with a slot's buffer, never copied.
+    scratch: Vec<u8>,
+    /// Room for a frame with wrong bits.
+    falsified: Vec<u8>,
+}
+
+/// Makes a fresh node for a crashed one.
+type Reviver<N> = Box<dyn FnMut(usize) -> Box<N> + Send>;
+
+/// What the simulator keeps for a node beside its radio.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeState {
+    clock: Clock,
+    /// The node's deadline.
+    wake: AirTime,
+    /// When the key that stands in the queue for it comes up. The deadline may have moved away since.
+    queued: AirTime,
+    /// Tells that key from older ones.
+    generation: u32,
+    /// The frame that waits for its start, when it starts, and a count that tells its key from older ones.
+    waiting: Slot,
+    waiting_at: AirTime,
+    waiting_local: Instant,
+    waiting_generation: u32,
+    /// The frame on the air.
+    flying: Slot,
+    /// Octets of each frame's head that the node asked to see early.
+    peek: u32,
+    /// Frames begun.
+    number: u64,
+    /// Deadlines met at one instant: a node that never stops is a defect, not a run.
+    streak: u32,
+    streak_at: AirTime,
+}
+
+impl NodeState {
+    fn new(clock: Clock) -> NodeState {
+        NodeState {
+            clock,
+            wake: AirTime::MAX,
+            queued: AirTime::MAX,
+            generation: 0,
+            waiting: Slot::NONE,
+            waiting_at: AirTime::ZERO,
+            waiting_local: Instant::ZERO,
+            waiting_generation: 0,
+            flying: Slot::NONE,
+            peek: 0,
+            number: 0,
+            streak: 0,
+            streak_at: AirTime::ZERO,
+        }
+    }
+}
+
+impl<N: RadioNode + ?Sized> Nodes<N> {
+    /// Nodes with their clocks; none means ideal ones. Frames have at most `frame_max` octets.
+    pub(crate) fn new(nodes: Vec<Box<N>>, clocks: &[Clock], frame_max: usize) -> Nodes<N> {
+        let clock = |node: usize| clocks.get(node).copied().unwrap_or_default();
+        Nodes {
+            states: (0..nodes.len())
+                .map(|node| NodeState::new(clock(node)))
+                .collect(),
+            nodes,
+            reviver: None,
+            scratch: vec![0; frame_max],
+            falsified: Vec::new(),
+        }
+    }
+
+    pub(crate) fn all(&self) -> &[Box<N>] {
+        &self.nodes
+    }
+
+    pub(crate) fn into_all(self) -> Vec<Box<N>> {
+        self.nodes
+    }
+
+    pub(crate) fn clock(&self, node: usize) -> &Clock {
+        &self.states[node].clock
+    }
+
+    /// Whether the frame in `slot` is the one that this node has on the air.
+    pub(crate) fn is_sending(&self, node: NodeId, slot: Slot) -> bool {
+        self.states[node.index()].flying == slot
+    }
+
+    pub(crate) fn set_reviver(&mut self, reviver: Reviver<N>) {
+        self.reviver = Some(reviver);
+    }
+
+    /// The application's side of a node: calls `f` with it and its present time, then serves it as after any input.
+    pub(crate) fn with<R: Recorder, T>(
+        &mut self,
+        engine: &mut Engine<R>,
+        node: NodeId,
+        f: impl FnOnce(&mut N, Instant) -> T,
+    ) -> T {
+        let now = self.local(engine, node);
+        let result = f(&mut self.nodes[node.index()], now);
+        if !engine.air.radio(node).is(DOWN) {
+            self.start(engine, node);
+        }
+        result
+    }
+
+    /// Gives a node an early timeout, which changes nothing but lets layers inside the node look at each other, and
+    /// serves it.
+    pub(crate) fn start<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        let now = self.local(engine, node);
+        self.nodes[node.index()].handle_timeout(now);
+        self.drain(engine, node);
+    }
+
+    /// Serves a node after an input: carries out its requests and takes down its next deadline.
+    pub(crate) fn drain<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        let index = node.index();
+        let now = self.local(engine, node);
+        while let Some(request) = self.nodes[index].poll_radio(now, &mut self.scratch) {
+            match request {
+                RadioRequest::Transmit(transmit) => self.accept(engine, node, transmit),
+                RadioRequest::Burst(burst) => self.accept_burst(engine, node, burst),
+                RadioRequest::Cancel => self.cancel(engine, node),
+                RadioRequest::Sense(on) => self.sense(engine, node, on),
+                RadioRequest::Tune(channel) => {
+                    engine.air.tune(node, engine.now, channel.0);
+                    self.update_carrier_now(engine, node);
+                }
+                RadioRequest::Listen(on) => self.listen(engine, node, on),
+                RadioRequest::Peek(octets) => self.peek(engine, node, octets),
+                RadioRequest::Abort => {
+                    engine.air.give_up(node, engine.now, Loss::Aborted);
+                    self.update_carrier_now(engine, node);
+                }
+            }
+        }
+        if R::NODES {
+            while let Some(event) = self.nodes[index].poll_trace() {
+                let recorder = &mut engine.air.ledger.recorder;
+                recorder.traced(engine.now, index, event);
+            }
+        }
+        self.schedule(engine, node);
+    }
+
+    /// Reads a node's deadline and sees to it that a key for it stands in the queue.
+    fn schedule<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        let state = &mut self.states[node.index()];
+        state.wake = match self.nodes[node.index()].poll_timeout() {
+            Some(wake) => state.clock.air(wake.at).max(engine.now),
+            None => AirTime::MAX,
+        };
+        // Deadlines mostly move later, so the old key stays and finds that out when it comes up. Only a key that would
+        // come up too late is replaced.
+        if state.wake < state.queued {
+            state.generation = state.generation.wrapping_add(1);
+            state.queued = state.wake;
+            let generation = u64::from(state.generation);
+            let key = Key::new(state.wake, Kind::Timeout, node, generation);
+            engine.queue.push(key);
+        }
+    }
+
+    /// A key for a node's deadline came up.
+    pub(crate) fn timeout<R: Recorder>(&mut self, engine: &mut Engine<R>, key: Key) {
+        let node = key.node();
+        let state = &mut self.states[node.index()];
+        if key.count() != u64::from(state.generation) {
+            return;
+        }
+        state.queued = AirTime::MAX;
+        if state.wake > key.at() {
+            return self.schedule(engine, node);
+        }
+        state.wake = AirTime::MAX;
+        if state.streak_at != key.at() {
+            (state.streak_at, state.streak) = (key.at(), 0);
+        }
+        state.streak += 1;
+        let clock = state.clock;
+        assert!(
+            state.streak < STREAK_MAX,
+            "node {} keeps a deadline at {}: its contract is broken",
+            node.0,
+            engine.now
+        );
+        let handle = &mut self.nodes[node.index()];
+        // Asked before `handle_timeout`, which replaces the deadline and its reason.
+        if R::NODES
+            && let Some(wake) = handle.poll_timeout()
+        {
+            let recorder = &mut engine.air.ledger.recorder;
+            recorder.woken(engine.now, node.index(), wake.why);
+        }
+        engine.air.ledger.counters.calls += 1;
+        handle.handle_timeout(clock.local(engine.now));
+        self.drain(engine, node);
+    }
+
+    /// Takes over a frame that the node wrote to the scratch buffer.
+    fn accept<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, transmit: Transmit) {
+        self.cancel(engine, node);
+        let slot = engine.air.take_slot();
+        let scale = scale(engine, transmit.power);
+        let frame = engine.air.frame_mut(slot);
+        // All buffers have the same length, so the node's next frame fits into the one that comes back.
+        std::mem::swap(&mut frame.buffer, &mut self.scratch);
+        frame.source = node;
+        frame.len = transmit.len.min(frame.buffer.len());
+        frame.octets = frame.len + check_octets(transmit.mode);
+        frame.airtime = transmit.mode.airtime(frame.octets);
+        frame.mode = transmit.mode;
+        frame.scale = scale;
+        self.wait_for(engine, node, slot, transmit.at);
+    }
+
+    /// Takes over a burst of energy: a frame of no octets that no radio can receive.
+    fn accept_burst<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, burst: Burst) {
+        self.cancel(engine, node);
+        let slot = engine.air.take_slot();
+        let scale = scale(engine, burst.power);
+        let frame = engine.air.frame_mut(slot);
+        frame.source = node;
+        (frame.len, frame.octets) = (0, 0);
+        frame.airtime = burst.lasts;
+        frame.mode = Mode::long(Rate::Dsss1);
+        (frame.noise, frame.scale) = (true, scale);
+        self.wait_for(engine, node, slot, burst.at);
+    }
+
+    /// Starts what stands in `slot` at an instant of the node's clock.
+    fn wait_for<R: Recorder>(
+        &mut self,
+        engine: &mut Engine<R>,
+        node: NodeId,
+        slot: Slot,
+        start: Instant,
+    ) {
+        let state = &mut self.states[node.index()];
+        // By the frame's number: replacing a waiting frame does not draw again.
+        let jitter = engine.air.jitter(node, state.number);
+        let at = state.clock.air(start).max(engine.now) + jitter;
+        state.waiting = slot;
+        state.waiting_at = at;
+        state.waiting_local = start;
+        state.waiting_generation = state.waiting_generation.wrapping_add(1);
+        if at > engine.now {
+            let count = u64::from(state.waiting_generation);
+            engine
+                .queue
+                .push(Key::new(at, Kind::Transmission, node, count));
+        } else if state.flying.is_none() {
+            self.transmit(engine, node);
+            self.update_carrier_now(engine, node);
+        }
+    }
+
+    /// A waiting frame's start came up.
+    pub(crate) fn transmission<R: Recorder>(&mut self, engine: &mut Engine<R>, key: Key) {
+        let node = key.node();
+        let state = &self.states[node.index()];
+        let is_current =
+            !state.waiting.is_none() && key.count() == u64::from(state.waiting_generation);
+        // While the last frame is still on the air, this one waits for its end.
+        if is_current && state.flying.is_none() {
+            self.transmit(engine, node);
+            self.update_carrier(engine, node);
+        }
+    }
+
+    /// Puts the node's waiting frame on the air now.
+    fn transmit<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        let state = &mut self.states[node.index()];
+        let slot = std::mem::replace(&mut state.waiting, Slot::NONE);
+        state.flying = slot;
+        let number = state.number;
+        state.number += 1;
+        let channel = engine.air.radio(node).channel;
+        let frame = engine.air.frame_mut(slot);
+        frame.number = number;
+        frame.channel = channel;
+        engine.launch(slot);
+    }
+
+    /// The transmitter's own end of a frame: the node is notified, and a frame whose time has come meanwhile follows.
+    pub(crate) fn sent<R: Recorder>(&mut self, engine: &mut Engine<R>, slot: Slot, end: AirTime) {
+        let Some(node) = engine.air.finish(slot, end) else {
+            return;
+        };
+        self.states[node.index()].flying = Slot::NONE;
+        // A node that turns carrier sensing on when it has sent must hear of the channel as it is now.
+        engine.air.refresh_carrier(node, end);
+        self.radio_event(engine, node, RadioEvent::Sent);
+        self.drain(engine, node);
+        let state = &self.states[node.index()];
+        if !state.waiting.is_none() && state.waiting_at <= end && state.flying.is_none() {
+            self.transmit(engine, node);
+            self.schedule(engine, node);
+        }
+        self.update_carrier(engine, node);
+    }
+
+    fn cancel<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        let waiting = &mut self.states[node.index()].waiting;
+        let slot = std::mem::replace(waiting, Slot::NONE);
+        if !slot.is_none() {
+            engine.air.release_slot(slot);
+        }
+    }
+
+    fn sense<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, on: bool) {
+        let radio = engine.air.radio_mut(node);
+        radio.set(SENSING, on);
+        if on && !radio.is(ASLEEP) {
+            self.report_carrier(engine, node);
+        }
+    }
+
+    fn listen<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, on: bool) {
+        let listens = !engine.air.radio(node).is(ASLEEP);
+        if on == listens {
+            return;
+        }
+        engine.air.switch(node, engine.now, ASLEEP, !on);
+        if !on {
+            engine.air.give_up(node, engine.now, Loss::Asleep);
+            self.update_carrier_now(engine, node);
+        } else if engine.air.radio(node).is(SENSING) {
+            self.report_carrier(engine, node);
+        }
+    }
+
+    /// The node asks to see the first `octets` of frames whose reception begins from now on.
+    fn peek<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, octets: usize) {
+        self.states[node.index()].peek = octets.min(HEAD_MAX) as u32;
+        engine.air.radio_mut(node).peeks = octets > 0;
+    }
+
+    /// A radio whose node peeks locked on to a frame at `at`: the head has arrived some octets later.
+    pub(crate) fn await_head<R: Recorder>(
+        &self,
+        engine: &mut Engine<R>,
+        slot: Slot,
+        node: NodeId,
+        at: AirTime,
+    ) {
+        let frame = engine.air.frame(slot);
+        let octets = (self.states[node.index()].peek as usize).min(frame.len);
+        let arrived = at + frame.mode.airtime(octets);
+        let key = Key::with_slot(arrived, Kind::Head, node, (octets as u64, slot));
+        engine.queue.push(key);
+    }
+
+    /// The head of a frame has arrived, if the radio is still locked on to it.
+    pub(crate) fn head<R: Recorder>(&mut self, engine: &mut Engine<R>, key: Key) {
+        let (slot, node, octets) = (key.slot(), key.node(), key.above_slot() as usize);
+        if !engine.air.radio(node).peeks {
+            return;
+        }
+        let Some(good) = engine.air.head(slot, node, octets, key.at()) else {
+            return;
+        };
+        engine.air.ledger.counters.calls += 1;
+        let clock = self.states[node.index()].clock;
+        let frame = engine.air.frame(slot);
+        let space = &mut self.falsified;
+        let psdu = engine.air.psdu_heard(slot, node, good.falsified, space);
+        let head = Head {
+            octets: psdu.get(..octets).unwrap_or(psdu),
+            len: frame.len,
+            started: clock.local(good.started),
+            mode: frame.mode,
+        };
+        let now = clock.local(engine.now);
+        self.nodes[node.index()].handle_radio(now, RadioEvent::Head(head));
+        self.drain(engine, node);
+    }
+
+    /// Tells a node the outcome of a frame that it was locked on to; the caller drains.
+    pub(crate) fn ended<R: Recorder>(
+        &mut self,
+        engine: &mut Engine<R>,
+        slot: Slot,
+        event: CursorEvent,
+    ) {
+        match event {
+            CursorEvent::Failed { node, started, .. } => {
+                let started = self.states[node.index()].clock.local(started);
+                let mode = Some(engine.air.frame(slot).mode);
+                self.radio_event(engine, node, RadioEvent::Failed(Failure { started, mode }));
+            }
+            CursorEvent::Received {
+                node,
+                started,
+                power,
+                falsified,
+                ..
+            } => {
+                let clock = self.states[node.index()].clock;
+                let counters = &mut engine.air.ledger.counters;
+                counters.calls += 1;
+                counters.falsified += u64::from(falsified.is_some());
+                let space = &mut self.falsified;
+                let reception = Reception {
+                    psdu: engine.air.psdu_heard(slot, node, falsified, space),
+                    started: clock.local(started),
+                    mode: engine.air.frame(slot).mode,
+                    power: engine
+                        .air
+                        .medium()
+                        .powers_are_real()
+                        .then(|| Power::to_dbm(power)),
+                };
+                let now = clock.local(engine.now);
+                self.nodes[node.index()].handle_radio(now, RadioEvent::Received(reception));
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells a node its carrier, changed or not; the caller drains.
+    fn report_carrier<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        let radio = engine.air.radio_mut(node);
+        let (busy, since) = (radio.is(BUSY), radio.since);
+        radio.set(REPORTED_BUSY, busy);
+        let since = self.states[node.index()].clock.local(since);
+        self.radio_event(engine, node, RadioEvent::Carrier { busy, since });
+    }
+
+    /// Tells a node a change of its carrier and serves it.
+    pub(crate) fn carrier_changed<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        self.report_carrier(engine, node);
+        self.drain(engine, node);
+    }
+
+    /// Brings a radio's carrier up to date and tells the node if it changed; the caller drains.
+    fn update_carrier_now<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        if engine.refresh_carrier(node) {
+            self.report_carrier(engine, node);
+        }
+    }
+
+    /// The same, and serves the node.
+    pub(crate) fn update_carrier<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        if engine.refresh_carrier(node) {
+            self.carrier_changed(engine, node);
+        }
+    }
+
+    fn radio_event<R: Recorder>(
+        &mut self,
+        engine: &mut Engine<R>,
+        node: NodeId,
+        event: RadioEvent<'_>,
+    ) {
+        engine.air.ledger.counters.calls += 1;
+        let now = self.local(engine, node);
+        self.nodes[node.index()].handle_radio(now, event);
+    }
+
+    #[inline]
+    fn local<R: Recorder>(&self, engine: &Engine<R>, node: NodeId) -> Instant {
+        self.states[node.index()].clock.local(engine.now)
+    }
+
+    /// The node's clock runs at another rate from now on: what stands in the queue for it is worked out again.
+    pub(crate) fn drift<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, drift: Ppm) {
+        let state = &mut self.states[node.index()];
+        state.clock.set_drift(engine.now, drift);
+        state.queued = AirTime::MAX;
+        if !state.waiting.is_none() && state.flying.is_none() {
+            let at = state.clock.air(state.waiting_local).max(engine.now);
+            state.waiting_at = at;
+            state.waiting_generation = state.waiting_generation.wrapping_add(1);
+            let count = u64::from(state.waiting_generation);
+            engine
+                .queue
+                .push(Key::new(at, Kind::Transmission, node, count));
+        }
+        if !engine.air.radio(node).is(DOWN) {
+            self.schedule(engine, node);
+        }
+    }
+
+    /// A node crashes: its radio stops and all that it asked for is forgotten.
+    pub(crate) fn crash<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        if engine.air.radio(node).is(DOWN) {
+            return;
+        }
+        engine.air.give_up(node, engine.now, Loss::Down);
+        self.cancel(engine, node);
+        let state = &mut self.states[node.index()];
+        // Keys are never removed from the queue; another generation makes this one stale.
+        state.generation = state.generation.wrapping_add(1);
+        (state.wake, state.queued) = (AirTime::MAX, AirTime::MAX);
+        state.peek = 0;
+        let flying = std::mem::replace(&mut state.flying, Slot::NONE);
+        if !flying.is_none() {
+            engine.air.frame_mut(flying).truncated = true;
+        }
+        engine.air.crash(node, engine.now);
+    }
+
+    /// A crashed node starts again as a fresh one from the reviver, if there is one.
+    pub(crate) fn restart<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        if !engine.air.radio(node).is(DOWN) {
+            return;
+        }
+        if let Some(reviver) = &mut self.reviver {
+            self.nodes[node.index()] = reviver(node.index());
+            self.rise(engine, node);
+        }
+    }
+
+    /// A crashed node starts again now, as what `renew` makes of it. False if it is not down.
+    pub(crate) fn revive<R: Recorder>(
+        &mut self,
+        engine: &mut Engine<R>,
+        node: NodeId,
+        renew: impl FnOnce(&mut Box<N>),
+    ) -> bool {
+        let is_down = engine.air.radio(node).is(DOWN);
+        if is_down {
+            renew(&mut self.nodes[node.index()]);
+            self.rise(engine, node);
+        }
+        is_down
+    }
+
+    /// The radio of a restarted node listens on the profile's channel again.
+    fn rise<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        engine.air.switch(node, engine.now, DOWN, false);
+        let channel = engine.air.medium().profile().channel.0;
+        // A crash loses the tuning with all other state of the radio.
+        engine.air.tune(node, engine.now, channel);
+        self.update_carrier(engine, node);
+        self.start(engine, node);
+    }
+}
+
+/// Transmit power over the radio's usual one.
+fn scale<R: Recorder>(engine: &Engine<R>, power: Option<Dbm>) -> f64 {
+    let profile = engine.air.medium().profile();
+    let power = power.map_or(profile.power.0, |Dbm(power)| power.min(profile.power_max.0));
+    // Exactly 1, and not what the logarithm rounds to.
+    if power == profile.power.0 {
+        1.0
+    } else {
+        (Dbm(power) - profile.power).to_linear()
+    }
+}
+
+/// Octets of the check sequence that the radio adds: 4 in 802.11, 2 in 802.15.4.
+const fn check_octets(mode: Mode) -> usize {
+    match mode.rate {
+        Rate::Oqpsk250 => 2,
+        _ => 4,
+    }
+}

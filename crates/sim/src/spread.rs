@@ -1,0 +1,111 @@
+//! The spreading of one transmission over a row of links: who it arrives at, how strongly, how late.
+
+use std::ops::Range;
+
+use crate::id::NodeId;
+use crate::links::Links;
+use crate::{AirTime, Power};
+
+/// One receiver of a frame in flight. Sixteen octets, four to a cache line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrival {
+    pub(crate) receiver: NodeId,
+    /// Propagation delay in nanoseconds, in 32 bits: 4 s, or 1.2 million km.
+    pub(crate) delay: u32,
+    /// On the frame's channel.
+    pub(crate) power: Power,
+}
+
+impl Arrival {
+    /// When a bit that leaves the transmitter at `sent` is here.
+    #[inline]
+    pub(crate) fn time(&self, sent: AirTime) -> AirTime {
+        AirTime(sent.0 + u64::from(self.delay))
+    }
+}
+
+/// A transmission, as far as the medium must know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) source: NodeId,
+    pub(crate) channel: u8,
+    pub(crate) begin: AirTime,
+    /// Power over the source's usual power.
+    pub(crate) scale: f64,
+    /// The source's own count of frames.
+    pub(crate) number: u64,
+    pub(crate) octets: usize,
+}
+
+/// The ratio of a link that is sensed and never delivers.
+pub(crate) const NEVER: f32 = -1.0;
+/// Links under one vanishing point.
+pub(crate) struct Row<'a> {
+    pub(crate) table: &'a Links,
+    pub(crate) vanish: Power,
+}
+
+impl Row<'_> {
+    /// Appends the links whose power does not vanish. No branch depends on the fade: which signals vanish is random, and a
+    /// misprediction costs more than a store.
+    #[inline]
+    pub(crate) fn fill(
+        &self,
+        links: Range<usize>,
+        arrivals: &mut Vec<Arrival>,
+        power: impl Fn(NodeId, f64) -> f64,
+    ) {
+        let kept = arrivals.len();
+        arrivals.resize(kept + links.len(), Arrival::default());
+        let (room, mut count) = (&mut arrivals[kept..], 0);
+        let table = self.table;
+        let columns = table.receiver[links.clone()]
+            .iter()
+            .zip(&table.delay[links.clone()])
+            .zip(&table.mean[links]);
+        for ((&receiver, &delay), &mean) in columns {
+            let receiver = NodeId(receiver);
+            let power = Power::rounded_down(power(receiver, mean));
+            room[count] = Arrival {
+                receiver,
+                delay,
+                power,
+            };
+            // Every link is stored; one that vanishes is overwritten by the next.
+            count += usize::from(power >= self.vanish);
+        }
+        arrivals.truncate(kept + count);
+    }
+
+    /// The same for links whose signals mostly vanish: their random bits show it, before any logarithm.
+    #[inline]
+    pub(crate) fn fill_far(
+        &self,
+        links: Range<usize>,
+        arrivals: &mut Vec<Arrival>,
+        bits: impl Fn(NodeId) -> u64,
+        gain: impl Fn(u64) -> f64,
+    ) {
+        let table = self.table;
+        let columns = table.receiver[links.clone()]
+            .iter()
+            .zip(&table.least[links.clone()])
+            .zip(links);
+        for ((&receiver, &least), link) in columns {
+            let receiver = NodeId(receiver);
+            let bits = bits(receiver);
+            if (bits >> 32) as u32 >= least {
+                // `least` errs on the low side, so the power is still compared.
+                let power = Power::rounded_down(table.mean[link] * gain(bits));
+                if power >= self.vanish {
+                    let delay = table.delay[link];
+                    arrivals.push(Arrival {
+                        receiver,
+                        delay,
+                        power,
+                    });
+                }
+            }
+        }
+    }
+}

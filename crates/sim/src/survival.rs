@@ -1,0 +1,99 @@
+//! Whether a frame's bits survive: the probability that they do, and the one random draw that it is compared with.
+//!
+//! A frame has one draw at each receiver. Its header, its head seen early and the whole frame are judged by the same draw
+//! against probabilities that only fall, so the verdicts agree: a frame that survives also had a good header.
+
+use chappe_core::Stream;
+
+use crate::frame::Frame;
+use crate::id::NodeId;
+use crate::radio::{Radio, flag::INTERFERED};
+use crate::rules::Rules;
+use crate::{AirTime, Loss};
+
+/// Below this logarithm a frame is lost without a draw: the chance is less than one in 10^17.
+pub(crate) const HOPELESS: f64 = -40.0;
+
+/// The draws that decide over receptions.
+#[derive(Debug)]
+pub(crate) struct Draws(pub(crate) Stream);
+
+impl Draws {
+    /// The draw of one frame at one receiver, in (0, 1].
+    #[inline]
+    pub(crate) fn of(&self, frame: &Frame, node: NodeId) -> f64 {
+        self.0.fraction_at(position(frame, node))
+    }
+}
+
+/// Where a random stream is read for one frame at one receiver. By position and not in sequence: another frame more
+/// or less elsewhere does not change this one's fate.
+pub(crate) fn position(frame: &Frame, node: NodeId) -> u64 {
+    (frame.source.number() & 0xffff) << 48
+        | (node.number() & 0xffff) << 32
+        | frame.number & 0xffff_ffff
+}
+
+/// Whether a uniform draw in (0, 1] stays within `exp(ln)`. Since `1 + x <= exp(x)`, most draws are settled without
+/// the exponential.
+pub(crate) fn survives(draw: f64, ln: f64) -> bool {
+    draw <= 1.0 + ln || ln > HOPELESS && draw <= libm::exp(ln)
+}
+
+/// Closes a stretch of constant interference of the frame being received.
+#[inline]
+pub(crate) fn close_stretch(rules: &Rules, radio: &mut Radio, frame: &Frame, at: AirTime) {
+    let others = rules.noise.plus(radio.interference()).as_f64();
+    let signal = radio.lock_power.as_f64();
+    // Most stretches are perfect; this multiplication saves them the division and the curves.
+    if signal < frame.bits.perfect * others {
+        radio.ln_success += ln_stretch(rules, radio, frame, at, signal / others);
+    }
+    radio.segment = at;
+}
+
+/// The logarithm of the probability that the bits between the stretch's start and `at` survive.
+fn ln_stretch(rules: &Rules, radio: &Radio, frame: &Frame, at: AirTime, ratio: f64) -> f64 {
+    let bits = &frame.bits;
+    let from = radio.segment.saturating_since(radio.lock_started);
+    let to = at.saturating_since(radio.lock_started);
+    let payload = to
+        .min(frame.airtime)
+        .saturating_sub(from.max(bits.payload))
+        .nanos();
+    let mut ln =
+        payload as f64 * bits.payload_density * rules.curves.of(frame.mode.rate).ln_success(ratio);
+    let header = to
+        .min(bits.payload)
+        .saturating_sub(from.max(bits.header))
+        .nanos();
+    if header > 0 {
+        ln += header as f64
+            * bits.header_density
+            * rules.curves.of(bits.header_rate).ln_success(ratio);
+    }
+    ln
+}
+
+/// Whether a whole frame's bits survived at a radio that was locked on to it, by the error curves.
+pub(crate) fn judge_bits(
+    rules: &Rules,
+    draws: &Draws,
+    radio: &Radio,
+    (frame, node): (&Frame, NodeId),
+) -> Result<(), Loss> {
+    if radio.ln_success == 0.0 {
+        return Ok(());
+    }
+    let draw = draws.of(frame, node);
+    if survives(draw, radio.ln_success) {
+        return Ok(());
+    }
+    // The same draw against noise alone says whether the interference is to blame.
+    let ratio = radio.lock_power.as_f64() / rules.noise.as_f64();
+    let alone = || rules.ln_alone(ratio, frame.mode, frame.octets);
+    Err(match radio.is(INTERFERED) && survives(draw, alone()) {
+        true => Loss::Collision,
+        false => Loss::Noise,
+    })
+}
