@@ -2,7 +2,7 @@
 
 use chappe_core::{Channel, Stream};
 
-use crate::config::CHANNELS;
+use crate::sizes::CHANNELS;
 
 /// One of the 24 orders of the four channels, in lexicographic order: 0 is 15, 20, 25, 26.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

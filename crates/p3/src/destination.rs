@@ -17,17 +17,19 @@ use chappe_core::{
 };
 
 use crate::checkpoint::Checkpoint;
-use crate::config::{Config, ConfigError, FRAME_MAX};
+use crate::config::{Config, ConfigError};
 use crate::ear::{Ear, first_turn, round_due};
 use crate::flood::{data_start, same_flood};
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::header::{Ctrl, Header, Kind};
 use crate::nack;
 use crate::object::Store;
 use crate::outbox::{Notes, Outbox};
 use crate::plan::Plan;
 use crate::seal::Nonce;
-use crate::tail::Tail;
+use crate::sizes::FRAME_MAX;
+use crate::stored::Stored;
+use crate::tail::{Gain, Tail};
 use crate::timing::airtime;
 use crate::window::Window;
 
@@ -35,16 +37,14 @@ use crate::window::Window;
 #[derive(Clone, Debug)]
 pub struct Destination<S> {
     config: Config,
-    pub(crate) form: Form,
+    frames: Frames,
     number: u16,
-    pub(crate) store: S,
     state: State,
     plan: Option<Plan>,
-    pub(crate) have: Window,
-    pub(crate) received: u32,
+    stored: Stored<S>,
     object_len: Option<u32>,
     completed: Option<Instant>,
-    pub(crate) tail: Tail,
+    tail: Tail,
     ear: Ear,
     out: Outbox,
     notes: Notes,
@@ -114,17 +114,15 @@ impl<S: Store> Destination<S> {
         config.check(caps)?;
         Ok(Destination {
             out: Outbox::new(config.flood_channel),
-            form: Form::new(&config),
+            frames: Frames::new(&config),
             config,
             number,
-            store,
             state: State::Idle,
             plan: None,
-            have: Window::new(0),
-            received: 0,
+            stored: Stored::new(store),
             object_len: None,
             completed: None,
-            tail: Tail::new(0),
+            tail: Tail::Plain,
             ear: Ear::default(),
             notes: Notes::default(),
         })
@@ -147,15 +145,15 @@ impl<S: Store> Destination<S> {
             return Err(StartError::NotOurs);
         }
         let fits = plan.payload() <= self.config.payload_max();
-        if plan.improved().is_some() != self.form.is_lean() || !fits {
+        if !self.frames.fit(&plan) || !fits {
             return Err(StartError::Variant);
         }
         let plan = match checkpoint {
             Some(checkpoint) => plan.resumed(plan.transfer(), checkpoint.first_missing()),
             None => plan,
         };
-        self.have = checkpoint.map_or(Window::new(plan.first()), |point| point.have);
-        self.received = checkpoint.map_or(0, |point| point.received);
+        self.stored.have = checkpoint.map_or(Window::new(plan.first()), |point| point.have);
+        self.stored.packets = checkpoint.map_or(0, |point| point.received);
         self.object_len = checkpoint.and_then(|point| point.object_len);
         (self.completed, self.plan) = (None, Some(plan));
         let header = Header {
@@ -166,14 +164,11 @@ impl<S: Store> Destination<S> {
             sequence: 0,
             round: 0,
         };
-        self.tail = Tail::new(plan.first());
-        self.tail
-            .sums
-            .reset(plan.improved().map_or(0, |improved| improved.repair));
-        let len = self.form.len_of(Kind::Plan, plan.encoded_len());
-        // A plan fits a frame by its making.
-        let _ = plan.emit(self.form.begin(&mut self.out, &header, len));
-        self.form.seal(&mut self.out, &Nonce::of_plan(&plan));
+        self.tail = Tail::new(&plan);
+        let len = self.frames.len_of(Kind::Plan, plan.encoded_len());
+        // A sound plan fits a frame, so there is room.
+        let _ = plan.emit(self.frames.begin(&mut self.out, &header, len));
+        self.frames.seal(&mut self.out, &Nonce::of_plan(&plan));
         self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
         self.out.send(at);
@@ -192,8 +187,8 @@ impl<S: Store> Destination<S> {
     /// What has arrived.
     pub fn progress(&self) -> Progress {
         Progress {
-            packets: self.received,
-            first_missing: self.have.base(),
+            packets: self.stored.packets,
+            first_missing: self.stored.have.base(),
             object_len: self.object_len,
             completed: self.completed,
         }
@@ -202,15 +197,15 @@ impl<S: Store> Destination<S> {
     /// What it needs to go on with this object another time. Keep it with the store.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
-            have: self.have,
-            received: self.received,
+            have: self.stored.have,
+            received: self.stored.packets,
             object_len: self.object_len,
         }
     }
 
     /// The store.
     pub fn store(&self) -> &S {
-        &self.store
+        &self.stored.store
     }
 
     /// Whether no transfer is going on, complete or not. After a complete one this takes [`Config::linger`].
@@ -255,7 +250,7 @@ impl<S: Store> Destination<S> {
                     return Err(DropReason::QueueFull);
                 }
                 let parsed = self
-                    .form
+                    .frames
                     .parse(&plan, plan.hops().saturating_sub(1), heard.psdu);
                 let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let before = header.hop.checked_add(1) == Some(plan.hops());
@@ -264,7 +259,7 @@ impl<S: Store> Destination<S> {
                 }
                 match header.kind {
                     Kind::Plan | Kind::Nack => Err(DropReason::NotForUs),
-                    _ if heard.psdu.len() != self.form.data_len(&plan) => {
+                    _ if heard.psdu.len() != self.frames.data_len(&plan) => {
                         Err(DropReason::Malformed)
                     }
                     Kind::Data => self.collect(now, &plan, header.sequence, heard.psdu),
@@ -272,7 +267,7 @@ impl<S: Store> Destination<S> {
                     Kind::Ctrl => {
                         let ctrl = Ctrl::parse(body).map_err(|_| DropReason::Malformed)?;
                         let nonce = Nonce::of_ctrl(&plan, &header, &ctrl);
-                        if !self.form.is_genuine(&nonce, heard.psdu) {
+                        if !self.frames.is_genuine(&nonce, heard.psdu) {
                             return Err(DropReason::Unauthentic);
                         }
                         self.reply(now, &plan, header, ctrl)
@@ -292,7 +287,7 @@ impl<S: Store> Destination<S> {
             return;
         };
         let before = plan.hops().saturating_sub(1);
-        if let Some(header) = self.form.glance(&plan, before, head.octets) {
+        if let Some(header) = self.frames.glance(&plan, before, head.octets) {
             let ours = header.transfer == plan.transfer() && header.hop == before;
             if !ours || matches!(header.kind, Kind::Plan | Kind::Nack) {
                 self.out.abort();
@@ -307,44 +302,56 @@ impl<S: Store> Destination<S> {
         sequence: u16,
         psdu: &[u8],
     ) -> Result<(), DropReason> {
-        let packet = self.have.resolve(sequence).ok_or(DropReason::Stale)?;
-        if self.have.contains(packet) {
+        let packet = self.stored.have.resolve(sequence);
+        let packet = packet.ok_or(DropReason::Stale)?;
+        if self.stored.have.contains(packet) {
             return Err(DropReason::Duplicate);
         }
         let beyond = |len: u32| packet >= packets_of(len, plan);
         if self.object_len.is_some_and(beyond) {
             return Err(DropReason::Malformed);
         }
-        // The source sends combinations while it is asked for few packets; anything else would spoil the equations.
-        if !self.tail.unknowns.is_empty() {
+        if !self.tail.takes_packets() {
             return Err(DropReason::Stale);
         }
+        // Opening decrypts in place, and the frame that was heard is the radio's.
         let mut frame = [0; FRAME_MAX];
         let frame = frame.get_mut(..psdu.len()).ok_or(DropReason::Malformed)?;
         frame.copy_from_slice(psdu);
         let nonce = Nonce::of_data(plan, packet);
-        let payload = self
-            .form
-            .open(&nonce, frame)
-            .ok_or(DropReason::Unauthentic)?;
-        let offset = packet.checked_mul(plan.payload() as u32);
-        if !offset.is_some_and(|offset| self.store.write(offset, payload)) {
+        let payload = self.frames.open(&nonce, frame);
+        let payload = payload.ok_or(DropReason::Unauthentic)?;
+        if !self.stored.put(plan, packet, payload) {
             return Err(DropReason::QueueFull);
         }
-        self.tail.begun = true;
-        if self.tail.sums.count() > 0 {
-            let factors = self.tail.factors(plan);
-            self.tail.sums.add(&factors, packet, payload);
-        }
-        self.have.set(packet, true);
-        self.have.skip_members();
-        self.received = self.received.saturating_add(1);
+        self.tail.add(plan, packet, payload);
+        self.stored.have.skip_members();
         self.stay(now);
         self.check_complete(now, plan);
         Ok(())
     }
 
-    /// A CTRL: tells what is missing, when the last copy of the CTRL has passed.
+    fn collect_coded(
+        &mut self,
+        now: Instant,
+        plan: &Plan,
+        header: Header,
+        psdu: &[u8],
+    ) -> Result<(), DropReason> {
+        let (stored, frames) = (&mut self.stored, &self.frames);
+        let gain = self.tail.take(stored, frames, plan, header, psdu)?;
+        self.stay(now);
+        match gain {
+            Gain::Kept => Ok(()),
+            Gain::Equation => {
+                self.check_complete(now, plan);
+                Ok(())
+            }
+            Gain::Nothing => Err(DropReason::NotInnovative),
+        }
+    }
+
+    /// A CTRL: reports what is missing, when the last copy of the CTRL has passed.
     fn reply(
         &mut self,
         now: Instant,
@@ -356,52 +363,28 @@ impl<S: Store> Destination<S> {
         if self.object_len.is_some_and(|len| len != ctrl.object_len) {
             return Err(DropReason::Stale);
         }
-        let base = self.have.base();
-        let in_window = ctrl.end == base || self.have.spans(ctrl.end.saturating_sub(1));
+        let have = &self.stored.have;
+        let base = have.base();
+        let in_window = ctrl.end == base || have.spans(ctrl.end.saturating_sub(1));
         if ctrl.end > packets || base > ctrl.end || !in_window {
             return Err(DropReason::Malformed);
         }
-        if self.form.is_lean() {
-            // The CTRL of an earlier round, or one that was answered and followed by its next round, is a replay.
-            let due = header.round == self.tail.round;
-            if !due && (self.tail.answered != Some(header.round) || self.tail.begun) {
-                return Err(DropReason::Stale);
-            }
+        if !self.tail.expects(header.round) {
+            return Err(DropReason::Stale);
         }
         self.object_len = Some(ctrl.object_len);
         self.stay(now);
-        if self.form.is_lean() {
-            self.use_tail(now, plan, ctrl.end, header.round);
-        }
+        // Before the answer: what the combinations bring need not be asked for.
+        let stored = &mut self.stored;
+        self.tail.settle(stored, plan, ctrl.end, header.round);
         self.check_complete(now, plan);
-        let round = Round {
-            transfer: plan.transfer(),
-            hops: plan.hops(),
+        let round = nack::Round {
             number: header.round,
             complete: self.completed.is_some(),
-            // The source asks all relays together where their groups have not brought it an answer.
-            both: self.form.is_lean() && header.flags.both,
         };
-        let deficit = match self.form.is_lean() {
-            true if !self.tail.unknowns.is_empty() => Some(self.tail.unknowns.deficit() as u16),
-            _ => None,
-        };
-        let shape = nack::Shape {
-            len_min: match self.form.is_lean() {
-                true => 0,
-                false => self.form.data_len(plan),
-            },
-            deficit,
-        };
-        nack::write(
-            &self.have,
-            ctrl.end,
-            round,
-            shape,
-            &self.form,
-            plan,
-            &mut self.out,
-        );
+        let shape = self.tail.nack(&self.frames, plan, &header);
+        let (have, frames) = (&self.stored.have, &self.frames);
+        nack::write(have, ctrl.end, round, shape, frames, plan, &mut self.out);
         let wait = plan.cycle() * u64::from(ctrl.copies_left) + self.config.profile.turn_relays;
         self.out.tune(plan.channels().of_stage(plan.hops() - 1));
         self.out.send(now + self.config.profile.gap() + wait);
@@ -409,15 +392,15 @@ impl<S: Store> Destination<S> {
         Ok(())
     }
 
-    pub(crate) fn check_complete(&mut self, now: Instant, plan: &Plan) {
+    fn check_complete(&mut self, now: Instant, plan: &Plan) {
         let Some(len) = self.object_len.filter(|_| self.completed.is_none()) else {
             return;
         };
-        if self.have.base() != packets_of(len, plan) {
+        if self.stored.have.base() != packets_of(len, plan) {
             return;
         }
         self.completed = Some(now);
-        self.store.finish(len);
+        self.stored.store.finish(len);
         self.notes.push(TraceEvent::Delivered {
             flow: u32::from(plan.transfer()),
             bytes: len,
@@ -427,7 +410,7 @@ impl<S: Store> Destination<S> {
     }
 
     /// Something of the transfer was heard: it goes on.
-    pub(crate) fn stay(&mut self, now: Instant) {
+    fn stay(&mut self, now: Instant) {
         let cycle = self
             .plan
             .map_or(chappe_core::Duration::ZERO, |plan| plan.cycle());
@@ -481,15 +464,6 @@ impl<S: Store> Destination<S> {
             to,
         });
     }
-}
-
-/// What the header of a NACK says.
-pub(crate) struct Round {
-    pub transfer: u8,
-    pub hops: u8,
-    pub number: u8,
-    pub complete: bool,
-    pub both: bool,
 }
 
 /// Packets of an object of `len` octets.

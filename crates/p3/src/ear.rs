@@ -7,7 +7,7 @@
 use chappe_core::{Duration, Instant, Wake};
 
 use crate::config::Config;
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::header::Flags;
 use crate::outbox::Outbox;
 use crate::plan::Plan;
@@ -82,7 +82,7 @@ pub(crate) fn next_turn(
     flags: Flags,
 ) -> Instant {
     if flags.both {
-        return started + config.single_period(plan);
+        return started + plan.single_period(config);
     }
     let groups = plan.groups().max(1);
     let ahead = (group % groups + groups).saturating_sub(flags.group % groups) % groups;
@@ -99,14 +99,14 @@ pub(crate) fn first_turn(
     start: Instant,
 ) -> Instant {
     let stages = u64::from(stage.saturating_sub(1));
-    start + config.hop_time(plan) * stages + plan.cycle() * u64::from(group)
+    start + plan.hop_time(config) * stages + plan.cycle() * u64::from(group)
 }
 
 /// The earliest start of an answer at `stage` (0 is the source) to a CTRL that began there at `started`, received from
 /// the stage before or, at the source, sent by it.
 pub(crate) fn answer_due(
     config: &Config,
-    form: &Form,
+    frames: &Frames,
     plan: &Plan,
     stage: u8,
     started: Instant,
@@ -114,8 +114,8 @@ pub(crate) fn answer_due(
 ) -> Instant {
     let hops = u64::from(plan.hops().saturating_sub(stage));
     // A frame that is received at a stage reaches the next one a hop later; the source sends it a hop earlier.
-    let there = config.hop_time(plan) * (hops + u64::from(stage > 0));
-    let back = config.profile.slot(form.nack_min(plan)) * hops.saturating_sub(1);
+    let there = plan.hop_time(config) * (hops + u64::from(stage > 0));
+    let back = config.profile.slot(frames.nack_min(plan)) * hops.saturating_sub(1);
     let waits = plan.cycle() * u64::from(copies_left) + config.profile.turn_relays;
     started + there + waits + back
 }
@@ -132,7 +132,7 @@ pub(crate) fn round_due(
 ) -> Instant {
     let last = stage == plan.hops();
     let back = config.profile.slot(len) * (u64::from(stage) + u64::from(!last));
-    let there = config.hop_time(plan) * u64::from(stage.saturating_sub(1));
+    let there = plan.hop_time(config) * u64::from(stage.saturating_sub(1));
     // A source that missed it asks again: its wait is four cycles longer than the answer's way.
     let (again, turn) = (plan.cycle() * 3, config.profile.turn_source);
     let pause = if complete || turn > again {
@@ -141,4 +141,13 @@ pub(crate) fn round_due(
         turn
     };
     started + back + pause + there
+}
+
+/// How long a NACK can take to come back to stage `stage`, from the end of its CTRL: its hops to the destination and
+/// back, the pause at the turn, and four cycles. The source is stage 0.
+pub(crate) fn reply_time(config: &Config, plan: &Plan, stage: u8) -> Duration {
+    let hops = u64::from(plan.hops().saturating_sub(stage));
+    let (hop, cycle) = (plan.hop_time(config), plan.cycle());
+    let hops_time = hop * hops + cycle * 4 + config.profile.nack_slot() * hops;
+    hops_time + config.profile.turn_relays
 }

@@ -8,7 +8,7 @@
 use chappe_core::{DropReason, Instant, Reception};
 
 use crate::config::Config;
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::header::{Header, Kind};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
@@ -37,7 +37,7 @@ impl Flood {
     /// than `session`, the last one that this node took part in.
     pub fn open(
         config: &Config,
-        form: &Form,
+        frames: &Frames,
         session: u32,
         now: Instant,
         heard: &Reception<'_>,
@@ -45,26 +45,26 @@ impl Flood {
     ) -> Result<Flood, DropReason> {
         let kind = heard.psdu.first().copied().and_then(Kind::from_code);
         if kind != Some(Kind::Plan) {
-            let foreign = kind.is_some() || crate::header::is_lean(heard.psdu);
+            let foreign = kind.is_some() || crate::header::is_short(heard.psdu);
             return Err(if foreign {
                 DropReason::NotForUs
             } else {
                 DropReason::Malformed
             });
         }
-        let message = heard.psdu.len().checked_sub(form.tag_len());
+        let message = heard.psdu.len().checked_sub(frames.tag_len());
         let message = message.and_then(|len| heard.psdu.get(..len));
         let (header, body) =
             Header::parse(message.unwrap_or_default()).map_err(|_| DropReason::Malformed)?;
         let plan = Plan::parse(header.transfer, body).map_err(|_| DropReason::Malformed)?;
         let fits = plan.payload() <= config.payload_max();
-        if header.hop >= SLOT_MAX || plan.improved().is_some() != form.is_lean() || !fits {
+        if header.hop >= SLOT_MAX || !frames.fit(&plan) || !fits {
             return Err(DropReason::Malformed);
         }
-        if !form.is_genuine(&Nonce::of_plan(&plan), heard.psdu) {
+        if !frames.is_genuine(&Nonce::of_plan(&plan), heard.psdu) {
             return Err(DropReason::Unauthentic);
         }
-        if form.is_lean() && plan.session() <= session {
+        if plan.session().is_some_and(|new| new <= session) {
             return Err(DropReason::Stale);
         }
         let slot = config.profile.slot(heard.psdu.len());
@@ -104,6 +104,11 @@ impl Flood {
         Ok(())
     }
 
+    /// The session to remember, after `last`. Plans of the paper's variant have none.
+    pub fn session(&self, last: u32) -> u32 {
+        self.plan.session().unwrap_or(last)
+    }
+
     /// Whether all repetitions have been handed to the radio.
     pub fn is_spent(&self) -> bool {
         self.left == 0
@@ -117,7 +122,7 @@ impl Flood {
 
 /// When the first packet is sent: after the flood and a guard.
 pub(crate) fn data_start(config: &Config, plan: &Plan, reference: Instant) -> Instant {
-    end(config, plan, reference, config.plan_len(plan)) + config.start_guard
+    end(config, plan, reference, plan.frame_len(config)) + config.start_guard
 }
 
 fn end(config: &Config, plan: &Plan, reference: Instant, len: usize) -> Instant {
@@ -145,5 +150,5 @@ pub fn setup_time(config: &Config, plan: &Plan) -> chappe_core::Duration {
 
 /// The time that a plan frame is on the air.
 pub fn plan_airtime(config: &Config, plan: &Plan) -> chappe_core::Duration {
-    airtime(config.plan_len(plan))
+    airtime(plan.frame_len(config))
 }

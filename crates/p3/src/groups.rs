@@ -1,7 +1,7 @@
 //! Several groups or one? Two or three send a packet per cycle; one, of all relays, a packet in every second cycle,
 //! with twice or three times the diversity.
 
-use crate::plan::GROUPS_MAX;
+use crate::sizes::GROUPS_MAX;
 
 /// Whether one group of all relays delivers more per cycle than several groups do.
 ///

@@ -29,10 +29,7 @@
 
 use core::fmt;
 
-use crate::config::HEADER_LEN;
-
-/// Octets of the header of a DATA or CODED frame of the improved variant.
-pub const LEAN_LEN: usize = 3;
+use crate::sizes::{HEADER_LEN, SHORT_HEADER_LEN};
 
 mod field {
     use core::ops::Range;
@@ -181,12 +178,12 @@ impl Header {
 impl Header {
     /// The header of a DATA or CODED frame of the improved variant, heard where hop `expected` of `transfer` is due.
     /// Where the frame says that it is another one, so does the result.
-    pub(crate) fn parse_lean(
+    pub(crate) fn parse_short(
         psdu: &[u8],
         transfer: u8,
         expected: u8,
     ) -> Result<(Header, &[u8]), Malformed> {
-        let (head, body) = psdu.split_at_checked(LEAN_LEN).ok_or(Malformed)?;
+        let (head, body) = psdu.split_at_checked(SHORT_HEADER_LEN).ok_or(Malformed)?;
         let first = head.first().copied().filter(|first| first & 0x80 == 0);
         let first = first.ok_or(Malformed)?;
         let sequence = u16_at(head, 1).ok_or(Malformed)?;
@@ -212,8 +209,8 @@ impl Header {
     }
 
     /// Writes the three octets of a DATA or CODED frame and returns the room behind them.
-    pub(crate) fn emit_lean<'a>(&self, psdu: &'a mut [u8]) -> Option<&'a mut [u8]> {
-        let (head, body) = psdu.split_at_mut_checked(LEAN_LEN)?;
+    pub(crate) fn emit_short<'a>(&self, psdu: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        let (head, body) = psdu.split_at_mut_checked(SHORT_HEADER_LEN)?;
         let group = if self.flags.both {
             3
         } else {
@@ -228,13 +225,13 @@ impl Header {
 }
 
 /// Whether a frame has the short header of the improved variant.
-pub(crate) fn is_lean(psdu: &[u8]) -> bool {
+pub(crate) fn is_short(psdu: &[u8]) -> bool {
     psdu.first().is_some_and(|first| first & 0x80 == 0)
 }
 
 /// Writes the number of the repeating stage, or slot, into a frame that is otherwise sent on as it is.
 pub(crate) fn set_hop(psdu: &mut [u8], hop: u8) {
-    if is_lean(psdu) {
+    if is_short(psdu) {
         if let Some(first) = psdu.first_mut() {
             *first = *first & !0xc | hop & 0xc;
         }

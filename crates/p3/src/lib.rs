@@ -34,7 +34,7 @@
 //! let mut random = Seed(1).stream(Purpose::Topology);
 //! let channels = ChannelOrder::random(&mut random);
 //! let wanted = Wanted { transfer: 1, payload: 118, source: 5, destination: 0, channels };
-//! let profile = Profile::FAITHFUL;
+//! let profile = Profile::PAPER;
 //! let plan = Plan::from_paths(wanted, &profile, &found.paths, &mut random, 0.8, |_relay| 0.95)?;
 //! assert_eq!(plan.cycle(), Duration::from_micros(4537));
 //!
@@ -80,7 +80,7 @@
 //! | two groups; a turnaround between packets | up to three; the source never turns around | [`Profile::source_gap`] |
 //! | random groups and channels | those that deliver most of what was measured | [`planner::pipeline`] |
 //! | seven octets of header | three: transfer and hop follow from channel and nonce | [`header`] |
-//! | pauses of 19 and 29 ms at a turn | one turnaround: a radio changes its channel within it | [`Profile::LEAN`] |
+//! | pauses of 19 and 29 ms at a turn | one turnaround: a radio changes its channel within it | [`Profile::IMPROVED`] |
 //! | no authentication | a tag of four octets | `seal.rs` |
 //!
 //! The tag costs 3.3 % of the payload: 118 octets of 122.
@@ -114,6 +114,7 @@ pub mod header;
 mod nack;
 mod object;
 mod outbox;
+pub mod part;
 pub mod plan;
 #[cfg(feature = "planner")]
 #[allow(
@@ -121,24 +122,30 @@ pub mod plan;
     reason = "indices are the planner's own: nodes and stages that it has checked"
 )]
 pub mod planner;
+mod recovery;
 mod relay;
 mod repair;
 mod round;
 mod seal;
+mod sizes;
 mod source;
+mod stored;
 mod tail;
 pub mod timing;
 mod window;
 
 pub use channels::ChannelOrder;
 pub use checkpoint::Checkpoint;
-pub use config::{Config, ConfigError, Profile, Variant};
+pub use config::{Config, ConfigError, Improved, Variant};
 pub use destination::{Destination, Progress, StartError};
 pub use flood::{plan_airtime, setup_time};
 pub use object::{Lent, Object, Store};
-pub use plan::{Improved, Part, Plan, PlanError, Wanted};
+pub use part::{ImprovedPart, PaperPart, Part, Place};
+pub use plan::{Plan, PlanError, Stages, Wanted};
 pub use relay::Relay;
-pub use repair::{SUMS_MAX, UNKNOWN_MAX};
-pub use seal::{Key, TAG_LEN};
+pub use repair::UNKNOWN_MAX;
+pub use seal::Key;
+pub use sizes::{SUMS_MAX, TAG_LEN};
 pub use source::{Counts, Ended, Source};
+pub use timing::Profile;
 pub use window::WINDOW;

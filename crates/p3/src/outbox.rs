@@ -5,8 +5,8 @@ use chappe_core::{
     Transmit,
 };
 
-use crate::config::FRAME_MAX;
 use crate::frame::HEAD_LEN;
+use crate::sizes::FRAME_MAX;
 use crate::timing::MODE;
 
 /// The requests that wait for the driver, at most one of each sort, and the frame to send.

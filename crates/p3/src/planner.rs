@@ -33,6 +33,7 @@ mod measure;
 mod path_choice;
 mod pipeline;
 mod stages;
+mod wish;
 
 pub use chain::{Links, Prediction};
 pub use depth_first::depth_first_path_set;
@@ -41,7 +42,8 @@ pub use extra::with_extra_nodes;
 pub use graph::LinkGraph;
 pub use measure::{Measurement, collection_time};
 pub use path_choice::{PathChoice, best_path};
-pub use pipeline::{Pipeline, Wish, pipeline};
+pub use pipeline::{Pipeline, pipeline};
+pub use wish::Wish;
 
 use alloc::vec::Vec;
 

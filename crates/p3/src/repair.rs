@@ -11,13 +11,11 @@
 use chappe_coding::{Batch, Kernel, Shape};
 use chappe_core::{Purpose, Seed, Stream};
 
-use crate::config::LEAN_PAYLOAD_MAX;
 use crate::plan::Plan;
+use crate::sizes::{IMPROVED_PAYLOAD_MAX, SUMS_MAX};
 
-/// Most combinations after the plain packets of a segment.
-pub const SUMS_MAX: usize = 8;
-/// Most packets that a round of combinations is for; if more are missing they are sent again. The destination has room
-/// for so many: 4 kB and 2 kB of factors.
+/// Most packets that a round of combinations is for; if more are missing they are sent again. It sets the destination's
+/// memory: 4 kB of packets and 2 kB of factors.
 pub const UNKNOWN_MAX: usize = 32;
 
 /// The factors of one round.
@@ -27,7 +25,9 @@ pub(crate) struct Factors(Stream);
 impl Factors {
     /// Those of a round for the segment that begins with packet `first`.
     pub fn new(plan: &Plan, first: u32, round: u8) -> Factors {
-        let seed = Seed(u64::from(plan.session()) << 8 | u64::from(plan.transfer()));
+        // Only plans of the improved variant lead to combinations, and these have a session.
+        let session = plan.session().unwrap_or_default();
+        let seed = Seed(u64::from(session) << 8 | u64::from(plan.transfer()));
         let round = u64::from(first) << 8 | u64::from(round);
         Factors(seed.child(round).stream(Purpose::Trial(0)))
     }
@@ -48,7 +48,7 @@ impl Factors {
 /// Sums of packets, each multiplied by its factor: one per combination.
 #[derive(Clone, Debug)]
 pub(crate) struct Sums {
-    rows: [[u8; LEAN_PAYLOAD_MAX]; SUMS_MAX],
+    rows: [[u8; IMPROVED_PAYLOAD_MAX]; SUMS_MAX],
     count: u8,
     kernel: Kernel,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Sums {
 impl Sums {
     pub fn new() -> Sums {
         Sums {
-            rows: [[0; LEAN_PAYLOAD_MAX]; SUMS_MAX],
+            rows: [[0; IMPROVED_PAYLOAD_MAX]; SUMS_MAX],
             count: 0,
             kernel: Kernel::best(),
         }
@@ -64,7 +64,7 @@ impl Sums {
 
     /// Begins anew for `count` combinations.
     pub fn reset(&mut self, count: u8) {
-        self.rows = [[0; LEAN_PAYLOAD_MAX]; SUMS_MAX];
+        self.rows = [[0; IMPROVED_PAYLOAD_MAX]; SUMS_MAX];
         self.count = count.min(SUMS_MAX as u8);
     }
 
@@ -110,7 +110,7 @@ pub(crate) fn combine(
     mut read: impl FnMut(u32, &mut [u8]),
     to: &mut [u8],
 ) {
-    let (kernel, mut packet_octets) = (Kernel::best(), [0; LEAN_PAYLOAD_MAX]);
+    let (kernel, mut packet_octets) = (Kernel::best(), [0; IMPROVED_PAYLOAD_MAX]);
     for packet in packets {
         let Some(octets) = packet_octets.get_mut(..to.len()) else {
             return;
@@ -126,7 +126,7 @@ pub(crate) fn combine(
 pub(crate) struct Unknowns {
     packets: [u32; UNKNOWN_MAX],
     len: usize,
-    batch: Option<Batch<UNKNOWN_MAX, [u8; UNKNOWN_MAX * LEAN_PAYLOAD_MAX]>>,
+    batch: Option<Batch<UNKNOWN_MAX, [u8; UNKNOWN_MAX * IMPROVED_PAYLOAD_MAX]>>,
 }
 
 impl Unknowns {
@@ -155,7 +155,7 @@ impl Unknowns {
         let ready = match &mut self.batch {
             Some(batch) => batch.reset(shape).is_ok(),
             None => {
-                self.batch = Batch::new(shape, [0; UNKNOWN_MAX * LEAN_PAYLOAD_MAX]).ok();
+                self.batch = Batch::new(shape, [0; UNKNOWN_MAX * IMPROVED_PAYLOAD_MAX]).ok();
                 self.batch.is_some()
             }
         };

@@ -32,11 +32,8 @@ use ccm::aead::AeadInOut;
 use ccm::consts::{U4, U13};
 use ccm::{Ccm, KeyInit};
 
-use crate::config::FRAME_MAX;
 use crate::header::Kind;
-
-/// Octets of the tag at a frame's end.
-pub const TAG_LEN: usize = 4;
+use crate::sizes::{FRAME_MAX, TAG_LEN};
 
 /// A network's key. It is not shown by `Debug`.
 #[derive(Clone, Copy, PartialEq, Eq)]

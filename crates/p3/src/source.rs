@@ -14,24 +14,23 @@ use chappe_core::{
 };
 
 use crate::config::{Config, ConfigError};
-use crate::ear::{Ear, answer_due};
+use crate::ear::{Ear, answer_due, reply_time};
 use crate::flood::Flood;
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::header::{Ctrl, Flags, Kind, Nack};
 use crate::object::Object;
 use crate::outbox::{Notes, Outbox};
-use crate::plan::PACKETS_MAX;
-use crate::relay::reply_time;
 use crate::repair::{Sums, combine};
 use crate::round::{Next, Transfer};
 use crate::seal::Nonce;
+use crate::sizes::PACKETS_MAX;
 
 /// A node that has an object and sends it when a plan says so. It takes part in the floods of other transfers, but
 /// does not relay them.
 #[derive(Clone, Debug)]
 pub struct Source<O> {
     config: Config,
-    form: Form,
+    frames: Frames,
     number: u16,
     /// The latest session that it took part in.
     session: u32,
@@ -96,7 +95,7 @@ impl<O: Object> Source<O> {
         config.check(caps)?;
         Ok(Source {
             out: Outbox::new(config.flood_channel),
-            form: Form::new(&config),
+            frames: Frames::new(&config),
             config,
             number,
             session: 0,
@@ -155,9 +154,10 @@ impl<O: Object> Source<O> {
         match &mut self.state {
             _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => {
-                let (config, form) = (&self.config, &self.form);
-                let mut flood = Flood::open(config, form, self.session, now, heard, &mut self.out)?;
-                self.session = flood.plan.session();
+                let (config, frames) = (&self.config, &self.frames);
+                let mut flood =
+                    Flood::open(config, frames, self.session, now, heard, &mut self.out)?;
+                self.session = flood.session(self.session);
                 let repeated = flood.hear(&self.config, now, heard, &mut self.out);
                 self.enter(State::Flooding(flood));
                 repeated
@@ -165,7 +165,7 @@ impl<O: Object> Source<O> {
             State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
             State::Sending(_) => Err(DropReason::NotForUs),
             State::Waiting { transfer, .. } => {
-                let parsed = self.form.parse(&transfer.plan, 1, heard.psdu);
+                let parsed = self.frames.parse(&transfer.plan, 1, heard.psdu);
                 let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let ours = header.transfer == transfer.plan.transfer();
                 if !ours || header.kind != Kind::Nack || header.hop != 1 {
@@ -176,7 +176,7 @@ impl<O: Object> Source<O> {
                 }
                 let nack = Nack::parse(header.sequence, body).map_err(|_| DropReason::Malformed)?;
                 let nonce = Nonce::of_nack(&transfer.plan, &header, &nack);
-                if !self.form.is_genuine(&nonce, heard.psdu) {
+                if !self.frames.is_genuine(&nonce, heard.psdu) {
                     return Err(DropReason::Unauthentic);
                 }
                 self.answer(now, header.flags.complete, &nack)
@@ -190,7 +190,7 @@ impl<O: Object> Source<O> {
             return;
         };
         let plan = &transfer.plan;
-        if let Some(header) = self.form.glance(plan, 1, head.octets) {
+        if let Some(header) = self.frames.glance(plan, 1, head.octets) {
             let ours = header.transfer == plan.transfer() && header.hop == 1;
             if !ours || header.kind != Kind::Nack {
                 self.out.abort();
@@ -264,7 +264,7 @@ impl<O: Object> Source<O> {
             Next::Nothing => {
                 let wait = reply_time(&self.config, &transfer.plan, 0) + self.config.reply_slack;
                 let began = transfer.pass.last_start;
-                let due = answer_due(&self.config, &self.form, &transfer.plan, 0, began, 0);
+                let due = answer_due(&self.config, &self.frames, &transfer.plan, 0, began, 0);
                 self.ear.rest(&self.config, now, due, &mut self.out);
                 self.out.tune(transfer.plan.channels().of_stage(0));
                 let transfer = transfer.clone();
@@ -278,21 +278,27 @@ impl<O: Object> Source<O> {
                     last,
                     ..transfer.pass.flags(groups)
                 };
-                let body =
-                    transfer.begin(&self.form, &mut self.out, Kind::Data, flags, packet as u16);
+                let body = transfer.begin(
+                    &self.frames,
+                    &mut self.out,
+                    Kind::Data,
+                    flags,
+                    packet as u16,
+                );
                 let offset = packet.saturating_mul(transfer.plan.payload() as u32);
                 self.object.read(offset, body);
                 if self.sums.count() > 0 {
                     self.sums.add(&transfer.factors(), packet, body);
                 }
-                self.form
+                self.frames
                     .seal(&mut self.out, &Nonce::of_data(&transfer.plan, packet));
             }
             Next::Coded(number) => {
                 self.counts.coded = self.counts.coded.saturating_add(1);
                 let (flags, round) = (transfer.pass.flags(groups), transfer.round as u8);
                 let sequence = u16::from_be_bytes([round, number]);
-                let body = transfer.begin(&self.form, &mut self.out, Kind::Coded, flags, sequence);
+                let body =
+                    transfer.begin(&self.frames, &mut self.out, Kind::Coded, flags, sequence);
                 if transfer.is_coded() {
                     let payload = transfer.plan.payload() as u32;
                     let read = |packet: u32, to: &mut [u8]| {
@@ -304,12 +310,13 @@ impl<O: Object> Source<O> {
                     body.copy_from_slice(self.sums.row(number, body.len()));
                 }
                 let nonce = Nonce::of_coded(&transfer.plan, transfer.segment, round, number);
-                self.form.seal(&mut self.out, &nonce);
+                self.frames.seal(&mut self.out, &nonce);
             }
             Next::Ctrl { left } => {
                 self.counts.ctrl = self.counts.ctrl.saturating_add(1);
                 let (flags, end) = (transfer.pass.flags(groups), transfer.end);
-                let body = transfer.begin(&self.form, &mut self.out, Kind::Ctrl, flags, end as u16);
+                let body =
+                    transfer.begin(&self.frames, &mut self.out, Kind::Ctrl, flags, end as u16);
                 let ctrl = Ctrl {
                     object_len: self.object.len(),
                     end,
@@ -318,7 +325,7 @@ impl<O: Object> Source<O> {
                 // A plan's payload has room for it.
                 let _ = ctrl.emit(body);
                 let header = transfer.header(Kind::Ctrl, flags, end as u16);
-                self.form.seal(
+                self.frames.seal(
                     &mut self.out,
                     &Nonce::of_ctrl(&transfer.plan, &header, &ctrl),
                 );

@@ -22,8 +22,8 @@ use alloc::vec::Vec;
 
 use chappe_core::{Channel, Dbm};
 
-use super::Wish;
-use crate::ChannelOrder;
+use super::wish::Wish;
+use crate::channels::ChannelOrder;
 
 /// What has been measured.
 pub trait Links {
@@ -54,16 +54,16 @@ pub struct Prediction {
 
 /// Which relays stand in which stage and group; a place may be empty.
 #[derive(Clone, Debug)]
-pub(super) struct Stages {
+pub(super) struct Places {
     places: Vec<Option<usize>>,
     stages: usize,
     groups: usize,
     relays: usize,
 }
 
-impl Stages {
-    pub fn empty(stages: usize, groups: usize, relays: usize) -> Stages {
-        Stages {
+impl Places {
+    pub fn empty(stages: usize, groups: usize, relays: usize) -> Places {
+        Places {
             places: vec![None; stages * groups * relays],
             stages,
             groups,
@@ -266,7 +266,7 @@ impl<'a, L: Links> Model<'a, L> {
     }
 
     /// Predicts what the stages do on these channels.
-    pub fn predict(&mut self, stages: &Stages, channels: ChannelOrder) -> Prediction {
+    pub fn predict(&mut self, stages: &Places, channels: ChannelOrder) -> Prediction {
         let shares: Vec<f64> = (0..stages.groups)
             .map(|group| self.delivered(stages, channels, group))
             .collect();
@@ -277,7 +277,7 @@ impl<'a, L: Links> Model<'a, L> {
         }
     }
 
-    fn delivered(&self, stages: &Stages, channels: ChannelOrder, group: usize) -> f64 {
+    fn delivered(&self, stages: &Places, channels: ChannelOrder, group: usize) -> f64 {
         // Who holds the packet, and with what probability each of their subsets does.
         let (mut holders, mut sets) = (vec![self.source], vec![0.0, 1.0]);
         let mut others = Vec::new();
@@ -332,7 +332,7 @@ impl<'a, L: Links> Model<'a, L> {
     /// turn it then is; a single group sends in every second slot only.
     fn interferers(
         &self,
-        stages: &Stages,
+        stages: &Places,
         channels: ChannelOrder,
         stage: usize,
         group: usize,
@@ -374,7 +374,7 @@ impl<'a, L: Links> Model<'a, L> {
 
     /// An answer goes back through one relay of each stage: the chain of them that most likely brings it, and how
     /// likely that is. Alone they do not beat; if they fail, all relays take part in the next attempt.
-    pub fn answerers(&self, stages: &Stages, channels: ChannelOrder) -> (Vec<usize>, f64) {
+    pub fn answerers(&self, stages: &Places, channels: ChannelOrder) -> (Vec<usize>, f64) {
         // For each relay: the best probability to have the answer, and from whom it has it.
         let mut tables: Vec<Vec<(usize, f64, usize)>> = vec![vec![(self.destination, 1.0, 0)]];
         for stage in (0..=stages.stages).rev() {

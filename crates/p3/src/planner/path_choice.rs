@@ -3,7 +3,7 @@
 use chappe_core::Channel;
 
 use super::PathSet;
-use crate::ChannelOrder;
+use crate::channels::ChannelOrder;
 
 /// A path with channels, and what is to be expected of it.
 #[derive(Clone, Copy, Debug, PartialEq)]

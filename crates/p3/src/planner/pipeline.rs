@@ -8,51 +8,16 @@
 
 use alloc::vec::Vec;
 
-use chappe_core::Dbm;
-
-use super::chain::{Links, Model, Prediction, Stages};
-use super::{LinkGraph, largest_path_set};
-use crate::ChannelOrder;
-use crate::config::{CHANNELS, Config};
-use crate::plan::{HOPS_MAX, IMPROVED_RELAYS_MAX, Improved, Part, Plan, PlanError, Wanted};
-use crate::repair::SUMS_MAX;
+use super::chain::{Links, Model, Places, Prediction};
+use super::exact::largest_path_set;
+use super::graph::LinkGraph;
+use super::wish::Wish;
+use crate::channels::ChannelOrder;
+use crate::config::Config;
+use crate::part::{ImprovedPart, Place};
+use crate::plan::{Plan, PlanError, Stages, Wanted};
+use crate::sizes::{CHANNELS, HOPS_MAX, IMPROVED_RELAYS_MAX, SUMS_MAX};
 use crate::timing::{airtime, flood_slots};
-
-/// What a pipeline shall be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
-    /// Most groups of relays that take turns. 3: with them the source never pauses; two do with fewer relays.
-    pub groups_max: u8,
-    /// Most relays of one stage and group. 2: one more sends at the same time and rarely helps.
-    pub relays_max: usize,
-    /// Hops beyond the shortest way. 2.
-    pub extra_hops: usize,
-    /// Packets of the objects to come, which weigh the time to set up against the time to send. 500.
-    pub packets: u32,
-    /// Beacons from which each PRR was measured. A share of n is taken as (n * share + 1/2) / (n + 1), the mean of what
-    /// it may be where links are mostly good or none (Jeffreys' prior): ten of ten is no proof of a perfect link. Of
-    /// links that were heard 6 dB above the sensitivity a tenth of that doubt is left.
-    pub beacons: u32,
-    /// What a relay must add to the share of delivered packets to be worth its energy. 0.002: our
-    /// choice; with some twenty nodes it is 5 % of all energy.
-    pub relay_worth: f64,
-    /// Power at which the radios still receive most frames. -94 dBm: the CC2420's typical -95 less a decibel.
-    pub sensitivity: Dbm,
-}
-
-impl Default for Wish {
-    fn default() -> Wish {
-        Wish {
-            groups_max: 3,
-            relays_max: 2,
-            extra_hops: 2,
-            packets: 500,
-            beacons: 100,
-            relay_worth: 0.002,
-            sensitivity: Dbm(-94.0),
-        }
-    }
-}
 
 /// A pipeline and what is to be expected of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +29,7 @@ pub struct Pipeline {
     /// The channels of the stages.
     pub channels: ChannelOrder,
     /// The relays.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ImprovedPart>,
     /// What arrives.
     pub prediction: Prediction,
     /// Combinations to send after a segment.
@@ -78,16 +43,14 @@ impl Pipeline {
     pub fn plan(&self, wanted: Wanted, config: &Config, session: u32) -> Result<Plan, PlanError> {
         let channels = self.channels;
         let wanted = Wanted { channels, ..wanted };
-        let repair = self.repair;
-        let improved = Improved { repair, session };
-        Plan::from_stages(
-            wanted,
-            config,
-            self.hops,
-            self.groups,
-            &self.parts,
-            improved,
-        )
+        let stages = Stages {
+            hops: self.hops,
+            groups: self.groups,
+            parts: &self.parts,
+            repair: self.repair,
+            session,
+        };
+        Plan::from_stages(wanted, config, stages)
     }
 }
 
@@ -169,7 +132,7 @@ struct Search<'a, L> {
     wish: &'a Wish,
     /// Nodes that may stand in each stage.
     candidates: Vec<Vec<usize>>,
-    stages: Stages,
+    stages: Places,
     channels: ChannelOrder,
     score: f64,
 }
@@ -209,7 +172,7 @@ impl<'a, L: Links> Search<'a, L> {
             groups,
             wish,
             candidates,
-            stages: Stages::empty(hops - 1, groups, relays),
+            stages: Places::empty(hops - 1, groups, relays),
             channels: ChannelOrder::default(),
             score: 0.0,
         }
@@ -244,7 +207,7 @@ impl<'a, L: Links> Search<'a, L> {
 
     /// Where the search has come to rest on something poor: on from there with other channels, and in turns again from
     /// the start with them.
-    fn begin_elsewhere(&mut self, start: &Stages) {
+    fn begin_elsewhere(&mut self, start: &Places) {
         for number in (0..ChannelOrder::COUNT).step_by(RESTART_STEP) {
             let poor = self.model.predict(&self.stages, self.channels).delivered < POOR;
             let Some(channels) = ChannelOrder::new(number).filter(|_| poor) else {
@@ -353,11 +316,13 @@ impl<'a, L: Links> Search<'a, L> {
                 .at(place)
                 .and_then(|node| u16::try_from(node).ok())
             {
-                parts.push(Part {
-                    node,
-                    stage: self.stages.stage_of(place) as u8 + 1,
-                    group: self.stages.group_of(place) as u8,
-                    sends: answerers.contains(&usize::from(node)),
+                parts.push(ImprovedPart {
+                    place: Place {
+                        node,
+                        stage: self.stages.stage_of(place) as u8 + 1,
+                        group: self.stages.group_of(place) as u8,
+                    },
+                    answers: answerers.contains(&usize::from(node)),
                 });
             }
         }

@@ -8,11 +8,11 @@ use chappe_p3::{Ended, Profile, setup_time};
 use common::faults::power_fails;
 use common::{DESTINATION, SOURCE, Setting, finish, object, start, transfer};
 
-const CYCLE: Duration = Profile::FAITHFUL.cycle(118);
+const CYCLE: Duration = Profile::PAPER.cycle(118);
 
 /// Within 5 % of the line that the paper's Table III lies on.
 fn assert_on_line(duration: Duration, transmissions: u64, rounds: u64, what: &str) {
-    let line = Profile::FAITHFUL.predicted(transmissions, rounds);
+    let line = Profile::PAPER.predicted(transmissions, rounds);
     let ratio = duration.as_secs_f64() / line.as_secs_f64();
     println!(
         "{what}: {transmissions} packets, {rounds} rounds, {duration}, {ratio:.4} of the line"
@@ -45,7 +45,7 @@ fn a_lossless_transfer_takes_what_the_arithmetic_says() {
             assert_eq!(net.collisions, 0);
             assert_eq!(net.source(SOURCE).ended(), Some(Ended::Complete));
             // Set-up, 500 packets, the first CTRL: its end at the destination, `hops - 1` stages later.
-            let gap = Profile::FAITHFUL.gap();
+            let gap = Profile::PAPER.gap();
             let setup = setup_time(&setting.config, &setting.plan(1));
             let last = CYCLE * (501 + hops as u64 - 1);
             assert_eq!(duration, (setup + last).saturating_sub(gap));
@@ -384,7 +384,7 @@ fn pip_sends_in_every_second_cycle() {
         let last = CYCLE * (2 * 500 + hops as u64);
         assert_eq!(
             duration,
-            (setup + last).saturating_sub(Profile::FAITHFUL.gap())
+            (setup + last).saturating_sub(Profile::PAPER.gap())
         );
         let goodput = 59_000.0 * 8.0 / duration.as_secs_f64();
         println!("PIP, {hops} hops, no loss: {goodput:.0} bit/s");

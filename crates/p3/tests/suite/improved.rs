@@ -46,7 +46,7 @@ fn a_lossless_transfer_takes_what_the_arithmetic_says() {
             assert_eq!(net.source(SOURCE).ended(), Some(Ended::Complete));
             // Set-up, the packets, two combinations; the end of the first CTRL, `hops` stages from the source.
             let (config, plan) = (&setting.config, setting.plan(1));
-            let hop = config.hop_time(&plan);
+            let hop = plan.hop_time(config);
             let whole = setup_time(config, &plan) + plan.cycle() * (packets + 2);
             let last = (hop * hops as u64).saturating_sub(config.profile.gap());
             assert_eq!(duration, whole + last);

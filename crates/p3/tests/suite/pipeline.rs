@@ -150,7 +150,7 @@ fn learned_pipelines_beat_random_ones() {
             channels,
             ..wanted(118)
         };
-        let profile = Profile::FAITHFUL;
+        let profile = Profile::PAPER;
         let plan = Plan::from_paths(wanted, &profile, &paths.paths, &mut random, 0.8, last);
         theirs.push(plan.map_or(0.0, |plan| goodput(plan, Config::default(), prr)));
     }

@@ -73,7 +73,7 @@ fn planned_transfers_over_random_networks_bring_the_object() {
             channels: ChannelOrder::random(&mut random),
         };
         let last = |node: u16| link(node.into(), DESTINATION);
-        let profile = Profile::FAITHFUL;
+        let profile = Profile::PAPER;
         let plan =
             Plan::from_paths(wanted, &profile, &found.paths, &mut random, 0.8, last).unwrap();
         let object = object(59_000, seed);
