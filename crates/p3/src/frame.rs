@@ -5,10 +5,7 @@ use crate::header::{Ctrl, Header, Kind, Malformed, NACK_FIELDS, Nack, is_short};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
 use crate::seal::{Nonce, Seal};
-use crate::sizes::{HEADER_LEN, SHORT_HEADER_LEN};
-
-/// Octets at which a node looks while a frame still arrives: kind, transfer, hop, flags.
-pub(crate) const HEAD_LEN: usize = 4;
+use crate::sizes::{HEAD_LEN, HEADER_LEN, SHORT_HEADER_LEN};
 
 /// The layout of a node's frames, by variant.
 #[derive(Clone, Debug)]

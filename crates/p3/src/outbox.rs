@@ -5,8 +5,7 @@ use chappe_core::{
     Transmit,
 };
 
-use crate::frame::HEAD_LEN;
-use crate::sizes::FRAME_MAX;
+use crate::sizes::{FRAME_MAX, HEAD_LEN};
 use crate::timing::MODE;
 
 /// The requests that wait for the driver, at most one of each sort, and the frame to send.

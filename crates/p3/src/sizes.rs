@@ -8,6 +8,8 @@ pub const FCS_LEN: usize = 2;
 pub const FRAME_MAX: usize = 127 - FCS_LEN;
 /// Octets of the paper's header, which both variants put before PLAN, CTRL and NACK. The "7-byte application header".
 pub const HEADER_LEN: usize = 7;
+/// Octets that a node reads of a frame that is still arriving: kind, transfer, hop, flags.
+pub(crate) const HEAD_LEN: usize = 4;
 /// Octets of the header of a DATA or CODED frame of the improved variant.
 pub const SHORT_HEADER_LEN: usize = 3;
 /// Octets of the tag that ends each frame of an improved network with a key.
