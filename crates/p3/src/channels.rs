@@ -9,7 +9,7 @@ use crate::sizes::CHANNELS;
 pub struct ChannelOrder(u8);
 
 impl ChannelOrder {
-    /// How many orders there are.
+    /// Number of orders of four channels: 4!.
     pub const COUNT: u8 = 24;
 
     /// The order with this number, if it is below [`COUNT`](Self::COUNT).
@@ -21,17 +21,17 @@ impl ChannelOrder {
         }
     }
 
-    /// Its number.
+    /// The number of the order, 0 to 23.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// All of them.
+    /// All 24 orders, in ascending number.
     pub fn all() -> impl Iterator<Item = ChannelOrder> {
         (0..Self::COUNT).map(ChannelOrder)
     }
 
-    /// One at random.
+    /// An order drawn uniformly from `random`.
     pub fn random(random: &mut Stream) -> ChannelOrder {
         ChannelOrder(random.below(u64::from(Self::COUNT)) as u8)
     }

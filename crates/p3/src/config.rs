@@ -44,7 +44,7 @@ pub struct Improved {
 pub struct Config {
     /// Which P³. Plans must be of the same variant.
     pub variant: Variant,
-    /// The timing.
+    /// Turnaround, gaps and pauses, from which the cycle follows.
     pub profile: Profile,
     /// The channel of the wake-up flood. 26, on which the paper plans its paths.
     pub flood_channel: Channel,
@@ -52,22 +52,22 @@ pub struct Config {
     pub flood_repeats: u8,
     /// From the end of the flood to the first packet. 1 ms: our choice, five turnarounds.
     pub start_guard: Duration,
-    /// A node that hears nothing of its transfer for so long, and for the time of a whole segment in which all
-    /// packets might be lost before they reach it, leaves it. 2 s: our choice.
+    /// A node leaves its transfer after it has heard nothing of it for this time and for the time of a whole segment,
+    /// all packets of which might be lost before they reach it. 2 s: our choice.
     pub idle: Duration,
-    /// How long relays and destination stay after a complete transfer, in case that the source repeats its
-    /// question. 1 s, longer than all repetitions of a CTRL at six hops.
+    /// How long relays and destination stay after a complete transfer, in case the source repeats its CTRL. 1 s,
+    /// longer than all repetitions of a CTRL at six hops.
     pub linger: Duration,
     /// How long a node that is not in the plan switches its receiver off. 2 s, about one 59 kB transfer.
     pub rest: Duration,
-    /// What the source waits for a NACK beyond the time that it needs. 1 ms: our choice.
+    /// How long the source waits for a NACK beyond the time that it needs. 1 ms: our choice.
     pub reply_slack: Duration,
     /// How often a source sends the CTRL of a round before it gives up. 9: once and eight times again.
     pub ctrl_attempts: u8,
-    /// How many rounds that brought nothing a source makes before it gives up. 8: our choice.
+    /// Rounds without progress after which a source gives up. 8: our choice.
     pub fruitless_rounds: u8,
-    /// New packets per round of a long object. 896, in the improved variant 880: one NACK can tell of them all. Smaller
-    /// devices take 64.
+    /// New packets per round of a long object. 896, in the improved variant 880: one NACK can cover them all. Smaller
+    /// devices use 64.
     pub segment: u16,
 }
 
@@ -96,7 +96,7 @@ const START_ERROR_MAX: Duration = Duration::from_nanos(500);
 impl Config {
     /// The improved variant, with authentication if there is a key.
     ///
-    /// Relays and destination stay a fifth of a second after the end: the source asks three times in it.
+    /// Relays and destination stay for a fifth of a second after the end, in which the source asks three times.
     pub fn improved(key: Option<Key>) -> Config {
         Config {
             variant: Variant::Improved(Improved {
@@ -149,12 +149,12 @@ impl Config {
         }
     }
 
-    /// How long a node of a transfer with this cycle waits in silence.
+    /// How long a node of a transfer with this cycle waits without hearing anything.
     pub fn patience(&self, cycle: Duration) -> Duration {
         self.idle + cycle * u64::from(self.segment)
     }
 
-    /// Whether a node with these parameters can work on such a radio.
+    /// Checks the parameters, and that the radio has the abilities that they need.
     pub fn check(&self, caps: &Caps) -> Result<(), ConfigError> {
         caps.need_frame(FRAME_MAX).map_err(ConfigError::Radio)?;
         if !caps.schedules {
@@ -193,22 +193,22 @@ impl Config {
     }
 }
 
-/// Why a node cannot be made.
+/// Why a node cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// The radio lacks an ability.
+    /// The radio lacks an ability that P³ needs.
     Radio(Missing),
     /// The radio's start times are too coarse for synchronous transmissions.
     StartError(Duration),
     /// A parameter is out of range.
     Range {
-        /// Which.
+        /// The name of the parameter.
         name: &'static str,
-        /// What it is.
+        /// Its value in the configuration.
         value: u64,
-        /// What it may be at least.
+        /// The smallest value allowed.
         min: u64,
-        /// What it may be at most.
+        /// The largest value allowed.
         max: u64,
     },
 }
@@ -247,7 +247,7 @@ mod tests {
     };
 
     #[test]
-    fn radios_that_cannot_are_refused() {
+    fn radios_without_the_needed_abilities_are_refused() {
         let config = Config::default();
         assert_eq!(config.check(&RADIO), Ok(()));
         let short = Caps {

@@ -1,4 +1,4 @@
-//! The destination: wakes the network, collects packets, and tells at each CTRL which are missing.
+//! The destination: wakes the network, collects packets, and reports at each CTRL which are missing.
 //!
 //! | state | event | does |
 //! |---|---|---|
@@ -74,9 +74,9 @@ pub struct Progress {
     pub packets: u32,
     /// All packets before this one are stored.
     pub first_missing: u32,
-    /// The object's length, once the source has told.
+    /// The object's length, once a CTRL has reported it.
     pub object_len: Option<u32>,
-    /// When the last packet came.
+    /// When the last missing packet came.
     pub completed: Option<Instant>,
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for StartError {
 impl core::error::Error for StartError {}
 
 impl<S: Store> Destination<S> {
-    /// Node `number` that stores what it fetches in `store`.
+    /// Node `number`, which stores the objects that it fetches in `store`.
     pub fn new(
         config: Config,
         caps: &Caps,
@@ -130,8 +130,8 @@ impl<S: Store> Destination<S> {
 
     /// Starts a transfer: its first wake-up frame leaves at `at`. Then drain the node as after any input.
     ///
-    /// With a checkpoint the object is one that has been begun before, perhaps by a node since restarted; its store
-    /// must still hold what the checkpoint says.
+    /// A checkpoint resumes an object of an earlier transfer, perhaps after a restart; the store must still hold the
+    /// packets of the checkpoint.
     pub fn start(
         &mut self,
         plan: Plan,
@@ -184,7 +184,7 @@ impl<S: Store> Destination<S> {
         self.notes.on(on);
     }
 
-    /// What has arrived.
+    /// How much of the object has arrived.
     pub fn progress(&self) -> Progress {
         Progress {
             packets: self.stored.packets,
@@ -194,7 +194,7 @@ impl<S: Store> Destination<S> {
         }
     }
 
-    /// What it needs to go on with this object another time. Keep it with the store.
+    /// What [`start`](Self::start) needs to resume this object later. Keep it with the store.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             have: self.stored.have,
@@ -203,7 +203,7 @@ impl<S: Store> Destination<S> {
         }
     }
 
-    /// The store.
+    /// The store with the packets of the object.
     pub fn store(&self) -> &S {
         &self.stored.store
     }
@@ -213,7 +213,7 @@ impl<S: Store> Destination<S> {
         matches!(self.state, State::Idle | State::Incomplete)
     }
 
-    /// What it did not use, and why.
+    /// Frames that it did not use, counted by reason.
     pub fn drops(&self) -> &Drops {
         self.notes.drops()
     }
@@ -237,7 +237,7 @@ impl<S: Store> Destination<S> {
             State::Idle | State::Incomplete => Err(DropReason::NotForUs),
             State::Waking { .. } => {
                 let slot = same_flood(heard.psdu, self.out.frame())?;
-                // Only in answer to the own last frame: its number is in the frame that waits or was sent.
+                // Only a repetition in the slot before this node's next transmission sets its time.
                 let next = Header::parse(self.out.frame()).map_or(0, |(header, _)| header.hop);
                 if slot.checked_add(1) != Some(next) || !self.out.is_busy() {
                     return Err(DropReason::Stale);
@@ -277,7 +277,7 @@ impl<S: Store> Destination<S> {
         }
     }
 
-    /// The front of a frame that is still arriving: what is not of the last stage is not heard out.
+    /// Looks at the front of a frame that is still arriving, and aborts the reception if it is not from the last stage.
     fn glance(&mut self, head: &Head<'_>) {
         let busy = matches!(
             self.state,
@@ -405,11 +405,12 @@ impl<S: Store> Destination<S> {
             flow: u32::from(plan.transfer()),
             bytes: len,
         });
+        // Patience and not yet linger: the source asks only at the end of its round.
         let until = now + self.config.patience(plan.cycle());
         self.enter(State::Complete { until });
     }
 
-    /// Something of the transfer was heard: it goes on.
+    /// Restarts the deadline of the state, after a frame of the transfer.
     fn stay(&mut self, now: Instant) {
         let cycle = self
             .plan
@@ -429,7 +430,7 @@ impl<S: Store> Destination<S> {
                 *sent += 1;
                 let (reference, sent) = (*reference, *sent);
                 if sent < self.config.flood_repeats {
-                    // Two slots on by the own clock, unless a repetition is heard meanwhile.
+                    // Two slots later by its own clock, unless it hears a repetition before.
                     let slot = self.config.profile.slot(self.out.frame().len());
                     self.out.set_hop(sent * 2);
                     self.out.send(reference + slot * (u64::from(sent) * 2));

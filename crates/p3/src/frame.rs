@@ -36,7 +36,7 @@ impl Frames {
         }
     }
 
-    /// Octets of a header.
+    /// Octets of the header of a frame of this kind.
     fn header_len(&self, kind: Kind) -> usize {
         match (self, kind) {
             (Frames::Improved(_), Kind::Data | Kind::Coded) => SHORT_HEADER_LEN,
@@ -50,7 +50,7 @@ impl Frames {
         self.header_len(Kind::Data) + plan.payload() + self.tag_len()
     }
 
-    /// Octets at the end of each frame.
+    /// Octets of the tag at the end of each frame.
     pub fn tag_len(&self) -> usize {
         match self {
             Frames::Paper => 0,
@@ -58,7 +58,7 @@ impl Frames {
         }
     }
 
-    /// Octets of a frame with a body of that many.
+    /// Octets of a frame with a body of `body` octets.
     pub fn len_of(&self, kind: Kind, body: usize) -> usize {
         self.header_len(kind) + body + self.tag_len()
     }

@@ -49,6 +49,7 @@ pub(crate) fn write(
     .count();
     let short = shape.shortest && ranges * RANGE_LEN < span.div_ceil(8);
     let fits = ranges * RANGE_LEN <= bits / 8;
+    // Bits first: they cover a segment at any loss. Ranges where the window is longer than the bits, or shorter to send.
     let (form, covered, told) = if short && fits {
         (Form::Ranges, span, ranges * RANGE_LEN)
     } else if span <= bits {
@@ -100,6 +101,7 @@ pub(crate) fn write(
             let received = have.octets().take(octets);
             for ((at, place), received) in told.iter_mut().enumerate().zip(received) {
                 let used = covered.saturating_sub(at * 8).min(8) as u32;
+                // Past the last packet the bits are 0: a packet that was never sent is not missing.
                 *place = !received & (0xffu16 >> (8 - used)) as u8;
             }
         }
@@ -108,7 +110,7 @@ pub(crate) fn write(
     frames.seal(out, &Nonce::of_nack(plan, &header, &nack));
 }
 
-/// Runs of missing packets as (first after the base, how many up to 255).
+/// Runs of missing packets as (first one after the base, count up to 255: a range has one octet for it).
 struct Ranges<'a> {
     have: &'a Window,
     at: u32,
@@ -149,7 +151,7 @@ mod tests {
         crate::baseline::pip::plan(wanted, &crate::Profile::PAPER, &[2, 3], &mut random).unwrap()
     }
 
-    /// What a NACK for these packets says: form, covered, and the packets after the base that are missing.
+    /// The contents of a NACK for these packets: form, covered, and the packets after the base that are missing.
     fn told(have: &Window, end: u32) -> (Form, u16, Vec<u32>) {
         let mut out = Outbox::new(Channel(26));
         let round = Round {
@@ -178,7 +180,7 @@ mod tests {
 
     /// Method: windows with random holes, read back packet by packet.
     #[test]
-    fn nacks_tell_what_is_missing() {
+    fn nacks_report_the_missing_packets() {
         let mut random = Seed(5).stream(Purpose::Trial(0));
         let mut forms = [0; 3];
         for _ in 0..600 {

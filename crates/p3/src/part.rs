@@ -1,9 +1,9 @@
 //! The part of a relay in a transfer: its place in the pipeline, and what its variant lets it do there.
 
-/// Where a relay stands.
+/// A relay's place in the pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The relay's number.
+    /// The relay's node number.
     pub node: u16,
     /// Its stage: 1 is next to the source.
     pub stage: u8,
@@ -14,7 +14,7 @@ pub struct Place {
 /// A relay of the paper's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaperPart {
-    /// Where it stands.
+    /// The relay's place in the pipeline.
     pub place: Place,
     /// Whether it sends DATA and CTRL on. False only in the last stage, where its link to the destination is bad
     /// (paper, IV-E). Every relay repeats NACKs.
@@ -24,7 +24,7 @@ pub struct PaperPart {
 /// A relay of the improved protocol. It always sends DATA, CODED and CTRL frames on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImprovedPart {
-    /// Where it stands.
+    /// The relay's place in the pipeline.
     pub place: Place,
     /// Whether it repeats the first NACK of a round. The others join in when the source has to ask again.
     pub answers: bool,
@@ -33,14 +33,14 @@ pub struct ImprovedPart {
 /// A relay's part, by variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// In the paper's protocol.
+    /// A relay of the paper's protocol.
     Paper(PaperPart),
-    /// In the improved one.
+    /// A relay of the improved protocol.
     Improved(ImprovedPart),
 }
 
 impl Part {
-    /// Where the relay stands.
+    /// The relay's place in the pipeline.
     pub fn place(&self) -> Place {
         match self {
             Part::Paper(part) => part.place,

@@ -105,7 +105,7 @@ pub struct Stages<'a> {
 /// Why no plan can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanError {
-    /// No path was given.
+    /// The list of paths is empty.
     NoPath,
     /// More relays than one frame can name.
     TooManyRelays(usize),
@@ -259,6 +259,7 @@ impl Plan {
         // Paths without relays (one hop) take no places, however many there are.
         let mut order = [0u8; RELAYS_MAX];
         let order = order.get_mut(..paths.len()).unwrap_or_default();
+        // Indices are shuffled, not paths: they fit fixed memory.
         for (at, place) in order.iter_mut().enumerate() {
             *place = at as u8;
         }
@@ -332,7 +333,7 @@ impl Plan {
         self
     }
 
-    /// The number of the transfer.
+    /// The number of the transfer, which all its frames carry.
     pub fn transfer(&self) -> u8 {
         self.transfer
     }
@@ -342,12 +343,12 @@ impl Plan {
         self.first
     }
 
-    /// Octets per packet.
+    /// Payload of a DATA frame in octets.
     pub fn payload(&self) -> usize {
         usize::from(self.payload)
     }
 
-    /// The cycle T_c.
+    /// The pipeline's cycle T_c: from one frame of the source to its next.
     pub fn cycle(&self) -> Duration {
         Duration::from_micros(u64::from(self.cycle_us))
     }
@@ -357,17 +358,17 @@ impl Plan {
         self.hops
     }
 
-    /// The source's number.
+    /// The source's node number.
     pub fn source(&self) -> u16 {
         self.source
     }
 
-    /// The destination's number.
+    /// The destination's node number.
     pub fn destination(&self) -> u16 {
         self.destination
     }
 
-    /// The order of the channels.
+    /// The order in which the stages use the channels.
     pub fn channels(&self) -> ChannelOrder {
         self.channels
     }
@@ -408,7 +409,7 @@ impl Plan {
         self.resumed
     }
 
-    /// The relays and where they stand.
+    /// The places of the relays, in the plan's order.
     pub fn relays(&self) -> &[Place] {
         self.relays.get(..usize::from(self.len)).unwrap_or_default()
     }

@@ -69,7 +69,8 @@ impl Recovery {
         }
     }
 
-    /// Takes in how many packets or combinations a NACK says are missing; whether that is less than before.
+    /// Takes in how many packets or combinations a NACK reports as missing, and returns whether these are fewer than
+    /// before.
     pub fn note(&mut self, missing: u16) -> bool {
         match self {
             Recovery::Repeat => false,
@@ -80,7 +81,7 @@ impl Recovery {
     }
 
     /// The round after a NACK that left `missing` packets, at most one more than [`UNKNOWN_MAX`]. `told` is whether
-    /// it told of all packets sent so far.
+    /// it covered all packets sent so far.
     pub fn next(&self, told: bool, missing: usize) -> Schedule {
         match self {
             Recovery::Repeat => Schedule {

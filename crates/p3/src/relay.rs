@@ -1,4 +1,4 @@
-//! A relay: repeats what is for its stage and group, one turnaround after it heard it.
+//! A relay: repeats frames for its stage and group, one turnaround after it heard them.
 //!
 //! | state | hears | does |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | reverse | DATA or CTRL as in forward | the source has gone on: as in forward |
 //! | reverse | nothing for T_rev | forward |
 //!
-//! It listens on its own stage's channel in both directions. It has no clock of the pipeline: a frame that it misses
-//! it does not repeat, that is all.
+//! It listens on its own stage's channel in both directions. It keeps no clock of the pipeline: it takes the time from
+//! each frame, and a frame that it misses is one that it does not repeat.
 
 use chappe_core::{
     Caps, DropReason, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
@@ -27,7 +27,7 @@ use crate::part::{Part, Place};
 use crate::plan::Plan;
 use crate::seal::Nonce;
 
-/// A node that relays the transfers of others.
+/// A node that relays transfers between other nodes.
 #[derive(Clone, Debug)]
 pub struct Relay {
     config: Config,
@@ -50,7 +50,7 @@ enum State {
     Resting { until: Instant },
 }
 
-/// What a listed relay knows.
+/// A transfer in which this relay has a part.
 #[derive(Clone, Debug)]
 struct Duty {
     plan: Plan,
@@ -78,12 +78,12 @@ impl Relay {
         })
     }
 
-    /// The latest session that it took part in. Keep it where it survives a restart: plans of older ones are refused.
+    /// The latest session that it took part in. Keep it across restarts, so that plans of older ones are refused.
     pub fn session(&self) -> u32 {
         self.session
     }
 
-    /// The same relay after a restart, which has heard of the session before.
+    /// Restores the session after a restart.
     pub fn with_session(self, session: u32) -> Relay {
         Relay { session, ..self }
     }
@@ -98,7 +98,7 @@ impl Relay {
         self.forwarded
     }
 
-    /// What it did not use, and why.
+    /// Frames that it did not use, counted by reason.
     pub fn drops(&self) -> &Drops {
         self.notes.drops()
     }
@@ -117,6 +117,7 @@ impl Relay {
     fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
         match &mut self.state {
             State::Resting { .. } => Err(DropReason::NotForUs),
+            // The outbox holds one frame, which must stay as it is until the radio has sent it.
             _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => self.wake(now, heard),
             State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
@@ -126,6 +127,7 @@ impl Relay {
                 let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let transfer = duty.plan.transfer();
                 match header.kind {
+                    // The gateway has given up this transfer and begun another.
                     Kind::Plan if header.transfer != transfer => self.wake(now, heard),
                     _ if header.transfer != transfer => Err(DropReason::NotForUs),
                     Kind::Plan => Err(DropReason::Stale),
@@ -147,7 +149,7 @@ impl Relay {
         repeated
     }
 
-    /// The flood is over: takes its part, or rests if it has none.
+    /// After the flood: takes its part, or rests if the plan does not name it.
     fn take_part(&mut self, now: Instant) {
         let State::Flooding(flood) = &self.state else {
             return;
@@ -217,6 +219,7 @@ impl Relay {
                 ctrl.copies_left,
             );
         }
+        // DATA means that the source has gone on, so a relay that missed the NACK goes forward again.
         let slot = self.config.profile.slot(heard.psdu.len());
         let wait = reply_time(&self.config, &duty.plan, stage);
         duty.reverse = turns.then(|| now + slot + wait);
@@ -276,7 +279,7 @@ impl Relay {
     }
 
     //= p3 IV-B: the other nodes of a stage abort the reception midway
-    /// The front of a frame that is still arriving: what is not for this relay is not heard out.
+    /// Looks at the front of a frame that is still arriving, and aborts the reception if it is not for this relay.
     fn glance(&mut self, now: Instant, head: &Head<'_>) {
         let State::Duty(duty) = &mut self.state else {
             return;
@@ -295,6 +298,7 @@ impl Relay {
                 }
                 duty.leave = now + self.config.patience(duty.plan.cycle());
                 let turn = next_turn(&self.config, &duty.plan, group, head.started, header.flags);
+                // While a NACK is due the receiver must stay on, so only this frame is given up.
                 match duty.reverse {
                     Some(_) => self.out.abort(),
                     None => self.ear.rest(&self.config, now, turn, &mut self.out),
@@ -309,12 +313,13 @@ impl Relay {
         }
     }
 
-    /// A frame was garbled: if it was the one that was due, the next one is due a turn later.
+    /// A frame failed its check: if it was the one that was due, the next one is due a turn later.
     fn miss(&mut self, now: Instant, started: Instant) {
         let State::Duty(duty) = &self.state else {
             return;
         };
         if duty.reverse.is_none() && self.ear.was_due(started) && !self.out.is_busy() {
+            // Its flags are unknown. It was due, so it was for this relay's group.
             let (both, group) = (duty.plan.is_single(), duty.part.place().group);
             let flags = Flags {
                 both,

@@ -1,12 +1,12 @@
-//! Combinations of packets over GF(2^8), by which a destination gets what it misses without saying which it is.
+//! Combinations of packets over GF(2^8), by which a destination gets missing packets without naming them.
 //!
 //! Combination j of a round is the sum over the packets i of that round of c(j, i) * packet i. The factors are drawn
 //! from the session, the first packet of the segment and the round, so that no frame carries them.
 //!
 //! After the *plain* packets of a segment the source sends a few combinations of all of them. It adds each packet to its
-//! [`Sums`] when it sends it, and the destination does so with what arrives: the difference of the two is then a
-//! combination of the missing packets alone, and neither reads the object again. Of few missing packets the next round
-//! sends combinations only.
+//! [`Sums`] when it sends it, and the destination does the same with each packet that arrives. The difference of the two
+//! is a combination of the missing packets alone, so neither end reads the object again. If few packets are missing, the
+//! next round consists of combinations only.
 
 use chappe_coding::{Batch, Kernel, Shape};
 use chappe_core::{Purpose, Seed, Stream};
@@ -23,7 +23,7 @@ pub const UNKNOWN_MAX: usize = 32;
 pub(crate) struct Factors(Stream);
 
 impl Factors {
-    /// Those of a round for the segment that begins with packet `first`.
+    /// The factors of a round for the segment that begins with packet `first`.
     pub fn new(plan: &Plan, first: u32, round: u8) -> Factors {
         // Only plans of the improved variant lead to combinations, and these have a session.
         let session = plan.session().unwrap_or_default();
@@ -32,7 +32,7 @@ impl Factors {
         Factors(seed.child(round).stream(Purpose::Trial(0)))
     }
 
-    /// What packet `packet` is multiplied by in combination `number`.
+    /// The factor of packet `packet` in combination `number`.
     pub fn of(&self, number: u8, packet: u32) -> u8 {
         let eight = self.eight(packet, number / 8);
         eight.get(usize::from(number % 8)).copied().unwrap_or(0)
@@ -62,7 +62,7 @@ impl Sums {
         }
     }
 
-    /// Begins anew for `count` combinations.
+    /// Clears the sums and sets their number to `count`.
     pub fn reset(&mut self, count: u8) {
         self.rows = [[0; IMPROVED_PAYLOAD_MAX]; SUMS_MAX];
         self.count = count.min(SUMS_MAX as u8);
@@ -83,7 +83,8 @@ impl Sums {
         }
     }
 
-    /// Adds a combination of all packets to its sum, which leaves the combination of those that were not added.
+    /// Adds a combination of all packets to its sum. In GF(2^8) this cancels the packets that were added before and
+    /// leaves a combination of the others.
     pub fn cancel(&mut self, number: u8, payload: &[u8]) {
         let row = self.rows.get_mut(usize::from(number));
         if let Some(row) = row.and_then(|row| row.get_mut(..payload.len())) {
@@ -138,7 +139,7 @@ impl Unknowns {
         }
     }
 
-    /// Begins anew for these packets of `payload` octets. Too many of them, or none, leave it empty.
+    /// Starts over for these packets of `payload` octets. Too many of them, or none, leave it empty.
     pub fn begin(&mut self, missing: impl Iterator<Item = u32>, payload: usize) {
         let mut count = 0;
         for packet in missing.take(UNKNOWN_MAX + 1) {
@@ -164,12 +165,12 @@ impl Unknowns {
         }
     }
 
-    /// Whether it works on any packets.
+    /// Whether there are no unknown packets.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many more combinations it takes.
+    /// How many more independent combinations it needs.
     pub fn deficit(&self) -> usize {
         match &self.batch {
             Some(batch) if self.len > 0 => batch.missing(),
@@ -177,7 +178,7 @@ impl Unknowns {
         }
     }
 
-    /// Takes a combination of the missing packets; whether it was new.
+    /// Takes a combination of the missing packets and returns whether it was independent of those before.
     pub fn insert(&mut self, factors: &Factors, number: u8, combination: &[u8]) -> bool {
         let mut row = [0; UNKNOWN_MAX];
         for (factor, &packet) in row.iter_mut().zip(self.packets.iter().take(self.len)) {
@@ -191,7 +192,7 @@ impl Unknowns {
         }
     }
 
-    /// Once nothing lacks: gives every packet to `take`, which says whether it could keep it.
+    /// Solves the equations if there are enough, and gives every packet to `take`.
     pub fn solve(&mut self, mut take: impl FnMut(u32, &[u8])) {
         let Some(batch) = self.batch.as_mut().filter(|batch| batch.is_full()) else {
             return;

@@ -1,4 +1,4 @@
-//! A source's transfer: which packets a round sends, in which order and when, and what an answer changes.
+//! A source's transfer: which packets a round sends, in which order and when, and what a NACK changes.
 
 use chappe_core::Instant;
 
@@ -12,7 +12,7 @@ use crate::recovery::{Recovery, Schedule};
 use crate::repair::{Factors, UNKNOWN_MAX};
 use crate::window::{WINDOW, Window};
 
-/// A transfer in progress.
+/// A transfer in progress at its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub plan: Plan,
@@ -30,24 +30,24 @@ pub(crate) struct Transfer {
     pub pass: Pass,
 }
 
-/// One way through the frames of a round, or through its CTRL alone.
+/// One pass over the frames of a round, or over its CTRL alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pass {
     /// When its first frame starts.
     pub anchor: Instant,
-    /// Frames so far.
+    /// Frames sent so far in this pass.
     pub frames: u64,
     /// All relays of a stage are one group.
     pub both: bool,
-    /// They were for the packets of this round; a CTRL that is sent again may differ.
+    /// Whether they were so for the packets of this round; a repeated CTRL may differ.
     pub data_both: bool,
     /// The next packet to look at; `None` where the round has combinations only.
     pub cursor: Option<u32>,
-    /// Combinations so far.
+    /// Combinations sent so far.
     pub coded: u8,
     /// Combinations that the round has.
     pub combinations: u8,
-    /// CTRL frames so far.
+    /// CTRL frames sent so far in this pass.
     pub copies: u8,
     /// How often the CTRL of this round has been tried.
     pub attempt: u8,
@@ -82,7 +82,7 @@ impl Transfer {
         transfer
     }
 
-    /// New packets join the next round, as far as the window goes.
+    /// Adds new packets to the next round, within the window.
     fn add_segment(&mut self, config: &Config) {
         let span = self.due.base().saturating_add(WINDOW).min(self.packets);
         let end = self
@@ -119,7 +119,7 @@ impl Transfer {
         core::iter::successors(next(self.due.base()), move |&packet| next(packet + 1))
     }
 
-    /// Takes in a NACK; whether anything of this round had arrived. `None` if it is not of this window.
+    /// Takes in a NACK and returns whether anything of this round had arrived. `None` if it is not of this window.
     pub fn account(&mut self, nack: &Nack<'_>) -> Option<bool> {
         let base = self
             .due
@@ -133,6 +133,7 @@ impl Transfer {
         let (mut sent, mut missing) = (PerGroup::default(), PerGroup::default());
         let (mut rank, mut at) = (0usize, self.due.base());
         let groups = usize::from(self.plan.groups().max(1));
+        // The n-th frame of a round went to group n modulo the number of groups, so a packet's rank tells its group.
         while let Some(packet) = self.due.next(at, self.end) {
             let lost = if packet < base {
                 Some(false)
@@ -158,6 +159,7 @@ impl Transfer {
         if !self.is_coded() {
             self.groups.observe(self.pass.data_both, sent, missing);
         }
+        // All packets before the NACK's base are stored at the destination.
         self.due.advance(base);
         (base..self.end).for_each(|packet| {
             self.due.set(packet, is_missing(packet) == Some(true));
@@ -165,7 +167,7 @@ impl Transfer {
         Some(sent != missing || less)
     }
 
-    /// Begins the next round at `anchor`. `told` is whether the NACK told of all packets sent so far.
+    /// Begins the next round at `anchor`. `told` is whether the NACK covered all packets sent so far.
     pub fn next_round(&mut self, config: &Config, anchor: Instant, told: bool) {
         let few = self.missing().take(UNKNOWN_MAX + 1).count();
         let Schedule {

@@ -1,4 +1,4 @@
-//! The source: sends packet after packet, one per cycle, asks what is missing, and sends that.
+//! The source: sends one packet per cycle, asks which are missing, and repairs these.
 //!
 //! | state | event | does |
 //! |---|---|---|
@@ -25,8 +25,8 @@ use crate::round::{Next, Transfer};
 use crate::seal::Nonce;
 use crate::sizes::PACKETS_MAX;
 
-/// A node that has an object and sends it when a plan says so. It takes part in the floods of other transfers, but
-/// does not relay them.
+/// A node that has an object and sends it when a plan names it as the source. It takes part in the floods of other
+/// transfers, but does not relay their packets.
 #[derive(Clone, Debug)]
 pub struct Source<O> {
     config: Config,
@@ -47,11 +47,11 @@ pub struct Source<O> {
 /// How a transfer ended for its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The destination says that it has everything.
+    /// The destination reported that it has the whole object.
     Complete,
     /// No NACK came, however often CTRL was sent.
     NoReply,
-    /// NACKs came, but no round brought a packet to the destination any more.
+    /// NACKs came, but the last rounds brought no packet to the destination.
     NoProgress,
     /// The object has more packets than can be numbered.
     TooLong,
@@ -60,13 +60,13 @@ pub enum Ended {
 /// What the source has sent in its present or last transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// DATA frames, retransmissions included.
+    /// DATA frames sent, retransmissions included.
     pub data: u64,
-    /// Combinations of packets; improved variant.
+    /// CODED frames sent, which only the improved variant has.
     pub coded: u64,
-    /// CTRL frames.
+    /// CTRL frames sent, repetitions included.
     pub ctrl: u64,
-    /// Rounds begun.
+    /// Rounds begun, the first one included.
     pub rounds: u64,
     /// Rounds in which all relays were one group.
     pub single_rounds: u64,
@@ -109,13 +109,13 @@ impl<O: Object> Source<O> {
         })
     }
 
-    /// The latest session that it took part in. Keep it where it survives a restart: a source that sends another object
-    /// in an old session gives its secrets away.
+    /// The latest session that it took part in. Keep it across restarts: a source that sends another object in an old
+    /// session reuses nonces, which reveals both objects.
     pub fn session(&self) -> u32 {
         self.session
     }
 
-    /// The same source after a restart, which has heard of the session before.
+    /// Restores the session after a restart.
     pub fn with_session(self, session: u32) -> Source<O> {
         Source { session, ..self }
     }
@@ -130,12 +130,12 @@ impl<O: Object> Source<O> {
         self.ended
     }
 
-    /// What it has sent.
+    /// Frames and rounds of the present or last transfer.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What it did not use, and why.
+    /// Frames that it did not use, counted by reason.
     pub fn drops(&self) -> &Drops {
         self.notes.drops()
     }
@@ -184,7 +184,8 @@ impl<O: Object> Source<O> {
         }
     }
 
-    /// The front of a frame that is still arriving: only an answer is heard out.
+    /// Looks at the front of a frame that is still arriving, and aborts the reception unless it is a NACK for this
+    /// source.
     fn glance(&mut self, head: &Head<'_>) {
         let State::Waiting { transfer, .. } = &self.state else {
             return;
@@ -198,7 +199,7 @@ impl<O: Object> Source<O> {
         }
     }
 
-    /// A NACK of this round has come.
+    /// Takes in a NACK of this round, and ends the transfer or begins the next round.
     fn answer(&mut self, now: Instant, complete: bool, nack: &Nack<'_>) -> Result<(), DropReason> {
         let State::Waiting { transfer, .. } = &mut self.state else {
             return Err(DropReason::Stale);
@@ -207,6 +208,7 @@ impl<O: Object> Source<O> {
             self.end(Ended::Complete);
             return Ok(());
         }
+        // A resumed transfer begins with a question, so its first round can bring nothing.
         let asked_only = transfer.plan.is_resumed() && transfer.round == 0;
         let progress = transfer.account(nack).ok_or(DropReason::Stale)?;
         transfer.fruitless = match progress || asked_only {
@@ -217,6 +219,7 @@ impl<O: Object> Source<O> {
             self.end(Ended::NoProgress);
             return Ok(());
         }
+        // A NACK too short for the window covers the front of it. The next segment waits until all of it is known.
         let told = transfer.due.base().saturating_add(u32::from(nack.covered));
         let mut transfer = transfer.clone();
         let anchor = now + self.config.profile.gap() + self.config.profile.turn_source;
@@ -262,6 +265,7 @@ impl<O: Object> Source<O> {
         let groups = transfer.plan.groups();
         match transfer.pass.pick(&transfer.due, transfer.end, groups) {
             Next::Nothing => {
+                // `due` is the earliest start of the NACK, when the receiver opens; `until` is when it counts as lost.
                 let wait = reply_time(&self.config, &transfer.plan, 0) + self.config.reply_slack;
                 let began = transfer.pass.last_start;
                 let due = answer_due(&self.config, &self.frames, &transfer.plan, 0, began, 0);
@@ -332,6 +336,7 @@ impl<O: Object> Source<O> {
             }
         }
         let start = transfer.next_start(&self.config);
+        // A source that is late sends at once: relays take their time from the frame, not from the cycle.
         let start = if start < now { now } else { start };
         transfer.pass.frames += 1;
         transfer.pass.last_start = start;
@@ -340,7 +345,7 @@ impl<O: Object> Source<O> {
         self.out.send(start);
     }
 
-    /// No NACK: CTRL again, in turns for two groups and for all relays as one.
+    /// No NACK came: sends the CTRL again, alternating between the groups and all relays as one.
     fn ask_again(&mut self, now: Instant) {
         let State::Waiting { transfer, .. } = &mut self.state else {
             return;

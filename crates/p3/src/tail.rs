@@ -24,18 +24,18 @@ use crate::stored::Stored;
 pub(crate) enum Tail {
     /// The paper's rounds have none.
     Plain,
-    /// The improved variant's.
+    /// The improved variant's rounds end with combinations.
     Coded(CodedTail),
 }
 
-/// What a combination brought.
+/// What the destination gained from a combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gain {
     /// It waits for the CTRL, which says how many packets the round had.
     Kept,
     /// An equation more; perhaps packets were solved for.
     Equation,
-    /// Nothing that the others had not brought.
+    /// Nothing new: earlier combinations imply it.
     Nothing,
 }
 
@@ -58,14 +58,14 @@ impl Tail {
         }
     }
 
-    /// A packet of this round was stored.
+    /// Takes in a packet of this round that was stored.
     pub fn add(&mut self, plan: &Plan, packet: u32, payload: &[u8]) {
         if let Tail::Coded(tail) = self {
             tail.add(plan, packet, payload);
         }
     }
 
-    /// Takes a combination.
+    /// Takes a combination of packets from a CODED frame.
     pub fn take<S: Store>(
         &mut self,
         stored: &mut Stored<S>,

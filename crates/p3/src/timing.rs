@@ -1,4 +1,4 @@
-//! How long things take on the air: pure arithmetic, to the nanosecond.
+//! Airtime, cycle and predicted durations: pure arithmetic, to the nanosecond.
 
 use chappe_core::{Duration, Mode, Rate};
 
@@ -12,24 +12,25 @@ pub const fn airtime(len: usize) -> Duration {
     MODE.airtime(len + FCS_LEN)
 }
 
-/// What a cycle is made of. All relays of a network must have the same profile.
+/// The parts of a cycle. All nodes of a network must have the same profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// Between receiving and sending: 12 symbols of 16 us (IEEE 802.15.4-2006, aTurnaroundTime).
     pub turnaround: Duration,
     /// Software and FIFO delay on top of it.
     pub software: Duration,
-    /// From the end of a frame of the source to its next one, where three groups leave it free to choose.
+    /// From the end of a frame of the source to its next one with three groups, which leave the source no turnaround to
+    /// wait for.
     pub source_gap: Duration,
-    /// What two groups have beyond a hop's time: a relay that is late by as much still turns around in time.
+    /// Time in a cycle of two groups beyond a hop's: a relay that is late by as much still turns around in time.
     pub relay_slack: Duration,
     /// Octets of header of a DATA frame.
     pub header: usize,
-    /// What relays take to change their sending channel at a CTRL; the destination waits for it before it answers.
+    /// The time that relays need to change their sending channel at a CTRL; the destination waits for it.
     pub turn_relays: Duration,
-    /// What the source takes from a NACK to the next round.
+    /// The source's pause between a NACK and the next round.
     pub turn_source: Duration,
-    /// What a whole transfer costs beside its packets. A prediction; no node reads it.
+    /// The time of a whole transfer beside its packets. A prediction; no node reads it.
     pub line: Line,
 }
 
@@ -103,7 +104,7 @@ impl Profile {
     }
 }
 
-/// What a transfer costs beside its packets: duration = set-up + cycle * transmissions + turn * (rounds - 1).
+/// The time of a transfer beside its packets: duration = set-up + cycle * transmissions + turn * (rounds - 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Wake-up flood, first packet's way through the pipeline, start-up.

@@ -51,7 +51,7 @@ fn play(node: &mut impl RadioNode, frames: &[(u64, Vec<u8>)]) -> usize {
 }
 
 #[test]
-fn nodes_cost_no_allocation() {
+fn nodes_do_not_allocate() {
     let setting = Setting {
         prr: |_, _, _| 0.9,
         ..Setting::default()

@@ -149,7 +149,7 @@ fn plans_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn plans_survive_the_air_and_broken_ones_do_not() {
+fn plans_round_trip_and_broken_ones_are_refused() {
     let plan = plan(&paths(7, 6), |_| 1.0).unwrap().resumed(6, 70_000);
     let mut body = [0; 118];
     assert_eq!(plan.encoded_len(), 117);

@@ -7,7 +7,7 @@ use crate::part::{Marks, Place};
 
 /// Octets of a plan before its relays; the transfer's number, the 13th, is in the header of the frame.
 const FIXED: usize = 12;
-/// Octets of a relay.
+/// Octets of a relay: number, and place with mark.
 const RELAY_LEN: usize = 3;
 /// Octets that only the improved variant has.
 const IMPROVED_LEN: usize = 6;

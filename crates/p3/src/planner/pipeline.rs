@@ -1,10 +1,10 @@
 //! The stages, groups, channels and senders that deliver most: the improved variant's planner.
 //!
-//! P³ needs no paths. It needs disjoint sets of relays, one per stage and group, such that what a stage has received
-//! the next one receives too. So this planner predicts the share of packets that arrives ([`Prediction`]) and searches
-//! for the sets and the order of the channels with the greatest: from node-distinct paths as a start, it replaces one
-//! relay at a time, or two by each other, as long as that helps, and tries all 24 orders in between. It draws no random
-//! numbers: equal measurements give equal plans.
+//! P³ does not depend on paths. It needs disjoint sets of relays, one per stage and group, such that each set receives
+//! what the one before it sends. So this planner predicts the share of packets that arrives ([`Prediction`]) and searches
+//! for the sets and the order of channels with the greatest share. It starts from node-distinct paths, replaces one relay
+//! at a time or swaps two while that helps, and tries all 24 orders in between. It draws no random numbers, so equal
+//! measurements give equal plans.
 
 use alloc::vec::Vec;
 
@@ -19,20 +19,20 @@ use crate::plan::{Plan, PlanError, Stages, Wanted};
 use crate::sizes::{CHANNELS, HOPS_MAX, IMPROVED_RELAYS_MAX, SUMS_MAX};
 use crate::timing::{airtime, flood_slots};
 
-/// A pipeline and what is to be expected of it.
+/// A pipeline and its expected performance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
     /// Hops from source to destination.
     pub hops: u8,
-    /// Groups of relays.
+    /// Groups of relays that take turns, 1 to 3.
     pub groups: u8,
     /// The channels of the stages.
     pub channels: ChannelOrder,
-    /// The relays.
+    /// The relays, with their stages and groups.
     pub parts: Vec<ImprovedPart>,
-    /// What arrives.
+    /// The expected delivery and answers.
     pub prediction: Prediction,
-    /// Combinations to send after a segment.
+    /// Combinations to send after the packets of a segment.
     pub repair: u8,
     /// Payload bits per second of an object of [`Wish::packets`] packets, set-up included.
     pub goodput_bps: f64,
@@ -110,7 +110,7 @@ pub fn pipeline(
 const USABLE: f64 = 0.7;
 /// Predicted delivery from which on no longer way is tried.
 const ENOUGH: f64 = 0.99;
-/// Even a way back that is worse than this is counted as this.
+/// Lower limit of the probability of an answer, so that a turn's expected time stays finite.
 const ANSWERED_MIN: f64 = 0.02;
 /// Predicted delivery below which the search begins anew, and from which of the 24 orders: every third.
 const POOR: f64 = 0.985;
@@ -178,7 +178,8 @@ impl<'a, L: Links> Search<'a, L> {
         }
     }
 
-    /// Fills the places: paths in turns to the groups, then whoever is left. False if a group has no relay in a stage.
+    /// Fills the places: paths go to the groups in turn, other nodes fill the gaps. False if a group has no relay in a
+    /// stage.
     fn start(&mut self) -> bool {
         if self.hops > 1 {
             let (source, destination) = (self.source, self.destination);
@@ -205,8 +206,7 @@ impl<'a, L: Links> Search<'a, L> {
         true
     }
 
-    /// Where the search has come to rest on something poor: on from there with other channels, and in turns again from
-    /// the start with them.
+    /// If the local optimum is poor: continues with other channels, alternately from there and from the start.
     fn begin_elsewhere(&mut self, start: &Places) {
         for number in (0..ChannelOrder::COUNT).step_by(RESTART_STEP) {
             let poor = self.model.predict(&self.stages, self.channels).delivered < POOR;
@@ -250,7 +250,7 @@ impl<'a, L: Links> Search<'a, L> {
         (self.score, self.channels) = best;
     }
 
-    /// Puts into one place whoever is best there; a node from another place changes with its occupant.
+    /// Puts the best node into a place; a node from another place swaps with the occupant.
     fn improve_place(&mut self, place: usize) {
         let (stage, old) = (self.stages.stage_of(place), self.stages.at(place));
         let mut best: Option<(f64, Option<usize>)> = None;
@@ -278,7 +278,7 @@ impl<'a, L: Links> Search<'a, L> {
         }
     }
 
-    /// False, and nothing done, if the occupant cannot stand where the new one stood.
+    /// False, without a change, if the occupant cannot take the place of the new node.
     fn exchange(&mut self, place: usize, old: Option<usize>, new: Option<usize>) -> bool {
         if let Some(other) = new.and_then(|node| self.stages.place_of(node)) {
             let stage = self.stages.stage_of(other);

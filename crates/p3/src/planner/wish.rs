@@ -1,8 +1,8 @@
-//! What a pipeline shall be like.
+//! Limits and weights for the search of a pipeline.
 
 use chappe_core::Dbm;
 
-/// What a pipeline shall be.
+/// Limits and weights for the search of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
     /// Most groups of relays that take turns. 3: with them the source never pauses; two do with fewer relays.
@@ -13,11 +13,11 @@ pub struct Wish {
     pub extra_hops: usize,
     /// Packets of the objects to come, which weigh the time to set up against the time to send. 500.
     pub packets: u32,
-    /// Beacons from which each PRR was measured. A share of n is taken as (n * share + 1/2) / (n + 1), the mean of what
-    /// it may be where links are mostly good or none (Jeffreys' prior): ten of ten is no proof of a perfect link. Of
-    /// links that were heard 6 dB above the sensitivity a tenth of that doubt is left.
+    /// Beacons from which each PRR was measured. A share of n is estimated as (n * share + 1/2) / (n + 1), the mean under
+    /// Jeffreys' prior, which fits links that are mostly good or absent: ten of ten do not prove a perfect link. For links
+    /// received 6 dB above the sensitivity the weight of the prior is a tenth.
     pub beacons: u32,
-    /// What a relay must add to the share of delivered packets to be worth its energy. 0.002: our
+    /// The gain in delivered packets that justifies the energy of one more relay. 0.002: our
     /// choice; with some twenty nodes it is 5 % of all energy.
     pub relay_worth: f64,
     /// Power at which the radios still receive most frames. -94 dBm: the CC2420's typical -95 less a decibel.

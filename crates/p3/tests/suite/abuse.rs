@@ -43,7 +43,7 @@ fn drops(net: &mut Net, setting: &Setting, why: DropReason) -> u64 {
 
 /// A forged plan: right in every field, but nobody with the key made it.
 #[test]
-fn strangers_wake_nobody() {
+fn frames_of_other_networks_wake_no_node() {
     let setting = setting(2);
     let object = object(6_000, 1);
     let stranger = Setting {
@@ -95,7 +95,7 @@ fn bend(heard: &[u8], random: &mut chappe_core::Stream) -> Vec<u8> {
 
 /// While a transfer runs, frames that a stranger has bent arrive in the place of true ones.
 #[test]
-fn forged_frames_spoil_nothing() {
+fn forged_frames_do_not_corrupt_the_object() {
     let (mut complete, mut found) = (0, 0);
     for seed in 0..40 {
         let groups = 2 + (seed % 2) as u8;
@@ -129,7 +129,7 @@ fn forged_frames_spoil_nothing() {
 
 /// Everything of an earlier transfer, played again into a later one, at random places and times.
 #[test]
-fn old_frames_are_of_no_use() {
+fn replayed_frames_are_refused() {
     let setting = setting(2);
     let (old, new) = (object(20_000, 1), object(20_000, 2));
     // The same transfer number, a later session.
@@ -171,7 +171,7 @@ fn old_frames_are_of_no_use() {
 
 /// One forged DATA frame in the last hop spoils the object without a key, and costs one packet with it.
 #[test]
-fn a_key_is_what_keeps_the_object_right() {
+fn without_a_key_a_forged_frame_corrupts_the_object() {
     let object = object(20_000, 3);
     for key in [None, Some(KEY)] {
         let setting = Setting {
@@ -195,7 +195,7 @@ fn a_key_is_what_keeps_the_object_right() {
 }
 
 #[test]
-fn clocks_may_drift() {
+fn transfers_tolerate_clock_drift() {
     let object = object(250_000, 13);
     for seed in 0..4 {
         let setting = Setting {
@@ -279,7 +279,7 @@ fn lost_questions_and_answers_are_repeated() {
 
 /// The destination loses its power, comes back with its checkpoint, and goes on in a new session.
 #[test]
-fn a_destination_without_power_goes_on_from_its_checkpoint() {
+fn a_restarted_destination_resumes_from_its_checkpoint() {
     for (len, at_ms) in [
         (59_000, 1200),
         (250_000, 6000),
@@ -296,7 +296,7 @@ fn a_destination_without_power_goes_on_from_its_checkpoint() {
 
 /// Losses, deaths, returns, jammers, drift, all at once: right, or reported.
 #[test]
-fn faults_never_spoil_an_object() {
+fn faults_never_corrupt_an_object() {
     let (mut complete, mut incomplete) = (0, 0);
     for seed in 0..120 {
         let mut random = Seed(seed).stream(Purpose::Fault);

@@ -27,7 +27,7 @@ fn assert_on_line(duration: Duration, transmissions: u64, rounds: u64, what: &st
 }
 
 #[test]
-fn a_lossless_transfer_takes_what_the_arithmetic_says() {
+fn a_lossless_transfer_takes_the_predicted_time() {
     let object = object(59_000, 1);
     for hops in 2..=6 {
         for paths in [4, 5, 7, 10]
@@ -62,7 +62,7 @@ fn a_lossless_transfer_takes_what_the_arithmetic_says() {
 /// Losses for which the rounds of a faithful transfer look like those of Table III. The line holds where a round
 /// costs what the paper's does; ours turns faster, so the gap to the line grows with the rounds.
 #[test]
-fn lossy_transfers_are_right_and_near_the_line() {
+fn lossy_transfers_are_correct_and_near_the_predicted_time() {
     let object = object(59_000, 2);
     let mut rounds_seen = Vec::new();
     for (hops, paths) in [(2, 4), (3, 6), (4, 6), (5, 7), (6, 7), (4, 10)] {
@@ -161,7 +161,7 @@ fn packet_numbers_wrap() {
 }
 
 #[test]
-fn a_relay_that_dies_is_made_up_for_by_its_group() {
+fn a_group_survives_the_loss_of_a_relay() {
     let object = object(59_000, 7);
     for relay in [2, 3, 4] {
         let setting = Setting {
@@ -184,7 +184,7 @@ fn a_relay_that_dies_is_made_up_for_by_its_group() {
 
 /// A whole group of one stage is gone: all relays become one group.
 #[test]
-fn a_dead_group_leaves_half_the_rate() {
+fn a_dead_group_halves_the_rate() {
     let object = object(59_000, 8);
     let setting = Setting::default();
     let plan = setting.plan(1);
@@ -273,7 +273,7 @@ fn lost_questions_and_answers_are_repeated() {
 }
 
 #[test]
-fn a_destination_without_power_goes_on_from_its_checkpoint() {
+fn a_restarted_destination_resumes_from_its_checkpoint() {
     for (len, at_ms) in [(59_000, 1200), (250_000, 9000), (250_000, 300)] {
         let setting = Setting {
             prr: |_, _, _| 0.92,
@@ -284,7 +284,7 @@ fn a_destination_without_power_goes_on_from_its_checkpoint() {
 }
 
 #[test]
-fn a_source_that_is_gone_leaves_an_incomplete_object() {
+fn a_lost_source_leaves_an_incomplete_object() {
     let object = object(59_000, 12);
     let setting = Setting::default();
     let mut net = setting.net(object);
@@ -303,7 +303,7 @@ fn a_source_that_is_gone_leaves_an_incomplete_object() {
 
 /// Clocks that are wrong by 40 ppm in any direction: relays take their time from the frames.
 #[test]
-fn clocks_may_drift() {
+fn transfers_tolerate_clock_drift() {
     let object = object(59_000, 13);
     for seed in 0..6 {
         let setting = Setting {

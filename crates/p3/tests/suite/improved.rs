@@ -25,7 +25,7 @@ fn goodput(octets: usize, duration: Duration) -> f64 {
 }
 
 #[test]
-fn a_lossless_transfer_takes_what_the_arithmetic_says() {
+fn a_lossless_transfer_takes_the_predicted_time() {
     let object = object(59_000, 1);
     for (groups, key, least) in [
         (2, false, 211_000.0),
@@ -64,7 +64,7 @@ fn lossy(channel: Channel, from: usize, to: usize) -> f64 {
 }
 
 #[test]
-fn lossy_transfers_are_right() {
+fn lossy_transfers_are_correct() {
     let object = object(59_000, 2);
     for (groups, key) in [(1, true), (2, false), (2, true), (3, true)] {
         for seed in 0..6 {
@@ -86,7 +86,7 @@ fn lossy_transfers_are_right() {
 
 /// A megabyte is ten segments. Each ends with a question and, if need be, rounds of combinations.
 #[test]
-fn large_objects_come_segment_by_segment() {
+fn large_objects_arrive_segment_by_segment() {
     let object = object(1_000_000, 3);
     for groups in [2, 3] {
         let setting = Setting {

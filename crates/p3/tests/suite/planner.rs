@@ -147,7 +147,7 @@ fn the_exact_planner_never_finds_fewer_than_the_papers_search() {
 }
 
 #[test]
-fn degenerate_questions_have_plain_answers() {
+fn degenerate_networks_have_the_obvious_paths() {
     let line = LinkGraph::from_edges(3, &[(0, 1), (1, 2)]);
     assert!(largest_path_set(&line, 0, 0, 2, 10).paths.is_empty());
     assert!(largest_path_set(&line, 0, 9, 2, 10).paths.is_empty());

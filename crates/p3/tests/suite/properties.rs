@@ -40,7 +40,7 @@ fn scattered(seed: u64) -> (Setting, impl Fn(Channel, usize, usize) -> f64 + Clo
 }
 
 #[test]
-fn planned_transfers_over_random_networks_bring_the_object() {
+fn planned_transfers_over_random_networks_complete() {
     let (mut tried, mut complete, mut rates) = (0, 0, Vec::new());
     for seed in 0..40 {
         let (setting, prr) = scattered(seed);
@@ -106,7 +106,7 @@ fn planned_transfers_over_random_networks_bring_the_object() {
 }
 
 #[test]
-fn faults_never_spoil_an_object() {
+fn faults_never_corrupt_an_object() {
     let (mut complete, mut incomplete) = (0, 0);
     for seed in 0..150 {
         let mut random = Seed(seed).stream(Purpose::Fault);
