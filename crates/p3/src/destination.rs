@@ -148,6 +148,7 @@ impl<S: Store> Destination<S> {
         if !self.frames.fit(&plan) || !fits {
             return Err(StartError::Variant);
         }
+        // The source then asks first, and sends only what is missing.
         let plan = match checkpoint {
             Some(checkpoint) => plan.resumed(plan.transfer(), checkpoint.first_missing()),
             None => plan,
@@ -307,6 +308,7 @@ impl<S: Store> Destination<S> {
         if self.stored.have.contains(packet) {
             return Err(DropReason::Duplicate);
         }
+        // The window may reach past the end of the object.
         let beyond = |len: u32| packet >= packets_of(len, plan);
         if self.object_len.is_some_and(beyond) {
             return Err(DropReason::Malformed);
@@ -360,12 +362,14 @@ impl<S: Store> Destination<S> {
         ctrl: Ctrl,
     ) -> Result<(), DropReason> {
         let packets = packets_of(ctrl.object_len, plan);
+        // The object does not change during a transfer, nor between a transfer and its resumption.
         if self.object_len.is_some_and(|len| len != ctrl.object_len) {
             return Err(DropReason::Stale);
         }
         let have = &self.stored.have;
         let base = have.base();
         let in_window = ctrl.end == base || have.spans(ctrl.end.saturating_sub(1));
+        // A source never ends before what it was told is complete, nor beyond the window.
         if ctrl.end > packets || base > ctrl.end || !in_window {
             return Err(DropReason::Malformed);
         }
@@ -385,6 +389,7 @@ impl<S: Store> Destination<S> {
         let shape = self.tail.nack(&self.frames, plan, &header);
         let (have, frames) = (&self.stored.have, &self.frames);
         nack::write(have, ctrl.end, round, shape, frames, plan, &mut self.out);
+        // Relays still carry the other groups' copies of the CTRL, and then change their channel.
         let wait = plan.cycle() * u64::from(ctrl.copies_left) + self.config.profile.turn_relays;
         self.out.tune(plan.channels().of_stage(plan.hops() - 1));
         self.out.send(now + self.config.profile.gap() + wait);

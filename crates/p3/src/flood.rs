@@ -72,6 +72,7 @@ impl Flood {
         let before = slot * u64::from(header.hop);
         let reference = heard.started.saturating_before(before);
         let end = end(config, &plan, reference, heard.psdu.len());
+        // Its data has begun, and a late relay would send into it.
         if end <= now {
             return Err(DropReason::Stale);
         }

@@ -70,10 +70,11 @@ pub enum Kind {
 
 impl Kind {
     pub(crate) const fn code(self) -> u8 {
+        // The top bit is set in all of them, since a short header begins with a 0.
         match self {
             Kind::Plan => 0xb0,
             Kind::Data => 0xd0,
-            // Never on the air with a header of seven octets.
+            // In nonces only: on the air its header is the short one.
             Kind::Coded => 0xe0,
             Kind::Ctrl => 0xc0,
             Kind::Nack => 0xa0,

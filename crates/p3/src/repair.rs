@@ -40,6 +40,7 @@ impl Factors {
 
     /// The same for eight combinations at once, from number 8 `block` on: one draw gives all of them.
     fn eight(&self, packet: u32, block: u8) -> [u8; 8] {
+        // 255 combinations are 32 blocks of eight.
         let place = u64::from(packet) << 5 | u64::from(block);
         self.0.at(place).to_le_bytes()
     }
@@ -148,6 +149,7 @@ impl Unknowns {
             }
             count += 1;
         }
+        // Too many to solve for: the source sees so in the NACK, and sends packets.
         self.len = if count <= UNKNOWN_MAX { count } else { 0 };
         let Ok(shape) = Shape::new(self.len, payload) else {
             self.len = 0;

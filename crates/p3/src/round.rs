@@ -84,6 +84,7 @@ impl Transfer {
 
     /// Adds new packets to the next round, within the window.
     fn add_segment(&mut self, config: &Config) {
+        // The destination's window holds no more.
         let span = self.due.base().saturating_add(WINDOW).min(self.packets);
         let end = self
             .end
@@ -179,6 +180,7 @@ impl Transfer {
             self.add_segment(config);
         }
         self.round = self.round.wrapping_add(1);
+        // What the last rounds measured decides whether all relays are one group in this one.
         let both = self.plan.is_single() || self.groups.single();
         let cursor = packets.then_some(self.due.base());
         self.pass = Pass::new(anchor, both, cursor, combinations);

@@ -94,6 +94,7 @@ impl Seal {
         let message = frame.len().checked_sub(TAG_LEN)?;
         let (message, tag) = frame.split_at_mut_checked(message)?;
         let (open, secret) = message.split_at_mut_checked(open)?;
+        // Associated data, with the hop as zero on both sides.
         let mut copy = [0; FRAME_MAX];
         let open = covered(open, &mut copy)?;
         let nonce = nonce.octets().into();
@@ -124,6 +125,7 @@ impl Seal {
 
     /// As [`open`](Self::open), for a frame of which nothing is encrypted.
     pub fn verify(&self, nonce: &Nonce, frame: &[u8]) -> bool {
+        // CCM needs the frame mutably, and a relay repeats it unchanged.
         let mut copy = [0; FRAME_MAX];
         let Some(place) = copy.get_mut(..frame.len()) else {
             return false;

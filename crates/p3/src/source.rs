@@ -152,6 +152,7 @@ impl<O: Object> Source<O> {
 
     fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
         match &mut self.state {
+            // The outbox holds one frame, which must stay as it is until the radio has sent it.
             _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => {
                 let (config, frames) = (&self.config, &self.frames);
@@ -241,6 +242,7 @@ impl<O: Object> Source<O> {
         let packets = self.object.len().div_ceil(plan.payload() as u32);
         self.counts = Counts::default();
         self.ended = None;
+        // Plans and nonces number packets by 24 bits.
         if packets >= PACKETS_MAX {
             return self.end(Ended::TooLong);
         }
@@ -253,6 +255,7 @@ impl<O: Object> Source<O> {
         self.counts.rounds = self.counts.rounds.saturating_add(1);
         let single = u64::from(transfer.pass.both);
         self.counts.single_rounds = self.counts.single_rounds.saturating_add(single);
+        // Sums are of one round: its factors depend on the round's number.
         self.sums.reset(transfer.pass.combinations);
         self.enter(State::Sending(transfer));
         self.send_next(now);
@@ -290,7 +293,9 @@ impl<O: Object> Source<O> {
                     packet as u16,
                 );
                 let offset = packet.saturating_mul(transfer.plan.payload() as u32);
+                // The body is zeroed, so the last packet is padded with zeros.
                 self.object.read(offset, body);
+                // Before the seal, which encrypts the body in place.
                 if self.sums.count() > 0 {
                     self.sums.add(&transfer.factors(), packet, body);
                 }
@@ -303,6 +308,7 @@ impl<O: Object> Source<O> {
                 let sequence = u16::from_be_bytes([round, number]);
                 let body =
                     transfer.begin(&self.frames, &mut self.out, Kind::Coded, flags, sequence);
+                // A round of combinations alone reads its few packets again; after plain packets the sums have them all.
                 if transfer.is_coded() {
                     let payload = transfer.plan.payload() as u32;
                     let read = |packet: u32, to: &mut [u8]| {

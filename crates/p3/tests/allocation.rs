@@ -1,5 +1,5 @@
-//! Goal: the machines allocate nothing. Method: an allocator that counts, around nodes that are made, hear a whole
-//! transfer's frames, and answer.
+//! Goal: the machines do not allocate. Method: an allocator that counts, while nodes are created, hear all frames of a
+//! transfer, and answer.
 
 #[path = "suite/common/mod.rs"]
 mod common;

@@ -83,6 +83,7 @@ impl Plan {
         let [first0, first1, first2, payload, _, _, hops, .., order] = *fixed else {
             return Err(Malformed);
         };
+        // First, since it decides where the relays begin.
         let improved = order & IMPROVED != 0;
         let more = if improved { IMPROVED_LEN } else { 0 };
         let (more, rest) = rest.split_at_checked(more).ok_or(Malformed)?;
@@ -139,6 +140,7 @@ impl Plan {
             relays,
             len: count as u8,
         };
+        // Nodes act on a plan without further checks.
         plan.sound().then_some(plan).ok_or(Malformed)
     }
 }

@@ -1,5 +1,5 @@
-//! Goal: nodes keep their promises to the driver in every role. Method: the hostile scripts of
-//! `chappe_core::contract`, started from fresh nodes and from nodes in the middle of their work.
+//! Goal: nodes keep the contract with their driver in every role. Method: the hostile scripts of
+//! `chappe_core::contract`, started from fresh nodes and from nodes in the middle of a transfer.
 
 use crate::common;
 

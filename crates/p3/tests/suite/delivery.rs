@@ -1,5 +1,5 @@
-//! Goal: whole transfers bring the exact object, in the time that the arithmetic says. Method: an ideal synchronous
-//! air (`common`), from lossless to faulty.
+//! Goal: transfers deliver the exact object in the predicted time. Method: an ideal synchronous air (`common`), from
+//! lossless to faulty.
 
 use crate::common;
 
@@ -59,7 +59,7 @@ fn a_lossless_transfer_takes_the_predicted_time() {
     }
 }
 
-/// Losses for which the rounds of a faithful transfer look like those of Table III. The line holds where a round
+/// Losses for which the rounds of the paper's variant resemble those of Table III. The line holds where a round
 /// costs what the paper's does; ours turns faster, so the gap to the line grows with the rounds.
 #[test]
 fn lossy_transfers_are_correct_and_near_the_predicted_time() {
@@ -115,7 +115,7 @@ fn objects_of_any_size_arrive() {
     }
 }
 
-/// 250 kB are three segments: what is missing of one travels with the next.
+/// 250 kB are three segments: missing packets of one travel with the next.
 #[test]
 fn missing_packets_of_a_segment_join_the_next() {
     let object = object(250_000, 4);
@@ -173,7 +173,7 @@ fn a_group_survives_the_loss_of_a_relay() {
         net.run(Duration::from_millis(900), |_| false);
         net.kill(relay);
         net.run(Duration::from_millis(700), |_| false);
-        // It comes back without memory and waits for a plan that does not come.
+        // It restarts without memory and waits for a plan that does not come.
         net.place(relay, setting.fresh(relay, object));
         let progress = finish(&mut net, Duration::from_secs(60));
         assert!(progress.completed.is_some(), "relay {relay}: {progress:?}");
@@ -182,7 +182,7 @@ fn a_group_survives_the_loss_of_a_relay() {
     }
 }
 
-/// A whole group of one stage is gone: all relays become one group.
+/// A whole group of one stage fails: all relays become one group.
 #[test]
 fn a_dead_group_halves_the_rate() {
     let object = object(59_000, 8);
@@ -261,7 +261,7 @@ fn lost_questions_and_answers_are_repeated() {
             } else {
                 assert_eq!(ended, Some(Ended::NoReply), "{kind:x} {k}");
             }
-            // The destination can be complete although its source never learns it; without CTRL it cannot know.
+            // The destination can be complete without its source learning it. Without a CTRL it does not know the length.
             let complete = progress.completed.is_some();
             assert_eq!(complete, k < 9 || kind == 0xa0, "{kind:x} {k}");
             if complete {
@@ -301,7 +301,7 @@ fn a_lost_source_leaves_an_incomplete_object() {
     assert_eq!(net.relay(2).state(), "waking");
 }
 
-/// Clocks that are wrong by 40 ppm in any direction: relays take their time from the frames.
+/// Clocks are off by up to 40 ppm; relays take their time from the frames.
 #[test]
 fn transfers_tolerate_clock_drift() {
     let object = object(59_000, 13);
@@ -363,7 +363,7 @@ fn nodes_outside_the_plan_sleep() {
     assert_eq!(net.relay(last).state(), "waking");
 }
 
-/// PIP is one path: half the rate of P³ at best, and rounds like its.
+/// PIP has one path: at best half the rate of P³, with the same rounds.
 #[test]
 fn pip_sends_in_every_second_cycle() {
     let object = object(59_000, 16);

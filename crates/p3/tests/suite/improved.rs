@@ -1,4 +1,4 @@
-//! Goal: the improved variant brings the exact object, faster than the paper's. Method: an ideal synchronous air.
+//! Goal: the improved variant delivers the exact object, faster than the paper's. Method: an ideal synchronous air.
 
 use crate::common;
 
@@ -84,7 +84,7 @@ fn lossy_transfers_are_correct() {
     }
 }
 
-/// A megabyte is ten segments. Each ends with a question and, if need be, rounds of combinations.
+/// A megabyte is ten segments. Each ends with a CTRL and, where packets are missing, rounds of combinations.
 #[test]
 fn large_objects_arrive_segment_by_segment() {
     let object = object(1_000_000, 3);
@@ -143,7 +143,7 @@ fn a_gap_of_half_a_second_is_filled() {
     }
 }
 
-/// Radio-on time of all nodes of a transfer per kilobyte, until its source knows that it is through.
+/// Radio-on time of all nodes of a transfer per kilobyte, until its source knows that it is complete.
 fn radio_time(setting: &Setting, object: common::Bytes) -> f64 {
     let mut net = setting.net(object);
     start(&mut net, setting.plan(1), None);
@@ -156,8 +156,8 @@ fn radio_time(setting: &Setting, object: common::Bytes) -> f64 {
     on.sum::<f64>() / (object.len() as f64 / 1000.0)
 }
 
-/// Radio-on time is what energy is counted in. Four or six relays per stage, of which each is on for two frames in four
-/// or six, in the place of seven that are on all the time.
+/// Energy is counted in radio-on time. Four or six relays per stage are on for two frames in four or six each, in place
+/// of seven that are always on.
 #[test]
 fn fewer_relays_sleep_more() {
     let object = object(59_000, 6);

@@ -1,4 +1,4 @@
-//! The planner against brute force, against its own promises, and against the paper's search.
+//! The planner against brute force, against the properties of a path set, and against the paper's search.
 
 use chappe_core::{Purpose, Seed, Stream};
 use chappe_p3::planner::{
@@ -20,7 +20,7 @@ fn random_geometric(nodes: usize, range: f64, random: &mut Stream) -> LinkGraph 
     })
 }
 
-/// Every promise that a set of paths makes.
+/// Asserts every property of a set of paths.
 fn assert_sound(
     graph: &LinkGraph,
     source: usize,

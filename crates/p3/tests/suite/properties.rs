@@ -1,5 +1,5 @@
-//! Goal: whatever the network and the faults, the object is right, or the transfer is reported incomplete and what
-//! arrived is right. Method: seeded random networks through planner, plan and machines; seeded faults.
+//! Goal: on any network and under any faults, the object is correct, or the transfer is reported incomplete and the
+//! packets that arrived are correct. Method: seeded random networks through planner, plan and machines; seeded faults.
 
 use crate::common;
 
@@ -46,7 +46,7 @@ fn planned_transfers_over_random_networks_complete() {
         let (setting, prr) = scattered(seed);
         let mut random = Seed(seed).stream(Purpose::Trial(0));
         let nodes = setting.nodes();
-        // The planner sees what a measurement of channel 26 says.
+        // The planner sees a measurement of channel 26.
         let mut measured = vec![0.0; nodes * nodes];
         for from in 0..nodes {
             for to in 0..nodes {
