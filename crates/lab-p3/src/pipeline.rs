@@ -176,7 +176,7 @@ fn rows(path: &Route) -> Vec<(usize, String)> {
     let mut rows = vec![(usize::from(path.source()), "source".to_string())];
     for stage in 1..path.hops() {
         for group in 0..path.groups() {
-            let here = |part: &&chappe_p3::Part| part.stage == stage && part.group == group;
+            let here = |part: &&chappe_p3::Place| part.stage == stage && part.group == group;
             for part in path.relays().iter().filter(here) {
                 let name = if group == 0 { "even" } else { "odd" };
                 rows.push((part.node.into(), format!("stage {stage}, {name}")));

@@ -2,14 +2,14 @@
 
 use chappe_core::{Channel, Stream};
 
-use crate::config::CHANNELS;
+use crate::sizes::CHANNELS;
 
 /// One of the 24 orders of the four channels, in lexicographic order: 0 is 15, 20, 25, 26.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelOrder(u8);
 
 impl ChannelOrder {
-    /// How many orders there are.
+    /// Number of orders of four channels: 4!.
     pub const COUNT: u8 = 24;
 
     /// The order with this number, if it is below [`COUNT`](Self::COUNT).
@@ -21,17 +21,17 @@ impl ChannelOrder {
         }
     }
 
-    /// Its number.
+    /// The number of the order, 0 to 23.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// All of them.
+    /// All 24 orders, in ascending number.
     pub fn all() -> impl Iterator<Item = ChannelOrder> {
         (0..Self::COUNT).map(ChannelOrder)
     }
 
-    /// One at random.
+    /// An order drawn uniformly from `random`.
     pub fn random(random: &mut Stream) -> ChannelOrder {
         ChannelOrder(random.below(u64::from(Self::COUNT)) as u8)
     }

@@ -1,4 +1,4 @@
-//! What a destination must remember to go on with an object after a restart.
+//! What a destination must keep to resume an object after a restart.
 
 use crate::header::u32_at;
 use crate::window::{WINDOW, Window};
@@ -20,7 +20,7 @@ impl Checkpoint {
         self.have.base()
     }
 
-    /// The checkpoint as octets.
+    /// The checkpoint as octets, to be kept in flash.
     pub fn to_octets(&self) -> [u8; Self::LEN] {
         let fixed = self
             .have
@@ -37,7 +37,7 @@ impl Checkpoint {
         octets
     }
 
-    /// Reads what [`to_octets`](Self::to_octets) wrote; `None` if it cannot be that.
+    /// Reads a checkpoint that [`to_octets`](Self::to_octets) wrote; `None` if these octets cannot be one.
     pub fn from_octets(octets: &[u8; Self::LEN]) -> Option<Checkpoint> {
         let mut have = Window::new(u32_at(octets, 0)?);
         let known = octets.get(8).copied().filter(|known| *known < 2)?;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checkpoints_survive_flash() {
+    fn checkpoints_round_trip() {
         let mut have = Window::new(70_000);
         for packet in [70_003, 70_100, 72_047] {
             have.set(packet, true);

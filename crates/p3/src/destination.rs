@@ -1,4 +1,4 @@
-//! The destination: wakes the network, collects packets, and tells at each CTRL which are missing.
+//! The destination: wakes the network, collects packets, and reports at each CTRL which are missing.
 //!
 //! | state | event | does |
 //! |---|---|---|
@@ -17,17 +17,19 @@ use chappe_core::{
 };
 
 use crate::checkpoint::Checkpoint;
-use crate::config::{Config, ConfigError, FRAME_MAX};
+use crate::config::{Config, ConfigError};
 use crate::ear::{Ear, first_turn, round_due};
 use crate::flood::{data_start, same_flood};
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::header::{Ctrl, Header, Kind};
 use crate::nack;
 use crate::object::Store;
 use crate::outbox::{Notes, Outbox};
 use crate::plan::Plan;
 use crate::seal::Nonce;
-use crate::tail::Tail;
+use crate::sizes::FRAME_MAX;
+use crate::stored::Stored;
+use crate::tail::{Gain, Tail};
 use crate::timing::airtime;
 use crate::window::Window;
 
@@ -35,16 +37,14 @@ use crate::window::Window;
 #[derive(Clone, Debug)]
 pub struct Destination<S> {
     config: Config,
-    pub(crate) form: Form,
+    frames: Frames,
     number: u16,
-    pub(crate) store: S,
     state: State,
     plan: Option<Plan>,
-    pub(crate) have: Window,
-    pub(crate) received: u32,
+    stored: Stored<S>,
     object_len: Option<u32>,
     completed: Option<Instant>,
-    pub(crate) tail: Tail,
+    tail: Tail,
     ear: Ear,
     out: Outbox,
     notes: Notes,
@@ -74,9 +74,9 @@ pub struct Progress {
     pub packets: u32,
     /// All packets before this one are stored.
     pub first_missing: u32,
-    /// The object's length, once the source has told.
+    /// The object's length, once a CTRL has reported it.
     pub object_len: Option<u32>,
-    /// When the last packet came.
+    /// When the last missing packet came.
     pub completed: Option<Instant>,
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for StartError {
 impl core::error::Error for StartError {}
 
 impl<S: Store> Destination<S> {
-    /// Node `number` that stores what it fetches in `store`.
+    /// Node `number`, which stores the objects that it fetches in `store`.
     pub fn new(
         config: Config,
         caps: &Caps,
@@ -114,17 +114,15 @@ impl<S: Store> Destination<S> {
         config.check(caps)?;
         Ok(Destination {
             out: Outbox::new(config.flood_channel),
-            form: Form::new(&config),
+            frames: Frames::new(&config),
             config,
             number,
-            store,
             state: State::Idle,
             plan: None,
-            have: Window::new(0),
-            received: 0,
+            stored: Stored::new(store),
             object_len: None,
             completed: None,
-            tail: Tail::new(0),
+            tail: Tail::Plain,
             ear: Ear::default(),
             notes: Notes::default(),
         })
@@ -132,8 +130,8 @@ impl<S: Store> Destination<S> {
 
     /// Starts a transfer: its first wake-up frame leaves at `at`. Then drain the node as after any input.
     ///
-    /// With a checkpoint the object is one that has been begun before, perhaps by a node since restarted; its store
-    /// must still hold what the checkpoint says.
+    /// A checkpoint resumes an object of an earlier transfer, perhaps after a restart; the store must still hold the
+    /// packets of the checkpoint.
     pub fn start(
         &mut self,
         plan: Plan,
@@ -147,15 +145,16 @@ impl<S: Store> Destination<S> {
             return Err(StartError::NotOurs);
         }
         let fits = plan.payload() <= self.config.payload_max();
-        if plan.improved().is_some() != self.form.is_lean() || !fits {
+        if !self.frames.fit(&plan) || !fits {
             return Err(StartError::Variant);
         }
+        // The source then asks first, and sends only what is missing.
         let plan = match checkpoint {
             Some(checkpoint) => plan.resumed(plan.transfer(), checkpoint.first_missing()),
             None => plan,
         };
-        self.have = checkpoint.map_or(Window::new(plan.first()), |point| point.have);
-        self.received = checkpoint.map_or(0, |point| point.received);
+        self.stored.have = checkpoint.map_or(Window::new(plan.first()), |point| point.have);
+        self.stored.packets = checkpoint.map_or(0, |point| point.received);
         self.object_len = checkpoint.and_then(|point| point.object_len);
         (self.completed, self.plan) = (None, Some(plan));
         let header = Header {
@@ -166,14 +165,11 @@ impl<S: Store> Destination<S> {
             sequence: 0,
             round: 0,
         };
-        self.tail = Tail::new(plan.first());
-        self.tail
-            .sums
-            .reset(plan.improved().map_or(0, |improved| improved.repair));
-        let len = self.form.len_of(Kind::Plan, plan.encoded_len());
-        // A plan fits a frame by its making.
-        let _ = plan.emit(self.form.begin(&mut self.out, &header, len));
-        self.form.seal(&mut self.out, &Nonce::of_plan(&plan));
+        self.tail = Tail::new(&plan);
+        let len = self.frames.len_of(Kind::Plan, plan.encoded_len());
+        // A sound plan fits a frame, so there is room.
+        let _ = plan.emit(self.frames.begin(&mut self.out, &header, len));
+        self.frames.seal(&mut self.out, &Nonce::of_plan(&plan));
         self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
         self.out.send(at);
@@ -189,28 +185,28 @@ impl<S: Store> Destination<S> {
         self.notes.on(on);
     }
 
-    /// What has arrived.
+    /// How much of the object has arrived.
     pub fn progress(&self) -> Progress {
         Progress {
-            packets: self.received,
-            first_missing: self.have.base(),
+            packets: self.stored.packets,
+            first_missing: self.stored.have.base(),
             object_len: self.object_len,
             completed: self.completed,
         }
     }
 
-    /// What it needs to go on with this object another time. Keep it with the store.
+    /// What [`start`](Self::start) needs to resume this object later. Keep it with the store.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
-            have: self.have,
-            received: self.received,
+            have: self.stored.have,
+            received: self.stored.packets,
             object_len: self.object_len,
         }
     }
 
-    /// The store.
+    /// The store with the packets of the object.
     pub fn store(&self) -> &S {
-        &self.store
+        &self.stored.store
     }
 
     /// Whether no transfer is going on, complete or not. After a complete one this takes [`Config::linger`].
@@ -218,7 +214,7 @@ impl<S: Store> Destination<S> {
         matches!(self.state, State::Idle | State::Incomplete)
     }
 
-    /// What it did not use, and why.
+    /// Frames that it did not use, counted by reason.
     pub fn drops(&self) -> &Drops {
         self.notes.drops()
     }
@@ -242,7 +238,7 @@ impl<S: Store> Destination<S> {
             State::Idle | State::Incomplete => Err(DropReason::NotForUs),
             State::Waking { .. } => {
                 let slot = same_flood(heard.psdu, self.out.frame())?;
-                // Only in answer to the own last frame: its number is in the frame that waits or was sent.
+                // Only a repetition in the slot before this node's next transmission sets its time.
                 let next = Header::parse(self.out.frame()).map_or(0, |(header, _)| header.hop);
                 if slot.checked_add(1) != Some(next) || !self.out.is_busy() {
                     return Err(DropReason::Stale);
@@ -255,7 +251,7 @@ impl<S: Store> Destination<S> {
                     return Err(DropReason::QueueFull);
                 }
                 let parsed = self
-                    .form
+                    .frames
                     .parse(&plan, plan.hops().saturating_sub(1), heard.psdu);
                 let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let before = header.hop.checked_add(1) == Some(plan.hops());
@@ -264,7 +260,7 @@ impl<S: Store> Destination<S> {
                 }
                 match header.kind {
                     Kind::Plan | Kind::Nack => Err(DropReason::NotForUs),
-                    _ if heard.psdu.len() != self.form.data_len(&plan) => {
+                    _ if heard.psdu.len() != self.frames.data_len(&plan) => {
                         Err(DropReason::Malformed)
                     }
                     Kind::Data => self.collect(now, &plan, header.sequence, heard.psdu),
@@ -272,7 +268,7 @@ impl<S: Store> Destination<S> {
                     Kind::Ctrl => {
                         let ctrl = Ctrl::parse(body).map_err(|_| DropReason::Malformed)?;
                         let nonce = Nonce::of_ctrl(&plan, &header, &ctrl);
-                        if !self.form.is_genuine(&nonce, heard.psdu) {
+                        if !self.frames.is_genuine(&nonce, heard.psdu) {
                             return Err(DropReason::Unauthentic);
                         }
                         self.reply(now, &plan, header, ctrl)
@@ -282,7 +278,7 @@ impl<S: Store> Destination<S> {
         }
     }
 
-    /// The front of a frame that is still arriving: what is not of the last stage is not heard out.
+    /// Looks at the front of a frame that is still arriving, and aborts the reception if it is not from the last stage.
     fn glance(&mut self, head: &Head<'_>) {
         let busy = matches!(
             self.state,
@@ -292,7 +288,7 @@ impl<S: Store> Destination<S> {
             return;
         };
         let before = plan.hops().saturating_sub(1);
-        if let Some(header) = self.form.glance(&plan, before, head.octets) {
+        if let Some(header) = self.frames.glance(&plan, before, head.octets) {
             let ours = header.transfer == plan.transfer() && header.hop == before;
             if !ours || matches!(header.kind, Kind::Plan | Kind::Nack) {
                 self.out.abort();
@@ -307,44 +303,57 @@ impl<S: Store> Destination<S> {
         sequence: u16,
         psdu: &[u8],
     ) -> Result<(), DropReason> {
-        let packet = self.have.resolve(sequence).ok_or(DropReason::Stale)?;
-        if self.have.contains(packet) {
+        let packet = self.stored.have.resolve(sequence);
+        let packet = packet.ok_or(DropReason::Stale)?;
+        if self.stored.have.contains(packet) {
             return Err(DropReason::Duplicate);
         }
+        // The window may reach past the end of the object.
         let beyond = |len: u32| packet >= packets_of(len, plan);
         if self.object_len.is_some_and(beyond) {
             return Err(DropReason::Malformed);
         }
-        // The source sends combinations while it is asked for few packets; anything else would spoil the equations.
-        if !self.tail.unknowns.is_empty() {
+        if !self.tail.takes_packets() {
             return Err(DropReason::Stale);
         }
+        // Opening decrypts in place, and the frame that was heard is the radio's.
         let mut frame = [0; FRAME_MAX];
         let frame = frame.get_mut(..psdu.len()).ok_or(DropReason::Malformed)?;
         frame.copy_from_slice(psdu);
         let nonce = Nonce::of_data(plan, packet);
-        let payload = self
-            .form
-            .open(&nonce, frame)
-            .ok_or(DropReason::Unauthentic)?;
-        let offset = packet.checked_mul(plan.payload() as u32);
-        if !offset.is_some_and(|offset| self.store.write(offset, payload)) {
+        let payload = self.frames.open(&nonce, frame);
+        let payload = payload.ok_or(DropReason::Unauthentic)?;
+        if !self.stored.put(plan, packet, payload) {
             return Err(DropReason::QueueFull);
         }
-        self.tail.begun = true;
-        if self.tail.sums.count() > 0 {
-            let factors = self.tail.factors(plan);
-            self.tail.sums.add(&factors, packet, payload);
-        }
-        self.have.set(packet, true);
-        self.have.skip_members();
-        self.received = self.received.saturating_add(1);
+        self.tail.add(plan, packet, payload);
+        self.stored.have.skip_members();
         self.stay(now);
         self.check_complete(now, plan);
         Ok(())
     }
 
-    /// A CTRL: tells what is missing, when the last copy of the CTRL has passed.
+    fn collect_coded(
+        &mut self,
+        now: Instant,
+        plan: &Plan,
+        header: Header,
+        psdu: &[u8],
+    ) -> Result<(), DropReason> {
+        let (stored, frames) = (&mut self.stored, &self.frames);
+        let gain = self.tail.take(stored, frames, plan, header, psdu)?;
+        self.stay(now);
+        match gain {
+            Gain::Kept => Ok(()),
+            Gain::Equation => {
+                self.check_complete(now, plan);
+                Ok(())
+            }
+            Gain::Nothing => Err(DropReason::NotInnovative),
+        }
+    }
+
+    /// A CTRL: reports what is missing, when the last copy of the CTRL has passed.
     fn reply(
         &mut self,
         now: Instant,
@@ -353,55 +362,34 @@ impl<S: Store> Destination<S> {
         ctrl: Ctrl,
     ) -> Result<(), DropReason> {
         let packets = packets_of(ctrl.object_len, plan);
+        // The object does not change during a transfer, nor between a transfer and its resumption.
         if self.object_len.is_some_and(|len| len != ctrl.object_len) {
             return Err(DropReason::Stale);
         }
-        let base = self.have.base();
-        let in_window = ctrl.end == base || self.have.spans(ctrl.end.saturating_sub(1));
+        let have = &self.stored.have;
+        let base = have.base();
+        let in_window = ctrl.end == base || have.spans(ctrl.end.saturating_sub(1));
+        // A source never ends before what it was told is complete, nor beyond the window.
         if ctrl.end > packets || base > ctrl.end || !in_window {
             return Err(DropReason::Malformed);
         }
-        if self.form.is_lean() {
-            // The CTRL of an earlier round, or one that was answered and followed by its next round, is a replay.
-            let due = header.round == self.tail.round;
-            if !due && (self.tail.answered != Some(header.round) || self.tail.begun) {
-                return Err(DropReason::Stale);
-            }
+        if !self.tail.expects(header.round) {
+            return Err(DropReason::Stale);
         }
         self.object_len = Some(ctrl.object_len);
         self.stay(now);
-        if self.form.is_lean() {
-            self.use_tail(now, plan, ctrl.end, header.round);
-        }
+        // Before the answer: what the combinations bring need not be asked for.
+        let stored = &mut self.stored;
+        self.tail.settle(stored, plan, ctrl.end, header.round);
         self.check_complete(now, plan);
-        let round = Round {
-            transfer: plan.transfer(),
-            hops: plan.hops(),
+        let round = nack::Round {
             number: header.round,
             complete: self.completed.is_some(),
-            // The source asks all relays together where their groups have not brought it an answer.
-            both: self.form.is_lean() && header.flags.both,
         };
-        let deficit = match self.form.is_lean() {
-            true if !self.tail.unknowns.is_empty() => Some(self.tail.unknowns.deficit() as u16),
-            _ => None,
-        };
-        let shape = nack::Shape {
-            len_min: match self.form.is_lean() {
-                true => 0,
-                false => self.form.data_len(plan),
-            },
-            deficit,
-        };
-        nack::write(
-            &self.have,
-            ctrl.end,
-            round,
-            shape,
-            &self.form,
-            plan,
-            &mut self.out,
-        );
+        let shape = self.tail.nack(&self.frames, plan, &header);
+        let (have, frames) = (&self.stored.have, &self.frames);
+        nack::write(have, ctrl.end, round, shape, frames, plan, &mut self.out);
+        // Relays still carry the other groups' copies of the CTRL, and then change their channel.
         let wait = plan.cycle() * u64::from(ctrl.copies_left) + self.config.profile.turn_relays;
         self.out.tune(plan.channels().of_stage(plan.hops() - 1));
         self.out.send(now + self.config.profile.gap() + wait);
@@ -409,25 +397,26 @@ impl<S: Store> Destination<S> {
         Ok(())
     }
 
-    pub(crate) fn check_complete(&mut self, now: Instant, plan: &Plan) {
+    fn check_complete(&mut self, now: Instant, plan: &Plan) {
         let Some(len) = self.object_len.filter(|_| self.completed.is_none()) else {
             return;
         };
-        if self.have.base() != packets_of(len, plan) {
+        if self.stored.have.base() != packets_of(len, plan) {
             return;
         }
         self.completed = Some(now);
-        self.store.finish(len);
+        self.stored.store.finish(len);
         self.notes.push(TraceEvent::Delivered {
             flow: u32::from(plan.transfer()),
             bytes: len,
         });
+        // Patience and not yet linger: the source asks only at the end of its round.
         let until = now + self.config.patience(plan.cycle());
         self.enter(State::Complete { until });
     }
 
-    /// Something of the transfer was heard: it goes on.
-    pub(crate) fn stay(&mut self, now: Instant) {
+    /// Restarts the deadline of the state, after a frame of the transfer.
+    fn stay(&mut self, now: Instant) {
         let cycle = self
             .plan
             .map_or(chappe_core::Duration::ZERO, |plan| plan.cycle());
@@ -446,7 +435,7 @@ impl<S: Store> Destination<S> {
                 *sent += 1;
                 let (reference, sent) = (*reference, *sent);
                 if sent < self.config.flood_repeats {
-                    // Two slots on by the own clock, unless a repetition is heard meanwhile.
+                    // Two slots later by its own clock, unless it hears a repetition before.
                     let slot = self.config.profile.slot(self.out.frame().len());
                     self.out.set_hop(sent * 2);
                     self.out.send(reference + slot * (u64::from(sent) * 2));
@@ -481,15 +470,6 @@ impl<S: Store> Destination<S> {
             to,
         });
     }
-}
-
-/// What the header of a NACK says.
-pub(crate) struct Round {
-    pub transfer: u8,
-    pub hops: u8,
-    pub number: u8,
-    pub complete: bool,
-    pub both: bool,
 }
 
 /// Packets of an object of `len` octets.

@@ -1,32 +1,33 @@
-//! When a node's receiver is on. What is not on costs nothing, and radio-on time is what P³'s energy is counted in.
+//! When a node's receiver is on. P³'s energy is counted in radio-on time.
 //!
-//! A node of a transfer knows when the next frame can come for it: from the last one that it heard, of whatever group, or
-//! from the plan. Until shortly before, its receiver is off. Then it is on until something is heard: after a frame that
-//! was lost it listens on, and hears from the next frame of another group where it stands.
+//! A node of a transfer knows when its next frame can come: from the last one that it heard, of any group, or from the
+//! plan. Its receiver is off until shortly before, and then on until it hears a frame. After a lost frame it keeps
+//! listening, and the next frame of another group tells it the time again.
 
 use chappe_core::{Duration, Instant, Wake};
 
 use crate::config::Config;
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::header::Flags;
 use crate::outbox::Outbox;
 use crate::plan::Plan;
 
-/// The receiver is on this much early: one symbol of 16 us, 30 times what a synchronous start may be off.
+/// The receiver is on this early: one symbol of 16 us, 30 times what a synchronous start may be off.
 const EARLY: Duration = Duration::from_micros(16);
-/// And one part in so many of the time that it was off, since clocks differ: 122 ppm, for two clocks of 40 ppm.
+/// The receiver is also on early by this fraction of the time that it was off, since clocks differ: 1/8192 is 122 ppm,
+/// for two clocks of 40 ppm.
 const DRIFT: u64 = 8192;
 
 /// Whether and until when the receiver is off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ear {
     opens: Option<Instant>,
-    /// When the frame starts for which it opened.
+    /// When the frame starts for which the receiver opens.
     due: Option<Instant>,
 }
 
 impl Ear {
-    /// Nothing can come before `due`: off until then, unless that is too short to be worth it.
+    /// Nothing can come before `due`, so the receiver is off until then, unless that is shorter than a turnaround.
     pub fn rest(&mut self, config: &Config, now: Instant, due: Instant, out: &mut Outbox) {
         let span = due.saturating_since(now);
         let early = EARLY + span / DRIFT;
@@ -40,26 +41,26 @@ impl Ear {
         }
     }
 
-    /// On.
+    /// Switches the receiver on.
     pub fn open(&mut self, out: &mut Outbox) {
         out.listen(true);
         self.opens = None;
     }
 
-    /// Off until further notice.
+    /// Switches the receiver off until another call.
     pub fn close(&mut self, out: &mut Outbox) {
         out.listen(false);
         self.opens = None;
     }
 
-    /// Opens it if it is time.
+    /// Switches the receiver on if its time has come.
     pub fn on_time(&mut self, now: Instant, out: &mut Outbox) {
         if self.opens.is_some_and(|opens| opens <= now) {
             self.open(out);
         }
     }
 
-    /// Whether a frame that began then is the one that was due.
+    /// Whether a frame that began at `started` is the one that was due.
     pub fn was_due(&self, started: Instant) -> bool {
         self.due.is_some_and(|due| {
             let off = due.saturating_since(started) + started.saturating_since(due);
@@ -82,7 +83,7 @@ pub(crate) fn next_turn(
     flags: Flags,
 ) -> Instant {
     if flags.both {
-        return started + config.single_period(plan);
+        return started + plan.single_period(config);
     }
     let groups = plan.groups().max(1);
     let ahead = (group % groups + groups).saturating_sub(flags.group % groups) % groups;
@@ -98,15 +99,16 @@ pub(crate) fn first_turn(
     group: u8,
     start: Instant,
 ) -> Instant {
+    // A frame reaches stage h after h - 1 hops, and group g takes packet g first.
     let stages = u64::from(stage.saturating_sub(1));
-    start + config.hop_time(plan) * stages + plan.cycle() * u64::from(group)
+    start + plan.hop_time(config) * stages + plan.cycle() * u64::from(group)
 }
 
 /// The earliest start of an answer at `stage` (0 is the source) to a CTRL that began there at `started`, received from
 /// the stage before or, at the source, sent by it.
 pub(crate) fn answer_due(
     config: &Config,
-    form: &Form,
+    frames: &Frames,
     plan: &Plan,
     stage: u8,
     started: Instant,
@@ -114,8 +116,9 @@ pub(crate) fn answer_due(
 ) -> Instant {
     let hops = u64::from(plan.hops().saturating_sub(stage));
     // A frame that is received at a stage reaches the next one a hop later; the source sends it a hop earlier.
-    let there = config.hop_time(plan) * (hops + u64::from(stage > 0));
-    let back = config.profile.slot(form.nack_min(plan)) * hops.saturating_sub(1);
+    let there = plan.hop_time(config) * (hops + u64::from(stage > 0));
+    let back = config.profile.slot(frames.nack_min(plan)) * hops.saturating_sub(1);
+    // The destination waits for the last copy of the CTRL, and for relays that change their channel.
     let waits = plan.cycle() * u64::from(copies_left) + config.profile.turn_relays;
     started + there + waits + back
 }
@@ -132,7 +135,7 @@ pub(crate) fn round_due(
 ) -> Instant {
     let last = stage == plan.hops();
     let back = config.profile.slot(len) * (u64::from(stage) + u64::from(!last));
-    let there = config.hop_time(plan) * u64::from(stage.saturating_sub(1));
+    let there = plan.hop_time(config) * u64::from(stage.saturating_sub(1));
     // A source that missed it asks again: its wait is four cycles longer than the answer's way.
     let (again, turn) = (plan.cycle() * 3, config.profile.turn_source);
     let pause = if complete || turn > again {
@@ -141,4 +144,13 @@ pub(crate) fn round_due(
         turn
     };
     started + back + pause + there
+}
+
+/// How long a NACK can take to come back to stage `stage`, from the end of its CTRL: its hops to the destination and
+/// back, the pause at the turn, and four cycles. The source is stage 0.
+pub(crate) fn reply_time(config: &Config, plan: &Plan, stage: u8) -> Duration {
+    let hops = u64::from(plan.hops().saturating_sub(stage));
+    let (hop, cycle) = (plan.hop_time(config), plan.cycle());
+    let hops_time = hop * hops + cycle * 4 + config.profile.nack_slot() * hops;
+    hops_time + config.profile.turn_relays
 }

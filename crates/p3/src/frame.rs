@@ -1,73 +1,86 @@
 //! How a node of one variant reads and writes frames: which header, and where the tag is.
 
-use crate::config::{Config, HEADER_LEN, Variant};
-use crate::header::{Ctrl, Header, Kind, LEAN_LEN, Malformed, NACK_FIELDS, Nack, is_lean};
+use crate::config::{Config, Variant};
+use crate::header::{Ctrl, Header, Kind, Malformed, NACK_FIELDS, Nack, is_short};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
 use crate::seal::{Nonce, Seal};
+use crate::sizes::{HEAD_LEN, HEADER_LEN, SHORT_HEADER_LEN};
 
-/// Octets at which a node looks while a frame still arrives: kind, transfer, hop, flags.
-pub(crate) const HEAD_LEN: usize = 4;
-
-/// The form of a node's frames.
+/// The layout of a node's frames, by variant.
 #[derive(Clone, Debug)]
-pub(crate) struct Form {
-    lean: bool,
-    seal: Seal,
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the key schedule of AES; a node has one layout, and no allocator to box it with"
+)]
+pub(crate) enum Frames {
+    /// Seven octets of header, no tag.
+    Paper,
+    /// Three octets of header in DATA and CODED frames, and a tag at the end of every frame.
+    Improved(Seal),
 }
 
-impl Form {
-    pub fn new(config: &Config) -> Form {
-        Form {
-            lean: config.variant == Variant::Improved,
-            seal: Seal::new(config.key.as_ref()),
+impl Frames {
+    pub fn new(config: &Config) -> Frames {
+        match &config.variant {
+            Variant::Paper => Frames::Paper,
+            Variant::Improved(improved) => Frames::Improved(Seal::new(improved.key.as_ref())),
         }
     }
 
-    /// Whether it is the improved variant.
-    pub fn is_lean(&self) -> bool {
-        self.lean
+    /// Whether the plan is of this variant.
+    pub fn fit(&self, plan: &Plan) -> bool {
+        match self {
+            Frames::Paper => !plan.is_improved(),
+            Frames::Improved(_) => plan.is_improved(),
+        }
     }
 
-    /// Octets of a header.
-    fn head(&self, kind: Kind) -> usize {
-        match kind {
-            Kind::Data | Kind::Coded if self.lean => LEAN_LEN,
+    /// Octets of the header of a frame of this kind.
+    fn header_len(&self, kind: Kind) -> usize {
+        match (self, kind) {
+            (Frames::Improved(_), Kind::Data | Kind::Coded) => SHORT_HEADER_LEN,
             _ => HEADER_LEN,
         }
     }
 
-    /// Octets of DATA, CODED and CTRL frames.
+    /// Octets of DATA, CODED and CTRL frames. A CTRL has the longer header in the improved variant, so its body is
+    /// four octets shorter.
     pub fn data_len(&self, plan: &Plan) -> usize {
-        self.head(Kind::Data) + plan.payload() + self.seal.tag_len()
+        self.header_len(Kind::Data) + plan.payload() + self.tag_len()
     }
 
-    /// Octets at the end of each frame.
+    /// Octets of the tag at the end of each frame.
     pub fn tag_len(&self) -> usize {
-        self.seal.tag_len()
-    }
-
-    /// Octets of a frame with a body of that many.
-    pub fn len_of(&self, kind: Kind, body: usize) -> usize {
-        self.head(kind) + body + self.seal.tag_len()
-    }
-
-    /// Octets of the shortest NACK.
-    pub fn nack_min(&self, plan: &Plan) -> usize {
-        match self.lean {
-            true => self.len_of(Kind::Nack, NACK_FIELDS),
-            false => self.data_len(plan),
+        match self {
+            Frames::Paper => 0,
+            Frames::Improved(seal) => seal.tag_len(),
         }
     }
 
-    /// What the first [`HEAD_LEN`] octets of a frame say: kind, transfer, hop and flags. Garbled ones say nothing.
+    /// Octets of a frame with a body of `body` octets.
+    pub fn len_of(&self, kind: Kind, body: usize) -> usize {
+        self.header_len(kind) + body + self.tag_len()
+    }
+
+    /// Octets of the shortest NACK. The paper's are never shorter than DATA.
+    pub fn nack_min(&self, plan: &Plan) -> usize {
+        match self {
+            Frames::Paper => self.data_len(plan),
+            Frames::Improved(_) => self.len_of(Kind::Nack, NACK_FIELDS),
+        }
+    }
+
+    /// Whether a frame of this variant begins with the short header.
+    fn begins_short(&self, octets: &[u8]) -> bool {
+        matches!(self, Frames::Improved(_)) && is_short(octets)
+    }
+
+    /// Kind, transfer, hop and flags from the first [`HEAD_LEN`] octets of a frame; `None` if they are garbled.
     pub fn glance(&self, plan: &Plan, before: u8, octets: &[u8]) -> Option<Header> {
-        if self.lean && is_lean(octets) {
-            let (mut header, _) = Header::parse_lean(octets, plan.transfer(), before).ok()?;
-            if header.transfer & 3 == plan.transfer() & 3 {
-                header.transfer = plan.transfer();
-            }
-            return Some(header);
+        if self.begins_short(octets) {
+            let header = Header::parse_short(octets, plan.transfer(), before);
+            return header.ok().map(|(header, _)| header);
         }
         let mut whole = [0; HEADER_LEN];
         whole
@@ -83,60 +96,63 @@ impl Form {
         before: u8,
         psdu: &'a [u8],
     ) -> Result<(Header, &'a [u8]), Malformed> {
-        let message = psdu.len().checked_sub(self.seal.tag_len());
+        let message = psdu.len().checked_sub(self.tag_len());
         let psdu = message.and_then(|len| psdu.get(..len)).ok_or(Malformed)?;
-        let (header, body) = if self.lean && is_lean(psdu) {
-            let transfer = plan.transfer();
-            let (mut header, body) = Header::parse_lean(psdu, transfer, before)?;
-            if header.transfer & 3 == transfer & 3 {
-                header.transfer = transfer;
-            }
-            (header, body)
-        } else {
-            Header::parse(psdu)?
-        };
-        let data = matches!(header.kind, Kind::Data | Kind::Coded);
-        if self.lean && data && !is_lean(psdu) || header.kind == Kind::Coded && !self.lean {
-            return Err(Malformed);
+        if self.begins_short(psdu) {
+            return Header::parse_short(psdu, plan.transfer(), before);
         }
-        Ok((header, body))
+        let (header, body) = Header::parse(psdu)?;
+        // In the improved variant packets have the short header only.
+        let foreign = self.header_len(header.kind) != HEADER_LEN;
+        if foreign {
+            Err(Malformed)
+        } else {
+            Ok((header, body))
+        }
     }
 
     /// Begins a frame of `len` octets in `out` and returns its body, zeroed.
     pub fn begin<'a>(&self, out: &'a mut Outbox, header: &Header, len: usize) -> &'a mut [u8] {
         let frame = out.write(len);
-        let body = match self.head(header.kind) {
-            LEAN_LEN => header.emit_lean(frame),
+        let body = match self.header_len(header.kind) {
+            SHORT_HEADER_LEN => header.emit_short(frame),
             _ => header.emit(frame),
         };
         let body = body.unwrap_or_default();
-        let end = body.len().saturating_sub(self.seal.tag_len());
+        let end = body.len().saturating_sub(self.tag_len());
         body.get_mut(..end).unwrap_or_default()
     }
 
     /// Seals the frame in `out`, which has been written whole.
     pub fn seal(&self, out: &mut Outbox, nonce: &Nonce) {
+        let Frames::Improved(seal) = self else { return };
         let frame = out.frame_mut();
+        // Relays read CTRL and NACK, and every node the plan: only payloads are secret.
         let open = match nonce.kind {
-            Kind::Data | Kind::Coded => self.head(nonce.kind),
-            _ => frame.len().saturating_sub(self.seal.tag_len()),
+            Kind::Data | Kind::Coded => self.header_len(nonce.kind),
+            _ => frame.len().saturating_sub(seal.tag_len()),
         };
-        // A frame has room for its tag by its making.
-        let _ = self.seal.seal(nonce, open, frame);
+        // `begin` left room for the tag, so this cannot fail.
+        let _ = seal.seal(nonce, open, frame);
     }
 
-    /// Opens a DATA or CODED frame where it lies and returns its payload; `None` if its source did not send it.
+    /// Opens a DATA or CODED frame in place and returns its payload; `None` if its source did not send it.
     pub fn open<'a>(&self, nonce: &Nonce, frame: &'a mut [u8]) -> Option<&'a [u8]> {
-        let open = self.head(nonce.kind);
-        if !self.seal.open(nonce, open, frame) {
-            return None;
-        }
-        frame.get(open..frame.len().checked_sub(self.seal.tag_len())?)
+        let open = self.header_len(nonce.kind);
+        let genuine = match self {
+            Frames::Paper => true,
+            Frames::Improved(seal) => seal.open(nonce, open, frame),
+        };
+        let end = frame.len().checked_sub(self.tag_len())?;
+        frame.get(open..end).filter(|_| genuine)
     }
 
-    /// Whether a PLAN, CTRL or NACK frame is genuine.
+    /// Whether a PLAN, CTRL or NACK frame is genuine. The paper's variant cannot tell.
     pub fn is_genuine(&self, nonce: &Nonce, psdu: &[u8]) -> bool {
-        self.seal.verify(nonce, psdu)
+        match self {
+            Frames::Paper => true,
+            Frames::Improved(seal) => seal.verify(nonce, psdu),
+        }
     }
 }
 
@@ -144,7 +160,8 @@ impl Nonce {
     pub fn of_plan(plan: &Plan) -> Nonce {
         Nonce {
             destination: plan.destination(),
-            session: plan.session(),
+            // The paper's variant seals nothing, so its nonces are never used.
+            session: plan.session().unwrap_or_default(),
             kind: Kind::Plan,
             number: 0,
             round: 0,

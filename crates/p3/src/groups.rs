@@ -1,7 +1,7 @@
 //! Several groups or one? Two or three send a packet per cycle; one, of all relays, a packet in every second cycle,
 //! with twice or three times the diversity.
 
-use crate::plan::GROUPS_MAX;
+use crate::sizes::GROUPS_MAX;
 
 /// Whether one group of all relays delivers more per cycle than several groups do.
 ///
@@ -26,13 +26,13 @@ pub(crate) struct Groups {
     all: f64,
 }
 
-/// One group that delivers as much as two does so in fewer rounds, and each round has a turn. A tenth: our choice.
+/// One group that delivers as much as two does so in fewer rounds, and each round costs a turn. A tenth: our choice.
 const ROUNDS_SAVED: f64 = 1.1;
-/// Fewer packets than this say too little about a group.
+/// Least number of packets from which a group's share is measured.
 const SAMPLE_MIN: u32 = 4;
 
 impl Groups {
-    /// So many groups, of which nothing is known.
+    /// `count` groups that have not been measured.
     pub fn new(count: u8) -> Groups {
         Groups {
             delivered: [1.0; GROUPS_MAX as usize],
@@ -41,7 +41,7 @@ impl Groups {
         }
     }
 
-    /// A round is over: per group, how many packets were sent and how many of these are missing.
+    /// Takes in a round: per group, how many packets were sent and how many of these are missing.
     pub fn observe(&mut self, both: bool, sent: PerGroup, missing: PerGroup) {
         let share = |sent: u32, missing: u32| 1.0 - f64::from(missing) / f64::from(sent.max(1));
         if both {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_group_is_for_nearly_dead_groups() {
+    fn a_single_group_is_chosen_where_one_is_nearly_dead() {
         assert!(!single_is_faster(&[0.9, 0.9], 1.0));
         assert!(!single_is_faster(&[0.9, 0.2], 1.0));
         assert!(single_is_faster(&[0.9, 0.0], 1.0));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_group_delivers_decides_whether_it_stays() {
+    fn the_measured_share_decides_whether_one_group_stays() {
         let mut groups = Groups::new(2);
         assert!(!groups.single());
         groups.observe(false, [250, 250, 0], [10, 250, 0]);

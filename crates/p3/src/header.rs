@@ -29,10 +29,7 @@
 
 use core::fmt;
 
-use crate::config::HEADER_LEN;
-
-/// Octets of the header of a DATA or CODED frame of the improved variant.
-pub const LEAN_LEN: usize = 3;
+use crate::sizes::{HEADER_LEN, SHORT_HEADER_LEN};
 
 mod field {
     use core::ops::Range;
@@ -73,10 +70,11 @@ pub enum Kind {
 
 impl Kind {
     pub(crate) const fn code(self) -> u8 {
+        // The top bit is set in all of them, since a short header begins with a 0.
         match self {
             Kind::Plan => 0xb0,
             Kind::Data => 0xd0,
-            // Never on the air with a header of seven octets.
+            // In nonces only: on the air its header is the short one.
             Kind::Coded => 0xe0,
             Kind::Ctrl => 0xc0,
             Kind::Nack => 0xa0,
@@ -131,17 +129,17 @@ impl Flags {
 /// What stands before the body of every frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is.
+    /// The kind of frame, which decides what `sequence` and the body hold.
     pub kind: Kind,
     /// Which transfer it belongs to.
     pub transfer: u8,
     /// The stage that sends it: 0 is the source. PLAN: the slot of the flood.
     pub hop: u8,
-    /// Flags.
+    /// Group, `both`, `last` and `complete`.
     pub flags: Flags,
-    /// Depends on the kind.
+    /// DATA: the packet; CTRL: the end of what was sent; NACK: how many packets it covers, and how.
     pub sequence: u16,
-    /// The round, modulo 256.
+    /// The round of the transfer, modulo 256.
     pub round: u8,
 }
 
@@ -181,16 +179,17 @@ impl Header {
 impl Header {
     /// The header of a DATA or CODED frame of the improved variant, heard where hop `expected` of `transfer` is due.
     /// Where the frame says that it is another one, so does the result.
-    pub(crate) fn parse_lean(
+    pub(crate) fn parse_short(
         psdu: &[u8],
         transfer: u8,
         expected: u8,
     ) -> Result<(Header, &[u8]), Malformed> {
-        let (head, body) = psdu.split_at_checked(LEAN_LEN).ok_or(Malformed)?;
+        let (head, body) = psdu.split_at_checked(SHORT_HEADER_LEN).ok_or(Malformed)?;
         let first = head.first().copied().filter(|first| first & 0x80 == 0);
         let first = first.ok_or(Malformed)?;
         let sequence = u16_at(head, 1).ok_or(Malformed)?;
         let (coded, group) = (first >> 6 & 1 == 1, first >> 4 & 3);
+        // The channel gives the hop modulo four. With other high bits it is a stage four or more away, whichever.
         let hop = if first >> 2 & 3 == expected >> 2 & 3 {
             expected
         } else {
@@ -212,8 +211,8 @@ impl Header {
     }
 
     /// Writes the three octets of a DATA or CODED frame and returns the room behind them.
-    pub(crate) fn emit_lean<'a>(&self, psdu: &'a mut [u8]) -> Option<&'a mut [u8]> {
-        let (head, body) = psdu.split_at_mut_checked(LEAN_LEN)?;
+    pub(crate) fn emit_short<'a>(&self, psdu: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        let (head, body) = psdu.split_at_mut_checked(SHORT_HEADER_LEN)?;
         let group = if self.flags.both {
             3
         } else {
@@ -228,13 +227,13 @@ impl Header {
 }
 
 /// Whether a frame has the short header of the improved variant.
-pub(crate) fn is_lean(psdu: &[u8]) -> bool {
+pub(crate) fn is_short(psdu: &[u8]) -> bool {
     psdu.first().is_some_and(|first| first & 0x80 == 0)
 }
 
-/// Writes the number of the repeating stage, or slot, into a frame that is otherwise sent on as it is.
+/// Writes the number of the repeating stage, or slot, into a frame that is otherwise repeated unchanged.
 pub(crate) fn set_hop(psdu: &mut [u8], hop: u8) {
-    if is_lean(psdu) {
+    if is_short(psdu) {
         if let Some(first) = psdu.first_mut() {
             *first = *first & !0xc | hop & 0xc;
         }
@@ -273,7 +272,7 @@ impl fmt::Display for Header {
 pub struct Ctrl {
     /// Length of the object in octets.
     pub object_len: u32,
-    /// One past the last packet that has been sent so far.
+    /// One past the last packet sent so far.
     pub end: u32,
     /// How many more copies of this CTRL follow, a cycle each: the reply waits for them.
     pub copies_left: u8,
@@ -312,7 +311,7 @@ impl Ctrl {
 pub struct Nack<'a> {
     /// First packet that is missing, or the end of what was sent; modulo 2^16.
     pub base: u16,
-    /// How many packets the frame tells of.
+    /// How many packets the frame covers.
     pub covered: u16,
     /// How many of them are missing; where combinations can help, how many of these the destination lacks.
     pub missing: u16,
@@ -325,13 +324,13 @@ pub struct Nack<'a> {
 pub enum Form {
     /// A bit for each packet.
     Vector,
-    /// Runs of missing packets.
+    /// A range for each run of missing packets.
     Ranges,
 }
 
 /// Octets of a NACK's body before the vector or the ranges.
 pub(crate) const NACK_FIELDS: usize = 4;
-/// Octets of a range.
+/// Octets of a range: first packet (2) and count (1).
 pub(crate) const RANGE_LEN: usize = 3;
 const RANGES: u16 = 0x8000;
 
@@ -368,7 +367,7 @@ impl<'a> Nack<'a> {
         }
     }
 
-    /// How it names packets.
+    /// Whether it names packets by bits or by ranges.
     pub fn form(&self) -> Form {
         self.form
     }
@@ -433,7 +432,7 @@ mod tests {
     };
 
     #[test]
-    fn headers_stand_on_the_air_as_documented() {
+    fn headers_are_encoded_as_documented() {
         let mut psdu = [0xff; 10];
         let body = HEADER.emit(&mut psdu).unwrap();
         assert_eq!(body.len(), 3);
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_frames_are_malformed() {
+    fn frames_with_fields_out_of_range_are_malformed() {
         let mut psdu = [0; 7];
         assert_eq!(HEADER.emit(&mut psdu[..6]), None);
         HEADER.emit(&mut psdu).unwrap();
@@ -463,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn ctrl_survives_the_air() {
+    fn ctrl_round_trips() {
         let ctrl = Ctrl {
             object_len: 59_000,
             end: 70_000,

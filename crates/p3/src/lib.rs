@@ -3,16 +3,16 @@
 //! Source: M. Doddavenkatappa and M. C. Chan, "P³: A Practical Packet Pipeline Using Synchronous
 //! Transmissions for Wireless Sensor Networks", IPSN 2014. A source sends one packet per cycle. Relays stand in
 //! stages between source and destination, and each stage has two groups: one receives while the other sends,
-//! so that the source never waits. All relays of a group send the same bits at the same instant.
+//! so that the source sends without pause. All relays of a group send the same bits at the same instant.
 //!
 //! One transfer, in the order of the files:
 //!
 //! 1. The [`planner`] finds node-distinct paths of one length; a [`Plan`] makes stages and groups of them.
-//! 2. The [`Destination`] (the gateway) floods the plan (`flood.rs`). Whoever hears it repeats it.
-//! 3. The [`Source`] sends packet after packet. Each [`Relay`] repeats what is for its stage and group, one
-//!    turnaround after the end of the frame that it heard. That instant is the only clock there is.
-//! 4. After the last packet of a round a CTRL frame turns the pipeline around, and a NACK comes back through it:
-//!    which packets are missing. The next round sends these, and the next segment of a long object.
+//! 2. The [`Destination`] (the gateway) floods the plan (`flood.rs`). Every node that hears it repeats it.
+//! 3. The [`Source`] sends one packet per cycle. Each [`Relay`] repeats the frames for its stage and group, one
+//!    turnaround after the end of the frame that it heard. Relays have no other clock.
+//! 4. After the last packet of a round a CTRL frame turns the pipeline around, and a NACK comes back through it with
+//!    the missing packets. The next round sends these, and the next segment of a long object.
 //!
 //! | cycle | 0 | 1 | 2 | 3 |
 //! |---|---|---|---|---|
@@ -21,20 +21,20 @@
 //! | stage 1, group 1 | | hears 1 on c1 | sends 1 on c2 | hears 3 |
 //! | destination, on c2 | | hears 0 | hears 1 | hears 2 |
 //!
-//! The [`baseline`] PIP is the same machines with one path and one group: a packet every second cycle.
+//! The [`baseline`] PIP runs on the same machines with one path and one group: a packet every second cycle.
 //!
 //! ```
 //! use chappe_core::{Caps, Duration, Instant, Purpose, Seed};
 //! use chappe_p3::planner::{LinkGraph, largest_path_set};
 //! use chappe_p3::{ChannelOrder, Config, Destination, Lent, Plan, Profile, Wanted};
 //!
-//! // Source 5, destination 0, two paths of two hops: by way of 1, and by way of 2.
+//! // Source 5, destination 0, and two paths of two hops: over node 1, and over node 2.
 //! let graph = LinkGraph::from_edges(6, &[(5, 1), (5, 2), (1, 0), (2, 0)]);
 //! let found = largest_path_set(&graph, 5, 0, 2, 1_000);
 //! let mut random = Seed(1).stream(Purpose::Topology);
 //! let channels = ChannelOrder::random(&mut random);
 //! let wanted = Wanted { transfer: 1, payload: 118, source: 5, destination: 0, channels };
-//! let profile = Profile::FAITHFUL;
+//! let profile = Profile::PAPER;
 //! let plan = Plan::from_paths(wanted, &profile, &found.paths, &mut random, 0.8, |_relay| 0.95)?;
 //! assert_eq!(plan.cycle(), Duration::from_micros(4537));
 //!
@@ -53,6 +53,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `source`, `relay`, `destination` | the three roles, as `chappe_core::RadioNode`s |
+//! | `flood`, `ear` | the wake-up flood; when the receiver is on |
+//! | `round`, `recovery`, [`groups`] | the source's rounds; what each variant sends again; two groups or one |
+//! | `nack`, `stored`, `tail` | the destination's answer, its packets, and what it solves for |
+//! | [`plan`], [`part`], `channels` | who takes part, where, and on which channels |
+//! | [`header`], `frame`, `seal` | frames, their layout in each variant, authentication |
+//! | `repair`, `window`, `checkpoint`, `object` | combinations; sets of packets; restarts; where octets come from and go |
+//! | [`config`], [`timing`], `sizes` | every parameter with its source; airtime and cycle; octets of frames |
+//! | `planner`, [`baseline`] | paths, measurement and predictions at the gateway; PIP |
+//!
+//! The paper's protocol and the improved one share the machines. Where they differ, each has its own type behind a
+//! small enum: [`Variant`], [`Part`], the terms of a [`Plan`], `Frames`, `Recovery` (the source's) and `Tail` (the
+//! destination's).
+//!
 //! # Where the paper is silent
 //!
 //! | question | our answer | where |
@@ -61,31 +79,31 @@
 //! | length of CTRL and NACK | that of DATA (a shorter CTRL would overtake it); NACK longer if it must | [`header`] |
 //! | how the destination learns the length | CTRL carries it | [`header`] |
 //! | which group takes a retransmission | the n-th frame of a round goes to group n mod 2 | `source.rs` |
-//! | what a turn of the pipeline costs beside frames | the pauses of Splash's public code, on which P³ is built | [`Profile`] |
-//! | how long silence may last | 2 s and the time of one segment | [`Config::patience`] |
+//! | cost of a turn of the pipeline beside its frames | the pauses of Splash's public code, on which P³ is built | [`Profile`] |
+//! | how long a node waits in silence | 2 s and the time of one segment | [`Config::patience`] |
 //! | a relay in the last slot of the flood | does not repeat it: data is about to start | `flood.rs` |
-//! | relays after the last NACK | stay as long as the source may repeat its CTRL ([`Config::linger`]) | `relay.rs` |
-//! | a relay that turned around and missed the NACK | goes on with the next DATA it hears | `relay.rs` |
-//! | when to use all relays as one group | measured against the two groups, round by round | `groups.rs` |
-//! | objects beyond one NACK's bits | a window of packets; what is missing joins the next segment | `window.rs` |
+//! | relays after the last NACK | stay while the source may repeat its CTRL ([`Config::linger`]) | `relay.rs` |
+//! | a relay that turned around and missed the NACK | goes forward with the next DATA that it hears | `relay.rs` |
+//! | when to use all relays as one group | by the measured shares of both, round by round | `groups.rs` |
+//! | objects beyond one NACK's bits | a window of packets; missing ones join the next segment | `window.rs` |
 //! | a source that makes no progress | gives up after [`Config::fruitless_rounds`] | `source.rs` |
 //!
 //! # The improved variant
 //!
-//! [`Config::improved`] and a plan of [`planner::pipeline`] make the same machines faster:
+//! [`Config::improved`] and a plan of [`planner::pipeline`] select it:
 //!
 //! | paper | here | where |
 //! |---|---|---|
 //! | a NACK names packets, which are sent again | combinations of the packets, as many as are missing | `repair.rs` |
 //! | two groups; a turnaround between packets | up to three; the source never turns around | [`Profile::source_gap`] |
-//! | random groups and channels | those that deliver most of what was measured | [`planner::pipeline`] |
+//! | random groups and channels | those with the highest predicted delivery | [`planner::pipeline`] |
 //! | seven octets of header | three: transfer and hop follow from channel and nonce | [`header`] |
-//! | pauses of 19 and 29 ms at a turn | one turnaround: a radio changes its channel within it | [`Profile::LEAN`] |
+//! | pauses of 19 and 29 ms at a turn | one turnaround: a radio changes its channel within it | [`Profile::IMPROVED`] |
 //! | no authentication | a tag of four octets | `seal.rs` |
 //!
 //! The tag costs 3.3 % of the payload: 118 octets of 122.
 //!
-//! **Architecture invariant:** only [`planner`] allocates; a node's memory is fixed when it is made.
+//! **Architecture invariant:** only [`planner`] allocates; a node's memory is fixed when it is created.
 
 #![no_std]
 #![cfg_attr(
@@ -114,6 +132,7 @@ pub mod header;
 mod nack;
 mod object;
 mod outbox;
+pub mod part;
 pub mod plan;
 #[cfg(feature = "planner")]
 #[allow(
@@ -121,24 +140,30 @@ pub mod plan;
     reason = "indices are the planner's own: nodes and stages that it has checked"
 )]
 pub mod planner;
+mod recovery;
 mod relay;
 mod repair;
 mod round;
 mod seal;
+mod sizes;
 mod source;
+mod stored;
 mod tail;
 pub mod timing;
 mod window;
 
 pub use channels::ChannelOrder;
 pub use checkpoint::Checkpoint;
-pub use config::{Config, ConfigError, Profile, Variant};
+pub use config::{Config, ConfigError, Improved, Variant};
 pub use destination::{Destination, Progress, StartError};
 pub use flood::{plan_airtime, setup_time};
 pub use object::{Lent, Object, Store};
-pub use plan::{Improved, Part, Plan, PlanError, Wanted};
+pub use part::{ImprovedPart, PaperPart, Part, Place};
+pub use plan::{Plan, PlanError, Stages, Wanted};
 pub use relay::Relay;
-pub use repair::{SUMS_MAX, UNKNOWN_MAX};
-pub use seal::{Key, TAG_LEN};
+pub use repair::UNKNOWN_MAX;
+pub use seal::Key;
+pub use sizes::{SUMS_MAX, TAG_LEN};
 pub use source::{Counts, Ended, Source};
+pub use timing::Profile;
 pub use window::WINDOW;

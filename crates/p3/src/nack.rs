@@ -1,21 +1,30 @@
-//! Writing a NACK: a bit for each packet where that fits, ranges where these do, and otherwise the bits of as many
-//! packets as a frame can tell of. The source asks for the others later.
+//! Writing a NACK: a bit for each packet where that fits, ranges where these do, and otherwise the bits of the first
+//! packets, as far as a frame goes. The source asks for the others later.
 
-use crate::config::NACK_BITS;
-use crate::destination::Round;
-use crate::frame::Form as Frames;
+use crate::frame::Frames;
 use crate::header::{Flags, Form, Header, Kind, NACK_FIELDS, Nack, RANGE_LEN, nack_sequence};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
 use crate::seal::Nonce;
+use crate::sizes::NACK_BITS;
 use crate::window::Window;
 
-/// What a variant wants of its NACKs.
+/// The round that a NACK answers, and whether the object is complete.
+pub(crate) struct Round {
+    pub number: u8,
+    pub complete: bool,
+}
+
+/// The form of a variant's NACKs.
 pub(crate) struct Shape {
     /// Least length of the frame.
     pub len_min: usize,
+    /// Whether ranges are used wherever they make the frame shorter, and not only where the bits do not fit.
+    pub shortest: bool,
     /// Combinations that the destination lacks, where it needs these and not the packets.
     pub deficit: Option<u16>,
+    /// Whether all relays shall repeat it, and not only those that answer first.
+    pub both: bool,
 }
 
 /// Writes the NACK for what is missing of `have` before `end` to `out`.
@@ -38,8 +47,9 @@ pub(crate) fn write(
         end,
     }
     .count();
-    let short = frames.is_lean() && ranges * RANGE_LEN < span.div_ceil(8);
+    let short = shape.shortest && ranges * RANGE_LEN < span.div_ceil(8);
     let fits = ranges * RANGE_LEN <= bits / 8;
+    // Bits first: they cover a segment at any loss. Ranges where the window is longer than the bits, or shorter to send.
     let (form, covered, told) = if short && fits {
         (Form::Ranges, span, ranges * RANGE_LEN)
     } else if span <= bits {
@@ -54,11 +64,11 @@ pub(crate) fn write(
     let missing = shape.deficit.unwrap_or(missing.count() as u16);
     let header = Header {
         kind: Kind::Nack,
-        transfer: round.transfer,
-        hop: round.hops,
+        transfer: plan.transfer(),
+        hop: plan.hops(),
         flags: Flags {
             complete: round.complete,
-            both: round.both,
+            both: shape.both,
             ..Flags::default()
         },
         sequence: nack_sequence(covered as u16, form),
@@ -91,6 +101,7 @@ pub(crate) fn write(
             let received = have.octets().take(octets);
             for ((at, place), received) in told.iter_mut().enumerate().zip(received) {
                 let used = covered.saturating_sub(at * 8).min(8) as u32;
+                // Past the last packet the bits are 0: a packet that was never sent is not missing.
                 *place = !received & (0xffu16 >> (8 - used)) as u8;
             }
         }
@@ -99,7 +110,7 @@ pub(crate) fn write(
     frames.seal(out, &Nonce::of_nack(plan, &header, &nack));
 }
 
-/// Runs of missing packets as (first after the base, how many up to 255).
+/// Runs of missing packets as (first one after the base, count up to 255: a range has one octet for it).
 struct Ranges<'a> {
     have: &'a Window,
     at: u32,
@@ -137,21 +148,22 @@ mod tests {
             channels: Default::default(),
         };
         let mut random = Seed(1).stream(Purpose::Topology);
-        crate::baseline::pip::plan(wanted, &crate::Profile::FAITHFUL, &[2, 3], &mut random).unwrap()
+        crate::baseline::pip::plan(wanted, &crate::Profile::PAPER, &[2, 3], &mut random).unwrap()
     }
 
-    /// What a NACK for these packets says: form, covered, and the packets after the base that are missing.
+    /// The contents of a NACK for these packets: form, covered, and the packets after the base that are missing.
     fn told(have: &Window, end: u32) -> (Form, u16, Vec<u32>) {
         let mut out = Outbox::new(Channel(26));
         let round = Round {
-            transfer: 1,
-            hops: 3,
             number: 0,
             complete: false,
+        };
+        let shape = Shape {
+            len_min: 30,
+            shortest: false,
+            deficit: None,
             both: false,
         };
-        let (len_min, deficit) = (30, None);
-        let shape = Shape { len_min, deficit };
         let frames = Frames::new(&Config::default());
         write(have, end, round, shape, &frames, &plan(), &mut out);
         assert!((30..=FRAME_MAX).contains(&out.frame().len()));
@@ -168,7 +180,7 @@ mod tests {
 
     /// Method: windows with random holes, read back packet by packet.
     #[test]
-    fn nacks_tell_what_is_missing() {
+    fn nacks_report_the_missing_packets() {
         let mut random = Seed(5).stream(Purpose::Trial(0));
         let mut forms = [0; 3];
         for _ in 0..600 {

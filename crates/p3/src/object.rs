@@ -1,14 +1,14 @@
 //! Where a source takes its object from, and where a destination puts it.
 
-/// An object that can be read anywhere, again and again, and does not change meanwhile.
+/// An object that can be read at any offset, repeatedly, and does not change during a transfer.
 pub trait Object {
-    /// Its length in octets.
+    /// The length of the object in octets.
     fn len(&self) -> u32;
 
     /// Fills `to` with the octets from `offset` on. Octets past the end are left as they are.
     fn read(&self, offset: u32, to: &mut [u8]);
 
-    /// Whether there is nothing in it.
+    /// Whether the object has no octets.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -28,18 +28,19 @@ impl Object for &[u8] {
     }
 }
 
-/// Takes packets in any order, each once.
+/// Memory for an object, which takes packets in any order and each packet once.
 pub trait Store {
-    /// Puts `octets` at `offset`. False if there is no room or the medium failed: the packet will be asked for again.
+    /// Puts `octets` at `offset`. Returns false if there is no room or the medium failed; the destination then asks for the packet
+    /// again.
     ///
     /// The last packet is padded to full length, and its true end is known later: see [`finish`](Self::finish).
     fn write(&mut self, offset: u32, octets: &[u8]) -> bool;
 
-    /// All octets of the object are there; what lies past `len` is padding.
+    /// All octets of the object are stored; those past `len` are padding.
     fn finish(&mut self, len: u32);
 }
 
-/// Lent memory as a store. It must have room for whole packets.
+/// A store in memory that the caller lends. It must have room for whole packets.
 #[derive(Debug)]
 pub struct Lent<'a> {
     memory: &'a mut [u8],
@@ -47,7 +48,7 @@ pub struct Lent<'a> {
 }
 
 impl<'a> Lent<'a> {
-    /// An empty store.
+    /// A store without packets.
     pub fn new(memory: &'a mut [u8]) -> Lent<'a> {
         Lent { memory, len: None }
     }

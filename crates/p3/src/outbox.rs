@@ -1,12 +1,11 @@
-//! What a node wants of its radio, and what it records about itself.
+//! A node's requests to its radio, and its own trace and counters.
 
 use chappe_core::{
     Address, Channel, DropReason, Drops, Instant, Layer, RadioRequest, TraceEvent, TraceRing,
     Transmit,
 };
 
-use crate::config::FRAME_MAX;
-use crate::frame::HEAD_LEN;
+use crate::sizes::{FRAME_MAX, HEAD_LEN};
 use crate::timing::MODE;
 
 /// The requests that wait for the driver, at most one of each sort, and the frame to send.
@@ -28,7 +27,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Listens on `channel`.
+    /// An outbox without a frame, whose receiver listens on `channel`.
     pub fn new(channel: Channel) -> Outbox {
         Outbox {
             frame: [0; FRAME_MAX],
@@ -91,7 +90,7 @@ impl Outbox {
         crate::header::set_hop(&mut self.frame, hop);
     }
 
-    /// Sends the frame at `at`, in place of one that waits.
+    /// Sends the frame at `at`, instead of one that waits.
     pub fn send(&mut self, at: Instant) {
         self.send = Some(at);
         self.busy = true;
@@ -114,12 +113,15 @@ impl Outbox {
     }
 
     pub fn poll(&mut self, psdu: &mut [u8]) -> Option<RadioRequest> {
+        // The order matters: an old frame must go before the channel changes, and the channel must be set before the new
+        // frame is sent on it.
         if core::mem::take(&mut self.cancel) {
             return Some(RadioRequest::Cancel);
         }
         if core::mem::take(&mut self.peek) {
             return Some(RadioRequest::Peek(HEAD_LEN));
         }
+        // Switching the receiver ends a reception as well.
         if core::mem::take(&mut self.abort) && !self.listen {
             return Some(RadioRequest::Abort);
         }

@@ -1,19 +1,18 @@
-//! Which relays stand in which stage: the largest set of node-distinct paths of one exact length.
+//! Chooses the relays of each stage: as the largest set of node-distinct paths of one exact length, or by prediction.
 //!
-//! The planner runs at the gateway, before a transfer, so it may allocate and take its time. The question is
-//! hard in general (largest sets of disjoint paths of bounded length: Itai, Perl and Shiloach, 1982), but the
-//! networks have some hundred nodes and the lengths are two to nine:
+//! The planner runs at the gateway, before a transfer, so it may allocate and run for long. The problem is NP-hard
+//! in general (largest sets of disjoint paths of bounded length: Itai, Perl and Shiloach, 1982), but the networks have
+//! some hundred nodes and the lengths are two to nine:
 //!
 //! - [`largest_path_set`] answers exactly: one max-flow where the length is the hop distance, since each node
 //!   then fits one stage only; otherwise branch and bound over max-flows of the stage-expanded graph.
 //! - [`depth_first_path_set`] is the paper's greedy randomised search, kept for comparison.
-//!
-//! - [`pipeline`] does not look for paths, but for the stages, groups and channels that deliver most: the planner of
-//!   the improved variant.
+//! - [`pipeline`] looks for the stages, groups and channels that deliver most, not for paths. It is the planner of the
+//!   improved variant.
 //! - [`with_extra_nodes`] adds nodes beside the paths.
 //!
-//! Beside them: what measuring the links costs and yields ([`Measurement`]), and the channel-aware choice of a single
-//! path ([`best_path`]) for the baseline.
+//! [`Measurement`] is the cost and the outcome of measuring the links, and [`best_path`] the channel-aware choice of a
+//! single path for the baseline.
 //!
 //! ```
 //! use chappe_p3::planner::{LinkGraph, largest_path_set};
@@ -33,6 +32,7 @@ mod measure;
 mod path_choice;
 mod pipeline;
 mod stages;
+mod wish;
 
 pub use chain::{Links, Prediction};
 pub use depth_first::depth_first_path_set;
@@ -41,7 +41,8 @@ pub use extra::with_extra_nodes;
 pub use graph::LinkGraph;
 pub use measure::{Measurement, collection_time};
 pub use path_choice::{PathChoice, best_path};
-pub use pipeline::{Pipeline, Wish, pipeline};
+pub use pipeline::{Pipeline, pipeline};
+pub use wish::Wish;
 
 use alloc::vec::Vec;
 

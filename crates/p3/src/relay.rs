@@ -1,4 +1,4 @@
-//! A relay: repeats what is for its stage and group, one turnaround after it heard it.
+//! A relay: repeats frames for its stage and group, one turnaround after it heard them.
 //!
 //! | state | hears | does |
 //! |---|---|---|
@@ -9,28 +9,29 @@
 //! | reverse | DATA or CTRL as in forward | the source has gone on: as in forward |
 //! | reverse | nothing for T_rev | forward |
 //!
-//! It listens on its own stage's channel in both directions. It has no clock of the pipeline: a frame that it misses
-//! it does not repeat, that is all.
+//! It listens on its own stage's channel in both directions. It keeps no clock of the pipeline: it takes the time from
+//! each frame, and a frame that it misses is one that it does not repeat.
 
 use chappe_core::{
-    Caps, DropReason, Drops, Duration, Head, Instant, RadioEvent, RadioNode, RadioRequest,
-    Reception, TraceEvent, Wake,
+    Caps, DropReason, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
+    TraceEvent, Wake,
 };
 
 use crate::config::{Config, ConfigError};
-use crate::ear::{Ear, answer_due, first_turn, next_turn, round_due};
+use crate::ear::{Ear, answer_due, first_turn, next_turn, reply_time, round_due};
 use crate::flood::Flood;
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::header::{Ctrl, Flags, Header, Kind, Nack};
 use crate::outbox::{Notes, Outbox};
-use crate::plan::{Part, Plan};
+use crate::part::{Part, Place};
+use crate::plan::Plan;
 use crate::seal::Nonce;
 
-/// A node that relays the transfers of others.
+/// A node that relays transfers between other nodes.
 #[derive(Clone, Debug)]
 pub struct Relay {
     config: Config,
-    form: Form,
+    frames: Frames,
     number: u16,
     state: State,
     /// The latest session that it took part in.
@@ -49,7 +50,7 @@ enum State {
     Resting { until: Instant },
 }
 
-/// What a listed relay knows.
+/// A transfer in which this relay has a part.
 #[derive(Clone, Debug)]
 struct Duty {
     plan: Plan,
@@ -66,7 +67,7 @@ impl Relay {
         config.check(caps)?;
         Ok(Relay {
             out: Outbox::new(config.flood_channel),
-            form: Form::new(&config),
+            frames: Frames::new(&config),
             config,
             number,
             state: State::Waking,
@@ -77,12 +78,12 @@ impl Relay {
         })
     }
 
-    /// The latest session that it took part in. Keep it where it survives a restart: plans of older ones are refused.
+    /// The latest session that it took part in. Keep it across restarts, so that plans of older ones are refused.
     pub fn session(&self) -> u32 {
         self.session
     }
 
-    /// The same relay after a restart, which has heard of the session before.
+    /// Restores the session after a restart.
     pub fn with_session(self, session: u32) -> Relay {
         Relay { session, ..self }
     }
@@ -97,7 +98,7 @@ impl Relay {
         self.forwarded
     }
 
-    /// What it did not use, and why.
+    /// Frames that it did not use, counted by reason.
     pub fn drops(&self) -> &Drops {
         self.notes.drops()
     }
@@ -116,15 +117,17 @@ impl Relay {
     fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
         match &mut self.state {
             State::Resting { .. } => Err(DropReason::NotForUs),
+            // The outbox holds one frame, which must stay as it is until the radio has sent it.
             _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => self.wake(now, heard),
             State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
             State::Duty(duty) => {
-                let before = duty.part.stage.saturating_sub(1);
-                let parsed = self.form.parse(&duty.plan, before, heard.psdu);
+                let before = duty.part.place().stage.saturating_sub(1);
+                let parsed = self.frames.parse(&duty.plan, before, heard.psdu);
                 let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let transfer = duty.plan.transfer();
                 match header.kind {
+                    // The gateway has given up this transfer and begun another.
                     Kind::Plan if header.transfer != transfer => self.wake(now, heard),
                     _ if header.transfer != transfer => Err(DropReason::NotForUs),
                     Kind::Plan => Err(DropReason::Stale),
@@ -136,9 +139,9 @@ impl Relay {
     }
 
     fn wake(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
-        let (config, form) = (&self.config, &self.form);
-        let mut flood = Flood::open(config, form, self.session, now, heard, &mut self.out)?;
-        self.session = flood.plan.session();
+        let (config, frames) = (&self.config, &self.frames);
+        let mut flood = Flood::open(config, frames, self.session, now, heard, &mut self.out)?;
+        self.session = flood.session(self.session);
         self.ear.open(&mut self.out);
         let repeated = flood.hear(&self.config, now, heard, &mut self.out);
         self.out.tune(self.config.flood_channel);
@@ -146,7 +149,7 @@ impl Relay {
         repeated
     }
 
-    /// The flood is over: takes its part, or rests if it has none.
+    /// After the flood: takes its part, or rests if the plan does not name it.
     fn take_part(&mut self, now: Instant) {
         let State::Flooding(flood) = &self.state else {
             return;
@@ -158,8 +161,9 @@ impl Relay {
             let until = now + self.config.rest;
             return self.enter(State::Resting { until });
         };
-        self.out.tune(plan.channels().of_stage(part.stage));
-        let first = first_turn(&self.config, &plan, part.stage, part.group, start);
+        let Place { stage, group, .. } = part.place();
+        self.out.tune(plan.channels().of_stage(stage));
+        let first = first_turn(&self.config, &plan, stage, group, start);
         self.ear.rest(&self.config, now, first, &mut self.out);
         let leave = start + self.config.patience(plan.cycle());
         self.enter(State::Duty(Duty {
@@ -181,12 +185,7 @@ impl Relay {
         let State::Duty(duty) = &mut self.state else {
             return Err(DropReason::NotForUs);
         };
-        let Part {
-            stage,
-            group,
-            sends,
-            ..
-        } = duty.part;
+        let Place { stage, group, .. } = duty.part.place();
         if header.hop.checked_add(1) != Some(stage) {
             return Err(DropReason::NotForUs);
         }
@@ -199,7 +198,7 @@ impl Relay {
             }
             return Err(DropReason::NotForUs);
         }
-        if heard.psdu.len() != self.form.data_len(&duty.plan) {
+        if heard.psdu.len() != self.frames.data_len(&duty.plan) {
             return Err(DropReason::Malformed);
         }
         let mut due = turn;
@@ -207,25 +206,26 @@ impl Relay {
         if turns {
             let ctrl = Ctrl::parse(body).map_err(|_| DropReason::Malformed)?;
             let nonce = Nonce::of_ctrl(&duty.plan, &header, &ctrl);
-            if !self.form.is_genuine(&nonce, heard.psdu) {
+            if !self.frames.is_genuine(&nonce, heard.psdu) {
                 return Err(DropReason::Unauthentic);
             }
             let (plan, started) = (&duty.plan, heard.started);
             due = answer_due(
                 &self.config,
-                &self.form,
+                &self.frames,
                 plan,
                 stage,
                 started,
                 ctrl.copies_left,
             );
         }
+        // DATA means that the source has gone on, so a relay that missed the NACK goes forward again.
         let slot = self.config.profile.slot(heard.psdu.len());
         let wait = reply_time(&self.config, &duty.plan, stage);
         duty.reverse = turns.then(|| now + slot + wait);
         let channel = duty.plan.channels().of_stage(stage + 1);
         self.ear.rest(&self.config, now, due, &mut self.out);
-        if sends || self.form.is_lean() {
+        if duty.part.sends_on() {
             self.repeat(now, heard.psdu, stage, channel);
         }
         Ok(())
@@ -242,17 +242,16 @@ impl Relay {
         let State::Duty(duty) = &mut self.state else {
             return Err(DropReason::NotForUs);
         };
-        let stage = duty.part.stage;
+        let stage = duty.part.place().stage;
         if header.hop != stage + 1 {
             return Err(DropReason::NotForUs);
         }
-        // In the improved variant a relay that missed the CTRL helps all the same: the frame says what it is.
-        if duty.reverse.is_none() && !self.form.is_lean() {
+        if !duty.part.takes_nack(duty.reverse.is_some()) {
             return Err(DropReason::Stale);
         }
         let nack = Nack::parse(header.sequence, body).map_err(|_| DropReason::Malformed)?;
         let nonce = Nonce::of_nack(&duty.plan, &header, &nack);
-        if !self.form.is_genuine(&nonce, heard.psdu) {
+        if !self.frames.is_genuine(&nonce, heard.psdu) {
             return Err(DropReason::Unauthentic);
         }
         duty.reverse = None;
@@ -273,22 +272,21 @@ impl Relay {
             complete,
         );
         self.ear.rest(&self.config, now, due, &mut self.out);
-        // In the improved variant one relay of each stage answers, and all of them once that has failed.
-        if duty.part.sends || !self.form.is_lean() || header.flags.both {
+        if duty.part.repeats_nack(header.flags.both) {
             self.repeat(now, heard.psdu, stage, channel);
         }
         Ok(())
     }
 
     //= p3 IV-B: the other nodes of a stage abort the reception midway
-    /// The front of a frame that is still arriving: what is not for this relay is not heard out.
+    /// Looks at the front of a frame that is still arriving, and aborts the reception if it is not for this relay.
     fn glance(&mut self, now: Instant, head: &Head<'_>) {
         let State::Duty(duty) = &mut self.state else {
             return;
         };
-        let Part { stage, group, .. } = duty.part;
+        let Place { stage, group, .. } = duty.part.place();
         let before = stage.saturating_sub(1);
-        let Some(header) = self.form.glance(&duty.plan, before, head.octets) else {
+        let Some(header) = self.frames.glance(&duty.plan, before, head.octets) else {
             return;
         };
         let ours = header.transfer == duty.plan.transfer();
@@ -300,13 +298,14 @@ impl Relay {
                 }
                 duty.leave = now + self.config.patience(duty.plan.cycle());
                 let turn = next_turn(&self.config, &duty.plan, group, head.started, header.flags);
+                // While a NACK is due the receiver must stay on, so only this frame is given up.
                 match duty.reverse {
                     Some(_) => self.out.abort(),
                     None => self.ear.rest(&self.config, now, turn, &mut self.out),
                 }
             }
             Kind::Nack if ours && header.hop == stage + 1 => {
-                if duty.reverse.is_none() && !self.form.is_lean() {
+                if !duty.part.takes_nack(duty.reverse.is_some()) {
                     self.out.abort();
                 }
             }
@@ -314,13 +313,14 @@ impl Relay {
         }
     }
 
-    /// A frame was garbled: if it was the one that was due, the next one is due a turn later.
+    /// A frame failed its check: if it was the one that was due, the next one is due a turn later.
     fn miss(&mut self, now: Instant, started: Instant) {
         let State::Duty(duty) = &self.state else {
             return;
         };
         if duty.reverse.is_none() && self.ear.was_due(started) && !self.out.is_busy() {
-            let (both, group) = (duty.plan.is_single(), duty.part.group);
+            // Its flags are unknown. It was due, so it was for this relay's group.
+            let (both, group) = (duty.plan.is_single(), duty.part.place().group);
             let flags = Flags {
                 both,
                 group,
@@ -345,7 +345,7 @@ impl Relay {
         match &self.state {
             State::Flooding(flood) if flood.is_spent() => self.take_part(now),
             State::Duty(duty) => {
-                let channel = duty.plan.channels().of_stage(duty.part.stage);
+                let channel = duty.plan.channels().of_stage(duty.part.place().stage);
                 self.out.tune(channel);
             }
             _ => {}
@@ -369,15 +369,6 @@ impl Relay {
         self.out.tune(self.config.flood_channel);
         self.enter(State::Waking);
     }
-}
-
-/// How long a NACK can take to come back to stage `stage`, from the end of its CTRL: its hops to the destination and
-/// back, the pause at the turn, and four cycles. The source is stage 0.
-pub(crate) fn reply_time(config: &Config, plan: &Plan, stage: u8) -> Duration {
-    let hops = u64::from(plan.hops().saturating_sub(stage));
-    let (hop, cycle) = (config.hop_time(plan), plan.cycle());
-    let hops_time = hop * hops + cycle * 4 + config.profile.nack_slot() * hops;
-    hops_time + config.profile.turn_relays
 }
 
 impl RadioNode for Relay {

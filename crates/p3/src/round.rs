@@ -1,17 +1,18 @@
-//! A source's transfer: which packets a round sends, in which order and when, and what an answer changes.
+//! A source's transfer: which packets a round sends, in which order and when, and what a NACK changes.
 
 use chappe_core::Instant;
 
 use crate::config::Config;
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::groups::{Groups, PerGroup};
 use crate::header::{Flags, Header, Kind, Nack};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
+use crate::recovery::{Recovery, Schedule};
 use crate::repair::{Factors, UNKNOWN_MAX};
 use crate::window::{WINDOW, Window};
 
-/// A transfer in progress.
+/// A transfer in progress at its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub plan: Plan,
@@ -22,31 +23,31 @@ pub(crate) struct Transfer {
     pub end: u32,
     /// First packet of the present segment.
     pub segment: u32,
-    /// Combinations that the destination lacks, as far as it told. Improved variant.
-    pub deficit: u16,
+    recovery: Recovery,
     pub round: u16,
     pub groups: Groups,
     pub fruitless: u8,
     pub pass: Pass,
 }
 
-/// One way through the frames of a round, or through its CTRL alone.
+/// One pass over the frames of a round, or over its CTRL alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pass {
     /// When its first frame starts.
     pub anchor: Instant,
-    /// Frames so far.
+    /// Frames sent so far in this pass.
     pub frames: u64,
     /// All relays of a stage are one group.
     pub both: bool,
-    /// They were for the packets of this round; a CTRL that is sent again may differ.
+    /// Whether they were so for the packets of this round; a repeated CTRL may differ.
     pub data_both: bool,
-    /// The next packet to look at.
-    pub cursor: u32,
-    /// Combinations so far, and how many it shall be.
+    /// The next packet to look at; `None` where the round has combinations only.
+    pub cursor: Option<u32>,
+    /// Combinations sent so far.
     pub coded: u8,
+    /// Combinations that the round has.
     pub combinations: u8,
-    /// CTRL frames so far.
+    /// CTRL frames sent so far in this pass.
     pub copies: u8,
     /// How often the CTRL of this round has been tried.
     pub attempt: u8,
@@ -57,45 +58,33 @@ pub(crate) struct Pass {
 impl Transfer {
     pub fn new(config: &Config, plan: Plan, packets: u32, anchor: Instant) -> Transfer {
         let first = plan.first().min(packets);
+        let recovery = Recovery::new(config, &plan);
+        let both = plan.is_single();
         let mut transfer = Transfer {
             plan,
             packets,
             due: Window::new(first),
             end: first,
             segment: first,
-            deficit: 0,
+            recovery,
             round: 0,
             groups: Groups::new(plan.groups()),
             fruitless: 0,
-            pass: Pass {
-                anchor,
-                frames: 0,
-                both: plan.is_single(),
-                data_both: plan.is_single(),
-                cursor: first,
-                coded: 0,
-                combinations: 0,
-                copies: 0,
-                attempt: 1,
-                last_start: anchor,
-            },
+            pass: Pass::new(anchor, both, Some(first), 0),
         };
         if plan.is_resumed() {
             // The destination may have any packet of its window: ask before sending.
-            let most = match plan.improved() {
-                Some(_) => u32::from(config.segment),
-                None => WINDOW,
-            };
-            transfer.end = first.saturating_add(most).min(packets);
+            transfer.end = first.saturating_add(recovery.span(config)).min(packets);
         } else {
             transfer.add_segment(config);
-            transfer.pass.combinations = plan.improved().map_or(0, |improved| improved.repair);
+            transfer.pass.combinations = recovery.first().combinations;
         }
         transfer
     }
 
-    /// New packets join the next round, as far as the window goes.
+    /// Adds new packets to the next round, within the window.
     fn add_segment(&mut self, config: &Config) {
+        // The destination's window holds no more.
         let span = self.due.base().saturating_add(WINDOW).min(self.packets);
         let end = self
             .end
@@ -110,7 +99,7 @@ impl Transfer {
     /// When the next frame of the pass starts: one per cycle, or one in two cycles for one group.
     pub fn next_start(&self, config: &Config) -> Instant {
         let period = match self.pass.both {
-            true => config.single_period(&self.plan),
+            true => self.plan.single_period(config),
             false => self.plan.cycle(),
         };
         self.pass.anchor + period * self.pass.frames
@@ -118,7 +107,7 @@ impl Transfer {
 
     /// Whether this round has combinations only, of the few packets that are missing.
     pub fn is_coded(&self) -> bool {
-        self.plan.improved().is_some() && self.pass.cursor == u32::MAX
+        self.pass.cursor.is_none()
     }
 
     pub fn factors(&self) -> Factors {
@@ -131,7 +120,7 @@ impl Transfer {
         core::iter::successors(next(self.due.base()), move |&packet| next(packet + 1))
     }
 
-    /// Takes in a NACK; whether anything of this round had arrived. `None` if it is not of this window.
+    /// Takes in a NACK and returns whether anything of this round had arrived. `None` if it is not of this window.
     pub fn account(&mut self, nack: &Nack<'_>) -> Option<bool> {
         let base = self
             .due
@@ -145,6 +134,7 @@ impl Transfer {
         let (mut sent, mut missing) = (PerGroup::default(), PerGroup::default());
         let (mut rank, mut at) = (0usize, self.due.base());
         let groups = usize::from(self.plan.groups().max(1));
+        // The n-th frame of a round went to group n modulo the number of groups, so a packet's rank tells its group.
         while let Some(packet) = self.due.next(at, self.end) {
             let lost = if packet < base {
                 Some(false)
@@ -165,11 +155,12 @@ impl Transfer {
             rank += 1;
             at = packet + 1;
         }
-        let less = self.is_coded() && nack.missing < self.deficit;
+        let less = self.recovery.note(nack.missing) && self.is_coded();
+        // Combinations are of all missing packets, whichever group they take: nothing is learnt of the groups.
         if !self.is_coded() {
             self.groups.observe(self.pass.data_both, sent, missing);
         }
-        self.deficit = nack.missing;
+        // All packets before the NACK's base are stored at the destination.
         self.due.advance(base);
         (base..self.end).for_each(|packet| {
             self.due.set(packet, is_missing(packet) == Some(true));
@@ -177,35 +168,22 @@ impl Transfer {
         Some(sent != missing || less)
     }
 
-    /// Begins the next round at `anchor`. `told` is whether the NACK told of all packets sent so far.
+    /// Begins the next round at `anchor`. `told` is whether the NACK covered all packets sent so far.
     pub fn next_round(&mut self, config: &Config, anchor: Instant, told: bool) {
-        let improved = self.plan.improved();
         let few = self.missing().take(UNKNOWN_MAX + 1).count();
-        // The improved variant finishes a segment before the next: its sums are of one segment.
-        if told && (improved.is_none() || few == 0) {
+        let Schedule {
+            new_segment,
+            packets,
+            combinations,
+        } = self.recovery.next(told, few);
+        if new_segment {
             self.add_segment(config);
         }
-        let coded = improved.is_some() && (1..=UNKNOWN_MAX).contains(&few);
-        let margin = u16::from(config.repair_margin);
-        let combinations = match improved {
-            Some(_) if coded => self.deficit.saturating_add(margin).min(255) as u8,
-            Some(improved) => improved.repair,
-            None => 0,
-        };
         self.round = self.round.wrapping_add(1);
+        // What the last rounds measured decides whether all relays are one group in this one.
         let both = self.plan.is_single() || self.groups.single();
-        self.pass = Pass {
-            anchor,
-            frames: 0,
-            both,
-            data_both: both,
-            cursor: if coded { u32::MAX } else { self.due.base() },
-            coded: 0,
-            combinations,
-            copies: 0,
-            attempt: 1,
-            last_start: anchor,
-        };
+        let cursor = packets.then_some(self.due.base());
+        self.pass = Pass::new(anchor, both, cursor, combinations);
     }
 }
 
@@ -224,14 +202,14 @@ impl Transfer {
     /// Begins a frame of full length; returns its body, zeroed.
     pub fn begin<'a>(
         &self,
-        form: &Form,
+        frames: &Frames,
         out: &'a mut Outbox,
         kind: Kind,
         flags: Flags,
         sequence: u16,
     ) -> &'a mut [u8] {
         let header = self.header(kind, flags, sequence);
-        form.begin(out, &header, form.data_len(&self.plan))
+        frames.begin(out, &header, frames.data_len(&self.plan))
     }
 }
 
@@ -244,10 +222,26 @@ pub(crate) enum Next {
 }
 
 impl Pass {
+    fn new(anchor: Instant, both: bool, cursor: Option<u32>, combinations: u8) -> Pass {
+        Pass {
+            anchor,
+            frames: 0,
+            both,
+            data_both: both,
+            cursor,
+            coded: 0,
+            combinations,
+            copies: 0,
+            attempt: 1,
+            last_start: anchor,
+        }
+    }
+
     /// The next frame of the pass: its packets in order, its combinations, then one CTRL per group.
     pub fn pick(&mut self, due: &Window, end: u32, groups: u8) -> Next {
-        if let Some(packet) = due.next(self.cursor, end) {
-            self.cursor = packet + 1;
+        let packet = self.cursor.and_then(|cursor| due.next(cursor, end));
+        if let Some(packet) = packet {
+            self.cursor = Some(packet + 1);
             return Next::Data(packet);
         }
         if self.coded < self.combinations {

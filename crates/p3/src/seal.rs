@@ -1,9 +1,9 @@
 //! Authentication: AES-128 in CCM with a tag of four octets (level ENC-MIC-32 of IEEE 802.15.4-2006, annex B; NIST SP
 //! 800-38C).
 //!
-//! Relays of a group must send the same bits, so nothing is sealed anew at a hop: source and destination seal their
-//! frames, and what a relay writes into them (hop, or slot of the flood) is not covered. The payload of DATA and CODED
-//! frames is secret, other frames are not. One key serves the network: it keeps out strangers, not captured nodes.
+//! Relays of a group must send the same bits, so no hop seals a frame again: source and destination seal their frames,
+//! and the tag does not cover the field that relays write (hop, or slot of the flood). The payload of DATA and CODED
+//! frames is encrypted, other frames are not. The network has one key, which excludes strangers, not captured nodes.
 //!
 //! | frame | who checks it | before |
 //! |---|---|---|
@@ -11,10 +11,10 @@
 //! | CTRL, NACK | every node of the transfer | repeating it |
 //! | DATA, CODED | the destination | using it |
 //!
-//! A relay that repeats a forged DATA frame lost a slot in which a jammer would have cost it the same, and software AES
-//! is slower than a turnaround.
+//! Relays do not check DATA: software AES is slower than a turnaround. A forged DATA frame costs a slot, as a jammed one
+//! would.
 //!
-//! The nonce never stands in a frame; both ends know it:
+//! No frame carries its nonce; both ends know it:
 //!
 //! | octets | field |
 //! |---|---|
@@ -32,13 +32,10 @@ use ccm::aead::AeadInOut;
 use ccm::consts::{U4, U13};
 use ccm::{Ccm, KeyInit};
 
-use crate::config::FRAME_MAX;
 use crate::header::Kind;
+use crate::sizes::{FRAME_MAX, TAG_LEN};
 
-/// Octets of the tag at a frame's end.
-pub const TAG_LEN: usize = 4;
-
-/// A network's key. It is not shown by `Debug`.
+/// A network's key. `Debug` does not print it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key([u8; 16]);
 
@@ -77,7 +74,7 @@ impl Nonce {
     }
 }
 
-/// Seals and opens frames; without a key it does nothing and every frame is good.
+/// Seals and opens frames. Without a key it does nothing, and every frame is genuine.
 #[derive(Clone, Debug)]
 pub(crate) struct Seal(Option<Ccm<Aes128, U4, U13>>);
 
@@ -91,12 +88,13 @@ impl Seal {
         if self.0.is_some() { TAG_LEN } else { 0 }
     }
 
-    /// Writes the tag of a frame to its last octets. What follows the first `open` octets becomes secret.
+    /// Writes the tag to the last octets of a frame and encrypts what follows its first `open` octets.
     pub fn seal(&self, nonce: &Nonce, open: usize, frame: &mut [u8]) -> Option<()> {
         let Some(ccm) = &self.0 else { return Some(()) };
         let message = frame.len().checked_sub(TAG_LEN)?;
         let (message, tag) = frame.split_at_mut_checked(message)?;
         let (open, secret) = message.split_at_mut_checked(open)?;
+        // Associated data, with the hop as zero on both sides.
         let mut copy = [0; FRAME_MAX];
         let open = covered(open, &mut copy)?;
         let nonce = nonce.octets().into();
@@ -107,7 +105,7 @@ impl Seal {
         Some(())
     }
 
-    /// Whether the frame is what its maker sealed; what follows the first `open` octets is then readable.
+    /// Checks the tag, and decrypts what follows the first `open` octets.
     pub fn open(&self, nonce: &Nonce, open: usize, frame: &mut [u8]) -> bool {
         self.try_open(nonce, open, frame).is_some()
     }
@@ -125,8 +123,9 @@ impl Seal {
             .ok()
     }
 
-    /// As [`open`](Self::open) for a frame of which nothing is secret.
+    /// As [`open`](Self::open), for a frame of which nothing is encrypted.
     pub fn verify(&self, nonce: &Nonce, frame: &[u8]) -> bool {
+        // CCM needs the frame mutably, and a relay repeats it unchanged.
         let mut copy = [0; FRAME_MAX];
         let Some(place) = copy.get_mut(..frame.len()) else {
             return false;
@@ -137,7 +136,7 @@ impl Seal {
     }
 }
 
-/// What the tag covers of the open octets: all but the hop, which relays write.
+/// The open octets that the tag covers: all but the hop, which relays write.
 fn covered<'a>(open: &[u8], copy: &'a mut [u8; FRAME_MAX]) -> Option<&'a [u8]> {
     let copy = copy.get_mut(..open.len())?;
     copy.copy_from_slice(open);
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_back_whatever_the_hop() {
+    fn frames_open_whatever_the_hop() {
         let seal = Seal::new(Some(&Key::new([5; 16])));
         let mut frame = sealed(&seal);
         assert_eq!(frame[..3], [0, 1, 2]);
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bent_bit_and_every_other_nonce_is_found() {
+    fn flipped_bits_and_wrong_nonces_are_detected() {
         let seal = Seal::new(Some(&Key::new([5; 16])));
         let good = sealed(&seal);
         for bit in 0..40 * 8 {
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_key_nothing_happens() {
+    fn without_a_key_frames_are_unchanged() {
         let seal = Seal::new(None);
         let frame: [u8; 40] = core::array::from_fn(|at| at as u8);
         assert_eq!((sealed(&seal), seal.tag_len()), (frame, 0));

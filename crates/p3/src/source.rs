@@ -1,4 +1,4 @@
-//! The source: sends packet after packet, one per cycle, asks what is missing, and sends that.
+//! The source: sends one packet per cycle, asks which are missing, and repairs these.
 //!
 //! | state | event | does |
 //! |---|---|---|
@@ -14,24 +14,23 @@ use chappe_core::{
 };
 
 use crate::config::{Config, ConfigError};
-use crate::ear::{Ear, answer_due};
+use crate::ear::{Ear, answer_due, reply_time};
 use crate::flood::Flood;
-use crate::frame::Form;
+use crate::frame::Frames;
 use crate::header::{Ctrl, Flags, Kind, Nack};
 use crate::object::Object;
 use crate::outbox::{Notes, Outbox};
-use crate::plan::PACKETS_MAX;
-use crate::relay::reply_time;
 use crate::repair::{Sums, combine};
 use crate::round::{Next, Transfer};
 use crate::seal::Nonce;
+use crate::sizes::PACKETS_MAX;
 
-/// A node that has an object and sends it when a plan says so. It takes part in the floods of other transfers, but
-/// does not relay them.
+/// A node that has an object and sends it when a plan names it as the source. It takes part in the floods of other
+/// transfers, but does not relay their packets.
 #[derive(Clone, Debug)]
 pub struct Source<O> {
     config: Config,
-    form: Form,
+    frames: Frames,
     number: u16,
     /// The latest session that it took part in.
     session: u32,
@@ -48,11 +47,11 @@ pub struct Source<O> {
 /// How a transfer ended for its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The destination says that it has everything.
+    /// The destination reported that it has the whole object.
     Complete,
     /// No NACK came, however often CTRL was sent.
     NoReply,
-    /// NACKs came, but no round brought a packet to the destination any more.
+    /// NACKs came, but the last rounds brought no packet to the destination.
     NoProgress,
     /// The object has more packets than can be numbered.
     TooLong,
@@ -61,13 +60,13 @@ pub enum Ended {
 /// What the source has sent in its present or last transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// DATA frames, retransmissions included.
+    /// DATA frames sent, retransmissions included.
     pub data: u64,
-    /// Combinations of packets; improved variant.
+    /// CODED frames sent, which only the improved variant has.
     pub coded: u64,
-    /// CTRL frames.
+    /// CTRL frames sent, repetitions included.
     pub ctrl: u64,
-    /// Rounds begun.
+    /// Rounds begun, the first one included.
     pub rounds: u64,
     /// Rounds in which all relays were one group.
     pub single_rounds: u64,
@@ -96,7 +95,7 @@ impl<O: Object> Source<O> {
         config.check(caps)?;
         Ok(Source {
             out: Outbox::new(config.flood_channel),
-            form: Form::new(&config),
+            frames: Frames::new(&config),
             config,
             number,
             session: 0,
@@ -110,13 +109,13 @@ impl<O: Object> Source<O> {
         })
     }
 
-    /// The latest session that it took part in. Keep it where it survives a restart: a source that sends another object
-    /// in an old session gives its secrets away.
+    /// The latest session that it took part in. Keep it across restarts: a source that sends another object in an old
+    /// session reuses nonces, which reveals both objects.
     pub fn session(&self) -> u32 {
         self.session
     }
 
-    /// The same source after a restart, which has heard of the session before.
+    /// Restores the session after a restart.
     pub fn with_session(self, session: u32) -> Source<O> {
         Source { session, ..self }
     }
@@ -131,12 +130,12 @@ impl<O: Object> Source<O> {
         self.ended
     }
 
-    /// What it has sent.
+    /// Frames and rounds of the present or last transfer.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What it did not use, and why.
+    /// Frames that it did not use, counted by reason.
     pub fn drops(&self) -> &Drops {
         self.notes.drops()
     }
@@ -153,11 +152,13 @@ impl<O: Object> Source<O> {
 
     fn hear(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
         match &mut self.state {
+            // The outbox holds one frame, which must stay as it is until the radio has sent it.
             _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => {
-                let (config, form) = (&self.config, &self.form);
-                let mut flood = Flood::open(config, form, self.session, now, heard, &mut self.out)?;
-                self.session = flood.plan.session();
+                let (config, frames) = (&self.config, &self.frames);
+                let mut flood =
+                    Flood::open(config, frames, self.session, now, heard, &mut self.out)?;
+                self.session = flood.session(self.session);
                 let repeated = flood.hear(&self.config, now, heard, &mut self.out);
                 self.enter(State::Flooding(flood));
                 repeated
@@ -165,7 +166,7 @@ impl<O: Object> Source<O> {
             State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
             State::Sending(_) => Err(DropReason::NotForUs),
             State::Waiting { transfer, .. } => {
-                let parsed = self.form.parse(&transfer.plan, 1, heard.psdu);
+                let parsed = self.frames.parse(&transfer.plan, 1, heard.psdu);
                 let (header, body) = parsed.map_err(|_| DropReason::Malformed)?;
                 let ours = header.transfer == transfer.plan.transfer();
                 if !ours || header.kind != Kind::Nack || header.hop != 1 {
@@ -176,7 +177,7 @@ impl<O: Object> Source<O> {
                 }
                 let nack = Nack::parse(header.sequence, body).map_err(|_| DropReason::Malformed)?;
                 let nonce = Nonce::of_nack(&transfer.plan, &header, &nack);
-                if !self.form.is_genuine(&nonce, heard.psdu) {
+                if !self.frames.is_genuine(&nonce, heard.psdu) {
                     return Err(DropReason::Unauthentic);
                 }
                 self.answer(now, header.flags.complete, &nack)
@@ -184,13 +185,14 @@ impl<O: Object> Source<O> {
         }
     }
 
-    /// The front of a frame that is still arriving: only an answer is heard out.
+    /// Looks at the front of a frame that is still arriving, and aborts the reception unless it is a NACK for this
+    /// source.
     fn glance(&mut self, head: &Head<'_>) {
         let State::Waiting { transfer, .. } = &self.state else {
             return;
         };
         let plan = &transfer.plan;
-        if let Some(header) = self.form.glance(plan, 1, head.octets) {
+        if let Some(header) = self.frames.glance(plan, 1, head.octets) {
             let ours = header.transfer == plan.transfer() && header.hop == 1;
             if !ours || header.kind != Kind::Nack {
                 self.out.abort();
@@ -198,7 +200,7 @@ impl<O: Object> Source<O> {
         }
     }
 
-    /// A NACK of this round has come.
+    /// Takes in a NACK of this round, and ends the transfer or begins the next round.
     fn answer(&mut self, now: Instant, complete: bool, nack: &Nack<'_>) -> Result<(), DropReason> {
         let State::Waiting { transfer, .. } = &mut self.state else {
             return Err(DropReason::Stale);
@@ -207,6 +209,7 @@ impl<O: Object> Source<O> {
             self.end(Ended::Complete);
             return Ok(());
         }
+        // A resumed transfer begins with a question, so its first round can bring nothing.
         let asked_only = transfer.plan.is_resumed() && transfer.round == 0;
         let progress = transfer.account(nack).ok_or(DropReason::Stale)?;
         transfer.fruitless = match progress || asked_only {
@@ -217,6 +220,7 @@ impl<O: Object> Source<O> {
             self.end(Ended::NoProgress);
             return Ok(());
         }
+        // A NACK too short for the window covers the front of it. The next segment waits until all of it is known.
         let told = transfer.due.base().saturating_add(u32::from(nack.covered));
         let mut transfer = transfer.clone();
         let anchor = now + self.config.profile.gap() + self.config.profile.turn_source;
@@ -238,6 +242,7 @@ impl<O: Object> Source<O> {
         let packets = self.object.len().div_ceil(plan.payload() as u32);
         self.counts = Counts::default();
         self.ended = None;
+        // Plans and nonces number packets by 24 bits.
         if packets >= PACKETS_MAX {
             return self.end(Ended::TooLong);
         }
@@ -250,6 +255,7 @@ impl<O: Object> Source<O> {
         self.counts.rounds = self.counts.rounds.saturating_add(1);
         let single = u64::from(transfer.pass.both);
         self.counts.single_rounds = self.counts.single_rounds.saturating_add(single);
+        // Sums are of one round: its factors depend on the round's number.
         self.sums.reset(transfer.pass.combinations);
         self.enter(State::Sending(transfer));
         self.send_next(now);
@@ -262,9 +268,10 @@ impl<O: Object> Source<O> {
         let groups = transfer.plan.groups();
         match transfer.pass.pick(&transfer.due, transfer.end, groups) {
             Next::Nothing => {
+                // `due` is the earliest start of the NACK, when the receiver opens; `until` is when it counts as lost.
                 let wait = reply_time(&self.config, &transfer.plan, 0) + self.config.reply_slack;
                 let began = transfer.pass.last_start;
-                let due = answer_due(&self.config, &self.form, &transfer.plan, 0, began, 0);
+                let due = answer_due(&self.config, &self.frames, &transfer.plan, 0, began, 0);
                 self.ear.rest(&self.config, now, due, &mut self.out);
                 self.out.tune(transfer.plan.channels().of_stage(0));
                 let transfer = transfer.clone();
@@ -278,21 +285,30 @@ impl<O: Object> Source<O> {
                     last,
                     ..transfer.pass.flags(groups)
                 };
-                let body =
-                    transfer.begin(&self.form, &mut self.out, Kind::Data, flags, packet as u16);
+                let body = transfer.begin(
+                    &self.frames,
+                    &mut self.out,
+                    Kind::Data,
+                    flags,
+                    packet as u16,
+                );
                 let offset = packet.saturating_mul(transfer.plan.payload() as u32);
+                // The body is zeroed, so the last packet is padded with zeros.
                 self.object.read(offset, body);
+                // Before the seal, which encrypts the body in place.
                 if self.sums.count() > 0 {
                     self.sums.add(&transfer.factors(), packet, body);
                 }
-                self.form
+                self.frames
                     .seal(&mut self.out, &Nonce::of_data(&transfer.plan, packet));
             }
             Next::Coded(number) => {
                 self.counts.coded = self.counts.coded.saturating_add(1);
                 let (flags, round) = (transfer.pass.flags(groups), transfer.round as u8);
                 let sequence = u16::from_be_bytes([round, number]);
-                let body = transfer.begin(&self.form, &mut self.out, Kind::Coded, flags, sequence);
+                let body =
+                    transfer.begin(&self.frames, &mut self.out, Kind::Coded, flags, sequence);
+                // A round of combinations alone reads its few packets again; after plain packets the sums have them all.
                 if transfer.is_coded() {
                     let payload = transfer.plan.payload() as u32;
                     let read = |packet: u32, to: &mut [u8]| {
@@ -304,12 +320,13 @@ impl<O: Object> Source<O> {
                     body.copy_from_slice(self.sums.row(number, body.len()));
                 }
                 let nonce = Nonce::of_coded(&transfer.plan, transfer.segment, round, number);
-                self.form.seal(&mut self.out, &nonce);
+                self.frames.seal(&mut self.out, &nonce);
             }
             Next::Ctrl { left } => {
                 self.counts.ctrl = self.counts.ctrl.saturating_add(1);
                 let (flags, end) = (transfer.pass.flags(groups), transfer.end);
-                let body = transfer.begin(&self.form, &mut self.out, Kind::Ctrl, flags, end as u16);
+                let body =
+                    transfer.begin(&self.frames, &mut self.out, Kind::Ctrl, flags, end as u16);
                 let ctrl = Ctrl {
                     object_len: self.object.len(),
                     end,
@@ -318,13 +335,14 @@ impl<O: Object> Source<O> {
                 // A plan's payload has room for it.
                 let _ = ctrl.emit(body);
                 let header = transfer.header(Kind::Ctrl, flags, end as u16);
-                self.form.seal(
+                self.frames.seal(
                     &mut self.out,
                     &Nonce::of_ctrl(&transfer.plan, &header, &ctrl),
                 );
             }
         }
         let start = transfer.next_start(&self.config);
+        // A source that is late sends at once: relays take their time from the frame, not from the cycle.
         let start = if start < now { now } else { start };
         transfer.pass.frames += 1;
         transfer.pass.last_start = start;
@@ -333,7 +351,7 @@ impl<O: Object> Source<O> {
         self.out.send(start);
     }
 
-    /// No NACK: CTRL again, in turns for two groups and for all relays as one.
+    /// No NACK came: sends the CTRL again, alternating between the groups and all relays as one.
     fn ask_again(&mut self, now: Instant) {
         let State::Waiting { transfer, .. } = &mut self.state else {
             return;

@@ -1,136 +1,246 @@
-//! The destination's part of the coded tail.
+//! The tail of a round at the destination: what it gains from a round's frames beside the packets themselves.
+//!
+//! In the paper's variant a round has no tail: what is missing is sent again. In the improved one combinations follow
+//! the packets, and the destination solves for what is missing.
 
-use chappe_core::{DropReason, Instant};
+use chappe_core::DropReason;
 
-use crate::config::FRAME_MAX;
-use crate::destination::Destination;
+use crate::frame::Frames;
 use crate::header::Header;
+use crate::nack::Shape;
 use crate::object::Store;
 use crate::plan::Plan;
 use crate::repair::{Factors, Sums, Unknowns};
 use crate::seal::Nonce;
+use crate::sizes::FRAME_MAX;
+use crate::stored::Stored;
 
-/// What the destination has of a round's combinations. Improved variant.
+/// What a destination has of a round's combinations, by variant.
 #[derive(Clone, Debug)]
-pub(crate) struct Tail {
-    /// What it received of the round's plain packets, and of their combinations.
-    pub sums: Sums,
-    /// Combinations in `sums` from which what was received has been taken away, as bits.
-    pub heard: u8,
-    pub unknowns: Unknowns,
-    /// First packet of the segment.
-    pub segment: u32,
-    /// The round whose frames are due.
-    pub round: u8,
-    /// The round of the last answer, and whether its successor has begun.
-    pub answered: Option<u8>,
-    pub begun: bool,
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a destination has one, and no allocator to box it with"
+)]
+pub(crate) enum Tail {
+    /// The paper's rounds have none.
+    Plain,
+    /// The improved variant's rounds end with combinations.
+    Coded(CodedTail),
+}
+
+/// What the destination gained from a combination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gain {
+    /// It waits for the CTRL, which says how many packets the round had.
+    Kept,
+    /// An equation more; perhaps packets were solved for.
+    Equation,
+    /// Nothing new: earlier combinations imply it.
+    Nothing,
 }
 
 impl Tail {
-    pub fn new(segment: u32) -> Tail {
-        Tail {
-            sums: Sums::new(),
+    /// That of a transfer's first round.
+    pub fn new(plan: &Plan) -> Tail {
+        if plan.is_improved() {
+            Tail::Coded(CodedTail::new(plan))
+        } else {
+            Tail::Plain
+        }
+    }
+
+    /// Whether a packet can be used. Not while equations wait for their solution: the source then sends combinations
+    /// only, and a packet from elsewhere would spoil the equations.
+    pub fn takes_packets(&self) -> bool {
+        match self {
+            Tail::Plain => true,
+            Tail::Coded(tail) => tail.unknowns.is_empty(),
+        }
+    }
+
+    /// Takes in a packet of this round that was stored.
+    pub fn add(&mut self, plan: &Plan, packet: u32, payload: &[u8]) {
+        if let Tail::Coded(tail) = self {
+            tail.add(plan, packet, payload);
+        }
+    }
+
+    /// Takes a combination of packets from a CODED frame.
+    pub fn take<S: Store>(
+        &mut self,
+        stored: &mut Stored<S>,
+        frames: &Frames,
+        plan: &Plan,
+        header: Header,
+        psdu: &[u8],
+    ) -> Result<Gain, DropReason> {
+        match self {
+            Tail::Plain => Err(DropReason::Malformed),
+            Tail::Coded(tail) => tail.take(stored, frames, plan, header, psdu),
+        }
+    }
+
+    /// Whether a CTRL of this round may be answered.
+    pub fn expects(&self, round: u8) -> bool {
+        match self {
+            // The paper answers every CTRL.
+            Tail::Plain => true,
+            Tail::Coded(tail) => tail.expects(round),
+        }
+    }
+
+    /// At a CTRL: the packets of the round before `end` have all been sent.
+    pub fn settle<S: Store>(&mut self, stored: &mut Stored<S>, plan: &Plan, end: u32, round: u8) {
+        if let Tail::Coded(tail) = self {
+            tail.settle(stored, plan, end, round);
+        }
+    }
+
+    /// The form of the NACK that answers a CTRL.
+    pub fn nack(&self, frames: &Frames, plan: &Plan, ctrl: &Header) -> Shape {
+        match self {
+            // As long as DATA, or longer if it must: the paper gives no length of its own.
+            Tail::Plain => Shape {
+                len_min: frames.data_len(plan),
+                shortest: false,
+                deficit: None,
+                both: false,
+            },
+            Tail::Coded(tail) => Shape {
+                len_min: 0,
+                shortest: true,
+                deficit: tail.deficit(),
+                // The source asks all relays together where their groups have not brought it an answer.
+                both: ctrl.flags.both,
+            },
+        }
+    }
+}
+
+/// What the destination has of a round's combinations in the improved variant.
+#[derive(Clone, Debug)]
+pub(crate) struct CodedTail {
+    /// What it received of the round's plain packets, and of their combinations.
+    sums: Sums,
+    /// Combinations in `sums`, as bits.
+    heard: u8,
+    unknowns: Unknowns,
+    /// First packet of the segment.
+    segment: u32,
+    /// The round whose frames are due.
+    round: u8,
+    /// The round of the last answer.
+    answered: Option<u8>,
+    /// Whether a frame of the round after the last answer has come.
+    begun: bool,
+}
+
+impl CodedTail {
+    fn new(plan: &Plan) -> CodedTail {
+        let mut sums = Sums::new();
+        sums.reset(plan.repair());
+        CodedTail {
+            sums,
             heard: 0,
             unknowns: Unknowns::new(),
-            segment,
+            segment: plan.first(),
             round: 0,
             answered: None,
             begun: false,
         }
     }
 
-    pub fn factors(&self, plan: &Plan) -> Factors {
+    fn factors(&self, plan: &Plan) -> Factors {
         Factors::new(plan, self.segment, self.round)
     }
-}
 
-impl<S: Store> Destination<S> {
-    /// A combination: of all packets of the round, to be kept until the CTRL tells how many these are, or of those
-    /// that were missing at the last answer.
-    pub(crate) fn collect_coded(
+    fn add(&mut self, plan: &Plan, packet: u32, payload: &[u8]) {
+        self.begun = true;
+        if self.sums.count() > 0 {
+            let factors = self.factors(plan);
+            self.sums.add(&factors, packet, payload);
+        }
+    }
+
+    /// A combination of the packets that were missing at the last answer; or else of all packets of the round, kept
+    /// until the CTRL reports how many these are.
+    fn take<S: Store>(
         &mut self,
-        now: Instant,
+        stored: &mut Stored<S>,
+        frames: &Frames,
         plan: &Plan,
         header: Header,
         psdu: &[u8],
-    ) -> Result<(), DropReason> {
+    ) -> Result<Gain, DropReason> {
         let number = header.sequence as u8;
-        if header.round != self.tail.round {
+        if header.round != self.round {
             return Err(DropReason::Stale);
         }
         let mut frame = [0; FRAME_MAX];
         let frame = frame.get_mut(..psdu.len()).ok_or(DropReason::Malformed)?;
         frame.copy_from_slice(psdu);
-        let nonce = Nonce::of_coded(plan, self.tail.segment, header.round, number);
-        let payload = self
-            .form
-            .open(&nonce, frame)
-            .ok_or(DropReason::Unauthentic)?;
-        self.tail.begun = true;
-        let factors = self.tail.factors(plan);
-        if !self.tail.unknowns.is_empty() {
-            let new = self.tail.unknowns.insert(&factors, number, payload);
-            self.stay(now);
-            self.solve(now, plan);
-            return if new {
-                Ok(())
-            } else {
-                Err(DropReason::NotInnovative)
-            };
+        let nonce = Nonce::of_coded(plan, self.segment, header.round, number);
+        let payload = frames.open(&nonce, frame).ok_or(DropReason::Unauthentic)?;
+        self.begun = true;
+        if !self.unknowns.is_empty() {
+            let factors = self.factors(plan);
+            let new = self.unknowns.insert(&factors, number, payload);
+            self.solve(stored, plan);
+            return Ok(if new { Gain::Equation } else { Gain::Nothing });
         }
-        if number >= self.tail.sums.count() {
+        if number >= self.sums.count() {
             return Err(DropReason::Malformed);
         }
-        if self.tail.heard >> number & 1 == 1 {
+        if self.heard >> number & 1 == 1 {
             return Err(DropReason::Duplicate);
         }
-        self.tail.heard |= 1 << number;
-        self.tail.sums.cancel(number, payload);
-        self.stay(now);
-        Ok(())
+        self.heard |= 1 << number;
+        self.sums.cancel(number, payload);
+        Ok(Gain::Kept)
     }
 
     /// Stores the missing packets, if the combinations suffice.
-    fn solve(&mut self, now: Instant, plan: &Plan) {
-        let (have, store, received) = (&mut self.have, &mut self.store, &mut self.received);
-        self.tail.unknowns.solve(|packet, payload| {
-            let offset = packet.checked_mul(plan.payload() as u32);
-            if offset.is_some_and(|offset| store.write(offset, payload)) {
-                have.set(packet, true);
-                *received = received.saturating_add(1);
-            }
+    fn solve<S: Store>(&mut self, stored: &mut Stored<S>, plan: &Plan) {
+        self.unknowns.solve(|packet, payload| {
+            stored.put(plan, packet, payload);
         });
-        self.have.skip_members();
-        self.check_complete(now, plan);
+        stored.have.skip_members();
     }
 
-    /// At a CTRL: what the round's combinations say of the packets that are missing before `end`.
-    pub(crate) fn use_tail(&mut self, now: Instant, plan: &Plan, end: u32, round: u8) {
-        if self.tail.answered == Some(round) {
+    /// The CTRL of an earlier round, or one that was answered and followed by its next round, is a replay.
+    fn expects(&self, round: u8) -> bool {
+        round == self.round || self.answered == Some(round) && !self.begun
+    }
+
+    /// What the round's combinations say of the packets that are missing before `end`. The same CTRL, asked again,
+    /// changes nothing.
+    fn settle<S: Store>(&mut self, stored: &mut Stored<S>, plan: &Plan, end: u32, round: u8) {
+        if self.answered == Some(round) {
             return;
         }
-        let have = &self.have;
-        let missing = (have.base()..end).filter(|packet| !have.contains(*packet));
-        if self.tail.unknowns.is_empty() {
-            self.tail.unknowns.begin(missing, plan.payload());
-            let factors = self.tail.factors(plan);
-            for number in 0..self.tail.sums.count() {
-                if self.tail.heard >> number & 1 == 1 {
-                    let row = self.tail.sums.row(number, plan.payload());
-                    self.tail.unknowns.insert(&factors, number, row);
+        if self.unknowns.is_empty() {
+            self.unknowns.begin(stored.missing(end), plan.payload());
+            let factors = self.factors(plan);
+            for number in 0..self.sums.count() {
+                if self.heard >> number & 1 == 1 {
+                    let row = self.sums.row(number, plan.payload());
+                    self.unknowns.insert(&factors, number, row);
                 }
             }
-            self.solve(now, plan);
+            self.solve(stored, plan);
         }
-        let repair = plan.improved().map_or(0, |improved| improved.repair);
-        self.tail.sums.reset(repair);
-        self.tail.heard = 0;
-        self.tail.answered = Some(round);
-        self.tail.begun = false;
-        self.tail.round = round.wrapping_add(1);
-        if self.have.base() >= end {
-            self.tail.segment = end;
+        self.sums.reset(plan.repair());
+        self.heard = 0;
+        self.answered = Some(round);
+        self.begun = false;
+        self.round = round.wrapping_add(1);
+        // The source begins a segment only once the one before is complete.
+        if stored.have.base() >= end {
+            self.segment = end;
         }
+    }
+
+    fn deficit(&self) -> Option<u16> {
+        (!self.unknowns.is_empty()).then(|| self.unknowns.deficit() as u16)
     }
 }

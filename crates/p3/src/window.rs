@@ -34,6 +34,7 @@ impl Window {
 
     /// The packet in the window's span with this number on the air, if there is one.
     pub fn resolve(&self, sequence: u16) -> Option<u32> {
+        // At most one packet has it: the window is shorter than the 2^16 numbers.
         let ahead = sequence.wrapping_sub(self.base as u16);
         (u32::from(ahead) < WINDOW).then(|| self.base.saturating_add(u32::from(ahead)))
     }
@@ -44,7 +45,7 @@ impl Window {
         self.spans(packet) && word >> (packet % 64) & 1 == 1
     }
 
-    /// Adds a packet, or takes it out. Nothing happens outside the span.
+    /// Adds or removes a packet. Ignored outside the window's span.
     pub fn set(&mut self, packet: u32, member: bool) {
         if !self.spans(packet) {
             return;
@@ -62,6 +63,7 @@ impl Window {
             let word = self.words.get(word_of(at)).copied().unwrap_or(0) >> (at % 64);
             if word != 0 {
                 let found = at.saturating_add(word.trailing_zeros());
+                // A word may reach past the end of the span, into bits of its beginning.
                 return (found < end).then_some(found);
             }
             at = (at | 63).saturating_add(1);
@@ -69,7 +71,7 @@ impl Window {
         None
     }
 
-    /// Moves the span's beginning up to `base`; what it leaves behind is forgotten.
+    /// Moves the start of the window up to `base` and drops the packets before it.
     pub fn advance(&mut self, base: u32) {
         if base.saturating_sub(self.base) >= WINDOW {
             *self = Window::new(base);
@@ -81,7 +83,7 @@ impl Window {
         }
     }
 
-    /// Moves the span's beginning past all leading members and returns it.
+    /// Moves the start of the window past all leading members and returns it.
     pub fn skip_members(&mut self) -> u32 {
         while self.contains(self.base) {
             self.advance(self.base.saturating_add(1));
@@ -113,7 +115,7 @@ mod tests {
 
     /// Method: the same random operations on a window and on a plain set.
     #[test]
-    fn a_window_is_a_set() {
+    fn a_window_behaves_like_a_set() {
         let mut random = Seed(3).stream(Purpose::Trial(0));
         let mut window = Window::new(65_000);
         let mut set = BTreeSet::new();

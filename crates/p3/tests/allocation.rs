@@ -1,5 +1,5 @@
-//! Goal: the machines allocate nothing. Method: an allocator that counts, around nodes that are made, hear a whole
-//! transfer's frames, and answer.
+//! Goal: the machines do not allocate. Method: an allocator that counts, while nodes are created, hear all frames of a
+//! transfer, and answer.
 
 #[path = "suite/common/mod.rs"]
 mod common;
@@ -51,7 +51,7 @@ fn play(node: &mut impl RadioNode, frames: &[(u64, Vec<u8>)]) -> usize {
 }
 
 #[test]
-fn nodes_cost_no_allocation() {
+fn nodes_do_not_allocate() {
     let setting = Setting {
         prr: |_, _, _| 0.9,
         ..Setting::default()

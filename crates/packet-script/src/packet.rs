@@ -1,4 +1,4 @@
-//! The packets of a script: what is written in a line, what goes into the stack, what came out of it.
+//! The packets of a script: as a line describes them, as octets for the stack, and compared with what it sent.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -8,21 +8,21 @@ use chappe_tcplp::tcp::{
 
 use chappe_wire::ipv6::{self, HEADER_LEN, Header};
 
-/// The stack's address.
+/// The IPv6 address of the stack under test.
 pub const LOCAL: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
-/// The script's address.
+/// The IPv6 address of the script, the stack's peer.
 pub const REMOTE: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2);
-/// The stack's port.
+/// The TCP port of the stack under test.
 pub const LOCAL_PORT: u16 = 80;
-/// The script's port.
+/// The TCP port of the script, the stack's peer.
 pub const REMOTE_PORT: u16 = 50_000;
 
 /// The longest TCP header (RFC 9293, 3.1: a data offset of 15 words).
 const TCP_HEADER_MAX: usize = 60;
 
-/// A packet as a script says it; numbers are relative to the initial sequence number of whoever they belong to.
+/// A packet as a line describes it. Numbers are relative to the initial sequence number of the side that owns them.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
+pub struct PacketSpec {
     pub ecn: Ecn,
     pub flags: Flags,
     pub seq: i64,
@@ -30,13 +30,13 @@ pub struct Said {
     pub ack: Option<i64>,
     pub window: Option<u16>,
     pub urgent: u16,
-    pub options: SaidOptions,
+    pub options: OptionsSpec,
 }
 
-/// The options of a line. `None`: nothing is said about it.
+/// The options of a line. `None`: the line does not mention the option.
 #[derive(Clone, Debug, Default)]
-pub struct SaidOptions {
-    /// `<...>`: nothing is checked, not even SACK.
+pub struct OptionsSpec {
+    /// `<...>`: no option is checked, not even SACK.
     pub any: bool,
     pub mss: Option<Option<u16>>,
     pub window_scale: Option<Option<u8>>,
@@ -46,18 +46,18 @@ pub struct SaidOptions {
     pub sack: Vec<(i64, i64)>,
 }
 
-/// The two number lines, known from the SYNs, and the stack's timestamp clock.
+/// The origins of relative numbers: both initial sequence numbers, and the stack's timestamp clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bases {
     /// The stack's initial sequence number, once seen.
     pub stack: Option<Seq>,
-    /// The script's.
+    /// The script's initial sequence number.
     pub script: Seq,
     /// The stack's TSval at the start of the script, once seen.
     pub clock: Option<u32>,
 }
 
-/// The octet at `place` of a stream; the first data octet of a connection stands at place 1.
+/// The octet at `place` of a stream; the first data octet of a connection has place 1, since the SYN has place 0.
 pub fn octet(place: i64) -> u8 {
     (place.wrapping_mul(31) ^ (place >> 8)) as u8
 }
@@ -66,8 +66,8 @@ fn at(base: Seq, relative: i64) -> Seq {
     base + relative as u32
 }
 
-impl Said {
-    /// The packet to hand to the stack; an error if there is no such packet.
+impl PacketSpec {
+    /// The packet as octets for the stack; an error if no packet can be so.
     pub fn build(&self, bases: &Bases) -> Result<Vec<u8>, String> {
         let payload: Vec<u8> = (0..self.len as i64).map(|n| octet(self.seq + n)).collect();
         let stack = bases.stack.unwrap_or_default();
@@ -132,6 +132,7 @@ impl Said {
             bases.clock = Some(timestamps.value.wrapping_sub(elapsed_ms));
         }
         let stack = bases.stack.unwrap_or_default();
+        // Signed, so that a number before the initial one prints as a small negative one.
         let got = |seq: Seq| i64::from(seq.since(stack) as i32);
         let theirs = |seq: Seq| i64::from(seq.since(bases.script) as i32);
         same(
@@ -140,6 +141,7 @@ impl Said {
             (segment.source_port, segment.destination_port),
         )?;
         same("ECN bits", self.ecn, ecn)?;
+        // RFC 9293, 3.9.1.2 leaves much of PSH to the stack, so it is compared only where a line has it.
         let push = match self.flags.has(Flags::PSH) {
             true => Flags::NONE,
             false => Flags::PSH,
@@ -149,6 +151,7 @@ impl Said {
             self.flags.to_string(),
             segment.flags.without(push).to_string(),
         )?;
+        // A reset before any SYN has no number line of the stack to be compared with.
         if !self.flags.has(Flags::RST) || bases.stack.is_some() {
             same("sequence number", at(stack, self.seq), segment.seq).map_err(|_| {
                 format!(
@@ -173,7 +176,7 @@ impl Said {
     }
 }
 
-impl SaidOptions {
+impl OptionsSpec {
     fn compare(&self, sent: &Options, bases: &Bases) -> Result<(), String> {
         if self.any {
             return Ok(());
@@ -201,7 +204,7 @@ impl SaidOptions {
     }
 }
 
-/// One line about a packet that the stack sent, in the script's numbers.
+/// A packet that the stack sent, in one line and in the script's relative numbers.
 pub fn describe(sent: &[u8], bases: &Bases) -> String {
     let Some((ecn, segment)) = split(sent) else {
         return "not TCP".into();

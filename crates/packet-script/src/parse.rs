@@ -3,26 +3,27 @@
 use chappe_core::Duration;
 use chappe_tcplp::tcp::{Ecn, Flags};
 
-use super::packet::{Said, SaidOptions};
+use crate::packet::{OptionsSpec, PacketSpec};
 
 /// Most octets of one `write`: they are made in memory.
 const WRITE_MAX: usize = 1 << 24;
 
-/// A line that does something.
+/// A line with an event; comments, `use` and `config` leave none.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub number: usize,
     pub text: String,
-    /// How long after the line before; for an outgoing packet, from when to when.
+    /// How long after the line before.
     pub after: Duration,
+    /// For an outgoing packet with a range of times, the end of the range.
     pub until: Option<Duration>,
     pub event: Event,
 }
 
 #[derive(Clone, Debug)]
 pub enum Event {
-    Arrives(Said),
-    Leaves(Said),
+    Arrives(PacketSpec),
+    Leaves(PacketSpec),
     Quiet,
     Listen,
     Connect,
@@ -36,7 +37,7 @@ pub enum Event {
     Expect(Vec<(String, String)>),
 }
 
-/// A whole script.
+/// A parsed script, with the lines of the files that it uses.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     pub config: Vec<(String, String)>,
@@ -61,12 +62,14 @@ fn add(
 ) -> Result<(), String> {
     for (index, whole) in text.lines().enumerate() {
         let line = whole.split('#').next().unwrap_or("").trim();
+        // Names the line as it stands in the file, comments included.
         let fail = |why: String| format!("line {}: {why}\n  | {whole}", index + 1);
         if line.is_empty() {
             continue;
         }
         if let Some(name) = line.strip_prefix("use ") {
             let other = include(name.trim()).ok_or_else(|| fail("no such file".into()))?;
+            // A bound in place of a list of open files.
             if depth > 3 {
                 return Err(fail("files include each other".into()));
             }
@@ -99,15 +102,18 @@ fn time(line: &str) -> Result<(Duration, Option<Duration>, &str), String> {
     let Some(timed) = line.strip_prefix('+') else {
         return Ok((Duration::ZERO, None, line));
     };
-    let (time, rest) = timed.split_once(char::is_whitespace).ok_or("only a time")?;
+    let (time, rest) = timed
+        .split_once(char::is_whitespace)
+        .ok_or("a time without an event")?;
     match time.split_once("~+") {
         Some((from, to)) => Ok((span(from)?, Some(span(to)?), rest.trim())),
         None => Ok((span(time)?, None, rest.trim())),
     }
 }
 
-/// A time: `1.5`, `1.5s`, `20ms`, `100us`, `2h`, `26d`; seconds unless a unit is given. For values of `config`.
+/// Parses a time: `1.5`, `1.5s`, `20ms`, `100us`, `2h`, `26d`; seconds by default. For values of `config`.
 pub fn span(text: &str) -> Result<Duration, String> {
+    // `ms` and `us` before `s`, which ends them as well.
     let units = [
         ("ms", 1e-3),
         ("us", 1e-6),
@@ -124,12 +130,12 @@ pub fn span(text: &str) -> Result<Duration, String> {
             return Ok(Duration::from_secs_f64(value * scale));
         }
     }
-    Err(format!("`{text}` is no time"))
+    Err(format!("`{text}` is not a time"))
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse()
-        .map_err(|_| format!("`{text}` is no number here"))
+        .map_err(|_| format!("`{text}` is not a number in range"))
 }
 
 fn pairs_of(text: &str) -> Result<Vec<(String, String)>, String> {
@@ -171,13 +177,13 @@ fn event(text: &str) -> Result<Event, String> {
         "close" => Event::Close,
         "abort" => Event::Abort,
         "expect" => Event::Expect(pairs_of(rest)?),
-        _ => return Err(format!("`{word}` is no event")),
+        _ => return Err(format!("`{word}` is not an event")),
     })
 }
 
 /// `[ce] P. 1:101(100) ack 1 win 2000 urg 5 <mss 1000, sack 1:2>`.
-fn packet(text: &str) -> Result<Said, String> {
-    let mut said = Said::default();
+fn packet(text: &str) -> Result<PacketSpec, String> {
+    let mut spec = PacketSpec::default();
     let (mut text, options) = match text.split_once('<') {
         Some((text, options)) => (
             text,
@@ -187,18 +193,18 @@ fn packet(text: &str) -> Result<Said, String> {
     };
     if let Some(rest) = text.strip_prefix('[') {
         let (ecn, rest) = rest.split_once(']').ok_or("`]` is missing")?;
-        said.ecn = match ecn {
+        spec.ecn = match ecn {
             "noecn" => Ecn::NotCapable,
             "ect0" => Ecn::Capable0,
             "ect1" => Ecn::Capable1,
             "ce" => Ecn::Marked,
-            _ => return Err(format!("`{ecn}` is no ECN mark")),
+            _ => return Err(format!("`{ecn}` is not an ECN mark")),
         };
         text = rest;
     }
     let mut words = text.split_whitespace();
     for letter in words.next().ok_or("no flags")?.chars() {
-        said.flags = said.flags
+        spec.flags = spec.flags
             | match letter {
                 'S' => Flags::SYN,
                 'F' => Flags::FIN,
@@ -209,36 +215,38 @@ fn packet(text: &str) -> Result<Said, String> {
                 'W' => Flags::CWR,
                 '.' => Flags::ACK,
                 '0' => Flags::NONE,
-                _ => return Err(format!("`{letter}` is no flag")),
+                _ => return Err(format!("`{letter}` is not a flag")),
             };
     }
     let place = words.next().ok_or("no sequence number")?;
     let (seq, rest) = place.split_once(':').ok_or("a place is seq:end(len)")?;
     let (end, len) = rest.split_once('(').ok_or("a place is seq:end(len)")?;
-    said.seq = number(seq)?;
-    said.len = number(len.trim_end_matches(')'))?;
-    let len = i64::try_from(said.len).ok();
-    let end_is = len.and_then(|len| said.seq.checked_add(len));
+    spec.seq = number(seq)?;
+    spec.len = number(len.trim_end_matches(')'))?;
+    let len = i64::try_from(spec.len).ok();
+    let end_is = len.and_then(|len| spec.seq.checked_add(len));
     if end_is != Some(number::<i64>(end)?) {
         return Err("seq + len is not end".into());
     }
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("`{word}` of what?"))?;
+        let value = words
+            .next()
+            .ok_or_else(|| format!("`{word}` has no value"))?;
         match word {
-            "ack" => said.ack = Some(number(value)?),
-            "win" => said.window = Some(number(value)?),
-            "urg" => said.urgent = number(value)?,
-            _ => return Err(format!("`{word}` is no field")),
+            "ack" => spec.ack = Some(number(value)?),
+            "win" => spec.window = Some(number(value)?),
+            "urg" => spec.urgent = number(value)?,
+            _ => return Err(format!("`{word}` is not a field")),
         }
     }
     if let Some(options) = options {
-        said.options = options_of(options)?;
+        spec.options = options_of(options)?;
     }
-    Ok(said)
+    Ok(spec)
 }
 
-fn options_of(text: &str) -> Result<SaidOptions, String> {
-    let mut said = SaidOptions::default();
+fn options_of(text: &str) -> Result<OptionsSpec, String> {
+    let mut spec = OptionsSpec::default();
     for option in text
         .split(',')
         .map(str::trim)
@@ -246,27 +254,27 @@ fn options_of(text: &str) -> Result<SaidOptions, String> {
     {
         let words: Vec<&str> = option.split_whitespace().collect();
         match words.as_slice() {
-            ["..."] => said.any = true,
+            ["..."] => spec.any = true,
             ["nop"] => {}
-            ["mss", value] => said.mss = Some(Some(number(value)?)),
-            ["wscale", value] => said.window_scale = Some(Some(number(value)?)),
-            ["no-wscale"] => said.window_scale = Some(None),
-            ["sackok"] => said.sack_permitted = Some(true),
-            ["no-sackok"] => said.sack_permitted = Some(false),
+            ["mss", value] => spec.mss = Some(Some(number(value)?)),
+            ["wscale", value] => spec.window_scale = Some(Some(number(value)?)),
+            ["no-wscale"] => spec.window_scale = Some(None),
+            ["sackok"] => spec.sack_permitted = Some(true),
+            ["no-sackok"] => spec.sack_permitted = Some(false),
             ["ts", value, "ecr", echo] => {
-                said.timestamps = Some(Some((number(value)?, number(echo)?)));
+                spec.timestamps = Some(Some((number(value)?, number(echo)?)));
             }
-            ["no-ts"] => said.timestamps = Some(None),
+            ["no-ts"] => spec.timestamps = Some(None),
             ["sack", blocks @ ..] => {
                 for block in blocks {
                     let (start, end) = block.split_once(':').ok_or("a block is start:end")?;
-                    said.sack.push((number(start)?, number(end)?));
+                    spec.sack.push((number(start)?, number(end)?));
                 }
             }
-            _ => return Err(format!("`{option}` is no option")),
+            _ => return Err(format!("`{option}` is not an option")),
         }
     }
-    Ok(said)
+    Ok(spec)
 }
 
 #[cfg(test)]
@@ -274,7 +282,8 @@ mod tests {
     use super::*;
     use crate::packet::Bases;
 
-    /// Goal: what no packet can be is an error that names it. Method: numbers at their limits, in every place of a line.
+    /// Goal: a line that describes no possible packet is an error that names the reason. Method: numbers at their limits,
+    /// in every place of a line.
     #[test]
     fn impossible_lines_are_errors() {
         let no_script = |line: &str| parse(line, &|_| None).map(|_| ()).unwrap_err();
@@ -284,12 +293,12 @@ mod tests {
                 "< . 1:1(18446744073709551615) ack 1",
                 "seq + len is not end",
             ),
-            ("+-1 quiet", "no time"),
-            ("+nan quiet", "no time"),
+            ("+-1 quiet", "not a time"),
+            ("+nan quiet", "not a time"),
             ("write 99999999999", "octets at a time"),
-            ("< . 1:1(0) win 65536", "no number"),
-            ("< . 1:1(0) <mss 70000>", "no number"),
-            ("jump", "no event"),
+            ("< . 1:1(0) win 65536", "not a number"),
+            ("< . 1:1(0) <mss 70000>", "not a number"),
+            ("jump", "not an event"),
         ] {
             let said = no_script(line);
             assert!(said.contains(why) && said.starts_with("line 1"), "{said}");

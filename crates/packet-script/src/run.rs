@@ -5,17 +5,17 @@ use std::collections::VecDeque;
 use chappe_core::{Duration, Instant};
 use chappe_tcplp::tcp::Seq;
 
-use super::packet::{Bases, Said, describe, octet};
-use super::parse::{Event, Line, Script, parse};
-use super::{Answer, Call, Stack};
+use crate::packet::{Bases, PacketSpec, describe, octet};
+use crate::parse::{Event, Line, Script, parse};
+use crate::stack::{Answer, Call, Stack};
 
-/// How far an outgoing packet may be from its time, unless the script says otherwise.
+/// Default of how far an outgoing packet may be from its time.
 const TOLERANCE: Duration = Duration::from_millis(1);
-/// A stack that does more than this at one moment never stops.
+/// Packets at one instant from which on the stack counts as one that never stops.
 const BURST_MAX: usize = 10_000;
 
-/// Plays the script `text` to `stack`. `include` gives scripts that it uses. The error says which line failed, why,
-/// and what the stack sent instead.
+/// Plays the script `text` to `stack`. `include` returns the text of a script that it uses, by name. The error names the
+/// line that failed, the reason, and the packet that the stack sent instead.
 pub fn run(
     text: &str,
     stack: &mut dyn Stack,
@@ -47,7 +47,7 @@ struct Player<'s> {
     stack: &'s mut dyn Stack,
     start: Instant,
     now: Instant,
-    /// When the last line happened.
+    /// When the event of the last line happened.
     event: Instant,
     tolerance: Duration,
     bases: Bases,
@@ -76,14 +76,14 @@ impl Player<'_> {
     }
 
     fn line(&mut self, line: &Line) -> Result<(), String> {
-        if let Event::Leaves(said) = &line.event {
-            return self.leaves(line, said);
+        if let Event::Leaves(spec) = &line.event {
+            return self.leaves(line, spec);
         }
         self.advance(self.event + line.after)?;
         self.event = self.now;
         match &line.event {
-            Event::Arrives(said) => {
-                let packet = said.build(&self.bases)?;
+            Event::Arrives(spec) => {
+                let packet = spec.build(&self.bases)?;
                 self.stack.handle_packet(self.now, &packet);
                 self.drain()
             }
@@ -152,7 +152,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Observing while packets wait to be matched is fine; this only keeps the clock honest.
+    /// Packets may wait to be matched; only a deadline in the past is an error.
     fn nothing_due(&self) -> Result<(), String> {
         match self.stack.poll_timeout() {
             Some(at) if at < self.now => Err("the stack has a deadline in the past".into()),
@@ -160,7 +160,7 @@ impl Player<'_> {
         }
     }
 
-    fn leaves(&mut self, line: &Line, said: &Said) -> Result<(), String> {
+    fn leaves(&mut self, line: &Line, spec: &PacketSpec) -> Result<(), String> {
         let early = self.event + line.after;
         let late = match line.until {
             Some(until) => self.event + until,
@@ -176,18 +176,19 @@ impl Player<'_> {
             return Err("nothing was sent".into());
         };
         let what = describe(&packet, &self.bases);
+        // `late` has the tolerance already, unless the line gives a range: that end is meant exactly.
         if at + self.tolerance < early || at > late {
             let (at, want) = (self.since_start(at), self.since_start(early));
             return Err(format!("sent at {at:.6} s instead of {want:.6} s: {what}"));
         }
         let elapsed = at.saturating_since(self.start).nanos() / 1_000_000;
-        said.compare(&packet, &mut self.bases, elapsed as u32)
+        spec.compare(&packet, &mut self.bases, elapsed as u32)
             .map_err(|why| format!("{why}\n  sent: {}", describe(&packet, &self.bases)))?;
         self.event = at;
         Ok(())
     }
 
-    /// Lets time pass until `target`; nothing may be sent meanwhile.
+    /// Advances the clock to `target`, during which the stack must not send.
     fn advance(&mut self, target: Instant) -> Result<(), String> {
         if target > self.now {
             self.nothing_sent()?;

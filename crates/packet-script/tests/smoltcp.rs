@@ -1,5 +1,5 @@
-//! The scripts of this project's TCP, played to smoltcp: how another stack is put under test, and where a widely used
-//! one stands. A script that fails here is no fault in itself: many ask for mechanisms that smoltcp does not claim.
+//! Plays the scripts of this project's TCP to smoltcp, as an example of another stack under test. A script that fails
+//! here is not a defect of smoltcp by itself: many test mechanisms that smoltcp does not claim.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -16,9 +16,9 @@ use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
 use smoltcp::time::{Duration, Instant as Time};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-/// Scripts speak of segments of 1000 octets: IPv6 and TCP headers on top.
+/// Scripts use segments of 1000 octets, plus IPv6 and TCP headers.
 const MTU: usize = 1060;
-/// Of this project's TCP in the scripts, unless they say otherwise.
+/// Octets of both buffers of this project's TCP in the scripts, by default.
 const BUFFER: usize = 20_000;
 
 /// One host: an interface, one socket, and a wire that is two queues.
@@ -29,7 +29,7 @@ struct Smoltcp {
     /// Octets of its buffers for receiving and sending.
     sizes: (usize, usize),
     wire: Wire,
-    /// When it must be woken: asking changes the interface, so it is asked after each change.
+    /// The next deadline, kept because `poll_at` needs the interface mutably.
     wake: Option<Instant>,
 }
 
@@ -118,7 +118,7 @@ impl Smoltcp {
         }
     }
 
-    /// A socket with other buffers: smoltcp's have one size for life.
+    /// Replaces the socket by one with other buffers, since smoltcp's cannot be resized.
     fn resize(&mut self, sizes: (usize, usize)) {
         self.sockets.remove(self.socket);
         self.socket = self.sockets.add(socket(sizes));
@@ -133,7 +133,7 @@ impl Smoltcp {
         let at = time(now);
         self.interface.poll(at, &mut self.wire, &mut self.sockets);
         let next = self.interface.poll_at(at, &self.sockets);
-        // "At once" right after it was polled: it has nothing to do at this moment.
+        // "Now" right after a poll means that nothing is left to do at this instant.
         let soon = now + chappe_core::Duration::from_micros(1);
         let instant = |at: Time| Instant::from_nanos(at.total_micros().unsigned_abs() * 1000);
         self.wake = next.map(|at| instant(at).max(soon));
@@ -240,10 +240,10 @@ fn name(state: State) -> &'static str {
     }
 }
 
-/// Plays every script and prints where smoltcp stands, RFC by RFC. What is known of it by other means must come out:
-/// it exchanges data, and it has neither D-SACK nor PAWS.
+/// Goal: the runner judges another stack rightly. Method: every script, with known outcomes for six: smoltcp exchanges
+/// data, and it has neither D-SACK nor PAWS.
 #[test]
-fn where_smoltcp_stands() {
+fn known_properties_of_smoltcp_are_found() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tcplp/tests/scripts");
     let include = |name: &str| {
         let path = folder.join("common").join(name).with_extension("pkt");

@@ -1,4 +1,4 @@
-//! How often something allocates.
+//! A counter of allocations.
 //!
 //! ```
 //! use chappe_testkit::allocation::{self, Counting};
@@ -12,15 +12,14 @@
 //! # drop(bytes);
 //! ```
 //!
-//! A test that finds no allocation must also see that the counter counts, or a forgotten `#[global_allocator]` would
-//! pass.
+//! A test that expects no allocation must also check that the counter counts. Otherwise it would pass without
+//! `#[global_allocator]`.
 #![allow(unsafe_code, reason = "an allocator can only be written with it")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which counts for each thread how often it is asked for memory. A block that grows counts
-/// as one more.
+/// The system's allocator, which counts the requests for memory of each thread. Growing a block counts as one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting;
 

@@ -1,14 +1,29 @@
-//! What the tests, examples and benchmarks of several rooms share.
+//! Tools that the tests, examples and benchmarks of several crates share.
 //!
 //! ```
-//! use chappe_testkit::SplitMix64;
+//! use chappe_core::{Address, Class, Classes, Instant, LinkNode};
+//! use chappe_testkit::{Saturated, SplitMix64};
 //!
-//! let mut random = SplitMix64(7);
-//! assert!((0..100).all(|_| random.unit() < 1.0));
+//! // A station that always has a frame of 100 octets for node 3.
+//! let mut station = Saturated::towards(Address::node(3), 100);
+//! let mut sdu = [0; 1500];
+//! let sent = station.poll_link(Instant::ZERO, Classes::ALL, &mut sdu).expect("a backlog");
+//! assert_eq!((sent.to, sent.len, sent.class), (Address::node(3), 100, Class::Data));
+//!
+//! // Random octets that are the same on every machine.
+//! assert_eq!(SplitMix64(7).bytes(100), SplitMix64(7).bytes(100));
 //! ```
 //!
-//! Only development dependencies point here, so a part may use the host's files and allocator where a library of the
-//! protocol rooms may not.
+//! | module | holds |
+//! |---|---|
+//! | [`allocation`] | an allocator that counts |
+//! | [`processor`] | processor time of the calling thread |
+//! | [`random`] | SplitMix64 |
+//! | [`saturated`] | a link node with an infinite backlog |
+//! | [`script`] | the files of a folder of packet scripts |
+//!
+//! Only development dependencies point here, so the modules may use the host's files and allocator, which the protocol
+//! crates may not.
 
 pub mod allocation;
 pub mod processor;

@@ -1,9 +1,9 @@
-//! Time on a processor, which other work on the machine disturbs less than the time of the day.
+//! Processor time, which other work on the machine disturbs less than wall-clock time.
 
 use std::fs;
 use std::time::Duration;
 
-/// How long the calling thread has run on a processor; `None` where the system does not say.
+/// The processor time of the calling thread; `None` where the system does not report it.
 ///
 /// Source: the first number of Linux's `/proc/thread-self/schedstat`, in nanoseconds (kernel documentation,
 /// `scheduler/sched-stats`). It comes from the scheduler's own clock, so it is not rounded to ticks.
@@ -18,9 +18,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_takes_time() {
+    fn processor_time_grows_with_work() {
         let Some(before) = thread_time() else {
-            println!("skipped: this system does not say");
+            println!("skipped: this system does not report processor time");
             return;
         };
         let mut sum = 0u64;

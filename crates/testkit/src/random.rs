@@ -1,4 +1,4 @@
-//! Random numbers for tests of what takes no [`chappe_core::Stream`].
+//! Random numbers for tests of crates that do not take a [`chappe_core::Stream`].
 
 /// SplitMix64 with its state (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): every
 /// seed gives a good sequence, the same on every machine.
@@ -6,7 +6,7 @@
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    /// 64 random bits.
+    /// The next 64 random bits.
     #[allow(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -16,17 +16,19 @@ impl SplitMix64 {
         word ^ (word >> 31)
     }
 
-    /// Uniform in 0..1, in steps of 2^-53.
+    /// A number drawn uniformly from 0..1, in steps of 2^-53.
     pub fn unit(&mut self) -> f64 {
+        // An f64 has 53 bits of mantissa: with more, the sum could round up to 1.
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number below `bound`; small bounds only, since the remainder of a division is not quite uniform. Panics at 0.
+    /// A number below `bound`. For small bounds only, since the remainder of a division is not quite uniform. Panics
+    /// if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    /// Fills `bytes`.
+    /// Fills `bytes` with random octets.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.next().to_le_bytes();
@@ -34,7 +36,7 @@ impl SplitMix64 {
         }
     }
 
-    /// `count` random octets.
+    /// A vector of `count` random octets.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.fill(&mut bytes);
@@ -63,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_those_of_the_words() {
+    fn octets_are_the_words_in_little_endian() {
         let (mut words, mut octets) = (SplitMix64(3), SplitMix64(3));
         let bytes = octets.bytes(11);
         assert_eq!(bytes[..8], words.next().to_le_bytes());

@@ -1,34 +1,34 @@
-//! The load of a channel-access experiment: stations that always have something to send.
+//! The load of a channel-access experiment: stations that always have a frame to send.
 
 use chappe_core::{Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Outcome, Wake};
 
-/// A station with infinite backlog in each of its flows, or a mere receiver. Of several flows that may send, the first
-/// one does.
+/// A station with an infinite backlog in each of its flows; without flows, a receiver. Of several flows that may send,
+/// the first one does.
 #[derive(Clone, Debug, Default)]
 pub struct Saturated {
-    /// What it sends, most urgent first.
+    /// Its flows, most urgent first.
     pub flows: Vec<Backlog>,
-    /// Octets of each SDU.
+    /// Length of each SDU in octets.
     pub len: usize,
-    /// SDUs that arrived here.
+    /// Number of SDUs that this station received.
     pub received: u64,
 }
 
 /// Infinitely many frames of one class for one neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// The neighbour, or everybody.
+    /// The neighbour, or the broadcast address.
     pub to: Address,
     /// The class of its frames.
     pub class: Class,
     /// Frames that the neighbour acknowledged.
     pub acknowledged: u64,
-    /// Frames that the channel access gave up.
+    /// Frames that the channel access dropped at its retry limit.
     pub failed: u64,
 }
 
 impl Backlog {
-    /// None of it is sent yet.
+    /// A flow of which nothing has been sent.
     pub fn new(to: Address, class: Class) -> Backlog {
         Backlog {
             to,
@@ -40,12 +40,12 @@ impl Backlog {
 }
 
 impl Saturated {
-    /// Never has anything to send.
+    /// A station that only receives.
     pub fn idle() -> Saturated {
         Saturated::default()
     }
 
-    /// Sends SDUs of `len` octets to one neighbour, or to everybody, in class `Data`.
+    /// A station that sends SDUs of `len` octets to one neighbour, or as broadcasts, in class `Data`.
     pub fn towards(to: Address, len: usize) -> Saturated {
         let flows = vec![Backlog::new(to, Class::Data)];
         Saturated {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_keeps_the_contract() {
+    fn saturated_stations_keep_the_link_contract() {
         chappe_core::contract::check_link(20, |_| Saturated::towards(Address::node(3), 100));
     }
 

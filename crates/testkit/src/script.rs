@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files of `folder` and of the folders in it whose names end in `.extension`, sorted. What lies in a folder `common` is
-/// there to be included, and left out.
+/// The files below `folder` whose names end in `.extension`, sorted. Folders named `common` hold files for inclusion and
+/// are skipped.
 pub fn files(folder: impl AsRef<Path>, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(folder.as_ref(), extension, &mut found);
@@ -24,8 +24,8 @@ fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Gives every `.txt` of `folder` to `check`, with its name. Panics where there are fewer than `least`, so that scripts
-/// that were moved away are missed.
+/// Calls `check` with the name and the text of every `.txt` below `folder`. Panics if there are fewer than `least`, so
+/// that scripts which were moved elsewhere do not go unnoticed.
 pub fn each(folder: impl AsRef<Path>, least: usize, mut check: impl FnMut(&str, &str)) {
     let files = files(folder, "txt");
     assert!(files.len() >= least, "only {} scripts found", files.len());
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "only 0 scripts found")]
-    fn scripts_that_were_moved_are_missed() {
+    fn missing_scripts_are_noticed() {
         each(beside("src"), 1, |_, _| {});
     }
 

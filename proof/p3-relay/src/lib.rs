@@ -9,7 +9,8 @@ mod air;
 use chappe_core::{Caps, Duration, Instant, Seed};
 use chappe_core::{Purpose, RadioNode};
 use chappe_p3::{
-    ChannelOrder, Config, Destination, Improved, Key, Lent, Part, Plan, Relay, Source, Wanted,
+    ChannelOrder, Config, Destination, ImprovedPart, Key, Lent, Place, Plan, Relay, Source, Stages,
+    Wanted,
 };
 
 use air::Air;
@@ -99,16 +100,20 @@ fn plan(config: &Config) -> Option<Plan> {
         destination: Role::Destination as u16,
         channels: ChannelOrder::default(),
     };
-    let part = |role: Role, group| Part {
-        node: role as u16,
-        stage: 1,
-        group,
-        sends: true,
+    let part = |role: Role, group| ImprovedPart {
+        place: Place {
+            node: role as u16,
+            stage: 1,
+            group,
+        },
+        answers: true,
     };
-    let improved = Improved {
+    let stages = Stages {
+        hops: 2,
+        groups: 2,
+        parts: &[part(Role::Even, 0), part(Role::Odd, 1)],
         repair: 2,
         session: 1,
     };
-    let parts = [part(Role::Even, 0), part(Role::Odd, 1)];
-    Plan::from_stages(wanted, config, 2, 2, &parts, improved).ok()
+    Plan::from_stages(wanted, config, stages).ok()
 }

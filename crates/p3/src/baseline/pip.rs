@@ -11,8 +11,8 @@
 
 use chappe_core::Stream;
 
-use crate::config::Profile;
 use crate::plan::{Plan, PlanError, Wanted};
+use crate::timing::Profile;
 
 /// PIP over this path, from the first relay to the last.
 pub fn plan(

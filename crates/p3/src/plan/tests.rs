@@ -3,6 +3,7 @@
 extern crate std;
 use super::*;
 use crate::config::LAST_STAGE_THRESHOLD;
+use crate::header::Malformed;
 use chappe_core::{Purpose, Seed};
 use std::vec::Vec;
 
@@ -19,7 +20,7 @@ fn plan(paths: &[Vec<usize>], last_prr: impl Fn(u16) -> f64) -> Result<Plan, Pla
     let mut random = Seed(1).stream(Purpose::Trial(0));
     Plan::from_paths(
         WANTED,
-        &Profile::FAITHFUL,
+        &Profile::PAPER,
         paths,
         &mut random,
         LAST_STAGE_THRESHOLD,
@@ -33,18 +34,27 @@ fn paths(count: usize, hops: usize) -> Vec<Vec<usize>> {
     (0..count).map(path).collect()
 }
 
+/// The relays of a plan of the paper's variant.
+fn parts(plan: &Plan) -> Vec<PaperPart> {
+    let part = |place: &Place| match plan.part_of(place.node) {
+        Some(Part::Paper(part)) => part,
+        other => panic!("{other:?}"),
+    };
+    plan.relays().iter().map(part).collect()
+}
+
 #[test]
 fn paths_are_split_into_two_groups() {
     for (count, hops) in [(2, 2), (7, 6), (9, 4), (35, 2)] {
         let plan = plan(&paths(count, hops), |_| 1.0).unwrap();
         for stage in 1..hops as u8 {
             let group = |group| {
-                let theirs = |part: &&Part| part.stage == stage && part.group == group;
+                let theirs = |place: &&Place| place.stage == stage && place.group == group;
                 plan.relays().iter().filter(theirs).count()
             };
             assert_eq!((group(0), group(1)), (count / 2, count - count / 2));
         }
-        assert!(!plan.is_single() && plan.relays().iter().all(|part| part.sends));
+        assert!(!plan.is_single() && parts(&plan).iter().all(|part| part.sends));
     }
     let pip = plan(&paths(1, 4), |_| 1.0).unwrap();
     assert!(pip.is_single());
@@ -59,33 +69,65 @@ fn paths_are_split_into_two_groups() {
 fn the_last_stage_sends_where_it_reaches_the_destination() {
     // Nodes 2, 4, .. 12 stand in the last stage; 2 and 4 reach the destination well.
     let good = plan(&paths(6, 3), |node| if node <= 4 { 0.8 } else { 0.1 }).unwrap();
-    assert!(
-        good.relays()
-            .iter()
-            .all(|part| part.stage == 2 || part.sends)
-    );
+    let good = parts(&good);
+    assert!(good.iter().all(|part| part.place.stage == 2 || part.sends));
+    let in_group = |parts: &[PaperPart], group| -> Vec<PaperPart> {
+        let theirs = |part: &PaperPart| part.place.stage == 2 && part.place.group == group;
+        parts.iter().copied().filter(theirs).collect()
+    };
     for group in 0..2 {
-        let theirs = |part: &&Part| part.stage == 2 && part.group == group;
-        let theirs: Vec<_> = good.relays().iter().filter(theirs).collect();
-        let reach = theirs.iter().filter(|part| part.node <= 4).count();
+        let theirs = in_group(&good, group);
+        let reach = theirs.iter().filter(|part| part.place.node <= 4).count();
         let senders: Vec<_> = theirs.iter().filter(|part| part.sends).collect();
         assert_eq!(senders.len(), reach.max(1), "{theirs:?}");
-        assert!(reach == 0 || senders.iter().all(|part| part.node <= 4));
+        assert!(reach == 0 || senders.iter().all(|part| part.place.node <= 4));
     }
-    // Where nobody does, the best of each group sends.
-    let bad = plan(&paths(6, 3), |node| f64::from(node) / 100.0).unwrap();
+    // Where none does, the best of each group sends.
+    let bad = parts(&plan(&paths(6, 3), |node| f64::from(node) / 100.0).unwrap());
     for group in 0..2 {
-        let theirs = |part: &&Part| part.stage == 2 && part.group == group;
-        let best = bad.relays().iter().filter(theirs).map(|p| p.node).max();
-        let senders: Vec<_> = bad
-            .relays()
-            .iter()
-            .filter(theirs)
-            .filter(|p| p.sends)
-            .collect();
+        let theirs = in_group(&bad, group);
+        let best = theirs.iter().map(|part| part.place.node).max();
+        let senders: Vec<_> = theirs.iter().filter(|part| part.sends).collect();
         assert_eq!(senders.len(), 1);
-        assert_eq!(Some(senders[0].node), best);
+        assert_eq!(Some(senders[0].place.node), best);
     }
+}
+
+/// Goal: a plan of one variant never passes for one of the other. Method: the fields that only one of them has.
+#[test]
+fn plans_of_the_two_variants_are_told_apart() {
+    let place = Place {
+        node: 1,
+        stage: 1,
+        group: 0,
+    };
+    let answers = true;
+    let stages = Stages {
+        hops: 2,
+        groups: 1,
+        parts: &[ImprovedPart { place, answers }],
+        repair: 2,
+        session: 9,
+    };
+    let improved = Config::improved(None);
+    let made = Plan::from_stages(WANTED, &improved, stages).unwrap();
+    let of_paper = plan(&paths(1, 2), |_| 1.0).unwrap();
+    assert_eq!((made.repair(), made.session()), (2, Some(9)));
+    assert_eq!((of_paper.repair(), of_paper.session()), (0, None));
+    assert_eq!(
+        made.part_of(1),
+        Some(Part::Improved(ImprovedPart { place, answers }))
+    );
+    for plan in [made, of_paper] {
+        let mut body = [0; 118];
+        let body = &mut body[..plan.encoded_len()];
+        plan.emit(body).unwrap();
+        assert_eq!(Plan::parse(WANTED.transfer, body), Ok(plan));
+    }
+    let refused = Plan::from_stages(WANTED, &Config::default(), stages);
+    assert_eq!(refused, Err(PlanError::Variant));
+    let part = PaperPart { place, sends: true };
+    assert_eq!(made.joined(part), Err(PlanError::Variant));
 }
 
 #[test]
@@ -107,7 +149,7 @@ fn plans_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn plans_survive_the_air_and_broken_ones_do_not() {
+fn plans_round_trip_and_broken_ones_are_refused() {
     let plan = plan(&paths(7, 6), |_| 1.0).unwrap().resumed(6, 70_000);
     let mut body = [0; 118];
     assert_eq!(plan.encoded_len(), 117);

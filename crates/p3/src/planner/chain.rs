@@ -22,10 +22,10 @@ use alloc::vec::Vec;
 
 use chappe_core::{Channel, Dbm};
 
-use super::Wish;
-use crate::ChannelOrder;
+use super::wish::Wish;
+use crate::channels::ChannelOrder;
 
-/// What has been measured.
+/// Links as the gateway measured them.
 pub trait Links {
     /// How many nodes there are.
     fn nodes(&self) -> usize;
@@ -33,15 +33,15 @@ pub trait Links {
     /// The share of frames of one node that another receives on a channel.
     fn prr(&self, channel: Channel, from: usize, to: usize) -> f64;
 
-    /// The mean power of what arrives, where it was measured. Without it the planner takes overlapping senders for
-    /// equally strong, and a frame of another stage for one that destroys as often as it could be received.
+    /// The mean received power, where it was measured. Without it the planner assumes that overlapping senders are
+    /// equally strong, and that a frame of another stage collides as often as it could be received.
     fn power(&self, channel: Channel, from: usize, to: usize) -> Option<Dbm> {
         let _ = (channel, from, to);
         None
     }
 }
 
-/// What a plan is expected to do.
+/// The expected delivery of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prediction {
     /// Share of packets that reach the destination in the first pass.
@@ -52,18 +52,18 @@ pub struct Prediction {
     pub answered: f64,
 }
 
-/// Which relays stand in which stage and group; a place may be empty.
+/// The relays of each stage and group; a place may be empty.
 #[derive(Clone, Debug)]
-pub(super) struct Stages {
+pub(super) struct Places {
     places: Vec<Option<usize>>,
     stages: usize,
     groups: usize,
     relays: usize,
 }
 
-impl Stages {
-    pub fn empty(stages: usize, groups: usize, relays: usize) -> Stages {
-        Stages {
+impl Places {
+    pub fn empty(stages: usize, groups: usize, relays: usize) -> Places {
+        Places {
             places: vec![None; stages * groups * relays],
             stages,
             groups,
@@ -83,7 +83,7 @@ impl Stages {
         self.places[place] = node;
     }
 
-    /// As [`set`](Self::set); a place that does not exist is left out.
+    /// As [`set`](Self::set); a place that does not exist is ignored.
     pub fn put(&mut self, stage: usize, group: usize, relay: usize, node: Option<usize>) {
         if relay < self.relays {
             self.places[(stage * self.groups + group) * self.relays + relay] = node;
@@ -115,22 +115,22 @@ impl Stages {
     }
 }
 
-/// Who sends something else meanwhile.
+/// A node that sends another packet at the same time.
 #[derive(Clone, Copy)]
 struct Other {
     node: usize,
     channel: Channel,
-    /// How much of its power counts.
+    /// The share of its power that passes the receiver's filter.
     share: f64,
 }
 
-/// The predictor, with room that it uses again.
+/// The predictor for one source and destination.
 pub(super) struct Model<'a, L> {
     links: &'a L,
     source: usize,
     destination: usize,
     beacons: f64,
-    /// Milliwatts.
+    /// The radios' sensitivity in milliwatts.
     sensitivity: f64,
 }
 
@@ -143,15 +143,15 @@ const CAPTURE: [f64; 5] = [0.02, 0.19, 0.73, 0.96, 1.0];
 const NULL_SURVIVED: f64 = 0.2;
 /// 6 dB: from there a CC2420 loses nothing to noise.
 const SAFE_MARGIN: f64 = 4.0;
-/// What a sender that is not heard is taken for: 6 dB below the sensitivity.
+/// Assumed power of a sender that is not received, as a share of the sensitivity: 6 dB below it.
 const UNHEARD: f64 = 0.25;
-/// How much of a signal's power counts no, one and two channels away: 30 and 53 dB of rejection, the worse sides of the
+/// Share of a signal's power that passes the filter no, one and two channels away: 30 and 53 dB of rejection, the worse sides of the
 /// CC2420's data sheet (SWRS041).
 const LEAKAGE: [f64; 3] = [1.0, 1e-3, 5e-6];
 /// Decibels by which a frame must stand higher above others than the table says: powers are known to the decibel, and
 /// several of them add up.
 const CAPTURE_SLACK: f64 = 3.0;
-/// A PRR below this is taken for no link: noise of a measurement.
+/// A PRR below this counts as no link, but as noise of the measurement.
 const FAINT: f64 = 0.05;
 
 /// Reads a table with one entry per dB.
@@ -181,8 +181,8 @@ impl<'a, L: Links> Model<'a, L> {
         }
     }
 
-    /// What to believe of a link. A link that stands well above the sensitivity and lost nothing is better than so few
-    /// beacons alone can say.
+    /// The estimated PRR of a link. Power well above the sensitivity says more about a link without losses than a few
+    /// beacons do.
     fn believed(&self, channel: Channel, from: usize, to: usize) -> f64 {
         let share = self.links.prr(channel, from, to);
         if share < FAINT {
@@ -194,7 +194,7 @@ impl<'a, L: Links> Model<'a, L> {
         (share * self.beacons + doubt) / (self.beacons + 2.0 * doubt)
     }
 
-    /// Milliwatts; where no power was measured, all links that are heard at all count the same.
+    /// The received power in milliwatts, if it was measured.
     fn milliwatts(&self, channel: Channel, from: usize, to: usize) -> Option<f64> {
         let power = self.links.power(channel, from, to)?;
         Some(power.to_milliwatt().0)
@@ -244,7 +244,7 @@ impl<'a, L: Links> Model<'a, L> {
         best * overlap * capture
     }
 
-    /// What overlapping costs a sender of so many milliwatts.
+    /// The share of frames that survives overlapping, for the strongest sender and the sum of the others in milliwatts.
     fn overlap(&self, strongest: f64, rest: f64) -> f64 {
         if rest <= 0.0 {
             return 1.0;
@@ -265,8 +265,8 @@ impl<'a, L: Links> Model<'a, L> {
         read(&OVERLAP, db(strongest / rest)) * (NULL_SURVIVED + (1.0 - NULL_SURVIVED) * null)
     }
 
-    /// Predicts what the stages do on these channels.
-    pub fn predict(&mut self, stages: &Stages, channels: ChannelOrder) -> Prediction {
+    /// Predicts the delivery of these stages on these channels.
+    pub fn predict(&mut self, stages: &Places, channels: ChannelOrder) -> Prediction {
         let shares: Vec<f64> = (0..stages.groups)
             .map(|group| self.delivered(stages, channels, group))
             .collect();
@@ -277,8 +277,8 @@ impl<'a, L: Links> Model<'a, L> {
         }
     }
 
-    fn delivered(&self, stages: &Stages, channels: ChannelOrder, group: usize) -> f64 {
-        // Who holds the packet, and with what probability each of their subsets does.
+    fn delivered(&self, stages: &Places, channels: ChannelOrder, group: usize) -> f64 {
+        // The nodes that may hold the packet, and for each subset of them the probability that exactly it does.
         let (mut holders, mut sets) = (vec![self.source], vec![0.0, 1.0]);
         let mut others = Vec::new();
         for stage in 0..=stages.stages {
@@ -327,12 +327,12 @@ impl<'a, L: Links> Model<'a, L> {
         sets.get(1).copied().unwrap_or(0.0)
     }
 
-    /// Who sends another packet while `stage` (from 0) of a group listens, and how much of its power counts: all on the
+    /// The nodes that send another packet while `stage` (from 0) of a group listens, and how much of its power counts: all on the
     /// same channel, little on the next one. A stage `k` further on is `k` packets behind, so theirs is the group whose
     /// turn it then is; a single group sends in every second slot only.
     fn interferers(
         &self,
-        stages: &Stages,
+        stages: &Places,
         channels: ChannelOrder,
         stage: usize,
         group: usize,
@@ -374,7 +374,7 @@ impl<'a, L: Links> Model<'a, L> {
 
     /// An answer goes back through one relay of each stage: the chain of them that most likely brings it, and how
     /// likely that is. Alone they do not beat; if they fail, all relays take part in the next attempt.
-    pub fn answerers(&self, stages: &Stages, channels: ChannelOrder) -> (Vec<usize>, f64) {
+    pub fn answerers(&self, stages: &Places, channels: ChannelOrder) -> (Vec<usize>, f64) {
         // For each relay: the best probability to have the answer, and from whom it has it.
         let mut tables: Vec<Vec<(usize, f64, usize)>> = vec![vec![(self.destination, 1.0, 0)]];
         for stage in (0..=stages.stages).rev() {

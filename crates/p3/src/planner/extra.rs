@@ -1,6 +1,7 @@
 //! Nodes beside the paths that may help a stage.
 
-use crate::plan::{Part, Plan};
+use crate::part::{PaperPart, Place};
+use crate::plan::Plan;
 
 use super::LinkGraph;
 
@@ -39,10 +40,13 @@ pub fn with_extra_nodes(
         };
         let in_group = |group: u8| members(stage).filter(|part| part.group == group).count();
         let group = u8::from(!plan.is_single() && in_group(1) < in_group(0));
-        let part = Part {
+        let place = Place {
             node: number,
             stage,
             group,
+        };
+        let part = PaperPart {
+            place,
             sends: stage + 1 < plan.hops() || last_prr(number) >= threshold,
         };
         match plan.joined(part) {

@@ -1,8 +1,8 @@
-//! What it costs to learn the links, and what one knows afterwards.
+//! The cost and the outcome of measuring the links.
 
 use chappe_core::{Duration, Stream};
 
-/// A measurement phase: the gateway calls one node after the other by a flood, each sends beacons, all count them.
+/// A measurement phase: the gateway calls one node after the other by a flood; each sends beacons, which all others count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measurement {
     /// To call a node (the paper's T_o).
@@ -30,8 +30,7 @@ impl Measurement {
         one * nodes * u64::from(self.channels)
     }
 
-    /// What the measurement says of a link that delivers with probability `prr`: the share of beacons that came,
-    /// each one by itself.
+    /// A measurement of a link with this PRR: the share of beacons received, each drawn independently.
     pub fn sample(&self, prr: f64, random: &mut Stream) -> f64 {
         if self.beacons == 0 {
             return 0.0;

@@ -1,14 +1,14 @@
-//! The path and the channels that suit a single-path pipeline best.
+//! The best path and channels for a single-path pipeline.
 
 use chappe_core::Channel;
 
 use super::PathSet;
-use crate::ChannelOrder;
+use crate::channels::ChannelOrder;
 
-/// A path with channels, and what is to be expected of it.
+/// A path with channels, and its expected delivery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathChoice {
-    /// Which of the paths.
+    /// Index of the path in the set.
     pub path: usize,
     /// The order of the channels.
     pub channels: ChannelOrder,

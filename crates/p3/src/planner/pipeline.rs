@@ -1,73 +1,38 @@
 //! The stages, groups, channels and senders that deliver most: the improved variant's planner.
 //!
-//! P³ needs no paths. It needs disjoint sets of relays, one per stage and group, such that what a stage has received
-//! the next one receives too. So this planner predicts the share of packets that arrives ([`Prediction`]) and searches
-//! for the sets and the order of the channels with the greatest: from node-distinct paths as a start, it replaces one
-//! relay at a time, or two by each other, as long as that helps, and tries all 24 orders in between. It draws no random
-//! numbers: equal measurements give equal plans.
+//! P³ does not depend on paths. It needs disjoint sets of relays, one per stage and group, such that each set receives
+//! what the one before it sends. So this planner predicts the share of packets that arrives ([`Prediction`]) and searches
+//! for the sets and the order of channels with the greatest share. It starts from node-distinct paths, replaces one relay
+//! at a time or swaps two while that helps, and tries all 24 orders in between. It draws no random numbers, so equal
+//! measurements give equal plans.
 
 use alloc::vec::Vec;
 
-use chappe_core::Dbm;
-
-use super::chain::{Links, Model, Prediction, Stages};
-use super::{LinkGraph, largest_path_set};
-use crate::ChannelOrder;
-use crate::config::{CHANNELS, Config};
-use crate::plan::{HOPS_MAX, IMPROVED_RELAYS_MAX, Improved, Part, Plan, PlanError, Wanted};
-use crate::repair::SUMS_MAX;
+use super::chain::{Links, Model, Places, Prediction};
+use super::exact::largest_path_set;
+use super::graph::LinkGraph;
+use super::wish::Wish;
+use crate::channels::ChannelOrder;
+use crate::config::Config;
+use crate::part::{ImprovedPart, Place};
+use crate::plan::{Plan, PlanError, Stages, Wanted};
+use crate::sizes::{CHANNELS, HOPS_MAX, IMPROVED_RELAYS_MAX, SUMS_MAX};
 use crate::timing::{airtime, flood_slots};
 
-/// What a pipeline shall be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
-    /// Most groups of relays that take turns. 3: with them the source never pauses; two do with fewer relays.
-    pub groups_max: u8,
-    /// Most relays of one stage and group. 2: one more sends at the same time and rarely helps.
-    pub relays_max: usize,
-    /// Hops beyond the shortest way. 2.
-    pub extra_hops: usize,
-    /// Packets of the objects to come, which weigh the time to set up against the time to send. 500.
-    pub packets: u32,
-    /// Beacons from which each PRR was measured. A share of n is taken as (n * share + 1/2) / (n + 1), the mean of what
-    /// it may be where links are mostly good or none (Jeffreys' prior): ten of ten is no proof of a perfect link. Of
-    /// links that were heard 6 dB above the sensitivity a tenth of that doubt is left.
-    pub beacons: u32,
-    /// What a relay must add to the share of delivered packets to be worth its energy. 0.002: our
-    /// choice; with some twenty nodes it is 5 % of all energy.
-    pub relay_worth: f64,
-    /// Power at which the radios still receive most frames. -94 dBm: the CC2420's typical -95 less a decibel.
-    pub sensitivity: Dbm,
-}
-
-impl Default for Wish {
-    fn default() -> Wish {
-        Wish {
-            groups_max: 3,
-            relays_max: 2,
-            extra_hops: 2,
-            packets: 500,
-            beacons: 100,
-            relay_worth: 0.002,
-            sensitivity: Dbm(-94.0),
-        }
-    }
-}
-
-/// A pipeline and what is to be expected of it.
+/// A pipeline and its expected performance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
     /// Hops from source to destination.
     pub hops: u8,
-    /// Groups of relays.
+    /// Groups of relays that take turns, 1 to 3.
     pub groups: u8,
     /// The channels of the stages.
     pub channels: ChannelOrder,
-    /// The relays.
-    pub parts: Vec<Part>,
-    /// What arrives.
+    /// The relays, with their stages and groups.
+    pub parts: Vec<ImprovedPart>,
+    /// The expected delivery and answers.
     pub prediction: Prediction,
-    /// Combinations to send after a segment.
+    /// Combinations to send after the packets of a segment.
     pub repair: u8,
     /// Payload bits per second of an object of [`Wish::packets`] packets, set-up included.
     pub goodput_bps: f64,
@@ -78,16 +43,14 @@ impl Pipeline {
     pub fn plan(&self, wanted: Wanted, config: &Config, session: u32) -> Result<Plan, PlanError> {
         let channels = self.channels;
         let wanted = Wanted { channels, ..wanted };
-        let repair = self.repair;
-        let improved = Improved { repair, session };
-        Plan::from_stages(
-            wanted,
-            config,
-            self.hops,
-            self.groups,
-            &self.parts,
-            improved,
-        )
+        let stages = Stages {
+            hops: self.hops,
+            groups: self.groups,
+            parts: &self.parts,
+            repair: self.repair,
+            session,
+        };
+        Plan::from_stages(wanted, config, stages)
     }
 }
 
@@ -147,7 +110,7 @@ pub fn pipeline(
 const USABLE: f64 = 0.7;
 /// Predicted delivery from which on no longer way is tried.
 const ENOUGH: f64 = 0.99;
-/// Even a way back that is worse than this is counted as this.
+/// Lower limit of the probability of an answer, so that a turn's expected time stays finite.
 const ANSWERED_MIN: f64 = 0.02;
 /// Predicted delivery below which the search begins anew, and from which of the 24 orders: every third.
 const POOR: f64 = 0.985;
@@ -169,7 +132,7 @@ struct Search<'a, L> {
     wish: &'a Wish,
     /// Nodes that may stand in each stage.
     candidates: Vec<Vec<usize>>,
-    stages: Stages,
+    stages: Places,
     channels: ChannelOrder,
     score: f64,
 }
@@ -209,13 +172,14 @@ impl<'a, L: Links> Search<'a, L> {
             groups,
             wish,
             candidates,
-            stages: Stages::empty(hops - 1, groups, relays),
+            stages: Places::empty(hops - 1, groups, relays),
             channels: ChannelOrder::default(),
             score: 0.0,
         }
     }
 
-    /// Fills the places: paths in turns to the groups, then whoever is left. False if a group has no relay in a stage.
+    /// Fills the places: paths go to the groups in turn, other nodes fill the gaps. False if a group has no relay in a
+    /// stage.
     fn start(&mut self) -> bool {
         if self.hops > 1 {
             let (source, destination) = (self.source, self.destination);
@@ -242,9 +206,8 @@ impl<'a, L: Links> Search<'a, L> {
         true
     }
 
-    /// Where the search has come to rest on something poor: on from there with other channels, and in turns again from
-    /// the start with them.
-    fn begin_elsewhere(&mut self, start: &Stages) {
+    /// If the local optimum is poor: continues with other channels, alternately from there and from the start.
+    fn begin_elsewhere(&mut self, start: &Places) {
         for number in (0..ChannelOrder::COUNT).step_by(RESTART_STEP) {
             let poor = self.model.predict(&self.stages, self.channels).delivered < POOR;
             let Some(channels) = ChannelOrder::new(number).filter(|_| poor) else {
@@ -287,7 +250,7 @@ impl<'a, L: Links> Search<'a, L> {
         (self.score, self.channels) = best;
     }
 
-    /// Puts into one place whoever is best there; a node from another place changes with its occupant.
+    /// Puts the best node into a place; a node from another place swaps with the occupant.
     fn improve_place(&mut self, place: usize) {
         let (stage, old) = (self.stages.stage_of(place), self.stages.at(place));
         let mut best: Option<(f64, Option<usize>)> = None;
@@ -315,7 +278,7 @@ impl<'a, L: Links> Search<'a, L> {
         }
     }
 
-    /// False, and nothing done, if the occupant cannot stand where the new one stood.
+    /// False, without a change, if the occupant cannot take the place of the new node.
     fn exchange(&mut self, place: usize, old: Option<usize>, new: Option<usize>) -> bool {
         if let Some(other) = new.and_then(|node| self.stages.place_of(node)) {
             let stage = self.stages.stage_of(other);
@@ -353,11 +316,13 @@ impl<'a, L: Links> Search<'a, L> {
                 .at(place)
                 .and_then(|node| u16::try_from(node).ok())
             {
-                parts.push(Part {
-                    node,
-                    stage: self.stages.stage_of(place) as u8 + 1,
-                    group: self.stages.group_of(place) as u8,
-                    sends: answerers.contains(&usize::from(node)),
+                parts.push(ImprovedPart {
+                    place: Place {
+                        node,
+                        stage: self.stages.stage_of(place) as u8 + 1,
+                        group: self.stages.group_of(place) as u8,
+                    },
+                    answers: answerers.contains(&usize::from(node)),
                 });
             }
         }

@@ -1,6 +1,6 @@
-//! Goal: whatever strangers and faults do, the object is right or the transfer is reported incomplete. Method: the
-//! improved variant in an ideal synchronous air, with a stranger who knows the protocol and hears everything, but has no
-//! key; with relays that die and come back, jammed channels and lost control frames.
+//! Goal: under attacks and faults, the object is correct or the transfer is reported incomplete. Method: the improved
+//! variant in an ideal synchronous air, with an attacker who knows the protocol and hears everything, but has no key;
+//! with relays that fail and restart, jammed channels and lost control frames.
 
 use crate::common;
 
@@ -21,7 +21,7 @@ fn setting(groups: u8) -> Setting {
     }
 }
 
-/// The frames that nodes of a whole transfer sent.
+/// All frames that the nodes sent in a transfer.
 fn overheard(setting: &Setting, transfer: u8, object: Bytes) -> Vec<Flight> {
     let mut net = setting.net(object);
     start(&mut net, setting.plan(transfer), None);
@@ -33,7 +33,7 @@ fn overheard(setting: &Setting, transfer: u8, object: Bytes) -> Vec<Flight> {
     net.log.borrow().clone()
 }
 
-/// Drops of one reason, of all nodes.
+/// Frames that all nodes together dropped for one reason.
 fn drops(net: &mut Net, setting: &Setting, why: DropReason) -> u64 {
     let relays = (2..setting.nodes())
         .map(|node| net.relay(node).drops().of(why))
@@ -41,9 +41,9 @@ fn drops(net: &mut Net, setting: &Setting, why: DropReason) -> u64 {
     relays + net.source(SOURCE).drops().of(why) + net.destination(DESTINATION).drops().of(why)
 }
 
-/// A forged plan: right in every field, but nobody with the key made it.
+/// A forged plan: every field is valid, but its maker has another key.
 #[test]
-fn strangers_wake_nobody() {
+fn frames_of_other_networks_wake_no_node() {
     let setting = setting(2);
     let object = object(6_000, 1);
     let stranger = Setting {
@@ -58,7 +58,7 @@ fn strangers_wake_nobody() {
     }
     assert!((2..setting.nodes()).all(|node| net.relay(node).state() == "waking"));
     assert!(drops(&mut net, &setting, DropReason::Unauthentic) > 5);
-    // A relay that serves a transfer does not leave it either.
+    // Nor does a relay leave the transfer that it serves.
     start(&mut net, setting.plan(1), None);
     net.run(Duration::from_millis(100), |_| false);
     for node in 2..setting.nodes() {
@@ -75,7 +75,7 @@ fn strangers_wake_nobody() {
     assert!(net.destination(DESTINATION).store().bytes == object);
 }
 
-/// A frame that a stranger makes of one that it heard.
+/// A frame that an attacker makes of one that it heard.
 fn bend(heard: &[u8], random: &mut chappe_core::Stream) -> Vec<u8> {
     let mut psdu = heard.to_vec();
     match random.below(4) {
@@ -93,9 +93,9 @@ fn bend(heard: &[u8], random: &mut chappe_core::Stream) -> Vec<u8> {
     psdu
 }
 
-/// While a transfer runs, frames that a stranger has bent arrive in the place of true ones.
+/// During a transfer, modified frames arrive in place of genuine ones.
 #[test]
-fn forged_frames_spoil_nothing() {
+fn forged_frames_do_not_corrupt_the_object() {
     let (mut complete, mut found) = (0, 0);
     for seed in 0..40 {
         let groups = 2 + (seed % 2) as u8;
@@ -127,9 +127,9 @@ fn forged_frames_spoil_nothing() {
     assert!(complete >= 30 && found > 500, "{complete} {found}");
 }
 
-/// Everything of an earlier transfer, played again into a later one, at random places and times.
+/// All frames of an earlier transfer are replayed into a later one, at random places and times.
 #[test]
-fn old_frames_are_of_no_use() {
+fn replayed_frames_are_refused() {
     let setting = setting(2);
     let (old, new) = (object(20_000, 1), object(20_000, 2));
     // The same transfer number, a later session.
@@ -146,7 +146,7 @@ fn old_frames_are_of_no_use() {
     });
     assert!(net.destination(DESTINATION).progress().completed.is_some());
     assert!(net.destination(DESTINATION).store().bytes == new);
-    // The plan of the old session wakes nobody afterwards, unless a node has forgotten the new one.
+    // The plan of the old session wakes no node afterwards, unless a node has forgotten the new one.
     net.run(Duration::from_secs(1), |_| false);
     let plan = &frames[0];
     for node in [2, 4] {
@@ -169,9 +169,9 @@ fn old_frames_are_of_no_use() {
     assert_eq!(net.relay(4).state(), "waking");
 }
 
-/// One forged DATA frame in the last hop spoils the object without a key, and costs one packet with it.
+/// One forged DATA frame in the last hop corrupts the object without a key, and costs one packet with it.
 #[test]
-fn a_key_is_what_keeps_the_object_right() {
+fn without_a_key_a_forged_frame_corrupts_the_object() {
     let object = object(20_000, 3);
     for key in [None, Some(KEY)] {
         let setting = Setting {
@@ -195,7 +195,7 @@ fn a_key_is_what_keeps_the_object_right() {
 }
 
 #[test]
-fn clocks_may_drift() {
+fn transfers_tolerate_clock_drift() {
     let object = object(250_000, 13);
     for seed in 0..4 {
         let setting = Setting {
@@ -277,9 +277,9 @@ fn lost_questions_and_answers_are_repeated() {
     }
 }
 
-/// The destination loses its power, comes back with its checkpoint, and goes on in a new session.
+/// The destination restarts with its checkpoint and resumes in a new session.
 #[test]
-fn a_destination_without_power_goes_on_from_its_checkpoint() {
+fn a_restarted_destination_resumes_from_its_checkpoint() {
     for (len, at_ms) in [
         (59_000, 1200),
         (250_000, 6000),
@@ -294,9 +294,9 @@ fn a_destination_without_power_goes_on_from_its_checkpoint() {
     }
 }
 
-/// Losses, deaths, returns, jammers, drift, all at once: right, or reported.
+/// Losses, failures, restarts, jammers and drift at once: the object is correct, or reported incomplete.
 #[test]
-fn faults_never_spoil_an_object() {
+fn faults_never_corrupt_an_object() {
     let (mut complete, mut incomplete) = (0, 0);
     for seed in 0..120 {
         let mut random = Seed(seed).stream(Purpose::Fault);

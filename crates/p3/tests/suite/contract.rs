@@ -1,5 +1,5 @@
-//! Goal: nodes keep their promises to the driver in every role. Method: the hostile scripts of
-//! `chappe_core::contract`, started from fresh nodes and from nodes in the middle of their work.
+//! Goal: nodes keep the contract with their driver in every role. Method: the hostile scripts of
+//! `chappe_core::contract`, started from fresh nodes and from nodes in the middle of a transfer.
 
 use crate::common;
 
@@ -83,7 +83,7 @@ fn assert_reached(states: &[&str], wanted: &[&str]) {
 }
 
 #[test]
-fn a_relay_keeps_its_promises() {
+fn a_relay_keeps_the_radio_contract() {
     let mut states = Vec::new();
     for (hops, paths) in [(2, 4), (4, 2), (4, 1)] {
         for count in [0, 1, 6, 40] {
@@ -102,7 +102,7 @@ fn a_relay_keeps_its_promises() {
 }
 
 #[test]
-fn a_source_keeps_its_promises() {
+fn a_source_keeps_the_radio_contract() {
     let mut states = Vec::new();
     for (hops, paths) in [(1, 1), (3, 2)] {
         for count in [0, 1, 5, 200] {
@@ -122,7 +122,7 @@ fn a_source_keeps_its_promises() {
 }
 
 #[test]
-fn a_destination_keeps_its_promises() {
+fn a_destination_keeps_the_radio_contract() {
     let mut states = Vec::new();
     for (hops, paths) in [(1, 1), (3, 2)] {
         for count in [0, 1, 20, 200] {

@@ -1,5 +1,5 @@
-//! Goal: whole transfers bring the exact object, in the time that the arithmetic says. Method: an ideal synchronous
-//! air (`common`), from lossless to faulty.
+//! Goal: transfers deliver the exact object in the predicted time. Method: an ideal synchronous air (`common`), from
+//! lossless to faulty.
 
 use crate::common;
 
@@ -8,11 +8,11 @@ use chappe_p3::{Ended, Profile, setup_time};
 use common::faults::power_fails;
 use common::{DESTINATION, SOURCE, Setting, finish, object, start, transfer};
 
-const CYCLE: Duration = Profile::FAITHFUL.cycle(118);
+const CYCLE: Duration = Profile::PAPER.cycle(118);
 
 /// Within 5 % of the line that the paper's Table III lies on.
 fn assert_on_line(duration: Duration, transmissions: u64, rounds: u64, what: &str) {
-    let line = Profile::FAITHFUL.predicted(transmissions, rounds);
+    let line = Profile::PAPER.predicted(transmissions, rounds);
     let ratio = duration.as_secs_f64() / line.as_secs_f64();
     println!(
         "{what}: {transmissions} packets, {rounds} rounds, {duration}, {ratio:.4} of the line"
@@ -27,7 +27,7 @@ fn assert_on_line(duration: Duration, transmissions: u64, rounds: u64, what: &st
 }
 
 #[test]
-fn a_lossless_transfer_takes_what_the_arithmetic_says() {
+fn a_lossless_transfer_takes_the_predicted_time() {
     let object = object(59_000, 1);
     for hops in 2..=6 {
         for paths in [4, 5, 7, 10]
@@ -45,7 +45,7 @@ fn a_lossless_transfer_takes_what_the_arithmetic_says() {
             assert_eq!(net.collisions, 0);
             assert_eq!(net.source(SOURCE).ended(), Some(Ended::Complete));
             // Set-up, 500 packets, the first CTRL: its end at the destination, `hops - 1` stages later.
-            let gap = Profile::FAITHFUL.gap();
+            let gap = Profile::PAPER.gap();
             let setup = setup_time(&setting.config, &setting.plan(1));
             let last = CYCLE * (501 + hops as u64 - 1);
             assert_eq!(duration, (setup + last).saturating_sub(gap));
@@ -59,10 +59,10 @@ fn a_lossless_transfer_takes_what_the_arithmetic_says() {
     }
 }
 
-/// Losses for which the rounds of a faithful transfer look like those of Table III. The line holds where a round
+/// Losses for which the rounds of the paper's variant resemble those of Table III. The line holds where a round
 /// costs what the paper's does; ours turns faster, so the gap to the line grows with the rounds.
 #[test]
-fn lossy_transfers_are_right_and_near_the_line() {
+fn lossy_transfers_are_correct_and_near_the_predicted_time() {
     let object = object(59_000, 2);
     let mut rounds_seen = Vec::new();
     for (hops, paths) in [(2, 4), (3, 6), (4, 6), (5, 7), (6, 7), (4, 10)] {
@@ -115,7 +115,7 @@ fn objects_of_any_size_arrive() {
     }
 }
 
-/// 250 kB are three segments: what is missing of one travels with the next.
+/// 250 kB are three segments: missing packets of one travel with the next.
 #[test]
 fn missing_packets_of_a_segment_join_the_next() {
     let object = object(250_000, 4);
@@ -161,7 +161,7 @@ fn packet_numbers_wrap() {
 }
 
 #[test]
-fn a_relay_that_dies_is_made_up_for_by_its_group() {
+fn a_group_survives_the_loss_of_a_relay() {
     let object = object(59_000, 7);
     for relay in [2, 3, 4] {
         let setting = Setting {
@@ -173,7 +173,7 @@ fn a_relay_that_dies_is_made_up_for_by_its_group() {
         net.run(Duration::from_millis(900), |_| false);
         net.kill(relay);
         net.run(Duration::from_millis(700), |_| false);
-        // It comes back without memory and waits for a plan that does not come.
+        // It restarts without memory and waits for a plan that does not come.
         net.place(relay, setting.fresh(relay, object));
         let progress = finish(&mut net, Duration::from_secs(60));
         assert!(progress.completed.is_some(), "relay {relay}: {progress:?}");
@@ -182,9 +182,9 @@ fn a_relay_that_dies_is_made_up_for_by_its_group() {
     }
 }
 
-/// A whole group of one stage is gone: all relays become one group.
+/// A whole group of one stage fails: all relays become one group.
 #[test]
-fn a_dead_group_leaves_half_the_rate() {
+fn a_dead_group_halves_the_rate() {
     let object = object(59_000, 8);
     let setting = Setting::default();
     let plan = setting.plan(1);
@@ -261,7 +261,7 @@ fn lost_questions_and_answers_are_repeated() {
             } else {
                 assert_eq!(ended, Some(Ended::NoReply), "{kind:x} {k}");
             }
-            // The destination can be complete although its source never learns it; without CTRL it cannot know.
+            // The destination can be complete without its source learning it. Without a CTRL it does not know the length.
             let complete = progress.completed.is_some();
             assert_eq!(complete, k < 9 || kind == 0xa0, "{kind:x} {k}");
             if complete {
@@ -273,7 +273,7 @@ fn lost_questions_and_answers_are_repeated() {
 }
 
 #[test]
-fn a_destination_without_power_goes_on_from_its_checkpoint() {
+fn a_restarted_destination_resumes_from_its_checkpoint() {
     for (len, at_ms) in [(59_000, 1200), (250_000, 9000), (250_000, 300)] {
         let setting = Setting {
             prr: |_, _, _| 0.92,
@@ -284,7 +284,7 @@ fn a_destination_without_power_goes_on_from_its_checkpoint() {
 }
 
 #[test]
-fn a_source_that_is_gone_leaves_an_incomplete_object() {
+fn a_lost_source_leaves_an_incomplete_object() {
     let object = object(59_000, 12);
     let setting = Setting::default();
     let mut net = setting.net(object);
@@ -301,9 +301,9 @@ fn a_source_that_is_gone_leaves_an_incomplete_object() {
     assert_eq!(net.relay(2).state(), "waking");
 }
 
-/// Clocks that are wrong by 40 ppm in any direction: relays take their time from the frames.
+/// Clocks are off by up to 40 ppm; relays take their time from the frames.
 #[test]
-fn clocks_may_drift() {
+fn transfers_tolerate_clock_drift() {
     let object = object(59_000, 13);
     for seed in 0..6 {
         let setting = Setting {
@@ -363,7 +363,7 @@ fn nodes_outside_the_plan_sleep() {
     assert_eq!(net.relay(last).state(), "waking");
 }
 
-/// PIP is one path: half the rate of P³ at best, and rounds like its.
+/// PIP has one path: at best half the rate of P³, with the same rounds.
 #[test]
 fn pip_sends_in_every_second_cycle() {
     let object = object(59_000, 16);
@@ -384,7 +384,7 @@ fn pip_sends_in_every_second_cycle() {
         let last = CYCLE * (2 * 500 + hops as u64);
         assert_eq!(
             duration,
-            (setup + last).saturating_sub(Profile::FAITHFUL.gap())
+            (setup + last).saturating_sub(Profile::PAPER.gap())
         );
         let goodput = 59_000.0 * 8.0 / duration.as_secs_f64();
         println!("PIP, {hops} hops, no loss: {goodput:.0} bit/s");

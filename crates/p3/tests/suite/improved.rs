@@ -1,4 +1,4 @@
-//! Goal: the improved variant brings the exact object, faster than the paper's. Method: an ideal synchronous air.
+//! Goal: the improved variant delivers the exact object, faster than the paper's. Method: an ideal synchronous air.
 
 use crate::common;
 
@@ -25,7 +25,7 @@ fn goodput(octets: usize, duration: Duration) -> f64 {
 }
 
 #[test]
-fn a_lossless_transfer_takes_what_the_arithmetic_says() {
+fn a_lossless_transfer_takes_the_predicted_time() {
     let object = object(59_000, 1);
     for (groups, key, least) in [
         (2, false, 211_000.0),
@@ -46,7 +46,7 @@ fn a_lossless_transfer_takes_what_the_arithmetic_says() {
             assert_eq!(net.source(SOURCE).ended(), Some(Ended::Complete));
             // Set-up, the packets, two combinations; the end of the first CTRL, `hops` stages from the source.
             let (config, plan) = (&setting.config, setting.plan(1));
-            let hop = config.hop_time(&plan);
+            let hop = plan.hop_time(config);
             let whole = setup_time(config, &plan) + plan.cycle() * (packets + 2);
             let last = (hop * hops as u64).saturating_sub(config.profile.gap());
             assert_eq!(duration, whole + last);
@@ -64,7 +64,7 @@ fn lossy(channel: Channel, from: usize, to: usize) -> f64 {
 }
 
 #[test]
-fn lossy_transfers_are_right() {
+fn lossy_transfers_are_correct() {
     let object = object(59_000, 2);
     for (groups, key) in [(1, true), (2, false), (2, true), (3, true)] {
         for seed in 0..6 {
@@ -84,9 +84,9 @@ fn lossy_transfers_are_right() {
     }
 }
 
-/// A megabyte is ten segments. Each ends with a question and, if need be, rounds of combinations.
+/// A megabyte is ten segments. Each ends with a CTRL and, where packets are missing, rounds of combinations.
 #[test]
-fn large_objects_come_segment_by_segment() {
+fn large_objects_arrive_segment_by_segment() {
     let object = object(1_000_000, 3);
     for groups in [2, 3] {
         let setting = Setting {
@@ -143,7 +143,7 @@ fn a_gap_of_half_a_second_is_filled() {
     }
 }
 
-/// Radio-on time of all nodes of a transfer per kilobyte, until its source knows that it is through.
+/// Radio-on time of all nodes of a transfer per kilobyte, until its source knows that it is complete.
 fn radio_time(setting: &Setting, object: common::Bytes) -> f64 {
     let mut net = setting.net(object);
     start(&mut net, setting.plan(1), None);
@@ -156,8 +156,8 @@ fn radio_time(setting: &Setting, object: common::Bytes) -> f64 {
     on.sum::<f64>() / (object.len() as f64 / 1000.0)
 }
 
-/// Radio-on time is what energy is counted in. Four or six relays per stage, of which each is on for two frames in four
-/// or six, in the place of seven that are on all the time.
+/// Energy is counted in radio-on time. Four or six relays per stage are on for two frames in four or six each, in place
+/// of seven that are always on.
 #[test]
 fn fewer_relays_sleep_more() {
     let object = object(59_000, 6);

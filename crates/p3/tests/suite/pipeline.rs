@@ -1,4 +1,4 @@
-//! Goal: the improved planner's pipelines deliver what it predicts, and more than random choices. Method: seeded random
+//! Goal: the improved planner's pipelines deliver the predicted share, and more than random choices. Method: seeded random
 //! networks whose links differ from channel to channel, measured by sampling; whole transfers over an ideal air.
 
 use crate::common;
@@ -13,7 +13,7 @@ use common::{DESTINATION, SOURCE, Setting, finish, object, start};
 
 const NODES: usize = 60;
 
-/// Nodes in a square. A quarter of the links has a quality of its own on each channel, as in the paper's Table I.
+/// Nodes in a square. A quarter of the links has a separate quality on each channel, as in the paper's Table I.
 fn network(seed: u64) -> impl Fn(Channel, usize, usize) -> f64 + Clone {
     let mut random = Seed(seed).stream(Purpose::Topology);
     let at: Vec<(f64, f64)> = (0..NODES)
@@ -37,7 +37,7 @@ fn network(seed: u64) -> impl Fn(Channel, usize, usize) -> f64 + Clone {
     }
 }
 
-/// What 100 beacons per node and channel say.
+/// Links as measured by 100 beacons per node and channel.
 struct Measured(Vec<f64>);
 
 impl Measured {
@@ -150,7 +150,7 @@ fn learned_pipelines_beat_random_ones() {
             channels,
             ..wanted(118)
         };
-        let profile = Profile::FAITHFUL;
+        let profile = Profile::PAPER;
         let plan = Plan::from_paths(wanted, &profile, &paths.paths, &mut random, 0.8, last);
         theirs.push(plan.map_or(0.0, |plan| goodput(plan, Config::default(), prr)));
     }

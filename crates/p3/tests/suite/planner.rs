@@ -1,4 +1,4 @@
-//! The planner against brute force, against its own promises, and against the paper's search.
+//! The planner against brute force, against the properties of a path set, and against the paper's search.
 
 use chappe_core::{Purpose, Seed, Stream};
 use chappe_p3::planner::{
@@ -20,7 +20,7 @@ fn random_geometric(nodes: usize, range: f64, random: &mut Stream) -> LinkGraph 
     })
 }
 
-/// Every promise that a set of paths makes.
+/// Asserts every property of a set of paths.
 fn assert_sound(
     graph: &LinkGraph,
     source: usize,
@@ -147,7 +147,7 @@ fn the_exact_planner_never_finds_fewer_than_the_papers_search() {
 }
 
 #[test]
-fn degenerate_questions_have_plain_answers() {
+fn degenerate_networks_have_the_obvious_paths() {
     let line = LinkGraph::from_edges(3, &[(0, 1), (1, 2)]);
     assert!(largest_path_set(&line, 0, 0, 2, 10).paths.is_empty());
     assert!(largest_path_set(&line, 0, 9, 2, 10).paths.is_empty());
@@ -179,7 +179,7 @@ fn the_length_grows_until_there_are_enough_paths() {
 /// to the destination.
 #[test]
 fn extra_nodes_join_the_stages_that_they_link() {
-    use chappe_p3::{ChannelOrder, Plan, Profile, Wanted};
+    use chappe_p3::{ChannelOrder, Part, Plan, Profile, Wanted};
     let paths = [(0, 1), (1, 2), (2, 5), (0, 3), (3, 4), (4, 5)];
     let beside = [(6, 0), (6, 2), (7, 0), (8, 1), (8, 5)];
     let edges: Vec<_> = paths.iter().chain(&beside).copied().collect();
@@ -192,10 +192,13 @@ fn extra_nodes_join_the_stages_that_they_link() {
         channels: ChannelOrder::default(),
     };
     let found = [vec![1, 2], vec![3, 4]];
-    let profile = Profile::FAITHFUL;
+    let profile = Profile::PAPER;
     let plan = Plan::from_paths(wanted, &profile, &found, &mut stream(1), 0.8, |_| 1.0).unwrap();
     let larger = with_extra_nodes(&plan, &graph, 0.8, |_| 0.5);
-    let stage = |node| larger.part_of(node).map(|part| (part.stage, part.sends));
+    let stage = |node| match larger.part_of(node)? {
+        Part::Paper(part) => Some((part.place.stage, part.sends)),
+        part => panic!("{part:?}"),
+    };
     assert_eq!(larger.relays().len(), 6);
     assert_eq!((stage(6), stage(7)), (Some((1, true)), None));
     assert_eq!(

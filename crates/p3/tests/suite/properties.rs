@@ -1,5 +1,5 @@
-//! Goal: whatever the network and the faults, the object is right, or the transfer is reported incomplete and what
-//! arrived is right. Method: seeded random networks through planner, plan and machines; seeded faults.
+//! Goal: on any network and under any faults, the object is correct, or the transfer is reported incomplete and the
+//! packets that arrived are correct. Method: seeded random networks through planner, plan and machines; seeded faults.
 
 use crate::common;
 
@@ -40,13 +40,13 @@ fn scattered(seed: u64) -> (Setting, impl Fn(Channel, usize, usize) -> f64 + Clo
 }
 
 #[test]
-fn planned_transfers_over_random_networks_bring_the_object() {
+fn planned_transfers_over_random_networks_complete() {
     let (mut tried, mut complete, mut rates) = (0, 0, Vec::new());
     for seed in 0..40 {
         let (setting, prr) = scattered(seed);
         let mut random = Seed(seed).stream(Purpose::Trial(0));
         let nodes = setting.nodes();
-        // The planner sees what a measurement of channel 26 says.
+        // The planner sees a measurement of channel 26.
         let mut measured = vec![0.0; nodes * nodes];
         for from in 0..nodes {
             for to in 0..nodes {
@@ -73,7 +73,7 @@ fn planned_transfers_over_random_networks_bring_the_object() {
             channels: ChannelOrder::random(&mut random),
         };
         let last = |node: u16| link(node.into(), DESTINATION);
-        let profile = Profile::FAITHFUL;
+        let profile = Profile::PAPER;
         let plan =
             Plan::from_paths(wanted, &profile, &found.paths, &mut random, 0.8, last).unwrap();
         let object = object(59_000, seed);
@@ -106,7 +106,7 @@ fn planned_transfers_over_random_networks_bring_the_object() {
 }
 
 #[test]
-fn faults_never_spoil_an_object() {
+fn faults_never_corrupt_an_object() {
     let (mut complete, mut incomplete) = (0, 0);
     for seed in 0..150 {
         let mut random = Seed(seed).stream(Purpose::Fault);

@@ -13,7 +13,7 @@ use chappe_core::{
 };
 use chappe_p3::header::{Ctrl, Flags, Header, Kind, Nack};
 use chappe_p3::timing::{MODE, airtime};
-use chappe_p3::{ChannelOrder, Config, Destination, Plan, Relay, Source};
+use chappe_p3::{ChannelOrder, Config, Destination, Part, Place, Plan, Relay, Source};
 use common::{CAPS, DESTINATION, Growing, SOURCE, Setting, object};
 
 #[test]
@@ -112,11 +112,15 @@ impl Scene {
                     field(&fields, "group", place),
                 );
                 let silent: u8 = fields.get("silent").map_or(0, |n| number(n, place));
-                let fits = |part: &&chappe_p3::Part| {
-                    (part.stage, part.group, u8::from(!part.sends)) == (stage, group, silent)
+                let sends = |node| match plan.part_of(node) {
+                    Some(Part::Paper(part)) => part.sends,
+                    part => panic!("{place}: {part:?}"),
                 };
-                let part = plan.relays().iter().find(fits);
-                let me = part
+                let fits = |at: &&Place| {
+                    (at.stage, at.group, u8::from(!sends(at.node))) == (stage, group, silent)
+                };
+                let relay = plan.relays().iter().find(fits);
+                let me = relay
                     .unwrap_or_else(|| panic!("{place}: no such relay"))
                     .node;
                 Me::Relay(Relay::new(config(), &CAPS, me).unwrap())
@@ -156,7 +160,7 @@ fn silence(setting: &Setting) -> Plan {
         channels: ChannelOrder::default(),
     };
     let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Topology);
-    let (profile, paths) = (chappe_p3::Profile::FAITHFUL, setting.path_set());
+    let (profile, paths) = (chappe_p3::Profile::PAPER, setting.path_set());
     Plan::from_paths(wanted, &profile, &paths, &mut random, 1e9, f64::from).unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! Scenes in which nodes die and come back.
+//! Transfers in which nodes fail and restart.
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 use chappe_p3::config::CHANNELS;
@@ -9,8 +9,8 @@ use super::{Bytes, CAPS, DESTINATION, Growing, Net, Node, SOURCE, Setting, finis
 /// Octets of the object in a packet of [`Setting::default`].
 const PAYLOAD: usize = 118;
 
-/// A destination loses its power in the middle, and comes back with its checkpoint and what it has stored when the others have
-/// given up: the object gets whole, no packet is written twice, and hardly any is sent again for nothing.
+/// A destination fails in mid-transfer, and restarts with its checkpoint and its store after the others have given up.
+/// The object completes, no packet is written twice, and hardly any is sent again without need.
 pub fn power_fails(setting: &Setting, len: usize, at: Duration) {
     let object = object(len, 11);
     let mut net = setting.net(object);
@@ -46,8 +46,8 @@ pub fn power_fails(setting: &Setting, len: usize, at: Duration) {
     assert!(sent < rest * 2 + 60, "{sent} sent for {rest}");
 }
 
-/// Losses, deaths, returns, a jammer, drift, all at once, as the setting's seed and `random` have it. What the destination has is
-/// right, and what it and the source say of it is true. Whether the object got whole.
+/// Losses, failures, restarts, a jammer and drift at once, drawn from the setting's seed and `random`. Asserts that the
+/// stored packets are correct and that both ends report the truth. Returns whether the object is complete.
 pub fn all_at_once(setting: &Setting, random: &mut Stream, object: Bytes) -> bool {
     let seed = setting.seed;
     let mut net = setting.net(object);
@@ -79,13 +79,13 @@ pub fn all_at_once(setting: &Setting, random: &mut Stream, object: Bytes) -> boo
     assert!(destination.is_idle(), "{what}: {}", destination.state());
     let done = destination.progress().completed.is_some();
     assert_eq!(done, destination.store().finished, "{what}");
-    // A source that says complete is right.
+    // A source that reports completion is right.
     let said = net.source(SOURCE).ended();
     assert!(said != Some(Ended::Complete) || done, "{what}");
     done
 }
 
-/// Every packet that was stored is the object's.
+/// Asserts that every stored packet is the object's.
 pub fn assert_right(net: &mut Net, object: Bytes, payload: usize, what: &str) {
     let store = net.destination(DESTINATION).store();
     for &from in &store.written {

@@ -20,8 +20,8 @@ use chappe_core::{
 };
 use chappe_p3::timing::{MODE, airtime};
 use chappe_p3::{
-    ChannelOrder, Checkpoint, Config, Destination, Improved, Part, Plan, Profile, Progress, Relay,
-    Source, Store, Variant, Wanted,
+    ChannelOrder, Checkpoint, Config, Destination, ImprovedPart, Place, Plan, Profile, Progress,
+    Relay, Source, Stages, Store, Variant, Wanted,
 };
 
 pub const CAPS: Caps = Caps {

@@ -60,7 +60,7 @@ impl Setting {
     }
 
     pub fn plan_on(&self, transfer: u8, channels: ChannelOrder) -> Plan {
-        if self.config.variant == Variant::Improved {
+        if self.config.variant != Variant::Paper {
             return self.improved_plan(transfer, channels);
         }
         let wanted = Wanted {
@@ -71,7 +71,7 @@ impl Setting {
             channels,
         };
         let mut random = Seed(self.seed).stream(Purpose::Topology);
-        let profile = Profile::FAITHFUL;
+        let profile = Profile::PAPER;
         let paths = self.path_set();
         Plan::from_paths(wanted, &profile, &paths, &mut random, 0.8, |_| 1.0).unwrap()
     }
@@ -90,21 +90,20 @@ impl Setting {
         for (path, relays) in self.path_set().iter().enumerate() {
             for (stage, &node) in (1..).zip(relays) {
                 let (node, group) = (node as u16, path as u8 % groups);
-                let sends = true;
-                parts.push(Part {
-                    node,
-                    stage,
-                    group,
-                    sends,
+                parts.push(ImprovedPart {
+                    place: Place { node, stage, group },
+                    answers: true,
                 });
             }
         }
-        let improved = Improved {
+        let stages = Stages {
+            hops: self.hops as u8,
+            groups,
+            parts: &parts,
             repair: self.repair,
             session: transfer.into(),
         };
-        let (config, hops) = (&self.config, self.hops as u8);
-        Plan::from_stages(wanted, config, hops, groups, &parts, improved).unwrap()
+        Plan::from_stages(wanted, &self.config, stages).unwrap()
     }
 
     pub fn fresh(&self, node: usize, object: Bytes) -> Node {
