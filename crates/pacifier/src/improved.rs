@@ -41,16 +41,17 @@
 //! keeps the batches is such a relay, too: what it does not hold any more it collects again for those behind it, half of its
 //! places for them until it is complete, and then all.
 
+mod config;
 mod flight;
-pub(crate) mod group;
+mod group;
 pub mod header;
-pub(crate) mod neighbours;
-pub(crate) mod peer;
+mod neighbours;
+mod node;
 pub mod report;
-mod settings;
-pub(crate) mod shelf;
+mod shelf;
 
-pub use settings::Settings;
+pub use config::{Config, Settings};
+pub(crate) use node::Node;
 
 /// Most packets in a batch of the variant: a rank takes one octet, beside the runs.
 pub const K_MAX: usize = 64;

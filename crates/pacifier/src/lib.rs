@@ -109,32 +109,29 @@
 
 extern crate alloc;
 
-mod acks;
-pub mod baseline;
+mod common;
 mod config;
 mod counters;
-pub mod credit;
-pub mod header;
+pub mod frame;
 pub mod improved;
 mod layout;
 mod links;
 mod node;
 mod object;
-mod plan;
+pub mod paper;
 mod probe;
-mod receiver;
-mod relay;
 mod set;
-mod source;
 mod store;
 mod transfer;
 pub mod tree;
 
-pub use config::{AckProof, Config, ConfigError, K_MAX, Variant};
+pub use common::{Common, ConfigError};
+pub use config::Config;
 pub use counters::Counters;
 pub use links::{Links, LinksError, NODES_MAX, Paths};
 pub use node::Node;
 pub use object::Object;
 pub use probe::{ProbeConfig, Prober};
 pub use set::NodeSet;
+pub use store::K_MAX;
 pub use transfer::{ExpectError, OfferError, Offered, Progress};

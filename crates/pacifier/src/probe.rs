@@ -8,8 +8,8 @@ use chappe_core::{
     Mode, Rate, Stream, Wake,
 };
 
-use crate::header::{self, Frame};
 use crate::links::{Links, LinksError, NODES_MAX};
+use crate::paper::header::{self, Frame};
 
 /// How probes are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 
 use chappe_coding::{Batch, Insertion, RowsMut, Shape};
 
-use crate::config::K_MAX;
+/// Most packets in a batch that this crate has memory layouts for.
+pub const K_MAX: usize = 128;
 
 /// A batch in one of two memory layouts: the arithmetic on code vectors costs as much as the layout is wide.
 #[derive(Clone, Debug)]

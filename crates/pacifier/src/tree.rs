@@ -3,8 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::NodeSet;
 use crate::links::Paths;
+use crate::set::NodeSet;
 
 /// The union of the shortest paths from the source to some receivers.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 mod common;
 
 use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode, Outcome};
-use chappe_pacifier::{Config, Node, Variant};
+use chappe_pacifier::{Config, Node, improved, paper};
 use chappe_testkit::allocation::{self, Counting};
 use common::{graph, nodes, object};
 
@@ -47,12 +47,11 @@ fn carry(nodes: &mut [Node], from: usize, sdu: &mut [u8]) {
 fn frames_cost_no_allocation() {
     // The receiver is far more often served than it needs: 0 -> 1 -> 2, z = 2 each. Batches in turns.
     let links = graph(3, &[(0, 1, 0.5), (1, 2, 0.5)]);
-    let config = Config {
-        k: 8,
-        payload: 100,
+    let config = Config::Paper(paper::Config {
         ack_repeat: 1 << 30,
-        ..Config::default()
-    };
+        ..paper::Config::default()
+    });
+    let config = config.with_batch(8, 100);
     let mut nodes = nodes(&config, &links, 1);
     let len = 8 * 100 * 40;
     nodes[0].offer(object(len, 1), &[2]).unwrap();
@@ -83,11 +82,7 @@ fn frames_cost_no_allocation() {
 #[test]
 fn the_variants_frames_cost_none_either() {
     let links = graph(2, &[(0, 1, 0.5)]);
-    let config = Config {
-        k: 8,
-        payload: 100,
-        ..Config::new(Variant::Improved)
-    };
+    let config = Config::Improved(improved::Config::default()).with_batch(8, 100);
     let mut nodes = nodes(&config, &links, 1);
     let len = 8 * 100 * 20;
     nodes[0].offer(object(len, 1), &[1]).unwrap();

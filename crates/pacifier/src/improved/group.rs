@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant};
 
-use crate::NodeSet;
+use crate::improved::config::Settings;
 use crate::improved::header::{ObjectId, Plan};
 use crate::improved::neighbours::Neighbours;
-use crate::improved::settings::Settings;
 use crate::improved::shelf::Shelf;
 use crate::links::{Links, Paths};
+use crate::set::NodeSet;
 
 mod hearing;
 mod recent;

@@ -37,12 +37,11 @@
 
 use chappe_core::Duration;
 
-use crate::NodeSet;
-use crate::header::Malformed;
+use crate::frame::{Malformed, VERSION, octet};
 use crate::improved::K_MAX;
 use crate::improved::report::Report;
+use crate::set::NodeSet;
 
-const VERSION: u8 = 1;
 const DATA: u8 = VERSION << 4 | 4;
 const REPORT: u8 = VERSION << 4 | 5;
 const PLAIN: u8 = VERSION << 4 | 6;
@@ -148,7 +147,7 @@ pub struct Coded<'a> {
 }
 
 /// Octets of a data frame beside its payload, in a network of `nodes` and with at most `states` octets of states: what
-/// [`Config::check`](crate::Config::check) leaves room for; without [`TIMES`].
+/// [`Config::check`](crate::improved::Config::check) leaves room for; without [`TIMES`].
 pub const fn overhead(nodes: usize, states: usize, k: usize) -> usize {
     FIXED + 2 * nodes.div_ceil(8) + REPORT_HEAD + states + BATCH + k
 }
@@ -247,7 +246,7 @@ impl Times {
     fn octets(&self) -> [u8; TIMES] {
         let [s0, s1] = self.stamp.to_be_bytes();
         let [e0, e1] = self.echo.to_be_bytes();
-        [s0, s1, crate::header::octet(self.of), e0, e1]
+        [s0, s1, octet(self.of), e0, e1]
     }
 }
 
@@ -390,7 +389,7 @@ impl HeadRepr<'_> {
         let [b0, b1, b2, b3] = self.object.batches.to_be_bytes();
         *fixed = [
             kind,
-            crate::header::octet(self.source),
+            octet(self.source),
             t0,
             t1,
             t2,

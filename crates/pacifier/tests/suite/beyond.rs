@@ -6,8 +6,8 @@ use crate::common;
 use std::sync::Arc;
 
 use chappe_core::Duration;
-use chappe_pacifier::improved::Settings;
-use chappe_pacifier::{Config, Links, Node, Object, Variant};
+use chappe_pacifier::improved::{self, Settings};
+use chappe_pacifier::{Common, Config, Links, Node, Object};
 use common::{Network, graph, nodes, object};
 
 const K: usize = 4;
@@ -42,12 +42,11 @@ struct Case {
 
 impl Case {
     fn config(&self) -> Config {
-        Config {
-            k: K,
-            payload: PAYLOAD,
-            improved: self.settings,
-            ..Config::new(Variant::Improved)
-        }
+        let config = Config::Improved(improved::Config {
+            common: Common::default(),
+            settings: self.settings,
+        });
+        config.with_batch(K, PAYLOAD)
     }
 
     /// Everybody has everything in the end, and is silent then.

@@ -6,26 +6,23 @@ use crate::common;
 use std::sync::Arc;
 
 use chappe_core::Duration;
-use chappe_pacifier::baseline::more::{prune_share, tuned_prune_percent};
-use chappe_pacifier::{AckProof, Config, Links, Node, Variant};
+use chappe_pacifier::paper::more::{prune_share, tuned_prune_percent};
+use chappe_pacifier::paper::{self, AckProof, Variant};
+use chappe_pacifier::{Config, Links, Node, improved};
 use common::{Network, graph, nodes, object, scatter};
 
 fn variants(links: &Links, source: u16, receivers: &[u16]) -> Vec<Config> {
     let prune = prune_share(tuned_prune_percent(links, source, receivers));
     [
-        Variant::More { prune },
-        Variant::Tree,
-        Variant::TreeRl,
-        Variant::Pacifier { knob: 0.0 },
-        Variant::Pacifier { knob: 0.5 },
-        Variant::Pacifier { knob: 1.0 },
-        Variant::Improved,
+        Variant::More { prune }.into(),
+        Variant::Tree.into(),
+        Variant::TreeRl.into(),
+        Variant::Pacifier { knob: 0.0 }.into(),
+        Variant::Pacifier { knob: 0.5 }.into(),
+        Variant::Pacifier { knob: 1.0 }.into(),
+        improved::Config::default().into(),
     ]
-    .map(|variant| Config {
-        k: 8,
-        payload: 40,
-        ..Config::new(variant)
-    })
+    .map(|config: Config| config.with_batch(8, 40))
     .into()
 }
 
@@ -44,7 +41,7 @@ fn deliver_with(
     len: usize,
     seed: u64,
 ) -> Network<Node> {
-    let what = format!("{:?}, seed {seed}", config.variant);
+    let what = format!("{:?}, seed {seed}", config);
     let file = object(len, seed);
     let mut network = Network::new(links.clone(), seed, nodes(config, &links, seed));
     for &receiver in receivers {
@@ -149,31 +146,19 @@ fn with_the_papers_sizes_and_with_batches_beyond_32() {
     let links = graph(3, &[(0, 1, 0.8), (1, 2, 0.7)]);
     let paper = Config::default();
     deliver_with(&paper, links.clone(), 0, &[1, 2], 100_001, 7);
-    let large = Config {
-        k: 100,
-        payload: 50,
-        ..Config::default()
-    };
+    let large = Config::default().with_batch(100, 50);
     deliver_with(&large, links, 0, &[1, 2], 12_345, 7);
-}
-
-/// A small configuration of the complete protocol.
-fn small() -> Config {
-    Config {
-        k: 8,
-        payload: 40,
-        ..Config::default()
-    }
 }
 
 #[test]
 fn when_only_overhearing_confirms_acks() {
     let edges = [(0, 1, 0.6), (1, 2, 0.6), (2, 3, 0.6), (1, 4, 0.5)];
     let links = graph(5, &edges);
-    let config = Config {
+    let config = Config::Paper(paper::Config {
         ack_proof: AckProof::Overheard,
-        ..small()
-    };
+        ..paper::Config::default()
+    });
+    let config = config.with_batch(8, 40);
     deliver_with(&config, links, 0, &[3, 4], 3000, 8);
 }
 
@@ -211,11 +196,7 @@ fn of_two_sources_across_each_other() {
         network.nodes[0].offer(there.clone(), &[3]).unwrap();
         network.nodes[3].offer(back.clone(), &[0]).unwrap();
         let both = |nodes: &[Node]| nodes[0].source_done() && nodes[3].source_done();
-        assert!(
-            network.run(Duration::from_secs(5000), both),
-            "{:?}",
-            config.variant
-        );
+        assert!(network.run(Duration::from_secs(5000), both), "{:?}", config);
         assert_eq!(network.nodes[3].object(), Some(&there[..]));
         assert_eq!(network.nodes[0].object(), Some(&back[..]));
     }
@@ -251,7 +232,7 @@ fn over_a_relay_that_keeps_crashing() {
             while !network.run(Duration::from_millis(20), |nodes| nodes[0].source_done()) {
                 network.nodes[1] = nodes(&config, &links, 100 + seed + crashes).remove(1);
                 crashes += 1;
-                assert!(crashes < 20_000, "{:?}, seed {seed}", config.variant);
+                assert!(crashes < 20_000, "{:?}, seed {seed}", config);
             }
             assert!(crashes > 0, "too fast to be a test");
             assert_eq!(network.nodes[2].object(), Some(&file[..]));
@@ -273,11 +254,6 @@ fn by_a_source_that_starts_over() {
         network.nodes[0].offer(file.clone(), &[2]).unwrap();
         network.nodes[2].expect(0, file.len()).unwrap();
         assert!(network.run(Duration::from_secs(5000), |nodes| nodes[0].source_done()));
-        assert_eq!(
-            network.nodes[2].object(),
-            Some(&file[..]),
-            "{:?}",
-            config.variant
-        );
+        assert_eq!(network.nodes[2].object(), Some(&file[..]), "{:?}", config);
     }
 }

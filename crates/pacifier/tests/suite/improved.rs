@@ -8,20 +8,17 @@ use std::sync::Arc;
 use chappe_core::{
     Address, Arrival, Class, Classes, Duration, Instant, LinkEvent, LinkNode, Purpose, Seed,
 };
+use chappe_pacifier::improved;
 use chappe_pacifier::improved::header::{self, HeadRepr, ObjectId, Plan};
 use chappe_pacifier::improved::report::{self, State};
-use chappe_pacifier::{Config, Links, Node, NodeSet, Object, Variant};
+use chappe_pacifier::{Config, Links, Node, NodeSet, Object};
 use common::{Network, graph, nodes, object, scatter};
 
 const K: usize = 4;
 const PAYLOAD: usize = 20;
 
 fn config() -> Config {
-    Config {
-        k: K,
-        payload: PAYLOAD,
-        ..Config::new(Variant::Improved)
-    }
+    Config::Improved(improved::Config::default()).with_batch(K, PAYLOAD)
 }
 
 fn ms(millis: u64) -> Instant {

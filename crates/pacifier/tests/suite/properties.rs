@@ -7,11 +7,12 @@ use std::sync::Arc;
 use chappe_core::{
     Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Purpose, Seed,
 };
-use chappe_pacifier::baseline::more::{self, Belt};
-use chappe_pacifier::credit::credits;
-use chappe_pacifier::header::DataRepr;
+use chappe_pacifier::paper::Variant;
+use chappe_pacifier::paper::credit::credits;
+use chappe_pacifier::paper::header::DataRepr;
+use chappe_pacifier::paper::more::{self, Belt};
 use chappe_pacifier::tree::Tree;
-use chappe_pacifier::{Config, Links, Node, ProbeConfig, Prober, Variant};
+use chappe_pacifier::{Config, Links, Node, ProbeConfig, Prober};
 use common::{Network, graph, nodes, object, scatter};
 
 /// Goal: a relay spends what it earns, no more and no less. Method: for random credits, n packets from upstream
@@ -19,11 +20,7 @@ use common::{Network, graph, nodes, object, scatter};
 #[test]
 fn a_relay_sends_its_credit_times_what_it_hears() {
     let links = graph(2, &[(0, 1, 0.9)]);
-    let config = Config {
-        k: 8,
-        payload: 4,
-        ..Config::default()
-    };
+    let config = Config::default().with_batch(8, 4);
     let mut random = Seed(5).stream(Purpose::Trial(0));
     for _ in 0..200 {
         let units = random.below(2000) as u16;
@@ -94,11 +91,7 @@ fn every_node_sends_its_share() {
             (Variant::Tree, by_tree),
             (Variant::More { prune: 0.02 }, by_belts),
         ] {
-            let config = Config {
-                k: 32,
-                payload: 10,
-                ..Config::new(variant)
-            };
+            let config = Config::from(variant).with_batch(32, 10);
             let mut network = Network::new(links.clone(), seed, nodes(&config, &links, seed));
             network.relays_first = true;
             network.nodes[0]
@@ -148,11 +141,7 @@ fn completions(config: &Config, links: &Arc<Links>, receivers: &[u16], len: usiz
 #[test]
 fn the_poor_receiver_does_not_hold_up_the_good_one() {
     let links = graph(3, &[(0, 1, 0.9), (0, 2, 0.1)]);
-    let config = |variant| Config {
-        k: 16,
-        payload: 100,
-        ..Config::new(variant)
-    };
+    let config = |variant: Variant| Config::from(variant).with_batch(16, 100);
     let len = 16 * 100 * 30;
     let run = |variant| completions(&config(variant), &links, &[1, 2], len);
     let sequential = run(Variant::TreeRl);
@@ -206,11 +195,7 @@ fn probing_finds_the_delivery_ratios() {
 fn a_run_can_be_repeated() {
     let run = |seed| {
         let links = scatter(10, 2.5, 1);
-        let config = Config {
-            k: 8,
-            payload: 40,
-            ..Config::default()
-        };
+        let config = Config::default().with_batch(8, 40);
         let mut network = Network::new(links.clone(), seed, nodes(&config, &links, seed));
         let reached: Vec<u16> = (1..10).filter(|&n| links.ack_paths(0).reaches(n)).collect();
         for &receiver in &reached {
@@ -234,12 +219,8 @@ fn a_run_can_be_repeated() {
 #[test]
 fn well_formed_nonsense_is_counted_and_dropped() {
     let links = graph(6, &[(0, 1, 0.9), (1, 2, 0.9)]);
-    let config = Config {
-        k: 4,
-        payload: 8,
-        groups_max: 2,
-        ..Config::default()
-    };
+    let mut config = Config::default().with_batch(4, 8);
+    config.common_mut().groups_max = 2;
     let mut node = nodes(&config, &links, 1).remove(1);
     let mut random = Seed(6).stream(Purpose::Trial(0));
     node.expect(0, 64).unwrap();

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chappe_core::Duration;
-use chappe_pacifier::improved::Settings;
-use chappe_pacifier::{Config, Node, Object, Variant};
+use chappe_pacifier::improved::{self, Settings};
+use chappe_pacifier::{Config, Node, Object, paper};
 use common::{Network, graph, nodes, object};
 
 const LEN: usize = 20_011;
@@ -30,12 +30,11 @@ impl Object for Read {
 }
 
 fn config() -> Config {
-    Config {
-        k: 8,
-        payload: 40,
+    let config = Config::Paper(paper::Config {
         window: 5,
-        ..Config::default()
-    }
+        ..paper::Config::default()
+    });
+    config.with_batch(8, 40)
 }
 
 struct Play {
@@ -147,16 +146,13 @@ fn a_source_that_is_restarted_goes_on() {
 /// The same with the variant `improved`, whose data frames name less than a window here.
 #[test]
 fn a_restarted_source_of_the_variant_goes_on() {
-    let few = Settings {
+    let settings = Settings {
         window: 5,
         data_states: 2,
         ..Settings::default()
     };
-    restart_source(Config {
-        variant: Variant::Improved,
-        improved: few,
-        ..config()
-    });
+    let common = *config().common();
+    restart_source(improved::Config { common, settings }.into());
 }
 
 fn restart_source(config: Config) {

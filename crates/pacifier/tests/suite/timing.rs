@@ -5,8 +5,9 @@ use crate::common;
 use std::sync::Arc;
 
 use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode};
+use chappe_pacifier::improved;
 use chappe_pacifier::improved::header::{self, HeadRepr, Times};
-use chappe_pacifier::{Config, Links, Node, NodeSet, Variant};
+use chappe_pacifier::{Config, Links, Node, NodeSet};
 use common::{graph, nodes, object};
 
 const K: usize = 4;
@@ -48,12 +49,9 @@ fn hear(node: &mut Node, now: Instant, from: u16, sdu: &[u8]) {
 
 /// A source that measures, and a report on its first batch from a receiver with such stamps.
 fn timed(links: &Arc<Links>) -> (Node, impl Fn(Times, u8) -> Vec<u8>) {
-    let mut config = Config {
-        k: K,
-        payload: PAYLOAD,
-        ..Config::new(Variant::Improved)
-    };
-    config.improved.timed = true;
+    let mut config = improved::Config::default();
+    config.settings.timed = true;
+    let config = Config::Improved(config).with_batch(K, PAYLOAD);
     let mut source = nodes(&config, links, 1).remove(0);
     source.offer(object(16 * K * PAYLOAD, 1), &[1]).unwrap();
     let first = frames(&mut source, ms(0), 1).remove(0);

@@ -3,9 +3,9 @@
 use chappe_core::{Instant, Stream};
 
 use super::{Group, Role};
-use crate::NodeSet;
 use crate::improved::header::{Coded, Head, Plan};
 use crate::improved::shelf::Gain;
+use crate::set::NodeSet;
 
 impl Group {
     /// Takes in a frame of the group, sent by `from`.

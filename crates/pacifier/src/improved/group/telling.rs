@@ -6,10 +6,10 @@ use chappe_core::{Duration, Instant, Stream};
 
 use super::serving::urge;
 use super::{Group, Role};
-use crate::NodeSet;
 use crate::improved::header::{HeadRepr, Times};
 use crate::improved::report::{self, STATES_MAX, State};
 use crate::links::{Links, Paths};
+use crate::set::NodeSet;
 
 impl Group {
     /// Writes a data frame; gives its length.

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::object;
 use chappe_core::{
     Address, Arrival, Bitrate, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose,
     Seed, Stream,
 };
-use chappe_pacifier::{Config, Links, Node, Object};
+use chappe_pacifier::improved::Settings;
+use chappe_pacifier::{Common, Config, Links, Node, Object, paper};
 
 /// Octets that sealing, Ethernet and the like add to a frame.
 const AROUND: usize = 14 + 16 + 14;
@@ -108,7 +110,7 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
         count: 0,
         random: Seed(plan.seed).stream(Purpose::Reception),
     };
-    let batch_len = config.k * config.payload;
+    let batch_len = config.common().k * config.common().payload;
     let (mut done_at, mut batch) = (None, Vec::new());
     let mut left: Vec<usize> = vec![plan.octets.div_ceil(batch_len); plan.receivers.len()];
     while wired.now < Instant::ZERO + limit && done_at.is_none() {
@@ -224,7 +226,7 @@ impl Wired<'_> {
         let counters: Vec<_> = self.nodes.iter().map(|node| *node.counters()).collect();
         let data: Vec<u64> = counters.iter().map(|c| c.data_sent).collect();
         let reports = counters.iter().map(|c| c.reports_sent + c.acks_sent);
-        let packets = self.plan.octets.div_ceil(config.payload) as f64;
+        let packets = self.plan.octets.div_ceil(config.common().payload) as f64;
         let receivers = self.plan.receivers.iter();
         let (heard, gained) = receivers
             .map(|&n| counters[usize::from(n)])
@@ -233,7 +235,10 @@ impl Wired<'_> {
             });
         let best = (1..self.nodes.len() as u16).map(|n| self.plan.links.ratio(0, n));
         let best = best.fold(0.0, f64::max);
-        let packet = self.plan.rate.time_of(8 * (config.payload + AROUND) as u64);
+        let packet = self
+            .plan
+            .rate
+            .time_of(8 * (config.common().payload + AROUND) as u64);
         Outcomes {
             seconds,
             source_redundancy: data[0] as f64 / packets,
@@ -244,4 +249,119 @@ impl Wired<'_> {
             floor: packets * packet.as_secs_f64() / best,
         }
     }
+}
+
+/// Everybody hears everybody.
+pub fn star(receivers: usize, delivery: f64) -> Arc<Links> {
+    let ratio = |from, to| if from == to { 0.0 } else { delivery };
+    Arc::new(Links::measured(receivers + 1, ratio).unwrap())
+}
+
+const PAYLOAD: usize = 1370;
+const K: usize = 32;
+
+/// What `chappe cast` sets at 20 Mbit/s on a switch.
+fn common() -> Common {
+    Common {
+        k: K,
+        payload: PAYLOAD,
+        groups_max: 1,
+        ..Common::default()
+    }
+}
+
+/// Pacifier as in `chappe cast`.
+pub fn pacifier() -> Config {
+    Config::Paper(paper::Config {
+        common: common(),
+        window: 1000,
+        ack_retry_min: Duration::from_millis(100),
+        ..paper::Config::default()
+    })
+}
+
+/// The improved variant as in `chappe cast`.
+pub fn improved() -> Config {
+    let usual = Settings::default();
+    let quick = |time: Duration| time.mul_f64(0.25);
+    let settings = Settings {
+        nodes_max: 64,
+        data_states: 12,
+        gate: 0.0,
+        lag: Duration::from_millis(40),
+        timed: true,
+        report_interval: quick(usual.report_interval),
+        gossip: quick(usual.gossip),
+        repeat_min: quick(usual.repeat_min),
+        repeat_max: quick(usual.repeat_max),
+        doubt_min: quick(usual.doubt_min),
+        doubt_max: quick(usual.doubt_max),
+        yielding: quick(usual.yielding),
+        ..usual
+    };
+    let common = common();
+    Config::Improved(chappe_pacifier::improved::Config { common, settings })
+}
+
+/// A transfer of so many octets at 20 Mbit/s to each host, or to all together.
+pub fn carry(
+    config: &Config,
+    network: (&Arc<Links>, &[u16]),
+    shared: bool,
+    octets: usize,
+    seed: u64,
+) -> Outcomes {
+    // On one channel a listener has a frame when it ends; between processes it waits for its turn.
+    let latency = Duration::from_millis(if shared { 0 } else { 2 });
+    carry_late(
+        config,
+        network,
+        (shared, latency, Duration::ZERO),
+        octets,
+        seed,
+    )
+}
+
+/// The same where frames are handled so late, and each takes so long.
+pub fn carry_late(
+    config: &Config,
+    (links, receivers): (&Arc<Links>, &[u16]),
+    (shared, latency, handling): (bool, Duration, Duration),
+    octets: usize,
+    seed: u64,
+) -> Outcomes {
+    let plan = Plan {
+        links: links.clone(),
+        receivers: receivers.to_vec(),
+        rate: Bitrate(20_000_000),
+        latency,
+        handling,
+        shared,
+        partial_max: 1000,
+        octets,
+        seed,
+    };
+    let file = object(octets, seed);
+    let limit = Duration::from_secs(300);
+    run(&plan, config, &file, limit)
+}
+
+/// Transmissions for each packet until each of so many receivers has `K` of a batch, if nobody but the source sends and it
+/// stops at the right moment: the mean of the largest of so many negative binomial variables.
+pub fn least(receivers: usize, delivery: f64) -> f64 {
+    let all_by = |frames: usize| {
+        // The distribution of the receptions of one receiver among so many frames.
+        let mut of = vec![1.0];
+        for _ in 0..frames {
+            let mut next = vec![0.0; of.len() + 1];
+            for (count, share) in of.iter().enumerate() {
+                next[count] += share * (1.0 - delivery);
+                next[count + 1] += share * delivery;
+            }
+            of = next;
+        }
+        of.iter().skip(K).sum::<f64>().powi(receivers as i32)
+    };
+    let frames: f64 = (0..400).map(|frames| 1.0 - all_by(frames)).sum();
+    frames / K as f64
 }

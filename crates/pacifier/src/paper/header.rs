@@ -27,7 +27,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::config::FIXED_HEADER;
+pub use crate::frame::Malformed;
+use crate::frame::{SOURCE, TYPE, VERSION, big_endian, octet, octet_at};
 
 /// Octets of one entry of the list of forwarding nodes.
 pub(crate) const FORWARDER: usize = 3;
@@ -37,12 +38,8 @@ pub(crate) const FORWARDER: usize = 3;
 /// 1 % on a shortest path.
 pub const CREDIT_ONE: i64 = 512;
 
-const VERSION: u8 = 1;
-
 mod field {
     use core::ops::Range;
-    pub const TYPE: usize = 0;
-    pub const SOURCE: usize = 1;
     pub const OBJECT: usize = 2;
     pub const TURN: Range<usize> = 3..5;
     pub const BATCH: Range<usize> = 5..9;
@@ -61,7 +58,11 @@ mod field {
     pub const PROBE_NUMBER: Range<usize> = 1..5;
     pub const PROBE: usize = 5;
 }
-const _: () = assert!(field::DATA == FIXED_HEADER);
+
+/// Octets of a data frame with `forwarders` forwarding nodes, no destinations, and a batch of `k` packets.
+pub const fn frame_len(forwarders: usize, k: usize, payload: usize) -> usize {
+    field::DATA + FORWARDER * forwarders + k + payload
+}
 
 /// A frame, by its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,17 +73,6 @@ pub enum Frame<'a> {
     Ack(Ack),
     /// A probe of the ETX phase and its number.
     Probe(u32),
-}
-
-/// Why octets are not a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// Shorter than its own fields say.
-    Short,
-    /// Another version or an unknown type.
-    Type(u8),
-    /// A data frame with an empty code vector or without payload.
-    Empty,
 }
 
 /// Names an ACK: which receiver has which batch.
@@ -154,14 +144,6 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     }
 }
 
-/// The source of the group that a frame belongs to, without further checks; `None` for probes and what is no frame.
-/// For nodes that take part in several groups, each with a [`Node`](crate::Node) of its own.
-pub fn group_of(sdu: &[u8]) -> Option<u16> {
-    let first = *sdu.get(field::TYPE)?;
-    let source = u16::from(*sdu.get(field::SOURCE)?);
-    (first >> 4 == VERSION && first & 15 != 3).then_some(source)
-}
-
 impl<'a> Data<'a> {
     /// A view of a data frame; the type octet is not looked at.
     pub fn new(sdu: &'a [u8]) -> Result<Data<'a>, Malformed> {
@@ -190,7 +172,7 @@ impl<'a> Data<'a> {
 
     /// The source of the group.
     pub fn source(&self) -> u16 {
-        octet_at(&self.head, field::SOURCE).into()
+        octet_at(&self.head, SOURCE).into()
     }
 
     /// The source's transfer.
@@ -292,7 +274,7 @@ impl Ack {
     fn parse(sdu: &[u8]) -> Option<Ack> {
         let frame = sdu.get(..field::ACK)?;
         Some(Ack {
-            source: octet_at(frame, field::SOURCE).into(),
+            source: octet_at(frame, SOURCE).into(),
             object: octet_at(frame, field::OBJECT),
             id: AckId {
                 receiver: octet_at(frame, field::ACK_RECEIVER).into(),
@@ -325,7 +307,7 @@ impl Ack {
 pub fn emit_probe(number: u32, payload: usize, sdu: &mut [u8]) -> Option<usize> {
     let frame = sdu.get_mut(..field::PROBE + payload)?;
     let (head, padding) = frame.split_at_mut_checked(field::PROBE)?;
-    *head.get_mut(field::TYPE)? = VERSION << 4 | 3;
+    *head.get_mut(TYPE)? = VERSION << 4 | 3;
     head.get_mut(field::PROBE_NUMBER)?
         .copy_from_slice(&number.to_be_bytes());
     padding.fill(0);
@@ -351,21 +333,6 @@ pub(crate) fn find_forwarder(list: &[u8], node: u16) -> Option<(usize, i64)> {
             let credit = u16::from_be_bytes([high, low]);
             (u16::from(id) == node).then_some((place, i64::from(credit)))
         })
-}
-
-/// The octet that names a node. [`Links`](crate::Links) has at most 256 nodes, so nothing is cut off.
-pub(crate) fn octet(node: u16) -> u8 {
-    node as u8
-}
-
-fn octet_at(bytes: &[u8], place: usize) -> u8 {
-    bytes.get(place).copied().unwrap_or(0)
-}
-
-fn big_endian(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
 
 impl fmt::Debug for Data<'_> {

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant, Outcome};
 
-use crate::config::{AckProof, Config};
-use crate::header::{Ack, AckId};
+use crate::paper::config::{AckProof, Config};
+use crate::paper::header::{Ack, AckId};
 
 /// Entries are told apart by this much of their number: a token has two bits fewer than a counter.
 const NUMBER: u32 = u32::MAX >> 2;

@@ -4,25 +4,26 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use chappe_core::{
-    Address, Arrival, Class, Classes, DropReason, Instant, Layer, LinkEvent, LinkSend, Stream,
-    TraceEvent, TraceRing, Wake,
+    Address, Arrival, Class, Classes, DropReason, Instant, Layer, LinkEvent, LinkNode, LinkSend,
+    Stream, TraceEvent, TraceRing, Wake,
 };
 
-use crate::NodeSet;
-use crate::config::Config;
+use crate::common::ConfigError;
 use crate::counters::Counters;
+use crate::improved::config::Config;
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{self, Coded, Head, ObjectId, Plan};
 use crate::improved::shelf::{Gain, Shelf};
 use crate::layout::Layout;
 use crate::links::Links;
+use crate::set::NodeSet;
 use crate::transfer::Progress;
 
 mod session;
 
 /// One node.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
+pub struct Node {
     me: u16,
     config: Config,
     links: Arc<Links>,
@@ -56,11 +57,23 @@ struct Expected {
     progress: Progress,
 }
 
-impl Peer {
-    pub fn new(config: Config, me: u16, links: Arc<Links>, random: Stream) -> Peer {
-        Peer {
+impl Node {
+    pub fn new(
+        config: Config,
+        me: u16,
+        links: Arc<Links>,
+        random: Stream,
+    ) -> Result<Node, ConfigError> {
+        config.check()?;
+        if !links.has(me) {
+            return Err(ConfigError::UnknownNode {
+                node: me,
+                nodes: links.nodes(),
+            });
+        }
+        Ok(Node {
             me,
-            groups: Vec::with_capacity(config.groups_max),
+            groups: Vec::with_capacity(config.common.groups_max),
             config,
             links,
             random,
@@ -73,7 +86,11 @@ impl Peer {
             trace: TraceRing::default(),
             latest: None,
             now: Instant::ZERO,
-        }
+        })
+    }
+
+    pub fn number(&self) -> u16 {
+        self.me
     }
 
     pub fn counters(&self) -> &Counters {
@@ -100,7 +117,7 @@ impl Peer {
 }
 
 /// Frames in.
-impl Peer {
+impl Node {
     fn on_frame(&mut self, now: Instant, arrival: Arrival<'_>) {
         let from = arrival.from.node_number();
         let Some(from) = from.filter(|&from| self.links.has(from) && from != self.me) else {
@@ -110,10 +127,10 @@ impl Peer {
             return self.drop_frame(DropReason::Malformed);
         };
         let sound = self.links.has(frame.head.source)
-            && usize::from(frame.head.object.k) == self.config.k
+            && usize::from(frame.head.object.k) == self.config.common.k
             && frame
                 .data
-                .is_none_or(|data| data.payload.len() == self.config.payload);
+                .is_none_or(|data| data.payload.len() == self.config.common.payload);
         if !sound {
             return self.drop_frame(DropReason::Malformed);
         }
@@ -216,7 +233,7 @@ impl Peer {
         };
         let group = self.groups.get(place)?;
         let same = group.id == head.object;
-        let follows = group.leads(from) || group.lapsed(now, self.config.forget);
+        let follows = group.leads(from) || group.lapsed(now, self.config.common.forget);
         if same && (follows || group.plan.epoch == head.plan.epoch) {
             return Some(place);
         }
@@ -233,12 +250,14 @@ impl Peer {
         let (role, shelf) = if let Some(expected) = self.expected_as(head) {
             let shelf = match &expected.elsewhere {
                 None => Shelf::copy(id, &expected.layout),
-                Some((held, places)) => Shelf::checked(id, self.config.payload, *places, held),
+                Some((held, places)) => {
+                    Shelf::checked(id, self.config.common.payload, *places, held)
+                }
             };
             (Role::Receiver, shelf)
         } else if head.plan.members.contains(self.me) && !head.plan.closed {
-            let window = self.config.improved.window;
-            let mut shelf = Shelf::relay(id, self.config.payload, window);
+            let window = self.config.settings.window;
+            let mut shelf = Shelf::relay(id, self.config.common.payload, window);
             // Who comes late begins where its neighbours are.
             shelf.move_to(
                 Some(head.report.base())
@@ -250,8 +269,8 @@ impl Peer {
             self.drop_frame(DropReason::NotForUs);
             return None;
         };
-        if role == Role::Relay && self.groups.len() >= self.config.groups_max {
-            let forget = self.config.forget;
+        if role == Role::Relay && self.groups.len() >= self.config.common.groups_max {
+            let forget = self.config.common.forget;
             let silent = |group: &Group| group.role == Role::Relay && group.lapsed(now, forget);
             let Some(place) = self.groups.iter().position(silent) else {
                 self.drop_frame(DropReason::QueueFull);
@@ -291,58 +310,15 @@ impl Peer {
     ) -> Group {
         let links = self.links.clone();
         let paths = Arc::new(links.etx_paths(source));
-        let (payload, settings) = (self.config.payload, self.config.improved);
+        let (payload, settings) = (self.config.common.payload, self.config.settings);
         Group::new(
             self.me, source, role, id, plan, shelf, payload, links, paths, settings, now,
         )
     }
 }
 
-/// What a link node does.
-impl Peer {
-    pub fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
-        self.now = now;
-        if let LinkEvent::Received(arrival) = event {
-            self.on_frame(now, arrival);
-        }
-    }
-
-    pub fn pending(&self) -> Classes {
-        let data = self.groups.iter().any(Group::ready);
-        let control = self.groups.iter().any(Group::report_due);
-        Classes::NONE
-            .with_if(Class::Control, control)
-            .with_if(Class::Data, data)
-    }
-
-    pub fn poll_link(
-        &mut self,
-        now: Instant,
-        allowed: Classes,
-        sdu: &mut [u8],
-    ) -> Option<LinkSend> {
-        self.now = now;
-        let count = self.groups.len();
-        for step in 0..count {
-            let place = (self.turn + step) % count;
-            let Some((len, class)) = self.send(now, place, allowed, sdu) else {
-                continue;
-            };
-            self.turn = place + 1;
-            self.tokens = self.tokens.wrapping_add(1);
-            let (layer, to, bytes) = (Layer::Link, Address::BROADCAST, len as u32);
-            self.trace.push(TraceEvent::Sent { layer, to, bytes });
-            return Some(LinkSend {
-                to,
-                len,
-                class,
-                mode: Some(self.config.mode),
-                token: self.tokens,
-            });
-        }
-        None
-    }
-
+/// Frames out.
+impl Node {
     /// A frame of one group. Data carry the report, so they go first.
     fn send(
         &mut self,
@@ -370,8 +346,48 @@ impl Peer {
         }
         None
     }
+}
 
-    pub fn handle_timeout(&mut self, now: Instant) {
+impl LinkNode for Node {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        self.now = now;
+        if let LinkEvent::Received(arrival) = event {
+            self.on_frame(now, arrival);
+        }
+    }
+
+    fn pending(&self) -> Classes {
+        let data = self.groups.iter().any(Group::ready);
+        let control = self.groups.iter().any(Group::report_due);
+        Classes::NONE
+            .with_if(Class::Control, control)
+            .with_if(Class::Data, data)
+    }
+
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        self.now = now;
+        let count = self.groups.len();
+        for step in 0..count {
+            let place = (self.turn + step) % count;
+            let Some((len, class)) = self.send(now, place, allowed, sdu) else {
+                continue;
+            };
+            self.turn = place + 1;
+            self.tokens = self.tokens.wrapping_add(1);
+            let (layer, to, bytes) = (Layer::Link, Address::BROADCAST, len as u32);
+            self.trace.push(TraceEvent::Sent { layer, to, bytes });
+            return Some(LinkSend {
+                to,
+                len,
+                class,
+                mode: Some(self.config.common.mode),
+                token: self.tokens,
+            });
+        }
+        None
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         for group in &mut self.groups {
             if let Some(why) = group.handle_timeout(now) {
@@ -380,13 +396,13 @@ impl Peer {
         }
     }
 
-    pub fn poll_timeout(&self) -> Option<Wake> {
+    fn poll_timeout(&self) -> Option<Wake> {
         let deadlines = self.groups.iter().filter_map(Group::deadline);
         let next = deadlines.min_by_key(|(at, _)| *at);
         next.map(|(at, why)| Wake { at, why })
     }
 
-    pub fn poll_trace(&mut self) -> Option<TraceEvent> {
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
         self.trace.pop()
     }
 }

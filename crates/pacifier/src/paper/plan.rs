@@ -3,12 +3,13 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::NodeSet;
-use crate::baseline::more::{self, Belt};
-use crate::config::Variant;
-use crate::credit::{self, Credit};
-use crate::header::{self, octet};
+use crate::frame::octet;
 use crate::links::{Links, Paths};
+use crate::paper::config::Variant;
+use crate::paper::credit::{self, Credit};
+use crate::paper::header;
+use crate::paper::more::{self, Belt};
+use crate::set::NodeSet;
 use crate::tree::Tree;
 
 /// Makes plans for one source and its receivers.
@@ -68,8 +69,6 @@ impl Planner {
             Variant::More { .. } => self.belt_plan(missing),
             Variant::Tree | Variant::TreeRl => self.tree_plan(missing, 1.0),
             Variant::Pacifier { knob } => self.tree_plan(missing, knob),
-            // It makes its own plans.
-            Variant::Improved => Plan::default(),
         }
     }
 

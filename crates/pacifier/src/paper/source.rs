@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use chappe_coding::{Encoder, Rows};
 use chappe_core::{Duration, Instant, Mode, Stream};
 
-use crate::NodeSet;
-use crate::config::Config;
-use crate::header::{AckId, DataRepr};
 use crate::layout::Layout;
 use crate::object::Batches;
-use crate::plan::{Plan, Planner};
+use crate::paper::config::Config;
+use crate::paper::header::{AckId, DataRepr};
+use crate::paper::plan::{Plan, Planner};
+use crate::set::NodeSet;
 
 /// Sends one object to a set of receivers.
 #[derive(Clone, Debug)]
@@ -110,8 +110,8 @@ impl Source {
             round_robin: config.round_robin(),
             paced: config.paced(),
             pace_factor: config.pace_factor,
-            mode: config.mode,
-            link_overhead: config.link_overhead,
+            mode: config.common.mode,
+            link_overhead: config.common.link_overhead,
             object,
         };
         if !source.is_done() {

@@ -9,9 +9,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::NodeSet;
-use crate::credit::Credit;
 use crate::links::Links;
+use crate::paper::credit::Credit;
+use crate::set::NodeSet;
 
 /// The share of all transmissions below which MORE prunes a node (pacifier II-A).
 pub const PRUNE: f64 = 0.10;

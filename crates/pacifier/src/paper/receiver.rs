@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use chappe_core::Instant;
 
-use crate::config::Config;
-use crate::header::Data;
 use crate::layout::Layout;
+use crate::paper::config::Config;
+use crate::paper::header::Data;
 use crate::store::Store;
 
 /// Decoded batches' memory kept for the next batch; more is given back to the allocator.
@@ -83,8 +83,8 @@ impl Receiver {
     pub fn new(config: &Config, len: usize, former: Option<u8>, keep: Keep) -> Option<Receiver> {
         let layout = Layout {
             len,
-            k: config.k,
-            payload: config.payload,
+            k: config.common.k,
+            payload: config.common.payload,
         };
         let batches = layout.batches()?;
         Some(Receiver {

@@ -3,8 +3,8 @@
 use chappe_core::{Address, Class, Instant, LinkSend, TraceEvent};
 
 use super::{Group, Kind, Node};
-use crate::relay::Relay;
-use crate::source::Source;
+use crate::paper::relay::Relay;
+use crate::paper::source::Source;
 
 impl Node {
     /// The next ACK, own or passed on.
@@ -44,7 +44,7 @@ impl Node {
                 to: Address::BROADCAST,
                 len,
                 class: Class::Data,
-                mode: Some(self.config.mode),
+                mode: Some(self.config.common.mode),
                 token: Node::token(kind, self.tokens),
             });
         }

@@ -5,23 +5,23 @@ use alloc::vec::Vec;
 
 use chappe_core::Instant;
 
-use super::{Expected, Peer};
-use crate::NodeSet;
+use super::{Expected, Node};
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{ObjectId, Plan};
 use crate::improved::shelf::Shelf;
 use crate::layout::Layout;
 use crate::links::Links;
 use crate::object::{Batches, Object};
+use crate::set::NodeSet;
 use crate::transfer::{ExpectError, OfferError, Offered, Progress};
 use crate::tree::Tree;
 
 /// As a source.
-impl Peer {
+impl Node {
     pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
         let layout = self.layout(object.len());
         let tag = tag_of(object.iter().copied(), &layout);
-        let object = Batches::new(object, self.config.k, self.config.payload);
+        let object = Batches::new(object, self.config.common.k, self.config.common.payload);
         self.begin(tag, object, receivers)
     }
 
@@ -32,7 +32,7 @@ impl Peer {
         receivers: &[u16],
     ) -> Result<Offered, OfferError> {
         let tag = tag_of([serial], &self.layout(object.size()));
-        let object = Batches::read(object, self.config.k, self.config.payload);
+        let object = Batches::read(object, self.config.common.k, self.config.common.payload);
         self.begin(tag, object, receivers)
     }
 
@@ -66,7 +66,7 @@ impl Peer {
         let id = ObjectId {
             tag,
             batches,
-            k: self.config.k as u8,
+            k: self.config.common.k as u8,
             last: layout.packets(batches.saturating_sub(1)) as u8,
         };
         let plan = Plan {
@@ -75,7 +75,7 @@ impl Peer {
             closed: false,
             members,
         };
-        let shelf = Shelf::source(id, self.config.payload, object);
+        let shelf = Shelf::source(id, self.config.common.payload, object);
         let mut group = self.group(self.now, self.me, Role::Source, id, plan, shelf);
         group.begin(self.now);
         self.groups.push(group);
@@ -153,7 +153,7 @@ impl Peer {
 }
 
 /// As a receiver.
-impl Peer {
+impl Node {
     pub fn expect(&mut self, source: u16, len: usize) -> Result<(), ExpectError> {
         self.expect_as(source, len, None, None)
     }
@@ -170,7 +170,7 @@ impl Peer {
         let batches = layout.batches().ok_or(ExpectError::TooLarge)?;
         let held: Vec<bool> = (0..batches).map(held).collect();
         let places = u32::try_from(partial_max).unwrap_or(u32::MAX);
-        let places = places.clamp(1, self.config.improved.window);
+        let places = places.clamp(1, self.config.settings.window);
         let tag = tag_of([serial], &layout);
         self.expect_as(source, len, Some(tag), Some((held, places)))
     }
@@ -284,20 +284,29 @@ impl Peer {
 }
 
 /// As any node.
-impl Peer {
-    pub fn relink(&mut self, links: Arc<Links>) {
+impl Node {
+    pub fn relink(&mut self, links: Arc<Links>) -> bool {
+        if !links.has(self.me) {
+            return false;
+        }
         for group in &mut self.groups {
             let paths = Arc::new(links.etx_paths(group.source));
             Group::relink(group, links.clone(), paths);
         }
         self.links = links;
+        true
+    }
+
+    pub fn next_hop(&self, source: u16) -> Option<u16> {
+        let known = self.links.has(source);
+        known.then(|| self.links.ack_paths(source).next(self.me))?
     }
 
     fn layout(&self, len: usize) -> Layout {
         Layout {
             len,
-            k: self.config.k,
-            payload: self.config.payload,
+            k: self.config.common.k,
+            payload: self.config.common.payload,
         }
     }
 }

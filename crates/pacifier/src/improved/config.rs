@@ -1,12 +1,48 @@
-//! The variant's own parameters.
+//! The improved variant's parameters.
 
-use chappe_core::Duration;
+use chappe_core::{Caps, Duration};
 
-use crate::config::ConfigError;
+use crate::common::{Common, ConfigError, require_nonzero, require_shares};
+use crate::improved::K_MAX;
+use crate::improved::header::{self, TIMES};
 use crate::improved::report::STATES_MAX;
 use crate::links::NODES_MAX;
 
-/// Parameters that only the variant has; those that it shares stand in [`Config`](crate::Config).
+/// The parameters of an [`improved::Node`](crate::improved::Node).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Config {
+    /// The parameters that the paper's protocols have, too; `k` is at most [`K_MAX`].
+    pub common: Common,
+    /// The variant's own parameters.
+    pub settings: Settings,
+}
+
+impl Config {
+    /// Checks the values that have limits.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.common.check(K_MAX, self.overhead())?;
+        self.settings.check()
+    }
+
+    /// Checks that a link can carry the frames of this configuration.
+    pub fn check_link(&self, caps: &Caps) -> Result<(), ConfigError> {
+        let longest = self.overhead() + self.common.payload;
+        self.common.check_link(caps, longest)
+    }
+
+    /// Octets beside the payload in the longest data frame.
+    fn overhead(&self) -> usize {
+        let states = self.settings.data_states.min(STATES_MAX);
+        let times = match self.settings.timed {
+            true => TIMES,
+            false => 0,
+        };
+        let nodes = self.settings.nodes_max.min(NODES_MAX);
+        times + header::overhead(nodes, states, self.common.k)
+    }
+}
+
+/// Parameters that only the improved variant has; those that it shares with the paper's protocols are in [`Common`].
 ///
 /// None of them is critical: halving or doubling any of them changed the mean over four outdoor and twenty indoor
 /// scenarios by less than a tenth, but for `gate` and `yielding`, without which far too many nodes contend
@@ -88,32 +124,26 @@ impl Settings {
     /// The largest window.
     pub const WINDOW_MAX: u32 = 256;
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let shares = [
+    fn check(&self) -> Result<(), ConfigError> {
+        require_shares(&[
             ("gate", f64::from(self.gate)),
             ("worth_min", f64::from(self.worth_min)),
             ("link_min", self.link_min),
-        ];
-        let wrong = shares
-            .into_iter()
-            .find(|(_, given)| !(0.0..=1.0).contains(given));
-        if let Some((name, given)) = wrong {
-            return Err(ConfigError::Share { name, given });
-        }
-        let counts = [
+        ])?;
+        require_nonzero(&[
             ("improved.window", u64::from(self.window)),
             ("improved.report_interval", self.report_interval.nanos()),
             ("improved.repeat_min", self.repeat_min.nanos()),
             ("improved.doubt_min", self.doubt_min.nanos()),
             ("improved.nodes_max", self.nodes_max as u64),
             ("improved.data_states", self.data_states as u64),
-        ];
-        if let Some(&(name, _)) = counts.iter().find(|(_, count)| *count == 0) {
-            return Err(ConfigError::Zero { name });
-        }
+        ])?;
         match self.window <= Settings::WINDOW_MAX {
             true => Ok(()),
-            false => Err(ConfigError::Window { given: self.window }),
+            false => Err(ConfigError::Window {
+                given: self.window,
+                most: Settings::WINDOW_MAX,
+            }),
         }
     }
 }

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use chappe_coding::Shape;
 use chappe_core::{Instant, Stream};
 
-use crate::NodeSet;
-use crate::baseline::more::Belt;
-use crate::config::{Config, Variant};
-use crate::header::{AckId, CREDIT_ONE, Data, DataRepr, FORWARDER, find_forwarder};
 use crate::links::Links;
+use crate::paper::config::{Config, Variant};
+use crate::paper::header::{AckId, CREDIT_ONE, Data, DataRepr, FORWARDER, find_forwarder};
+use crate::paper::more::Belt;
+use crate::set::NodeSet;
 use crate::store::Store;
 
 /// Forwards one group. It has the memory of one batch (pacifier III-C).
@@ -66,8 +66,8 @@ impl Relay {
             source,
             links,
             variant: config.variant,
-            k: config.k,
-            payload: config.payload,
+            k: config.common.k,
+            payload: config.common.payload,
             current: None,
             store: None,
             held: None,

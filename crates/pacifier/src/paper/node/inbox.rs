@@ -3,11 +3,11 @@
 use chappe_core::{Address, Arrival, DropReason, Instant, Layer, TraceEvent};
 
 use super::{Group, Node};
-use crate::acks::Added;
-use crate::header::{self, Ack, AckId, Data, Frame};
-use crate::receiver::Taken;
-use crate::relay::Relay;
-use crate::source::Acked;
+use crate::paper::acks::Added;
+use crate::paper::header::{self, Ack, AckId, Data, Frame};
+use crate::paper::receiver::Taken;
+use crate::paper::relay::Relay;
+use crate::paper::source::Acked;
 
 impl Node {
     /// A frame of a neighbour.
@@ -30,8 +30,8 @@ impl Node {
     fn on_data(&mut self, now: Instant, from: u16, data: &Data<'_>) {
         let source = data.source();
         let sound = self.links.has(source)
-            && data.vector().len() <= self.config.k
-            && data.payload().len() == self.config.payload;
+            && data.vector().len() <= self.config.common.k
+            && data.payload().len() == self.config.common.payload;
         if !sound {
             return self.drop_frame(DropReason::Malformed);
         }
@@ -46,7 +46,7 @@ impl Node {
         let Some(group) = self.groups.get_mut(place) else {
             return;
         };
-        let forgetful = group.fresh.lapsed(now, self.config.forget);
+        let forgetful = group.fresh.lapsed(now, self.config.common.forget);
         let taken = group
             .receiver
             .as_mut()
@@ -127,11 +127,11 @@ impl Node {
 
     /// A place for a new group: a free one, or that of a group which only relays and has gone silent.
     fn room_for_group(&mut self, now: Instant, source: u16) -> Option<usize> {
-        if self.groups.len() < self.config.groups_max {
+        if self.groups.len() < self.config.common.groups_max {
             self.groups.push(Group::new(source));
             return Some(self.groups.len() - 1);
         }
-        let forget = self.config.forget;
+        let forget = self.config.common.forget;
         let silent = |group: &Group| group.receiver.is_none() && group.fresh.lapsed(now, forget);
         let Some(place) = self.groups.iter().position(silent) else {
             self.drop_frame(DropReason::QueueFull);
@@ -223,7 +223,8 @@ impl Node {
         }
     }
 
-    pub(super) fn next_hop(&mut self, source: u16) -> Option<u16> {
+    /// The next hop of this node's ACKs to `source`.
+    pub fn next_hop(&mut self, source: u16) -> Option<u16> {
         let route = self.routes.get_mut(usize::from(source))?;
         *route.get_or_insert_with(|| self.links.ack_paths(source).next(self.me))
     }
