@@ -83,7 +83,7 @@ impl StageBound {
         let one_domain = Network::new(
             stage.delivery.clone(),
             vec![airtime; nodes],
-            with.protocol.config.payload as u32,
+            with.protocol.config.common().payload as u32,
             vec![1.0; nodes * nodes],
         )
         .map_err(failed)?;
@@ -163,7 +163,7 @@ fn network(with: &Pacifier, stage: &Stage) -> Result<Network, chappe_bound::Erro
     Network::new(
         stage.delivery.clone(),
         vec![airtime.as_secs_f64(); nodes],
-        with.protocol.config.payload as u32,
+        with.protocol.config.common().payload as u32,
         sensing.collect(),
     )?
     .with_gap(difs.as_secs_f64())

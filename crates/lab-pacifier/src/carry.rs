@@ -10,8 +10,8 @@ use chappe_lab::results::{DATA_TRANSMISSIONS, Flow, Run};
 use chappe_lab::run::watch::{Arrivals, Filmed};
 use chappe_lab::run::{self, Meter, Outcome, RunError, WORK};
 use chappe_mac::dot11::Dot11;
-use chappe_pacifier::baseline::more;
-use chappe_pacifier::{Config, Links, Node, Variant};
+use chappe_pacifier::paper::{self, Variant, more};
+use chappe_pacifier::{Config, Links, Node};
 use chappe_sim::{AirTime, Recorder, Simulator, World};
 
 use super::{Pacifier, Prepared};
@@ -155,7 +155,7 @@ fn launch<R: Recorder>(
 /// Pacifier's parameters, with MORE's threshold found if it is to be.
 fn tuned(with: &Pacifier, prepared: &Prepared) -> Config {
     let mut config = with.protocol.config.clone();
-    if with.protocol.tuned {
+    if let (true, Config::Paper(config)) = (with.protocol.tuned, &mut config) {
         let percents = prepared.stage.transfers.iter().map(|transfer| {
             let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();
             more::tuned_prune_percent(&prepared.links, transfer.source as u16, &receivers)
@@ -464,7 +464,11 @@ fn counters<R: Recorder>(simulator: &Simulator<Station, R>, crew: &Crew) -> BTre
         add(&format!("lost_{why}"), count);
     }
     add("forwarders", crew.forwarders as u64);
-    if let Variant::More { prune } = crew.config.variant {
+    if let Config::Paper(paper::Config {
+        variant: Variant::More { prune },
+        ..
+    }) = crew.config
+    {
         add("prune_percent", (prune * 100.0).round() as u64);
     }
     counters
