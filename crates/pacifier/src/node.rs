@@ -21,7 +21,7 @@ pub enum Node {
     /// Runs Pacifier, TREE+RL, TREE or MORE.
     Paper(Box<paper::Node>),
     /// Runs the improved variant.
-    Improved(improved::Node),
+    Improved(Box<improved::Node>),
 }
 
 use Node::{Improved, Paper};
@@ -36,7 +36,9 @@ impl Node {
     ) -> Result<Node, ConfigError> {
         Ok(match config {
             Config::Paper(config) => Paper(Box::new(paper::Node::new(config, me, links, random)?)),
-            Config::Improved(config) => Improved(improved::Node::new(config, me, links, random)?),
+            Config::Improved(config) => {
+                Improved(Box::new(improved::Node::new(config, me, links, random)?))
+            }
         })
     }
 

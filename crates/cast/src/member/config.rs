@@ -52,7 +52,7 @@ pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
         doubt_max: quick(usual.doubt_max),
         yielding: quick(usual.yielding),
         // Frames wait in routers, and for their turn of a busy machine's processes at both ends, for a time that changes: it is
-        // measured. `tests/wired.rs` of the protocol's crate has what it costs to guess it. This is the first guess only.
+        // measured. The example `wired` of the protocol's crate prints what a wrong guess costs. This is the first guess only.
         lag: Duration::from_millis(40),
         timed: true,
         // Where a frame takes nothing from others there is nothing to leave to those who promise more.
