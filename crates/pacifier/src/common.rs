@@ -50,7 +50,7 @@ pub enum ConfigError {
     Window {
         /// The value given.
         given: u32,
-        /// The largest possible.
+        /// The largest that reports can count.
         most: u32,
     },
     /// A share, such as the knob or the pruning threshold, is not between 0 and 1.
@@ -67,7 +67,7 @@ pub enum ConfigError {
     },
     /// The node is not one of the network's.
     UnknownNode {
-        /// The node's number.
+        /// The number given.
         node: u16,
         /// How many nodes the network has.
         nodes: usize,

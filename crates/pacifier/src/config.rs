@@ -10,7 +10,7 @@ use crate::{improved, paper};
 pub enum Config {
     /// Pacifier, TREE+RL, TREE or MORE.
     Paper(paper::Config),
-    /// The improved variant.
+    /// The improved variant, with its own settings.
     Improved(improved::Config),
 }
 

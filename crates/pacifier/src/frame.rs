@@ -1,4 +1,4 @@
-//! What all frames of this crate have in common: the first octet tells version and type, the second the source.
+//! The octets that all frames of this crate have in common: the first holds version and type, the second the source.
 
 /// The version in the high four bits of the first octet.
 pub(crate) const VERSION: u8 = 1;
@@ -7,7 +7,7 @@ pub(crate) const TYPE: usize = 0;
 /// Place of the source of the group; probes have none.
 pub(crate) const SOURCE: usize = 1;
 
-/// Why octets are not a frame.
+/// Why a frame is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// Shorter than its own fields say.
@@ -18,8 +18,8 @@ pub enum Malformed {
     Empty,
 }
 
-/// The source of the group that a frame belongs to, without further checks; `None` for probes and what is no frame.
-/// For nodes that take part in several groups, each with a [`Node`](crate::Node) of its own.
+/// The source of the group that a frame belongs to, without further checks; `None` for probes and for other octets.
+/// For applications that run a separate [`Node`](crate::Node) for each group.
 pub fn group_of(sdu: &[u8]) -> Option<u16> {
     let first = *sdu.get(TYPE)?;
     let source = u16::from(*sdu.get(SOURCE)?);

@@ -42,7 +42,7 @@ impl Node {
         })
     }
 
-    /// The node's number.
+    /// The node's number in the network.
     pub fn number(&self) -> u16 {
         match self {
             Paper(node) => node.number(),

@@ -18,7 +18,7 @@ pub(crate) enum Store {
     ToMax(Box<Batch<K_MAX, Vec<u8>>>),
 }
 
-/// Runs the same words on either layout.
+/// Evaluates the same expression on either layout.
 macro_rules! each {
     ($store:expr, $batch:ident => $body:expr) => {
         match $store {
@@ -47,7 +47,7 @@ impl Store {
         each!(self, batch => batch.reset(shape).is_ok())
     }
 
-    /// Takes in a packet; whether it was innovative.
+    /// Adds a packet; returns whether it was innovative.
     pub fn insert(&mut self, vector: &[u8], payload: &[u8]) -> bool {
         each!(self, batch => batch.insert(vector, payload)) == Insertion::Innovative
     }

@@ -45,54 +45,55 @@ impl Config {
 /// Parameters that only the improved variant has; those that it shares with the paper's protocols are in [`Common`].
 ///
 /// None of them is critical: halving or doubling any of them changed the mean over four outdoor and twenty indoor
-/// scenarios by less than a tenth, but for `gate` and `yielding`, without which far too many nodes contend
+/// scenarios by less than a tenth, except `gate` and `yielding`, without which far too many nodes contend
 /// (docs/pacifier.md has the numbers).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Batches that a relay holds at most, and that a node knows of a neighbour: 1 to 256. Default 64, which is
+    /// Most batches that a relay holds, and whose ranks a node knows of a neighbour: 1 to 256. Default 64, which is
     /// 3 MB.
     pub window: u32,
-    /// A node that gained something tells so when it has not sent anything for about this long. Default 100 ms, the
+    /// A node that has gained packets reports it after sending nothing for about this long. Default 100 ms, the
     /// airtime of 15 data frames at 2 Mbit/s.
     pub report_interval: Duration,
-    /// News that concern everybody (plans, complete receivers) go out within this time, chosen at random, so that
-    /// neighbours do not speak at once. Default 40 ms.
+    /// Plans and complete receivers go out within this time, chosen at random, so that neighbours do not send at
+    /// once. Default 40 ms.
     pub gossip: Duration,
-    /// A node that lacks something, or is owed an echo, repeats itself after this time, doubling. Default 200 ms.
+    /// A node that lacks something, or whose news no node nearer to the source has repeated, repeats its report after this
+    /// time, doubling. Default 200 ms.
     pub repeat_min: Duration,
-    /// The longest such time. Default 1.5 s.
+    /// The longest time between such repeats. Default 1.5 s.
     pub repeat_max: Duration,
-    /// A neighbour is doubted that has been silent for so long: what it was guessed to have received does not count
-    /// any more. Doubled each time, until it is heard. Default 2 s.
+    /// After a neighbour has been silent for this long, estimates of what it has received fall back to its last report.
+    /// Doubled each time, until it is heard. Default 2 s.
     pub doubt_min: Duration,
-    /// The longest such time. Default 32 s.
+    /// The longest such silence. Default 32 s.
     pub doubt_max: Duration,
-    /// A relay collects nothing for neighbours that it has not heard for so long; must exceed `repeat_max`
-    /// several times. Default 10 s.
+    /// A relay collects nothing for neighbours that it has not heard for this long; it must be several times
+    /// `repeat_max`. Default 10 s.
     pub absent: Duration,
-    /// How long a neighbour's urge counts. Default 150 ms: while it waits for its turn, others do.
+    /// How long a neighbour's urge counts. Default 150 ms.
     pub yielding: Duration,
     /// A node goes first if its urge is at least this part of every neighbour's. Default 0.9.
     pub gate: f32,
-    /// A member reaches a neighbour much better than another does if it is so many times likelier to. It goes first then;
-    /// members that are closer than that to each other share the batches. Default 2.
+    /// A member reaches a neighbour much better than another one if its delivery ratio is at least this many times larger.
+    /// It then goes first; members whose ratios are closer share the batches. Default 2.
     pub better: f64,
-    /// A frame may be on its way, or wait to be handled, for so long: what a neighbour says does not cover it yet. Default
-    /// 10 ms. With `timed`, this is so until something was measured.
+    /// A frame may be in flight, or wait to be handled, for this long: a neighbour's report does not cover it yet. Default
+    /// 10 ms. With `timed`, the initial value until a node has measured the lag.
     pub lag: Duration,
-    /// Frames carry stamps and echo those of others, five octets, so that the lag is measured for each neighbour, and
-    /// reports that were overtaken are recognized. All nodes should do it alike. Default false: a radio's listeners have a
+    /// Frames carry stamps and echo those of others, five octets, so that a node measures the lag for each neighbour and
+    /// recognizes overtaken reports. All nodes should agree on it. Default false: a radio's listeners have a
     /// frame when it ends.
     pub timed: bool,
-    /// Frames that promise fewer innovative receptions are not sent. Default 0.02.
+    /// A node does not send a frame of which it expects fewer innovative receptions. Default 0.02.
     pub worth_min: f32,
-    /// Links of a lower delivery ratio are not served. Default 0.05, ETX 20.
+    /// A node does not serve neighbours over links of a lower delivery ratio. Default 0.05, ETX 20.
     pub link_min: f64,
-    /// Numbers of nodes stay below this, so that a payload can be chosen which leaves room for the sets. Default
+    /// Node numbers stay below this, which bounds the sets in a frame and so the room for the payload. Default
     /// [`NODES_MAX`].
     pub nodes_max: usize,
-    /// Most octets of states in a data frame, 1 to 64; what is left out stays as it was said last, and stands in a
-    /// report that follows within `report_interval`. Default 64.
+    /// Most octets of states in a data frame, 1 to 64. A batch that is left out keeps its last reported state; a report
+    /// with all of them follows within `report_interval`. Default 64.
     pub data_states: usize,
 }
 
@@ -121,7 +122,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The largest window.
+    /// The largest window that a node keeps of a neighbour, in batches.
     pub const WINDOW_MAX: u32 = 256;
 
     fn check(&self) -> Result<(), ConfigError> {

@@ -1,4 +1,4 @@
-//! A node that runs the variant, in all its roles.
+//! A node that runs the improved variant, in all its roles.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ use crate::transfer::Progress;
 
 mod session;
 
-/// One node.
+/// A node that runs the improved variant.
 #[derive(Clone, Debug)]
 pub struct Node {
     me: u16,
@@ -30,7 +30,7 @@ pub struct Node {
     random: Stream,
     groups: Vec<Group>,
     expected: Vec<Expected>,
-    /// Of the object on offer.
+    /// The receivers of the object on offer.
     receivers: NodeSet,
     forwarders: usize,
     turn: usize,
@@ -39,7 +39,7 @@ pub struct Node {
     trace: TraceRing,
     /// The source of the latest expectation.
     latest: Option<u16>,
-    /// The latest moment that this node was told of.
+    /// The latest time that the driver passed in, for calls of the application without one.
     now: Instant,
 }
 
@@ -48,9 +48,9 @@ pub struct Node {
 struct Expected {
     source: u16,
     layout: Layout,
-    /// Its tag, if the application names transfers.
+    /// Its tag, if the application names transfers by serials.
     tag: Option<u32>,
-    /// Where the application keeps the batches: which are there already, and how many may be here.
+    /// If the application keeps the batches: which it has already, and how many may be here.
     elsewhere: Option<(Vec<bool>, u32)>,
     /// The transfer before, whose late frames are not part of this one.
     former: Option<(u32, u8)>,
@@ -181,7 +181,7 @@ impl Node {
         }
     }
 
-    /// The source closes when everybody has everything.
+    /// Closes the transfer when every receiver is complete.
     fn check_done(&mut self, now: Instant) {
         let (me, receivers) = (self.me, self.receivers);
         let group = self
@@ -197,7 +197,7 @@ impl Node {
         }
     }
 
-    /// A batch of the object is where it belongs.
+    /// Counts a batch that is complete and accepted.
     fn on_batch(&mut self, now: Instant, source: u16, batch: u32) {
         let expected = self
             .expected
@@ -216,7 +216,7 @@ impl Node {
         self.trace.push(TraceEvent::Delivered { flow, bytes });
     }
 
-    /// The place of the frame's group, made if this node has a part in it.
+    /// The index of the frame's group, which is made if this node takes part in it.
     fn group_for(&mut self, now: Instant, from: u16, head: &Head<'_>) -> Option<usize> {
         let known = |group: &Group| group.source == head.source;
         let Some(place) = self.groups.iter().position(known) else {
@@ -225,7 +225,7 @@ impl Node {
                 return None;
             }
             if !head.told {
-                // Whether this node has a part in it stands in a report.
+                // Only a frame with the sets says whether this node takes part.
                 self.drop_frame(DropReason::NotForUs);
                 return None;
             }
@@ -258,7 +258,7 @@ impl Node {
         } else if head.plan.members.contains(self.me) && !head.plan.closed {
             let window = self.config.settings.window;
             let mut shelf = Shelf::relay(id, self.config.common.payload, window);
-            // Who comes late begins where its neighbours are.
+            // A latecomer begins where its neighbours are.
             shelf.move_to(
                 Some(head.report.base())
                     .filter(|&base| base < id.batches)
@@ -279,13 +279,13 @@ impl Node {
             self.groups.remove(place);
         }
         let mut group = self.group(now, head.source, role, id, head.plan, shelf);
-        // Others may believe that this node still holds what it held before it was restarted.
+        // Others may believe that this node still holds the packets it held before a restart.
         group.tell(now, &mut self.random);
         self.groups.push(group);
         Some(self.groups.len() - 1)
     }
 
-    /// The expectation that a frame's object meets.
+    /// The expected object that a frame belongs to, if any.
     fn expected_as(&self, head: &Head<'_>) -> Option<&Expected> {
         let id = &head.object;
         let meets = |expected: &&Expected| {
@@ -319,7 +319,7 @@ impl Node {
 
 /// Frames out.
 impl Node {
-    /// A frame of one group. Data carry the report, so they go first.
+    /// Writes a frame of one group. Data frames carry the report, so they go first.
     fn send(
         &mut self,
         now: Instant,

@@ -38,7 +38,7 @@ pub enum AckProof {
     MacOrOverheard,
 }
 
-/// The parameters of a [`paper::Node`](crate::paper::Node).
+/// The parameters of a node that runs one of the paper's protocols.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The parameters that the improved variant has, too. `forget` and `frame_max` are ours.

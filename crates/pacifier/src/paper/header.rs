@@ -1,7 +1,7 @@
-//! The frames of Pacifier and its baselines: a view for each, which checks once and cannot panic after, and a
-//! repr, which can always be sent.
+//! The frames of Pacifier and its baselines: a view for each, which checks the octets once and cannot panic afterwards, and
+//! a repr that writes them.
 //!
-//! Octets of a data frame. Numbers stand most significant octet first.
+//! Octets of a data frame. Numbers are big-endian.
 //!
 //! ```text
 //!  0        version (4 bits), type (4 bits)
@@ -20,9 +20,9 @@
 //! ```
 //!
 //! The paper names type, group, batch, the sorted list of forwarding nodes with their credits, the code vector
-//! and the last ACK. `turn` and `object` are ours: batches come round again, so their numbers do not tell a
-//! late frame of the batch before from the first frame of the next one, and only the latter may flush a
-//! relay's buffer. `turn` goes up with each batch switch and each new plan.
+//! and the last ACK. `turn` and `object` are ours. Batches come round again, so their numbers do not distinguish a
+//! late frame of the previous batch from the first frame of the next one, and only the latter may flush a
+//! relay's buffer. `turn` increases with each batch switch and each new plan.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -34,8 +34,8 @@ use crate::frame::{SOURCE, TYPE, VERSION, big_endian, octet, octet_at};
 pub(crate) const FORWARDER: usize = 3;
 /// A credit of one transmission, in the units of frames and counters.
 ///
-/// 1/512: credits of 0.05 are right to 2 %, and the largest is just under 128, which takes a link of less than
-/// 1 % on a shortest path.
+/// 1/512: credits of 0.05 are exact to 2 %, and the largest is just under 128. Only a link of less than 1 % on a
+/// shortest path exceeds that.
 pub const CREDIT_ONE: i64 = 512;
 
 mod field {
@@ -67,7 +67,7 @@ pub const fn frame_len(forwarders: usize, k: usize, payload: usize) -> usize {
 /// A frame, by its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Frame<'a> {
-    /// Coded data.
+    /// A combination of the packets of a batch, with the source's plan.
     Data(Data<'a>),
     /// An acknowledgement on its way to the source.
     Ack(Ack),
@@ -80,7 +80,7 @@ pub enum Frame<'a> {
 pub struct AckId {
     /// The receiver that has the batch.
     pub receiver: u16,
-    /// The batch.
+    /// Number of the batch in the object.
     pub batch: u32,
 }
 
@@ -91,11 +91,11 @@ pub struct AckId {
 pub struct Ack {
     /// The source it goes to.
     pub source: u16,
-    /// The source's transfer.
+    /// Number of the source's transfer, modulo 256.
     pub object: u8,
-    /// What it acknowledges.
+    /// The receiver and the batch that it acknowledges.
     pub id: AckId,
-    /// How often the receiver has started over to acknowledge this batch. A hop forwards each repeat once.
+    /// How often the receiver has acknowledged this batch anew. A hop forwards each repeat once.
     pub repeat: u8,
 }
 
@@ -109,16 +109,16 @@ pub struct Data<'a> {
     payload: &'a [u8],
 }
 
-/// What stands in a data frame before its code vector.
+/// The fields of a data frame before its code vector.
 #[derive(Clone, Copy, Debug)]
 pub struct DataRepr<'a> {
     /// The source of the group.
     pub source: u16,
-    /// Its transfer.
+    /// Number of the source's transfer, modulo 256.
     pub object: u8,
     /// The number of the source's plan.
     pub turn: u16,
-    /// The batch.
+    /// Number of the batch in the object.
     pub batch: u32,
     /// Packets in the batch, 1 to 255.
     pub packets: u8,
@@ -130,7 +130,7 @@ pub struct DataRepr<'a> {
     pub last_ack: Option<AckId>,
 }
 
-/// The frame in `sdu`.
+/// Parses and checks the frame in `sdu`.
 pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     let first = *sdu.first().ok_or(Malformed::Short)?;
     match (first >> 4, first & 15) {
@@ -145,7 +145,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
 }
 
 impl<'a> Data<'a> {
-    /// A view of a data frame; the type octet is not looked at.
+    /// A view of a data frame; does not check the type octet.
     pub fn new(sdu: &'a [u8]) -> Result<Data<'a>, Malformed> {
         let (head, rest) = sdu.split_first_chunk().ok_or(Malformed::Short)?;
         let count = |place: usize| usize::from(octet_at(head, place));
@@ -175,7 +175,7 @@ impl<'a> Data<'a> {
         octet_at(&self.head, SOURCE).into()
     }
 
-    /// The source's transfer.
+    /// Number of the source's transfer, modulo 256.
     pub fn object(&self) -> u8 {
         octet_at(&self.head, field::OBJECT)
     }
@@ -185,7 +185,7 @@ impl<'a> Data<'a> {
         big_endian(self.head.get(field::TURN).unwrap_or_default()) as u16
     }
 
-    /// The batch.
+    /// Number of the batch in the object.
     pub fn batch(&self) -> u32 {
         big_endian(self.head.get(field::BATCH).unwrap_or_default())
     }
@@ -207,12 +207,12 @@ impl<'a> Data<'a> {
         self.payload
     }
 
-    /// The list of forwarding nodes as it stands.
+    /// The list of forwarding nodes as in the frame, three octets each.
     pub fn forwarders(&self) -> &'a [u8] {
         self.forwarders
     }
 
-    /// MORE: the destinations as they stand.
+    /// MORE: the destinations as in the frame, one octet each.
     pub fn destinations(&self) -> &'a [u8] {
         self.destinations
     }
@@ -225,8 +225,8 @@ impl DataRepr<'_> {
         field::DATA + lists + usize::from(self.packets) + payload
     }
 
-    /// Writes the header to the front of `sdu`; gives the places for code vector and payload, or `None` if
-    /// they do not fit.
+    /// Writes the header to the front of `sdu`. Returns the places for code vector and payload, or `None` if they do not
+    /// fit.
     pub fn emit<'b>(
         &self,
         sdu: &'b mut [u8],
@@ -284,7 +284,7 @@ impl Ack {
         })
     }
 
-    /// Writes the frame to the front of `sdu` and gives its length, or `None` if it does not fit.
+    /// Writes the frame to the front of `sdu` and returns its length, or `None` if it does not fit.
     pub fn emit(&self, sdu: &mut [u8]) -> Option<usize> {
         let [b0, b1, b2, b3] = self.id.batch.to_be_bytes();
         let frame = [
@@ -303,7 +303,7 @@ impl Ack {
     }
 }
 
-/// Writes probe `number` with `payload` octets of padding; gives its length, or `None` if it does not fit.
+/// Writes probe `number` with `payload` octets of padding. Returns its length, or `None` if it does not fit.
 pub fn emit_probe(number: u32, payload: usize, sdu: &mut [u8]) -> Option<usize> {
     let frame = sdu.get_mut(..field::PROBE + payload)?;
     let (head, padding) = frame.split_at_mut_checked(field::PROBE)?;
@@ -380,7 +380,7 @@ mod tests {
     use alloc::vec;
 
     #[test]
-    fn a_data_frame_survives_the_air() {
+    fn data_frames_round_trip() {
         let mut forwarders = vec![];
         push_forwarder(&mut forwarders, 7, 1.5);
         push_forwarder(&mut forwarders, 255, 1000.0);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_and_probes_survive_the_air() {
+    fn acks_and_probes_round_trip() {
         let id = AckId {
             receiver: 4,
             batch: 70_000,

@@ -41,7 +41,7 @@ pub struct Node {
     /// The last ACK received as a source.
     source_last_ack: Option<AckId>,
     groups: Vec<Group>,
-    /// Whose turn it is to send data: 0 the source, then the groups.
+    /// The role that sends data next: 0 the source, then the groups.
     turn: usize,
     acks: Acks,
     /// The next hop towards each source, computed when first needed.
@@ -64,7 +64,7 @@ struct Group {
     last_ack: Option<AckId>,
 }
 
-/// What a token was given to.
+/// The kind of frame that a token belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Relay = 0,
@@ -107,7 +107,7 @@ impl Node {
     pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
         let position = match &self.source {
             Some(former) => (former.position().0.wrapping_add(1), former.position().1),
-            // A number by lot: relays may still hold packets of a transfer before this node was restarted.
+            // A random number: relays may still hold packets of a transfer from before this node was restarted.
             None => (self.random.next_u64() as u8, 0),
         };
         let object = Batches::new(object, self.config.common.k, self.config.common.payload);
@@ -130,7 +130,7 @@ impl Node {
             return Err(OfferError::Receiver(receiver));
         }
         let (all, reached, planner) = self.reach(receivers);
-        // Plans for fewer receivers are never longer: a part of the tree, some of the belts.
+        // Checked once: plans for fewer receivers are never longer, since they have a part of the tree or some of the belts.
         let plan = planner.plan(&reached);
         let needed = self.config.frame_len(plan.forwarder_count()) + plan.destinations.len();
         let frame_max = self.config.common.frame_max;
@@ -175,7 +175,7 @@ impl Node {
         Ok(())
     }
 
-    /// Collects the object of `source` from now on.
+    /// Starts to collect the object of `source`.
     fn collect(&mut self, source: u16, receiver: Receiver) {
         match self.groups.iter_mut().find(|group| group.source == source) {
             Some(group) => group.receiver = Some(receiver),
@@ -240,7 +240,7 @@ impl Node {
         });
     }
 
-    /// A token for the link: what it was given to in the low two bits.
+    /// A token for the link, with the kind of frame in the low two bits.
     fn token(kind: Kind, number: u32) -> u32 {
         number << 2 | kind as u32
     }

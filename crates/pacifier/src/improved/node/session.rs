@@ -1,4 +1,4 @@
-//! What the application does with a node.
+//! The application's side of a node.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -53,7 +53,7 @@ impl Node {
         let batches = layout.batches().ok_or(OfferError::TooLarge)?;
         let (reached, members, offered) = self.plan_for(receivers);
         let former = self.group_of(self.me).map(|group| group.plan.epoch);
-        // A number by lot: others may still remember a transfer before this node was restarted.
+        // A random number: others may still remember a transfer from before this node was restarted.
         let epoch = match former {
             Some(epoch) => epoch.wrapping_add(1),
             None => self.random.next_u64() as u8,
@@ -82,7 +82,7 @@ impl Node {
         Ok(offered)
     }
 
-    /// Who can be reached, who takes part for them, and what the application should know.
+    /// The receivers that can be reached, the members for them, and what to report to the application.
     fn plan_for(&self, receivers: &[u16]) -> (NodeSet, NodeSet, Offered) {
         let (there, back) = (self.links.etx_paths(self.me), self.links.ack_paths(self.me));
         let all: NodeSet = receivers.iter().copied().collect();
@@ -123,8 +123,8 @@ impl Node {
         offered
     }
 
-    /// A receiver has lost what it was known to have. Everybody starts over, for others rely on what it has said as well;
-    /// before it was told what to expect it said that it wanted nothing.
+    /// Starts over, since a receiver has lost what it was known to have: other nodes rely on its reports as well, and before it
+    /// was told what to expect it reported that it wanted nothing.
     pub fn lost_by(&mut self, receiver: u16) {
         let (me, now) = (self.me, self.now);
         let group = self.groups.iter_mut().find(|group| group.source == me);
@@ -189,7 +189,7 @@ impl Node {
         let batches = layout.batches().ok_or(ExpectError::TooLarge)?;
         let place = self.groups.iter().position(|group| group.source == source);
         let former = place.map(|place| self.groups.remove(place));
-        // A transfer that the application names may go on; one that it does not is another one.
+        // A transfer with a serial may continue; one without is a new one.
         let former = former.filter(|group| tag.is_none() && group.role == Role::Receiver);
         let mut progress = Progress {
             batches,
@@ -257,7 +257,7 @@ impl Node {
         }
         group.tell(now, &mut self.random);
         self.on_batch(now, source, batch);
-        // What the application keeps is known here for the next group, too.
+        // The next group of this transfer needs to know it too.
         let expected = self
             .expected
             .iter_mut()
@@ -311,7 +311,7 @@ impl Node {
     }
 }
 
-/// A checksum of what names an object, and of how it is cut: FNV-1a (Fowler, Noll, Vo; RFC 9923).
+/// A checksum of an object's name (its octets, or the serial) and of its cut: FNV-1a (Fowler, Noll, Vo; RFC 9923).
 fn tag_of(name: impl IntoIterator<Item = u8>, layout: &Layout) -> u32 {
     let cut = [layout.len as u64, layout.k as u64, layout.payload as u64];
     let cut = cut.into_iter().flat_map(u64::to_be_bytes);

@@ -1,4 +1,4 @@
-//! Frames that a node hears: data of its groups, echoes of its own, and ACKs.
+//! Frames in: data of the node's groups, its own data echoed by relays, and ACKs.
 
 use chappe_core::{Address, Arrival, DropReason, Instant, Layer, TraceEvent};
 
@@ -10,7 +10,7 @@ use crate::paper::relay::Relay;
 use crate::paper::source::Acked;
 
 impl Node {
-    /// A frame of a neighbour.
+    /// Handles a frame of a neighbour.
     pub(super) fn on_frame(&mut self, now: Instant, arrival: Arrival<'_>) {
         let Some(from) = arrival
             .from
@@ -35,6 +35,7 @@ impl Node {
         if !sound {
             return self.drop_frame(DropReason::Malformed);
         }
+        // Before anything else: every data frame of the group counts towards M or N, useful or not.
         self.acks
             .overheard(source, data.object(), from, data.last_ack());
         if source == self.me {
@@ -89,7 +90,7 @@ impl Node {
         self.on_taken(source, data, taken);
     }
 
-    /// A frame of the node's own group, sent by one of its relays.
+    /// Handles a frame of the node's own group, sent by one of its relays.
     fn on_echo(&mut self, from: u16, data: &Data<'_>) {
         let Some(source) = &mut self.source else {
             return self.drop_frame(DropReason::Stale);
@@ -105,7 +106,7 @@ impl Node {
         }
     }
 
-    /// The place of the frame's group, made if this node is to relay for it.
+    /// The index of the frame's group, which is made if this node is to relay for it.
     fn group_for(&mut self, now: Instant, data: &Data<'_>) -> Option<usize> {
         let (source, me) = (data.source(), self.me);
         let called = header::find_forwarder(data.forwarders(), me).is_some();
@@ -125,7 +126,7 @@ impl Node {
         Some(place)
     }
 
-    /// A place for a new group: a free one, or that of a group which only relays and has gone silent.
+    /// An index for a new group: a free one, or that of a group which only relays and has been silent for `forget`.
     fn room_for_group(&mut self, now: Instant, source: u16) -> Option<usize> {
         if self.groups.len() < self.config.common.groups_max {
             self.groups.push(Group::new(source));
@@ -141,7 +142,7 @@ impl Node {
         Some(place)
     }
 
-    /// What the receiver made of a frame.
+    /// Acts on what the receiver did with a frame.
     fn on_taken(&mut self, source: u16, data: &Data<'_>, taken: Option<Taken>) {
         let repeat = match taken {
             Some(Taken::Decoded { octets }) => {
@@ -181,7 +182,7 @@ impl Node {
             .iter_mut()
             .find(|group| group.source == ack.source);
         if let Some(group) = group {
-            // Also for one that is known: the hop before asks because it has not overheard this yet.
+            // Also for a known ACK: the hop before resends it because it has not overheard this confirmation yet.
             group.last_ack = Some(ack.id);
         }
         self.pass_on(ack);
@@ -213,7 +214,7 @@ impl Node {
     //= pacifier V-B.2: ACKs go to the source over the shortest ETX path
     pub(super) fn pass_on(&mut self, ack: Ack) {
         let Some(next_hop) = self.next_hop(ack.source) else {
-            // Nowhere to send it: only a frame that was made up, or a network that has changed, asks for that.
+            // No route: the frame is forged, or the network has changed.
             return self.drop_frame(DropReason::RetryLimit);
         };
         match self.acks.add(ack, next_hop) {

@@ -1,6 +1,5 @@
-//! What a long-lived application needs beyond one transfer over one measurement: links that change, receivers
-//! that come and go, objects larger than memory, batches that are checked before they are acknowledged, and
-//! transfers that go on after a restart.
+//! Support for long-lived applications: links that change, receivers that come and go, objects larger than memory,
+//! batches that the application checks before they are acknowledged, and transfers that continue after a restart.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
