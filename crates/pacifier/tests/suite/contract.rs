@@ -1,5 +1,5 @@
-//! Goal: nodes keep their promises to the driver in every role and variant. Method: the hostile scripts of
-//! `chappe_core::contract`, started from nodes in the middle of their work.
+//! Goal: nodes honour the contract of a link node in every role and variant. Method: the hostile scripts of
+//! `chappe_core::contract`, started from nodes in the middle of a transfer.
 
 use crate::common;
 
@@ -96,12 +96,12 @@ fn each_config(mut check: impl FnMut(&Config)) {
 }
 
 #[test]
-fn a_source_keeps_its_promises() {
+fn sources_honour_the_link_contract() {
     each_config(|config| check_link(40, |seed| source(config, seed)));
 }
 
 #[test]
-fn a_relay_keeps_its_promises() {
+fn relays_honour_the_link_contract() {
     each_config(|config| {
         check_link(40, |seed| {
             let mut relay = node(config, 1, seed);
@@ -112,7 +112,7 @@ fn a_relay_keeps_its_promises() {
 }
 
 #[test]
-fn a_receiver_keeps_its_promises() {
+fn receivers_honour_the_link_contract() {
     each_config(|config| {
         check_link(40, |seed| {
             let mut receiver = node(config, 2, seed);
@@ -124,7 +124,7 @@ fn a_receiver_keeps_its_promises() {
 }
 
 #[test]
-fn a_node_in_all_roles_keeps_its_promises() {
+fn a_node_in_all_roles_honours_the_link_contract() {
     each_config(|config| {
         check_link(40, |seed| {
             let mut node = node(config, 1, seed);
@@ -137,7 +137,7 @@ fn a_node_in_all_roles_keeps_its_promises() {
 }
 
 #[test]
-fn a_prober_keeps_its_promises() {
+fn probers_honour_the_link_contract() {
     check_link(100, |seed| {
         let interval = Duration::from_millis(1);
         let config = ProbeConfig {

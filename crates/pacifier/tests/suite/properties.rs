@@ -1,4 +1,4 @@
-//! Properties that hold whatever the numbers are.
+//! Goal: properties that hold for all parameters. Method: random credits, graphs and frames.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ use common::{Network, graph, nodes, object, scatter};
 /// Goal: a relay spends what it earns, no more and no less. Method: for random credits, n packets from upstream
 /// give n times the credit, rounded up (a positive counter sends, so it may go below zero by less than one).
 #[test]
-fn a_relay_sends_its_credit_times_what_it_hears() {
+fn a_relay_sends_its_credit_for_each_packet_heard() {
     let links = graph(2, &[(0, 1, 0.9)]);
     let config = Config::default().with_batch(8, 4);
     let mut random = Seed(5).stream(Purpose::Trial(0));
@@ -68,9 +68,9 @@ fn a_relay_sends_its_credit_times_what_it_hears() {
     }
 }
 
-/// Goal: the network sends what eqs. 1 to 4 and MORE's belts say it should. Method: frames flow for long, without
+/// Goal: the network sends what eqs. 1 to 4 and MORE's belts say it should. Method: a long flow of frames without
 /// ACKs; each node's transmissions for each transmission of the source are z_j / z_s, within 4 %. Relays go first, so
-/// that no credit piles up.
+/// that no credit accumulates.
 #[test]
 fn every_node_sends_its_share() {
     let mut compared = 0;
@@ -117,7 +117,7 @@ fn every_node_sends_its_share() {
     assert!(compared > 20, "{compared} nodes compared");
 }
 
-/// When each receiver was complete, in seconds; all are at the end.
+/// When each receiver was complete, in seconds.
 fn completions(config: &Config, links: &Arc<Links>, receivers: &[u16], len: usize) -> Vec<f64> {
     let mut network = Network::new(links.clone(), 3, nodes(config, links, 3));
     for &receiver in receivers {
@@ -133,13 +133,13 @@ fn completions(config: &Config, links: &Arc<Links>, receivers: &[u16], len: usiz
 }
 
 /// Goal: round-robin batches solve the "crying baby" problem (pacifier III-C). Method: one good and one very poor
-/// receiver. With stop-and-wait both are done at the same time; with the batches in
-/// turns the good one is done long before, and the poor one loses nothing by it.
+/// receiver. With stop-and-wait both finish at the same time; with batches in turns the good one finishes long
+/// before, and the poor one loses nothing.
 ///
 /// With knob 0 the good receiver does worse: a batch that it misses by a packet comes round again only after the
 /// long visits that the source then pays to the poor one (pacifier IV-B.5 finds the same).
 #[test]
-fn the_poor_receiver_does_not_hold_up_the_good_one() {
+fn a_poor_receiver_does_not_delay_a_good_one() {
     let links = graph(3, &[(0, 1, 0.9), (0, 2, 0.1)]);
     let config = |variant: Variant| Config::from(variant).with_batch(16, 100);
     let len = 16 * 100 * 30;
@@ -192,7 +192,7 @@ fn probing_finds_the_delivery_ratios() {
 
 /// Goal: the same seed gives the same run. Method: two runs, all counters compared.
 #[test]
-fn a_run_can_be_repeated() {
+fn runs_are_reproducible() {
     let run = |seed| {
         let links = scatter(10, 2.5, 1);
         let config = Config::default().with_batch(8, 40);
@@ -214,10 +214,10 @@ fn a_run_can_be_repeated() {
     assert_ne!(run(1), run(2));
 }
 
-/// Goal: no frame makes a node keep more than its bounds. Method: well-formed frames with random fields from
-/// everywhere; the node goes on working.
+/// Goal: no frame makes a node exceed its bounds. Method: well-formed frames with random fields from all nodes; the
+/// node keeps working.
 #[test]
-fn well_formed_nonsense_is_counted_and_dropped() {
+fn well_formed_random_frames_are_counted_and_dropped() {
     let links = graph(6, &[(0, 1, 0.9), (1, 2, 0.9)]);
     let mut config = Config::default().with_batch(4, 8);
     config.common_mut().groups_max = 2;

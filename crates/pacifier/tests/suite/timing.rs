@@ -1,4 +1,5 @@
-//! How the variant `improved` measures what its neighbours' reports cover. Method: single nodes fed with frames by hand.
+//! Goal: the improved variant measures which frames its neighbours' reports cover. Method: single nodes that get frames by
+//! hand.
 
 use crate::common;
 
@@ -91,12 +92,12 @@ fn stamps_are_echoed() {
     assert_eq!(then, Times { stamp, of, echo });
 }
 
-/// Reports that a later one has overtaken say nothing: the source goes on by the latest.
+/// The source ignores a report that a later one has overtaken.
 #[test]
 fn overtaken_reports_are_ignored() {
     let links = graph(2, &[(0, 1, 1.0)]);
     let (of, echo) = (0, 4000);
-    // After a second without frames nothing is under way.
+    // After a second without frames nothing is in flight.
     let served = |first: (u16, u8), second: (u16, u8)| {
         let (mut source, report) = timed(&links);
         frames(&mut source, ms(0), 1000);
@@ -112,14 +113,14 @@ fn overtaken_reports_are_ignored() {
     assert_eq!(served((9000, 3), (100, 1)), 3, "restarted");
 }
 
-/// A report does not cover frames that are younger than those which it echoes: they are not sent again.
+/// A report does not cover frames younger than those which it echoes: the source does not resend them.
 #[test]
-fn what_is_under_way_is_not_sent_again() {
+fn frames_in_flight_are_not_resent() {
     let links = graph(2, &[(0, 1, 1.0)]);
     for late in [5, 50, 400] {
         let (mut source, report) = timed(&links);
         let at = |millis: u64| (4 * millis) as u16;
-        // Reports that take so long tell the lag.
+        // The age of these reports gives the lag.
         for step in 1..=20 {
             let now = 500 + 10 * step;
             let (stamp, of, echo) = (at(now - late / 2), 0, at(now - late));

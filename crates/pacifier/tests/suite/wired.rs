@@ -1,5 +1,5 @@
-//! Goal: a transfer on the networks of `chappe cast` costs about what it must. Method: whole transfers on the medium of
-//! `common/wired.rs`, beside the fewest transmissions of any batch code with a source alone.
+//! Goal: a transfer on the networks of `chappe cast` costs about the minimum. Method: whole transfers on the medium of
+//! `common/wired.rs`, compared with the fewest transmissions of any batch code with a source alone.
 //!
 //! `cargo run --release -p chappe-pacifier --example wired` prints tables of such transfers.
 
@@ -9,10 +9,10 @@ use chappe_core::Duration;
 use common::graph;
 use common::wired::{carry, carry_late, improved, least, star};
 
-/// Goal: receivers that hear each other help without sending in vain: on one channel the variant takes as many
-/// transmissions as a source alone that knows exactly when to stop, within 4 % and what the end takes.
+/// Goal: receivers that hear each other help without useless frames: on one channel the improved variant takes as many
+/// transmissions as a source alone that knows exactly when to stop, within 4 % and the repairs at the end.
 #[test]
-fn a_star_on_one_channel_sends_what_it_must() {
+fn a_star_on_one_channel_needs_the_fewest_transmissions() {
     for (receivers, delivery) in [(1, 0.7), (3, 0.9), (10, 0.9), (10, 0.7)] {
         let links = star(receivers, delivery);
         let to: Vec<u16> = (1..=receivers as u16).collect();
@@ -26,8 +26,8 @@ fn a_star_on_one_channel_sends_what_it_must() {
     }
 }
 
-/// Goal: where each host has its own rate, the others repair while the source goes on: it sends every packet once, and all
-/// is over before a source alone could be done.
+/// Goal: where each host has a separate rate, receivers repair while the source continues: it sends every packet once, and
+/// the transfer ends before a source alone could finish.
 #[test]
 fn a_star_of_separate_hosts_is_faster_than_its_source_alone() {
     for (receivers, delivery) in [(3, 0.9), (10, 0.9), (10, 0.7)] {
@@ -42,7 +42,7 @@ fn a_star_of_separate_hosts_is_faster_than_its_source_alone() {
     }
 }
 
-/// Goal: a chain of separate segments works on all of them at once. The far numbers have no room in data frames.
+/// Goal: a chain of separate segments works on all of them at once. Large node numbers have no room in data frames.
 #[test]
 fn a_chain_of_segments_is_a_pipeline() {
     let near = graph(4, &[(0, 1, 0.7), (1, 2, 0.7), (2, 3, 0.7)]);
@@ -53,11 +53,12 @@ fn a_chain_of_segments_is_a_pipeline() {
     }
 }
 
-/// Goal: hosts and routers that handle frames late cost time, not transmissions: what is under way is not sent again, and
-/// of many that could repair one does. Each of these sent more, up to thirty for each packet, when the lag was a constant of 10 ms. A transfer
-/// may take longer than one without delay by five times the mean delay, eight on a chain: reports and repairs at the end.
+/// Goal: hosts and routers that handle frames late cost time, not transmissions: frames in flight are not resent, and only
+/// one node repairs a given neighbour. With a constant lag of 10 ms each of these networks sent more, up to thirty
+/// transmissions for each packet. A transfer may take longer than one without delay by five times the mean delay, eight on
+/// a chain, for reports and repairs at the end.
 #[test]
-fn late_handling_costs_no_floods() {
+fn late_handling_costs_no_extra_transmissions() {
     let chain = graph(4, &[(0, 1, 0.7), (1, 2, 0.7), (2, 3, 0.7)]);
     let cases = [
         (star(3, 0.9), vec![1, 2, 3], 1.45, (1.05, 5.0)),
@@ -86,11 +87,11 @@ fn late_handling_costs_no_floods() {
     }
 }
 
-/// Goal: hosts that are nearly busy with what must be sent do not sink under what need not. Each handles 2500 frames a second;
-/// the source alone sends 1700, and repairs another 400. (Once more was sent than could be handled, frames waited longer, more
-/// were taken for lost, and more was sent: with a constant lag of 40 ms this took a minute and 650 transmissions for a packet.)
+/// Goal: needless frames do not overload hosts that are nearly busy with necessary ones. Each handles 2500 frames a second;
+/// the source alone sends 1700, and repairs another 400. (Frames beyond a host's capacity wait longer, count as lost, and
+/// cause more frames: with a constant lag of 40 ms this took a minute and 650 transmissions for a packet.)
 #[test]
-fn busy_hosts_are_not_flooded() {
+fn nearly_busy_hosts_are_not_overloaded() {
     let (links, to) = (star(10, 0.9), (1..11).collect::<Vec<u16>>());
     let late = (false, Duration::from_millis(2), Duration::from_micros(400));
     let got = carry_late(&improved(), (&links, &to), late, 2_000_000, 1);

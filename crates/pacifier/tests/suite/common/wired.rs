@@ -1,5 +1,5 @@
-//! The networks of `chappe cast` on one machine, made deterministic: segments on which each host has a rate of its own, or
-//! one channel that all share; losses at each listener; and the time that a frame spends in queues and waiting processes.
+//! A deterministic model of the networks of `chappe cast` on one machine: segments with a separate rate for each host, or one
+//! shared channel; losses at each listener; and the time that a frame spends in queues and waiting processes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ const ATTEMPTS: u8 = 7;
 /// The serial of the one transfer.
 const SERIAL: u8 = 1;
 
-/// What a network is made of. Node 0 is the source.
+/// A network and a transfer on it. Node 0 is the source.
 #[derive(Clone)]
 pub struct Plan {
-    /// Who hears whom, how well.
+    /// The delivery ratios.
     pub links: Arc<Links>,
     pub receivers: Vec<u16>,
     pub rate: Bitrate,
@@ -30,7 +30,7 @@ pub struct Plan {
     pub latency: Duration,
     /// Time that a listener takes for each frame; others wait meanwhile. If it is zero, frames may overtake each other.
     pub handling: Duration,
-    /// One frame at a time in the whole network, and any of those who want to may be next.
+    /// One frame at a time in the whole network; a waiting node is chosen at random.
     pub shared: bool,
     /// Batches that a receiver holds at most.
     pub partial_max: usize,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// How a transfer went.
+/// The results of a transfer.
 #[derive(Debug)]
 pub struct Outcomes {
     /// When the last receiver was complete.
@@ -50,10 +50,10 @@ pub struct Outcomes {
     pub source_redundancy: f64,
     /// The same of all nodes.
     pub redundancy: f64,
-    /// Data frames that reached a receiver over those that told it something.
+    /// Data frames that reached a receiver over those that raised its rank.
     pub heard_per_gain: f64,
-    /// Time that the source's share takes if no frame of it is in vain: every packet arrives with the delivery ratio of
-    /// its first link, at the rate, with the headers that it has.
+    /// The time of a source alone if every packet that it sends is useful: every packet arrives with the best delivery ratio
+    /// of its links, at the rate, with its headers.
     pub floor: f64,
 }
 
@@ -71,7 +71,7 @@ impl Object for Bytes {
     }
 }
 
-/// At whom a frame arrives, from whom, to whom it was sent, and its octets.
+/// A frame in flight: the listener, the sender, the address, the octets.
 type Flying = (usize, usize, Address, Arc<[u8]>);
 
 struct Wired<'a> {
@@ -81,7 +81,7 @@ struct Wired<'a> {
     free: Vec<Instant>,
     /// When each listener will have handled what has arrived.
     handled: Vec<Instant>,
-    /// Frames under way: when and in which order they arrive, at whom, from whom, to whom.
+    /// Frames in flight, by time and order of arrival.
     flying: BTreeMap<(Instant, u64), Flying>,
     count: u64,
     random: Stream,
@@ -136,7 +136,7 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
 }
 
 impl Wired<'_> {
-    /// All that happens at this instant, and on to the next.
+    /// Handles all events at this instant and moves to the next.
     fn step(&mut self) {
         while let Some(frame) = self.flying.first_entry().filter(|f| f.key().0 <= self.now) {
             let (to, from, address, sdu) = frame.remove();
@@ -251,7 +251,7 @@ impl Wired<'_> {
     }
 }
 
-/// Everybody hears everybody.
+/// Every node hears every other.
 pub fn star(receivers: usize, delivery: f64) -> Arc<Links> {
     let ratio = |from, to| if from == to { 0.0 } else { delivery };
     Arc::new(Links::measured(receivers + 1, ratio).unwrap())
@@ -303,7 +303,7 @@ pub fn improved() -> Config {
     Config::Improved(chappe_pacifier::improved::Config { common, settings })
 }
 
-/// A transfer of so many octets at 20 Mbit/s to each host, or to all together.
+/// A transfer of `octets` at 20 Mbit/s to each host, or over one `shared` channel.
 pub fn carry(
     config: &Config,
     network: (&Arc<Links>, &[u16]),
@@ -311,7 +311,7 @@ pub fn carry(
     octets: usize,
     seed: u64,
 ) -> Outcomes {
-    // On one channel a listener has a frame when it ends; between processes it waits for its turn.
+    // On one channel a listener has a frame when it ends; a process waits until the scheduler runs it.
     let latency = Duration::from_millis(if shared { 0 } else { 2 });
     carry_late(
         config,
@@ -322,7 +322,7 @@ pub fn carry(
     )
 }
 
-/// The same where frames are handled so late, and each takes so long.
+/// The same with a mean `latency` until a frame is handled, and a time of `handling` for each.
 pub fn carry_late(
     config: &Config,
     (links, receivers): (&Arc<Links>, &[u16]),
@@ -346,11 +346,11 @@ pub fn carry_late(
     run(&plan, config, &file, limit)
 }
 
-/// Transmissions for each packet until each of so many receivers has `K` of a batch, if nobody but the source sends and it
-/// stops at the right moment: the mean of the largest of so many negative binomial variables.
+/// Transmissions for each packet until each of `receivers` has `K` of a batch, if only the source sends and it stops at the
+/// right moment: the mean of the largest of that many negative binomial variables.
 pub fn least(receivers: usize, delivery: f64) -> f64 {
     let all_by = |frames: usize| {
-        // The distribution of the receptions of one receiver among so many frames.
+        // The distribution of one receiver's receptions among this many frames.
         let mut of = vec![1.0];
         for _ in 0..frames {
             let mut next = vec![0.0; of.len() + 1];

@@ -1,4 +1,4 @@
-//! The frames of the variant `improved`. All of them belong to the group of node 0.
+//! The frames of the improved variant in scripts. All of them belong to the group of node 0.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The player of packet scripts: the scene, the events and expectations that all variants share, and the words of each for its
-//! frames.
+//! The player of packet scripts: the scene, and the events and expectations that all variants share. The submodules read and
+//! write the frames of each.
 
 mod improved;
 mod paper;

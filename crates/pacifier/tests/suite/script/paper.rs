@@ -1,4 +1,4 @@
-//! The frames of Pacifier and its baselines.
+//! The frames of Pacifier and its baselines in scripts.
 
 use chappe_core::Instant;
 use chappe_pacifier::paper::header::{self, Ack, AckId, DataRepr, Frame};
