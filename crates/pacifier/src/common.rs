@@ -34,21 +34,21 @@ pub struct Common {
 pub enum ConfigError {
     /// `k` is 0, or larger than the protocol allows.
     BatchSize {
-        /// The value given.
+        /// The `k` that was given.
         given: usize,
         /// The largest that the protocol allows.
         most: usize,
     },
     /// The payload is empty, or larger than a frame can carry.
     Payload {
-        /// The value given.
+        /// The payload given, in octets.
         given: usize,
         /// The largest that `frame_max` leaves room for.
         most: usize,
     },
     /// The improved variant's window is larger than its reports can count.
     Window {
-        /// The value given.
+        /// The window given, in batches.
         given: u32,
         /// The largest that reports can count.
         most: u32,
@@ -57,7 +57,7 @@ pub enum ConfigError {
     Share {
         /// The name of the parameter.
         name: &'static str,
-        /// The value given.
+        /// The value given, which may be NaN.
         given: f64,
     },
     /// A count or time that must not be 0 is 0.
@@ -67,7 +67,7 @@ pub enum ConfigError {
     },
     /// The node is not one of the network's.
     UnknownNode {
-        /// The number given.
+        /// The node number given.
         node: u16,
         /// How many nodes the network has.
         nodes: usize,

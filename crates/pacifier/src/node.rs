@@ -93,7 +93,7 @@ impl Node {
     }
 }
 
-/// As a source.
+/// The source's side of a transfer.
 impl Node {
     /// Makes this node the source of `object` for `receivers`, from now on.
     pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
@@ -184,7 +184,7 @@ impl Node {
     }
 }
 
-/// As a receiver.
+/// The receiver's side of a transfer.
 impl Node {
     /// Makes this node a receiver of the next object of `source`, which has `object_len` octets.
     ///

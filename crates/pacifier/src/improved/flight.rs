@@ -44,6 +44,7 @@ impl Lag {
             (self.mean, self.deviation, self.measured) = (sample, sample / 2, true);
             return;
         }
+        // RTTVAR before SRTT: the deviation is from the mean without this sample (RFC 6298, section 2.3).
         let off = self.mean.abs_diff(sample);
         self.deviation = self.deviation - self.deviation / 4 + off / 4;
         self.mean = self.mean - self.mean / 8 + sample / 8;
@@ -84,6 +85,7 @@ impl Flight {
     pub fn note(&mut self, now: Instant, slot: usize, receptions: f32) {
         let last = self.times.get((self.next + MARKS - 1) % MARKS);
         let recent = last.copied().flatten();
+        // One mark for each step, however many frames there are: the marks then cover three lags at any rate.
         if recent.is_none_or(|at| now.saturating_since(at) >= self.step()) {
             self.mark(now);
         }

@@ -176,6 +176,7 @@ impl Group {
 
     /// Rebuilds the list of neighbours that may lack packets.
     fn recruit(&mut self) {
+        // Complete receivers need nothing, unless they ask again for a node behind them.
         let mut served = self
             .plan
             .members
@@ -260,6 +261,7 @@ impl Group {
     /// Falls back to the last report of each neighbour that has been silent for its patience, and sets the next deadline.
     fn doubt(&mut self, now: Instant) {
         self.doubt_at = None;
+        // No timer may keep a finished network awake.
         if self.plan.closed || self.customers.is_empty() {
             return;
         }

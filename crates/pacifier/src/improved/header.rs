@@ -211,6 +211,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         .split_at_checked(usize::from(states))
         .ok_or(Malformed::Short)?;
     let base = u32::from_be_bytes([r0, r1, r2, r3]);
+    // A base of `batches` is in range: the sender wants nothing.
     let report = Report::new(base, states).filter(|_| base <= object.batches);
     let head = Head {
         source: source.into(),
@@ -288,7 +289,7 @@ impl<'a> Coded<'a> {
     }
 }
 
-/// The unit vector of packet `index` of `packets`.
+/// The unit vector of packet `index` of `packets`: borrowed, so that a plain frame needs no buffer for its vector.
 fn unit(index: usize, packets: usize) -> Option<&'static [u8]> {
     /// A single 1 between zeros: each unit vector is a slice of it.
     static STRIP: [u8; 2 * K_MAX - 1] = {

@@ -68,6 +68,7 @@ impl Neighbours {
 
     /// Adds or removes neighbours, so that there are `nodes` of them.
     pub fn resize(&mut self, nodes: usize) {
+        // Without measured lags flights have no slots: `group/recent.rs` accounts for frames in flight.
         let slots = self.timed.map_or(0, |_| self.window as usize);
         let flight = Flight::new(slots, self.timed.unwrap_or(Duration::ZERO));
         let unknown = Neighbour {
@@ -177,11 +178,13 @@ impl Neighbours {
         chance: f32,
         (limit, full): (f32, f32),
     ) {
+        // Read before it is raised: receptions count in flight only as far as they raise the rank.
         let guess = match self.timed {
             Some(_) => self.guess(node, batch),
             None => f32::INFINITY,
         };
         self.count_on(node, batch, chance, limit);
+        // Nothing is measured, or the neighbour wants no more of the batch.
         if guess == f32::INFINITY {
             return;
         }
@@ -224,6 +227,7 @@ impl Neighbours {
         let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
             return;
         };
+        // First, so that the states below find their slots.
         neighbour.move_to(report.base(), window);
         let (own, overheard) = (
             neighbour.own.uncovered(now),
@@ -234,10 +238,12 @@ impl Neighbours {
             let said = match states.next() {
                 Some(State::Satisfied) => SATISFIED,
                 Some(State::Rank(rank)) => rank,
+                // A cut report says nothing of the rest, which keeps its state; after a complete one batches are empty.
                 None if report.is_cut() => break,
                 None => 0,
             };
             let slot = (batch % window) as usize;
+            // News restart the time that the first rival has to serve it (`turn` in `group/serving.rs`).
             if neighbour.said.get(slot) != Some(&said)
                 && let Some(touched) = neighbour.touched.get_mut(slot)
             {

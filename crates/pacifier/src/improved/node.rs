@@ -116,7 +116,7 @@ impl Node {
     }
 }
 
-/// Frames in.
+/// Handling of received frames.
 impl Node {
     fn on_frame(&mut self, now: Instant, arrival: Arrival<'_>) {
         let from = arrival.from.node_number();
@@ -126,6 +126,7 @@ impl Node {
         let Ok(mut frame) = header::parse(arrival.sdu) else {
             return self.drop_frame(DropReason::Malformed);
         };
+        // All nodes of a network share k and payload: frames with others do not fit the stores.
         let sound = self.links.has(frame.head.source)
             && usize::from(frame.head.object.k) == self.config.common.k
             && frame
@@ -134,6 +135,7 @@ impl Node {
         if !sound {
             return self.drop_frame(DropReason::Malformed);
         }
+        // The sets may name nodes that do not exist; nothing below checks them again.
         let nodes: NodeSet = (0..self.links.nodes() as u16).collect();
         let head = &mut frame.head;
         head.plan.members = head.plan.members.common(&nodes);
@@ -234,9 +236,11 @@ impl Node {
         let group = self.groups.get(place)?;
         let same = group.id == head.object;
         let follows = group.leads(from) || group.lapsed(now, self.config.common.forget);
+        // A frame of another epoch counts only from nearer to the source, or after a long silence: others may be behind.
         if same && (follows || group.plan.epoch == head.plan.epoch) {
             return Some(place);
         }
+        // Another object: only a relay follows the source to it by itself; a receiver's application has to expect it.
         if same || !follows || group.role != Role::Relay || !head.told {
             self.drop_frame(DropReason::Stale);
             return None;
@@ -269,6 +273,7 @@ impl Node {
             self.drop_frame(DropReason::NotForUs);
             return None;
         };
+        // Only relaying is limited: the application chose the groups that this node receives.
         if role == Role::Relay && self.groups.len() >= self.config.common.groups_max {
             let forget = self.config.common.forget;
             let silent = |group: &Group| group.role == Role::Relay && group.lapsed(now, forget);
@@ -317,7 +322,7 @@ impl Node {
     }
 }
 
-/// Frames out.
+/// Choice of the next frame.
 impl Node {
     /// Writes a frame of one group. Data frames carry the report, so they go first.
     fn send(

@@ -93,6 +93,7 @@ impl Shelf {
         };
         let kept: Vec<Kept> = (0..id.batches).map(kept).collect();
         let missing = kept.iter().filter(|kept| **kept == Kept::No).count();
+        // At least one place, or nothing could ever arrive.
         let places = id.batches.min(places.max(1));
         let mut shelf = Shelf::new(id, payload, places, Whole::Elsewhere(kept));
         shelf.missing = missing as u32;
@@ -155,6 +156,7 @@ impl Shelf {
         if places >= self.id.batches {
             return;
         }
+        // At most as many as there are places: a hostile frame may move the base by billions of batches.
         let lost = match base.checked_sub(self.base) {
             Some(steps) => self.base..self.base.saturating_add(steps.min(places)),
             None => {
@@ -245,6 +247,7 @@ impl Shelf {
             *slot = Slot::Held(store);
         }
         let Slot::Held(store) = slot else {
+            // Decoded: no packet is innovative any more.
             return Gain::Nothing;
         };
         if !store.insert(coded.vector, coded.payload) {
@@ -262,6 +265,7 @@ impl Shelf {
         if !store.decode_into(octets.get_mut(..length).unwrap_or_default()) {
             return Gain::Nothing;
         }
+        // From now on combinations are made from the object, so the store is free for another batch.
         if let Slot::Held(store) = core::mem::replace(slot, Slot::Decoded)
             && self.spare.len() < SPARE
         {

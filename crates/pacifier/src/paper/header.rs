@@ -192,6 +192,7 @@ impl<'a> Data<'a> {
 
     /// The last ACK that the sender received for this group.
     pub fn last_ack(&self) -> Option<AckId> {
+        // The source never acknowledges its own batches, so its number stands for "none yet".
         let receiver = u16::from(octet_at(&self.head, field::LAST_RECEIVER));
         let batch = big_endian(self.head.get(field::LAST_BATCH).unwrap_or_default());
         (receiver != self.source()).then_some(AckId { receiver, batch })

@@ -132,6 +132,7 @@ impl Node {
         let (all, reached, planner) = self.reach(receivers);
         // Checked once: plans for fewer receivers are never longer, since they have a part of the tree or some of the belts.
         let plan = planner.plan(&reached);
+        // One octet counts each of the two lists.
         let needed = self.config.frame_len(plan.forwarder_count()) + plan.destinations.len();
         let frame_max = self.config.common.frame_max;
         if needed > frame_max || plan.forwarder_count() > 255 || plan.destinations.len() > 255 {

@@ -204,6 +204,7 @@ impl Receiver {
     pub fn on_data(&mut self, now: Instant, frame: &Data<'_>) -> Taken {
         let ours = match self.serial {
             Some(serial) => serial == frame.object(),
+            // Before its first frame a receiver joins any transfer but the former one, whose frames may be late.
             None => self.former != Some(frame.object()),
         };
         let batch = frame.batch();
@@ -228,6 +229,7 @@ impl Receiver {
             return Taken::AckAgain { repeat: *repeat };
         }
         if matches!(state, State::Empty) {
+            // Not lost: the source comes back to the batch in a later round.
             if matches!(self.keep, Keep::Checked { partial_max } if self.stores >= partial_max) {
                 return Taken::NotInnovative;
             }

@@ -18,6 +18,7 @@ impl Group {
         random: &mut Stream,
     ) -> Option<Gain> {
         self.heard_any = now;
+        // The plan first: a new epoch clears the set of complete receivers, which the frame then fills again.
         if head.told {
             self.on_plan(now, from, &head.plan, random);
             self.on_complete(now, from, &head.complete, random);
@@ -146,6 +147,7 @@ impl Group {
             true => self.id.packets(batch),
             false => self.neighbours.said(from, batch, self.id.packets(batch)),
         };
+        // Before the packet is judged: neighbours may have received it even if this node does not want it.
         self.spread_guess(now, from, batch, sender_rank);
         if !self.wants(batch, now) {
             return Gain::Nothing;

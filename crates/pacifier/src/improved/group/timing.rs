@@ -20,6 +20,7 @@ impl Group {
             .neighbours
             .iter()
             .filter_map(|(node, known)| known.stamp.map(|(stamp, heard)| (node, stamp, heard)));
+        // The next larger node number after the one echoed last, then from the start: each neighbour gets its turn.
         let mut fresh = stamps.filter(fresh);
         let first = fresh.next();
         let next = match first {
@@ -33,6 +34,7 @@ impl Group {
         };
         self.echoed = of;
         let waited = now.saturating_since(heard).steps(STAMP) as u16;
+        // With the wait added, the time that the stamp spent here does not count as the age of a report.
         let echo = theirs.wrapping_add(waited);
         Some(Times { stamp, of, echo })
     }
@@ -64,6 +66,7 @@ impl Group {
         };
         neighbour.stamp = Some((times.stamp, now));
         if let Some(age) = age {
+            // Negative if `from` has handled a frame of the other neighbour that has not arrived here yet.
             let age = STAMP * u64::try_from(age).unwrap_or(0);
             match own {
                 true => neighbour.own.lag.measure(age),

@@ -16,7 +16,7 @@ use crate::set::NodeSet;
 use crate::transfer::{ExpectError, OfferError, Offered, Progress};
 use crate::tree::Tree;
 
-/// As a source.
+/// The source's side of a transfer.
 impl Node {
     pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
         let layout = self.layout(object.len());
@@ -52,6 +52,7 @@ impl Node {
         let layout = *object.layout();
         let batches = layout.batches().ok_or(OfferError::TooLarge)?;
         let (reached, members, offered) = self.plan_for(receivers);
+        // Read before `withdraw`: a new epoch makes members drop what they know of the former offer.
         let former = self.group_of(self.me).map(|group| group.plan.epoch);
         // A random number: others may still remember a transfer from before this node was restarted.
         let epoch = match former {
@@ -152,7 +153,7 @@ impl Node {
     }
 }
 
-/// As a receiver.
+/// The receiver's side of a transfer.
 impl Node {
     pub fn expect(&mut self, source: u16, len: usize) -> Result<(), ExpectError> {
         self.expect_as(source, len, None, None)
@@ -283,7 +284,7 @@ impl Node {
     }
 }
 
-/// As any node.
+/// Links and routes, in every role.
 impl Node {
     pub fn relink(&mut self, links: Arc<Links>) -> bool {
         if !links.has(self.me) {

@@ -14,7 +14,7 @@ use crate::paper::receiver::{Keep, Receiver};
 use crate::set::NodeSet;
 use crate::transfer::{ExpectError, OfferError, Offered};
 
-/// As a source.
+/// The source's side of a transfer.
 impl Node {
     pub fn offer_read(
         &mut self,
@@ -62,7 +62,7 @@ impl Node {
     }
 }
 
-/// As a receiver.
+/// The receiver's side of a transfer.
 impl Node {
     pub fn expect_checked(
         &mut self,
@@ -128,12 +128,13 @@ impl Node {
     }
 }
 
-/// As any node.
+/// Links and routes, in every role.
 impl Node {
     pub fn relink(&mut self, links: Arc<Links>) -> bool {
         if !links.has(self.me) {
             return false;
         }
+        // Routes follow from the links; each is computed again when it is next needed.
         self.routes.clear();
         self.routes.resize(links.nodes(), None);
         for relay in self
