@@ -3,7 +3,7 @@
 use chappe_dpclo::header as dpclo;
 use chappe_p3::header::{Ctrl, Header, Nack};
 use chappe_p3::plan::Plan;
-use chappe_pacifier::header as pacifier;
+use chappe_pacifier::paper::header as pacifier;
 
 /// Feeds every format.
 pub fn feed(bytes: &[u8]) {

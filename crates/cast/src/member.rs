@@ -27,7 +27,8 @@ use chappe_core::{
     Wake,
 };
 use chappe_live::Statistics;
-use chappe_pacifier::{Counters, Links, Node, header};
+use chappe_pacifier::frame::group_of;
+use chappe_pacifier::{Counters, Links, Node};
 
 pub use self::config::DATA_STATES;
 use self::joined::Joined;
@@ -239,7 +240,7 @@ impl LinkNode for Member {
         if let Some(frame) = frame::parse(arrival.sdu) {
             return self.on_control(now, frame);
         }
-        let source = header::group_of(arrival.sdu);
+        let source = group_of(arrival.sdu);
         match source.and_then(|source| self.node_of(source)) {
             Some(node) => node.handle_link(now, event),
             None => self.counts.malformed += u64::from(source.is_none()),

@@ -90,7 +90,7 @@ impl StageBound {
         let one_domain = chappe_bound::Network::new(
             net.delivery.clone(),
             vec![airtime; nodes],
-            with.protocol.config.payload as u32,
+            with.protocol.config.common().payload as u32,
             vec![1.0; nodes * nodes],
         )
         .map_err(failed)?;
@@ -152,7 +152,7 @@ fn network(with: &Pacifier, net: &Network) -> Result<chappe_bound::Network, chap
     chappe_bound::Network::new(
         net.delivery.clone(),
         vec![airtime.as_secs_f64(); nodes],
-        with.protocol.config.payload as u32,
+        with.protocol.config.common().payload as u32,
         sensing.collect(),
     )?
     .with_gap(difs.as_secs_f64())

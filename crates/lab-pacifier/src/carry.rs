@@ -6,8 +6,8 @@ use chappe_core::{Address, Instant, OverMac, Purpose, Seed};
 use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Running};
 use chappe_lab::run::{Meter, Outcome, RunError};
 use chappe_mac::dot11::{self, Dot11};
-use chappe_pacifier::baseline::more;
-use chappe_pacifier::{Config, Links, Node, Offered, Variant};
+use chappe_pacifier::paper::{self, Variant, more};
+use chappe_pacifier::{Config, Links, Node, Offered};
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{self as scenario, Plan, Settings, System, Transfer};
 
@@ -81,7 +81,7 @@ impl PacifierRun {
 /// Pacifier's parameters, with MORE's threshold found if it is to be.
 fn tuned(with: &Pacifier, prepared: &Prepared) -> Config {
     let mut config = with.protocol.config.clone();
-    if with.protocol.tuned {
+    if let (true, Config::Paper(config)) = (with.protocol.tuned, &mut config) {
         let percents = prepared.network.transfers.iter().map(|transfer| {
             let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();
             more::tuned_prune_percent(&prepared.links, transfer.source as u16, &receivers)
@@ -203,7 +203,11 @@ impl Carry for PacifierRun {
             report.count_each("dropped", link.drops.iter());
         }
         report.count("forwarders", self.forwarders as u64);
-        if let Variant::More { prune } = self.config.variant {
+        if let Config::Paper(paper::Config {
+            variant: Variant::More { prune },
+            ..
+        }) = self.config
+        {
             report.count("prune_percent", (prune * 100.0).round() as u64);
         }
     }

@@ -186,7 +186,7 @@ impl<'a> Air<'a> {
         };
         sdu.truncate(send.len);
         let mode = send.mode.unwrap_or(self.with.mode);
-        let octets = send.len + self.with.protocol.config.link_overhead;
+        let octets = send.len + self.with.protocol.config.common().link_overhead;
         let mut airtime = mode.airtime(octets);
         let mut outcome = Outcome::Unconfirmed;
         if let Some(to) = send.to.node_number().map(usize::from) {

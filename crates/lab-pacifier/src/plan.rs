@@ -7,7 +7,7 @@ use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
 use chappe_mac::dot11;
-use chappe_pacifier::{self as pacifier, Config, ConfigError};
+use chappe_pacifier::{Config, ConfigError, NODES_MAX, improved, paper};
 use chappe_results::Run;
 use chappe_scenario::format::{LinkKnowledge, Located};
 use chappe_scenario::plan::{Check, mac, radio};
@@ -40,7 +40,7 @@ pub static SYSTEM: System = System {
     has_link_loss: false,
     radios: Radios::Dot11b,
     profile: "chappe-physical",
-    nodes_max: (pacifier::NODES_MAX, "Pacifier names nodes by one octet"),
+    nodes_max: (NODES_MAX, "Pacifier names nodes by one octet"),
     shares_ends: false,
     plan: |scenario| Ok(Arc::new(Pacifier::new(scenario)?)),
 };
@@ -161,7 +161,13 @@ impl Pacifier {
         let mut with = self.clone();
         with.protocol.variant = protocol.variant;
         with.protocol.tuned = protocol.tuned;
-        with.protocol.config.variant = protocol.config.variant;
+        with.protocol.config = match (with.protocol.config, &protocol.config) {
+            (Config::Paper(mine), Config::Paper(other)) => Config::Paper(paper::Config {
+                variant: other.variant,
+                ..mine
+            }),
+            (mine, other) => other.clone().with_common(*mine.common()),
+        };
         with
     }
 }
@@ -204,7 +210,7 @@ pub fn check(with: &Pacifier, prepared: &super::Prepared, run: &Run) -> Result<(
             .iter()
             .filter(|flow| flow.transfer == index)
             .collect();
-        if let Some(excess) = bound.exceeded(&flows, with.protocol.config.payload) {
+        if let Some(excess) = bound.exceeded(&flows, with.protocol.config.common().payload) {
             return Err(RunError::Defect(format!("seed {}: {excess}", run.seed)));
         }
     }
@@ -232,25 +238,27 @@ pub struct ProtocolPlan {
 impl ProtocolPlan {
     /// The paper's parameters for one variant at 2 Mbit/s; MORE with its threshold tuned.
     pub fn paper(variant: Variant) -> ProtocolPlan {
-        let with = match variant {
-            Variant::Paper => pacifier::Variant::Pacifier { knob: 1.0 },
-            Variant::More => pacifier::Variant::More { prune: 0.1 },
-            Variant::Tree => pacifier::Variant::Tree,
-            Variant::TreeRl => pacifier::Variant::TreeRl,
-            Variant::Improved => pacifier::Variant::Improved,
+        let config = match variant {
+            Variant::Paper => paper::Variant::Pacifier { knob: 1.0 }.into(),
+            Variant::More => paper::Variant::More { prune: 0.1 }.into(),
+            Variant::Tree => paper::Variant::Tree.into(),
+            Variant::TreeRl => paper::Variant::TreeRl.into(),
+            Variant::Improved => improved::Config::default().into(),
         };
         ProtocolPlan {
             variant,
-            config: Config::new(with),
+            config,
             tuned: variant == Variant::More,
             knowledge: LinkKnowledge::Probed,
             probing: PROBING,
         }
     }
 
-    /// Octets of the shortest data frame on the air, with every header and the check sequence.
+    /// Octets of the paper's shortest data frame on the air, with every header and the check sequence. The improved
+    /// variant's frames count the same, so that both have the same bound.
     pub fn frame_octets(&self) -> usize {
-        self.config.frame_len(0) + self.config.link_overhead
+        let common = self.config.common();
+        paper::header::frame_len(0, common.k, common.payload) + common.link_overhead
     }
 }
 
@@ -277,26 +285,28 @@ fn plan(
     misplaced(span_of(&protocol.knob), "knob", Variant::Paper)?;
     misplaced(span_of(&protocol.prune), "prune", Variant::More)?;
     if let Some(knob) = &protocol.knob {
-        plan.config.variant = pacifier::Variant::Pacifier { knob: **knob };
+        plan.config = paper::Variant::Pacifier { knob: **knob }.into();
     }
     if let Some(Prune::Share(prune)) = protocol.prune.as_deref() {
-        plan.config.variant = pacifier::Variant::More { prune: *prune };
+        plan.config = paper::Variant::More { prune: *prune }.into();
         plan.tuned = false;
     }
-    plan.config.mode = mode;
-    plan.config.k = protocol
-        .batch
-        .as_ref()
-        .map_or(plan.config.k, |batch| **batch);
-    plan.config.payload = protocol
-        .payload
-        .as_ref()
-        .map_or(plan.config.payload, |size| size.value() as usize);
-    if let Some(frames) = &protocol.ack_overheard_next_hop {
-        plan.config.ack_overheard_next_hop = **frames;
+    let common = plan.config.common_mut();
+    common.mode = mode;
+    common.frame_max = mac.caps().frame_max;
+    if let Some(batch) = &protocol.batch {
+        common.k = **batch;
     }
-    if let Some(frames) = &protocol.ack_overheard_other {
-        plan.config.ack_overheard_other = **frames;
+    if let Some(size) = &protocol.payload {
+        common.payload = size.value() as usize;
+    }
+    if let Config::Paper(config) = &mut plan.config {
+        if let Some(frames) = &protocol.ack_overheard_next_hop {
+            config.ack_overheard_next_hop = **frames;
+        }
+        if let Some(frames) = &protocol.ack_overheard_other {
+            config.ack_overheard_other = **frames;
+        }
     }
     plan.knowledge = protocol.links.as_deref().copied().unwrap_or_default();
     if let Some(probing) = &protocol.probing {
@@ -307,7 +317,6 @@ fn plan(
                 .help("at least \"1 s\""));
         }
     }
-    plan.config.frame_max = mac.caps().frame_max;
     let checked = plan
         .config
         .check()

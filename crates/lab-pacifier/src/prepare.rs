@@ -56,7 +56,7 @@ type Probed = Result<Links, chappe_pacifier::LinksError>;
 fn probe(with: &Pacifier, network: &Network, meter: &Meter) -> Result<Probed, RunError> {
     let seed = Seed(network.seed).child(PROBING);
     let config = ProbeConfig {
-        payload: with.protocol.config.payload,
+        payload: with.protocol.config.common().payload,
         mode: with.mode,
         ..ProbeConfig::default()
     };

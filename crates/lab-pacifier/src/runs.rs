@@ -6,7 +6,8 @@ use chappe_core::Seed;
 use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, RunError};
 use chappe_lab::seeds;
-use chappe_pacifier::baseline::more;
+use chappe_pacifier::paper::more;
+use chappe_pacifier::{Config, paper};
 use chappe_results::figure::Series;
 use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::Plan;
@@ -188,7 +189,7 @@ impl System {
         protocol.tuned = self == System::More;
         if let System::Pacifier { knob } = self {
             let knob = f64::from(knob) / 100.0;
-            protocol.config.variant = chappe_pacifier::Variant::Pacifier { knob };
+            protocol.config = paper::Variant::Pacifier { knob }.into();
         }
         protocol
     }
@@ -461,7 +462,7 @@ fn network(
     let ground = Ground {
         bound: prepared.bounds[0].clone(),
         links: LinkStatistics::of(&prepared.links),
-        payload: with.protocol.config.payload,
+        payload: with.protocol.config.common().payload,
         airtime_s: with
             .mode
             .airtime(with.protocol.frame_octets())
@@ -481,8 +482,10 @@ fn network(
 //= pacifier IV-B.1: the threshold is lowered by 0.01 and the simulation repeated until no receiver is left out
 fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Result<Run, RunError> {
     let mut with = Pacifier::of(plan)?.carried_by(&cell.system.protocol());
-    if let Site::Outdoor { pace, .. } = cell.site {
-        with.protocol.config.pace_factor = pace;
+    if let Site::Outdoor { pace, .. } = cell.site
+        && let Config::Paper(config) = &mut with.protocol.config
+    {
+        config.pace_factor = pace;
     }
     loop {
         let run = match cell.system {
@@ -509,6 +512,8 @@ fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Resul
         }
         with.protocol.tuned = false;
         let prune = more::prune_share(percent - 1);
-        with.protocol.config.variant = chappe_pacifier::Variant::More { prune };
+        if let Config::Paper(config) = &mut with.protocol.config {
+            config.variant = paper::Variant::More { prune };
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::thread;
 
 use chappe_core::{Address, Bitrate, Duration, Mode, Purpose, Rate, Seed};
 use chappe_live::{Carrier, Config, Live, Loss, Pace, Statistics};
-use chappe_pacifier::{Links, Node};
+use chappe_pacifier::{Common, Links, Node};
 use common::Network;
 
 const MEGABYTE: usize = 1_000_000;
@@ -57,12 +57,12 @@ fn transfer(carrier: Carrier, ratios: fn(usize, usize) -> f64, receivers: &[u16]
             let (complete, done) = (&complete, &done);
             move || {
                 let port = network.port(me, carrier);
-                let config = chappe_pacifier::Config {
+                let config = chappe_pacifier::Config::default().with_common(Common {
                     payload: 1300,
                     frame_max: port.caps().frame_max,
                     mode: Mode::long(Rate::Cck11),
-                    ..Default::default()
-                };
+                    ..Common::default()
+                });
                 let random = Seed(12).stream(Purpose::Node(u32::from(me)));
                 let mut node = Node::new(config, me, links, random).unwrap();
                 if me == 0 {

@@ -1,4 +1,4 @@
-//! What a node counts.
+//! A node's counters.
 
 use chappe_core::Drops;
 
@@ -14,13 +14,13 @@ pub struct Counters {
     pub relay_sent: u64,
     /// Data frames heard in a group that the node relays or receives, and used.
     pub data_heard: u64,
-    /// Data frames that added something, in whatever role.
+    /// Data frames that raised a rank, in any role.
     pub innovative: u64,
-    /// Data frames that added nothing in any role.
+    /// Data frames that raised no rank in any role.
     pub non_innovative: u64,
-    /// Frames that were new to the relay's current batch.
+    /// Frames that raised the rank of the relay's current batch.
     pub relay_innovative: u64,
-    /// Frames that were new to a batch that the node receives.
+    /// Frames that raised the rank of a batch that the node receives.
     pub receiver_innovative: u64,
     /// Frames from upstream: each earned the relay its credit once.
     pub upstream_heard: u64,
@@ -28,7 +28,7 @@ pub struct Counters {
     pub flushes: u64,
     /// Batches decoded as a receiver.
     pub batches_decoded: u64,
-    /// Reports of the variant: frames without data that tell what their sender has.
+    /// Reports of the improved variant: frames without data that list the ranks of their sender.
     pub reports_sent: u64,
     /// ACKs originated and handed to the link for the first time.
     pub acks_sent: u64,
@@ -36,15 +36,15 @@ pub struct Counters {
     pub acks_forwarded: u64,
     /// ACKs, own or others', handed to the link again.
     pub ack_resends: u64,
-    /// ACKs of batches that were started anew, end to end.
+    /// ACKs that a receiver sent anew, end to end.
     pub ack_repeats: u64,
-    /// ACKs that the link gave up.
+    /// ACKs whose retries the link exhausted.
     pub ack_failures: u64,
-    /// ACKs that arrived at the source and told it something new.
+    /// ACKs that arrived at the source and were new to it.
     pub acks_received: u64,
     /// Batches and plans that the source began.
     pub turns: u64,
-    /// Waits of the source that ended because a child was heard.
+    /// Waits of the source that ended because it overheard a child.
     pub children_heard: u64,
     /// Waits of the source that ended by its time limit.
     pub pace_timeouts: u64,

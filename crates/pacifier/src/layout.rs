@@ -5,7 +5,7 @@ use core::ops::Range;
 use chappe_coding::Shape;
 
 /// The cut of one object: batches of `k` packets of `payload` octets. The last batch may have fewer packets, and
-/// its last packet is filled up with zeros, which the receiver cuts off again.
+/// its last packet is padded with zeros, which the receiver removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub len: usize,
@@ -31,7 +31,7 @@ impl Layout {
         Shape::new(self.packets(batch), self.payload).ok()
     }
 
-    /// Where a batch stands in the object, filled up to whole packets.
+    /// The range of a batch in the object, padded to whole packets.
     pub fn range(&self, batch: u32) -> Range<usize> {
         let start = (batch as usize)
             .saturating_mul(self.batch_len())
@@ -39,12 +39,12 @@ impl Layout {
         start..start + self.packets(batch) * self.payload
     }
 
-    /// The object's length, filled up to whole packets.
+    /// The object's length, padded to whole packets.
     pub fn padded_len(&self) -> usize {
         self.len.div_ceil(self.payload) * self.payload
     }
 
-    /// Octets of the object in a batch, without what it was filled up with.
+    /// Octets of the object in a batch, without padding.
     pub fn octets(&self, batch: u32) -> usize {
         let range = self.range(batch);
         range.end.min(self.len).saturating_sub(range.start)

@@ -1,29 +1,8 @@
-//! Pacifier: one file to many nodes of a lossy wireless mesh, whole and without waiting for the worst of them.
+//! Pacifier: reliable multicast of one file to many nodes of a lossy wireless mesh, in which the worst-connected receiver
+//! does not delay the others.
 //!
 //! D. Koutsonikolas, Y. C. Hu, C.-C. Wang, "Pacifier: High-Throughput, Reliable Multicast Without 'Crying
 //! Babies' in Wireless Mesh Networks". Comments like `//= pacifier III-C` name its sections.
-//!
-//! Four ideas, each a part that can be left out ([`Variant`]):
-//!
-//! 1. **A tree.** The shortest-ETX paths to the receivers make a tree; its inner nodes forward whatever they
-//!    overhear, from whomever. How much is laid down by *credits* ([`credit`]): so many transmissions for each
-//!    packet heard from a node nearer to the source.
-//! 2. **Coding.** The file is cut into batches of k packets. Source and forwarding nodes send random linear
-//!    combinations over GF(2^8); any k independent ones decode. Nobody asks for a particular packet.
-//! 3. **Rate limiting.** The source waits until it overhears a child before it sends the next packet.
-//! 4. **Round-robin batches.** The source leaves a batch when its share is spent or one receiver has it, and
-//!    comes back to it in the next round for the others. So the worst receiver (the "crying baby") delays nobody.
-//!
-//! | [`Variant`] | forwarding nodes | source | batches |
-//! |---|---|---|---|
-//! | `More` | belts, pruned ([`baseline::more`]) | as fast as the MAC allows | one after the other |
-//! | `Tree` | tree | as fast as the MAC allows | one after the other |
-//! | `TreeRl` | tree | waits for its children | one after the other |
-//! | `Pacifier` | tree | waits for its children | in turns |
-//! | `Improved` | tree; who promises most goes first ([`improved`]) | lets relays with more to give go first | all of a window |
-//!
-//! A network's life: every node runs a [`Prober`] for a while; the counts of all become [`Links`]; then every node
-//! is a [`Node`] over these links.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -40,7 +19,7 @@
 //! source.offer(file.clone(), &[1])?;
 //! receiver.expect(0, file.len())?;
 //!
-//! // The world's simplest link: it loses nothing and takes no time.
+//! // The simplest link: it loses nothing and takes no time.
 //! let (now, mut sdu) = (Instant::ZERO, [0; 2304]);
 //! while !source.source_done() {
 //!     let mut carry = |from: &mut Node, to: &mut Node| {
@@ -62,39 +41,75 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A node takes part in a network in two steps. Every node runs a [`Prober`] for a while, and the counts of all become
+//! [`Links`]. Then every node is a [`Node`] over these links.
+//!
+//! # The protocols
+//!
+//! Pacifier combines four ideas; its baselines lack some of them:
+//!
+//! 1. **A tree.** The union of the shortest-ETX paths to the receivers is a tree; its inner nodes forward the packets that
+//!    they overhear from any node. *Credits* ([`credit`](paper::credit)) set how many transmissions a node makes for each
+//!    packet heard from a node nearer to the source.
+//! 2. **Coding.** The file is cut into batches of k packets. Source and forwarding nodes send random linear
+//!    combinations over GF(2^8); any k independent ones decode. No receiver asks for a particular packet.
+//! 3. **Rate limiting.** The source waits until it overhears a child before it sends the next packet.
+//! 4. **Round-robin batches.** The source leaves a batch when its share is spent or one receiver has it, and
+//!    returns to it in the next round for the others. So the worst receiver (the "crying baby") delays no other.
+//!
+//! | configuration | forwarding nodes | source | batches |
+//! |---|---|---|---|
+//! | [`paper::Variant::More`] | belts, pruned ([`more`](paper::more)) | as fast as the MAC allows | one after the other |
+//! | [`paper::Variant::Tree`] | tree | as fast as the MAC allows | one after the other |
+//! | [`paper::Variant::TreeRl`] | tree | waits for its children | one after the other |
+//! | [`paper::Variant::Pacifier`] | tree | waits for its children | in turns |
+//! | [`improved::Config`] | tree; the node with the largest expected gain goes first | yields to relays with a larger expected gain | all of a window |
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `node`, `config` | [`Node`] and [`Config`]: one of the paper's protocols or the improved variant |
+//! | [`paper`] | Pacifier, TREE+RL, TREE, MORE: node, configuration, frames, credits, belts |
+//! | [`improved`] | the improved variant: node, configuration, frames |
+//! | `common` | [`Common`], the parameters that both have, and [`ConfigError`] |
+//! | `links`, [`tree`], `probe` | delivery ratios and shortest paths; the multicast tree; the ETX phase |
+//! | [`mod@frame`], `object`, `layout`, `store` | the first octets of all frames; objects, and how they are cut; packets of one batch |
+//! | `transfer`, `counters`, `set` | results and errors for the application; counters; [`NodeSet`] |
+//!
 //! # Where the paper is silent
 //!
 //! | question | our answer | where |
 //! |---|---|---|
 //! | direction of ETX | data: 1/p forward, as in its credits; ACK paths: 1/(p there * p back) | [`Links`] |
 //! | equal costs | fewer hops, then the smaller node number | [`Links`] |
-//! | negative L in eq. 1 | 0 | [`credit`] |
-//! | 0/0 in eq. 4 | credit 0 | [`credit`] |
-//! | is z_s k rounded? | up: the packet that brings the counter to 0 or below is the last | `source.rs` |
-//! | credit at a batch change | starts again at 0 | `relay.rs` |
-//! | largest credit counter | none (saturates at 2^54 transmissions) | `relay.rs` |
-//! | credit in frames | 1/512 of a transmission, 16 bits, never rounded down to nothing | [`header`] |
-//! | a late frame of the batch before | useful to receivers; does not flush a relay: frames carry a `turn` | [`header`] |
-//! | a sender that is not in the list | its packet is used and earns no credit | `relay.rs` |
-//! | on duty, but no packet of the batch yet | sends nothing; credit waits for the first packet | `relay.rs` |
-//! | off duty in a new plan | stops at once | `relay.rs` |
-//! | late ACK for an earlier batch | noted; that batch's next round is shorter | `source.rs` |
-//! | one batch left, round robin | a new round of the same batch; nobody flushes | `source.rs` |
-//! | an ACK during the source's wait | may end the batch, does not end the wait | `source.rs` |
-//! | a link that does not report the end of a broadcast | the wait is 8 T_p longer, from when the link took the frame | `source.rs` |
-//! | children of the source that only receive | not waited for; if there are no others there is no wait | `source.rs` |
-//! | a receiver that forwards | keeps two buffers: the relay's is flushed, the receiver's is not | `node/inbox.rs` |
-//! | an ACK that the MAC confirmed | has arrived ([`AckProof`]) | `config.rs` |
-//! | an ACK that the MAC gave up | "not ACKed": M, N or a timer resend it | `acks.rs` |
-//! | nothing is overheard at all | the timer, 200 ms and doubling | `config.rs` |
-//! | an ACK lost in a crashed hop | after 320 more frames of its batch the receiver starts over | `config.rs` |
-//! | exactly at MORE's threshold | stays | [`baseline::more`] |
-//! | who is upstream in merged belts (MORE) | farther from a destination whose belt has both; frames list the destinations | `relay.rs` |
-//! | a receiver cut off by MORE's pruning | stays, and MORE never finishes: the paper's Fig. 2 | [`Offered`] |
+//! | negative L in eq. 1 | 0 | [`credit`](paper::credit) |
+//! | 0/0 in eq. 4 | credit 0 | [`credit`](paper::credit) |
+//! | is z_s k rounded? | up: the packet that brings the counter to 0 or below is the last | `paper/source.rs` |
+//! | credit at a batch change | restarts at 0 | `paper/relay.rs` |
+//! | largest credit counter | none (saturates at 2^54 transmissions) | `paper/relay.rs` |
+//! | credit in frames | 1/512 of a transmission, 16 bits, never rounded down to 0 | [`header`](paper::header) |
+//! | a late frame of the batch before | useful to receivers; does not flush a relay: frames carry a `turn` | [`header`](paper::header) |
+//! | a sender that the list of forwarding nodes lacks | its packet is used but earns no credit | `paper/relay.rs` |
+//! | a listed relay without a packet of the batch | sends nothing; credit waits for the first packet | `paper/relay.rs` |
+//! | a relay that a new plan no longer lists | stops at once | `paper/relay.rs` |
+//! | late ACK for an earlier batch | recorded; that batch's next round is shorter | `paper/source.rs` |
+//! | one batch left, round robin | a new round of the same batch; no relay flushes | `paper/source.rs` |
+//! | an ACK during the source's wait | may end the batch, but not the wait | `paper/source.rs` |
+//! | a link that does not report the end of a broadcast | the wait is 8 T_p longer, from when the link took the frame | `paper/source.rs` |
+//! | children of the source that only receive | the source does not wait for them, and not at all if there are no others | `paper/source.rs` |
+//! | a receiver that forwards | keeps two buffers: the relay's is flushed, the receiver's is not | `paper/node/inbox.rs` |
+//! | an ACK that the MAC confirmed | counts as arrived ([`AckProof`](paper::AckProof)) | `paper/config.rs` |
+//! | an ACK whose retries are exhausted | "not ACKed": M, N or a timer resends it | `paper/acks.rs` |
+//! | a node overhears nothing | the timer, 200 ms and doubling | `paper/config.rs` |
+//! | an ACK lost in a crashed hop | after 320 more frames of its batch the receiver starts over | `paper/config.rs` |
+//! | a node exactly at MORE's threshold | is kept | [`more`](paper::more) |
+//! | who is upstream in merged belts (MORE) | farther from a destination whose belt has both; frames list the destinations | `paper/relay.rs` |
+//! | a receiver cut off by MORE's pruning | stays in the group, and MORE never finishes: the paper's Fig. 2 | [`Offered`] |
 //! | a receiver without any path | reported by [`Node::offer`] and left out | [`Offered`] |
 //! | an empty object | complete at once, without a frame | [`Progress`] |
 //!
-//! **Architecture invariant:** nothing here reads a clock or knows the medium, the MAC, or that it is measured.
+//! **Architecture invariant:** no code here reads a clock, or depends on the medium, the MAC or the experiment.
 
 #![no_std]
 #![cfg_attr(
@@ -109,32 +124,29 @@
 
 extern crate alloc;
 
-mod acks;
-pub mod baseline;
+mod common;
 mod config;
 mod counters;
-pub mod credit;
-pub mod header;
+pub mod frame;
 pub mod improved;
 mod layout;
 mod links;
 mod node;
 mod object;
-mod plan;
+pub mod paper;
 mod probe;
-mod receiver;
-mod relay;
 mod set;
-mod source;
 mod store;
 mod transfer;
 pub mod tree;
 
-pub use config::{AckProof, Config, ConfigError, K_MAX, Variant};
+pub use common::{Common, ConfigError};
+pub use config::Config;
 pub use counters::Counters;
 pub use links::{Links, LinksError, NODES_MAX, Paths};
 pub use node::Node;
 pub use object::Object;
 pub use probe::{ProbeConfig, Prober};
 pub use set::NodeSet;
+pub use store::K_MAX;
 pub use transfer::{ExpectError, OfferError, Offered, Progress};

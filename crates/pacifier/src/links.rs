@@ -1,4 +1,4 @@
-//! What the ETX phase measured, and the shortest paths over it.
+//! Delivery ratios from the ETX phase, and shortest paths over them.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use core::fmt;
 /// Most nodes in one network: frames name nodes by one octet (pacifier V-B, footnote 5).
 pub const NODES_MAX: usize = 256;
 
-/// The delivery ratio of every directed link: how likely a broadcast of one node reaches another.
+/// The delivery ratio of every directed link: the probability that a broadcast of one node reaches another.
 ///
 /// Measured by the [`Prober`](crate::Prober) of each node, then made known to all of them
 /// (pacifier IV-A). Every node of a run shares one `Links`.
@@ -26,20 +26,20 @@ pub enum LinksError {
         /// How many were given.
         given: usize,
     },
-    /// The table has not one entry for each ordered pair of nodes.
+    /// The table does not have one entry for each ordered pair of nodes.
     Shape {
-        /// Entries given.
+        /// How many entries were given.
         given: usize,
-        /// Entries needed.
+        /// How many entries are needed: nodes times nodes.
         needed: usize,
     },
     /// A ratio that is not a number from 0 to 1.
     Ratio {
-        /// The transmitter.
+        /// The transmitter of the link.
         from: u16,
-        /// The receiver.
+        /// The receiver of the link.
         to: u16,
-        /// The ratio given.
+        /// The ratio given for it.
         ratio: f64,
     },
 }
@@ -54,7 +54,7 @@ pub struct Paths {
 }
 
 impl Links {
-    /// Delivery ratios of `nodes` nodes, row by row: entry `from * nodes + to`. The diagonal means nothing.
+    /// Delivery ratios of `nodes` nodes, row by row: entry `from * nodes + to`. The diagonal is ignored.
     pub fn new(nodes: usize, ratios: Vec<f64>) -> Result<Links, LinksError> {
         if nodes == 0 || nodes > NODES_MAX {
             return Err(LinksError::Nodes { given: nodes });
@@ -136,8 +136,8 @@ impl Links {
     /// Dijkstra in O(n^2). `ratio(near, far)` is the delivery ratio of the link between a node and one that
     /// is farther from the root.
     ///
-    /// Equal costs are decided by fewer hops, then by the smaller number of the neighbour on the way: a path
-    /// must not depend on the order of a loop.
+    /// Fewer hops decide between equal costs, then the smaller number of the neighbour on the path: a path must not
+    /// depend on the order of a loop.
     fn shortest(&self, root: u16, ratio: impl Fn(u16, u16) -> f64) -> Paths {
         let mut paths = Paths {
             root,

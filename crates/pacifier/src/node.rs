@@ -1,388 +1,303 @@
-//! A node of the network with all its roles.
-//!
-//! Every node passes ACKs on. It becomes a source by [`Node::offer`], a receiver by [`Node::expect`], and a relay
-//! by finding itself in the list of forwarding nodes of a frame.
+//! A node of the network: one of the paper's protocols or the improved variant, behind one interface.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 
-use chappe_core::{
-    Class, Classes, DropReason, Instant, Layer, LinkEvent, LinkNode, LinkSend, Outcome, Stream,
-    TraceEvent, TraceRing, Wake,
-};
+use chappe_core::{Classes, Instant, LinkEvent, LinkNode, LinkSend, Stream, TraceEvent, Wake};
 
-use crate::NodeSet;
-use crate::acks::Acks;
-use crate::config::{Config, ConfigError, Variant};
+use crate::common::ConfigError;
+use crate::config::Config;
 use crate::counters::Counters;
-use crate::header::AckId;
-use crate::improved::peer::Peer;
 use crate::links::Links;
-use crate::object::Batches;
-use crate::plan::Planner;
-use crate::receiver::{Keep, Receiver};
-use crate::relay::{Freshness, Relay};
-use crate::source::Source;
+use crate::object::Object;
+use crate::set::NodeSet;
 use crate::transfer::{ExpectError, OfferError, Offered, Progress};
+use crate::{improved, paper};
 
-mod inbox;
-mod outbox;
-mod session;
-
-/// One node of a network that runs Pacifier, TREE+RL, TREE or MORE.
+/// One node, in all its roles: source, relay and receiver.
 #[derive(Clone, Debug)]
-pub struct Node {
-    me: u16,
-    config: Config,
-    links: Arc<Links>,
-    random: Stream,
-    source: Option<Source>,
-    /// The last ACK received as a source.
-    source_last_ack: Option<AckId>,
-    groups: Vec<Group>,
-    /// Whose turn it is to send data: 0 the source, then the groups.
-    turn: usize,
-    acks: Acks,
-    /// The next hop towards each source, computed when first needed.
-    routes: Vec<Option<Option<u16>>>,
-    tokens: u32,
-    counters: Counters,
-    trace: TraceRing,
-    /// The source of the latest [`Node::expect`].
-    expected: Option<u16>,
-    /// All of the above is done by this instead, if the variant is [`Variant::Improved`].
-    peer: Option<Box<Peer>>,
+pub enum Node {
+    /// Runs Pacifier, TREE+RL, TREE or MORE.
+    Paper(Box<paper::Node>),
+    /// Runs the improved variant.
+    Improved(Box<improved::Node>),
 }
 
-/// What a node does for the group of one source.
-#[derive(Clone, Debug)]
-struct Group {
-    source: u16,
-    relay: Option<Relay>,
-    receiver: Option<Receiver>,
-    fresh: Freshness,
-    //= pacifier V-B.2: nodes remember the last ACK of each multicast group
-    last_ack: Option<AckId>,
-}
-
-/// What a token was given to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Relay = 0,
-    Source = 1,
-    Ack = 2,
-}
+use Node::{Improved, Paper};
 
 impl Node {
-    /// Node `me` of the network that `links` describes. `random` makes coding vectors; give each node its own.
+    /// Node `me` of the network that `links` describes. `random` draws coding vectors; give each node its own.
     pub fn new(
         config: Config,
         me: u16,
         links: Arc<Links>,
         random: Stream,
     ) -> Result<Node, ConfigError> {
-        config.check()?;
-        if !links.has(me) {
-            return Err(ConfigError::UnknownNode {
-                node: me,
-                nodes: links.nodes(),
-            });
-        }
-        let peer = (config.variant == Variant::Improved)
-            .then(|| Box::new(Peer::new(config.clone(), me, links.clone(), random)));
-        Ok(Node {
-            peer,
-            me,
-            acks: Acks::new(&config),
-            routes: vec![None; links.nodes()],
-            groups: Vec::with_capacity(config.groups_max),
-            config,
-            links,
-            random,
-            source: None,
-            source_last_ack: None,
-            turn: 0,
-            tokens: 0,
-            counters: Counters::default(),
-            trace: TraceRing::default(),
-            expected: None,
-        })
-    }
-
-    /// Makes this node the source of `object` for `receivers`, from now on.
-    pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
-        if let Some(peer) = &mut self.peer {
-            return peer.offer(object, receivers);
-        }
-        let position = match &self.source {
-            Some(former) => (former.position().0.wrapping_add(1), former.position().1),
-            // A number by lot: relays may still hold packets of a transfer before this node was restarted.
-            None => (self.random.next_u64() as u8, 0),
-        };
-        let object = Batches::new(object, self.config.k, self.config.payload);
-        self.begin_offer(position, object, receivers)
-    }
-
-    fn begin_offer(
-        &mut self,
-        position: (u8, u16),
-        object: Batches,
-        receivers: &[u16],
-    ) -> Result<Offered, OfferError> {
-        if self.source.as_ref().is_some_and(|source| !source.is_done()) {
-            return Err(OfferError::Busy);
-        }
-        let wrong = receivers
-            .iter()
-            .find(|&&node| node == self.me || !self.links.has(node));
-        if let Some(&receiver) = wrong {
-            return Err(OfferError::Receiver(receiver));
-        }
-        let (all, reached, planner) = self.reach(receivers);
-        // Plans for fewer receivers are never longer: a part of the tree, some of the belts.
-        let plan = planner.plan(&reached);
-        let needed = self.config.frame_len(plan.forwarder_count()) + plan.destinations.len();
-        let frame_max = self.config.frame_max;
-        if needed > frame_max || plan.forwarder_count() > 255 || plan.destinations.len() > 255 {
-            return Err(OfferError::Header { needed, frame_max });
-        }
-        let offered = Offered {
-            unreachable: all.without(&reached).iter().collect(),
-            cut_off: planner.cut_off(),
-            forwarders: plan.forwarder_count(),
-        };
-        let source = Source::new(&self.config, self.me, position, object, reached, planner)
-            .ok_or(OfferError::TooLarge)?;
-        self.counters.turns += u64::from(!source.is_done());
-        self.source = Some(source);
-        self.source_last_ack = None;
-        Ok(offered)
-    }
-
-    /// `receivers` as a set, those of them that paths lead to and back from, and a planner for these.
-    fn reach(&self, receivers: &[u16]) -> (NodeSet, NodeSet, Planner) {
-        let (there, back) = (self.links.etx_paths(self.me), self.links.ack_paths(self.me));
-        let all: NodeSet = receivers.iter().copied().collect();
-        let reached: NodeSet = all
-            .iter()
-            .filter(|&node| there.reaches(node) && back.reaches(node))
-            .collect();
-        let planner = Planner::new(self.links.clone(), self.config.variant, self.me, reached);
-        (all, reached, planner)
-    }
-
-    /// Makes this node a receiver of the next object of `source`, which has `object_len` octets.
-    ///
-    /// How a receiver learns the length is not part of the protocol (the paper's receivers know it).
-    pub fn expect(&mut self, source: u16, object_len: usize) -> Result<(), ExpectError> {
-        if let Some(peer) = &mut self.peer {
-            return peer.expect(source, object_len);
-        }
-        if source == self.me || !self.links.has(source) {
-            return Err(ExpectError::Source(source));
-        }
-        let former = self
-            .group(source)
-            .and_then(|group| group.receiver.as_ref()?.serial());
-        let receiver = Receiver::new(&self.config, object_len, former, Keep::Memory)
-            .ok_or(ExpectError::TooLarge)?;
-        self.collect(source, receiver);
-        Ok(())
-    }
-
-    /// Collects the object of `source` from now on.
-    fn collect(&mut self, source: u16, receiver: Receiver) {
-        match self.groups.iter_mut().find(|group| group.source == source) {
-            Some(group) => group.receiver = Some(receiver),
-            None => self.groups.push(Group {
-                receiver: Some(receiver),
-                ..Group::new(source)
-            }),
-        }
-        self.expected = Some(source);
-    }
-
-    /// How far the object of the latest [`expect`](Self::expect) is.
-    pub fn received(&self) -> Progress {
-        if let Some(peer) = &self.peer {
-            return peer.received();
-        }
-        self.receiver().map_or_else(Progress::default, |receiver| {
-            let (batches_done, batches) = receiver.batches();
-            let (bytes, complete_at) = (receiver.octets(), receiver.complete_at());
-            Progress {
-                batches_done,
-                batches,
-                bytes,
-                complete_at,
+        Ok(match config {
+            Config::Paper(config) => Paper(Box::new(paper::Node::new(config, me, links, random)?)),
+            Config::Improved(config) => {
+                Improved(Box::new(improved::Node::new(config, me, links, random)?))
             }
         })
     }
 
-    /// The object of the latest [`expect`](Self::expect), once it is complete. Whether it is the right one is
-    /// for the application to check: a digest is not part of the protocol.
-    pub fn object(&self) -> Option<&[u8]> {
-        if let Some(peer) = &self.peer {
-            return peer.object();
-        }
-        self.receiver()?.object()
-    }
-
-    /// Whether every receiver that can be reached has acknowledged the whole object. True without an offer.
-    pub fn source_done(&self) -> bool {
-        if let Some(peer) = &self.peer {
-            return peer.source_done();
-        }
-        self.source.as_ref().is_none_or(Source::is_done)
-    }
-
-    /// Forwarding nodes of the source's present plan, the source not counted; 0 if this node is none.
-    pub fn forwarders(&self) -> usize {
-        if let Some(peer) = &self.peer {
-            return peer.forwarders();
-        }
-        self.source.as_ref().map_or(0, Source::forwarder_count)
-    }
-
-    /// The node's number.
+    /// The node's number in the network.
     pub fn number(&self) -> u16 {
-        self.me
+        match self {
+            Paper(node) => node.number(),
+            Improved(node) => node.number(),
+        }
     }
 
     /// What the node has done so far.
     pub fn counters(&self) -> &Counters {
-        if let Some(peer) = &self.peer {
-            return peer.counters();
+        match self {
+            Paper(node) => node.counters(),
+            Improved(node) => node.counters(),
         }
-        &self.counters
     }
 
     /// Turns trace events on or off; they are off at first.
     pub fn trace(&mut self, on: bool) {
-        if let Some(peer) = &mut self.peer {
-            return peer.trace(on);
+        match self {
+            Paper(node) => node.trace(on),
+            Improved(node) => node.trace(on),
         }
-        self.trace.on(on);
     }
 
-    fn receiver(&self) -> Option<&Receiver> {
-        self.group(self.expected?)?.receiver.as_ref()
+    /// Replaces the delivery ratios, also with those of a larger network. A source plans anew with
+    /// [`serve`](Self::serve). False, and nothing changes, if the new network does not have this node.
+    pub fn relink(&mut self, links: Arc<Links>) -> bool {
+        match self {
+            Paper(node) => node.relink(links),
+            Improved(node) => node.relink(links),
+        }
     }
 
-    fn group(&self, source: u16) -> Option<&Group> {
-        self.groups.iter().find(|group| group.source == source)
+    /// The next hop towards `source` by the present links: the one that the paper's ACKs take.
+    pub fn route(&mut self, source: u16) -> Option<u16> {
+        match self {
+            Paper(node) => node.next_hop(source),
+            Improved(node) => node.next_hop(source),
+        }
     }
 
-    fn drop_frame(&mut self, why: DropReason) {
-        self.counters.drops.count(why);
-        self.trace.push(TraceEvent::Dropped {
-            layer: Layer::Link,
-            why,
-        });
+    /// Forgets the group of `source`: what is relayed for it and, with `receiver`, what is received. For a source that
+    /// was restarted and counts its turns anew, or one that has left.
+    pub fn forget_group(&mut self, source: u16, receiver: bool) {
+        match self {
+            Paper(node) => node.forget_group(source, receiver),
+            Improved(node) => node.forget_group(source, receiver),
+        }
+    }
+}
+
+/// The source's side of a transfer.
+impl Node {
+    /// Makes this node the source of `object` for `receivers`, from now on.
+    pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
+        match self {
+            Paper(node) => node.offer(object, receivers),
+            Improved(node) => node.offer(object, receivers),
+        }
     }
 
-    /// A token for the link: what it was given to in the low two bits.
-    fn token(kind: Kind, number: u32) -> u32 {
-        number << 2 | kind as u32
+    /// As [`offer`](Node::offer), for an object that is read batch by batch. `serial` names the transfer in frames:
+    /// the same after a restart, another one for another object.
+    pub fn offer_read(
+        &mut self,
+        object: Arc<dyn Object>,
+        serial: u8,
+        receivers: &[u16],
+    ) -> Result<Offered, OfferError> {
+        match self {
+            Paper(node) => node.offer_read(object, serial, receivers),
+            Improved(node) => node.offer_read(object, serial, receivers),
+        }
+    }
+
+    /// Ends the transfer that this node is the source of, finished or not.
+    pub fn withdraw(&mut self) {
+        match self {
+            Paper(node) => node.withdraw(),
+            Improved(node) => node.withdraw(),
+        }
+    }
+
+    /// Serves these receivers from now on, over the present links: some may be new, others gone. What was
+    /// acknowledged still counts. Does nothing without an offer.
+    pub fn serve(&mut self, receivers: &[u16]) -> Offered {
+        match self {
+            Paper(node) => node.serve(receivers),
+            Improved(node) => node.serve(receivers),
+        }
+    }
+
+    /// Notes that `receiver` has `batch` of the object on offer, which the application knows by another way than an
+    /// ACK. Returns whether that is new. The improved variant ignores it: receivers report their ranks in every frame.
+    pub fn held_by(&mut self, receiver: u16, batch: u32) -> bool {
+        match self {
+            Paper(node) => node.held_by(receiver, batch),
+            Improved(_) => false,
+        }
+    }
+
+    /// Notes that `receiver` has lost what it had acknowledged.
+    pub fn lost_by(&mut self, receiver: u16) {
+        match self {
+            Paper(node) => node.lost_by(receiver),
+            Improved(node) => node.lost_by(receiver),
+        }
+    }
+
+    /// Batches of the object on offer that `receiver` has acknowledged.
+    pub fn acknowledged_by(&self, receiver: u16) -> u32 {
+        match self {
+            Paper(node) => node.acknowledged_by(receiver),
+            Improved(node) => node.acknowledged_by(receiver),
+        }
+    }
+
+    /// Whether every receiver that can be reached has acknowledged the whole object. True without an offer.
+    pub fn source_done(&self) -> bool {
+        match self {
+            Paper(node) => node.source_done(),
+            Improved(node) => node.source_done(),
+        }
+    }
+
+    /// Forwarding nodes of the source's present plan, the source not counted; 0 if this node is no source.
+    pub fn forwarders(&self) -> usize {
+        match self {
+            Paper(node) => node.forwarders(),
+            Improved(node) => node.forwarders(),
+        }
+    }
+
+    /// The receivers that the source serves at present.
+    pub fn receivers(&self) -> NodeSet {
+        match self {
+            Paper(node) => node.receivers(),
+            Improved(node) => node.receivers(),
+        }
+    }
+}
+
+/// The receiver's side of a transfer.
+impl Node {
+    /// Makes this node a receiver of the next object of `source`, which has `object_len` octets.
+    ///
+    /// How a receiver learns the length is not part of the protocol (the paper's receivers know it).
+    pub fn expect(&mut self, source: u16, object_len: usize) -> Result<(), ExpectError> {
+        match self {
+            Paper(node) => node.expect(source, object_len),
+            Improved(node) => node.expect(source, object_len),
+        }
+    }
+
+    /// Makes this node a receiver of transfer `serial` of `source`, an object of `len` octets, without keeping it
+    /// in memory: [`decoded`](Self::decoded) hands out each batch, and [`accept`](Self::accept) acknowledges it.
+    /// `held` says which batches the application has already. At most `partial_max` batches are in memory at a
+    /// time; frames of others are dropped until one of them is accepted.
+    pub fn expect_checked(
+        &mut self,
+        source: u16,
+        serial: u8,
+        len: usize,
+        partial_max: usize,
+        held: impl Fn(u32) -> bool,
+    ) -> Result<(), ExpectError> {
+        match self {
+            Paper(node) => node.expect_checked(source, serial, len, partial_max, held),
+            Improved(node) => node.expect_checked(source, serial, len, partial_max, held),
+        }
+    }
+
+    /// How much of the object of the latest [`expect`](Self::expect) has been decoded.
+    pub fn received(&self) -> Progress {
+        match self {
+            Paper(node) => node.received(),
+            Improved(node) => node.received(),
+        }
+    }
+
+    /// The object of the latest [`expect`](Self::expect), once it is complete. The application checks whether it is
+    /// the right one: a digest is not part of the protocol.
+    pub fn object(&self) -> Option<&[u8]> {
+        match self {
+            Paper(node) => node.object(),
+            Improved(node) => node.object(),
+        }
+    }
+
+    /// Writes the next decoded batch of `source` to `into`, without its padding, and returns its number. The batch
+    /// waits for [`accept`](Self::accept) or [`reject`](Self::reject).
+    pub fn decoded(&mut self, source: u16, into: &mut Vec<u8>) -> Option<u32> {
+        match self {
+            Paper(node) => node.decoded(source, into),
+            Improved(node) => node.decoded(source, into),
+        }
+    }
+
+    /// Acknowledges a batch that the application has checked and kept.
+    pub fn accept(&mut self, now: Instant, source: u16, batch: u32) {
+        match self {
+            Paper(node) => node.accept(now, source, batch),
+            Improved(node) => node.accept(now, source, batch),
+        }
+    }
+
+    /// Discards a batch that failed the application's check and collects it anew. All its packets go, since no node
+    /// can tell which one was wrong.
+    pub fn reject(&mut self, source: u16, batch: u32) {
+        match self {
+            Paper(node) => node.reject(source, batch),
+            Improved(node) => node.reject(source, batch),
+        }
     }
 }
 
 impl LinkNode for Node {
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
-        if let Some(peer) = &mut self.peer {
-            return peer.handle_link(now, event);
-        }
-        match event {
-            LinkEvent::Received(arrival) => self.on_frame(now, arrival),
-            LinkEvent::Sent { token, outcome } if token & 3 == Kind::Ack as u32 => {
-                let failed = matches!(outcome, Outcome::Failed { .. });
-                self.counters.ack_failures += u64::from(failed);
-                self.acks.sent(now, token >> 2, outcome);
-            }
-            LinkEvent::Sent { token, .. } => {
-                if let Some(source) = &mut self.source {
-                    source.sent(now, token);
-                }
-            }
+        match self {
+            Paper(node) => node.handle_link(now, event),
+            Improved(node) => node.handle_link(now, event),
         }
     }
 
     fn pending(&self) -> Classes {
-        if let Some(peer) = &self.peer {
-            return peer.pending();
+        match self {
+            Paper(node) => node.pending(),
+            Improved(node) => node.pending(),
         }
-        Classes::NONE
-            .with_if(Class::Control, self.acks.waiting())
-            .with_if(Class::Data, self.data_waiting())
     }
 
     fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        if let Some(peer) = &mut self.peer {
-            return peer.poll_link(now, allowed, sdu);
+        match self {
+            Paper(node) => node.poll_link(now, allowed, sdu),
+            Improved(node) => node.poll_link(now, allowed, sdu),
         }
-        let control = allowed.contains(Class::Control) && self.acks.waiting();
-        let send = match control {
-            true => self.send_ack(sdu),
-            false if allowed.contains(Class::Data) => self.send_data(now, sdu),
-            false => None,
-        }?;
-        let (layer, bytes) = (Layer::Link, send.len as u32);
-        self.trace.push(TraceEvent::Sent {
-            layer,
-            to: send.to,
-            bytes,
-        });
-        Some(send)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if let Some(peer) = &mut self.peer {
-            return peer.handle_timeout(now);
-        }
-        if self
-            .source
-            .as_mut()
-            .is_some_and(|source| source.handle_timeout(now))
-        {
-            self.counters.pace_timeouts += 1;
-            self.trace.push(TraceEvent::Timer { why: NO_CHILD });
-        }
-        if self.acks.handle_timeout(now) {
-            self.trace.push(TraceEvent::Timer { why: NO_PROOF });
+        match self {
+            Paper(node) => node.handle_timeout(now),
+            Improved(node) => node.handle_timeout(now),
         }
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        if let Some(peer) = &self.peer {
-            return peer.poll_timeout();
+        match self {
+            Paper(node) => node.poll_timeout(),
+            Improved(node) => node.poll_timeout(),
         }
-        let pace = self.source.as_ref().and_then(Source::deadline);
-        let pace = pace.map(|at| Wake { at, why: NO_CHILD });
-        let acks = self.acks.deadline().map(|at| Wake { at, why: NO_PROOF });
-        Wake::earlier(pace, acks)
     }
 
     fn poll_trace(&mut self) -> Option<TraceEvent> {
-        if let Some(peer) = &mut self.peer {
-            return peer.poll_trace();
-        }
-        self.trace.pop()
-    }
-}
-
-const NO_CHILD: &str = "no child overheard";
-const NO_PROOF: &str = "ACK not confirmed";
-
-impl Group {
-    fn new(source: u16) -> Group {
-        Group {
-            source,
-            relay: None,
-            receiver: None,
-            fresh: Freshness::default(),
-            last_ack: None,
+        match self {
+            Paper(node) => node.poll_trace(),
+            Improved(node) => node.poll_trace(),
         }
     }
 }

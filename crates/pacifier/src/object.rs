@@ -1,4 +1,4 @@
-//! What a source sends, batch by batch, from memory or from wherever the application keeps it.
+//! The object of a source, batch by batch: in memory, or read from the application.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -6,9 +6,9 @@ use core::fmt;
 
 use crate::layout::Layout;
 
-/// An object that is too large for memory, or that is made as it is sent.
+/// An object that is too large for memory, or that is generated as it is sent.
 ///
-/// It must not change while it is sent: a batch is read again whenever the source comes back to it.
+/// It must not change while it is sent: the source reads a batch again whenever it comes back to it.
 pub trait Object: fmt::Debug + Send + Sync {
     /// Octets of the whole object.
     fn size(&self) -> usize;
@@ -30,9 +30,9 @@ pub(crate) struct Batches {
 
 #[derive(Clone, Debug)]
 enum From {
-    /// In memory: whole batches stand there already; only the last one is kept apart, filled up with zeros.
+    /// In memory. Only the last batch has a copy, padded with zeros.
     Memory { object: Arc<[u8]>, tail: Vec<u8> },
-    /// Read when needed. Which batches are kept, the latest first.
+    /// Read when needed. `kept` has the latest batches, the latest first.
     Reader {
         object: Arc<dyn Object>,
         kept: Vec<(u32, Vec<u8>)>,
@@ -126,7 +126,7 @@ mod tests {
     /// The same object from memory and through a reader gives the same batches, in any order, the last one
     /// filled up with zeros.
     #[test]
-    fn a_reader_gives_what_memory_gives() {
+    fn reader_and_memory_give_the_same_batches() {
         let len = 3333;
         let whole: Arc<[u8]> = (0..len).map(|place| (place % 251) as u8).collect();
         let mut memory = Batches::new(whole, 4, 50);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_batch() {
+    fn batches_that_cannot_be_read_are_none() {
         let mut reader = Batches::read(Arc::new(Counting(5000)), 4, 50);
         assert!(reader.batch(19).is_some());
         assert!(reader.batch(20).is_none());

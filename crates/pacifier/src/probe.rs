@@ -1,4 +1,4 @@
-//! The ETX phase: measuring the delivery ratio of every link.
+//! The ETX phase: measures the delivery ratio of every link.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,8 +8,8 @@ use chappe_core::{
     Mode, Rate, Stream, Wake,
 };
 
-use crate::header::{self, Frame};
 use crate::links::{Links, LinksError, NODES_MAX};
+use crate::paper::header::{self, Frame};
 
 /// How probes are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,8 +36,8 @@ impl Default for ProbeConfig {
 /// Broadcasts one probe in every interval and counts the probes of others.
 ///
 /// A probe leaves at a random instant of its interval, drawn anew each time: with a fixed phase, two nodes
-/// that happened to collide once would collide for the whole measurement. How long it lasts is up to the
-/// driver (the paper: ten minutes).
+/// that collided once would collide for the whole measurement. The driver decides how long it lasts (the paper: ten
+/// minutes).
 #[derive(Clone, Debug)]
 pub struct Prober {
     config: ProbeConfig,
@@ -155,7 +155,8 @@ impl LinkNode for Prober {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        // A driver that comes late skips nothing: a probe that the link could not take is simply the next one.
+        // A late driver skips no interval: every node counts the same number of probes, also those that the link could
+        // not take.
         while self.next <= now {
             self.waiting = true;
             self.due = self.due.saturating_add(1);

@@ -8,7 +8,7 @@ impl NodeSet {
     /// The set without members.
     pub const EMPTY: NodeSet = NodeSet([0; 4]);
 
-    /// Adds a node; whether it is new. Numbers above 255 are not added.
+    /// Adds a node; returns whether it is new. Ignores numbers above 255.
     pub fn insert(&mut self, node: u16) -> bool {
         let new = !self.contains(node);
         match self.0.get_mut(usize::from(node) / 64) {
@@ -18,7 +18,7 @@ impl NodeSet {
         new
     }
 
-    /// Takes a node out; whether it was there.
+    /// Removes a node; returns whether it was there.
     pub fn remove(&mut self, node: u16) -> bool {
         let there = self.contains(node);
         if let Some(word) = self.0.get_mut(usize::from(node) / 64) {
@@ -59,7 +59,7 @@ impl NodeSet {
         self.without(&self.without(other))
     }
 
-    /// The set in octets: bit n % 8 of octet n / 8 is node n. Octets beyond the 32nd are not looked at.
+    /// The set in octets: bit n % 8 of octet n / 8 is node n. Octets beyond the 32nd are ignored.
     pub(crate) fn from_octets(octets: &[u8]) -> NodeSet {
         let mut set = NodeSet::EMPTY;
         for (place, &octet) in octets.iter().take(32).enumerate() {

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 
 use chappe_coding::{Batch, Insertion, RowsMut, Shape};
 
-use crate::config::K_MAX;
+/// Most packets in a batch that this crate has memory layouts for.
+pub const K_MAX: usize = 128;
 
 /// A batch in one of two memory layouts: the arithmetic on code vectors costs as much as the layout is wide.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub(crate) enum Store {
     ToMax(Box<Batch<K_MAX, Vec<u8>>>),
 }
 
-/// Runs the same words on either layout.
+/// Evaluates the same expression on either layout.
 macro_rules! each {
     ($store:expr, $batch:ident => $body:expr) => {
         match $store {
@@ -46,7 +47,7 @@ impl Store {
         each!(self, batch => batch.reset(shape).is_ok())
     }
 
-    /// Takes in a packet; whether it was innovative.
+    /// Adds a packet; returns whether it was innovative.
     pub fn insert(&mut self, vector: &[u8], payload: &[u8]) -> bool {
         each!(self, batch => batch.insert(vector, payload)) == Insertion::Innovative
     }

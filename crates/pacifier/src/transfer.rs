@@ -1,30 +1,30 @@
-//! What the application gives to a node and learns from it.
+//! Results and errors of transfers, for the application.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use chappe_core::Instant;
 
-/// How far a receiver is.
+/// The progress of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Batches decoded.
+    /// Batches decoded, and accepted if the application checks them.
     pub batches_done: u32,
     /// Batches of the object.
     pub batches: u32,
     /// Octets of the object decoded.
     pub bytes: usize,
-    /// When the last batch was decoded. An empty object is complete from the beginning of time.
+    /// When the last batch was decoded. An empty object is complete at once.
     pub complete_at: Option<Instant>,
 }
 
-/// What [`Node::offer`](crate::Node::offer) found out about the receivers.
+/// What [`Node::offer`](crate::Node::offer) reports about the receivers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offered {
-    /// Receivers that no path reaches, or from which no path leads back for their ACKs. They are left out;
-    /// the transfer goes on with the rest.
+    /// Receivers that no path reaches, or from which no path leads back for their ACKs. They are omitted;
+    /// the transfer serves the rest.
     pub unreachable: Vec<u16>,
-    /// MORE: receivers that pruning has cut off. They are *not* left out: MORE waits for them for ever, which is
+    /// MORE: receivers that pruning has cut off. They are *not* omitted: MORE waits for them forever, which is
     /// the paper's Fig. 2. Offer without them, or with a smaller threshold, to finish.
     pub cut_off: Vec<u16>,
     /// Forwarding nodes of the first plan, which serves all receivers; the source is not counted.
@@ -34,7 +34,7 @@ pub struct Offered {
 /// Why an object cannot be offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferError {
-    /// The one before is not finished.
+    /// The object offered before is not finished.
     Busy,
     /// A receiver that is not a node of the network, or the source itself.
     Receiver(u16),

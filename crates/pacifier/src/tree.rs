@@ -3,8 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::NodeSet;
 use crate::links::Paths;
+use crate::set::NodeSet;
 
 /// The union of the shortest paths from the source to some receivers.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Tree {
 /// A forwarding node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarder {
-    /// Its number.
+    /// The node's number.
     pub node: u16,
     /// Its children, in the order in which the paths were added.
     pub children: Vec<u16>,
@@ -38,7 +38,7 @@ impl Tree {
                 tree.unreachable.push(receiver);
                 continue;
             }
-            // Up from the receiver until the path meets the tree.
+            // Up from the receiver until the path meets the tree: each link is added once.
             let mut node = receiver;
             while joined.insert(node)
                 && let Some(parent) = paths.next(node)

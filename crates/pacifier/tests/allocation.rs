@@ -1,17 +1,17 @@
-//! Goal: nothing is allocated per frame. Method: an allocator that counts, around nodes that have warmed up.
+//! Goal: the frame path does not allocate. Method: a counting allocator, around nodes that have warmed up.
 
 #[path = "suite/common/mod.rs"]
 mod common;
 
 use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode, Outcome};
-use chappe_pacifier::{Config, Node, Variant};
+use chappe_pacifier::{Config, Node, improved, paper};
 use chappe_testkit::allocation::{self, Counting};
 use common::{graph, nodes, object};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Carries one frame of `from` to all others; ACKs are lost, so that the source goes on for ever.
+/// Carries one frame of `from` to all others; ACKs are lost, so that the source continues forever.
 fn carry(nodes: &mut [Node], from: usize, sdu: &mut [u8]) {
     let now = Instant::ZERO;
     let Some(send) = nodes[from].poll_link(now, Classes::ALL, sdu) else {
@@ -44,15 +44,14 @@ fn carry(nodes: &mut [Node], from: usize, sdu: &mut [u8]) {
 }
 
 #[test]
-fn frames_cost_no_allocation() {
-    // The receiver is far more often served than it needs: 0 -> 1 -> 2, z = 2 each. Batches in turns.
+fn the_frame_path_does_not_allocate() {
+    // Chain 0 -> 1 -> 2, z = 2 each, batches in turns: the receiver gets far more frames than it needs.
     let links = graph(3, &[(0, 1, 0.5), (1, 2, 0.5)]);
-    let config = Config {
-        k: 8,
-        payload: 100,
+    let config = Config::Paper(paper::Config {
         ack_repeat: 1 << 30,
-        ..Config::default()
-    };
+        ..paper::Config::default()
+    });
+    let config = config.with_batch(8, 100);
     let mut nodes = nodes(&config, &links, 1);
     let len = 8 * 100 * 40;
     nodes[0].offer(object(len, 1), &[2]).unwrap();
@@ -78,16 +77,12 @@ fn frames_cost_no_allocation() {
     assert!(nodes[1].counters().relay_sent > 200);
 }
 
-/// The same of the variant, at a source and at a receiver that both have all places taken: they are made when a batch
+/// The same for the improved variant, at a source and a receiver with all places taken: a place is allocated when its batch
 /// is first heard of, and kept.
 #[test]
-fn the_variants_frames_cost_none_either() {
+fn the_improved_variants_frame_path_does_not_allocate() {
     let links = graph(2, &[(0, 1, 0.5)]);
-    let config = Config {
-        k: 8,
-        payload: 100,
-        ..Config::new(Variant::Improved)
-    };
+    let config = Config::Improved(improved::Config::default()).with_batch(8, 100);
     let mut nodes = nodes(&config, &links, 1);
     let len = 8 * 100 * 20;
     nodes[0].offer(object(len, 1), &[1]).unwrap();

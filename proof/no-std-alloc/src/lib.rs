@@ -159,11 +159,7 @@ fn wildnet(seed: u64) -> Option<u64> {
 
 fn pacifier(seed: u64) -> Option<u64> {
     let links = Arc::new(Links::new(2, vec![0.0, 0.9, 0.9, 0.0]).ok()?);
-    let config = Config {
-        k: 4,
-        payload: 200,
-        ..Config::default()
-    };
+    let config = Config::default().with_batch(4, 200);
     let mut nodes = Vec::new();
     for me in 0..2 {
         let random = Seed(seed).stream(Purpose::Node(u32::from(me)));

@@ -2,7 +2,7 @@
 
 use chappe_core::{Duration, Mode, Rate};
 use chappe_pacifier::improved::Settings as Pace;
-use chappe_pacifier::{Config, Variant};
+use chappe_pacifier::{Common, Config, improved, paper};
 
 use super::Settings;
 use crate::manifest::{Ticket, Way};
@@ -14,10 +14,24 @@ pub const DATA_STATES: usize = 12;
 pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
     let batch = ticket.cut.batch_len().max(1);
     let window = (settings.memory as u64 / batch).clamp(1, u64::from(u32::MAX)) as u32;
-    let variant = match ticket.way {
-        Way::Pacifier => Variant::Pacifier { knob: 1.0 },
-        Way::Improved => Variant::Improved,
+    let common = Common {
+        k: usize::from(ticket.cut.k),
+        payload: usize::from(ticket.cut.payload),
+        frame_max: settings.frame_max,
+        groups_max: 1,
+        // No live link tells the airtime of a frame; this one is near that of common links.
+        mode: Mode::long(Rate::Cck11),
+        ..Common::default()
     };
+    if ticket.way == Way::Pacifier {
+        return Config::Paper(paper::Config {
+            common,
+            window,
+            // A broadcast's children are heard within a few frames' time on such links.
+            ack_retry_min: Duration::from_millis(100),
+            ..paper::Config::default()
+        });
+    }
     // The variant's times are made for 2 Mbit/s, where a frame of 1500 octets takes 6 ms and more; a quarter of them
     // leaves the scheduler of a busy machine some room.
     let frame = settings
@@ -26,7 +40,7 @@ pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
         .as_secs_f64();
     let usual = Pace::default();
     let quick = |time: Duration| time.mul_f64((frame / 6e-3).clamp(0.25, 4.0));
-    let improved = Pace {
+    let settings = Pace {
         window: usual.window.min(window),
         nodes_max: ticket.nodes_max().into(),
         data_states: DATA_STATES,
@@ -38,24 +52,12 @@ pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
         doubt_max: quick(usual.doubt_max),
         yielding: quick(usual.yielding),
         // Frames wait in routers, and for their turn of a busy machine's processes at both ends, for a time that changes: it is
-        // measured. `tests/wired.rs` of the protocol's crate has what it costs to guess it. This is the first guess only.
+        // measured. The example `wired` of the protocol's crate prints what a wrong guess costs. This is the first guess only.
         lag: Duration::from_millis(40),
         timed: true,
         // Where a frame takes nothing from others there is nothing to leave to those who promise more.
         gate: if settings.shared { usual.gate } else { 0.0 },
         ..usual
     };
-    Config {
-        improved,
-        k: usize::from(ticket.cut.k),
-        payload: usize::from(ticket.cut.payload),
-        frame_max: settings.frame_max,
-        window,
-        groups_max: 1,
-        // No live link tells the airtime of a frame; this one is near that of common links.
-        mode: Mode::long(Rate::Cck11),
-        // A broadcast's children are heard within a few frames' time on such links.
-        ack_retry_min: Duration::from_millis(100),
-        ..Config::new(variant)
-    }
+    Config::Improved(improved::Config { common, settings })
 }

@@ -1,25 +1,25 @@
-//! Frames that are under way to a neighbour, and how long it takes until its reports cover them.
+//! Frames in flight to a neighbour, and the lag until its reports cover them.
 //!
-//! A report says what its sender had handled when it wrote it. What was sent since then, or waited in a queue on either side,
-//! is neither received nor lost yet. How long that is depends on the load of hosts and routers, not on the protocol, and
-//! changes within a transfer; so it is measured as TCP measures its round trip (RFC 6298), by stamps that frames carry and
-//! echo ([`Times`](crate::improved::header::Times)).
+//! A report covers the frames that its sender had handled when it wrote it. Frames sent since then, or waiting in a queue on
+//! either side, are neither received nor lost yet. This lag depends on the load of hosts and routers, not on the protocol,
+//! and changes within a transfer. A node measures it as TCP measures its round trip (RFC 6298), by stamps that frames
+//! carry and echo ([`Times`](crate::improved::header::Times)).
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant};
 
-/// Sums that are remembered, one for each `lag / PARTS`: those of three lags.
+/// Sums remembered, one for each `lag / PARTS`: those of three lags.
 const MARKS: usize = 24;
 const PARTS: u64 = 8;
-/// A lag is never taken for shorter, or for longer, than this: nobody's stamps can make a node wait for ever.
+/// Limits of a lag, so that no neighbour's stamps can make a node wait forever.
 const LAG_MIN: Duration = Duration::from_millis(1);
 const LAG_MAX: Duration = Duration::from_secs(1);
-/// Lags are the mean and so many mean deviations.
+/// A lag is the mean plus this many mean deviations; RFC 6298 has 4 for a retransmission timeout.
 const DEVIATIONS: u64 = 2;
 
-/// How old a frame is when a report covers it, smoothed.
+/// The smoothed age of a frame when a report covers it, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lag {
     mean: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Lag {
 }
 
 impl Lag {
-    /// What is taken for true until something is measured.
+    /// A lag of `guess` until the first measurement.
     pub fn new(guess: Duration) -> Lag {
         Lag {
             mean: guess.nanos(),
@@ -44,32 +44,33 @@ impl Lag {
             (self.mean, self.deviation, self.measured) = (sample, sample / 2, true);
             return;
         }
+        // RTTVAR before SRTT: the deviation is from the mean without this sample (RFC 6298, section 2.3).
         let off = self.mean.abs_diff(sample);
         self.deviation = self.deviation - self.deviation / 4 + off / 4;
         self.mean = self.mean - self.mean / 8 + sample / 8;
     }
 
-    /// Younger frames may not be covered.
+    /// The lag: a report may not cover younger frames.
     pub fn span(&self) -> Duration {
         let span = self.mean.saturating_add(DEVIATIONS * self.deviation);
         Duration::from_nanos(span).clamp(LAG_MIN, LAG_MAX)
     }
 }
 
-/// Receptions that frames of some senders promise a neighbour, batch by batch, as sums over time.
+/// Expected receptions of one neighbour, batch by batch, as running sums with marks in time.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
     pub lag: Lag,
-    /// By slot, since the slot got its batch. Empty where nothing is measured.
+    /// By slot, since the slot got its batch. Empty if lags are not measured.
     sums: Vec<f32>,
-    /// The sums as they were at some times, the oldest overwritten first.
+    /// Copies of the sums at the times in `times`, the oldest overwritten first.
     marks: Vec<f32>,
     times: [Option<Instant>; MARKS],
     next: usize,
 }
 
 impl Flight {
-    /// With slots for so many batches.
+    /// A flight of `slots` batches, with an initial lag of `guess`.
     pub fn new(slots: usize, guess: Duration) -> Flight {
         Flight {
             lag: Lag::new(guess),
@@ -80,10 +81,11 @@ impl Flight {
         }
     }
 
-    /// A frame left, or was heard, that promises so many receptions.
+    /// Adds the receptions expected of a frame that was sent or heard.
     pub fn note(&mut self, now: Instant, slot: usize, receptions: f32) {
         let last = self.times.get((self.next + MARKS - 1) % MARKS);
         let recent = last.copied().flatten();
+        // One mark for each step, however many frames there are: the marks then cover three lags at any rate.
         if recent.is_none_or(|at| now.saturating_since(at) >= self.step()) {
             self.mark(now);
         }
@@ -108,7 +110,7 @@ impl Flight {
         self.next = (self.next + 1) % MARKS;
     }
 
-    /// The first mark of those frames that a report which arrives now does not cover, if there are any.
+    /// The earliest mark that a report which arrives now does not cover, if there is one.
     pub fn uncovered(&self, now: Instant) -> Option<usize> {
         let since = now.saturating_before(self.lag.span() + self.step() / 2);
         let back = (1..=MARKS).map(|back| (self.next + MARKS - back) % MARKS);
@@ -119,7 +121,7 @@ impl Flight {
         back.take_while(late).last()
     }
 
-    /// Receptions that were promised since a mark.
+    /// Receptions expected since a mark.
     pub fn since(&self, mark: Option<usize>, slot: usize) -> f32 {
         let Some(mark) = mark else { return 0.0 };
         let then = self.marks.get(mark * self.sums.len() + slot);
@@ -129,7 +131,7 @@ impl Flight {
         }
     }
 
-    /// The slot is for another batch.
+    /// Clears a slot for another batch, in the marks too: a sum since a mark must not become negative.
     pub fn clear(&mut self, slot: usize) {
         let slots = self.sums.len();
         if let Some(sum) = self.sums.get_mut(slot) {

@@ -1,16 +1,16 @@
-//! What a node does for one object: whom it serves, with which batch, and what it tells.
+//! The state of one object at one node: which neighbours it serves, with which batch, and what it reports.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant};
 
-use crate::NodeSet;
+use crate::improved::config::Settings;
 use crate::improved::header::{ObjectId, Plan};
 use crate::improved::neighbours::Neighbours;
-use crate::improved::settings::Settings;
 use crate::improved::shelf::Shelf;
 use crate::links::{Links, Paths};
+use crate::set::NodeSet;
 
 mod hearing;
 mod recent;
@@ -20,7 +20,7 @@ mod timing;
 
 use recent::Recent;
 
-/// What a node is to an object.
+/// The node's role for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Source,
@@ -36,7 +36,7 @@ pub(crate) struct Group {
     pub role: Role,
     pub id: ObjectId,
     pub plan: Plan,
-    /// Receivers that are known to have everything.
+    /// Receivers known to be complete.
     pub complete: NodeSet,
     pub shelf: Shelf,
     payload: usize,
@@ -46,19 +46,19 @@ pub(crate) struct Group {
     paths: Arc<Paths>,
     neighbours: Neighbours,
     recent: Recent,
-    /// Who asks although it is not a member.
+    /// Nodes that ask for packets although they are not members.
     guests: NodeSet,
     customers: Vec<Customer>,
-    /// What nodes nearer to the source have heard of `complete`.
+    /// The complete receivers that nodes nearer to the source have named; this node repeats its report until they name all.
     confirmed: NodeSet,
-    /// Complete receivers that ask for packets which they had, for somebody behind them.
+    /// Complete receivers that ask again for packets, for a node behind them.
     agents: NodeSet,
-    /// One more than the highest batch that was seen here.
+    /// One more than the highest batch that this node has sent or taken in.
     front: u32,
     offer: Option<Offer>,
-    /// Until when a neighbour with more to give goes first.
+    /// When this node stops yielding to a neighbour with a larger urge.
     yields_until: Option<Instant>,
-    /// Until when others may do what would be left to do here.
+    /// When this node takes over neighbours that it leaves to others now.
     leaves_until: Option<Instant>,
     since: Instant,
     spoke: Instant,
@@ -69,7 +69,7 @@ pub(crate) struct Group {
     repeat: Duration,
     doubt_at: Option<Instant>,
     heard_any: Instant,
-    /// Whose stamp was echoed last.
+    /// The neighbour whose stamp the last frame echoed.
     echoed: u16,
 }
 
@@ -77,13 +77,14 @@ pub(crate) struct Group {
 #[derive(Clone, Debug)]
 struct Customer {
     node: u16,
-    /// Probability that a frame of this node reaches it.
+    /// The delivery ratio of the link to it.
     chance: f32,
-    /// What an innovative reception there counts: that, but for an only child always enough to be served.
+    /// What an innovative reception there adds to a frame's worth: `chance`, but at least `worth_min` for a node that
+    /// only this one reaches on the tree, so that it is always served.
     weight: f32,
     /// Farther from the source than this node.
     behind: bool,
-    /// Members, and the source, that reach it about as well as this node or better.
+    /// Members, and the source, that reach it about as well as this node, or better.
     rivals: Vec<Rival>,
 }
 
@@ -91,11 +92,11 @@ struct Customer {
 #[derive(Clone, Copy, Debug)]
 struct Rival {
     node: u16,
-    /// It reaches the neighbour much better.
+    /// It reaches the neighbour better by the factor `Settings::better`.
     better: bool,
 }
 
-/// The batch that is worth most on the air, and how many innovative receptions a frame of it promises.
+/// The batch to send next, and the innovative receptions that a frame of it promises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Offer {
     batch: u32,
@@ -105,7 +106,7 @@ struct Offer {
 impl Group {
     #[allow(
         clippy::too_many_arguments,
-        reason = "each is a fact of its own, given once"
+        reason = "a constructor: every argument becomes one field"
     )]
     pub fn new(
         me: u16,
@@ -168,13 +169,14 @@ impl Group {
         node == self.source || self.distance(node) < self.distance(self.me)
     }
 
-    /// Whether this node takes part: the source, a member, or a receiver that nobody planned for.
+    /// Whether this node takes part: the source, a member, or a receiver that the plan does not list.
     pub fn takes_part(&self) -> bool {
         self.role != Role::Relay || self.plan.members.contains(self.me)
     }
 
-    /// Lists anew who may lack something.
+    /// Rebuilds the list of neighbours that may lack packets.
     fn recruit(&mut self) {
+        // Complete receivers need nothing, unless they ask again for a node behind them.
         let mut served = self
             .plan
             .members
@@ -186,12 +188,13 @@ impl Group {
         self.customers.clear();
         for node in served.iter() {
             let chance = self.links.ratio(self.me, node);
-            // A bad link is of use where there is no better one.
+            // A bad link still serves a node whose shortest path runs over this one.
             let only = chance > 0.0 && self.paths.next(node) == Some(self.me);
             if chance < self.settings.link_min && !only {
                 continue;
             }
             let better = self.settings.better;
+            // The source is a rival too, although plans do not list it as a member.
             let others = servers.iter().filter(|&server| server != self.source);
             let others = others.chain([self.source]);
             let rivals = others.filter(|&server| server != self.me && server != node);
@@ -215,18 +218,18 @@ impl Group {
         }
     }
 
-    /// Whether the group has been silent for so long that any other may take its place.
+    /// Whether nothing was heard of the group for `after`, so that another group may take its place.
     pub fn lapsed(&self, now: Instant, after: Duration) -> bool {
         now.saturating_since(self.heard_any) >= after
     }
 
-    /// Whether what this node says should be taken over from `from`.
+    /// Whether this node adopts the plans of `from`: only those of nodes nearer to the source.
     pub fn leads(&self, from: u16) -> bool {
         self.role != Role::Source && self.is_nearer(from)
     }
 }
 
-/// Deadlines.
+/// Timers: reports, yielding, taking over from others, doubt.
 impl Group {
     /// The next deadline and its reason.
     pub fn deadline(&self) -> Option<(Instant, &'static str)> {
@@ -255,9 +258,10 @@ impl Group {
         Some(why)
     }
 
-    // silence is not knowledge
+    /// Falls back to the last report of each neighbour that has been silent for its patience, and sets the next deadline.
     fn doubt(&mut self, now: Instant) {
         self.doubt_at = None;
+        // No timer may keep a finished network awake.
         if self.plan.closed || self.customers.is_empty() {
             return;
         }
@@ -287,5 +291,5 @@ impl Group {
 
 const REPORT: &str = "report";
 const YIELD: &str = "a neighbour goes first";
-const TURN: &str = "nobody else serves a neighbour";
+const TURN: &str = "no other node serves a neighbour";
 const DOUBT: &str = "a neighbour is silent";

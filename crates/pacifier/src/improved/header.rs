@@ -1,6 +1,7 @@
-//! The frames of the variant: a view, which checks once and cannot panic after, and a repr.
+//! The frames of the improved variant: a view, which checks the octets once and cannot panic afterwards, and a repr that
+//! writes them.
 //!
-//! Numbers stand most significant octet first.
+//! Numbers are big-endian.
 //!
 //! ```text
 //!  0        version (4 bits), type (4 bits): 4 data, 5 report, 6 plain
@@ -8,12 +9,12 @@
 //!  2..6     object: a checksum of its octets and cut
 //!  6        epoch: which offer of the source
 //!  7        plan: which list of members
-//!  8        flags: 1 = closed, the source needs no more; 2 = stamps follow the fixed part
+//!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, with its check packets
 //! 14        packets in every batch but the last, 1 to 64
 //! 15        packets in the last batch
-//! 16        N, octets of each of the two sets; 0 where there is no room for them, and nothing is said of them
+//! 16        N, octets of each of the two sets; 0 if there is no room for them: both are then unknown
 //!   ..+5    only with flag 2: stamp of the sender (2), a neighbour (1), that neighbour's stamp (2)
 //! 17..17+N  members: bit n % 8 of octet n / 8 is node n
 //!   ..+N    complete: receivers that are known to have the object
@@ -22,8 +23,8 @@
 //!   ..+S    states
 //! ```
 //!
-//! Stamps are in 1/4 ms of any clock, and wrap. The neighbour's is that of its latest frame, plus the time since that arrived; a
-//! sender that has none to echo names itself.
+//! Stamps are in 1/4 ms of any clock, and wrap. The neighbour's is that of its latest frame, plus the time since that frame
+//! arrived; a sender that has none to echo names itself.
 //!
 //! A data frame goes on with
 //!
@@ -33,16 +34,15 @@
 //!   ..      payload
 //! ```
 //!
-//! and a plain one, whose payload is a packet as it is, has one octet in place of the vector: which packet of the batch.
+//! and a plain one, whose payload is an uncoded packet, has one octet in place of the vector: the packet's index in the batch.
 
 use chappe_core::Duration;
 
-use crate::NodeSet;
-use crate::header::Malformed;
+use crate::frame::{Malformed, VERSION, octet};
 use crate::improved::K_MAX;
 use crate::improved::report::Report;
+use crate::set::NodeSet;
 
-const VERSION: u8 = 1;
 const DATA: u8 = VERSION << 4 | 4;
 const REPORT: u8 = VERSION << 4 | 5;
 const PLAIN: u8 = VERSION << 4 | 6;
@@ -53,15 +53,15 @@ const FIXED: usize = 17;
 /// Octets of base and number of states.
 const REPORT_HEAD: usize = 5;
 const BATCH: usize = 4;
-/// Octets of the stamps, in frames that carry them.
+/// Octets that stamps add to a frame.
 pub const TIMES: usize = 5;
-/// Unit of stamps.
+/// The unit of stamps, which wrap after 2^16 of them, 16 s.
 pub const STAMP: Duration = Duration::from_micros(250);
 
 /// Which object, and how it is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectId {
-    /// A checksum of octets and cut, so that a source that starts over with the same object is understood.
+    /// A checksum of the octets and of the cut: a source that starts over with the same object has the same tag.
     pub tag: u32,
     /// Batches, at least 1.
     pub batches: u32,
@@ -82,20 +82,20 @@ impl ObjectId {
     }
 }
 
-/// What the source has decided; it spreads from node to node away from it.
+/// The source's decisions, which spread from node to node away from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Which offer of the source.
+    /// Number of the source's offer, modulo 256.
     pub epoch: u8,
-    /// Which list of members.
+    /// Number of the list of members within the offer, modulo 256.
     pub number: u8,
-    /// The source needs no more.
+    /// Every receiver that the source serves is complete.
     pub closed: bool,
-    /// Receivers and relays.
+    /// The receivers and relays that take part, without the source.
     pub members: NodeSet,
 }
 
-/// When a frame was written, and which frames of a neighbour its sender had handled by then.
+/// When its sender wrote a frame, and which frames of a neighbour it had handled by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// By the sender's clock, in [`STAMP`], modulo 2^16.
@@ -106,31 +106,31 @@ pub struct Times {
     pub echo: u16,
 }
 
-/// What every frame begins with.
+/// The part that all frames have.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     /// The source of the group.
     pub source: u16,
-    /// Its object.
+    /// The object, and how it is cut.
     pub object: ObjectId,
     /// The source's decisions, as far as the sender knows.
     pub plan: Plan,
-    /// Receivers that are known to have everything.
+    /// Receivers that the sender knows to be complete.
     pub complete: NodeSet,
-    /// Whether there was room for members and complete receivers: both are empty otherwise.
+    /// Whether the frame had room for members and complete receivers; otherwise both are empty.
     pub told: bool,
     /// Innovative receptions that the sender expects of its next frame, in eighths.
     pub urge: u8,
-    /// For measuring how old reports are.
+    /// Stamps for measuring the age of reports, if the network uses them.
     pub times: Option<Times>,
-    /// What the sender has.
+    /// The state of the sender's batches.
     pub report: Report<'a>,
 }
 
 /// A frame that has been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Its beginning.
+    /// The part that all frames have.
     pub head: Head<'a>,
     /// Coded data, in a data frame.
     pub data: Option<Coded<'a>>,
@@ -139,26 +139,26 @@ pub struct Frame<'a> {
 /// A combination of the packets of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coded<'a> {
-    /// The batch.
+    /// Number of the batch in the object.
     pub batch: u32,
     /// One coefficient for each packet.
     pub vector: &'a [u8],
-    /// The combination.
+    /// The combination of the packets with these coefficients.
     pub payload: &'a [u8],
 }
 
-/// Octets of a data frame beside its payload, in a network of `nodes` and with at most `states` octets of states: what
-/// [`Config::check`](crate::Config::check) leaves room for; without [`TIMES`].
+/// Octets of a data frame beside its payload, in a network of `nodes` nodes and with at most `states` octets of states,
+/// without [`TIMES`]. [`Config::check`](crate::improved::Config::check) leaves room for them.
 pub const fn overhead(nodes: usize, states: usize, k: usize) -> usize {
     FIXED + 2 * nodes.div_ceil(8) + REPORT_HEAD + states + BATCH + k
 }
 
-/// Whether these octets are meant to be a frame of the variant.
+/// Whether the first octet is that of a frame of this variant.
 pub fn is_ours(sdu: &[u8]) -> bool {
     matches!(sdu.first(), Some(&(DATA | REPORT | PLAIN)))
 }
 
-/// The frame in `sdu`.
+/// Parses and checks the frame in `sdu`.
 pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     let (fixed, rest) = sdu.split_first_chunk::<FIXED>().ok_or(Malformed::Short)?;
     let &[
@@ -211,6 +211,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         .split_at_checked(usize::from(states))
         .ok_or(Malformed::Short)?;
     let base = u32::from_be_bytes([r0, r1, r2, r3]);
+    // A base of `batches` is in range: the sender wants nothing.
     let report = Report::new(base, states).filter(|_| base <= object.batches);
     let head = Head {
         source: source.into(),
@@ -247,7 +248,7 @@ impl Times {
     fn octets(&self) -> [u8; TIMES] {
         let [s0, s1] = self.stamp.to_be_bytes();
         let [e0, e1] = self.echo.to_be_bytes();
-        [s0, s1, crate::header::octet(self.of), e0, e1]
+        [s0, s1, octet(self.of), e0, e1]
     }
 }
 
@@ -288,9 +289,9 @@ impl<'a> Coded<'a> {
     }
 }
 
-/// The unit vector of one of so many packets.
+/// The unit vector of packet `index` of `packets`: borrowed, so that a plain frame needs no buffer for its vector.
 fn unit(index: usize, packets: usize) -> Option<&'static [u8]> {
-    /// One 1 between zeros: each unit vector is a part of it.
+    /// A single 1 between zeros: each unit vector is a slice of it.
     static STRIP: [u8; 2 * K_MAX - 1] = {
         let mut strip = [0; 2 * K_MAX - 1];
         strip[K_MAX - 1] = 1;
@@ -302,32 +303,32 @@ fn unit(index: usize, packets: usize) -> Option<&'static [u8]> {
         .filter(|_| index < packets)
 }
 
-/// Places in a frame that are still to be filled.
+/// The parts of a data frame that the caller fills in.
 pub struct Open<'a> {
-    /// For the code vector.
+    /// Room for the code vector, one octet for each packet.
     pub vector: &'a mut [u8],
-    /// For the payload.
+    /// Room for the combination, as long as a packet.
     pub payload: &'a mut [u8],
 }
 
-/// A head that is to be written. The states stand in `states`.
+/// The head of a frame to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct HeadRepr<'a> {
-    /// See [`Head::source`].
+    /// The source of the group ([`Head::source`]).
     pub source: u16,
-    /// See [`Head::object`].
+    /// The object and its cut ([`Head::object`]).
     pub object: ObjectId,
-    /// See [`Head::plan`].
+    /// The source's decisions ([`Head::plan`]).
     pub plan: &'a Plan,
-    /// See [`Head::complete`].
+    /// Receivers known to be complete ([`Head::complete`]).
     pub complete: &'a NodeSet,
-    /// See [`Head::urge`].
+    /// Expected innovative receptions in eighths ([`Head::urge`]).
     pub urge: u8,
-    /// See [`Head::times`].
+    /// Stamps, if the network uses them ([`Head::times`]).
     pub times: Option<Times>,
-    /// Nodes of the network, which decides the width of the sets: 0 leaves them out.
+    /// One more than the largest node number in the sets, which gives their width: 0 omits them.
     pub nodes: usize,
-    /// The report's base.
+    /// The first batch that the report has a state for.
     pub base: u32,
     /// The report's states, at most [`STATES_MAX`](crate::improved::report::STATES_MAX) octets.
     pub states: &'a [u8],
@@ -390,7 +391,7 @@ impl HeadRepr<'_> {
         let [b0, b1, b2, b3] = self.object.batches.to_be_bytes();
         *fixed = [
             kind,
-            crate::header::octet(self.source),
+            octet(self.source),
             t0,
             t1,
             t2,

@@ -1,10 +1,9 @@
-//! What a node knows and guesses about the batches of its neighbours.
+//! What a node knows and estimates about the batches of its neighbours.
 //!
-//! A neighbour's own reports are facts, but old ones. Between two of them a node counts on: each frame that it
-//! sends or overhears raises its guess of the ranks of those who may have received it too, by the probability
-//! that they did. Guesses decide what to send next; facts decide what may be forgotten. The next report puts a
-//! guess right, whichever way it was wrong, so that stale or false delivery ratios cost pauses or repetitions,
-//! never packets.
+//! A neighbour's reports are facts, but old ones. Between two of them a node estimates: each frame that it sends or
+//! overhears raises the estimated ranks of neighbours that may have received it too, by the probability that they
+//! did. Estimates decide what to send next; facts decide what to drop. The next report corrects an estimate, whichever
+//! way it was wrong, so stale or false delivery ratios cost pauses or repetitions, never packets.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,14 +14,14 @@ use crate::improved::flight::Flight;
 use crate::improved::header::ObjectId;
 use crate::improved::report::{Report, State};
 
-/// Said of a batch of which a neighbour wants no more.
+/// The stored state of a batch of which a neighbour wants no more.
 const SATISFIED: u8 = u8::MAX;
 
 /// All nodes of the network as neighbours of one of them, by number.
 #[derive(Clone, Debug)]
 pub(crate) struct Neighbours {
     window: u32,
-    /// Whether frames under way are accounted for, and how long they are taken to be so at first.
+    /// The initial lag, if the node accounts for frames in flight by measured lags.
     timed: Option<Duration>,
     table: Vec<Neighbour>,
 }
@@ -33,16 +32,16 @@ pub(crate) struct Neighbour {
     pub heard: Option<Instant>,
     /// The first batch that it may want.
     pub base: u32,
-    /// Ranks from the base on, at their number modulo the window.
+    /// Reported ranks from the base on, at the batch's number modulo the window.
     said: Vec<u8>,
     guess: Vec<f32>,
-    /// When it last told something new of a batch, or another node was heard serving it.
+    /// When it last reported something new of a batch, or this node heard another one serve it.
     touched: Vec<Instant>,
-    /// When to fall back from guesses to what was said, if nothing is heard until then.
+    /// When to fall back from estimates to its last report, if it stays silent until then.
     pub doubt_at: Instant,
-    /// How long after that again.
+    /// The next interval of doubt.
     pub patience: Duration,
-    /// What it expected of its next frame, and until when that counts.
+    /// Its latest urge, and until when that counts.
     pub urge: u8,
     pub urge_until: Instant,
     /// Its latest stamp, and when that arrived.
@@ -54,8 +53,8 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbours {
-    /// Nothing is known; each holds at most `window` batches, or receives everything. If it is `timed`, frames under way are
-    /// accounted for, first by this lag.
+    /// Neighbours of which nothing is known yet. Each holds at most `window` batches. With `timed`, the node accounts for frames
+    /// in flight, at first by this lag.
     pub fn new(nodes: usize, window: u32, timed: Option<Duration>) -> Neighbours {
         let table = Vec::new();
         let mut neighbours = Neighbours {
@@ -67,8 +66,9 @@ impl Neighbours {
         neighbours
     }
 
-    /// There are so many nodes now.
+    /// Adds or removes neighbours, so that there are `nodes` of them.
     pub fn resize(&mut self, nodes: usize) {
+        // Without measured lags flights have no slots: `group/recent.rs` accounts for frames in flight.
         let slots = self.timed.map_or(0, |_| self.window as usize);
         let flight = Flight::new(slots, self.timed.unwrap_or(Duration::ZERO));
         let unknown = Neighbour {
@@ -100,7 +100,7 @@ impl Neighbours {
         (0u16..).zip(&self.table)
     }
 
-    /// Forgets everything but who was heard.
+    /// Forgets the state of all batches, but not when neighbours were heard.
     pub fn forget(&mut self) {
         for neighbour in &mut self.table {
             neighbour.move_to(0, 0);
@@ -113,8 +113,8 @@ impl Neighbours {
         (ahead < self.window).then_some((neighbour, (batch % self.window) as usize))
     }
 
-    /// The rank that a neighbour probably has; infinite for a batch of which it wants no more, or for which it has
-    /// no room yet.
+    /// The estimated rank of a neighbour; infinite for a batch of which it wants no more, or for which it has no room
+    /// yet.
     pub fn guess(&self, node: u16, batch: u32) -> f32 {
         let known = self.slot(node, batch);
         known
@@ -122,7 +122,7 @@ impl Neighbours {
             .unwrap_or(f32::INFINITY)
     }
 
-    /// Whether a neighbour has said that it wants more of a batch, or has not yet said that it does not.
+    /// Whether a neighbour wants more of a batch, as far as it has reported; batches not named count as wanted.
     pub fn wants(&self, node: u16, batch: u32) -> bool {
         let known = self.slot(node, batch);
         known
@@ -130,7 +130,7 @@ impl Neighbours {
             .is_some_and(|&said| said != SATISFIED)
     }
 
-    /// What a neighbour has said of a batch: its rank, or `full` if it is satisfied.
+    /// The rank that a neighbour has reported for a batch, or `full` if it is satisfied.
     pub fn said(&self, node: u16, batch: u32, full: usize) -> usize {
         let Some(neighbour) = self.get(node) else {
             return 0;
@@ -148,8 +148,8 @@ impl Neighbours {
         }
     }
 
-    /// A frame of the batch may have reached a neighbour, with a probability of `chance`; it raises ranks up to
-    /// `limit`, that of its sender.
+    /// Raises a neighbour's estimate for a frame that reached it with a probability of `chance`, up to `limit`, the rank of
+    /// the sender: combinations cannot exceed the rank of the packets they are made of.
     pub fn count_on(&mut self, node: u16, batch: u32, chance: f32, limit: f32) {
         let window = self.window;
         let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
@@ -168,8 +168,8 @@ impl Neighbours {
         }
     }
 
-    /// The same, and remembers that the frame is under way: one of this node, or of another. Of a sender that has all `full`
-    /// packets each reception counts.
+    /// As [`count_on`](Self::count_on), and records the frame as in flight: this node's `own`, or an overheard one. Every
+    /// reception from a sender that has all `full` packets counts.
     pub fn expect(
         &mut self,
         now: Instant,
@@ -178,11 +178,13 @@ impl Neighbours {
         chance: f32,
         (limit, full): (f32, f32),
     ) {
+        // Read before it is raised: receptions count in flight only as far as they raise the rank.
         let guess = match self.timed {
             Some(_) => self.guess(node, batch),
             None => f32::INFINITY,
         };
         self.count_on(node, batch, chance, limit);
+        // Nothing is measured, or the neighbour wants no more of the batch.
         if guess == f32::INFINITY {
             return;
         }
@@ -200,7 +202,7 @@ impl Neighbours {
         }
     }
 
-    /// Another node was heard serving a batch to a neighbour.
+    /// Records that another node was heard serving a batch to a neighbour.
     pub fn touch(&mut self, node: u16, batch: u32, now: Instant) {
         let window = self.window;
         let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
@@ -211,7 +213,7 @@ impl Neighbours {
         }
     }
 
-    /// When somebody was last heard serving a batch to a neighbour, or something new of it from that.
+    /// When this node last heard another one serve a batch to a neighbour, or something new of it from the neighbour.
     pub fn attended(&self, node: u16, batch: u32) -> Instant {
         let touched = self
             .slot(node, batch)
@@ -219,12 +221,13 @@ impl Neighbours {
         touched.copied().unwrap_or(Instant::ZERO)
     }
 
-    /// Takes a neighbour at its word, and counts on with the frames that were under way.
+    /// Replaces the estimates of a neighbour by its report, plus the receptions expected of frames in flight.
     pub fn on_report(&mut self, now: Instant, node: u16, object: &ObjectId, report: &Report<'_>) {
         let window = self.window;
         let Some(neighbour) = self.table.get_mut(usize::from(node)) else {
             return;
         };
+        // First, so that the states below find their slots.
         neighbour.move_to(report.base(), window);
         let (own, overheard) = (
             neighbour.own.uncovered(now),
@@ -235,10 +238,12 @@ impl Neighbours {
             let said = match states.next() {
                 Some(State::Satisfied) => SATISFIED,
                 Some(State::Rank(rank)) => rank,
+                // A cut report says nothing of the rest, which keeps its state; after a complete one batches are empty.
                 None if report.is_cut() => break,
                 None => 0,
             };
             let slot = (batch % window) as usize;
+            // News restart the time that the first rival has to serve it (`turn` in `group/serving.rs`).
             if neighbour.said.get(slot) != Some(&said)
                 && let Some(touched) = neighbour.touched.get_mut(slot)
             {
@@ -257,7 +262,7 @@ impl Neighbours {
         }
     }
 
-    /// Falls back from guesses to what a neighbour has said.
+    /// Falls back from estimates to a neighbour's last report.
     pub fn doubt(&mut self, node: u16) {
         let Some(neighbour) = self.get_mut(node) else {
             return;
@@ -282,7 +287,7 @@ impl Neighbour {
         }
     }
 
-    /// The window begins at `base`; what comes into it anew is empty. Backwards, all of it is.
+    /// Moves the window to `base`. Batches that enter it are empty; after a move backwards, which is a restart, all are.
     fn move_to(&mut self, base: u32, window: u32) {
         let fresh = match base.checked_sub(self.base) {
             Some(0) if window > 0 => return,

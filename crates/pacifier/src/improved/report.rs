@@ -1,4 +1,4 @@
-//! What a node tells about its batches, in few octets.
+//! Reports: the state of a node's batches, in few octets.
 //!
 //! A report names a batch, the *base*, and gives one state for it and for each following batch. All batches before
 //! the base are satisfied. One octet each, or one octet for a run of equal states, since most batches of a window
@@ -7,16 +7,16 @@
 //! | octet | meaning |
 //! |---|---|
 //! | 0 to 64 | the rank of one batch |
-//! | 0x7f | only at the end: there was no room for more, nothing is said of what follows |
+//! | 0x7f | only at the end: there was no room for more; the following states are unknown |
 //! | 0x80 + n | the next n + 1 batches are satisfied, n below 64 |
 //! | 0xC0 + n | the next n + 1 batches are empty, n below 64 |
 //!
-//! What follows the last octet is empty, unless that is 0x7f. A sender may leave less room in some frames than in others, so
-//! that the number of octets does not tell whether there was enough.
+//! Batches after the last octet are empty, unless that is 0x7f. The mark is needed because a sender may leave less room in
+//! some frames than in others, so the number of octets does not show whether there was enough.
 
 use crate::improved::K_MAX;
 
-/// Most octets of states in a frame. A report that needs more is cut: what is left out stays as it was.
+/// Most octets of states in a frame. A longer report is cut: batches left out keep their former state.
 pub const STATES_MAX: usize = 64;
 
 const CUT: u8 = 0x7f;
@@ -24,12 +24,12 @@ const SATISFIED_RUN: u8 = 0x80;
 const EMPTY_RUN: u8 = 0xc0;
 const RUN_MAX: u8 = 64;
 
-/// What a node has of one batch, or wants of it.
+/// What a node reports of one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It wants more and holds so many independent packets.
+    /// It wants more, and holds this many independent packets.
     Rank(u8),
-    /// It wants no more: it has all, or nobody behind it lacks anything.
+    /// It wants no more: it has all packets, or no node behind it lacks any.
     Satisfied,
 }
 
@@ -42,7 +42,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// The report in these octets; `None` if one of them means nothing.
+    /// The report in these octets; `None` if one of them is undefined.
     pub fn new(base: u32, states: &'a [u8]) -> Option<Report<'a>> {
         let known = |&octet: &u8| octet >= SATISFIED_RUN || usize::from(octet) <= K_MAX;
         let said = states.strip_suffix(&[CUT]);
@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
         self.base
     }
 
-    /// Whether there was no room for all states: nothing is known of what follows. Otherwise it is empty.
+    /// Whether there was no room for all states: the batches that follow are unknown. Otherwise they are empty.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
@@ -77,13 +77,13 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Whether these octets of states say that there was no room for more.
+/// Whether these octets of states end with the mark of a cut report.
 pub(crate) fn is_cut(states: &[u8]) -> bool {
     states.last() == Some(&CUT)
 }
 
-/// Writes states to the front of `to`, until they end or there is no more room, which the last octet then says; gives the
-/// octets used.
+/// Writes states to the front of `to`, until they end or the room does; the last octet marks a cut report. Returns the
+/// number of octets used.
 pub fn write(states: impl Iterator<Item = State>, to: &mut [u8]) -> usize {
     let mut used: usize = 0;
     for state in states {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn long_runs_take_another_octet_and_no_room_cuts() {
+    fn long_runs_take_another_octet_and_full_buffers_cut_reports() {
         let said = vec![State::Satisfied; 130];
         let mut octets = [0; 4];
         assert_eq!(write(said.iter().copied(), &mut octets), 3);

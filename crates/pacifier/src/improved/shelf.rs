@@ -1,4 +1,4 @@
-//! The batches that a node holds.
+//! The batches that a node holds: packets of a window of them, and the object itself if it is kept here.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ pub(crate) struct Shelf {
     slots: Vec<Slot>,
     whole: Whole,
     spare: Vec<Store>,
-    /// Batches that are still missing from the object.
+    /// Batches that the object still lacks.
     missing: u32,
 }
 
@@ -34,11 +34,11 @@ enum Slot {
     Empty,
     /// Independent packets, up to a full batch.
     Held(Store),
-    /// Its packets stand in the object.
+    /// Its packets are in the object.
     Decoded,
 }
 
-/// The object itself.
+/// Where the complete object is.
 #[derive(Clone, Debug)]
 enum Whole {
     /// A relay has packets of some batches only.
@@ -47,7 +47,7 @@ enum Whole {
     Copy(Vec<u8>),
     /// A receiver whose application keeps the batches: how far each one is.
     Elsewhere(Vec<Kept>),
-    /// The source's, and how many packets of each batch went out uncoded.
+    /// The source's object, and how many packets of each batch went out uncoded.
     Original { object: Batches, plain: Vec<u8> },
 }
 
@@ -55,12 +55,12 @@ enum Whole {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
     No,
-    /// Handed out, and not yet judged.
+    /// Handed out, but neither accepted nor rejected yet.
     HandedOut,
     Accepted,
 }
 
-/// What a packet was worth.
+/// What a packet added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gain {
     Nothing,
@@ -68,23 +68,24 @@ pub(crate) enum Gain {
     Rank,
     /// It completed its batch, which now waits for the application.
     Batch,
-    /// It completed its batch, which now stands in the object.
+    /// It completed its batch, which is now in the object.
     Decoded,
 }
 
 impl Shelf {
-    /// A relay's, for at most `window` batches.
+    /// The shelf of a relay, for at most `window` batches.
     pub fn relay(id: ObjectId, payload: usize, window: u32) -> Shelf {
         Shelf::new(id, payload, id.batches.min(window), Whole::No)
     }
 
-    /// A receiver's that keeps the object.
+    /// The shelf of a receiver that keeps the object in memory.
     pub fn copy(id: ObjectId, layout: &Layout) -> Shelf {
         let memory = Whole::Copy(vec![0; layout.padded_len()]);
         Shelf::new(id, layout.payload, id.batches, memory)
     }
 
-    /// A receiver's whose application keeps the object: at most `places` batches are here. `held` are there already.
+    /// The shelf of a receiver whose application keeps the object: at most `places` batches are here. The application has
+    /// those in `held` already.
     pub fn checked(id: ObjectId, payload: usize, places: u32, held: &[bool]) -> Shelf {
         let kept = |batch: u32| match held.get(batch as usize) {
             Some(true) => Kept::Accepted,
@@ -92,13 +93,14 @@ impl Shelf {
         };
         let kept: Vec<Kept> = (0..id.batches).map(kept).collect();
         let missing = kept.iter().filter(|kept| **kept == Kept::No).count();
+        // At least one place, or nothing could ever arrive.
         let places = id.batches.min(places.max(1));
         let mut shelf = Shelf::new(id, payload, places, Whole::Elsewhere(kept));
         shelf.missing = missing as u32;
         shelf
     }
 
-    /// The source's.
+    /// The shelf of the source, which needs no places.
     pub fn source(id: ObjectId, payload: usize, object: Batches) -> Shelf {
         let plain = vec![0; id.batches as usize];
         let mut shelf = Shelf::new(id, payload, 0, Whole::Original { object, plain });
@@ -147,13 +149,14 @@ impl Shelf {
         self.slots.len() as u32
     }
 
-    /// Gives the places of batches before `base` to later ones. Backwards, the last ones lose theirs. Where
-    /// there is a place for each batch, nothing moves.
+    /// Gives the places of batches before `base` to later ones; a move backwards takes them from the last ones. Does nothing
+    /// if every batch has a place.
     pub fn move_to(&mut self, base: u32) {
         let places = self.places();
         if places >= self.id.batches {
             return;
         }
+        // At most as many as there are places: a hostile frame may move the base by billions of batches.
         let lost = match base.checked_sub(self.base) {
             Some(steps) => self.base..self.base.saturating_add(steps.min(places)),
             None => {
@@ -177,7 +180,7 @@ impl Shelf {
         }
     }
 
-    /// Independent packets of a batch from which combinations can be made.
+    /// Independent packets of a batch that combinations can be made of.
     pub fn rank(&self, batch: u32) -> usize {
         match (self.slot(batch), &self.whole) {
             (_, Whole::Original { .. }) | (Some(Slot::Decoded), _) => self.id.packets(batch),
@@ -186,13 +189,13 @@ impl Shelf {
         }
     }
 
-    /// Whether every packet of a batch can be made here.
+    /// Whether this node can make every packet of a batch.
     pub fn is_full(&self, batch: u32) -> bool {
         self.rank(batch) >= self.id.packets(batch)
     }
 
-    /// Whether the object needs no more packets of a batch. An application that keeps the batches may have it although
-    /// its packets are gone.
+    /// Whether the object needs no more packets of a batch. An application may keep a batch whose packets have left the
+    /// shelf.
     pub fn is_settled(&self, batch: u32) -> bool {
         let kept = match &self.whole {
             Whole::Elsewhere(kept) => kept
@@ -208,7 +211,7 @@ impl Shelf {
         self.place(batch).is_some()
     }
 
-    /// The first batch that is missing from the object; one that waits to be judged is.
+    /// The first batch that the object lacks; one that the application has not accepted yet counts as lacking.
     pub fn first_missing(&self) -> Option<u32> {
         if let Whole::Elsewhere(kept) = &self.whole {
             let first = kept.iter().position(|kept| *kept != Kept::Accepted);
@@ -244,6 +247,7 @@ impl Shelf {
             *slot = Slot::Held(store);
         }
         let Slot::Held(store) = slot else {
+            // Decoded: no packet is innovative any more.
             return Gain::Nothing;
         };
         if !store.insert(coded.vector, coded.payload) {
@@ -261,6 +265,7 @@ impl Shelf {
         if !store.decode_into(octets.get_mut(..length).unwrap_or_default()) {
             return Gain::Nothing;
         }
+        // From now on combinations are made from the object, so the store is free for another batch.
         if let Slot::Held(store) = core::mem::replace(slot, Slot::Decoded)
             && self.spare.len() < SPARE
         {
@@ -279,7 +284,6 @@ impl Shelf {
         (usize::from(next) < self.id.packets(batch)).then_some(next)
     }
 
-    // the first k frames of a batch are uncoded
     /// Writes the next packet that the source has not sent yet. False if there is none.
     pub fn write_plain(&mut self, batch: u32, payload: &mut [u8]) -> bool {
         let Some(next) = self.next_plain(batch) else {
@@ -337,7 +341,7 @@ impl Shelf {
 
 /// For an application that keeps the batches.
 impl Shelf {
-    /// The next complete batch that was not handed out yet, its packets one after the other.
+    /// Writes the next complete batch that was not handed out yet, packet by packet, and returns its number.
     pub fn hand_out(&mut self, into: &mut Vec<u8>) -> Option<u32> {
         let end = self.base.saturating_add(self.places());
         let Whole::Elsewhere(kept) = &self.whole else {
@@ -368,7 +372,8 @@ impl Shelf {
         Some(core::mem::replace(place, how))
     }
 
-    /// The application has kept a batch. False if it was not handed out. Its packets stay while there is a place.
+    /// Notes that the application has kept a batch; false if it was not handed out. The packets stay while there is a place,
+    /// for the nodes behind.
     pub fn accept(&mut self, batch: u32) -> bool {
         let handed_out = self.is_handed_out(batch);
         if handed_out {
@@ -378,7 +383,7 @@ impl Shelf {
         handed_out
     }
 
-    /// The application found a batch to be wrong: all its packets go.
+    /// Drops all packets of a batch that the application found wrong.
     pub fn reject(&mut self, batch: u32) {
         if self.is_handed_out(batch) {
             self.keep(batch, Kept::No);

@@ -1,4 +1,4 @@
-//! Goal: objects of many more batches than the window arrive whole. Method: whole networks on the medium of `common`, the
+//! Goal: objects of many more batches than the window arrive complete. Method: whole networks on the medium of `common`, the
 //! application played by the test, batches of a few octets.
 
 use crate::common;
@@ -6,8 +6,8 @@ use crate::common;
 use std::sync::Arc;
 
 use chappe_core::Duration;
-use chappe_pacifier::improved::Settings;
-use chappe_pacifier::{Config, Links, Node, Object, Variant};
+use chappe_pacifier::improved::{self, Settings};
+use chappe_pacifier::{Common, Config, Links, Node, Object};
 use common::{Network, graph, nodes, object};
 
 const K: usize = 4;
@@ -35,22 +35,21 @@ struct Case {
     batches: usize,
     settings: Settings,
     partial_max: usize,
-    /// How often the application looks.
+    /// How often the application takes decoded batches.
     pause: Duration,
     seed: u64,
 }
 
 impl Case {
     fn config(&self) -> Config {
-        Config {
-            k: K,
-            payload: PAYLOAD,
-            improved: self.settings,
-            ..Config::new(Variant::Improved)
-        }
+        let config = Config::Improved(improved::Config {
+            common: Common::default(),
+            settings: self.settings,
+        });
+        config.with_batch(K, PAYLOAD)
     }
 
-    /// Everybody has everything in the end, and is silent then.
+    /// Every receiver completes, and the network is silent afterwards.
     fn run(&self) {
         let len = self.batches * K * PAYLOAD - 7;
         let file = object(len, self.seed);
@@ -126,8 +125,8 @@ fn line() -> Arc<Links> {
     graph(4, &[(0, 1, 0.8), (1, 2, 0.6), (2, 3, 0.8), (0, 2, 0.2)])
 }
 
-/// Objects a little and much longer than the window, receivers with many places and few, applications that look often
-/// and seldom.
+/// Objects a little and much longer than the window, receivers with many places and few, applications that take batches
+/// often and seldom.
 fn all(window: u32, data_states: usize) {
     let settings = Settings {
         window,
@@ -161,18 +160,18 @@ fn all(window: u32, data_states: usize) {
 }
 
 #[test]
-fn longer_than_the_usual_window() {
+fn objects_longer_than_the_default_window() {
     all(64, 64);
 }
 
-/// Frames name a part of the window only, so that reports have to tell the rest.
+/// Frames name a part of the window only, so reports have to carry the rest.
 #[test]
-fn longer_than_a_data_frame_can_name() {
+fn objects_longer_than_a_data_frame_can_name() {
     all(64, 12);
 }
 
 #[test]
-fn longer_than_a_small_window() {
+fn objects_longer_than_a_small_window() {
     all(8, 64);
     all(8, 2);
 }

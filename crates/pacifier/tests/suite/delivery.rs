@@ -6,26 +6,23 @@ use crate::common;
 use std::sync::Arc;
 
 use chappe_core::Duration;
-use chappe_pacifier::baseline::more::{prune_share, tuned_prune_percent};
-use chappe_pacifier::{AckProof, Config, Links, Node, Variant};
+use chappe_pacifier::paper::more::{prune_share, tuned_prune_percent};
+use chappe_pacifier::paper::{self, AckProof, Variant};
+use chappe_pacifier::{Config, Links, Node, improved};
 use common::{Network, graph, nodes, object, scatter};
 
 fn variants(links: &Links, source: u16, receivers: &[u16]) -> Vec<Config> {
     let prune = prune_share(tuned_prune_percent(links, source, receivers));
     [
-        Variant::More { prune },
-        Variant::Tree,
-        Variant::TreeRl,
-        Variant::Pacifier { knob: 0.0 },
-        Variant::Pacifier { knob: 0.5 },
-        Variant::Pacifier { knob: 1.0 },
-        Variant::Improved,
+        Variant::More { prune }.into(),
+        Variant::Tree.into(),
+        Variant::TreeRl.into(),
+        Variant::Pacifier { knob: 0.0 }.into(),
+        Variant::Pacifier { knob: 0.5 }.into(),
+        Variant::Pacifier { knob: 1.0 }.into(),
+        improved::Config::default().into(),
     ]
-    .map(|variant| Config {
-        k: 8,
-        payload: 40,
-        ..Config::new(variant)
-    })
+    .map(|config: Config| config.with_batch(8, 40))
     .into()
 }
 
@@ -44,7 +41,7 @@ fn deliver_with(
     len: usize,
     seed: u64,
 ) -> Network<Node> {
-    let what = format!("{:?}, seed {seed}", config.variant);
+    let what = format!("{:?}, seed {seed}", config);
     let file = object(len, seed);
     let mut network = Network::new(links.clone(), seed, nodes(config, &links, seed));
     for &receiver in receivers {
@@ -80,7 +77,7 @@ fn deliver_with(
 }
 
 #[test]
-fn over_a_lossy_chain_with_a_last_batch_that_is_not_full() {
+fn a_lossy_chain_with_a_short_last_batch() {
     let links = graph(
         5,
         &[
@@ -95,7 +92,7 @@ fn over_a_lossy_chain_with_a_last_batch_that_is_not_full() {
 }
 
 #[test]
-fn to_receivers_that_also_forward_and_to_one_next_to_the_source() {
+fn receivers_that_forward_and_one_next_to_the_source() {
     let edges = [
         (0, 1, 0.9),
         (0, 2, 0.6),
@@ -109,7 +106,7 @@ fn to_receivers_that_also_forward_and_to_one_next_to_the_source() {
 }
 
 #[test]
-fn over_links_that_lose_nine_frames_of_ten() {
+fn links_that_lose_nine_frames_of_ten() {
     deliver(
         graph(3, &[(0, 1, 0.1), (1, 2, 0.1)]),
         0,
@@ -120,7 +117,7 @@ fn over_links_that_lose_nine_frames_of_ten() {
 }
 
 #[test]
-fn objects_of_every_awkward_size() {
+fn objects_of_boundary_sizes() {
     let links = graph(3, &[(0, 1, 0.8), (1, 2, 0.8)]);
     for len in [0, 1, 39, 40, 41, 8 * 40 - 1, 8 * 40, 8 * 40 + 1, 2 * 8 * 40] {
         deliver(links.clone(), 0, &[1, 2], len, 4);
@@ -128,7 +125,7 @@ fn objects_of_every_awkward_size() {
 }
 
 #[test]
-fn over_scattered_nodes() {
+fn scattered_nodes() {
     let mut runs = 0;
     for seed in 0..6 {
         let links = scatter(16, 3.0, seed);
@@ -145,40 +142,28 @@ fn over_scattered_nodes() {
 }
 
 #[test]
-fn with_the_papers_sizes_and_with_batches_beyond_32() {
+fn the_papers_sizes_and_batches_beyond_32() {
     let links = graph(3, &[(0, 1, 0.8), (1, 2, 0.7)]);
     let paper = Config::default();
     deliver_with(&paper, links.clone(), 0, &[1, 2], 100_001, 7);
-    let large = Config {
-        k: 100,
-        payload: 50,
-        ..Config::default()
-    };
+    let large = Config::default().with_batch(100, 50);
     deliver_with(&large, links, 0, &[1, 2], 12_345, 7);
 }
 
-/// A small configuration of the complete protocol.
-fn small() -> Config {
-    Config {
-        k: 8,
-        payload: 40,
-        ..Config::default()
-    }
-}
-
 #[test]
-fn when_only_overhearing_confirms_acks() {
+fn only_overhearing_confirms_acks() {
     let edges = [(0, 1, 0.6), (1, 2, 0.6), (2, 3, 0.6), (1, 4, 0.5)];
     let links = graph(5, &edges);
-    let config = Config {
+    let config = Config::Paper(paper::Config {
         ack_proof: AckProof::Overheard,
-        ..small()
-    };
+        ..paper::Config::default()
+    });
+    let config = config.with_batch(8, 40);
     deliver_with(&config, links, 0, &[3, 4], 3000, 8);
 }
 
 #[test]
-fn to_the_rest_when_a_receiver_cannot_be_reached() {
+fn unreachable_receivers_are_left_out() {
     // Node 3 has no link; node 4 hears but is not heard, so its ACKs would never come.
     let mut ratios = vec![0.0; 25];
     for (from, to) in [(0, 1), (1, 0), (1, 2), (2, 1), (1, 4)] {
@@ -194,14 +179,14 @@ fn to_the_rest_when_a_receiver_cannot_be_reached() {
         assert!(network.run(Duration::from_secs(1000), |nodes| nodes[0].source_done()));
         assert_eq!(network.nodes[2].object(), Some(&file[..]));
         assert_eq!(network.nodes[3].object(), None);
-        // Nobody but unreachable ones: nothing to do.
+        // Only unreachable receivers: nothing to do.
         network.nodes[0].offer(file, &[3]).unwrap();
         assert!(network.nodes[0].source_done());
     }
 }
 
 #[test]
-fn of_two_sources_across_each_other() {
+fn two_sources_share_relays() {
     let links = graph(4, &[(0, 1, 0.7), (1, 2, 0.7), (2, 3, 0.7)]);
     for config in variants(&links, 0, &[3]) {
         let mut network = Network::new(links.clone(), 10, nodes(&config, &links, 10));
@@ -211,18 +196,14 @@ fn of_two_sources_across_each_other() {
         network.nodes[0].offer(there.clone(), &[3]).unwrap();
         network.nodes[3].offer(back.clone(), &[0]).unwrap();
         let both = |nodes: &[Node]| nodes[0].source_done() && nodes[3].source_done();
-        assert!(
-            network.run(Duration::from_secs(5000), both),
-            "{:?}",
-            config.variant
-        );
+        assert!(network.run(Duration::from_secs(5000), both), "{:?}", config);
         assert_eq!(network.nodes[3].object(), Some(&there[..]));
         assert_eq!(network.nodes[0].object(), Some(&back[..]));
     }
 }
 
 #[test]
-fn of_one_object_after_the_other() {
+fn a_source_sends_several_objects_in_a_row() {
     let links = graph(3, &[(0, 1, 0.7), (1, 2, 0.7)]);
     for config in variants(&links, 0, &[2]) {
         let mut network = Network::new(links.clone(), 12, nodes(&config, &links, 12));
@@ -236,10 +217,10 @@ fn of_one_object_after_the_other() {
     }
 }
 
-/// Every now and then the only relay loses its memory: packets of the batch, and ACKs that it had confirmed to the
-/// hop before.
+/// From time to time the only relay loses its memory: packets of the batch, and ACKs that it had confirmed to the
+/// previous hop.
 #[test]
-fn over_a_relay_that_keeps_crashing() {
+fn a_relay_that_keeps_crashing() {
     let links = graph(3, &[(0, 1, 0.7), (1, 2, 0.7)]);
     for config in variants(&links, 0, &[2]) {
         for seed in 0..5 {
@@ -251,7 +232,7 @@ fn over_a_relay_that_keeps_crashing() {
             while !network.run(Duration::from_millis(20), |nodes| nodes[0].source_done()) {
                 network.nodes[1] = nodes(&config, &links, 100 + seed + crashes).remove(1);
                 crashes += 1;
-                assert!(crashes < 20_000, "{:?}, seed {seed}", config.variant);
+                assert!(crashes < 20_000, "{:?}, seed {seed}", config);
             }
             assert!(crashes > 0, "too fast to be a test");
             assert_eq!(network.nodes[2].object(), Some(&file[..]));
@@ -261,7 +242,7 @@ fn over_a_relay_that_keeps_crashing() {
 
 /// The source is replaced in the middle and starts over with another object, while relays still hold the old one.
 #[test]
-fn by_a_source_that_starts_over() {
+fn a_source_that_starts_over() {
     let links = graph(3, &[(0, 1, 0.7), (1, 2, 0.7)]);
     for config in variants(&links, 0, &[2]) {
         let mut network = Network::new(links.clone(), 13, nodes(&config, &links, 13));
@@ -273,11 +254,6 @@ fn by_a_source_that_starts_over() {
         network.nodes[0].offer(file.clone(), &[2]).unwrap();
         network.nodes[2].expect(0, file.len()).unwrap();
         assert!(network.run(Duration::from_secs(5000), |nodes| nodes[0].source_done()));
-        assert_eq!(
-            network.nodes[2].object(),
-            Some(&file[..]),
-            "{:?}",
-            config.variant
-        );
+        assert_eq!(network.nodes[2].object(), Some(&file[..]), "{:?}", config);
     }
 }

@@ -1,4 +1,4 @@
-//! The variant `improved`, one mechanism a test. Method: single nodes fed with frames by hand, and whole networks on the
+//! Goal: each mechanism of the improved variant. Method: single nodes that get frames by hand, and whole networks on the
 //! medium of `common`.
 
 use crate::common;
@@ -8,20 +8,17 @@ use std::sync::Arc;
 use chappe_core::{
     Address, Arrival, Class, Classes, Duration, Instant, LinkEvent, LinkNode, Purpose, Seed,
 };
+use chappe_pacifier::improved;
 use chappe_pacifier::improved::header::{self, HeadRepr, ObjectId, Plan};
 use chappe_pacifier::improved::report::{self, State};
-use chappe_pacifier::{Config, Links, Node, NodeSet, Object, Variant};
+use chappe_pacifier::{Config, Links, Node, NodeSet, Object};
 use common::{Network, graph, nodes, object, scatter};
 
 const K: usize = 4;
 const PAYLOAD: usize = 20;
 
 fn config() -> Config {
-    Config {
-        k: K,
-        payload: PAYLOAD,
-        ..Config::new(Variant::Improved)
-    }
+    Config::Improved(improved::Config::default()).with_batch(K, PAYLOAD)
 }
 
 fn ms(millis: u64) -> Instant {
@@ -101,7 +98,7 @@ fn batches(frames: &[(Class, Vec<u8>)]) -> Vec<u32> {
 }
 
 #[test]
-fn the_first_frames_of_a_batch_are_its_packets() {
+fn the_first_frames_of_a_batch_are_uncoded() {
     let links = graph(2, &[(0, 1, 0.5)]);
     let mut source = source(&links, &[1], 1);
     let file = object(K * PAYLOAD, 1);
@@ -116,10 +113,10 @@ fn the_first_frames_of_a_batch_are_its_packets() {
     }
 }
 
-/// A source of one receiver that hears one frame in two sends on until it must believe that all arrived, stops, goes on
-/// when it learns better, and stops for good when the receiver says that it wants no more.
+/// Goal: reports correct estimates. Method: the source of one receiver that hears one frame in two sends until it expects
+/// that all arrived, resumes when a report says otherwise, and stops when the receiver reports that it wants no more.
 #[test]
-fn ranks_decide_how_much_is_sent() {
+fn reported_ranks_bound_transmissions() {
     let links = graph(2, &[(0, 1, 0.5)]);
     let mut source = source(&links, &[1], 1);
     let sent = frames(&mut source, ms(0), 100);
@@ -145,9 +142,9 @@ fn ranks_decide_how_much_is_sent() {
     assert!(source.source_done());
 }
 
-/// Nothing is heard of a receiver. What it was guessed to have does not count after two seconds of that.
+/// After a receiver has been silent for two seconds, the estimate of what it has falls back to its last report.
 #[test]
-fn silence_is_doubted() {
+fn estimates_of_silent_neighbours_are_dropped() {
     let links = graph(2, &[(0, 1, 0.5)]);
     let mut source = source(&links, &[1], 1);
     assert_eq!(frames(&mut source, ms(0), 100).len(), 2 * K);
@@ -161,9 +158,9 @@ fn silence_is_doubted() {
     assert_eq!(rounds, 5);
 }
 
-/// Batch 1 is worth three receptions to three receivers, batch 0 half of one to the last that lacks it.
+/// A frame of batch 1 promises three receptions at three receivers, one of batch 0 half of one at the last that lacks it.
 #[test]
-fn the_batch_that_promises_most_goes_first() {
+fn the_batch_with_the_most_expected_gain_goes_first() {
     let links = graph(4, &[(0, 1, 0.9), (0, 2, 0.9), (0, 3, 0.5)]);
     let mut source = source(&links, &[1, 2, 3], 2);
     let first = frames(&mut source, ms(0), 1);
@@ -182,9 +179,9 @@ fn the_batch_that_promises_most_goes_first() {
     assert!(sent.contains(&0), "{sent:?}");
 }
 
-/// A neighbour that promises more goes first, for as long as it may take it to do so.
+/// A node yields to a neighbour with a larger urge, until that urge expires.
 #[test]
-fn a_larger_urge_goes_first() {
+fn nodes_yield_to_larger_urges() {
     let links = graph(3, &[(0, 1, 0.9), (0, 2, 0.9)]);
     let mut source = source(&links, &[1, 2], 2);
     let like = frames(&mut source, ms(0), 1).remove(0).1;
@@ -216,7 +213,7 @@ fn a_larger_urge_goes_first() {
 
 /// Chain 0 - 1 - 2. Relay 1 collects what receiver 2 lacks, and no more than that.
 #[test]
-fn a_relay_wants_what_somebody_behind_it_lacks() {
+fn relays_collect_only_what_nodes_behind_them_lack() {
     let links = graph(3, &[(0, 1, 0.9), (1, 2, 0.9)]);
     let mut source = source(&links, &[2], 2);
     let mut relay = nodes(&config(), &links, 1).remove(1);
@@ -243,9 +240,9 @@ fn a_relay_wants_what_somebody_behind_it_lacks() {
     );
 }
 
-/// Receivers are served by whoever has the batch: when the source is gone, a complete receiver serves the others.
+/// Any node that has a batch serves it: when the source is gone, a complete receiver serves the others.
 #[test]
-fn whoever_has_a_batch_serves_it() {
+fn complete_receivers_serve_others() {
     let links = graph(4, &[(0, 1, 0.8), (1, 2, 0.7), (1, 3, 0.6)]);
     let mut network = Network::new(links.clone(), 4, nodes(&config(), &links, 4));
     let file = object(3000, 4);
@@ -259,7 +256,7 @@ fn whoever_has_a_batch_serves_it() {
     assert_eq!(network.nodes[3].object(), Some(&file[..]));
 }
 
-/// Everybody knows when it is over: no frame is waiting and no deadline is left.
+/// Every node learns of the end: no frame is waiting and no deadline is left.
 #[test]
 fn a_finished_network_is_silent() {
     let links = scatter(10, 2.0, 5);
@@ -276,7 +273,7 @@ fn a_finished_network_is_silent() {
 }
 
 #[test]
-fn who_comes_late_gets_everything() {
+fn latecomers_get_the_whole_object() {
     let links = graph(4, &[(0, 1, 0.7), (1, 2, 0.7), (1, 3, 0.7)]);
     let mut network = Network::new(links.clone(), 6, nodes(&config(), &links, 6));
     let file = object(4000, 6);
@@ -290,9 +287,9 @@ fn who_comes_late_gets_everything() {
     assert_eq!(network.nodes[3].object(), Some(&file[..]));
 }
 
-/// A receiver that has left holds up nobody, costs little, and is given up when the application says so.
+/// A receiver that has left delays no other, costs little, and is dropped when the application says so.
 #[test]
-fn who_leaves_holds_up_nobody() {
+fn receivers_that_leave_delay_no_other() {
     let links = graph(4, &[(0, 1, 0.7), (1, 2, 0.7), (1, 3, 0.7)]);
     let mut network = Network::new(links.clone(), 7, nodes(&config(), &links, 7));
     network.nodes[2].expect(0, 4000).unwrap();
@@ -310,9 +307,9 @@ fn who_leaves_holds_up_nobody() {
     assert!(offered.unreachable.is_empty() && network.nodes[0].source_done());
 }
 
-/// What nodes believe of their links is wrong in every way: some are much worse, some better, some do not exist.
+/// The delivery ratios that nodes assume are wrong: some links are much worse, some better, some do not exist.
 #[test]
-fn false_delivery_ratios_cost_time_only() {
+fn wrong_delivery_ratios_cost_only_time() {
     for seed in 0..6 {
         let truth = scatter(12, 2.4, seed);
         let mut lies = Seed(seed).stream(Purpose::Trial(1));
@@ -343,9 +340,10 @@ fn false_delivery_ratios_cost_time_only() {
     }
 }
 
-/// Any losses below one, on any tree: everybody ends with the right octets. Losses change during the transfer.
+/// Goal: at any loss rate below one, on any tree, every receiver ends with the right octets. Losses change during the
+/// transfer.
 #[test]
-fn any_losses_below_one() {
+fn any_loss_rate_below_one_delivers() {
     let mut random = Seed(8).stream(Purpose::Trial(2));
     for trial in 0..25 {
         let count = 3 + random.below(6) as usize;
@@ -396,8 +394,8 @@ impl Object for Pattern {
     }
 }
 
-/// A daemon's transfer: read in pieces, each batch judged before it counts, the receiver restarted half-way with what it
-/// had kept, the source restarted too.
+/// A daemon's transfer: the source reads in pieces, the application checks each batch, and both are restarted half-way,
+/// the receiver with what it had kept.
 #[test]
 fn checked_batches_survive_restarts() {
     let links = graph(3, &[(0, 1, 0.7), (1, 2, 0.7)]);
@@ -457,8 +455,8 @@ fn checked_batches_survive_restarts() {
     assert_eq!(network.nodes[0].acknowledged_by(2), 31);
 }
 
-/// Goal: octets from outside do no harm. Method: every prefix and every flipped bit of a frame, and noise, into nodes in
-/// all roles; nobody panics, claims to have the object, or takes long.
+/// Goal: malformed frames do no harm. Method: every prefix and every flipped bit of a frame, and noise, into nodes in
+/// all roles; no node panics, claims to have the object, or takes long.
 #[test]
 fn bad_frames_are_counted_and_dropped() {
     let links = graph(3, &[(0, 1, 0.9), (1, 2, 0.9)]);
@@ -495,9 +493,9 @@ fn bad_frames_are_counted_and_dropped() {
     assert!(relay.counters().drops.iter().any(|(_, count)| count > 100));
 }
 
-/// A frame can name any number of batches: memory is what the configuration says.
+/// A frame can name any number of batches; the configuration bounds memory.
 #[test]
-fn a_frame_that_names_billions_of_batches_costs_nothing() {
+fn frames_that_name_billions_of_batches_take_no_memory() {
     let links = graph(3, &[(0, 1, 0.9), (1, 2, 0.9)]);
     let mut relay = nodes(&config(), &links, 2).remove(1);
     let plan = Plan {

@@ -1,4 +1,4 @@
-//! Properties that hold whatever the numbers are.
+//! Goal: properties that hold for all parameters. Method: random credits, graphs and frames.
 
 use crate::common;
 
@@ -7,23 +7,20 @@ use std::sync::Arc;
 use chappe_core::{
     Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Purpose, Seed,
 };
-use chappe_pacifier::baseline::more::{self, Belt};
-use chappe_pacifier::credit::credits;
-use chappe_pacifier::header::DataRepr;
+use chappe_pacifier::paper::Variant;
+use chappe_pacifier::paper::credit::credits;
+use chappe_pacifier::paper::header::DataRepr;
+use chappe_pacifier::paper::more::{self, Belt};
 use chappe_pacifier::tree::Tree;
-use chappe_pacifier::{Config, Links, Node, ProbeConfig, Prober, Variant};
+use chappe_pacifier::{Config, Links, Node, ProbeConfig, Prober};
 use common::{Network, graph, nodes, object, scatter};
 
 /// Goal: a relay spends what it earns, no more and no less. Method: for random credits, n packets from upstream
 /// give n times the credit, rounded up (a positive counter sends, so it may go below zero by less than one).
 #[test]
-fn a_relay_sends_its_credit_times_what_it_hears() {
+fn a_relay_sends_its_credit_for_each_packet_heard() {
     let links = graph(2, &[(0, 1, 0.9)]);
-    let config = Config {
-        k: 8,
-        payload: 4,
-        ..Config::default()
-    };
+    let config = Config::default().with_batch(8, 4);
     let mut random = Seed(5).stream(Purpose::Trial(0));
     for _ in 0..200 {
         let units = random.below(2000) as u16;
@@ -71,9 +68,9 @@ fn a_relay_sends_its_credit_times_what_it_hears() {
     }
 }
 
-/// Goal: the network sends what eqs. 1 to 4 and MORE's belts say it should. Method: frames flow for long, without
+/// Goal: the network sends what eqs. 1 to 4 and MORE's belts say it should. Method: a long flow of frames without
 /// ACKs; each node's transmissions for each transmission of the source are z_j / z_s, within 4 %. Relays go first, so
-/// that no credit piles up.
+/// that no credit accumulates.
 #[test]
 fn every_node_sends_its_share() {
     let mut compared = 0;
@@ -94,11 +91,7 @@ fn every_node_sends_its_share() {
             (Variant::Tree, by_tree),
             (Variant::More { prune: 0.02 }, by_belts),
         ] {
-            let config = Config {
-                k: 32,
-                payload: 10,
-                ..Config::new(variant)
-            };
+            let config = Config::from(variant).with_batch(32, 10);
             let mut network = Network::new(links.clone(), seed, nodes(&config, &links, seed));
             network.relays_first = true;
             network.nodes[0]
@@ -124,7 +117,7 @@ fn every_node_sends_its_share() {
     assert!(compared > 20, "{compared} nodes compared");
 }
 
-/// When each receiver was complete, in seconds; all are at the end.
+/// When each receiver was complete, in seconds.
 fn completions(config: &Config, links: &Arc<Links>, receivers: &[u16], len: usize) -> Vec<f64> {
     let mut network = Network::new(links.clone(), 3, nodes(config, links, 3));
     for &receiver in receivers {
@@ -140,19 +133,15 @@ fn completions(config: &Config, links: &Arc<Links>, receivers: &[u16], len: usiz
 }
 
 /// Goal: round-robin batches solve the "crying baby" problem (pacifier III-C). Method: one good and one very poor
-/// receiver. With stop-and-wait both are done at the same time; with the batches in
-/// turns the good one is done long before, and the poor one loses nothing by it.
+/// receiver. With stop-and-wait both finish at the same time; with batches in turns the good one finishes long
+/// before, and the poor one loses nothing.
 ///
 /// With knob 0 the good receiver does worse: a batch that it misses by a packet comes round again only after the
 /// long visits that the source then pays to the poor one (pacifier IV-B.5 finds the same).
 #[test]
-fn the_poor_receiver_does_not_hold_up_the_good_one() {
+fn a_poor_receiver_does_not_delay_a_good_one() {
     let links = graph(3, &[(0, 1, 0.9), (0, 2, 0.1)]);
-    let config = |variant| Config {
-        k: 16,
-        payload: 100,
-        ..Config::new(variant)
-    };
+    let config = |variant: Variant| Config::from(variant).with_batch(16, 100);
     let len = 16 * 100 * 30;
     let run = |variant| completions(&config(variant), &links, &[1, 2], len);
     let sequential = run(Variant::TreeRl);
@@ -203,14 +192,10 @@ fn probing_finds_the_delivery_ratios() {
 
 /// Goal: the same seed gives the same run. Method: two runs, all counters compared.
 #[test]
-fn a_run_can_be_repeated() {
+fn runs_are_reproducible() {
     let run = |seed| {
         let links = scatter(10, 2.5, 1);
-        let config = Config {
-            k: 8,
-            payload: 40,
-            ..Config::default()
-        };
+        let config = Config::default().with_batch(8, 40);
         let mut network = Network::new(links.clone(), seed, nodes(&config, &links, seed));
         let reached: Vec<u16> = (1..10).filter(|&n| links.ack_paths(0).reaches(n)).collect();
         for &receiver in &reached {
@@ -229,17 +214,13 @@ fn a_run_can_be_repeated() {
     assert_ne!(run(1), run(2));
 }
 
-/// Goal: no frame makes a node keep more than its bounds. Method: well-formed frames with random fields from
-/// everywhere; the node goes on working.
+/// Goal: no frame makes a node exceed its bounds. Method: well-formed frames with random fields from all nodes; the
+/// node keeps working.
 #[test]
-fn well_formed_nonsense_is_counted_and_dropped() {
+fn well_formed_random_frames_are_counted_and_dropped() {
     let links = graph(6, &[(0, 1, 0.9), (1, 2, 0.9)]);
-    let config = Config {
-        k: 4,
-        payload: 8,
-        groups_max: 2,
-        ..Config::default()
-    };
+    let mut config = Config::default().with_batch(4, 8);
+    config.common_mut().groups_max = 2;
     let mut node = nodes(&config, &links, 1).remove(1);
     let mut random = Seed(6).stream(Purpose::Trial(0));
     node.expect(0, 64).unwrap();

@@ -1,5 +1,5 @@
-//! Goal: batches are judged before they are acknowledged, held ones are not sent, receivers come and go, and links
-//! change under way. Method: a line of four on the medium of `common`, with the application played by the test.
+//! Goal: the application checks batches before they are acknowledged, held batches are not sent, receivers come and go, and
+//! links change during a transfer. Method: a line of four on the medium of `common`, with the application played by the test.
 
 use crate::common;
 
@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chappe_core::Duration;
-use chappe_pacifier::improved::Settings;
-use chappe_pacifier::{Config, Node, Object, Variant};
+use chappe_pacifier::improved::{self, Settings};
+use chappe_pacifier::{Config, Node, Object, paper};
 use common::{Network, graph, nodes, object};
 
 const LEN: usize = 20_011;
@@ -30,12 +30,11 @@ impl Object for Read {
 }
 
 fn config() -> Config {
-    Config {
-        k: 8,
-        payload: 40,
+    let config = Config::Paper(paper::Config {
         window: 5,
-        ..Config::default()
-    }
+        ..paper::Config::default()
+    });
+    config.with_batch(8, 40)
 }
 
 struct Play {
@@ -62,7 +61,7 @@ impl Play {
         node.expect_checked(0, 77, LEN, 6, held).unwrap();
     }
 
-    /// Judges what is decoded: the first three batches of node 1 are rejected.
+    /// Accepts decoded batches, but rejects the first three of node 1.
     fn judge(&mut self) {
         let mut batch = Vec::new();
         for me in 1..4 {
@@ -98,7 +97,7 @@ impl Play {
 }
 
 #[test]
-fn batches_are_judged_and_receivers_come_and_go() {
+fn batches_are_checked_and_receivers_come_and_go() {
     let mut play = Play::new(config());
     play.expect(1, |_| false);
     // Node 3 has every third batch from before.
@@ -111,7 +110,7 @@ fn batches_are_judged_and_receivers_come_and_go() {
         assert!(source.held_by(3, batch) && !source.held_by(3, batch));
     }
     play.run_until(|nodes| nodes[1].received().batches_done >= 10);
-    // Node 2 joins, and the links are found to be others.
+    // Node 2 joins, and the links change.
     play.expect(2, |_| false);
     let links = graph(4, &[(0, 1, 0.7), (1, 2, 0.6), (2, 3, 0.8)]);
     for node in &mut play.network.nodes {
@@ -124,7 +123,7 @@ fn batches_are_judged_and_receivers_come_and_go() {
             .is_empty()
     );
     play.run_until(|nodes| nodes[2].received().batches_done >= 10);
-    // Node 1 stops to receive; its radio still forwards.
+    // Node 1 stops receiving; its radio still forwards.
     play.network.nodes[0].serve(&[2, 3]);
     play.network.nodes[1].forget_group(0, true);
     play.run_until(|nodes| nodes[0].source_done());
@@ -138,25 +137,22 @@ fn batches_are_judged_and_receivers_come_and_go() {
     assert_eq!(play.network.nodes[0].acknowledged_by(3), batches);
 }
 
-/// A source that forgets everything and starts over with the same serial finishes with what receivers hold.
+/// A source that loses its state and starts over with the same serial needs only the batches that receivers lack.
 #[test]
-fn a_source_that_is_restarted_goes_on() {
+fn a_restarted_source_continues() {
     restart_source(config());
 }
 
-/// The same with the variant `improved`, whose data frames name less than a window here.
+/// The same with the improved variant, whose data frames name less than a window here.
 #[test]
-fn a_restarted_source_of_the_variant_goes_on() {
-    let few = Settings {
+fn a_restarted_source_of_the_improved_variant_continues() {
+    let settings = Settings {
         window: 5,
         data_states: 2,
         ..Settings::default()
     };
-    restart_source(Config {
-        variant: Variant::Improved,
-        improved: few,
-        ..config()
-    });
+    let common = *config().common();
+    restart_source(improved::Config { common, settings }.into());
 }
 
 fn restart_source(config: Config) {

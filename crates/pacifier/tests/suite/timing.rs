@@ -1,12 +1,14 @@
-//! How the variant `improved` measures what its neighbours' reports cover. Method: single nodes fed with frames by hand.
+//! Goal: the improved variant measures which frames its neighbours' reports cover. Method: single nodes that get frames by
+//! hand.
 
 use crate::common;
 
 use std::sync::Arc;
 
 use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode};
+use chappe_pacifier::improved;
 use chappe_pacifier::improved::header::{self, HeadRepr, Times};
-use chappe_pacifier::{Config, Links, Node, NodeSet, Variant};
+use chappe_pacifier::{Config, Links, Node, NodeSet};
 use common::{graph, nodes, object};
 
 const K: usize = 4;
@@ -48,12 +50,9 @@ fn hear(node: &mut Node, now: Instant, from: u16, sdu: &[u8]) {
 
 /// A source that measures, and a report on its first batch from a receiver with such stamps.
 fn timed(links: &Arc<Links>) -> (Node, impl Fn(Times, u8) -> Vec<u8>) {
-    let mut config = Config {
-        k: K,
-        payload: PAYLOAD,
-        ..Config::new(Variant::Improved)
-    };
-    config.improved.timed = true;
+    let mut config = improved::Config::default();
+    config.settings.timed = true;
+    let config = Config::Improved(config).with_batch(K, PAYLOAD);
     let mut source = nodes(&config, links, 1).remove(0);
     source.offer(object(16 * K * PAYLOAD, 1), &[1]).unwrap();
     let first = frames(&mut source, ms(0), 1).remove(0);
@@ -93,12 +92,12 @@ fn stamps_are_echoed() {
     assert_eq!(then, Times { stamp, of, echo });
 }
 
-/// Reports that a later one has overtaken say nothing: the source goes on by the latest.
+/// The source ignores a report that a later one has overtaken.
 #[test]
 fn overtaken_reports_are_ignored() {
     let links = graph(2, &[(0, 1, 1.0)]);
     let (of, echo) = (0, 4000);
-    // After a second without frames nothing is under way.
+    // After a second without frames nothing is in flight.
     let served = |first: (u16, u8), second: (u16, u8)| {
         let (mut source, report) = timed(&links);
         frames(&mut source, ms(0), 1000);
@@ -114,14 +113,14 @@ fn overtaken_reports_are_ignored() {
     assert_eq!(served((9000, 3), (100, 1)), 3, "restarted");
 }
 
-/// A report does not cover frames that are younger than those which it echoes: they are not sent again.
+/// A report does not cover frames younger than those which it echoes: the source does not resend them.
 #[test]
-fn what_is_under_way_is_not_sent_again() {
+fn frames_in_flight_are_not_resent() {
     let links = graph(2, &[(0, 1, 1.0)]);
     for late in [5, 50, 400] {
         let (mut source, report) = timed(&links);
         let at = |millis: u64| (4 * millis) as u16;
-        // Reports that take so long tell the lag.
+        // The age of these reports gives the lag.
         for step in 1..=20 {
             let now = 500 + 10 * step;
             let (stamp, of, echo) = (at(now - late / 2), 0, at(now - late));

@@ -124,7 +124,8 @@ impl Setting {
             return wrong("one [[transfer]] is needed, and no more");
         }
         // As many octets of file in a frame of `chappe cast` as in one of the scenario.
-        let mtu = with.protocol.config.payload + members::headers(with) + members::AROUND_IP;
+        let mtu =
+            with.protocol.config.common().payload + members::headers(with) + members::AROUND_IP;
         Ok(Setting {
             rate: options.rate.unwrap_or_else(|| alone_rate(&network, mtu)),
             plan,

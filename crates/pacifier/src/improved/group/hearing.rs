@@ -1,11 +1,11 @@
-//! What a node learns from the frames of an object, and which of their packets it keeps.
+//! Frames in: what a node learns from the frames of an object, and which of their packets it keeps.
 
 use chappe_core::{Instant, Stream};
 
 use super::{Group, Role};
-use crate::NodeSet;
 use crate::improved::header::{Coded, Head, Plan};
 use crate::improved::shelf::Gain;
+use crate::set::NodeSet;
 
 impl Group {
     /// Takes in a frame of the group, sent by `from`.
@@ -18,11 +18,12 @@ impl Group {
         random: &mut Stream,
     ) -> Option<Gain> {
         self.heard_any = now;
+        // The plan first: a new epoch clears the set of complete receivers, which the frame then fills again.
         if head.told {
             self.on_plan(now, from, &head.plan, random);
             self.on_complete(now, from, &head.complete, random);
         }
-        self.on_words(now, from, head);
+        self.on_state(now, from, head);
         if self.is_agent(now) && self.report_at.is_none() {
             self.speak_after(now, self.settings.report_interval, random);
         }
@@ -31,7 +32,7 @@ impl Group {
         gain
     }
 
-    // plans spread away from the source
+    /// Adopts a plan from a node nearer to the source, and spreads it.
     fn on_plan(&mut self, now: Instant, from: u16, plan: &Plan, random: &mut Stream) {
         if *plan == self.plan {
             return;
@@ -48,7 +49,8 @@ impl Group {
             }
             self.recruit();
         }
-        // Whoever follows an older plan should hear of this one; whoever gave it may pass it on.
+        // Either the sender follows an older plan and should hear of this one, or this node has just adopted the plan and
+        // nodes farther away may not have it yet.
         self.speak_within(now, self.settings.gossip, random);
     }
 
@@ -58,7 +60,7 @@ impl Group {
         }
         let mut all = self.complete.union(complete);
         if self.role == Role::Receiver && !self.shelf.is_whole() {
-            // Somebody is wrong about this node.
+            // A restarted receiver hears old gossip about itself: only its own shelf tells whether it is complete.
             all.remove(self.me);
         }
         if all != self.complete {
@@ -69,7 +71,7 @@ impl Group {
         }
     }
 
-    fn on_words(&mut self, now: Instant, from: u16, head: &Head<'_>) {
+    fn on_state(&mut self, now: Instant, from: u16, head: &Head<'_>) {
         if self.is_overtaken(now, from, head.times.as_ref()) {
             return;
         }
@@ -98,22 +100,22 @@ impl Group {
         self.follow_customers(now);
     }
 
-    /// Whether this is a complete receiver that lacks packets for somebody behind it, since its application has taken
-    /// them away.
+    /// Whether this is a complete receiver that lacks packets for a node behind it, because it handed the batches to its
+    /// application.
     pub(super) fn is_agent(&self, now: Instant) -> bool {
         self.role == Role::Receiver
             && self.complete.contains(self.me)
             && self.first_wanted(now).is_some()
     }
 
-    /// The first batch of which more packets are of use here.
+    /// The first batch of which this node wants more packets.
     pub(super) fn first_wanted(&self, now: Instant) -> Option<u32> {
         let mut places = self.shelf.base()..self.id.batches.min(self.shelf.end());
         places.find(|&batch| self.wants(batch, now))
     }
 
-    /// Places begin where those begin that this node works for: those behind it, and all that a receiver may help. A
-    /// receiver's never begin after what it lacks itself.
+    /// Moves the shelf to the first batch that the served neighbours want: those behind this node, and for a receiver all of
+    /// them. A receiver's shelf never begins after the first batch that it lacks itself.
     pub(super) fn follow_customers(&mut self, now: Instant) {
         if self.role == Role::Source {
             return;
@@ -128,7 +130,7 @@ impl Group {
         let theirs = bases.min().filter(|&base| base < self.id.batches);
         let base = match (self.role, self.shelf.first_missing()) {
             (Role::Receiver, Some(own)) => {
-                // Half of the places are for itself, however far behind others are.
+                // Half of the places are its own, however far behind others are: otherwise it could not finish.
                 let least = own.saturating_sub(self.shelf.places() / 2);
                 Some(theirs.unwrap_or(own).clamp(least, own))
             }
@@ -145,6 +147,7 @@ impl Group {
             true => self.id.packets(batch),
             false => self.neighbours.said(from, batch, self.id.packets(batch)),
         };
+        // Before the packet is judged: neighbours may have received it even if this node does not want it.
         self.spread_guess(now, from, batch, sender_rank);
         if !self.wants(batch, now) {
             return Gain::Nothing;
@@ -159,7 +162,7 @@ impl Group {
         gain
     }
 
-    /// A receiver that has become complete says so.
+    /// Adds this receiver to the complete ones once it is, and reports it.
     pub fn check_whole(&mut self, now: Instant, random: &mut Stream) {
         if self.role == Role::Receiver && self.shelf.is_whole() && self.complete.insert(self.me) {
             self.recruit();
@@ -167,7 +170,7 @@ impl Group {
         }
     }
 
-    /// Others that may have received a frame of `from` know more now.
+    /// Raises the estimates of neighbours that may have received a frame of `from`.
     fn spread_guess(&mut self, now: Instant, from: u16, batch: u32, rank: usize) {
         self.recent.note(now, from, batch, rank as f32);
         let (limit, full) = (rank as f32, self.id.packets(batch) as f32);
@@ -186,7 +189,7 @@ impl Group {
         }
     }
 
-    /// What a neighbour has just said does not cover the frames that were under way.
+    /// Adds the frames in flight to a neighbour's estimate, since its report does not cover them.
     fn add_recent(&mut self, now: Instant, node: u16) {
         if self.settings.timed {
             return;
@@ -199,7 +202,8 @@ impl Group {
         }
     }
 
-    /// Whether a neighbour was heard lately. The worse its link, the longer that takes.
+    /// Whether a neighbour was heard lately. The limit grows with its link's ETX, up to 100 times `absent`: few of its frames
+    /// arrive over a bad link.
     pub(super) fn is_alive(&self, node: u16, now: Instant) -> bool {
         let heard_one_in = 1.0 / self.links.ratio(node, self.me).max(0.01);
         let since = now.saturating_before(self.settings.absent.mul_f64(heard_one_in));
@@ -207,7 +211,7 @@ impl Group {
         self.since >= since || neighbour.is_some_and(|neighbour| neighbour.heard_since(since))
     }
 
-    /// Whether more packets of a batch are of use here.
+    /// Whether this node wants more packets of a batch.
     pub(super) fn wants(&self, batch: u32, now: Instant) -> bool {
         if self.shelf.is_full(batch) || !self.shelf.has_place(batch) {
             return false;

@@ -1,17 +1,17 @@
-//! The data frames of the last moments, own and heard.
+//! The latest data frames, sent and heard: a report that arrives now may not cover them.
 
 use chappe_core::Instant;
 
-/// Frames that are remembered: with ten senders at 20 Mbit/s those of the last 8 ms.
+/// Frames remembered: with ten senders at 20 Mbit/s those of the last 8 ms.
 const REMEMBERED: usize = 128;
 
-/// A data frame that may not have been handled yet by all whom it reaches.
+/// A data frame that some of its listeners may not have handled yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub at: Instant,
     pub from: u16,
     pub batch: u32,
-    /// The rank of its sender.
+    /// The rank of its sender, above which it raises no listener's rank.
     pub rank: f32,
 }
 
@@ -32,7 +32,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// A frame was sent, or heard.
+    /// Records a frame sent or heard.
     pub fn note(&mut self, at: Instant, from: u16, batch: u32, rank: f32) {
         if let Some(place) = self.frames.get_mut(self.next) {
             *place = Some(Sent {

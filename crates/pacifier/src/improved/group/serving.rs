@@ -1,12 +1,12 @@
-//! Whom a node serves next, with which batch, and when it lets others go first.
+//! Scheduling: which neighbours a node serves next, with which batch, and when it yields to others.
 
 use chappe_core::Instant;
 
 use super::{Customer, Group, Offer, Rival, Role};
 
-/// Decisions.
+/// The choice of the next frame.
 impl Group {
-    // the batch with the most expected innovation per frame
+    /// Chooses the batch with the most expected innovation per frame, and decides whether it may go now.
     pub(super) fn evaluate(&mut self, now: Instant) {
         self.offer = None;
         self.yields_until = None;
@@ -22,8 +22,8 @@ impl Group {
         let Some(first) = bases().min() else {
             return;
         };
-        // Beyond the front nobody has anything: one batch of the source stands for all. A source that was restarted
-        // learns where the front is from its neighbours.
+        // No neighbour has packets of batches beyond the front, so all of them are worth the same: the source looks at the
+        // first one only. A restarted source learns from its neighbours where the front is.
         let end = match self.role {
             Role::Source => {
                 let theirs = bases().filter(|&base| base < self.id.batches).max();
@@ -39,7 +39,7 @@ impl Group {
             if worth < self.settings.worth_min {
                 continue;
             }
-            // What nobody has seen yet can wait for nobody else to serve it: of two equals it goes first.
+            // Only the source can serve a batch with packets that it has not sent yet: of two equals that one goes first.
             let fresh = self.shelf.next_plain(batch).is_some();
             let score = match fresh {
                 true => worth - self.foregone(batch),
@@ -57,7 +57,8 @@ impl Group {
         self.yield_to_rivals(now, offer.worth);
     }
 
-    /// Innovative receptions that a frame of the batch promises. What is left to others may be this node's after `soonest`.
+    /// Innovative receptions that a frame of the batch promises. Lowers `soonest` to the time at which this node takes over a
+    /// neighbour that it leaves to others now.
     fn worth(&self, batch: u32, now: Instant, soonest: &mut Instant) -> f32 {
         let rank = self.shelf.rank(batch);
         if rank == 0 {
@@ -66,6 +67,7 @@ impl Group {
         let mut worth = 0.0;
         for customer in &self.customers {
             let guess = self.neighbours.guess(customer.node, batch);
+            // One frame raises a rank by one at most.
             let lack = (rank as f32 - guess).clamp(0.0, 1.0);
             if lack <= 0.0 {
                 continue;
@@ -78,7 +80,7 @@ impl Group {
         worth
     }
 
-    /// What those would have gained who have no room for a new batch yet: it will have to be sent to them again.
+    /// Receptions lost at neighbours that have no room for a new batch yet, to which the source has to send it again.
     fn foregone(&self, batch: u32) -> f32 {
         let crowded = self.customers.iter().filter(|customer| {
             let known = self.neighbours.get(customer.node);
@@ -88,8 +90,9 @@ impl Group {
         crowded.map(|customer| customer.chance).sum()
     }
 
-    /// What a frame of a batch is worth beside what it tells: a neighbour that lacks `d` packets of the first batch that it
-    /// wants has room for `k` more after `d / chance` frames. Counts for those who are about to run out of it.
+    /// What a frame of a batch is worth for the room that it makes: a neighbour that lacks `d` packets of the first batch that
+    /// it wants has room for `k` more after `d / chance` frames. Counts for neighbours that have used a quarter of their
+    /// window.
     fn released(&self, batch: u32) -> f32 {
         let crowded = self.customers.iter().filter(|customer| {
             let known = self.neighbours.get(customer.node);
@@ -107,28 +110,29 @@ impl Group {
         released.sum()
     }
 
-    /// When it is this node's turn to serve a neighbour with a batch: at once, if nobody goes first; otherwise when those
-    /// who do have left it unattended for long enough, since none of them may know what it lacks. What they do is seen
-    /// here no sooner than a lag after they learn of it.
+    /// When it is this node's turn to serve a neighbour with a batch: `None` for now, if no rival goes first; otherwise once
+    /// the rivals have left the neighbour unattended for long enough, since they may not know what it lacks. This node sees
+    /// their frames no sooner than a lag after they learn of the lack.
     fn turn(&self, customer: &Customer, batch: u32, rank: usize, guess: f32) -> Option<Instant> {
         let full = self.id.packets(batch);
-        let own = (rank, self.lot(self.me, batch));
+        let own = (rank, self.draw(self.me, batch));
         let goes_first = |rival: &&Rival| {
             let theirs = match rival.node == self.source {
                 true => full,
                 false if self.has_passed(rival.node, batch) => return false,
                 false => self.held(rival.node, batch, full),
             };
-            theirs as f32 > guess && (rival.better || (theirs, self.lot(rival.node, batch)) > own)
+            theirs as f32 > guess && (rival.better || (theirs, self.draw(rival.node, batch)) > own)
         };
+        // Each rival ahead adds one interval, so that they take over one after the other and not all at once.
         let before = customer.rivals.iter().filter(goes_first).count() as u64;
         let attended = self.neighbours.attended(customer.node, batch);
         (before > 0)
             .then(|| attended + self.lag(customer.node) + self.settings.report_interval * before)
     }
 
-    /// The rank of a rival: as it said; where reports are late, as it probably is by now, since those who become able to
-    /// serve at the same time do not know it of each other.
+    /// The rank of a rival as it reported; where reports are late, its estimated rank, since rivals that become able to serve
+    /// at the same time do not know it of each other.
     fn held(&self, node: u16, batch: u32, full: usize) -> usize {
         let said = self.neighbours.said(node, batch, full);
         match self.settings.timed {
@@ -140,25 +144,25 @@ impl Group {
         }
     }
 
-    /// Whether a batch is so far behind what a neighbour wants that its packets may be gone there.
+    /// Whether a batch is so far behind what a neighbour wants that it may have dropped the packets.
     fn has_passed(&self, node: u16, batch: u32) -> bool {
         let base = self.neighbours.get(node).map_or(0, |known| known.base);
         base.saturating_sub(batch) > self.settings.window / 2
     }
 
-    /// Who of those that could serve a batch equally well does it: the largest, and the source only if nobody else can.
-    /// All nodes draw the same lots, by the finalizer of MurmurHash3.
-    fn lot(&self, node: u16, batch: u32) -> u32 {
+    /// The draw between nodes that could serve a batch equally well: the largest serves it, and the source, with 0, only if no
+    /// other node can. All nodes compute the same draws, by the finalizer of MurmurHash3, so they agree without a frame.
+    fn draw(&self, node: u16, batch: u32) -> u32 {
         if node == self.source {
             return 0;
         }
-        let mut lot = (batch << 8) ^ u32::from(node);
-        lot = (lot ^ lot >> 16).wrapping_mul(0x85eb_ca6b);
-        lot = (lot ^ lot >> 13).wrapping_mul(0xc2b2_ae35);
-        (lot ^ lot >> 16) | 1
+        let mut draw = (batch << 8) ^ u32::from(node);
+        draw = (draw ^ draw >> 16).wrapping_mul(0x85eb_ca6b);
+        draw = (draw ^ draw >> 13).wrapping_mul(0xc2b2_ae35);
+        (draw ^ draw >> 16) | 1
     }
 
-    // whoever promises more goes first
+    /// Yields to the neighbours with a larger urge, until the first of these urges expires and the choice is made anew.
     fn yield_to_rivals(&mut self, now: Instant, worth: f32) {
         let least = f32::from(urge(worth)) / self.settings.gate;
         for (_, rival) in self.neighbours.iter() {
@@ -181,13 +185,13 @@ impl Group {
         self.due
     }
 
-    /// Whether a report goes before data: data had no room for all that this node should tell.
+    /// Whether a report goes before data: the last data frame had no room for all states.
     pub fn report_first(&self) -> bool {
         self.due && self.untold
     }
 }
 
-/// A worth as it stands in a frame.
+/// A worth in the unit of frames, 1/8 of a reception.
 pub(super) fn urge(worth: f32) -> u8 {
     (worth * 8.0).clamp(0.0, 255.0) as u8
 }

@@ -1,4 +1,4 @@
-//! What a node says of an object, and when.
+//! Frames out: data frames and reports, and when reports are due.
 
 use alloc::sync::Arc;
 
@@ -6,13 +6,13 @@ use chappe_core::{Duration, Instant, Stream};
 
 use super::serving::urge;
 use super::{Group, Role};
-use crate::NodeSet;
 use crate::improved::header::{HeadRepr, Times};
 use crate::improved::report::{self, STATES_MAX, State};
 use crate::links::{Links, Paths};
+use crate::set::NodeSet;
 
 impl Group {
-    /// Writes a data frame; gives its length.
+    /// Writes a data frame; returns its length.
     pub fn write_data(
         &mut self,
         now: Instant,
@@ -27,13 +27,14 @@ impl Group {
             self.neighbours
                 .expect(now, (customer.node, batch), true, chance, (rank, full));
         }
+        // Counted before the head is written: its urge is the worth of the frame after this one.
         self.recent.note(now, self.me, batch, rank);
         self.front = self.front.max(batch.saturating_add(1));
         self.evaluate(now);
         let mut states = [0; STATES_MAX];
         let most = self.settings.data_states.min(STATES_MAX);
         let (base, used) = self.states(now, states.get_mut(..most)?);
-        // Sets of large numbers may need more room than the payload leaves: then reports tell them.
+        // Sets with large node numbers may need more room than the payload leaves: then only reports carry them.
         let room = self.settings.nodes_max.div_ceil(8) * 8;
         let nodes = Some(self.named())
             .filter(|&nodes| nodes <= room)
@@ -55,11 +56,11 @@ impl Group {
             }
         };
         if !written {
-            // The application cannot read its object now: try again when something happens.
+            // The application cannot read its object now: try again at the next event.
             self.offer = None;
             return None;
         }
-        // Whoever sends data all the time has to tell the rest, too.
+        // A node that sends data all the time must report the rest, too: a report that was due stays due.
         let owed = self.report_at;
         self.untold = cut;
         self.spoken(now, random);
@@ -70,7 +71,7 @@ impl Group {
         Some(len)
     }
 
-    /// Writes a report frame; gives its length.
+    /// Writes a report frame; returns its length.
     pub fn write_report(
         &mut self,
         now: Instant,
@@ -114,7 +115,7 @@ impl Group {
         }
     }
 
-    // each frame carries the sender's rank of the batches in flight
+    /// Writes the states of the batches in flight to `to`; returns the first batch and the octets used.
     fn states(&self, now: Instant, to: &mut [u8]) -> (u32, usize) {
         let end = self.id.batches;
         let wants_none = match self.role {
@@ -128,16 +129,17 @@ impl Group {
         if wants_none {
             return (end, 0);
         }
-        // A number of batches that a frame names is no limit: places are.
+        // The limit is the number of places, not the number of batches that frames name.
         let places_end = end.min(self.shelf.end());
         let base = self.first_wanted(now).unwrap_or(match self.role {
             Role::Receiver if self.shelf.is_whole() => end,
-            // All places wait for the application: what comes after them is still missing.
+            // All places wait for the application: the batches after them are still missing.
             Role::Receiver => places_end,
             _ => self.front.max(self.shelf.base()),
         });
-        // Others take what is not named for wanted, a window far. Where there is no room for it, or no need of it, this has
-        // to be said: they would send it for ever, and with an urge that keeps those silent who have what is needed.
+        // Neighbours assume that batches not named are wanted, up to a window ahead. Where this node has no room for them,
+        // or no need of them, it must report so: otherwise neighbours would send them forever, and with an urge that
+        // silences the nodes that have the batches needed here.
         let named = self.front.min(places_end).max(base);
         let ahead = named..base.saturating_add(self.settings.window).min(end);
         let unwanted = ahead.rev().find(|&batch| !self.wants(batch, now));
@@ -166,7 +168,8 @@ impl Group {
         }
     }
 
-    /// A report so long after the last frame, give or take a quarter, unless one comes sooner anyway.
+    /// Sets a report `after` the last frame, plus or minus a quarter, unless one is due sooner. The spread keeps neighbours
+    /// from reporting at once.
     pub(super) fn speak_after(&mut self, now: Instant, after: Duration, random: &mut Stream) {
         let soon = now + self.settings.gossip.mul_f64(random.fraction());
         let at = self.spoke + after.mul_f64(0.75 + 0.5 * random.fraction());
@@ -174,13 +177,13 @@ impl Group {
         self.report_at = Some(self.report_at.map_or(at, |known| known.min(at)));
     }
 
-    /// A report within a time from now.
+    /// Sets a report at a random time `within` this time from now, unless one is due sooner.
     pub(super) fn speak_within(&mut self, now: Instant, within: Duration, random: &mut Stream) {
         let at = now + within.mul_f64(random.fraction());
         self.report_at = Some(self.report_at.map_or(at, |known| known.min(at)));
     }
 
-    /// Begins: the source's first look at its customers.
+    /// Starts serving: chooses the first batch, and the first time of doubt.
     pub fn begin(&mut self, now: Instant) {
         self.evaluate(now);
         if self.doubt_at.is_none() && !self.customers.is_empty() {
@@ -188,7 +191,7 @@ impl Group {
         }
     }
 
-    /// The source serves others from now on.
+    /// Serves other members from now on, as the source.
     pub fn serve(&mut self, now: Instant, members: NodeSet, random: &mut Stream) {
         self.plan.number = self.plan.number.wrapping_add(1);
         self.plan.members = members;
@@ -198,7 +201,7 @@ impl Group {
         self.begin(now);
     }
 
-    /// The source takes nothing for granted any more that was said of complete receivers.
+    /// Starts over as the source, with a new epoch: no receiver counts as complete any more.
     pub fn start_over(&mut self, now: Instant, random: &mut Stream) {
         self.plan.epoch = self.plan.epoch.wrapping_add(1);
         self.complete = NodeSet::EMPTY;
@@ -207,7 +210,7 @@ impl Group {
         self.serve(now, self.plan.members, random);
     }
 
-    /// Batches of which a node wants no more, as far as is known here.
+    /// Batches of which a node wants no more, as far as this node knows: at least those before its base.
     pub fn satisfied(&self, node: u16) -> u32 {
         match self.complete.contains(node) {
             true => self.id.batches,
@@ -218,14 +221,14 @@ impl Group {
         }
     }
 
-    /// Other delivery ratios and distances hold from now on.
+    /// Replaces delivery ratios and distances.
     pub fn relink(&mut self, links: Arc<Links>, paths: Arc<Paths>) {
         self.neighbours.resize(links.nodes());
         (self.links, self.paths) = (links, paths);
         self.recruit();
     }
 
-    /// A report is owed because something changed here.
+    /// Sets a report because this node's state has changed.
     pub fn tell(&mut self, now: Instant, random: &mut Stream) {
         self.check_whole(now, random);
         self.follow_customers(now);
@@ -233,7 +236,7 @@ impl Group {
         self.evaluate(now);
     }
 
-    /// The source's last word.
+    /// Closes the transfer as the source, and spreads that.
     pub fn close(&mut self, now: Instant, random: &mut Stream) {
         self.plan.closed = true;
         self.evaluate(now);

@@ -14,7 +14,7 @@ use chappe_pacifier::{Config, Links, Node};
 /// Attempts that the link makes for a unicast frame.
 const ATTEMPTS: u8 = 7;
 
-/// Nodes on one medium, and who hears whom how well.
+/// Nodes on one medium, with a delivery ratio for each link.
 pub struct Network<N> {
     pub nodes: Vec<N>,
     pub now: Instant,
@@ -41,7 +41,7 @@ impl<N: LinkNode> Network<N> {
         }
     }
 
-    /// Runs until `done` or `limit`; whether it was `done`.
+    /// Runs until `done` or `limit`; returns whether it was `done`.
     pub fn run(&mut self, limit: Duration, done: impl Fn(&[N]) -> bool) -> bool {
         let end = self.now + limit;
         while self.now < end {
@@ -116,7 +116,7 @@ impl<N: LinkNode> Network<N> {
         self.buffer = buffer;
     }
 
-    /// One transmission; who heard it.
+    /// One transmission; returns the nodes that heard it.
     fn spread(&mut self, sender: usize, to: Address, sdu: &[u8]) -> Vec<usize> {
         let from = Address::node(sender as u16);
         let mut heard = vec![];
@@ -159,7 +159,7 @@ pub fn graph(nodes: usize, edges: &[(u16, u16, f64)]) -> Arc<Links> {
     Arc::new(Links::measured(nodes, ratio).unwrap())
 }
 
-/// Nodes thrown on a square, link quality falling off with distance: multi-hop, lossy, asymmetric.
+/// Random places on a square, with delivery ratios that fall with distance: multi-hop, lossy, asymmetric.
 pub fn scatter(nodes: usize, side: f64, seed: u64) -> Arc<Links> {
     let mut place = Seed(seed).stream(Purpose::Topology);
     let at: Vec<(f64, f64)> = (0..nodes)

@@ -1,14 +1,16 @@
-//! The networks of `chappe cast` on one machine, made deterministic: segments on which each host has a rate of its own, or
-//! one channel that all share; losses at each listener; and the time that a frame spends in queues and waiting processes.
+//! A deterministic model of the networks of `chappe cast` on one machine: segments with a separate rate for each host, or one
+//! shared channel; losses at each listener; and the time that a frame spends in queues and waiting processes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::object;
 use chappe_core::{
     Address, Arrival, Bitrate, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose,
     Seed, Stream,
 };
-use chappe_pacifier::{Config, Links, Node, Object};
+use chappe_pacifier::improved::Settings;
+use chappe_pacifier::{Common, Config, Links, Node, Object, paper};
 
 /// Octets that sealing, Ethernet and the like add to a frame.
 const AROUND: usize = 14 + 16 + 14;
@@ -17,10 +19,10 @@ const ATTEMPTS: u8 = 7;
 /// The serial of the one transfer.
 const SERIAL: u8 = 1;
 
-/// What a network is made of. Node 0 is the source.
+/// A network and a transfer on it. Node 0 is the source.
 #[derive(Clone)]
 pub struct Plan {
-    /// Who hears whom, how well.
+    /// The delivery ratios.
     pub links: Arc<Links>,
     pub receivers: Vec<u16>,
     pub rate: Bitrate,
@@ -28,7 +30,7 @@ pub struct Plan {
     pub latency: Duration,
     /// Time that a listener takes for each frame; others wait meanwhile. If it is zero, frames may overtake each other.
     pub handling: Duration,
-    /// One frame at a time in the whole network, and any of those who want to may be next.
+    /// One frame at a time in the whole network; a waiting node is chosen at random.
     pub shared: bool,
     /// Batches that a receiver holds at most.
     pub partial_max: usize,
@@ -36,7 +38,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// How a transfer went.
+/// The results of a transfer.
 #[derive(Debug)]
 pub struct Outcomes {
     /// When the last receiver was complete.
@@ -48,10 +50,10 @@ pub struct Outcomes {
     pub source_redundancy: f64,
     /// The same of all nodes.
     pub redundancy: f64,
-    /// Data frames that reached a receiver over those that told it something.
+    /// Data frames that reached a receiver over those that raised its rank.
     pub heard_per_gain: f64,
-    /// Time that the source's share takes if no frame of it is in vain: every packet arrives with the delivery ratio of
-    /// its first link, at the rate, with the headers that it has.
+    /// The time of a source alone if every packet that it sends is useful: every packet arrives with the best delivery ratio
+    /// of its links, at the rate, with its headers.
     pub floor: f64,
 }
 
@@ -69,7 +71,7 @@ impl Object for Bytes {
     }
 }
 
-/// At whom a frame arrives, from whom, to whom it was sent, and its octets.
+/// A frame in flight: the listener, the sender, the address, the octets.
 type Flying = (usize, usize, Address, Arc<[u8]>);
 
 struct Wired<'a> {
@@ -79,7 +81,7 @@ struct Wired<'a> {
     free: Vec<Instant>,
     /// When each listener will have handled what has arrived.
     handled: Vec<Instant>,
-    /// Frames under way: when and in which order they arrive, at whom, from whom, to whom.
+    /// Frames in flight, by time and order of arrival.
     flying: BTreeMap<(Instant, u64), Flying>,
     count: u64,
     random: Stream,
@@ -108,7 +110,7 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
         count: 0,
         random: Seed(plan.seed).stream(Purpose::Reception),
     };
-    let batch_len = config.k * config.payload;
+    let batch_len = config.common().k * config.common().payload;
     let (mut done_at, mut batch) = (None, Vec::new());
     let mut left: Vec<usize> = vec![plan.octets.div_ceil(batch_len); plan.receivers.len()];
     while wired.now < Instant::ZERO + limit && done_at.is_none() {
@@ -134,7 +136,7 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
 }
 
 impl Wired<'_> {
-    /// All that happens at this instant, and on to the next.
+    /// Handles all events at this instant and moves to the next.
     fn step(&mut self) {
         while let Some(frame) = self.flying.first_entry().filter(|f| f.key().0 <= self.now) {
             let (to, from, address, sdu) = frame.remove();
@@ -224,7 +226,7 @@ impl Wired<'_> {
         let counters: Vec<_> = self.nodes.iter().map(|node| *node.counters()).collect();
         let data: Vec<u64> = counters.iter().map(|c| c.data_sent).collect();
         let reports = counters.iter().map(|c| c.reports_sent + c.acks_sent);
-        let packets = self.plan.octets.div_ceil(config.payload) as f64;
+        let packets = self.plan.octets.div_ceil(config.common().payload) as f64;
         let receivers = self.plan.receivers.iter();
         let (heard, gained) = receivers
             .map(|&n| counters[usize::from(n)])
@@ -233,7 +235,10 @@ impl Wired<'_> {
             });
         let best = (1..self.nodes.len() as u16).map(|n| self.plan.links.ratio(0, n));
         let best = best.fold(0.0, f64::max);
-        let packet = self.plan.rate.time_of(8 * (config.payload + AROUND) as u64);
+        let packet = self
+            .plan
+            .rate
+            .time_of(8 * (config.common().payload + AROUND) as u64);
         Outcomes {
             seconds,
             source_redundancy: data[0] as f64 / packets,
@@ -244,4 +249,119 @@ impl Wired<'_> {
             floor: packets * packet.as_secs_f64() / best,
         }
     }
+}
+
+/// Every node hears every other.
+pub fn star(receivers: usize, delivery: f64) -> Arc<Links> {
+    let ratio = |from, to| if from == to { 0.0 } else { delivery };
+    Arc::new(Links::measured(receivers + 1, ratio).unwrap())
+}
+
+const PAYLOAD: usize = 1370;
+const K: usize = 32;
+
+/// What `chappe cast` sets at 20 Mbit/s on a switch.
+fn common() -> Common {
+    Common {
+        k: K,
+        payload: PAYLOAD,
+        groups_max: 1,
+        ..Common::default()
+    }
+}
+
+/// Pacifier as in `chappe cast`.
+pub fn pacifier() -> Config {
+    Config::Paper(paper::Config {
+        common: common(),
+        window: 1000,
+        ack_retry_min: Duration::from_millis(100),
+        ..paper::Config::default()
+    })
+}
+
+/// The improved variant as in `chappe cast`.
+pub fn improved() -> Config {
+    let usual = Settings::default();
+    let quick = |time: Duration| time.mul_f64(0.25);
+    let settings = Settings {
+        nodes_max: 64,
+        data_states: 12,
+        gate: 0.0,
+        lag: Duration::from_millis(40),
+        timed: true,
+        report_interval: quick(usual.report_interval),
+        gossip: quick(usual.gossip),
+        repeat_min: quick(usual.repeat_min),
+        repeat_max: quick(usual.repeat_max),
+        doubt_min: quick(usual.doubt_min),
+        doubt_max: quick(usual.doubt_max),
+        yielding: quick(usual.yielding),
+        ..usual
+    };
+    let common = common();
+    Config::Improved(chappe_pacifier::improved::Config { common, settings })
+}
+
+/// A transfer of `octets` at 20 Mbit/s to each host, or over one `shared` channel.
+pub fn carry(
+    config: &Config,
+    network: (&Arc<Links>, &[u16]),
+    shared: bool,
+    octets: usize,
+    seed: u64,
+) -> Outcomes {
+    // On one channel a listener has a frame when it ends; a process waits until the scheduler runs it.
+    let latency = Duration::from_millis(if shared { 0 } else { 2 });
+    carry_late(
+        config,
+        network,
+        (shared, latency, Duration::ZERO),
+        octets,
+        seed,
+    )
+}
+
+/// The same with a mean `latency` until a frame is handled, and a time of `handling` for each.
+pub fn carry_late(
+    config: &Config,
+    (links, receivers): (&Arc<Links>, &[u16]),
+    (shared, latency, handling): (bool, Duration, Duration),
+    octets: usize,
+    seed: u64,
+) -> Outcomes {
+    let plan = Plan {
+        links: links.clone(),
+        receivers: receivers.to_vec(),
+        rate: Bitrate(20_000_000),
+        latency,
+        handling,
+        shared,
+        partial_max: 1000,
+        octets,
+        seed,
+    };
+    let file = object(octets, seed);
+    let limit = Duration::from_secs(300);
+    run(&plan, config, &file, limit)
+}
+
+/// Transmissions for each packet until each of `receivers` has `K` of a batch, if only the source sends and it stops at the
+/// right moment: the mean of the largest of that many negative binomial variables.
+pub fn least(receivers: usize, delivery: f64) -> f64 {
+    let all_by = |frames: usize| {
+        // The distribution of one receiver's receptions among this many frames.
+        let mut of = vec![1.0];
+        for _ in 0..frames {
+            let mut next = vec![0.0; of.len() + 1];
+            for (count, share) in of.iter().enumerate() {
+                next[count] += share * (1.0 - delivery);
+                next[count + 1] += share * delivery;
+            }
+            of = next;
+        }
+        of.iter().skip(K).sum::<f64>().powi(receivers as i32)
+    };
+    let frames: f64 = (0..400).map(|frames| 1.0 - all_by(frames)).sum();
+    frames / K as f64
 }

@@ -1,4 +1,4 @@
-//! The frames of the variant `improved`. All of them belong to the group of node 0.
+//! The frames of the improved variant in scripts. All of them belong to the group of node 0.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl Frames for Improved {
             "data" => {
                 let batch = frame.number("batch", 0);
                 let unit = about.unit(batch, &frame);
-                let payload = about.config.payload;
+                let payload = about.config.common().payload;
                 let open = repr.emit_data(batch, payload, sdu).unwrap();
                 let packets = open.vector.len();
                 open.vector.fill(0);
@@ -124,8 +124,8 @@ impl Frames for Improved {
 
 /// The object of `len` octets that frames name.
 fn object_id(about: &Object, len: usize) -> ObjectId {
-    let k = about.config.k;
-    let packets = len.div_ceil(about.config.payload);
+    let k = about.config.common().k;
+    let packets = len.div_ceil(about.config.common().payload);
     let batches = packets.div_ceil(k);
     ObjectId {
         tag: tag(about, len),

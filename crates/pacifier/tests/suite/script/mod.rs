@@ -1,5 +1,5 @@
-//! The player of packet scripts: the scene, the events and expectations that all variants share, and the words of each for its
-//! frames.
+//! The player of packet scripts: the scene, and the events and expectations that all variants share. The submodules read and
+//! write the frames of each.
 
 mod improved;
 mod paper;
@@ -14,7 +14,9 @@ use chappe_core::{
     Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome, Purpose,
     Seed,
 };
-use chappe_pacifier::{AckProof, Config, Links, Node, Variant};
+use chappe_pacifier::improved::Settings;
+use chappe_pacifier::paper::{AckProof, Variant};
+use chappe_pacifier::{Common, Config, Links, Node};
 
 /// Plays one script; several may stand in one file, separated by lines of `=`.
 pub fn check(name: &str, text: &str) {
@@ -99,7 +101,7 @@ impl Object {
 
     /// What the payload of a frame must be, in an object of `len` octets.
     fn combination(&self, len: usize, batch: u32, vector: &[u8]) -> Vec<u8> {
-        let Config { k, payload, .. } = self.config;
+        let Common { k, payload, .. } = *self.config.common();
         let octet = |packet: usize, at: usize| {
             let place = (batch as usize * k + packet) * payload + at;
             if place < len { self.octets[place] } else { 0 }
@@ -127,11 +129,7 @@ impl Default for Scene {
         Scene {
             nodes: 0,
             links: Vec::new(),
-            config: Config {
-                k: 4,
-                payload: 8,
-                ..Config::default()
-            },
+            config: Config::default().with_batch(4, 8),
             me: 0,
             asks: Vec::new(),
         }
@@ -156,14 +154,15 @@ impl Scene {
             }
             ["variant", name, ref rest @ ..] => {
                 let share = rest.first().map_or(0.0, |share| number(share, place));
-                self.config.variant = match name {
-                    "pacifier" => Variant::Pacifier { knob: share },
-                    "tree+rl" => Variant::TreeRl,
-                    "tree" => Variant::Tree,
-                    "more" => Variant::More { prune: share },
-                    "improved" => Variant::Improved,
+                let config: Config = match name {
+                    "pacifier" => Variant::Pacifier { knob: share }.into(),
+                    "tree+rl" => Variant::TreeRl.into(),
+                    "tree" => Variant::Tree.into(),
+                    "more" => Variant::More { prune: share }.into(),
+                    "improved" => chappe_pacifier::improved::Config::default().into(),
                     _ => panic!("{place}: unknown variant"),
                 };
+                self.config = config.with_common(*self.config.common());
             }
             ["set", name, value] => set(&mut self.config, name, value, place),
             ["node", n] => self.me = number(n, place),
@@ -181,9 +180,9 @@ impl Scene {
         let links = Arc::new(Links::measured(self.nodes, ratio).unwrap());
         let random = Seed(1).stream(Purpose::Node(self.me.into()));
         let config = self.config.clone();
-        let frames: Box<dyn Frames> = match config.variant {
-            Variant::Improved => Box::new(improved::Improved::default()),
-            _ => Box::new(paper::Paper::default()),
+        let frames: Box<dyn Frames> = match config {
+            Config::Improved(_) => Box::new(improved::Improved::default()),
+            Config::Paper(_) => Box::new(paper::Paper::default()),
         };
         let node = Node::new(config.clone(), self.me, links, random);
         let mut octets = vec![0; 4096];
@@ -209,21 +208,37 @@ impl Scene {
 }
 
 fn set(config: &mut Config, name: &str, value: &str, place: &str) {
+    let common = config.common_mut();
     match name {
-        "k" => config.k = number(value, place),
-        "payload" => config.payload = number(value, place),
+        "k" => common.k = number(value, place),
+        "payload" => common.payload = number(value, place),
+        "groups" => common.groups_max = number(value, place),
+        _ => match config {
+            Config::Paper(config) => set_paper(config, name, value, place),
+            Config::Improved(config) => set_improved(&mut config.settings, name, value, place),
+        },
+    }
+}
+
+fn set_paper(config: &mut chappe_pacifier::paper::Config, name: &str, value: &str, place: &str) {
+    match name {
         "M" => config.ack_overheard_next_hop = number(value, place),
         "N" => config.ack_overheard_other = number(value, place),
         "repeat" => config.ack_repeat = number(value, place),
         "cache" => config.ack_cache = number(value, place),
-        "groups" => config.groups_max = number(value, place),
         "retry_ms" => config.ack_retry_min = Duration::from_millis(number(value, place)),
         "proof" if value == "mac" => config.ack_proof = AckProof::MacOrOverheard,
         "proof" if value == "overheard" => config.ack_proof = AckProof::Overheard,
-        "window" => config.improved.window = number(value, place),
-        "gate" => config.improved.gate = number(value, place),
-        "room" => config.improved.nodes_max = number(value, place),
-        _ => panic!("{place}: no such parameter"),
+        _ => panic!("{place}: no such parameter of the paper's protocols"),
+    }
+}
+
+fn set_improved(settings: &mut Settings, name: &str, value: &str, place: &str) {
+    match name {
+        "window" => settings.window = number(value, place),
+        "gate" => settings.gate = number(value, place),
+        "room" => settings.nodes_max = number(value, place),
+        _ => panic!("{place}: no such parameter of the improved variant"),
     }
 }
 

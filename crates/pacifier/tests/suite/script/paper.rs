@@ -1,8 +1,8 @@
-//! The frames of Pacifier and its baselines.
+//! The frames of Pacifier and its baselines in scripts.
 
 use chappe_core::Instant;
-use chappe_pacifier::header::{self, Ack, AckId, DataRepr, Frame};
-use chappe_pacifier::{Config, Node};
+use chappe_pacifier::paper::header::{self, Ack, AckId, DataRepr, Frame};
+use chappe_pacifier::{Common, Node};
 
 use super::{Frames, Object, Said, list_of, number};
 
@@ -107,10 +107,10 @@ impl Paper {
                 (0..packets).map(|at| u8::from(at == unit)).collect()
             }
         };
-        let (vector, payload) = repr.emit(sdu, about.config.payload).unwrap();
+        let (vector, payload) = repr.emit(sdu, about.config.common().payload).unwrap();
         vector.copy_from_slice(&coefficients);
         payload.copy_from_slice(&about.combination(len(about), repr.batch, &coefficients));
-        repr.frame_len(about.config.payload)
+        repr.frame_len(about.config.common().payload)
     }
 
     fn ack(&self, frame: &Said<'_>) -> Ack {
@@ -136,7 +136,7 @@ fn len(about: &Object) -> usize {
 
 /// Packets of a batch: of the object on offer or expected, or else k.
 fn packets(about: &Object, batch: u32) -> usize {
-    let Config { k, payload, .. } = about.config;
+    let Common { k, payload, .. } = *about.config.common();
     let all = about.len.div_ceil(payload);
     match all.saturating_sub(batch as usize * k).min(k) {
         0 => k,

@@ -60,7 +60,7 @@ pub fn headers(with: &Pacifier) -> usize {
         Variant::Improved => chappe_cast::Way::Improved,
         _ => chappe_cast::Way::Pacifier,
     };
-    chappe_cast::headers(way, with.protocol.config.k, NODES)
+    chappe_cast::headers(way, with.protocol.config.common().k, NODES)
 }
 
 /// How long to wait for a transfer: as long as a bit for every other one, and half a minute.
@@ -235,7 +235,7 @@ impl Place {
                     Variant::Improved => "improved",
                     _ => "pacifier",
                 };
-                let k = setting.with()?.protocol.config.k;
+                let k = setting.with()?.protocol.config.common().k;
                 command
                     .arg(self.0.join("file"))
                     .arg("--sign")

@@ -1,13 +1,13 @@
-//! Frames that a node sends: ACKs first, then data as a source or as a relay.
+//! Frames out: ACKs first, then data as a source or as a relay.
 
 use chappe_core::{Address, Class, Instant, LinkSend, TraceEvent};
 
 use super::{Group, Kind, Node};
-use crate::relay::Relay;
-use crate::source::Source;
+use crate::paper::relay::Relay;
+use crate::paper::source::Source;
 
 impl Node {
-    /// The next ACK, own or passed on.
+    /// Writes the next ACK, own or forwarded.
     pub(super) fn send_ack(&mut self, sdu: &mut [u8]) -> Option<LinkSend> {
         let out = self.acks.next()?;
         let len = out.ack.emit(sdu)?;
@@ -28,7 +28,7 @@ impl Node {
         })
     }
 
-    /// The next data frame: the source and the groups take turns.
+    /// Writes the next data frame: the source and the groups take turns.
     pub(super) fn send_data(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
         let parties = self.groups.len() + 1;
         for _ in 0..parties {
@@ -44,7 +44,7 @@ impl Node {
                 to: Address::BROADCAST,
                 len,
                 class: Class::Data,
-                mode: Some(self.config.mode),
+                mode: Some(self.config.common.mode),
                 token: Node::token(kind, self.tokens),
             });
         }

@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use chappe_coding::{Encoder, Rows};
 use chappe_core::{Duration, Instant, Mode, Stream};
 
-use crate::NodeSet;
-use crate::config::Config;
-use crate::header::{AckId, DataRepr};
 use crate::layout::Layout;
 use crate::object::Batches;
-use crate::plan::{Plan, Planner};
+use crate::paper::config::Config;
+use crate::paper::header::{AckId, DataRepr};
+use crate::paper::plan::{Plan, Planner};
+use crate::set::NodeSet;
 
 /// Sends one object to a set of receivers.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Source {
     open: u64,
     planner: Planner,
     plan: Plan,
-    /// Whom `plan` serves.
+    /// The receivers that `plan` serves.
     serves: NodeSet,
     turn: u16,
     batch: u32,
@@ -51,15 +51,15 @@ pub(crate) struct Source {
 /// Whether the source may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
-    /// Now.
+    /// It may send at once.
     Ready,
-    /// The last frame is with the link, which has not said yet that it has left.
+    /// The link has the last frame and has not reported yet that it is sent.
     InFlight {
         token: u32,
         limit: Duration,
         give_up: Instant,
     },
-    /// The last frame is out; a child's turn.
+    /// The last frame is sent; the source waits to overhear a child.
     Waiting { until: Instant },
 }
 
@@ -68,7 +68,7 @@ enum Pace {
 pub(crate) enum Acked {
     /// It names a receiver or batch that this transfer does not have.
     Foreign,
-    /// Known already.
+    /// The source had this ACK already.
     Known,
     /// New, for a batch that is not on the air.
     Noted,
@@ -77,8 +77,8 @@ pub(crate) enum Acked {
 }
 
 impl Source {
-    /// Sends `object` to `receivers`, all of which paths reach. The turn goes on from the node's former
-    /// transfer, so that relays take it as new. `None` if a frame cannot count the batches.
+    /// Sends `object` to `receivers`, all of which paths reach. The turn continues from the node's former
+    /// transfer, so that relays treat the frames as new. `None` if a frame cannot count the batches.
     pub fn new(
         config: &Config,
         me: u16,
@@ -110,8 +110,8 @@ impl Source {
             round_robin: config.round_robin(),
             paced: config.paced(),
             pace_factor: config.pace_factor,
-            mode: config.mode,
-            link_overhead: config.link_overhead,
+            mode: config.common.mode,
+            link_overhead: config.common.link_overhead,
             object,
         };
         if !source.is_done() {
@@ -209,7 +209,7 @@ impl Source {
         Acked::Moved
     }
 
-    /// The next batch, round and round, that somebody lacks: within the window of batches that take turns.
+    /// Begins the next batch in the round that a receiver lacks, within the window of batches that take turns.
     fn next_batch(&mut self) {
         while self.first_open < self.batches && self.missing(self.first_open).is_empty() {
             self.first_open += 1;
@@ -225,18 +225,18 @@ impl Source {
         }
     }
 
-    /// Whom it serves.
+    /// The receivers that it serves at present.
     pub fn receivers(&self) -> NodeSet {
         self.receivers
     }
 
-    /// Serves other receivers from now on; what those who stay have acknowledged still counts.
+    /// Serves other receivers from now on; ACKs of those who stay still count.
     pub fn serve(&mut self, receivers: NodeSet, planner: Planner) {
         (self.receivers, self.planner) = (receivers, planner);
         self.start_over();
     }
 
-    /// A receiver has lost what it had.
+    /// Forgets the ACKs of a receiver that has lost its batches.
     pub fn forget(&mut self, receiver: u16) {
         for acked in &mut self.acked {
             acked.remove(receiver);
@@ -244,7 +244,7 @@ impl Source {
         self.start_over();
     }
 
-    /// A receiver is known to have a batch without an ACK of this transfer. Whether that is new.
+    /// Notes that a receiver has a batch, without an ACK of this transfer. Returns whether that is new.
     pub fn known(&mut self, id: AckId) -> bool {
         let there = self.acked.get_mut(id.batch as usize);
         let new = there.is_some_and(|acked| acked.insert(id.receiver));
@@ -266,7 +266,7 @@ impl Source {
     fn start_over(&mut self) {
         let all = 0..self.batches;
         self.open = all.map(|batch| self.missing(batch).len() as u64).sum();
-        // An empty set is never served, so the plan is made anew even for the same receivers.
+        // No plan serves an empty set, so `begin` makes a new one even for the same receivers.
         (self.serves, self.first_open) = (NodeSet::EMPTY, 0);
         if self.is_done() {
             return;
@@ -319,7 +319,8 @@ impl Source {
         };
     }
 
-    /// The link has sent the frame with this token.
+    /// Starts the wait, since the link has sent the frame with this token. Counted from here and not from `write`, since
+    /// the frame may have waited for the channel.
     pub fn sent(&mut self, now: Instant, token: u32) {
         match self.pace {
             Pace::InFlight {
@@ -352,7 +353,7 @@ impl Source {
         }
     }
 
-    /// Ends a wait that is over; whether there was one.
+    /// Ends a wait whose limit has passed; returns whether there was one.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         let over = self.deadline().is_some_and(|deadline| deadline <= now);
         if over {

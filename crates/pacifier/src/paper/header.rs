@@ -1,7 +1,7 @@
-//! The frames of Pacifier and its baselines: a view for each, which checks once and cannot panic after, and a
-//! repr, which can always be sent.
+//! The frames of Pacifier and its baselines: a view for each, which checks the octets once and cannot panic afterwards, and
+//! a repr that writes them.
 //!
-//! Octets of a data frame. Numbers stand most significant octet first.
+//! Octets of a data frame. Numbers are big-endian.
 //!
 //! ```text
 //!  0        version (4 bits), type (4 bits)
@@ -20,29 +20,26 @@
 //! ```
 //!
 //! The paper names type, group, batch, the sorted list of forwarding nodes with their credits, the code vector
-//! and the last ACK. `turn` and `object` are ours: batches come round again, so their numbers do not tell a
-//! late frame of the batch before from the first frame of the next one, and only the latter may flush a
-//! relay's buffer. `turn` goes up with each batch switch and each new plan.
+//! and the last ACK. `turn` and `object` are ours. Batches come round again, so their numbers do not distinguish a
+//! late frame of the previous batch from the first frame of the next one, and only the latter may flush a
+//! relay's buffer. `turn` increases with each batch switch and each new plan.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::config::FIXED_HEADER;
+pub use crate::frame::Malformed;
+use crate::frame::{SOURCE, TYPE, VERSION, big_endian, octet, octet_at};
 
 /// Octets of one entry of the list of forwarding nodes.
 pub(crate) const FORWARDER: usize = 3;
 /// A credit of one transmission, in the units of frames and counters.
 ///
-/// 1/512: credits of 0.05 are right to 2 %, and the largest is just under 128, which takes a link of less than
-/// 1 % on a shortest path.
+/// 1/512: credits of 0.05 are exact to 2 %, and the largest is just under 128. Only a link of less than 1 % on a
+/// shortest path exceeds that.
 pub const CREDIT_ONE: i64 = 512;
-
-const VERSION: u8 = 1;
 
 mod field {
     use core::ops::Range;
-    pub const TYPE: usize = 0;
-    pub const SOURCE: usize = 1;
     pub const OBJECT: usize = 2;
     pub const TURN: Range<usize> = 3..5;
     pub const BATCH: Range<usize> = 5..9;
@@ -61,12 +58,16 @@ mod field {
     pub const PROBE_NUMBER: Range<usize> = 1..5;
     pub const PROBE: usize = 5;
 }
-const _: () = assert!(field::DATA == FIXED_HEADER);
+
+/// Octets of a data frame with `forwarders` forwarding nodes, no destinations, and a batch of `k` packets.
+pub const fn frame_len(forwarders: usize, k: usize, payload: usize) -> usize {
+    field::DATA + FORWARDER * forwarders + k + payload
+}
 
 /// A frame, by its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Frame<'a> {
-    /// Coded data.
+    /// A combination of the packets of a batch, with the source's plan.
     Data(Data<'a>),
     /// An acknowledgement on its way to the source.
     Ack(Ack),
@@ -74,23 +75,12 @@ pub enum Frame<'a> {
     Probe(u32),
 }
 
-/// Why octets are not a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// Shorter than its own fields say.
-    Short,
-    /// Another version or an unknown type.
-    Type(u8),
-    /// A data frame with an empty code vector or without payload.
-    Empty,
-}
-
 /// Names an ACK: which receiver has which batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckId {
     /// The receiver that has the batch.
     pub receiver: u16,
-    /// The batch.
+    /// Number of the batch in the object.
     pub batch: u32,
 }
 
@@ -101,11 +91,11 @@ pub struct AckId {
 pub struct Ack {
     /// The source it goes to.
     pub source: u16,
-    /// The source's transfer.
+    /// Number of the source's transfer, modulo 256.
     pub object: u8,
-    /// What it acknowledges.
+    /// The receiver and the batch that it acknowledges.
     pub id: AckId,
-    /// How often the receiver has started over to acknowledge this batch. A hop forwards each repeat once.
+    /// How often the receiver has acknowledged this batch anew. A hop forwards each repeat once.
     pub repeat: u8,
 }
 
@@ -119,16 +109,16 @@ pub struct Data<'a> {
     payload: &'a [u8],
 }
 
-/// What stands in a data frame before its code vector.
+/// The fields of a data frame before its code vector.
 #[derive(Clone, Copy, Debug)]
 pub struct DataRepr<'a> {
     /// The source of the group.
     pub source: u16,
-    /// Its transfer.
+    /// Number of the source's transfer, modulo 256.
     pub object: u8,
     /// The number of the source's plan.
     pub turn: u16,
-    /// The batch.
+    /// Number of the batch in the object.
     pub batch: u32,
     /// Packets in the batch, 1 to 255.
     pub packets: u8,
@@ -140,7 +130,7 @@ pub struct DataRepr<'a> {
     pub last_ack: Option<AckId>,
 }
 
-/// The frame in `sdu`.
+/// Parses and checks the frame in `sdu`.
 pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     let first = *sdu.first().ok_or(Malformed::Short)?;
     match (first >> 4, first & 15) {
@@ -154,16 +144,8 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     }
 }
 
-/// The source of the group that a frame belongs to, without further checks; `None` for probes and what is no frame.
-/// For nodes that take part in several groups, each with a [`Node`](crate::Node) of its own.
-pub fn group_of(sdu: &[u8]) -> Option<u16> {
-    let first = *sdu.get(field::TYPE)?;
-    let source = u16::from(*sdu.get(field::SOURCE)?);
-    (first >> 4 == VERSION && first & 15 != 3).then_some(source)
-}
-
 impl<'a> Data<'a> {
-    /// A view of a data frame; the type octet is not looked at.
+    /// A view of a data frame; does not check the type octet.
     pub fn new(sdu: &'a [u8]) -> Result<Data<'a>, Malformed> {
         let (head, rest) = sdu.split_first_chunk().ok_or(Malformed::Short)?;
         let count = |place: usize| usize::from(octet_at(head, place));
@@ -190,10 +172,10 @@ impl<'a> Data<'a> {
 
     /// The source of the group.
     pub fn source(&self) -> u16 {
-        octet_at(&self.head, field::SOURCE).into()
+        octet_at(&self.head, SOURCE).into()
     }
 
-    /// The source's transfer.
+    /// Number of the source's transfer, modulo 256.
     pub fn object(&self) -> u8 {
         octet_at(&self.head, field::OBJECT)
     }
@@ -203,13 +185,14 @@ impl<'a> Data<'a> {
         big_endian(self.head.get(field::TURN).unwrap_or_default()) as u16
     }
 
-    /// The batch.
+    /// Number of the batch in the object.
     pub fn batch(&self) -> u32 {
         big_endian(self.head.get(field::BATCH).unwrap_or_default())
     }
 
     /// The last ACK that the sender received for this group.
     pub fn last_ack(&self) -> Option<AckId> {
+        // The source never acknowledges its own batches, so its number stands for "none yet".
         let receiver = u16::from(octet_at(&self.head, field::LAST_RECEIVER));
         let batch = big_endian(self.head.get(field::LAST_BATCH).unwrap_or_default());
         (receiver != self.source()).then_some(AckId { receiver, batch })
@@ -225,12 +208,12 @@ impl<'a> Data<'a> {
         self.payload
     }
 
-    /// The list of forwarding nodes as it stands.
+    /// The list of forwarding nodes as in the frame, three octets each.
     pub fn forwarders(&self) -> &'a [u8] {
         self.forwarders
     }
 
-    /// MORE: the destinations as they stand.
+    /// MORE: the destinations as in the frame, one octet each.
     pub fn destinations(&self) -> &'a [u8] {
         self.destinations
     }
@@ -243,8 +226,8 @@ impl DataRepr<'_> {
         field::DATA + lists + usize::from(self.packets) + payload
     }
 
-    /// Writes the header to the front of `sdu`; gives the places for code vector and payload, or `None` if
-    /// they do not fit.
+    /// Writes the header to the front of `sdu`. Returns the places for code vector and payload, or `None` if they do not
+    /// fit.
     pub fn emit<'b>(
         &self,
         sdu: &'b mut [u8],
@@ -292,7 +275,7 @@ impl Ack {
     fn parse(sdu: &[u8]) -> Option<Ack> {
         let frame = sdu.get(..field::ACK)?;
         Some(Ack {
-            source: octet_at(frame, field::SOURCE).into(),
+            source: octet_at(frame, SOURCE).into(),
             object: octet_at(frame, field::OBJECT),
             id: AckId {
                 receiver: octet_at(frame, field::ACK_RECEIVER).into(),
@@ -302,7 +285,7 @@ impl Ack {
         })
     }
 
-    /// Writes the frame to the front of `sdu` and gives its length, or `None` if it does not fit.
+    /// Writes the frame to the front of `sdu` and returns its length, or `None` if it does not fit.
     pub fn emit(&self, sdu: &mut [u8]) -> Option<usize> {
         let [b0, b1, b2, b3] = self.id.batch.to_be_bytes();
         let frame = [
@@ -321,11 +304,11 @@ impl Ack {
     }
 }
 
-/// Writes probe `number` with `payload` octets of padding; gives its length, or `None` if it does not fit.
+/// Writes probe `number` with `payload` octets of padding. Returns its length, or `None` if it does not fit.
 pub fn emit_probe(number: u32, payload: usize, sdu: &mut [u8]) -> Option<usize> {
     let frame = sdu.get_mut(..field::PROBE + payload)?;
     let (head, padding) = frame.split_at_mut_checked(field::PROBE)?;
-    *head.get_mut(field::TYPE)? = VERSION << 4 | 3;
+    *head.get_mut(TYPE)? = VERSION << 4 | 3;
     head.get_mut(field::PROBE_NUMBER)?
         .copy_from_slice(&number.to_be_bytes());
     padding.fill(0);
@@ -351,21 +334,6 @@ pub(crate) fn find_forwarder(list: &[u8], node: u16) -> Option<(usize, i64)> {
             let credit = u16::from_be_bytes([high, low]);
             (u16::from(id) == node).then_some((place, i64::from(credit)))
         })
-}
-
-/// The octet that names a node. [`Links`](crate::Links) has at most 256 nodes, so nothing is cut off.
-pub(crate) fn octet(node: u16) -> u8 {
-    node as u8
-}
-
-fn octet_at(bytes: &[u8], place: usize) -> u8 {
-    bytes.get(place).copied().unwrap_or(0)
-}
-
-fn big_endian(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
 
 impl fmt::Debug for Data<'_> {
@@ -413,7 +381,7 @@ mod tests {
     use alloc::vec;
 
     #[test]
-    fn a_data_frame_survives_the_air() {
+    fn data_frames_round_trip() {
         let mut forwarders = vec![];
         push_forwarder(&mut forwarders, 7, 1.5);
         push_forwarder(&mut forwarders, 255, 1000.0);
@@ -473,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_and_probes_survive_the_air() {
+    fn acks_and_probes_round_trip() {
         let id = AckId {
             receiver: 4,
             batch: 70_000,

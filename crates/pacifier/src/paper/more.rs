@@ -1,17 +1,17 @@
 //! MORE: forwarding nodes and credits from a belt of nodes towards each destination.
 //!
-//! Chachulski et al., SIGCOMM 2007, as the Pacifier paper sums it up (II-A). For each destination, every
-//! node nearer to it than the source is a candidate. A packet is the duty of the nearest candidate that
-//! heard it; from that follows how many transmissions z_i each of them makes. Nodes with a small share of all
+//! Chachulski et al., SIGCOMM 2007, as the Pacifier paper summarizes it (II-A). For each destination, every
+//! node nearer to it than the source is a candidate. The nearest candidate that heard a packet forwards it, which gives
+//! the number of transmissions z_i of each. Nodes with a small share of all
 //! transmissions are pruned and z is computed again for the rest: the *belt*. With several destinations a
 //! node takes the largest of its z.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::NodeSet;
-use crate::credit::Credit;
 use crate::links::Links;
+use crate::paper::credit::Credit;
+use crate::set::NodeSet;
 
 /// The share of all transmissions below which MORE prunes a node (pacifier II-A).
 pub const PRUNE: f64 = 0.10;
@@ -24,15 +24,15 @@ pub struct Belt {
     /// The nodes that may forward, nearest to the destination first; the source is the last one. The
     /// destination itself is not among them.
     pub members: Vec<Member>,
-    /// The part of the source's packets that arrives, 0 to 1: less than 1 if some end at a node that nobody
-    /// nearer hears, 0 if the destination is cut off.
+    /// The part of the source's packets that arrives, 0 to 1: less than 1 if some end at a node that no nearer
+    /// node hears, 0 if the destination is cut off.
     pub delivered: f64,
 }
 
 /// A node of a belt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
-    /// Its number.
+    /// The node's number.
     pub node: u16,
     /// L_i: the part of the source's packets that it is the nearest to hear.
     pub load: f64,
@@ -44,8 +44,8 @@ impl Belt {
     /// The belt from `source` to `destination`, pruned at `prune` (a share from 0 to 1 of all transmissions);
     /// `None` if no path leads there.
     ///
-    /// A destination that pruning cuts off has a belt that delivers nothing. MORE as published goes on with it
-    /// (pacifier IV-B.1), and so does this.
+    /// A destination that pruning cuts off has a belt that delivers nothing. MORE as published continues with it
+    /// (pacifier IV-B.1), and so does this code.
     pub fn new(links: &Links, source: u16, destination: u16, prune: f64) -> Option<Belt> {
         let paths = links.etx_to(destination);
         if !paths.reaches(source) || source == destination {
@@ -94,12 +94,12 @@ impl Belt {
             let lost_by_all = nearer
                 .iter()
                 .fold(lost(destination), |p, m| p * lost(m.node));
-            // A node that nobody nearer can hear sends nothing: its packets end there.
+            // A node that no nearer node can hear sends nothing: its packets end there.
             if lost_by_all >= 1.0 {
                 continue;
             }
             sender.transmissions = sender.load / (1.0 - lost_by_all);
-            // Whom the sender passes its packets to: the nearest node that hears them.
+            // The nearest node that hears a packet takes it on.
             let mut lost_so_far = lost(destination);
             delivered += sender.transmissions * (1.0 - lost_so_far);
             for member in nearer {
@@ -136,7 +136,7 @@ impl Belt {
 /// The credits of the union of `belts`, the source first, then by node number.
 ///
 /// A node earns credit from every node that is upstream of it in any of the belts, each counted with *its*
-/// largest number of transmissions. Nodes that would send nothing are left out.
+/// largest number of transmissions. Nodes that would send nothing are omitted.
 pub fn credits(links: &Links, source: u16, belts: &[&Belt]) -> Vec<Credit> {
     let mut most = vec![0.0f64; links.nodes()];
     let mut upstream = vec![NodeSet::EMPTY; links.nodes()];
@@ -188,8 +188,8 @@ pub fn credits(links: &Links, source: u16, belts: &[&Belt]) -> Vec<Credit> {
 /// The pruning threshold that favours MORE most on this network, in hundredths of one: 10 down to 0.
 ///
 /// A receiver counts as cut off when its own belt is broken ([`Belt::connected`]). (The authors repeated whole
-/// simulations; what the belts of other receivers leak to it is luck, and is not counted here.) Receivers
-/// that no path reaches cannot be helped by any threshold and do not count.
+/// simulations. Packets that reach it by chance over the belts of other receivers do not count here.) Receivers without
+/// a path do not count: no threshold helps them.
 pub fn tuned_prune_percent(links: &Links, source: u16, receivers: &[u16]) -> u32 {
     let cuts_nobody = |percent: u32| {
         let share = prune_share(percent);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_no_belt() {
+    fn without_a_path_there_is_no_belt() {
         assert_eq!(Belt::new(&links(3, &[(1, 2, 1.0)]), 0, 2, 0.0), None);
         assert_eq!(Belt::new(&links(3, &[(0, 2, 1.0)]), 0, 0, 0.0), None);
         assert_eq!(prune_share(3), 0.03);

@@ -1,4 +1,4 @@
-//! The receiver's part: collect innovative packets of every batch until the object is whole.
+//! The receiver's part: collect innovative packets of every batch until the object is complete.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 
 use chappe_core::Instant;
 
-use crate::config::Config;
-use crate::header::Data;
 use crate::layout::Layout;
+use crate::paper::config::Config;
+use crate::paper::header::Data;
 use crate::store::Store;
 
-/// Decoded batches' memory kept for the next batch; more is given back to the allocator.
+/// Stores of decoded batches kept for the next ones; the allocator gets the others back.
 const SPARE: usize = 2;
 
 /// Receives one object from one source.
@@ -22,10 +22,10 @@ pub(crate) struct Receiver {
     serial: Option<u8>,
     /// The transfer that was received before this one: its late frames are not part of the new one.
     former: Option<u8>,
-    /// The object, filled up to whole packets; decoded batches stand at their places. Empty if batches are checked.
+    /// The object, padded to whole packets, with decoded batches in place. Empty if the application checks batches.
     object: Vec<u8>,
     keep: Keep,
-    /// Batches that have memory, and those of them that are decoded and wait to be handed out.
+    /// Batches that have memory, and those of them that are full and wait for the application.
     stores: usize,
     ready: VecDeque<u32>,
     batches: Vec<State>,
@@ -41,7 +41,7 @@ pub(crate) struct Receiver {
 pub(crate) enum Keep {
     /// They are acknowledged at once and kept in memory.
     Memory,
-    /// They are handed to the application, which says whether they are right, and acknowledged then.
+    /// The application gets them, and the node acknowledges those that it accepts.
     Checked {
         /// Batches in memory at a time.
         partial_max: usize,
@@ -50,11 +50,11 @@ pub(crate) enum Keep {
 
 #[derive(Clone, Debug)]
 enum State {
-    /// Nothing heard yet: no memory either.
+    /// Nothing heard yet, so it has no memory either.
     Empty,
     /// Some packets are here. They stay across the source's rounds.
     Partial(Store),
-    /// All packets are here; the application has not judged it yet.
+    /// All packets are here; the application has neither accepted nor rejected it yet.
     Full(Store),
     /// Decoded. Frames heard since it was last acknowledged, how many it takes to acknowledge it again, and
     /// how often that happened.
@@ -66,25 +66,25 @@ enum State {
 pub(crate) enum Taken {
     /// Of another transfer, or a batch that the object does not have.
     Foreign,
-    /// It added nothing.
+    /// It is a combination of packets that are here already, or there is no room for it.
     NotInnovative,
-    /// It added something.
+    /// It raised the rank of its batch.
     Innovative,
     /// It completed its batch, which has this many octets of the object.
     Decoded { octets: usize },
     /// It completed its batch, which the application is to check.
     Full,
-    /// It belongs to a batch that the source should know to be complete. Acknowledge it once more.
+    /// Its batch was acknowledged long ago, so the ACK seems lost: acknowledge it once more.
     AckAgain { repeat: u8 },
 }
 
 impl Receiver {
-    /// Ready to receive `len` octets. `None` if a frame cannot count their batches.
+    /// A receiver for `len` octets; `None` if a frame cannot count their batches.
     pub fn new(config: &Config, len: usize, former: Option<u8>, keep: Keep) -> Option<Receiver> {
         let layout = Layout {
             len,
-            k: config.k,
-            payload: config.payload,
+            k: config.common.k,
+            payload: config.common.payload,
         };
         let batches = layout.batches()?;
         Some(Receiver {
@@ -118,7 +118,7 @@ impl Receiver {
         (self.done, self.batches.len() as u32)
     }
 
-    /// Octets decoded.
+    /// Octets of the object in decoded batches, padding not counted.
     pub fn octets(&self) -> usize {
         self.octets
     }
@@ -156,7 +156,7 @@ impl Receiver {
         Some(batch)
     }
 
-    /// A checked batch is right. Whether it was waiting for that.
+    /// Accepts a checked batch; returns whether it was waiting for that.
     pub fn accept(&mut self, now: Instant, batch: u32) -> bool {
         let waits = matches!(self.batches.get(batch as usize), Some(State::Full(_)));
         if waits {
@@ -165,7 +165,7 @@ impl Receiver {
         waits
     }
 
-    /// A checked batch is wrong: everything of it is forgotten.
+    /// Rejects a checked batch: all its packets go.
     pub fn reject(&mut self, batch: u32) {
         if let Some(state @ State::Full(_)) = self.batches.get_mut(batch as usize) {
             *state = State::Empty;
@@ -204,6 +204,7 @@ impl Receiver {
     pub fn on_data(&mut self, now: Instant, frame: &Data<'_>) -> Taken {
         let ours = match self.serial {
             Some(serial) => serial == frame.object(),
+            // Before its first frame a receiver joins any transfer but the former one, whose frames may be late.
             None => self.former != Some(frame.object()),
         };
         let batch = frame.batch();
@@ -228,6 +229,7 @@ impl Receiver {
             return Taken::AckAgain { repeat: *repeat };
         }
         if matches!(state, State::Empty) {
+            // Not lost: the source comes back to the batch in a later round.
             if matches!(self.keep, Keep::Checked { partial_max } if self.stores >= partial_max) {
                 return Taken::NotInnovative;
             }
@@ -268,7 +270,7 @@ impl Receiver {
         }
     }
 
-    /// Memory for a batch, used before if possible.
+    /// Memory for a batch, from `spare` if possible: the frame path then does not allocate.
     fn fresh(spare: &mut Vec<Store>, layout: &Layout, batch: u32) -> Option<Store> {
         let shape = layout.shape(batch)?;
         match spare.pop() {

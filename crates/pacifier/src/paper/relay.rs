@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use chappe_coding::Shape;
 use chappe_core::{Instant, Stream};
 
-use crate::NodeSet;
-use crate::baseline::more::Belt;
-use crate::config::{Config, Variant};
-use crate::header::{AckId, CREDIT_ONE, Data, DataRepr, FORWARDER, find_forwarder};
 use crate::links::Links;
+use crate::paper::config::{Config, Variant};
+use crate::paper::header::{AckId, CREDIT_ONE, Data, DataRepr, FORWARDER, find_forwarder};
+use crate::paper::more::Belt;
+use crate::set::NodeSet;
 use crate::store::Store;
 
 /// Forwards one group. It has the memory of one batch (pacifier III-C).
@@ -22,16 +22,17 @@ pub(crate) struct Relay {
     variant: Variant,
     k: usize,
     payload: usize,
-    /// What the newest frame said: the batch at hand and who forwards it.
+    /// From the newest frame: the current batch and this node's duty.
     current: Option<Current>,
     store: Option<Store>,
     /// Object and batch of the packets in `store`.
     held: Option<(u8, u32)>,
     forwarders: Vec<u8>,
     destinations: Vec<u8>,
-    /// In 1/512 transmissions. Saturates far beyond anything that a run earns; the paper has no bound.
+    /// The credit counter in 1/512 transmissions. Saturates far beyond what a run earns; the paper has no bound.
     counter: i64,
-    /// MORE: for each destination met so far, who is upstream of this node.
+    /// MORE: for each destination seen so far, the nodes upstream of this one. Cached, since a belt costs a shortest-path
+    /// search.
     upstream: Vec<(u16, NodeSet)>,
 }
 
@@ -40,7 +41,7 @@ struct Current {
     object: u8,
     turn: u16,
     batch: u32,
-    /// Place in the list of forwarding nodes and credit; `None` if this node is not in it (any more).
+    /// Place in the list of forwarding nodes, and credit; `None` if the list does not have this node.
     duty: Option<(usize, i64)>,
 }
 
@@ -49,11 +50,11 @@ struct Current {
 pub(crate) struct Heard {
     /// The frame belongs to a batch of the past.
     pub stale: bool,
-    /// It was new to the buffer.
+    /// It raised the rank of the buffer.
     pub innovative: bool,
     /// It came from upstream and earned credit.
     pub upstream: bool,
-    /// The buffer was emptied for it.
+    /// It began a new batch and emptied the buffer.
     pub flushed: bool,
 }
 
@@ -66,8 +67,8 @@ impl Relay {
             source,
             links,
             variant: config.variant,
-            k: config.k,
-            payload: config.payload,
+            k: config.common.k,
+            payload: config.common.payload,
             current: None,
             store: None,
             held: None,
@@ -78,7 +79,7 @@ impl Relay {
         }
     }
 
-    /// Other delivery ratios hold from now on.
+    /// Replaces the delivery ratios; MORE's upstream sets follow from them.
     pub fn relink(&mut self, links: Arc<Links>) {
         let most = links.nodes().min(255);
         self.forwarders.reserve(most * FORWARDER);
@@ -87,8 +88,8 @@ impl Relay {
         self.links = links;
     }
 
-    /// Takes in a data frame of the group, sent by `from`. `forgetful`: nothing useful was heard for so long
-    /// that any frame counts as new.
+    /// Takes in a data frame of the group, sent by `from`. With `forgetful`, nothing useful was heard
+    /// for so long that any frame counts as new.
     pub fn on_data(&mut self, from: u16, frame: &Data<'_>, forgetful: bool) -> Heard {
         let mut heard = Heard {
             stale: false,
@@ -96,6 +97,7 @@ impl Relay {
             upstream: false,
             flushed: false,
         };
+        // Turns wrap: a signed difference says whether the frame is of a later plan.
         let news = match self.current {
             Some(current) if !forgetful => frame.turn().wrapping_sub(current.turn) as i16,
             _ => 1,
@@ -113,7 +115,7 @@ impl Relay {
                 ..heard
             };
         };
-        // A late frame of the batch at hand is as good as any; one of another batch is not.
+        // A late frame of the current batch is as useful as any; one of another batch is not.
         let at_hand = (current.object, current.batch) == (frame.object(), frame.batch());
         let Some((place, credit)) = current.duty.filter(|_| at_hand) else {
             return Heard {
@@ -133,7 +135,7 @@ impl Relay {
         heard
     }
 
-    /// Follows the newest frame: its lists, and its batch. Returns whether that emptied the buffer.
+    /// Adopts the lists and the batch of the newest frame. Returns whether that emptied the buffer.
     fn begin(&mut self, frame: &Data<'_>) -> bool {
         let duty = find_forwarder(frame.forwarders(), self.me);
         let (object, turn, batch) = (frame.object(), frame.turn(), frame.batch());
@@ -153,13 +155,13 @@ impl Relay {
                 .store
                 .as_ref()
                 .is_some_and(|store| store.packets() == packets);
-        // A node that is not on duty (any more) keeps what it has, in case the source comes back to it.
+        // A node that is off duty keeps its packets: the source may come back to this batch with a plan that lists it.
         if continues || duty.is_none() {
             return false;
         }
         //= pacifier III-C: the first packet from a new batch flushes the buffer
-        // The counter starts over too: credit is earned by packets of one batch and pays for packets of that
-        // batch. Kept, a backlog would send combinations of the few first packets of the next batch.
+        // The counter restarts too: packets of one batch earn credit for packets of that batch. A backlog that was kept
+        // would pay for combinations of the first few packets of the next batch.
         self.counter = 0;
         self.held = Some((object, batch));
         self.flush(packets)
@@ -184,7 +186,7 @@ impl Relay {
             return true;
         }
         let Variant::More { prune } = self.variant else {
-            // A sender that is not in the list follows an older plan: its packet is welcome, but earns nothing.
+            // A sender that is not in the list follows an older plan: its packet is used, but earns nothing.
             return find_forwarder(&self.forwarders, from)
                 .is_some_and(|(place, _)| place < my_place);
         };
@@ -220,7 +222,7 @@ impl Relay {
             && self.store.as_ref().is_some_and(|store| store.rank() > 0)
     }
 
-    /// Writes a fresh combination of all packets at hand and pays for it.
+    /// Writes a fresh combination of all packets in the buffer and pays one transmission for it.
     pub fn write(
         &mut self,
         sdu: &mut [u8],
@@ -247,7 +249,8 @@ impl Relay {
     }
 }
 
-/// When a relay last heard something that it could use, to tell a source that started over.
+/// When a relay last heard a frame that it could use. After a long gap, any frame may be that of a source that started
+/// over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Freshness(Option<Instant>);
 

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use crate::links::Links;
 use crate::tree::Tree;
 
-/// What one forwarding node does for each packet that the source wants to spread.
+/// The work of one forwarding node for each packet of the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Credit {
-    /// The node.
+    /// Number of the forwarding node.
     pub node: u16,
     /// Packets it can expect to hear from upstream nodes; 1 for the source.
     pub expected: f64,
@@ -23,9 +23,9 @@ pub struct Credit {
 /// `knob` from 0 (serve the best child) to 1 (serve every child), pacifier III-C.2.
 ///
 /// The paper is silent on two points. A child that overhears more than its parent can have makes eq. 1
-/// negative: taken as 0. A node that can expect to hear nothing has a 0/0 in eq. 4: its credit is 0. That
-/// happens with `knob` < 1 only, where a parent may be told to send nothing; it ends when the receivers that
-/// the parent does serve have finished and the tree is built anew.
+/// negative; we take 0. A node that can expect to hear nothing has a 0/0 in eq. 4; its credit is 0. That
+/// happens only with `knob` < 1, where a parent's transmissions may be 0. It ends when the receivers that
+/// the parent does serve have finished and the tree is rebuilt.
 pub fn credits(links: &Links, tree: &Tree, knob: f64) -> Vec<Credit> {
     let mut credits: Vec<Credit> = Vec::with_capacity(tree.forwarders.len());
     //= pacifier III-A.2: traverse the forwarding nodes in increasing order of their ETX from the source
@@ -101,7 +101,7 @@ mod tests {
     /// The source sends 2, of which the receiver overhears 2 * 0.2. The other 0.6 are left to the relay, which
     /// needs 0.6 / 0.5 = 1.2 transmissions for the 2 * 0.5 = 1 packet that it hears.
     #[test]
-    fn what_a_child_overhears_is_not_sent_again() {
+    fn a_parent_does_not_resend_what_a_child_overhears() {
         let links = links(3, &[(0, 1, 0.5), (1, 2, 0.5), (0, 2, 0.2)]);
         assert_eq!(computed(&links, &[2], 1.0), [(0, 2000, 0), (1, 1200, 1200)]);
     }
@@ -118,7 +118,7 @@ mod tests {
     /// For the sake of node 2 the source sends 4, so node 1 hears 2 and has one packet, not two (eq. 1's
     /// minimum). It sends 1 / 0.5 = 2 for the 2 that it hears (eq. 4's sum is not capped).
     #[test]
-    fn hearing_a_packet_twice_is_having_it_once() {
+    fn packets_heard_twice_count_once() {
         let links = links(4, &[(0, 1, 0.5), (0, 2, 0.25), (1, 3, 0.5)]);
         assert_eq!(
             computed(&links, &[2, 3], 1.0),

@@ -1,14 +1,15 @@
-//! What the source decides for the receivers that still lack a batch: who forwards, and how much.
+//! The source's plan for the receivers that still lack a batch: which nodes forward, and how much.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::NodeSet;
-use crate::baseline::more::{self, Belt};
-use crate::config::Variant;
-use crate::credit::{self, Credit};
-use crate::header::{self, octet};
+use crate::frame::octet;
 use crate::links::{Links, Paths};
+use crate::paper::config::Variant;
+use crate::paper::credit::{self, Credit};
+use crate::paper::header;
+use crate::paper::more::{self, Belt};
+use crate::set::NodeSet;
 use crate::tree::Tree;
 
 /// Makes plans for one source and its receivers.
@@ -25,13 +26,13 @@ pub(crate) struct Planner {
 /// Forwarding nodes and credits for one set of receivers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
-    /// The forwarding nodes as they stand in a frame.
+    /// The forwarding nodes in the octets of a frame.
     pub forwarders: Vec<u8>,
-    /// MORE only: the receivers as they stand in a frame.
+    /// MORE only: the receivers in the octets of a frame.
     pub destinations: Vec<u8>,
     /// z_s: transmissions of the source for each packet.
     pub transmissions: f64,
-    /// Forwarding nodes that are children of the source; for MORE, which does not pace itself, empty.
+    /// Forwarding nodes that are children of the source; empty for MORE, which does not pace itself.
     pub children: NodeSet,
     /// The sum of their credits.
     pub children_credit: f64,
@@ -68,8 +69,6 @@ impl Planner {
             Variant::More { .. } => self.belt_plan(missing),
             Variant::Tree | Variant::TreeRl => self.tree_plan(missing, 1.0),
             Variant::Pacifier { knob } => self.tree_plan(missing, knob),
-            // It makes its own plans.
-            Variant::Improved => Plan::default(),
         }
     }
 

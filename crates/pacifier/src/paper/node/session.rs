@@ -1,6 +1,5 @@
-//! What a long-lived application needs beyond one transfer over one measurement: links that change, receivers
-//! that come and go, objects larger than memory, batches that are checked before they are acknowledged, and
-//! transfers that go on after a restart.
+//! Support for long-lived applications: links that change, receivers that come and go, objects larger than memory,
+//! batches that the application checks before they are acknowledged, and transfers that continue after a restart.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,45 +7,31 @@ use alloc::vec::Vec;
 use chappe_core::Instant;
 
 use super::{Group, Node};
-use crate::NodeSet;
-use crate::header::{Ack, AckId};
 use crate::links::Links;
 use crate::object::{Batches, Object};
-use crate::receiver::{Keep, Receiver};
+use crate::paper::header::{Ack, AckId};
+use crate::paper::receiver::{Keep, Receiver};
+use crate::set::NodeSet;
 use crate::transfer::{ExpectError, OfferError, Offered};
 
-/// As a source.
+/// The source's side of a transfer.
 impl Node {
-    /// As [`offer`](Node::offer), for an object that is read batch by batch. `serial` names the transfer in frames:
-    /// the same after a restart, another one for another object.
     pub fn offer_read(
         &mut self,
         object: Arc<dyn Object>,
         serial: u8,
         receivers: &[u16],
     ) -> Result<Offered, OfferError> {
-        if let Some(peer) = &mut self.peer {
-            return peer.offer_read(object, serial, receivers);
-        }
         let turn = self.source.as_ref().map_or(0, |former| former.position().1);
-        let object = Batches::read(object, self.config.k, self.config.payload);
+        let object = Batches::read(object, self.config.common.k, self.config.common.payload);
         self.begin_offer((serial, turn), object, receivers)
     }
 
-    /// Ends the transfer that this node is the source of, finished or not.
     pub fn withdraw(&mut self) {
-        if let Some(peer) = &mut self.peer {
-            return peer.withdraw();
-        }
         self.source = None;
     }
 
-    /// Serves these receivers from now on, over the present links: some may be new, others gone. What was
-    /// acknowledged still counts. Nothing happens without an offer.
     pub fn serve(&mut self, receivers: &[u16]) -> Offered {
-        if let Some(peer) = &mut self.peer {
-            return peer.serve(receivers);
-        }
         let (all, reached, planner) = self.reach(receivers);
         let cut_off = planner.cut_off();
         if let Some(source) = &mut self.source {
@@ -59,39 +44,26 @@ impl Node {
         }
     }
 
-    /// The application knows that `receiver` has `batch` of the object on offer: it said so by another way than an
-    /// ACK. Whether that is new.
     pub fn held_by(&mut self, receiver: u16, batch: u32) -> bool {
-        let known = |source: &mut crate::source::Source| source.known(AckId { receiver, batch });
+        let known =
+            |source: &mut crate::paper::source::Source| source.known(AckId { receiver, batch });
         self.source.as_mut().is_some_and(known)
     }
 
-    /// `receiver` has lost what it had acknowledged.
     pub fn lost_by(&mut self, receiver: u16) {
-        if let Some(peer) = &mut self.peer {
-            return peer.lost_by(receiver);
-        }
         if let Some(source) = &mut self.source {
             source.forget(receiver);
         }
     }
 
-    /// Batches of the object on offer that `receiver` has acknowledged.
     pub fn acknowledged_by(&self, receiver: u16) -> u32 {
-        if let Some(peer) = &self.peer {
-            return peer.acknowledged_by(receiver);
-        }
         let source = self.source.as_ref();
         source.map_or(0, |source| source.acked_by(receiver))
     }
 }
 
-/// As a receiver.
+/// The receiver's side of a transfer.
 impl Node {
-    /// Makes this node a receiver of transfer `serial` of `source`, an object of `len` octets, without keeping it
-    /// in memory: each batch is handed out by [`decoded`](Self::decoded), and acknowledged by
-    /// [`accept`](Self::accept). `held` says which batches the application has already. At most `partial_max`
-    /// batches are in memory at a time; frames of others are dropped until one of them is accepted.
     pub fn expect_checked(
         &mut self,
         source: u16,
@@ -100,9 +72,6 @@ impl Node {
         partial_max: usize,
         held: impl Fn(u32) -> bool,
     ) -> Result<(), ExpectError> {
-        if let Some(peer) = &mut self.peer {
-            return peer.expect_checked(source, serial, len, partial_max, held);
-        }
         if source == self.me || !self.links.has(source) {
             return Err(ExpectError::Source(source));
         }
@@ -114,20 +83,11 @@ impl Node {
         Ok(())
     }
 
-    /// The next decoded batch of `source`, written to `into` without what it was filled up with. It waits for
-    /// [`accept`](Self::accept) or [`reject`](Self::reject).
     pub fn decoded(&mut self, source: u16, into: &mut Vec<u8>) -> Option<u32> {
-        if let Some(peer) = &mut self.peer {
-            return peer.decoded(source, into);
-        }
         self.receiver_of(source)?.decoded(into)
     }
 
-    /// The batch is right and kept: acknowledge it.
     pub fn accept(&mut self, now: Instant, source: u16, batch: u32) {
-        if let Some(peer) = &mut self.peer {
-            return peer.accept(now, source, batch);
-        }
         let Some(receiver) = self.receiver_of(source) else {
             return;
         };
@@ -144,23 +104,13 @@ impl Node {
         });
     }
 
-    /// The batch is wrong, since one of its packets was: collect it anew. All its packets are thrown away, as nobody
-    /// can tell which one it was.
     pub fn reject(&mut self, source: u16, batch: u32) {
-        if let Some(peer) = &mut self.peer {
-            return peer.reject(source, batch);
-        }
         if let Some(receiver) = self.receiver_of(source) {
             receiver.reject(batch);
         }
     }
 
-    /// Forgets all about the group of `source`: what is relayed for it and, with `receiver`, what is received. For a
-    /// source that was restarted and counts its turns anew, or one that has left.
     pub fn forget_group(&mut self, source: u16, receiver: bool) {
-        if let Some(peer) = &mut self.peer {
-            return peer.forget_group(source, receiver);
-        }
         let Some(group) = self.groups.iter_mut().find(|group| group.source == source) else {
             return;
         };
@@ -178,17 +128,13 @@ impl Node {
     }
 }
 
-/// As any node.
+/// Links and routes, in every role.
 impl Node {
-    /// Other delivery ratios hold from now on, also for more nodes than before. A source plans anew with
-    /// [`serve`](Self::serve). False, and nothing changes, if this node is not among them.
     pub fn relink(&mut self, links: Arc<Links>) -> bool {
         if !links.has(self.me) {
             return false;
         }
-        if let Some(peer) = &mut self.peer {
-            peer.relink(links.clone());
-        }
+        // Routes follow from the links; each is computed again when it is next needed.
         self.routes.clear();
         self.routes.resize(links.nodes(), None);
         for relay in self
@@ -202,16 +148,7 @@ impl Node {
         true
     }
 
-    /// The next hop of this node's ACKs to `source`, by the present links.
-    pub fn route(&mut self, source: u16) -> Option<u16> {
-        self.next_hop(source)
-    }
-
-    /// The receivers that the source serves at present.
     pub fn receivers(&self) -> NodeSet {
-        if let Some(peer) = &self.peer {
-            return peer.receivers();
-        }
         let source = self.source.as_ref();
         source.map_or(NodeSet::EMPTY, |source| source.receivers())
     }

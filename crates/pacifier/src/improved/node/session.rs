@@ -1,27 +1,27 @@
-//! What the application does with a node.
+//! The application's side of a node.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use chappe_core::Instant;
 
-use super::{Expected, Peer};
-use crate::NodeSet;
+use super::{Expected, Node};
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{ObjectId, Plan};
 use crate::improved::shelf::Shelf;
 use crate::layout::Layout;
 use crate::links::Links;
 use crate::object::{Batches, Object};
+use crate::set::NodeSet;
 use crate::transfer::{ExpectError, OfferError, Offered, Progress};
 use crate::tree::Tree;
 
-/// As a source.
-impl Peer {
+/// The source's side of a transfer.
+impl Node {
     pub fn offer(&mut self, object: Arc<[u8]>, receivers: &[u16]) -> Result<Offered, OfferError> {
         let layout = self.layout(object.len());
         let tag = tag_of(object.iter().copied(), &layout);
-        let object = Batches::new(object, self.config.k, self.config.payload);
+        let object = Batches::new(object, self.config.common.k, self.config.common.payload);
         self.begin(tag, object, receivers)
     }
 
@@ -32,7 +32,7 @@ impl Peer {
         receivers: &[u16],
     ) -> Result<Offered, OfferError> {
         let tag = tag_of([serial], &self.layout(object.size()));
-        let object = Batches::read(object, self.config.k, self.config.payload);
+        let object = Batches::read(object, self.config.common.k, self.config.common.payload);
         self.begin(tag, object, receivers)
     }
 
@@ -52,8 +52,9 @@ impl Peer {
         let layout = *object.layout();
         let batches = layout.batches().ok_or(OfferError::TooLarge)?;
         let (reached, members, offered) = self.plan_for(receivers);
+        // Read before `withdraw`: a new epoch makes members drop what they know of the former offer.
         let former = self.group_of(self.me).map(|group| group.plan.epoch);
-        // A number by lot: others may still remember a transfer before this node was restarted.
+        // A random number: others may still remember a transfer from before this node was restarted.
         let epoch = match former {
             Some(epoch) => epoch.wrapping_add(1),
             None => self.random.next_u64() as u8,
@@ -66,7 +67,7 @@ impl Peer {
         let id = ObjectId {
             tag,
             batches,
-            k: self.config.k as u8,
+            k: self.config.common.k as u8,
             last: layout.packets(batches.saturating_sub(1)) as u8,
         };
         let plan = Plan {
@@ -75,14 +76,14 @@ impl Peer {
             closed: false,
             members,
         };
-        let shelf = Shelf::source(id, self.config.payload, object);
+        let shelf = Shelf::source(id, self.config.common.payload, object);
         let mut group = self.group(self.now, self.me, Role::Source, id, plan, shelf);
         group.begin(self.now);
         self.groups.push(group);
         Ok(offered)
     }
 
-    /// Who can be reached, who takes part for them, and what the application should know.
+    /// The receivers that can be reached, the members for them, and what to report to the application.
     fn plan_for(&self, receivers: &[u16]) -> (NodeSet, NodeSet, Offered) {
         let (there, back) = (self.links.etx_paths(self.me), self.links.ack_paths(self.me));
         let all: NodeSet = receivers.iter().copied().collect();
@@ -123,8 +124,8 @@ impl Peer {
         offered
     }
 
-    /// A receiver has lost what it was known to have. Everybody starts over, for others rely on what it has said as well;
-    /// before it was told what to expect it said that it wanted nothing.
+    /// Starts over, since a receiver has lost what it was known to have: other nodes rely on its reports as well, and before it
+    /// was told what to expect it reported that it wanted nothing.
     pub fn lost_by(&mut self, receiver: u16) {
         let (me, now) = (self.me, self.now);
         let group = self.groups.iter_mut().find(|group| group.source == me);
@@ -152,8 +153,8 @@ impl Peer {
     }
 }
 
-/// As a receiver.
-impl Peer {
+/// The receiver's side of a transfer.
+impl Node {
     pub fn expect(&mut self, source: u16, len: usize) -> Result<(), ExpectError> {
         self.expect_as(source, len, None, None)
     }
@@ -170,7 +171,7 @@ impl Peer {
         let batches = layout.batches().ok_or(ExpectError::TooLarge)?;
         let held: Vec<bool> = (0..batches).map(held).collect();
         let places = u32::try_from(partial_max).unwrap_or(u32::MAX);
-        let places = places.clamp(1, self.config.improved.window);
+        let places = places.clamp(1, self.config.settings.window);
         let tag = tag_of([serial], &layout);
         self.expect_as(source, len, Some(tag), Some((held, places)))
     }
@@ -189,7 +190,7 @@ impl Peer {
         let batches = layout.batches().ok_or(ExpectError::TooLarge)?;
         let place = self.groups.iter().position(|group| group.source == source);
         let former = place.map(|place| self.groups.remove(place));
-        // A transfer that the application names may go on; one that it does not is another one.
+        // A transfer with a serial may continue; one without is a new one.
         let former = former.filter(|group| tag.is_none() && group.role == Role::Receiver);
         let mut progress = Progress {
             batches,
@@ -257,7 +258,7 @@ impl Peer {
         }
         group.tell(now, &mut self.random);
         self.on_batch(now, source, batch);
-        // What the application keeps is known here for the next group, too.
+        // The next group of this transfer needs to know it too.
         let expected = self
             .expected
             .iter_mut()
@@ -283,26 +284,35 @@ impl Peer {
     }
 }
 
-/// As any node.
-impl Peer {
-    pub fn relink(&mut self, links: Arc<Links>) {
+/// Links and routes, in every role.
+impl Node {
+    pub fn relink(&mut self, links: Arc<Links>) -> bool {
+        if !links.has(self.me) {
+            return false;
+        }
         for group in &mut self.groups {
             let paths = Arc::new(links.etx_paths(group.source));
             Group::relink(group, links.clone(), paths);
         }
         self.links = links;
+        true
+    }
+
+    pub fn next_hop(&self, source: u16) -> Option<u16> {
+        let known = self.links.has(source);
+        known.then(|| self.links.ack_paths(source).next(self.me))?
     }
 
     fn layout(&self, len: usize) -> Layout {
         Layout {
             len,
-            k: self.config.k,
-            payload: self.config.payload,
+            k: self.config.common.k,
+            payload: self.config.common.payload,
         }
     }
 }
 
-/// A checksum of what names an object, and of how it is cut: FNV-1a (Fowler, Noll, Vo; RFC 9923).
+/// A checksum of an object's name (its octets, or the serial) and of its cut: FNV-1a (Fowler, Noll, Vo; RFC 9923).
 fn tag_of(name: impl IntoIterator<Item = u8>, layout: &Layout) -> u32 {
     let cut = [layout.len as u64, layout.k as u64, layout.payload as u64];
     let cut = cut.into_iter().flat_map(u64::to_be_bytes);

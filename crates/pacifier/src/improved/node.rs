@@ -1,35 +1,36 @@
-//! A node that runs the variant, in all its roles.
+//! A node that runs the improved variant, in all its roles.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use chappe_core::{
-    Address, Arrival, Class, Classes, DropReason, Instant, Layer, LinkEvent, LinkSend, Stream,
-    TraceEvent, TraceRing, Wake,
+    Address, Arrival, Class, Classes, DropReason, Instant, Layer, LinkEvent, LinkNode, LinkSend,
+    Stream, TraceEvent, TraceRing, Wake,
 };
 
-use crate::NodeSet;
-use crate::config::Config;
+use crate::common::ConfigError;
 use crate::counters::Counters;
+use crate::improved::config::Config;
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{self, Coded, Head, ObjectId, Plan};
 use crate::improved::shelf::{Gain, Shelf};
 use crate::layout::Layout;
 use crate::links::Links;
+use crate::set::NodeSet;
 use crate::transfer::Progress;
 
 mod session;
 
-/// One node.
+/// A node that runs the improved variant.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
+pub struct Node {
     me: u16,
     config: Config,
     links: Arc<Links>,
     random: Stream,
     groups: Vec<Group>,
     expected: Vec<Expected>,
-    /// Of the object on offer.
+    /// The receivers of the object on offer.
     receivers: NodeSet,
     forwarders: usize,
     turn: usize,
@@ -38,7 +39,7 @@ pub(crate) struct Peer {
     trace: TraceRing,
     /// The source of the latest expectation.
     latest: Option<u16>,
-    /// The latest moment that this node was told of.
+    /// The latest time that the driver passed in, for calls of the application without one.
     now: Instant,
 }
 
@@ -47,20 +48,32 @@ pub(crate) struct Peer {
 struct Expected {
     source: u16,
     layout: Layout,
-    /// Its tag, if the application names transfers.
+    /// Its tag, if the application names transfers by serials.
     tag: Option<u32>,
-    /// Where the application keeps the batches: which are there already, and how many may be here.
+    /// If the application keeps the batches: which it has already, and how many may be here.
     elsewhere: Option<(Vec<bool>, u32)>,
     /// The transfer before, whose late frames are not part of this one.
     former: Option<(u32, u8)>,
     progress: Progress,
 }
 
-impl Peer {
-    pub fn new(config: Config, me: u16, links: Arc<Links>, random: Stream) -> Peer {
-        Peer {
+impl Node {
+    pub fn new(
+        config: Config,
+        me: u16,
+        links: Arc<Links>,
+        random: Stream,
+    ) -> Result<Node, ConfigError> {
+        config.check()?;
+        if !links.has(me) {
+            return Err(ConfigError::UnknownNode {
+                node: me,
+                nodes: links.nodes(),
+            });
+        }
+        Ok(Node {
             me,
-            groups: Vec::with_capacity(config.groups_max),
+            groups: Vec::with_capacity(config.common.groups_max),
             config,
             links,
             random,
@@ -73,7 +86,11 @@ impl Peer {
             trace: TraceRing::default(),
             latest: None,
             now: Instant::ZERO,
-        }
+        })
+    }
+
+    pub fn number(&self) -> u16 {
+        self.me
     }
 
     pub fn counters(&self) -> &Counters {
@@ -99,8 +116,8 @@ impl Peer {
     }
 }
 
-/// Frames in.
-impl Peer {
+/// Handling of received frames.
+impl Node {
     fn on_frame(&mut self, now: Instant, arrival: Arrival<'_>) {
         let from = arrival.from.node_number();
         let Some(from) = from.filter(|&from| self.links.has(from) && from != self.me) else {
@@ -109,14 +126,16 @@ impl Peer {
         let Ok(mut frame) = header::parse(arrival.sdu) else {
             return self.drop_frame(DropReason::Malformed);
         };
+        // All nodes of a network share k and payload: frames with others do not fit the stores.
         let sound = self.links.has(frame.head.source)
-            && usize::from(frame.head.object.k) == self.config.k
+            && usize::from(frame.head.object.k) == self.config.common.k
             && frame
                 .data
-                .is_none_or(|data| data.payload.len() == self.config.payload);
+                .is_none_or(|data| data.payload.len() == self.config.common.payload);
         if !sound {
             return self.drop_frame(DropReason::Malformed);
         }
+        // The sets may name nodes that do not exist; nothing below checks them again.
         let nodes: NodeSet = (0..self.links.nodes() as u16).collect();
         let head = &mut frame.head;
         head.plan.members = head.plan.members.common(&nodes);
@@ -164,7 +183,7 @@ impl Peer {
         }
     }
 
-    /// The source closes when everybody has everything.
+    /// Closes the transfer when every receiver is complete.
     fn check_done(&mut self, now: Instant) {
         let (me, receivers) = (self.me, self.receivers);
         let group = self
@@ -180,7 +199,7 @@ impl Peer {
         }
     }
 
-    /// A batch of the object is where it belongs.
+    /// Counts a batch that is complete and accepted.
     fn on_batch(&mut self, now: Instant, source: u16, batch: u32) {
         let expected = self
             .expected
@@ -199,7 +218,7 @@ impl Peer {
         self.trace.push(TraceEvent::Delivered { flow, bytes });
     }
 
-    /// The place of the frame's group, made if this node has a part in it.
+    /// The index of the frame's group, which is made if this node takes part in it.
     fn group_for(&mut self, now: Instant, from: u16, head: &Head<'_>) -> Option<usize> {
         let known = |group: &Group| group.source == head.source;
         let Some(place) = self.groups.iter().position(known) else {
@@ -208,7 +227,7 @@ impl Peer {
                 return None;
             }
             if !head.told {
-                // Whether this node has a part in it stands in a report.
+                // Only a frame with the sets says whether this node takes part.
                 self.drop_frame(DropReason::NotForUs);
                 return None;
             }
@@ -216,10 +235,12 @@ impl Peer {
         };
         let group = self.groups.get(place)?;
         let same = group.id == head.object;
-        let follows = group.leads(from) || group.lapsed(now, self.config.forget);
+        let follows = group.leads(from) || group.lapsed(now, self.config.common.forget);
+        // A frame of another epoch counts only from nearer to the source, or after a long silence: others may be behind.
         if same && (follows || group.plan.epoch == head.plan.epoch) {
             return Some(place);
         }
+        // Another object: only a relay follows the source to it by itself; a receiver's application has to expect it.
         if same || !follows || group.role != Role::Relay || !head.told {
             self.drop_frame(DropReason::Stale);
             return None;
@@ -233,13 +254,15 @@ impl Peer {
         let (role, shelf) = if let Some(expected) = self.expected_as(head) {
             let shelf = match &expected.elsewhere {
                 None => Shelf::copy(id, &expected.layout),
-                Some((held, places)) => Shelf::checked(id, self.config.payload, *places, held),
+                Some((held, places)) => {
+                    Shelf::checked(id, self.config.common.payload, *places, held)
+                }
             };
             (Role::Receiver, shelf)
         } else if head.plan.members.contains(self.me) && !head.plan.closed {
-            let window = self.config.improved.window;
-            let mut shelf = Shelf::relay(id, self.config.payload, window);
-            // Who comes late begins where its neighbours are.
+            let window = self.config.settings.window;
+            let mut shelf = Shelf::relay(id, self.config.common.payload, window);
+            // A latecomer begins where its neighbours are.
             shelf.move_to(
                 Some(head.report.base())
                     .filter(|&base| base < id.batches)
@@ -250,8 +273,9 @@ impl Peer {
             self.drop_frame(DropReason::NotForUs);
             return None;
         };
-        if role == Role::Relay && self.groups.len() >= self.config.groups_max {
-            let forget = self.config.forget;
+        // Only relaying is limited: the application chose the groups that this node receives.
+        if role == Role::Relay && self.groups.len() >= self.config.common.groups_max {
+            let forget = self.config.common.forget;
             let silent = |group: &Group| group.role == Role::Relay && group.lapsed(now, forget);
             let Some(place) = self.groups.iter().position(silent) else {
                 self.drop_frame(DropReason::QueueFull);
@@ -260,13 +284,13 @@ impl Peer {
             self.groups.remove(place);
         }
         let mut group = self.group(now, head.source, role, id, head.plan, shelf);
-        // Others may believe that this node still holds what it held before it was restarted.
+        // Others may believe that this node still holds the packets it held before a restart.
         group.tell(now, &mut self.random);
         self.groups.push(group);
         Some(self.groups.len() - 1)
     }
 
-    /// The expectation that a frame's object meets.
+    /// The expected object that a frame belongs to, if any.
     fn expected_as(&self, head: &Head<'_>) -> Option<&Expected> {
         let id = &head.object;
         let meets = |expected: &&Expected| {
@@ -291,59 +315,16 @@ impl Peer {
     ) -> Group {
         let links = self.links.clone();
         let paths = Arc::new(links.etx_paths(source));
-        let (payload, settings) = (self.config.payload, self.config.improved);
+        let (payload, settings) = (self.config.common.payload, self.config.settings);
         Group::new(
             self.me, source, role, id, plan, shelf, payload, links, paths, settings, now,
         )
     }
 }
 
-/// What a link node does.
-impl Peer {
-    pub fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
-        self.now = now;
-        if let LinkEvent::Received(arrival) = event {
-            self.on_frame(now, arrival);
-        }
-    }
-
-    pub fn pending(&self) -> Classes {
-        let data = self.groups.iter().any(Group::ready);
-        let control = self.groups.iter().any(Group::report_due);
-        Classes::NONE
-            .with_if(Class::Control, control)
-            .with_if(Class::Data, data)
-    }
-
-    pub fn poll_link(
-        &mut self,
-        now: Instant,
-        allowed: Classes,
-        sdu: &mut [u8],
-    ) -> Option<LinkSend> {
-        self.now = now;
-        let count = self.groups.len();
-        for step in 0..count {
-            let place = (self.turn + step) % count;
-            let Some((len, class)) = self.send(now, place, allowed, sdu) else {
-                continue;
-            };
-            self.turn = place + 1;
-            self.tokens = self.tokens.wrapping_add(1);
-            let (layer, to, bytes) = (Layer::Link, Address::BROADCAST, len as u32);
-            self.trace.push(TraceEvent::Sent { layer, to, bytes });
-            return Some(LinkSend {
-                to,
-                len,
-                class,
-                mode: Some(self.config.mode),
-                token: self.tokens,
-            });
-        }
-        None
-    }
-
-    /// A frame of one group. Data carry the report, so they go first.
+/// Choice of the next frame.
+impl Node {
+    /// Writes a frame of one group. Data frames carry the report, so they go first.
     fn send(
         &mut self,
         now: Instant,
@@ -370,8 +351,48 @@ impl Peer {
         }
         None
     }
+}
 
-    pub fn handle_timeout(&mut self, now: Instant) {
+impl LinkNode for Node {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        self.now = now;
+        if let LinkEvent::Received(arrival) = event {
+            self.on_frame(now, arrival);
+        }
+    }
+
+    fn pending(&self) -> Classes {
+        let data = self.groups.iter().any(Group::ready);
+        let control = self.groups.iter().any(Group::report_due);
+        Classes::NONE
+            .with_if(Class::Control, control)
+            .with_if(Class::Data, data)
+    }
+
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        self.now = now;
+        let count = self.groups.len();
+        for step in 0..count {
+            let place = (self.turn + step) % count;
+            let Some((len, class)) = self.send(now, place, allowed, sdu) else {
+                continue;
+            };
+            self.turn = place + 1;
+            self.tokens = self.tokens.wrapping_add(1);
+            let (layer, to, bytes) = (Layer::Link, Address::BROADCAST, len as u32);
+            self.trace.push(TraceEvent::Sent { layer, to, bytes });
+            return Some(LinkSend {
+                to,
+                len,
+                class,
+                mode: Some(self.config.common.mode),
+                token: self.tokens,
+            });
+        }
+        None
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         for group in &mut self.groups {
             if let Some(why) = group.handle_timeout(now) {
@@ -380,13 +401,13 @@ impl Peer {
         }
     }
 
-    pub fn poll_timeout(&self) -> Option<Wake> {
+    fn poll_timeout(&self) -> Option<Wake> {
         let deadlines = self.groups.iter().filter_map(Group::deadline);
         let next = deadlines.min_by_key(|(at, _)| *at);
         next.map(|(at, why)| Wake { at, why })
     }
 
-    pub fn poll_trace(&mut self) -> Option<TraceEvent> {
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
         self.trace.pop()
     }
 }

@@ -1,16 +1,16 @@
 //! Getting ACKs to the source: the cache and the reliability scheme of every node.
 //!
-//! An ACK goes hop by hop. Each node keeps every ACK that it passed on until the next hop is known to have it,
-//! and sends it again when it should have been confirmed by now.
+//! An ACK goes hop by hop. Each node keeps every ACK that it forwarded until the next hop is known to have it, and
+//! resends an ACK whose confirmation is overdue.
 
 use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant, Outcome};
 
-use crate::config::{AckProof, Config};
-use crate::header::{Ack, AckId};
+use crate::paper::config::{AckProof, Config};
+use crate::paper::header::{Ack, AckId};
 
-/// Entries are told apart by this much of their number: a token has two bits fewer than a counter.
+/// The part of an entry's number that fits into a token, which has two bits fewer than a counter.
 const NUMBER: u32 = u32::MAX >> 2;
 
 /// The ACK cache of a node.
@@ -51,24 +51,24 @@ struct Entry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
-    /// To be sent when the link can.
+    /// Waits for the link.
     Queued,
     /// Handed to the link.
     InFlight,
-    /// Sent and "not ACKed"; to be sent again at this time if nothing happens before.
+    /// Sent and "not ACKed" in the paper's words; due again at this time at the latest.
     Unconfirmed { again: Instant },
-    /// "ACKed".
+    /// The next hop has it: "ACKed" in the paper's words.
     Confirmed,
 }
 
-/// What became of an ACK that was given to the cache.
+/// What the cache did with an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
     /// It will be sent.
     Queued,
     /// It is in the cache already.
     Known,
-    /// It will be sent; another one that was still unconfirmed had to make room.
+    /// It will be sent; it took the place of another one that was still unconfirmed.
     Displaced,
 }
 
@@ -101,8 +101,8 @@ impl Acks {
     }
 
     //= pacifier V-B.2: cache every ACK with next hop, group, batch and status
-    /// Takes an ACK to pass on to `next_hop`. A known one is not sent again on account of this: the hop before
-    /// has merely not learnt yet that it arrived.
+    /// Takes an ACK to forward to `next_hop`. A known one is not sent again: the hop before has merely not learnt yet
+    /// that it arrived.
     pub fn add(&mut self, ack: Ack, next_hop: u16) -> Added {
         let added = self.insert(ack, next_hop);
         self.settle();
@@ -127,7 +127,7 @@ impl Acks {
             (old.ack.source, old.ack.object, old.ack.id) == (ack.source, ack.object, ack.id)
         };
         if let Some(old) = self.entries.iter_mut().find(|old| same(old)) {
-            // Only a later repeat takes the place of one that is known.
+            // Only a later repeat replaces a known one. Repeat counters wrap, so their difference is signed.
             if (ack.repeat.wrapping_sub(old.ack.repeat) as i8) <= 0 {
                 return Added::Known;
             }
@@ -138,7 +138,8 @@ impl Acks {
             self.entries.push(entry);
             return Added::Queued;
         }
-        // Full: the oldest confirmed one goes, or else the oldest of all.
+        // Full: the oldest confirmed one goes, or else the oldest of all, which the source gets again by the receiver's
+        // repeats.
         let oldest = self.entries.iter_mut().min_by_key(|old| {
             (
                 old.status != Status::Confirmed,
@@ -157,7 +158,7 @@ impl Acks {
         }
     }
 
-    /// ACKs of a source's former transfers are of no use any more.
+    /// Marks ACKs of a source's former transfers as confirmed, since no source waits for them: others may displace them.
     fn close_older(&mut self, source: u16, object: u8) {
         let older = |entry: &&mut Entry| {
             entry.ack.source == source && (object.wrapping_sub(entry.ack.object) as i8) > 0
@@ -194,10 +195,10 @@ impl Acks {
         })
     }
 
-    /// What became of the ACK with this number.
+    /// Records the link's outcome for the ACK with this number.
     ///
-    /// Given up by the MAC means "not ACKed", like an ACK that nobody confirmed: M, N or the timer send it
-    /// again. (Sending at once would repeat what just failed a full round of MAC retries.)
+    /// An ACK whose MAC retries are exhausted counts as "not ACKed", like an unconfirmed one: M, N or the timer resends
+    /// it. (Resending at once would repeat what has just failed a full round of MAC retries.)
     pub fn sent(&mut self, now: Instant, number: u32, outcome: Outcome) {
         let trusted = self.rules.proof == AckProof::MacOrOverheard;
         let flying = |entry: &&mut Entry| {
@@ -219,8 +220,8 @@ impl Acks {
 
     //= pacifier V-B.2: an overheard data packet of the next hop confirms an ACK or counts towards M; those of
     //= others count towards N
-    /// A data frame of group `source` was overheard from `from`, carrying the last ACK that `from` received.
-    /// Frames of other groups say nothing about an ACK and do not count.
+    /// Counts a data frame of group `source` overheard from `from`, which carries the last ACK that `from` received.
+    /// Frames of other groups carry no information about an ACK and do not count.
     pub fn overheard(&mut self, source: u16, object: u8, from: u16, last: Option<AckId>) {
         // Every unconfirmed entry has a deadline: without one there is nothing to count.
         if self.deadline.is_none() {
@@ -260,7 +261,7 @@ impl Acks {
         self.deadline
     }
 
-    /// Queues what is due by time; whether there was any.
+    /// Queues the ACKs that are due by time; returns whether there were any.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if self.deadline.is_none_or(|deadline| deadline > now) {
             return false;

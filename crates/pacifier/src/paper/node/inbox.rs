@@ -1,16 +1,16 @@
-//! Frames that a node hears: data of its groups, echoes of its own, and ACKs.
+//! Frames in: data of the node's groups, its own data echoed by relays, and ACKs.
 
 use chappe_core::{Address, Arrival, DropReason, Instant, Layer, TraceEvent};
 
 use super::{Group, Node};
-use crate::acks::Added;
-use crate::header::{self, Ack, AckId, Data, Frame};
-use crate::receiver::Taken;
-use crate::relay::Relay;
-use crate::source::Acked;
+use crate::paper::acks::Added;
+use crate::paper::header::{self, Ack, AckId, Data, Frame};
+use crate::paper::receiver::Taken;
+use crate::paper::relay::Relay;
+use crate::paper::source::Acked;
 
 impl Node {
-    /// A frame of a neighbour.
+    /// Handles a frame of a neighbour.
     pub(super) fn on_frame(&mut self, now: Instant, arrival: Arrival<'_>) {
         let Some(from) = arrival
             .from
@@ -30,11 +30,12 @@ impl Node {
     fn on_data(&mut self, now: Instant, from: u16, data: &Data<'_>) {
         let source = data.source();
         let sound = self.links.has(source)
-            && data.vector().len() <= self.config.k
-            && data.payload().len() == self.config.payload;
+            && data.vector().len() <= self.config.common.k
+            && data.payload().len() == self.config.common.payload;
         if !sound {
             return self.drop_frame(DropReason::Malformed);
         }
+        // Before anything else: every data frame of the group counts towards M or N, useful or not.
         self.acks
             .overheard(source, data.object(), from, data.last_ack());
         if source == self.me {
@@ -46,7 +47,7 @@ impl Node {
         let Some(group) = self.groups.get_mut(place) else {
             return;
         };
-        let forgetful = group.fresh.lapsed(now, self.config.forget);
+        let forgetful = group.fresh.lapsed(now, self.config.common.forget);
         let taken = group
             .receiver
             .as_mut()
@@ -89,7 +90,7 @@ impl Node {
         self.on_taken(source, data, taken);
     }
 
-    /// A frame of the node's own group, sent by one of its relays.
+    /// Handles a frame of the node's own group, sent by one of its relays.
     fn on_echo(&mut self, from: u16, data: &Data<'_>) {
         let Some(source) = &mut self.source else {
             return self.drop_frame(DropReason::Stale);
@@ -105,7 +106,7 @@ impl Node {
         }
     }
 
-    /// The place of the frame's group, made if this node is to relay for it.
+    /// The index of the frame's group, which is made if this node is to relay for it.
     fn group_for(&mut self, now: Instant, data: &Data<'_>) -> Option<usize> {
         let (source, me) = (data.source(), self.me);
         let called = header::find_forwarder(data.forwarders(), me).is_some();
@@ -125,13 +126,13 @@ impl Node {
         Some(place)
     }
 
-    /// A place for a new group: a free one, or that of a group which only relays and has gone silent.
+    /// An index for a new group: a free one, or that of a group which only relays and has been silent for `forget`.
     fn room_for_group(&mut self, now: Instant, source: u16) -> Option<usize> {
-        if self.groups.len() < self.config.groups_max {
+        if self.groups.len() < self.config.common.groups_max {
             self.groups.push(Group::new(source));
             return Some(self.groups.len() - 1);
         }
-        let forget = self.config.forget;
+        let forget = self.config.common.forget;
         let silent = |group: &Group| group.receiver.is_none() && group.fresh.lapsed(now, forget);
         let Some(place) = self.groups.iter().position(silent) else {
             self.drop_frame(DropReason::QueueFull);
@@ -141,7 +142,7 @@ impl Node {
         Some(place)
     }
 
-    /// What the receiver made of a frame.
+    /// Acts on what the receiver did with a frame.
     fn on_taken(&mut self, source: u16, data: &Data<'_>, taken: Option<Taken>) {
         let repeat = match taken {
             Some(Taken::Decoded { octets }) => {
@@ -181,7 +182,7 @@ impl Node {
             .iter_mut()
             .find(|group| group.source == ack.source);
         if let Some(group) = group {
-            // Also for one that is known: the hop before asks because it has not overheard this yet.
+            // Also for a known ACK: the hop before resends it because it has not overheard this confirmation yet.
             group.last_ack = Some(ack.id);
         }
         self.pass_on(ack);
@@ -213,7 +214,7 @@ impl Node {
     //= pacifier V-B.2: ACKs go to the source over the shortest ETX path
     pub(super) fn pass_on(&mut self, ack: Ack) {
         let Some(next_hop) = self.next_hop(ack.source) else {
-            // Nowhere to send it: only a frame that was made up, or a network that has changed, asks for that.
+            // No route: the frame is forged, or the network has changed.
             return self.drop_frame(DropReason::RetryLimit);
         };
         match self.acks.add(ack, next_hop) {
@@ -223,7 +224,8 @@ impl Node {
         }
     }
 
-    pub(super) fn next_hop(&mut self, source: u16) -> Option<u16> {
+    /// The next hop of this node's ACKs to `source`.
+    pub fn next_hop(&mut self, source: u16) -> Option<u16> {
         let route = self.routes.get_mut(usize::from(source))?;
         *route.get_or_insert_with(|| self.links.ack_paths(source).next(self.me))
     }
