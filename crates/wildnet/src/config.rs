@@ -3,12 +3,13 @@
 use chappe_core::Duration;
 
 use crate::header;
-use crate::sender::COPIES_MOST;
 
 /// Classes of traffic on one link. Class 0 is the most urgent.
 pub const SERVICES: usize = 4;
 /// Flows that keep their own order on one link.
 pub const FLOWS: usize = 64;
+/// Most octets of copies in a frame ([`Config::copies`]).
+pub(crate) const COPIES_MOST: usize = 256;
 
 /// In which order packets leave the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -67,7 +67,6 @@
 extern crate alloc;
 
 pub mod baseline;
-mod blocks;
 mod config;
 mod counters;
 mod decoder;
@@ -76,7 +75,6 @@ pub mod gilbert;
 pub mod header;
 mod link;
 mod node;
-mod policies;
 pub mod policy;
 mod radio;
 mod receiver;

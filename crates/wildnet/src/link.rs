@@ -7,7 +7,6 @@
 mod deadlines;
 mod incoming;
 mod outgoing;
-mod rtt;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,8 +20,7 @@ use crate::gilbert::Channel;
 use crate::header::{ACK, COVER, FIXED, Frame, SLOT, Slot};
 use crate::policy::Prediction;
 use crate::receiver::{Delivery, Receiver};
-use crate::sender::{Out, Sender};
-use rtt::Rtt;
+use crate::sender::{Chance, Out, Sender};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -31,14 +29,14 @@ pub struct Link {
     receiver: Receiver,
     epoch: u8,
     peer_epoch: Option<u8>,
-    rtt: Rtt,
     /// When the loss estimate's bin was opened.
     bin_since: Instant,
-    /// When silence has lasted too long, and how often it has in a row.
-    probe_at: Option<Instant>,
-    silences: u32,
-    /// How many of these nothing at all was heard of the peer before.
-    unheard: u32,
+    /// When a report will be overdue: the probe timeout of RFC 9002, 6.2.
+    pto_at: Option<Instant>,
+    /// Probe timeouts in a row without a report that settled anything (RFC 9002, A.3).
+    pto_count: u32,
+    /// Probe timeouts in a row before which no frame at all came from the peer.
+    silent_timeouts: u32,
     /// Frames without body that are owed in this slot.
     notes: u8,
     /// A report came since the slot before.
@@ -106,8 +104,8 @@ pub struct Report {
     pub held: usize,
     /// Octets in frames that are neither reported nor known to be lost.
     pub in_flight: usize,
-    /// Times in a row that nothing came back in time.
-    pub silences: u32,
+    /// Probe timeouts in a row: times that no report came in time (RFC 9002, A.3: `pto_count`).
+    pub pto_count: u32,
 }
 
 /// Longest pause between two probes.
@@ -122,18 +120,15 @@ impl Link {
     /// An end that has not heard anything. `epoch` should differ from that of an earlier life.
     pub fn new(config: Config, epoch: u8) -> Result<Link, ConfigError> {
         config.check()?;
-        let mut sender = Sender::new(config);
-        sender.count_from(first_number(epoch));
         Ok(Link {
-            sender,
+            sender: Sender::new(config, first_number(epoch)),
             receiver: Receiver::new(&config),
             epoch,
             peer_epoch: None,
-            rtt: Rtt::default(),
             bin_since: Instant::ZERO,
-            probe_at: None,
-            silences: 0,
-            unheard: 0,
+            pto_at: None,
+            pto_count: 0,
+            silent_timeouts: 0,
             notes: 0,
             heard: true,
             hurried: false,
@@ -144,14 +139,12 @@ impl Link {
     /// Queues a packet of a class (0 is the most urgent) and flow (0 to 63). False if it was refused: no room, empty,
     /// or longer than [`Config::packet_max`].
     pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
-        let taken = self.sender.offer(now, service, flow, packet);
-        self.sender.counters.refused += u64::from(!taken);
-        taken
+        self.sender.offer(now, service, flow, packet)
     }
 
     /// Packets that a class takes before it refuses.
     pub fn room(&self, service: usize) -> usize {
-        let queue = self.sender.config.queue;
+        let queue = self.config().queue;
         if service < SERVICES {
             queue - self.sender.queued(service).min(queue)
         } else {
@@ -183,10 +176,10 @@ impl Link {
 
     /// The best frame to send now, if there is one, written to the front of `octets`.
     pub fn poll(&mut self, now: Instant, chance: Opportunity, octets: &mut [u8]) -> Option<usize> {
-        let frame_max = self.sender.config.frame_max.min(octets.len());
+        let frame_max = self.config().frame_max.min(octets.len());
         let octets = octets.get_mut(..frame_max)?;
         let mut cover = [0; COVER];
-        let around = FIXED + chance.slot.map_or(0, |_| SLOT) + 2 + self.sender.config.ack_room;
+        let around = FIXED + chance.slot.map_or(0, |_| SLOT) + 2 + self.config().ack_room;
         let mut coded = core::mem::take(&mut self.coded);
         let room = frame_max.saturating_sub(around).min(coded.len());
         let mut out = Out {
@@ -194,17 +187,21 @@ impl Link {
             coded: coded.get_mut(..room).unwrap_or_default(),
         };
         let due = Wake::due(self.ack_due(), now);
-        self.sender.flush = due;
         let apart = due && self.ack_needs_own_frame(frame_max);
         let choice = match chance.fits {
             0 => None,
             _ if apart => None,
-            fits => self
-                .sender
-                .choose(now, fits, chance.fill, &mut out)
-                .or_else(|| self.repeat_in_doubt()),
+            fits => {
+                let of = Chance {
+                    fits,
+                    fill: chance.fill,
+                    flush: due,
+                };
+                self.sender
+                    .choose(now, of, &mut out)
+                    .or_else(|| self.repeat_unreported())
+            }
         };
-        self.sender.flush = false;
         let len = self.write(now, choice, chance, (&cover, &coded), octets);
         self.coded = coded;
         len
@@ -224,7 +221,7 @@ impl Link {
     pub fn wants(&self, now: Instant) -> bool {
         self.sender.has_lost()
             || self.sender.has_new(now)
-            || self.sender.blocks.owing().is_some()
+            || self.sender.owes_repair()
             || self.sender.probes()
             || Wake::due(self.ack_due(), now)
     }
@@ -232,12 +229,12 @@ impl Link {
     /// When the packets that wait may go out: now or earlier, or once small ones have waited for others. `None`: none
     /// waits, or the window is full.
     pub fn next_packet_at(&self) -> Option<Instant> {
-        self.sender.new_at()
+        self.sender.new_at(false)
     }
 
     /// Whether the window has room for another body.
     pub fn can_open(&self) -> bool {
-        self.sender.next.wrapping_sub(self.sender.base) < self.sender.window
+        !self.sender.is_full()
     }
 
     /// Octets that the report which is owed would add to a frame; 0 if none is owed. Who leaves them free in a packet
@@ -256,12 +253,12 @@ impl Link {
 
     /// When silence will have lasted too long.
     pub fn probe_at(&self) -> Option<Instant> {
-        self.probe_at
+        self.pto_at
     }
 
     /// Whether a body or repair is to be sent again, at once.
     pub fn repeats(&self) -> bool {
-        self.sender.has_lost() || self.sender.blocks.owing().is_some()
+        self.sender.has_lost() || self.sender.owes_repair()
     }
 
     /// Whether a frame is due only because nothing has been reported for too long: something new serves as well, if there is
@@ -277,24 +274,24 @@ impl Link {
 
     /// A slot of ours begins (only in turns).
     pub fn begin_slot(&mut self, now: Instant) {
-        self.sender.estimate.close_bin();
+        self.sender.close_bin();
         self.bin_since = now;
         self.sender.begin_slot(now, self.heard);
         self.heard = false;
         // Alone in its slot, a report is sent until it is lost as a whole in one slot of a hundred at most.
         //= wildnet 3.1: acknowledgements are cumulative and repeated, so that one of them arrives
-        let loss = self.sender.estimate.loss().max(0.01);
+        let loss = self.sender.estimate().loss().max(0.01);
         self.notes = libm::ceil(libm::log(0.01) / libm::log(loss)).clamp(2.0, 8.0) as u8;
     }
 
     /// What a round takes, and one way (only in turns; else it is measured).
     pub fn set_round(&mut self, round: Duration, one_way: Duration) {
-        (self.sender.round, self.sender.one_way) = (round, one_way);
+        self.sender.set_round(round, one_way);
     }
 
     /// Most bodies under way from now on, up to the configured window.
     pub fn set_window(&mut self, bodies: u32) {
-        self.sender.window = bodies.clamp(1, self.sender.config.window as u32);
+        self.sender.set_limit(bodies);
     }
 
     /// Changes what a class is promised. Nothing is lost by it.
@@ -307,31 +304,28 @@ impl Link {
         self.sender.counters.peer_restarts += 1;
         self.sender.restart();
         self.peer_epoch = None;
-        self.probe_at = None;
-        (self.silences, self.unheard) = (0, 0);
+        self.pto_at = None;
+        (self.pto_count, self.silent_timeouts) = (0, 0);
     }
 
     /// Frames that wait: lost, new, and repairs that are owed.
     pub fn waiting(&self) -> usize {
-        let blocks = &self.sender.blocks;
-        self.sender.lost_count() + self.sender.all_queued() + blocks.owing().map_or(0, |_| 1)
+        let repairs = usize::from(self.sender.owes_repair());
+        self.sender.lost_count() + self.sender.all_queued() + repairs
     }
 
     /// What these frames take on the air, each with the time of `of_octets` and sent one after the other.
     pub fn waiting_time(&self, of_octets: impl Fn(usize) -> Duration) -> Duration {
-        let around = FIXED + SLOT + self.sender.config.ack_room.max(ACK);
-        let owed = self
-            .sender
-            .blocks
-            .owing()
-            .map(|_| self.sender.config.body_max());
+        let config = self.config();
+        let around = FIXED + SLOT + config.ack_room.max(ACK);
+        let owed = self.sender.owes_repair().then(|| config.body_max());
         let bodies = self.sender.waiting_bodies().chain(owed);
         bodies.fold(Duration::ZERO, |sum, body| sum + of_octets(body + around))
     }
 
     /// Octets of the next frame at most.
     pub fn next_len(&self) -> usize {
-        let config = &self.sender.config;
+        let config = self.config();
         let around = FIXED + SLOT + config.ack_room.max(ACK);
         self.sender
             .next_body_len()
@@ -350,46 +344,47 @@ impl Link {
 
     /// What decides how it works.
     pub fn config(&self) -> &Config {
-        &self.sender.config
+        self.sender.config()
     }
 
     /// Its state and its channel.
     pub fn report(&self) -> Report {
         let sender = &self.sender;
+        let rtt = sender.rtt();
         Report {
-            channel: sender.estimate.channel(),
+            channel: sender.estimate().channel(),
             incoming: self.receiver.channel(),
-            totals: sender.estimate.totals(),
-            rtt: self.rtt.least().map(|least| (self.rtt.smoothed, least)),
-            rtt_lately: self.rtt.lately(),
-            open: sender.next.wrapping_sub(sender.base),
+            totals: sender.estimate().totals(),
+            rtt: rtt.least().map(|least| (rtt.smoothed, least)),
+            rtt_lately: rtt.lately(),
+            open: sender.open_count(),
             queued: sender.all_queued(),
             held: self.receiver.waiting,
-            in_flight: sender.in_flight,
-            silences: self.silences,
+            in_flight: sender.bytes_in_flight(),
+            pto_count: self.pto_count,
         }
     }
 
     /// What a class costs and leaves on the channel as it is, if it has a deadline.
     pub fn predict(&self, service: &Service) -> Prediction {
         crate::targets::predict(
-            &self.sender.estimate.channel(),
+            &self.sender.estimate().channel(),
             service,
-            self.sender.round,
-            self.sender.one_way,
+            self.sender.round(),
+            self.sender.one_way(),
         )
     }
 
     /// A deadline has come, or not.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.probe_at.is_some_and(|at| at <= now) {
-            self.silences = self.silences.saturating_add(1);
-            self.unheard = self.unheard.saturating_add(1);
-            // As many as a burst swallows, so that one of them comes through.
-            let burst = self.sender.estimate.channel().burst;
+        if self.pto_at.is_some_and(|at| at <= now) {
+            self.pto_count = self.pto_count.saturating_add(1);
+            self.silent_timeouts = self.silent_timeouts.saturating_add(1);
+            // As many probes as a burst swallows, so that one of them comes through.
+            let burst = self.sender.estimate().channel().burst;
             self.sender
                 .probe(libm::ceil(burst).clamp(1.0, 8.0) as usize);
-            self.probe_at = self.sender.has_open().then(|| now + self.patience());
+            self.pto_at = self.sender.has_open().then(|| now + self.pto());
         }
     }
 
@@ -397,12 +392,12 @@ impl Link {
     pub fn poll_timeout(&self) -> Option<Wake> {
         let bundle = self.next_packet_at().filter(|_| !self.turns());
         let bundle = bundle.map(|at| Wake { at, why: BUNDLE });
-        let probe = self.probe_at.map(|at| Wake { at, why: SILENCE });
+        let probe = self.pto_at.map(|at| Wake { at, why: SILENCE });
         Wake::earlier(Wake::earlier(self.ack_due(), probe), bundle)
     }
 
     fn turns(&self) -> bool {
-        self.sender.config.turns
+        self.config().turns
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a frame of the peer says, and what is made of it.
 
-use chappe_core::{DropReason, Duration, Instant};
+use chappe_core::{DropReason, Instant};
 
 use super::{BIN, Heard, Link, first_number};
 use crate::header::{Frame, Kind, several};
@@ -16,17 +16,13 @@ impl Link {
             dropped: None,
         };
         if let Some(ack) = &frame.ack {
-            let reported = self.sender.on_ack(now, ack, self.turns());
+            heard.progress = self.sender.on_ack(now, ack, self.turns());
             self.heard = true;
-            heard.progress = reported.progress;
-            if let Some(rtt) = reported.rtt.filter(|_| !self.turns()) {
-                self.measure(now, rtt);
-            }
-            if reported.progress && !self.turns() {
-                self.silences = 0;
-                self.probe_at = self.sender.has_open().then(|| now + self.patience());
+            if heard.progress && !self.turns() {
+                self.pto_count = 0;
+                self.pto_at = self.sender.has_open().then(|| now + self.pto());
                 if now.saturating_since(self.bin_since) >= BIN {
-                    self.sender.estimate.close_bin();
+                    self.sender.close_bin();
                     self.bin_since = now;
                 }
             }
@@ -59,7 +55,7 @@ impl Link {
     /// Whether a frame with this number has been sent since the link was made.
     fn is_of_this_life(&self, number: u32) -> bool {
         let born = first_number(self.epoch);
-        number.wrapping_sub(born) < self.sender.number.wrapping_sub(born)
+        number.wrapping_sub(born) < self.sender.next_frame().wrapping_sub(born)
     }
 
     /// What is there already is no reason to complain: copies are sent in case it is not.
@@ -76,9 +72,9 @@ impl Link {
 
     /// A peer that is heard is there, whatever it reports: the next probe does not wait as for one that is not.
     fn hear(&mut self, now: Instant) {
-        if core::mem::take(&mut self.unheard) > 0 {
-            let soon = now + self.patience();
-            self.probe_at = self.probe_at.map(|at| at.min(soon));
+        if core::mem::take(&mut self.silent_timeouts) > 0 {
+            let soon = now + self.pto();
+            self.pto_at = self.pto_at.map(|at| at.min(soon));
         }
     }
 
@@ -93,17 +89,5 @@ impl Link {
         }
         self.peer_epoch = Some(frame.epoch);
         self.receiver.restart(frame.base, frame.number);
-    }
-
-    fn measure(&mut self, now: Instant, sample: Duration) {
-        self.rtt.note(now, sample);
-        let config = &self.sender.config;
-        let expected = self.rtt.smoothed + self.rtt.variation + config.ack_delay;
-        // Twice at most: what lasted longer had no frame after it that could tell, as while hosts are silent. Planned as if
-        // rounds were that long, each acknowledgement of TCP took twenty repairs once the hosts went on.
-        let known = self.sender.known_after.min(expected * 2);
-        self.sender.round = expected.max(known);
-        self.sender.one_way = self.rtt.smoothed / 2;
-        self.sender.rtt = self.rtt.smoothed;
     }
 }

@@ -16,7 +16,7 @@ const BURST_STEP: f64 = 0.5;
 const SIZES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 18, 24];
 
 #[derive(Clone, Debug)]
-pub(crate) struct Policies {
+pub(super) struct Policies {
     kept: Vec<(Key, Policy)>,
     oldest: usize,
 }

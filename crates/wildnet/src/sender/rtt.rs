@@ -11,7 +11,7 @@ const LONG: Duration = Duration::from_secs(10);
 
 /// Smoothed round trip after RFC 6298, 2, and the least one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rtt {
+pub(crate) struct Rtt {
     pub smoothed: Duration,
     pub variation: Duration,
     lately: Stretches,
@@ -44,9 +44,9 @@ impl Rtt {
         self.smoothed = (self.smoothed * 7 + sample) / 8;
     }
 
-    /// When an answer is overdue that may wait for `delay` at the peer (RFC 9002, 6.2.1, with its timer granularity of
-    /// 1 ms).
-    pub fn overdue(&self, delay: Duration) -> Duration {
+    /// The probe timeout: after this time a report is overdue that may wait for `delay` at the peer (RFC 9002, 6.2.1, with its
+    /// timer granularity of 1 ms).
+    pub fn pto(&self, delay: Duration) -> Duration {
         match self.least() {
             Some(_) => self.smoothed + self.variation * 4 + delay + Duration::from_millis(1),
             None => INITIAL,

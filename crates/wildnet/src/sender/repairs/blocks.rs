@@ -9,7 +9,7 @@ use crate::policy::BLOCK_MAX;
 
 /// Bodies that went out together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
+pub(in crate::sender) struct Block {
     first: u32,
     /// Bit i: `first + i` belongs to it.
     mask: u64,
@@ -35,16 +35,6 @@ impl Block {
             .map(move |i| self.first.wrapping_add(i))
     }
 
-    /// The members in an array, and how many they are.
-    pub fn list(self) -> ([u32; 64], usize) {
-        let (mut list, mut len) = ([0; 64], 0);
-        for (cell, seq) in list.iter_mut().zip(self.members()) {
-            *cell = seq;
-            len += 1;
-        }
-        (list, len)
-    }
-
     pub fn size(&self) -> usize {
         self.mask.count_ones() as usize
     }
@@ -64,7 +54,7 @@ const USUAL: usize = 256;
 
 /// Blocks that are not settled, oldest first; the last one may be open.
 #[derive(Clone, Debug)]
-pub(crate) struct Blocks {
+pub(super) struct Blocks {
     blocks: VecDeque<Block>,
 }
 
