@@ -6,9 +6,9 @@
 //! | 2P: slots that end with a marker, nothing is repeated | [`two_phase`], over [`Turns::Markers`] |
 //! | a static x:y code, as tunnels with a fixed redundancy have it | [`fixed_code`], over [`Redundancy::Fixed`] |
 //! | Snoop: recovery by a router that reads TCP | [`Snoop`] |
-//! | KCP, with or without parity, as kcptun runs it: what tunnels use today | [`Kcp`], [`KcpNode`] |
+//!
+//! KCP, which tunnels use today, is no baseline of the paper: it is in the crate `chappe-rivals`.
 
-mod kcp;
 mod snoop;
 
 use chappe_core::Duration;
@@ -16,7 +16,6 @@ use chappe_core::Duration;
 use crate::config::{Config, Recovery, Redundancy, SERVICES, Service};
 use crate::site::{SlotConfig, Turns};
 
-pub use kcp::{Kcp, KcpConfig, KcpCounters, KcpError, KcpNode, Rules as KcpRules};
 pub use snoop::{Snoop, SnoopConfig, SnoopCounters};
 
 /// 2P (Raman and Chebrolu 2005): both ends send in turns of `length`, each turn ends with a marker, and who misses it
