@@ -277,7 +277,7 @@ fn a_stream_arrives_whole_and_in_order() {
         std::println!("loss {loss}, parity {parity:?}: {ms} ms, {sender:?}");
         assert_eq!(sender.timeouts + sender.skipped > 0, loss > 0.0);
         assert_eq!(receiver.recovered > 0, parity.is_some());
-        assert_eq!(receiver.came, sender.segments);
+        assert_eq!(receiver.received, sender.segments);
     }
 }
 
