@@ -67,6 +67,7 @@
 extern crate alloc;
 
 pub mod baseline;
+mod body;
 mod config;
 mod counters;
 mod decoder;

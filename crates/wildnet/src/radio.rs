@@ -6,7 +6,7 @@
 use chappe_core::{
     Address, Duration, Instant, RadioEvent, RadioNode, RadioRequest, Stream, Transmit, Wake,
 };
-use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, Frame, NavTime, Repr, Sequence};
+use chappe_wire::dot11::{DATA_HEADER_LEN, Data, Frame, NavTime, Repr, Sequence};
 use chappe_wire::llc::{self, EtherType};
 
 use crate::config::Recovery;
@@ -14,8 +14,6 @@ use crate::header::{ACK, FIXED, SLOT, Slot};
 use crate::link::{Link, Opportunity};
 use crate::site::{Site, SlotConfig, Turn, Turns};
 
-/// Octets around a link's frame: 802.11 header, LLC and check sequence.
-pub(crate) const AROUND: usize = DATA_HEADER_LEN + llc::LEN + FCS_LEN;
 /// "WILD" in ASCII and two more, the first octet made locally administered.
 const BSSID: [u8; 6] = [0x56, 0x49, 0x4c, 0x44, 0x30, 0x31];
 
@@ -139,7 +137,7 @@ impl Radio {
     }
 
     fn airtime(&self, frame: usize) -> Duration {
-        self.site.config().mode.airtime(frame + AROUND)
+        self.site.config().airtime(frame)
     }
 
     /// The next frame of the slot, if it fits.

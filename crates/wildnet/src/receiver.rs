@@ -6,10 +6,11 @@ use alloc::vec::Vec;
 
 use chappe_core::{DropReason, Instant};
 
+use crate::body::{body_len, first_packet, head};
 use crate::config::{Config, FLOWS, Order};
 use crate::decoder::{Decoder, Known, Taken};
 use crate::gilbert::Channel;
-use crate::header::{Ack, BODY, HELD_UNIT, LENGTH, before, set_bit};
+use crate::header::{Ack, BODY, HELD_UNIT, before, set_bit};
 use crate::store::Store;
 
 /// A packet that left the link at its receiving end.
@@ -391,51 +392,4 @@ impl Receiver {
             self.ready.push_back(seq);
         }
     }
-}
-
-/// Order, flow and number in the flow, from the front of a body.
-fn head(body: &[u8]) -> (Order, usize, u16) {
-    match body {
-        [first, high, low, ..] => {
-            let order = match first >> 6 {
-                0 => Order::Link,
-                1 => Order::Flow,
-                _ => Order::None,
-            };
-            (
-                order,
-                usize::from(first & 0x3f),
-                u16::from_be_bytes([*high, *low]),
-            )
-        }
-        _ => (Order::None, 0, 0),
-    }
-}
-
-/// The front of a body: the reverse of [`head`].
-pub(crate) fn body_head(order: Order, flow: u8, number: u16) -> [u8; BODY] {
-    let order = match order {
-        Order::Link => 0,
-        Order::Flow => 1,
-        Order::None => 2,
-    };
-    let [high, low] = number.to_be_bytes();
-    [order << 6 | flow & 0x3f, high, low]
-}
-
-/// The first packet of what is left of a body, and the octets it takes; `None` at the end.
-fn first_packet(rest: &[u8]) -> Option<(&[u8], usize)> {
-    let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
-    let len = usize::from(u16::from_be_bytes(*length));
-    let packet = rest.get(..len).filter(|packet| !packet.is_empty())?;
-    Some((packet, LENGTH + len))
-}
-
-/// How long a body is that zeros have been added to: its packets say.
-fn body_len(body: &[u8]) -> usize {
-    let mut len = BODY.min(body.len());
-    while let Some((_, used)) = first_packet(body.get(len..).unwrap_or_default()) {
-        len += used;
-    }
-    len
 }

@@ -17,8 +17,14 @@ use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant, Mode, Preamble, Rate, Stream};
 
+use chappe_wire::dot11::{DATA_HEADER_LEN, FCS_LEN};
+use chappe_wire::llc;
+
 use crate::header::Slot;
 use crate::shared::Shared64;
+
+/// Octets around a link's frame: 802.11 header, LLC and check sequence.
+const AROUND: usize = DATA_HEADER_LEN + llc::LEN + FCS_LEN;
 
 /// How the radios of a site take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +80,11 @@ impl SlotConfig {
             step: Duration::from_micros(20),
             turns: Turns::Stamps,
         }
+    }
+
+    /// Time that a frame of the link takes on the air, with 802.11's header, LLC and check sequence around it.
+    pub fn airtime(&self, frame: usize) -> Duration {
+        self.mode.airtime(frame + AROUND)
     }
 
     /// Mean time between two frames.

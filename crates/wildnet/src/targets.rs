@@ -8,7 +8,6 @@ use crate::config::{Order, Service};
 use crate::gilbert::Channel;
 use crate::header::{ACK, BODY, FIXED, LENGTH, SLOT};
 use crate::policy::{BLOCK_MAX, Goal, Policy, Prediction, ROUNDS_MAX};
-use crate::radio::AROUND;
 use crate::site::SlotConfig;
 
 /// Slots that are tried, shortest first: the shortest that suffices has the least delay (specs 4.7).
@@ -132,8 +131,8 @@ fn try_slot(
     wish: &Wish,
 ) -> Result<Choice, Unmet> {
     let cycle = (slots.length + one_way) * 2;
-    let frame = AROUND + FIXED + SLOT + ACK + BODY + LENGTH + wish.packet;
-    let each = slots.mode.airtime(frame) + slots.mean_gap();
+    let frame = FIXED + SLOT + ACK + BODY + LENGTH + wish.packet;
+    let each = slots.airtime(frame) + slots.mean_gap();
     let fits = slots.length.saturating_sub(slots.guard).steps(each);
     let bits = wish.packet as f64 * 8.0;
     // A packet waits for the peer's slot at most, and arrives in the middle of the own one (specs 4.6).

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use chappe_core::{Duration, Instant};
 
 use super::window::SendWindow;
+use crate::body::body_head;
 use crate::config::{Config, FLOWS, Order, SERVICES};
 use crate::header::{BODY, LENGTH};
-use crate::receiver::body_head;
 use crate::store::Store;
 
 /// Octets of a packet that waits for others to share its frame: acknowledgements of TCP have 40 to 80.

@@ -22,7 +22,7 @@ enum Event {
     Sent(usize),
     /// A node's deadline may have come.
     Wake(usize),
-    /// The test wants to look.
+    /// The test inspects the nodes.
     Look,
 }
 
