@@ -22,7 +22,7 @@ pub(crate) fn head(body: &[u8]) -> (Order, usize, u16) {
     }
 }
 
-/// The front of a body: the reverse of [`head`].
+/// The front of a body: the inverse of [`head`].
 pub(crate) fn body_head(order: Order, flow: u8, number: u16) -> [u8; BODY] {
     let order = match order {
         Order::Link => 0,
@@ -33,7 +33,7 @@ pub(crate) fn body_head(order: Order, flow: u8, number: u16) -> [u8; BODY] {
     [order << 6 | flow & 0x3f, high, low]
 }
 
-/// The first packet of what is left of a body, and the octets it takes; `None` at the end.
+/// The first packet in the rest of a body, and the octets that it takes; `None` at the end.
 pub(crate) fn first_packet(rest: &[u8]) -> Option<(&[u8], usize)> {
     let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
     let len = usize::from(u16::from_be_bytes(*length));
@@ -41,7 +41,7 @@ pub(crate) fn first_packet(rest: &[u8]) -> Option<(&[u8], usize)> {
     Some((packet, LENGTH + len))
 }
 
-/// How long a body is that zeros have been added to: its packets say.
+/// The length of a body that is padded with zeros, from the lengths of its packets.
 pub(crate) fn body_len(body: &[u8]) -> usize {
     let mut len = BODY.min(body.len());
     while let Some((_, used)) = first_packet(body.get(len..).unwrap_or_default()) {

@@ -1,4 +1,4 @@
-//! The receiving half of a link: what is there, what is missing, and in which order packets leave.
+//! The receiving half of a link: which bodies it has, which are missing, and in which order packets leave.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -13,18 +13,18 @@ use crate::gilbert::Channel;
 use crate::header::{Ack, BODY, HELD_UNIT, before, set_bit};
 use crate::store::Store;
 
-/// A packet that left the link at its receiving end.
+/// A packet that leaves the link at its receiving end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its octets at the front of the buffer.
+    /// Number of its octets, at the front of the buffer.
     pub len: usize,
-    /// The flow it belongs to.
+    /// The flow to which it belongs.
     pub flow: u8,
-    /// The sequence number of the body it came in.
+    /// The sequence number of the body that carried it.
     pub seq: u32,
 }
 
-/// How much an older count is worth with each frame that comes.
+/// Factor by which older counts decay with each frame, so that some 500 frames count.
 const RECENT: f64 = 0.998;
 
 #[derive(Clone, Debug)]
@@ -33,16 +33,16 @@ pub(crate) struct Receiver {
     decoder: Decoder,
     /// The next number expected in each flow.
     flows: [u16; FLOWS],
-    /// Bodies whose turn has come, and how much of the first one has been taken.
+    /// Bodies ready for delivery, and how many octets of the first have been delivered.
     ready: VecDeque<u32>,
     taken: usize,
     frames: Frames,
-    /// Acknowledgement: frames received since the last one, and since when one is owed.
+    /// Frames received since the last acknowledgement, and when the first of them came.
     pub owed: u16,
     pub owed_since: Option<Instant>,
-    /// Bodies that repairs have recovered.
+    /// Bodies recovered from repairs.
     pub recovered: u64,
-    /// Packets held up because an older one is missing, at present.
+    /// Bodies that wait for an older one.
     pub waiting: usize,
 }
 
@@ -58,11 +58,11 @@ struct Held {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
-    /// Which number's body it holds, if any.
+    /// The number of the body that it holds.
     seq: Option<u32>,
-    /// Still waits for its turn.
+    /// It waits for an older body.
     waits: bool,
-    /// In the list of bodies whose turn has come, not taken yet.
+    /// It is ready for delivery but not delivered yet.
     ready: bool,
 }
 
@@ -74,7 +74,7 @@ struct Frames {
     received: u16,
     runs: u16,
     last_at: Instant,
-    /// Recent frames, losses and runs of losses; older ones count less and less.
+    /// Frames, losses and runs of losses, decaying by [`RECENT`].
     recent: [f64; 3],
 }
 
@@ -148,13 +148,13 @@ impl Receiver {
         }
     }
 
-    /// Whether anything has been heard since the start.
+    /// Whether anything was received since the start.
     pub fn has_started(&self) -> bool {
         self.frames.started
     }
 
-    /// The sender has started over, or is heard for the first time, with what it supports from `base` on. Bodies
-    /// whose turn had come stay.
+    /// The sender has started over, or is heard for the first time; it sends from `base` on. Bodies that are ready for
+    /// delivery stay.
     pub fn restart(&mut self, base: u32, number: u32) {
         for slot in &mut self.held.slots {
             (slot.seq, slot.waits) = (None, false);
@@ -188,7 +188,7 @@ impl Receiver {
         }
     }
 
-    /// A body came.
+    /// Takes a body.
     pub fn on_data(&mut self, seq: u32, body: &[u8]) -> Result<(), DropReason> {
         self.insert(seq, body)?;
         self.decoder.learn(seq, body, self.held.next);
@@ -196,7 +196,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// A repair came.
+    /// Takes a repair, and recovers what it completes.
     pub fn on_repair(
         &mut self,
         id: (u32, u8),
@@ -213,9 +213,9 @@ impl Receiver {
         }
     }
 
-    /// The sender supports nothing before `base` any more.
+    /// The sender has settled everything before `base`: what is missing there never comes.
     pub fn on_base(&mut self, base: u32) {
-        // A base beyond the window is nonsense, or the work of a sender that has forgotten us.
+        // A base beyond the window is invalid, or that of a sender which has lost its state.
         if base.wrapping_sub(self.held.next) > self.held.slots.len() as u32 {
             return;
         }
@@ -231,7 +231,7 @@ impl Receiver {
         self.advance();
     }
 
-    /// Takes the next packet whose turn has come.
+    /// Writes the next packet in order to the front of `packet`.
     pub fn deliver(&mut self, packet: &mut [u8]) -> Option<Delivery> {
         loop {
             let &seq = self.ready.front()?;
@@ -256,7 +256,7 @@ impl Receiver {
         }
     }
 
-    /// What to acknowledge, with as much of the bitmap as fits.
+    /// The acknowledgement to send, with as much of the bitmap as fits.
     pub fn ack<'a>(&self, now: Instant, bitmap: &'a mut [u8]) -> Ack<'a> {
         let ahead = self.held.top.wrapping_sub(self.held.next);
         // The first bit is for next + 1.
@@ -282,7 +282,7 @@ impl Receiver {
         }
     }
 
-    /// Octets of bitmap that a whole acknowledgement needs.
+    /// Octets of the bitmap of a complete acknowledgement.
     pub fn bitmap_len(&self) -> usize {
         let ahead = self.held.top.wrapping_sub(self.held.next) as usize;
         ahead.saturating_sub(1).div_ceil(8).min(255)
@@ -299,7 +299,7 @@ impl Receiver {
             .slots
             .get(place)
             .is_none_or(|slot| slot.ready || slot.waits);
-        // A body that nobody has taken yet must not be overwritten: the sender will send this one again.
+        // An undelivered body must not be overwritten. The new one counts as lost, so the sender sends it again.
         if ahead >= self.held.slots.len() || taken || !self.held.bodies.put(place, &[body]) {
             return Err(DropReason::QueueFull);
         }
@@ -320,7 +320,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Recovers what the equations give, until they give nothing more.
+    /// Recovers bodies from the equations; each recovered one may complete another equation.
     fn solve(&mut self) {
         while let Some((seq, place)) = self.decoder.solved(self.held.next) {
             let side = self.decoder.side(place);
@@ -340,7 +340,7 @@ impl Receiver {
         }
     }
 
-    /// Everything before the oldest number is settled: whatever waits there goes on its way.
+    /// Moves `next` past one number and delivers the body there, even if its flow lacks older ones: those never come.
     fn pass(&mut self) {
         let seq = self.held.next;
         self.held.next = seq.wrapping_add(1);
@@ -354,7 +354,7 @@ impl Receiver {
         }
     }
 
-    /// Body `seq` is the next of its flow.
+    /// Delivers body `seq`, the next of its flow, and those that waited for it.
     fn release_flow(&mut self, flow: usize, seq: u32) {
         if let Some(expected) = self.flows.get_mut(flow) {
             *expected = expected.wrapping_add(1);
@@ -363,7 +363,7 @@ impl Receiver {
         self.release_followers(flow, seq);
     }
 
-    /// Bodies of the flow after `seq` that were held up and are next now.
+    /// Delivers the bodies of the flow after `seq` that have become next.
     fn release_followers(&mut self, flow: usize, seq: u32) {
         let mut seq = seq.wrapping_add(1);
         while self.waiting > 0 && before(seq, self.held.top) {

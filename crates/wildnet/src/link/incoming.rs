@@ -1,4 +1,4 @@
-//! What a frame of the peer says, and what is made of it.
+//! Processing of a frame from the peer: restart, report, base, then the body.
 
 use chappe_core::{DropReason, Instant};
 
@@ -28,11 +28,11 @@ impl Link {
             }
         }
         self.receiver.on_base(frame.base);
-        // A peer that reports on an earlier life of ours repeats what that life may have handed up already. It stops when it
-        // hears of this one; until then nothing is taken.
+        // A peer that reports on our previous start repeats what may have been delivered before the restart. It stops when
+        // it hears a frame of this start; until then its bodies are dropped.
         let stale = frame
             .ack
-            .is_some_and(|ack| !self.is_of_this_life(ack.highest));
+            .is_some_and(|ack| !self.is_of_this_start(ack.highest));
         let taken = match frame.kind {
             Kind::Data { .. } | Kind::Repair { .. } if stale => Err(DropReason::Stale),
             Kind::Data { seq, body } => self.receiver.on_data(seq, body),
@@ -52,13 +52,13 @@ impl Link {
         heard
     }
 
-    /// Whether a frame with this number has been sent since the link was made.
-    fn is_of_this_life(&self, number: u32) -> bool {
+    /// Whether a frame with this number has been sent since this end started.
+    fn is_of_this_start(&self, number: u32) -> bool {
         let born = first_number(self.epoch);
         number.wrapping_sub(born) < self.sender.next_frame().wrapping_sub(born)
     }
 
-    /// What is there already is no reason to complain: copies are sent in case it is not.
+    /// Takes the bodies of a frame with copies. A duplicate is no drop here: copies are sent in case the body is missing.
     fn take_several(&mut self, next: u32, bodies: &[u8]) -> Result<(), DropReason> {
         let mut taken = Ok(());
         for (seq, body) in several(next, bodies) {
@@ -70,7 +70,7 @@ impl Link {
         taken
     }
 
-    /// A peer that is heard is there, whatever it reports: the next probe does not wait as for one that is not.
+    /// The peer is alive, whatever it reports: the next probe does not wait as long as for a silent one.
     fn hear(&mut self, now: Instant) {
         if core::mem::take(&mut self.silent_timeouts) > 0 {
             let soon = now + self.pto();
@@ -78,7 +78,7 @@ impl Link {
         }
     }
 
-    /// Notices a peer that is new or has started over.
+    /// Notices a peer that is new or has started over, before anything else of its frame is used.
     fn know(&mut self, frame: &Frame<'_>) {
         if self.peer_epoch == Some(frame.epoch) {
             return;

@@ -1,4 +1,4 @@
-//! Frames on their way out: what was chosen, with stamp and report around it.
+//! Frames to send: the chosen body or repair, with stamp and report.
 
 use chappe_core::{Instant, Wake};
 
@@ -7,7 +7,7 @@ use crate::header::{ACK, COVER, FIXED, Frame, Kind};
 use crate::sender::{Choice, ROOM};
 
 impl Link {
-    /// Whether the report that is due finds no room beside the body that would be sent next.
+    /// Whether the report that is due does not fit into a frame with the next body.
     pub(super) fn ack_needs_own_frame(&self, frame_max: usize) -> bool {
         let report = FIXED + ACK + self.receiver.bitmap_len();
         let body = self.sender.next_body_len().unwrap_or(frame_max);
@@ -22,7 +22,7 @@ impl Link {
         }
     }
 
-    /// Writes the frame that was chosen, or a note if one is due.
+    /// Writes a frame with what was chosen, or a note if one is due.
     pub(super) fn write(
         &mut self,
         now: Instant,
@@ -79,7 +79,7 @@ impl Link {
         let reports = self.receiver.has_started() && (self.turns() || self.receiver.owed > 0);
         let space = free.checked_sub(ACK).filter(|_| reports);
         let whole = self.receiver.bitmap_len();
-        // A report that does not fit as a whole goes apart, except where it rides on every frame anyway.
+        // A report that does not fit as a whole gets its own frame, except in slots, where every frame carries one anyway.
         if let Some(space) =
             space.filter(|&space| space >= whole || self.turns() || choice.is_none())
         {
