@@ -115,6 +115,7 @@ impl Kcp {
     /// Reads the stream from the peer, to the front of `octets`; returns how many octets.
     pub fn read(&mut self, octets: &mut [u8]) -> usize {
         let read = self.receiver.read(octets);
+        // The peer waits for the window to open (`ikcp_recv`, fast recover).
         if self.receiver.closed && self.receiver.room() > 0 {
             (self.receiver.closed, self.tell) = (false, true);
         }

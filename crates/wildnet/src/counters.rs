@@ -15,7 +15,7 @@ pub struct Counters {
     pub packets: u64,
     /// Bodies sent for the first time.
     pub bodies: u64,
-    /// Bodies sent again.
+    /// Retransmissions of bodies, probes included.
     pub repeats: u64,
     /// Repairs sent because a plan asked for them.
     pub repairs: u64,

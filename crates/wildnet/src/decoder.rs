@@ -46,7 +46,7 @@ pub(crate) enum Taken {
     Full,
 }
 
-/// The equations.
+/// The equations of the repairs that do not suffice yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder {
     rows: Vec<Row>,
@@ -112,6 +112,7 @@ impl Decoder {
         cover: &[u8],
         coded: &[u8],
     ) -> Taken {
+        // Longer than any body of ours: the peer has other settings.
         if coded.len() > self.body_max {
             return Taken::Stale;
         }
@@ -140,6 +141,7 @@ impl Decoder {
                 row.set(seq, factor);
             }
         }
+        // Rows stay fully reduced: no pivot of another row may remain in this one.
         for i in 0..self.rows.len() {
             self.reduce(&mut row, i);
         }

@@ -163,6 +163,7 @@ impl Estimate {
             open.0 = open.0.saturating_add(frames);
             open.1 = open.1.saturating_add(lost);
         }
+        // Both sums decay alike, so their ratio is a mean over the latest runs.
         let keep = (1.0 - f64::from(runs) / RUNS).max(0.0);
         self.runs = self.runs * keep + f64::from(runs);
         self.lost_in_runs = self.lost_in_runs * keep + f64::from(lost);

@@ -69,9 +69,9 @@ pub struct Frame<'a> {
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind<'a> {
-    /// One body, uncoded.
+    /// A single body, not coded.
     Data {
-        /// Its sequence number.
+        /// The sequence number of the body.
         seq: u32,
         /// Its octets: order and flow, number in the flow, packets with their lengths.
         body: &'a [u8],
@@ -394,6 +394,7 @@ impl<'a> Ack<'a> {
         if place == 0 {
             return Some(false);
         }
+        // Beyond a whole bitmap nothing was received; beyond a cut one nothing is known.
         let within = place - 1 < self.bitmap.len() as u32 * 8;
         match (within, self.cut) {
             (true, _) => Some(bit(self.bitmap, place - 1)),
@@ -408,7 +409,7 @@ impl<'a> Ack<'a> {
     }
 }
 
-/// Unit of [`Ack::held`].
+/// Unit of the time in [`Ack::held`].
 pub(crate) const HELD_UNIT: Duration = Duration::from_micros(16);
 
 struct Reader<'a>(&'a [u8]);

@@ -108,7 +108,7 @@ pub struct Report {
     pub pto_count: u32,
 }
 
-/// Longest probe timeout.
+/// Longest probe timeout, however often it has doubled.
 const PROBE_MAX: Duration = Duration::from_secs(2);
 /// Shortest time over which a bin of the loss estimate counts where there are no slots.
 const BIN: Duration = Duration::from_millis(40);
@@ -180,6 +180,7 @@ impl Link {
         let frame_max = self.config().frame_max.min(octets.len());
         let octets = octets.get_mut(..frame_max)?;
         let mut cover = [0; COVER];
+        // The 2 octets are a repair's index and the length of its bitmap.
         let around = FIXED + chance.slot.map_or(0, |_| SLOT) + 2 + self.config().ack_room;
         let mut coded = core::mem::take(&mut self.coded);
         let room = frame_max.saturating_sub(around).min(coded.len());
@@ -188,6 +189,7 @@ impl Link {
             coded: coded.get_mut(..room).unwrap_or_default(),
         };
         let due = Wake::due(self.ack_due(), now);
+        // The peer learns of its losses only by reports, so one that is due goes before data.
         let apart = due && self.ack_needs_own_frame(frame_max);
         let choice = match chance.fits {
             0 => None,
@@ -384,6 +386,7 @@ impl Link {
             let burst = self.sender.estimate().channel().burst;
             self.sender
                 .probe(libm::ceil(burst).clamp(1.0, 8.0) as usize);
+            // Without anything open there is nothing to be reported.
             self.pto_at = self.sender.has_open().then(|| now + self.pto());
         }
     }

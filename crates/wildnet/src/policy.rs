@@ -67,7 +67,7 @@ pub struct Prediction {
 pub struct Policy {
     block: usize,
     rounds: u8,
-    /// `[rounds left][missing]`
+    /// Coded packets to add, `[rounds left][missing]`.
     extra: Vec<u8>,
     prediction: Prediction,
     /// Whether the residual could be met with the packets that a round may have.
@@ -88,6 +88,7 @@ impl Policy {
         if !high.met {
             return high;
         }
+        // By the exponent: prices span nine orders of magnitude.
         for _ in 0..HALVINGS {
             let middle = (low_price + high_price) / 2.0;
             let policy = solve(libm::exp2(middle));
@@ -103,6 +104,7 @@ impl Policy {
     /// The number of coded packets to add to `missing` repeated ones when `left` rounds follow this one.
     pub fn extra(&self, missing: usize, left: u8) -> usize {
         let left = usize::from(left.min(self.rounds));
+        // A larger block is planned as whole blocks and a rest.
         let whole = missing / self.block;
         let at = |missing: usize| {
             let place = left * (self.block + 1) + missing;

@@ -113,6 +113,7 @@ impl Radio {
     /// Joins the site's slot if a new one has begun.
     fn join(&mut self, now: Instant) {
         let turn = self.site.advance(now);
+        // A slot that was noticed only after its end is not joined.
         if turn.index == self.turn.index || now >= turn.start + turn.length {
             return;
         }
@@ -154,9 +155,11 @@ impl Radio {
         } else {
             0
         };
+        // Where no full frame fits, a note with the report may.
         let allowed = fits > 0 || note <= room;
         let at = (from + config.gap + self.backoff).max(now);
         let chance = self.chance(at, fits);
+        // The link writes in place, behind room for the headers.
         let (_, body) = psdu.split_at_mut_checked(DATA_HEADER_LEN + llc::LEN)?;
         let mut len = if allowed {
             self.link.poll(now, chance, body)

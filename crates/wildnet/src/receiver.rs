@@ -164,6 +164,7 @@ impl Receiver {
         self.decoder.clear();
         self.flows = [0; FLOWS];
         self.waiting = 0;
+        // The frame that shows the start is the first one that counts.
         self.frames = Frames {
             started: true,
             highest: number.wrapping_sub(1),
@@ -175,6 +176,7 @@ impl Receiver {
     pub fn on_frame(&mut self, now: Instant, number: u32) {
         let frames = &mut self.frames;
         frames.received = frames.received.wrapping_add(1);
+        // A late frame adds to the total received; the recent counts keep its gap as a loss.
         if before(frames.highest, number) {
             let lost = number.wrapping_sub(frames.highest) - 1;
             if lost > 0 {
@@ -188,9 +190,10 @@ impl Receiver {
         }
     }
 
-    /// Takes a body.
+    /// Takes a body, and recovers what it completes.
     pub fn on_data(&mut self, seq: u32, body: &[u8]) -> Result<(), DropReason> {
         self.insert(seq, body)?;
+        // A body may leave an equation with one unknown.
         self.decoder.learn(seq, body, self.held.next);
         self.solve();
         Ok(())
@@ -220,6 +223,7 @@ impl Receiver {
             return;
         }
         while before(self.held.next, base) {
+            // A repair over a body that never comes can never be solved.
             if !self.held.has(self.held.next) {
                 self.decoder.forget(self.held.next);
             }
@@ -259,7 +263,7 @@ impl Receiver {
     /// The acknowledgement to send, with as much of the bitmap as fits.
     pub fn ack<'a>(&self, now: Instant, bitmap: &'a mut [u8]) -> Ack<'a> {
         let ahead = self.held.top.wrapping_sub(self.held.next);
-        // The first bit is for next + 1.
+        // The first bit is for next + 1, since next itself is missing by definition.
         let wanted = (ahead.saturating_sub(1) as usize).div_ceil(8).min(255);
         let octets = wanted.min(bitmap.len());
         let shown = bitmap.get_mut(..octets).unwrap_or_default();
@@ -366,6 +370,7 @@ impl Receiver {
     /// Delivers the bodies of the flow after `seq` that have become next.
     fn release_followers(&mut self, flow: usize, seq: u32) {
         let mut seq = seq.wrapping_add(1);
+        // Mostly nothing waits, and then nothing is looked through.
         while self.waiting > 0 && before(seq, self.held.top) {
             if self.held.slot(seq).is_some_and(|slot| slot.waits) {
                 let (order, own, number) = head(self.held.bodies.get(self.held.place(seq)));

@@ -66,7 +66,6 @@ pub(crate) struct Sender {
 /// Frames remembered for each body of the window: a body may be in several, and repairs carry none.
 const FRAMES_PER_BODY: usize = 4;
 
-/// Changes from outside.
 impl Sender {
     /// A sender whose first frame has the number `first_frame`.
     pub fn new(config: Config, first_frame: u32) -> Sender {
@@ -145,7 +144,7 @@ impl Sender {
     }
 }
 
-/// Questions.
+/// What the link asks about the state of the parts.
 impl Sender {
     pub fn config(&self) -> &Config {
         self.conditions.config()
@@ -273,7 +272,7 @@ impl Sender {
     }
 }
 
-/// What is sent next.
+/// The choice of what is sent next, and what follows from sending it.
 impl Sender {
     /// What to send now, best first. Whatever leaves serves as a probe, new data best (RFC 9002, 6.2.4).
     pub fn choose(&mut self, now: Instant, chance: Chance, out: &mut Out<'_>) -> Option<Choice> {
@@ -322,6 +321,7 @@ impl Sender {
                 self.loss.end_probes();
                 break;
             };
+            // It may be too late to matter, then the next one serves.
             self.window.lose(oldest);
             if let Some(seq) = self.next_lost(now) {
                 return Some(self.send_again(seq));
@@ -347,6 +347,7 @@ impl Sender {
             if !self.conditions.is_late(now, &service, entry.offered) {
                 return Some(seq);
             }
+            // The base in the next frame tells the peer not to wait for it.
             self.give_up(seq);
             self.window.advance();
         }
@@ -369,9 +370,11 @@ impl Sender {
     }
 
     fn send_new(&mut self, now: Instant) -> Option<Choice> {
+        // Strict priority: a class is served only while all more urgent ones are empty.
         let service = self.queues.front_service()?;
         let promise = self.conditions.service(service);
         if let Some(most) = promise.deadline.filter(|_| promise.drop_late) {
+            // A packet that cannot arrive in time is dropped before it takes air time.
             let arrival = now + self.conditions.one_way();
             self.counters.expired += self.queues.drop_late(service, arrival, most);
         }

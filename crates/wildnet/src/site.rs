@@ -45,7 +45,7 @@ pub struct SlotConfig {
     pub backoff: u8,
     /// Length of one back-off step.
     pub step: Duration,
-    /// Who speaks when.
+    /// How a site recognises that its turn has come.
     pub turns: Turns,
 }
 

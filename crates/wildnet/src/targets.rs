@@ -25,7 +25,7 @@ const LATE: f64 = 1e-3;
 pub struct Wish {
     /// Longest delay from the offer of a packet to its arrival; `None`: any.
     pub delay: Option<Duration>,
-    /// Payload rate, bit/s.
+    /// Payload rate of the application, bit/s.
     pub rate: f64,
     /// Share of packets that may be lost or late, 0 to 1. With 0 every packet is sent until it arrives, and all but one in a
     /// thousand meet `delay`.

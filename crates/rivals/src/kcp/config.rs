@@ -32,7 +32,7 @@ pub struct KcpConfig {
     pub send_window: u16,
     /// Most segments that the receiver accepts ahead of its reader.
     pub receive_window: u16,
-    /// Longest datagram, octets.
+    /// Longest datagram, parity header included, octets.
     pub mtu: usize,
     /// Parity `(x, y)`: y parity datagrams for each x data datagrams.
     pub parity: Option<(u8, u8)>,

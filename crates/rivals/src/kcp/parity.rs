@@ -40,7 +40,7 @@ impl Size {
     }
 }
 
-/// The sender's side.
+/// Parity at the sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoder {
     code: Erasure,
@@ -79,6 +79,7 @@ impl Encoder {
             .chunks_exact_mut(self.row)
             .nth(self.filled)
             .unwrap_or_default();
+        // Shorter datagrams count as padded with zeros.
         row.fill(0);
         if let Some((head, rest)) = row.split_at_mut_checked(SIZE) {
             head.copy_from_slice(&size.to_le_bytes());
@@ -106,6 +107,7 @@ impl Encoder {
             let _ = self.code.encode(data, parity);
         }
         for row in self.parity.chunks_exact(self.row) {
+            // No longer than the longest datagram of the group: the rest is zeros.
             let body = row.get(..self.longest).unwrap_or_default();
             out.push(&[&self.number.to_le_bytes(), &PARITY.to_le_bytes(), body]);
             self.number = self.number.wrapping_add(1);
@@ -119,7 +121,7 @@ impl Encoder {
     }
 }
 
-/// The receiver's side.
+/// Parity at the receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder {
     code: Erasure,
@@ -142,7 +144,7 @@ struct Group {
 }
 
 impl Decoder {
-    /// As [`Encoder::new`].
+    /// For the same code and datagrams as [`Encoder::new`].
     pub fn new((data, parity): (u8, u8), mtu: usize) -> Option<Decoder> {
         let (data, parity) = (usize::from(data), usize::from(parity));
         let row = mtu.checked_sub(AROUND)?;

@@ -7,7 +7,7 @@ use super::config::KcpConfig;
 use super::segment::before;
 use crate::store::Store;
 
-/// The receiving half.
+/// The receive window, and what is to be acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     bodies: Store,
@@ -55,6 +55,7 @@ impl Receiver {
         if !before(number, self.read.wrapping_add(self.window)) {
             return false;
         }
+        // Duplicates are acknowledged too, since the first acknowledgement may be lost. The bound keeps a peer from growing it.
         if self.owed.len() < self.owed.capacity() {
             self.owed.push((number, stamp));
         }

@@ -42,7 +42,7 @@ impl Command {
     }
 }
 
-/// One segment.
+/// One segment, header and data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment<'a> {
     pub conv: u32,
@@ -81,7 +81,7 @@ impl<'a> Segment<'a> {
         Some((segment, rest))
     }
 
-    /// Octets of it.
+    /// Length of the segment in octets.
     pub fn len(&self) -> usize {
         HEADER + self.data.len()
     }

@@ -41,7 +41,7 @@ pub(crate) struct Flush {
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     acked: bool,
-    /// Number of transmissions.
+    /// Number of transmissions, the first included.
     sent: u32,
     /// Time of the last transmission, and of the next one if no acknowledgement comes.
     stamp: u32,
@@ -91,6 +91,7 @@ impl Sender {
     /// Adds octets to the stream, at most one segment: fills the last one before it begins a new one. Returns the number
     /// of octets.
     pub fn write(&mut self, octets: &[u8], longest: usize) -> usize {
+        // As `ikcp_send` does in stream mode, in a segment that has not been sent yet.
         let last = self.place(self.end.wrapping_sub(1));
         let filled = self.bodies.get(last).len();
         if self.end != self.next && filled < longest {
@@ -111,6 +112,7 @@ impl Sender {
 
     /// Takes the cumulative acknowledgement; true if it moves the window.
     pub fn on_una(&mut self, una: u32) -> bool {
+        // A value beyond what was sent is invalid.
         let news = before(self.una, una) && !before(self.next, una);
         if news {
             self.una = una;

@@ -38,13 +38,13 @@ impl Default for SnoopConfig {
 /// Counters of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SnoopCounters {
-    /// Packets cached.
+    /// Packets put into the cache.
     pub kept: u64,
     /// Packets sent again because of a duplicate acknowledgement.
     pub repeated: u64,
     /// Packets sent again because the timeout expired.
     pub timeouts: u64,
-    /// Duplicate acknowledgements suppressed.
+    /// Duplicate acknowledgements that did not reach the sender.
     pub suppressed: u64,
 }
 
@@ -99,7 +99,7 @@ struct Segment {
     seq: u32,
     ack: Option<u32>,
     window: u16,
-    /// Octets of payload.
+    /// Octets of payload, which take sequence numbers.
     payload: u32,
     /// SYN, FIN or RST.
     special: bool,
@@ -179,6 +179,7 @@ impl Snoop {
             (kept.resent, kept.by_sender) = (true, true);
             return;
         }
+        // The cache stays in order of the sequence, so that its front is the oldest.
         let in_order = flow
             .kept
             .back()
@@ -217,6 +218,7 @@ impl Snoop {
             flow.timer = flow.kept.front().map(|_| now + wait);
             return true;
         };
+        // A duplicate carries no data (RFC 5681, 2).
         if segment.payload > 0 || before(ack, acked) {
             return true;
         }
@@ -232,6 +234,7 @@ impl Snoop {
         if oldest.by_sender {
             return true;
         }
+        // One repair for each loss; if that is lost too, the timeout sends the next.
         if flow.duplicates == 1 {
             flow.again = true;
             self.counters.repeated += 1;
@@ -312,7 +315,7 @@ impl Flow {
         (self.duplicates, self.doublings, self.again) = (0, 0, false);
     }
 
-    /// RFC 6298, 2.
+    /// Takes a round-trip sample (RFC 6298, 2).
     fn measure(&mut self, sample: Duration) {
         let (smoothed, variation) = self.rtt.unwrap_or((sample, sample / 2));
         let off = sample.max(smoothed).saturating_sub(sample.min(smoothed));

@@ -27,6 +27,7 @@ impl Link {
                 }
             }
         }
+        // Before the body: a base that moves makes room for it.
         self.receiver.on_base(frame.base);
         // A peer that reports on our previous start repeats what may have been delivered before the restart. It stops when
         // it hears a frame of this start; until then its bodies are dropped.
@@ -43,9 +44,12 @@ impl Link {
                 coded,
             } => self.receiver.on_repair((first, index), cover, coded),
             Kind::Several { next, bodies } => self.take_several(next, bodies),
+            // A note is not reported, as packets that are not ack-eliciting (RFC 9000, 13.2.1): otherwise two idle ends
+            // would answer each other endlessly.
             Kind::Note { .. } => return heard,
         };
         self.receiver.owed = self.receiver.owed.saturating_add(1);
+        // The wait of a report counts from the first frame that it covers.
         self.receiver.owed_since.get_or_insert(now);
         self.hurried |= frame.last;
         heard.dropped = taken.err();

@@ -99,6 +99,7 @@ impl Link {
     fn sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
         self.notes = self.notes.saturating_sub(1);
         self.sender.on_sent(now, choice, len);
+        // A running timer stays, where RFC 9002, 6.2.1, restarts it with every frame.
         if choice.is_some() && !self.turns() && self.pto_at.is_none() {
             self.pto_at = Some(now + self.pto());
         }

@@ -13,7 +13,7 @@ pub(crate) struct Chance {
     pub flush: bool,
 }
 
-/// What to send.
+/// What the next frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// The body with this number, for the first time or again.

@@ -166,6 +166,7 @@ impl LossDetection {
         let time_threshold = smoothed + smoothed / 8;
         while smoothed > Duration::ZERO && before(until, highest) {
             let next = until.wrapping_add(1);
+            // Frames settle in order: `highest` waits for older ones that may only be late.
             let old = |frame: &SentFrame| frame.at + time_threshold <= now;
             if next != highest && !self.frame(next).is_some_and(old) {
                 break;
@@ -177,6 +178,7 @@ impl LossDetection {
 
     /// Takes the counts of a report.
     pub fn on_report(&mut self, ack: &Ack<'_>) {
+        // Reports may be reordered as well.
         if !before(ack.highest, self.largest_acked) {
             (self.largest_acked, self.received_count) = (ack.highest, ack.received);
         }

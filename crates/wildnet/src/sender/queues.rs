@@ -85,7 +85,7 @@ impl Queues {
         self.queues.get(service).map_or(0, VecDeque::len)
     }
 
-    /// Packets that wait.
+    /// Packets that wait in all classes.
     pub fn total(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
     }
@@ -126,6 +126,7 @@ impl Queues {
             let length = (packet.len() as u16).to_be_bytes();
             match first {
                 None => {
+                    // Counts bodies: the packets of one body keep their order anyway.
                     let number = self.flows.get_mut(usize::from(queued.flow))?;
                     let head = body_head(order, queued.flow, *number);
                     *number = number.wrapping_add(1);

@@ -28,7 +28,7 @@ use policies::Policies;
 pub(super) struct Repairs {
     blocks: Blocks,
     policies: Policies,
-    /// By class.
+    /// The rate of new bodies in each class.
     paces: [Pace; SERVICES],
     /// The index of the next repair, from which its coefficients follow.
     index: u8,

@@ -35,7 +35,7 @@ pub(super) struct SendWindow {
     lost: VecDeque<u32>,
 }
 
-/// One body.
+/// What is known of one body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub state: State,
@@ -298,6 +298,7 @@ impl SendWindow {
     }
 
     fn place(&self, seq: u32) -> usize {
+        // The window is a power of two, so places stay right when numbers wrap.
         seq as usize & self.entries.len().wrapping_sub(1)
     }
 

@@ -183,6 +183,7 @@ impl Blocks {
 
     /// Notes that a body leaves in frame `number`.
     pub fn sent(&mut self, seq: u32, number: u32) {
+        // From the newest: most bodies that are sent are in the open block.
         if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.has(seq)) {
             block.last = number;
         }

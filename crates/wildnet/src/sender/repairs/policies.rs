@@ -7,7 +7,7 @@ use crate::estimate::Estimate;
 use crate::gilbert::Channel;
 use crate::policy::{Goal, Policy, ROUNDS_MAX};
 
-/// Policies kept.
+/// Number of policies kept.
 const KEPT: usize = 16;
 /// Steps of loss and burst length between policies: finer than ten slots can measure.
 const LOSS_STEP: f64 = 0.01;
