@@ -27,9 +27,10 @@ impl Store {
         self.octets.get(from..from + len).unwrap_or_default()
     }
 
-    /// Replaces what is stored at `place` by `parts`, joined; false if they do not fit.
+    /// Replaces what is stored at `place` by `parts`, joined; false, without a change, if they do not fit.
     pub fn put(&mut self, place: usize, parts: &[&[u8]]) -> bool {
-        let Some(len) = self.lens.get_mut(place) else {
+        let total: usize = parts.iter().map(|part| part.len()).sum();
+        let Some(len) = self.lens.get_mut(place).filter(|_| total <= self.longest) else {
             return false;
         };
         *len = 0;
