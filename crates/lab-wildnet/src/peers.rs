@@ -7,7 +7,8 @@
 use chappe_core::Duration;
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
-use chappe_wildnet::baseline::{KcpConfig, fixed_code};
+use chappe_rivals::KcpConfig;
+use chappe_wildnet::baseline::fixed_code;
 use chappe_wildnet::{Recovery, Service};
 
 use super::pipe::{Means, Pipe};

@@ -11,8 +11,8 @@ use chappe_core::{
     Outcome, Purpose, Seed, Stream, Wake,
 };
 use chappe_lab::run::RunError;
+use chappe_rivals::{Kcp, KcpConfig, KcpNode};
 use chappe_tcplp::tcp::{Endpoint, Local};
-use chappe_wildnet::baseline::{Kcp, KcpConfig, KcpNode};
 use chappe_wildnet::{Config, Link, Node, Recovery, Service};
 
 use super::hosts::{Lent, Mail, PORT, Stack, WINDOW, local, tcp_host};

@@ -1,7 +1,7 @@
 //! Octets without end over KCP, as a tunnel carries them that ends TCP at its doors.
 
 use chappe_core::{Duration, HostNode, Instant, Wake};
-use chappe_wildnet::baseline::{Kcp, KcpConfig, KcpRules};
+use chappe_rivals::{Kcp, KcpConfig, KcpRules};
 
 /// Octets of UDP over IPv4 around each datagram.
 const UDP_IP: usize = 28;

@@ -3,7 +3,8 @@
 use chappe_core::{Duration, Mode, Preamble, Rate, Seed};
 use chappe_lab::run::RunError;
 use chappe_mac::dot11;
-use chappe_wildnet::baseline::{KcpConfig, two_phase};
+use chappe_rivals::KcpConfig;
+use chappe_wildnet::baseline::two_phase;
 use chappe_wildnet::{Config, Recovery, Service, SlotConfig};
 
 use super::masts::{Hop, Masts};

@@ -239,7 +239,7 @@ impl Peer {
             (None, None) => State::Waiting,
             (None, Some(_)) => State::Calling,
             (Some(_), _) if silent => State::Silent,
-            (Some(_), _) if self.link.report().silences >= 4 => State::Deaf,
+            (Some(_), _) if self.link.report().pto_count >= 4 => State::Deaf,
             (Some(_), _) => State::Up,
         }
     }

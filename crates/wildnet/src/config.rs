@@ -1,46 +1,47 @@
-//! What decides how a link recovers losses, each value with its source.
+//! The settings of a link, each value with its source.
 
 use chappe_core::Duration;
 
 use crate::header;
-use crate::sender::COPIES_MOST;
 
-/// Classes of traffic on one link. Class 0 is the most urgent.
+/// Number of traffic classes on one link. Class 0 is the most urgent.
 pub const SERVICES: usize = 4;
-/// Flows that keep their own order on one link.
+/// Number of flows on one link that keep their own order.
 pub const FLOWS: usize = 64;
+/// Most octets of copies in a frame ([`Config::copies`]).
+pub(crate) const COPIES_MOST: usize = 256;
 
-/// In which order packets leave the receiver.
+/// The order in which packets leave the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they were offered to the link, all flows together.
+    /// The order in which they were offered to the link, all flows together.
     Link,
-    /// As they were offered within their flow: a missing packet holds up its own flow only.
+    /// The order in which they were offered within their flow: a missing packet holds up only its own flow.
     Flow,
-    /// As they arrive.
+    /// The order in which they arrive.
     None,
 }
 
 //= wildnet 3.4: delay, loss and order are chosen for each kind of traffic
-/// What one class of traffic is promised.
+/// What one class of traffic is promised: order, delay and loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Service {
-    /// How packets are ordered at the receiver.
+    /// The order in which packets leave the receiver.
     pub order: Order,
-    /// How soon a packet should arrive: after its offer if it is dropped when late, else after its first transmission,
-    /// since then a full queue is no reason to hurry. `None`: any time will do.
+    /// Time within which a packet should arrive. It counts from the offer if late packets are dropped, otherwise from the first
+    /// transmission: then a full queue is no reason to hurry. `None`: no deadline.
     pub deadline: Option<Duration>,
-    /// Share of packets that may miss the deadline. Rules the redundancy of the last round before it.
+    /// Share of packets that may miss the deadline. It determines the redundancy.
     pub residual: f64,
-    /// Repetitions after the first transmission, after which a packet is given up; `None`: never by count.
+    /// Retransmissions after which a packet is given up; `None`: no limit.
     pub retries: Option<u8>,
     /// Whether a packet is given up once it cannot meet its deadline.
     pub drop_late: bool,
 }
 
 impl Service {
-    /// Everything arrives, in order: what TCP and file transfers want. Linux TCP takes a
-    /// packet for lost 200 ms (`TCP_RTO_MIN`) after its usual round trip; losses should not hold one up for longer.
+    /// Everything arrives, in order: for TCP and file transfers. Linux TCP declares a packet lost 200 ms (`TCP_RTO_MIN`) after its
+    /// usual round trip, so losses should not delay one for longer.
     pub const RELIABLE: Service = Service {
         order: Order::Flow,
         deadline: Some(Duration::from_millis(200)),
@@ -49,14 +50,14 @@ impl Service {
         drop_late: false,
     };
 
-    /// The same through a tunnel that is full, where the usual round trip is 100 ms and more: losses hold hardly any packet
-    /// up for more than 300 ms.
+    /// The same through a full tunnel, where the usual round trip is 100 ms and more: losses delay hardly any packet for more
+    /// than 300 ms.
     pub const BULK: Service = Service {
         deadline: Some(Duration::from_millis(300)),
         ..Service::RELIABLE
     };
 
-    /// For interactive traffic: soon or not at all, without waiting for others.
+    /// For interactive traffic: a packet arrives soon or not at all, and waits for no other.
     pub const PROMPT: Service = Service {
         order: Order::None,
         deadline: Some(Duration::from_millis(100)),
@@ -65,7 +66,7 @@ impl Service {
         drop_late: true,
     };
 
-    /// The paper's bulk acknowledgement with a number of retries, in the order of the link.
+    /// The paper's bulk acknowledgement with at most `limit` retries, in the order of the link.
     pub const fn retries(limit: Option<u8>) -> Service {
         Service {
             order: Order::Link,
@@ -80,7 +81,7 @@ impl Service {
 /// How losses are recovered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Recovery {
-    /// Nothing is sent twice: slots alone.
+    /// No recovery: nothing is sent twice.
     None,
     /// The paper's bulk acknowledgements alone.
     Acks,
@@ -91,9 +92,9 @@ pub enum Recovery {
         /// Whether missing packets are repeated as well.
         repeat: bool,
     },
-    /// One controller for both.
+    /// One controller for redundancy and retransmission ([`policy`](crate::policy)).
     Improved {
-        /// Whether room that is left in a slot is filled with repairs.
+        /// Whether repairs fill the time left in a slot.
         fill: bool,
     },
 }
@@ -104,50 +105,50 @@ pub enum Redundancy {
     //= wildnet 3.3.2: redundancy follows the measured loss
     /// p / (1 - p) for each packet, p the mean loss of ten slots.
     Mean,
-    /// So many that at most this share stays lost, p as before.
+    /// As many as leave at most this share lost, p as before.
     Residual(f64),
-    /// `parity` for each `data` packets, whatever the loss: what static tools do.
+    /// `parity` for each `data` packets, whatever the loss, as static tools have it.
     Fixed {
-        /// Packets.
+        /// Packets of a group.
         data: u8,
-        /// Repairs for them.
+        /// Repairs for each group.
         parity: u8,
     },
 }
 
-/// Everything that decides how one link works.
+/// The settings of one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Largest frame in octets.
     pub frame_max: usize,
-    /// Packets that may be under way; a power of two. Each end keeps this many bodies.
+    /// Most open bodies; a power of two. Each end has memory for this many.
     ///
-    /// Packets per slot times the rounds that the oldest may need: 13 × 8 for 30 % and one in a thousand (specs 4.5).
+    /// Packets per slot times the rounds that the oldest may need: 13 × 8 for 30 % loss and one in a thousand late (specs 4.5).
     pub window: usize,
-    /// Packets that wait in each class before [`Link::offer`](crate::Link::offer) refuses.
+    /// Packets that may wait in each class before [`Link::offer`](crate::Link::offer) refuses.
     pub queue: usize,
-    /// How losses are recovered.
+    /// The method of loss recovery.
     pub recovery: Recovery,
-    /// The classes.
+    /// What each class is promised, the most urgent first.
     pub services: [Service; SERVICES],
-    /// Octets kept free in full data frames for an acknowledgement; 0 sends it apart where it does not fit.
+    /// Octets reserved in full data frames for an acknowledgement; with 0 it gets its own frame where it does not fit.
     pub ack_room: usize,
-    /// How long an acknowledgement waits for a frame to ride on, half as long while something is missing. Slots have
-    /// one in every frame.
+    /// Longest wait of an acknowledgement for a frame that carries it, half as long while something is missing (RFC 9002 calls
+    /// it max_ack_delay). Not used in slots, where every frame carries one.
     pub ack_delay: Duration,
-    /// Frames received after which an acknowledgement is due even so.
+    /// Number of received frames after which an acknowledgement is due without that wait.
     pub ack_every: u16,
-    /// How many later frames must be acknowledged before a missing one counts as lost: 0 on a link that cannot
-    /// reorder, 3 on the Internet (RFC 9002, 6.1.1, kPacketThreshold).
+    /// Number of later frames that must be acknowledged before a missing one counts as lost (RFC 9002, 6.1.1,
+    /// kPacketThreshold): 0 on a link that cannot reorder, 3 on the Internet.
     pub reordering: u32,
-    /// Whether several packets may share a frame.
+    /// Whether several packets of a flow may share a frame.
     pub bundle: bool,
-    /// How long small packets wait for others to share a frame with, the most urgent class excepted.
+    /// Longest wait of small packets for others to share their frame, except in the most urgent class.
     pub bundle_delay: Duration,
-    /// Most octets of copies of small bodies, not reported yet, that ride along with small frames where frames are lost;
-    /// 256 at most. 64 hold the acknowledgements of TCP that leave within some 25 ms.
+    /// Most octets of copies of unreported small bodies that a small frame carries where frames are lost; at most 256. 64 hold
+    /// the acknowledgements of TCP that leave within some 25 ms.
     pub copies: usize,
-    /// Whether the two ends speak in turns: all own frames are settled by any report, and the owner says when a slot
+    /// Whether the two ends take turns. Then any report settles all frames of this end, and the owner says when a slot
     /// begins ([`Link::begin_slot`](crate::Link::begin_slot)).
     pub turns: bool,
 }
@@ -201,20 +202,20 @@ impl Config {
         }
     }
 
-    /// Largest packet that a frame carries, so that a repair of it fits as well.
+    /// Largest packet that fits into a frame, with room for a repair of it.
     pub const fn packet_max(&self) -> usize {
         self.body_max()
             .saturating_sub(header::BODY + header::LENGTH)
     }
 
-    /// Largest body.
+    /// Octets of the largest body.
     pub(crate) const fn body_max(&self) -> usize {
         let slot = if self.turns { header::SLOT } else { 0 };
         let around = header::FIXED + slot + 2 + COVER_USUAL + self.ack_room;
         self.frame_max.saturating_sub(around)
     }
 
-    /// Checks that the values fit together.
+    /// Checks that the values fit together. [`Link::new`](crate::Link::new) does so too.
     pub fn check(&self) -> Result<(), ConfigError> {
         let share = |service: &Service| service.residual > 0.0 && service.residual <= 1.0;
         if self.packet_max() < 64 || self.frame_max > 1 << 16 {
@@ -236,18 +237,18 @@ impl Config {
 /// Octets of bitmap that a full-sized repair has room for: packets up to 32 numbers apart.
 pub(crate) const COVER_USUAL: usize = 4;
 
-/// What is wrong with a [`Config`].
+/// Why a [`Config`] is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// Frames must hold a packet of 64 octets at least, and be at most 65,536 octets long.
     FrameMax(usize),
     /// The window must be a power of two from 16 to 8192.
     Window(usize),
-    /// The queue must hold a packet.
+    /// The queue must hold at least one packet.
     Queue,
     /// Copies may take 256 octets of a frame at most.
     Copies(usize),
-    /// A residual must lie above 0 and not above 1.
+    /// A residual loss must be greater than 0 and at most 1.
     Residual,
 }
 
@@ -256,7 +257,7 @@ impl core::fmt::Display for ConfigError {
         match self {
             ConfigError::FrameMax(len) => write!(
                 f,
-                "frames of {len} octets: they must hold a packet of 64 and be at most 65536 long"
+                "frames of {len} octets: a frame must hold a packet of 64 and be at most 65536 long"
             ),
             ConfigError::Window(packets) => write!(
                 f,
@@ -270,7 +271,7 @@ impl core::fmt::Display for ConfigError {
             }
             ConfigError::Queue => f.write_str("a queue must hold at least one packet"),
             ConfigError::Residual => {
-                f.write_str("a residual loss must lie above 0 and not above 1")
+                f.write_str("a residual loss must be greater than 0 and at most 1")
             }
         }
     }

@@ -1,63 +1,63 @@
-//! What a link has done so far.
+//! Counters of a link.
 
 use chappe_core::Drops;
 
-/// Counts of one link at one end since it was made. Bodies are what packets travel in, one or several to a body.
+/// Counters of one end of a link since it was made. A body carries one or several packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets taken for sending.
+    /// Packets accepted for sending.
     pub offered: u64,
     /// Packets refused: no room, too long, or empty.
     pub refused: u64,
-    /// Packets that waited past their deadline and were never sent.
+    /// Packets dropped before their first transmission, because they could not meet their deadline.
     pub expired: u64,
     /// Packets put into bodies.
     pub packets: u64,
     /// Bodies sent for the first time.
     pub bodies: u64,
-    /// Bodies sent again.
+    /// Retransmissions of bodies, probes included.
     pub repeats: u64,
     /// Repairs sent because a plan asked for them.
     pub repairs: u64,
-    /// Repairs sent because there was room.
+    /// Repairs sent to fill the time of a slot.
     pub fills: u64,
-    /// Frames in which copies of small bodies rode along.
+    /// Frames that carried copies of small bodies.
     pub copies: u64,
-    /// Frames without body.
+    /// Notes sent (frames without body).
     pub notes: u64,
     /// Octets of all frames sent.
     pub octets_sent: u64,
     /// Bodies that the peer has reported.
     pub delivered: u64,
-    /// Of these, later than their class's deadline, or maybe so: reports are lost, too.
+    /// Of these, bodies that may have arrived after their class's deadline; lost reports make it an upper bound.
     pub late: u64,
-    /// Bodies given up: retries or deadline spent, or nothing recovers them. One that a later report tells of is taken
-    /// back, where packets need no order.
+    /// Bodies given up: retries or deadline spent, or nothing recovers them. Where packets need no order, a body that a later
+    /// report confirms is subtracted again.
     pub given_up: u64,
-    /// Bodies of which nobody knows, as the peer has started over.
+    /// Bodies given up because the peer has started over; some may have arrived.
     pub lost_by_restart: u64,
-    /// Reports about frames that were never sent.
+    /// Reports ignored because they are about frames that this end did not send to this start of the peer.
     pub strange_reports: u64,
-    /// Frames received that were used.
+    /// Frames received and used.
     pub frames_received: u64,
-    /// Packets handed up.
+    /// Packets delivered to the owner.
     pub packets_received: u64,
-    /// Bodies received by way of repairs.
+    /// Bodies recovered from repairs.
     pub recovered: u64,
-    /// Times the peer was found to have started over.
+    /// Restarts of the peer that were noticed.
     pub peer_restarts: u64,
-    /// Frames not used, by reason.
+    /// Frames dropped, by reason.
     pub drops: Drops,
 }
 
 impl Counters {
-    /// Frames sent for each body, less one: what repetition and redundancy cost.
+    /// Retransmissions and repairs sent per body.
     pub fn overhead(&self) -> f64 {
         let more = self.repeats + self.repairs + self.fills;
         more as f64 / self.bodies.max(1) as f64
     }
 
-    /// Share of settled bodies that did not arrive, or not in time.
+    /// Share of settled bodies that did not arrive in time.
     pub fn residual(&self) -> f64 {
         let settled = self.delivered + self.given_up;
         (self.late + self.given_up) as f64 / settled.max(1) as f64

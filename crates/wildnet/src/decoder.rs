@@ -1,8 +1,8 @@
-//! Repairs that are not enough yet, as a system of linear equations that is solved as far as it goes.
+//! Repairs that do not suffice yet, as a system of linear equations solved as far as possible.
 //!
 //! A repair is a sum of bodies, each multiplied by a coefficient that follows from the repair's index i and the
 //! body's sequence number s: 1 / (u + v) with u = 128 + i mod 128 and v = s mod 128. These are entries of a Cauchy
-//! matrix: u and v never meet, so repairs of the same bodies are independent, and any n of them recover n bodies.
+//! matrix: u and v are never equal, so repairs of the same bodies are independent, and any n of them recover n bodies.
 //!
 //! Rows are kept reduced: each has a pivot, an unknown body that no other row contains.
 
@@ -14,9 +14,9 @@ use chappe_coding::{Kernel, field};
 use crate::header::{before, bit};
 use crate::store::Store;
 
-/// Repairs that are kept: more than one slot holds, with a part of the next.
+/// Repairs kept: more than one slot brings, and a part of the next.
 const ROWS: usize = 48;
-/// How far above the oldest missing body the bodies of kept repairs lie.
+/// Numbers from the oldest missing body on that a kept repair may cover.
 const REACH: u32 = 256;
 
 /// The coefficient of body `seq` in repair `index`.
@@ -25,28 +25,28 @@ pub(crate) fn coefficient(index: u8, seq: u32) -> u8 {
     field::inv(u ^ v).unwrap_or(1)
 }
 
-/// What a receiver holds of a stretch of sequence numbers.
+/// The bodies that a receiver has.
 pub(crate) trait Known {
-    /// The body, if it is there still.
+    /// The body, if the receiver still has it.
     fn body(&self, seq: u32) -> Option<&[u8]>;
     /// The oldest number that is neither received nor given up.
     fn next(&self) -> u32;
 }
 
-/// What became of a repair.
+/// The outcome of inserting a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It adds to what is known.
+    /// Independent of the other repairs.
     Innovative,
-    /// It says nothing new.
+    /// A combination of what is known already.
     Redundant,
-    /// It covers something that is gone, or too far ahead.
+    /// It covers a body that is gone or too far ahead.
     Stale,
-    /// No room.
+    /// All places for repairs are taken.
     Full,
 }
 
-/// The equations.
+/// The equations of the repairs that do not suffice yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder {
     rows: Vec<Row>,
@@ -95,7 +95,7 @@ impl Decoder {
         }
     }
 
-    /// Independent repairs that wait.
+    /// Number of independent repairs that do not suffice yet.
     pub fn rank(&self) -> usize {
         self.rows.len()
     }
@@ -104,7 +104,7 @@ impl Decoder {
         self.rows.clear();
     }
 
-    /// Takes a repair in.
+    /// Adds a repair, reduced by the bodies and repairs known.
     pub fn insert(
         &mut self,
         known: &impl Known,
@@ -112,6 +112,7 @@ impl Decoder {
         cover: &[u8],
         coded: &[u8],
     ) -> Taken {
+        // Longer than any body of ours: the peer has other settings.
         if coded.len() > self.body_max {
             return Taken::Stale;
         }
@@ -140,6 +141,7 @@ impl Decoder {
                 row.set(seq, factor);
             }
         }
+        // Rows stay fully reduced: no pivot of another row may remain in this one.
         for i in 0..self.rows.len() {
             self.reduce(&mut row, i);
         }
@@ -149,7 +151,7 @@ impl Decoder {
         Taken::Innovative
     }
 
-    /// A body has become known: takes it out of all equations.
+    /// Eliminates a body that has become known from all equations.
     pub fn learn(&mut self, seq: u32, body: &[u8], oldest: u32) {
         let mut i = 0;
         while let Some(row) = self.rows.get_mut(i) {
@@ -164,7 +166,7 @@ impl Decoder {
                 i += 1;
                 continue;
             }
-            // It needs another pivot, which others may contain; or it says nothing any more.
+            // It needs another pivot, which others may contain; or it is empty now and goes.
             let row = self.rows.swap_remove(i);
             if self.adopt(row, oldest) {
                 // The row stands at the end now, reduced; the one that took its place is next.
@@ -173,12 +175,12 @@ impl Decoder {
         }
     }
 
-    /// A body will never come: its equations are of no use.
+    /// Drops the equations of a body that will never come.
     pub fn forget(&mut self, seq: u32) {
         self.rows.retain(|row| row.at(seq) == 0);
     }
 
-    /// A body that an equation gives by now: its number and its octets, filled up with zeros. The equation is spent.
+    /// Takes out an equation with one unknown: the number of that body, and the place of its octets, padded with zeros.
     pub fn solved(&mut self, oldest: u32) -> Option<(u32, usize)> {
         let place = self.rows.iter().position(|row| {
             let mut unknowns = row.unknowns(oldest);
@@ -188,7 +190,7 @@ impl Decoder {
         Some((row.pivot, row.place))
     }
 
-    /// The octets that [`solved`](Self::solved) has named.
+    /// The octets at a place that [`solved`](Self::solved) returned.
     pub fn side(&mut self, place: usize) -> &[u8] {
         self.sides.whole_mut(place)
     }

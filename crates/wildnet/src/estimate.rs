@@ -1,21 +1,21 @@
-//! How much the channel loses, and in what bursts, from the totals in the peer's acknowledgements.
+//! Estimates the loss of a channel and the length of its bursts from the totals in the peer's acknowledgements.
 //!
-//! The receiver counts frames by their numbers, so its totals are exact and cover every kind of frame; two
-//! acknowledgements give the loss between them, whatever was lost of the acknowledgements themselves.
+//! The receiver counts frames by their numbers, so its totals are exact and cover every kind of frame. The difference of two
+//! acknowledgements gives the loss between them, even if acknowledgements between them were lost.
 
 use crate::gilbert::{Channel, LOSS_MAX};
 use crate::header::{Ack, before};
 
 //= wildnet 3.3.2: the mean over the last M = 10 slots
-/// Slots, or stretches of time, that the paper's redundancy averages.
+/// Number of slots, or stretches of time, over which the paper's redundancy averages.
 const PAPER_BINS: usize = 10;
-/// As many are averaged for plans, as long as the channel does not change: the mean of ten slots of 13 frames is off by
-/// 4 points at 30 %, that of fifty by 2.
+/// Number over which plans average while the channel does not change. At 30 % loss the mean of ten slots of 13 frames is off by
+/// 4 points, that of fifty by 2.
 const BINS: usize = 50;
-/// Standard deviations by which the latest bin or two must differ from those before to make these worthless. At 3 a
-/// steady link is misjudged once in some 200 bins, and then rests on fewer counts for a while.
+/// Standard deviations by which the latest one or two bins must differ from the older ones to discard these. At 3 a steady
+/// link is misjudged once in some 200 bins, and then averages over fewer counts for a while.
 const SURPRISE: f64 = 3.0;
-/// Runs of losses that are averaged for the length of bursts.
+/// Runs of losses over which the burst length is averaged.
 const RUNS: f64 = 50.0;
 
 /// The running estimate for one direction.
@@ -34,13 +34,13 @@ pub struct Estimate {
 /// Totals of one direction since the link began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Highest frame number received, as far as is known.
+    /// Highest frame number reported as received.
     pub highest: u32,
-    /// Frames received.
+    /// Frames received in all.
     pub received: u64,
-    /// Frames lost.
+    /// Frames lost in all.
     pub lost: u64,
-    /// Runs of losses.
+    /// Runs of consecutive losses.
     pub runs: u64,
 }
 
@@ -59,7 +59,7 @@ impl Default for Estimate {
 }
 
 impl Estimate {
-    /// Takes what an acknowledgement says. `first` is the number of the sender's first frame.
+    /// Takes the counts of an acknowledgement. `first` is the number of the sender's first frame.
     pub fn on_ack(&mut self, ack: &Ack<'_>, first: u32) {
         let last = self.last.get_or_insert(Totals {
             highest: first.wrapping_sub(1),
@@ -79,7 +79,7 @@ impl Estimate {
         self.count(frames, frames - received, runs);
     }
 
-    /// Closes the open bin: a slot has ended, or a stretch of time. An empty bin stays open.
+    /// Closes the open bin at the end of a slot or stretch of time. An empty bin stays open.
     pub fn close_bin(&mut self) {
         if self.bins.first().is_none_or(|open| open.0 == 0) {
             return;
@@ -90,7 +90,7 @@ impl Estimate {
                 break;
             };
             if self.surprises(sum(latest_bins), sum(past)) {
-                // What was learned before the change would hide it for ten slots more.
+                // Older counts would hide the change for ten more slots.
                 self.filled = latest - 1;
                 self.changes = self.changes.wrapping_add(1);
                 break;
@@ -103,19 +103,19 @@ impl Estimate {
         self.filled = (self.filled + 1).min(BINS - 1);
     }
 
-    /// The channel as it seems to be now; nothing is lost as long as nothing was counted.
+    /// The present estimate of the channel; without losses as long as nothing was counted.
     pub fn channel(&self) -> Channel {
         self.channel_of(self.long_loss())
     }
 
-    /// The channel to plan for: worse than it seems by half a standard error, since a plan for too little loss costs
-    /// more packets than one for too much costs air time.
+    /// The channel to plan for: worse than the estimate by half a standard error, since planning for too little loss costs
+    /// more packets than planning for too much costs air time.
     pub fn planned_channel(&self) -> Channel {
         let (loss, frames) = (self.long_loss(), f64::from(self.counted(BINS).0.max(1)));
         self.channel_of(loss + 0.5 * libm::sqrt(loss * (1.0 - loss) / frames))
     }
 
-    /// Share of frames lost, over at most ten bins: the paper's estimate.
+    /// Share of frames lost over at most ten bins: the paper's estimate.
     pub fn loss(&self) -> f64 {
         share(self.counted(PAPER_BINS))
     }
@@ -139,7 +139,7 @@ impl Estimate {
             .unwrap_or(&self.bins))
     }
 
-    /// Mean length of a run of losses, in frames; 1 as long as none was seen.
+    /// Mean length of a run of losses in frames; 1 before the first loss.
     pub fn burst(&self) -> f64 {
         if self.runs < 1.0 {
             1.0
@@ -148,12 +148,12 @@ impl Estimate {
         }
     }
 
-    /// Everything counted so far.
+    /// The totals since the link began.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// How often the channel changed so much that older counts were dropped.
+    /// Number of changes of the channel that made older counts be discarded.
     pub fn changes(&self) -> u32 {
         self.changes
     }
@@ -163,6 +163,7 @@ impl Estimate {
             open.0 = open.0.saturating_add(frames);
             open.1 = open.1.saturating_add(lost);
         }
+        // Both sums decay alike, so their ratio is a mean over the latest runs.
         let keep = (1.0 - f64::from(runs) / RUNS).max(0.0);
         self.runs = self.runs * keep + f64::from(runs);
         self.lost_in_runs = self.lost_in_runs * keep + f64::from(lost);
@@ -174,9 +175,9 @@ impl Estimate {
         if past.0 == 0 {
             return false;
         }
-        // Half a loss keeps a spotless past from making every loss a surprise.
+        // Half a loss more: after a past without losses, a single loss must not count as a change.
         let mean = (f64::from(past.1) + 0.5) / (seen + 1.0);
-        // Bursts make counts vary more: neighbours are correlated by rho in Gilbert's channel.
+        // Bursts increase the variance: neighbouring frames have the correlation rho in Gilbert's channel.
         let burst = self.burst().max(1.0 / (1.0 - mean));
         let rho = (1.0 - 1.0 / burst - mean / (burst * (1.0 - mean))).max(0.0);
         let spread = (1.0 + rho) / (1.0 - rho);
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_and_bursts_are_found() {
+    fn losses_and_bursts_are_estimated() {
         for losing_acks in [false, true] {
             let estimate = run(&[(0.3, 1.0 / 0.7, 400)], losing_acks);
             assert!((estimate.loss() - 0.3).abs() < 0.12, "{}", estimate.loss());
@@ -269,7 +270,7 @@ mod tests {
         assert!((bursty.burst() - 6.0).abs() < 1.5, "{}", bursty.burst());
     }
 
-    /// Goal: two or three slots after a step 5 % -> 40 % -> 5 % the estimate is there; the plain mean would need ten.
+    /// Goal: the estimate follows a step 5 % -> 40 % -> 5 % within two or three slots; the plain mean would need ten.
     #[test]
     fn a_step_is_followed_in_two_slots() {
         let indep = |loss: f64| (loss, 1.0 / (1.0 - loss));

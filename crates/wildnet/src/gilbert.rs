@@ -1,4 +1,4 @@
-//! How many of n frames a channel loses: the exact binomial law, and its bursty brother.
+//! The distribution of losses among n frames: exact, for independent losses and for bursts.
 //!
 //! The two-state channel of Gilbert (1960): in the good state every frame comes through, in the bad one none. It has
 //! two parameters that a receiver can count: the share of lost frames p and the mean length of a run of losses L. The
@@ -7,7 +7,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A channel as its receiver has counted it.
+/// A channel by the two numbers that its receiver can count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Channel {
     /// Share of frames lost, 0 to 1.
@@ -16,11 +16,11 @@ pub struct Channel {
     pub burst: f64,
 }
 
-/// Largest loss that is planned for: beyond it a link is as good as dead.
+/// Largest loss planned for; beyond it a link counts as dead.
 pub const LOSS_MAX: f64 = 0.95;
 
 impl Channel {
-    /// Independent losses.
+    /// A channel that loses each frame independently with probability `loss`, at most [`LOSS_MAX`].
     pub fn independent(loss: f64) -> Channel {
         let loss = loss.clamp(0.0, LOSS_MAX);
         Channel {
@@ -29,10 +29,10 @@ impl Channel {
         }
     }
 
-    /// Losses in runs of `burst` frames on average.
+    /// A channel whose losses come in runs of `burst` frames on average.
     pub fn bursty(loss: f64, burst: f64) -> Channel {
         let loss = loss.clamp(0.0, LOSS_MAX);
-        // A shorter burst would leave the good state with certainty and still lose too little.
+        // With shorter bursts the channel would lose less than `loss` even if it left the good state after every frame.
         let shortest = (loss / (1.0 - loss)).max(1.0);
         Channel {
             loss,
@@ -40,7 +40,7 @@ impl Channel {
         }
     }
 
-    /// What any code needs at least: sent for each delivered, where the share `residual` may be lost, less one.
+    /// The least overhead of any code: frames sent for each packet, less one, if the share `residual` may be lost.
     pub fn overhead_bound(&self, residual: f64) -> f64 {
         ((1.0 - residual) / (1.0 - self.loss) - 1.0).max(0.0)
     }
@@ -64,7 +64,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// For up to `most` frames: some 6 most² numbers.
+    /// Computes the table for up to `most` frames: about 6 most² numbers.
     pub fn new(channel: &Channel, most: usize) -> Losses {
         let side = most.saturating_add(1);
         let mut losses = Losses {
@@ -82,7 +82,7 @@ impl Losses {
                 for lost in 0..=n {
                     let now = losses.at(from, n, lost);
                     for (state, weight) in now.into_iter().enumerate() {
-                        // At any time the first frame has the stationary law, which one step keeps.
+                        // From the stationary distribution, one step leads to the stationary distribution.
                         let bad = weight * channel.lost_after(state);
                         losses.add(from, n + 1, lost + 1, 1, bad);
                         losses.add(from, n + 1, lost, 0, weight - bad);
@@ -93,12 +93,12 @@ impl Losses {
         losses
     }
 
-    /// Of `n` frames at any time exactly `lost` are lost, and the last one is in state 0 (received) or 1 (lost).
+    /// Probability that exactly `lost` of `n` frames are lost, for the last one received (0) and lost (1).
     pub fn of(&self, n: usize, lost: usize) -> [f64; 2] {
         self.at(2, n, lost)
     }
 
-    /// Of `n` frames after one in `state` fewer than `least` are received.
+    /// Probability that fewer than `least` of `n` frames are received after one in `state`.
     pub fn fewer_after(&self, state: usize, n: usize, least: usize) -> f64 {
         let first = (n + 1).saturating_sub(least);
         let each = (first..=n).map(|lost| {
@@ -108,8 +108,8 @@ impl Losses {
         if least == 0 { 0.0 } else { each.sum() }
     }
 
-    /// Mean share of source packets that a systematic code with any `sources` of `total` sufficient leaves lost:
-    /// the lost share of frames, in the cases in which more are lost than there are repairs.
+    /// Mean share of source packets that a systematic code leaves lost if any `sources` of `total` frames suffice: the lost
+    /// share of frames in the cases in which more are lost than there are repairs.
     pub fn residual(&self, sources: usize, total: usize) -> f64 {
         let from = total.saturating_sub(sources) + 1;
         let each = (from..=total).map(|lost| {
@@ -147,8 +147,8 @@ impl Losses {
 }
 
 //= wildnet 3.3.2: N is chosen from the loss that was measured
-/// Fewest frames in all with which a systematic code over `sources` packets leaves at most the share `residual` lost
-/// to independent losses; `None` if `most` frames do not suffice.
+/// Fewest frames, repairs included, with which a systematic code over `sources` packets leaves at most the share `residual`
+/// lost to independent losses; `None` if `most` frames do not suffice.
 pub fn block_length(loss: f64, sources: usize, residual: f64, most: usize) -> Option<usize> {
     let losses = Losses::new(&Channel::independent(loss), most);
     (sources..=most).find(|&total| losses.residual(sources, total) <= residual)
@@ -158,9 +158,9 @@ pub fn block_length(loss: f64, sources: usize, residual: f64, most: usize) -> Op
 mod tests {
     use super::*;
 
-    /// Independent losses are the binomial law, whatever way it is computed.
+    /// Independent losses follow the binomial distribution.
     #[test]
-    fn no_bursts_is_the_binomial_law() {
+    fn independent_losses_are_binomial() {
         let losses = Losses::new(&Channel::independent(0.3), 20);
         let mut choose = 1.0;
         for lost in 0..=20 {
@@ -174,7 +174,7 @@ mod tests {
     /// The table of exact minima (loss, residual, overhead for K = 1, 4, 10, 13, 26, 40), computed independently;
     /// among them the paper's "100 % for 30 % to 1 %", which is K = 10.
     #[test]
-    fn shortest_blocks_are_the_exact_ones() {
+    fn shortest_blocks_match_the_exact_table() {
         let table: [(f64, f64, [f64; 6]); 4] = [
             (0.1, 0.01, [2.0, 0.50, 0.40, 0.31, 0.23, 0.20]),
             (0.2, 0.01, [2.0, 1.00, 0.70, 0.62, 0.50, 0.42]),
@@ -191,9 +191,9 @@ mod tests {
         assert_eq!(block_length(0.5, 40, 0.01, 60), None);
     }
 
-    /// The bursty law keeps the mean and widens the spread by (2 L - 1) or so.
+    /// Bursts keep the mean and increase the variance by about (2 L - 1).
     #[test]
-    fn bursts_keep_the_mean_and_widen_the_spread() {
+    fn bursts_keep_the_mean_and_increase_the_variance() {
         let moments = |channel| {
             let losses = Losses::new(&channel, 60);
             let law = (0..=60).map(|lost| {

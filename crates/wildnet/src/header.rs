@@ -1,11 +1,11 @@
-//! The frames of a link: what stands in front of packets, repairs and acknowledgements.
+//! The frame format of a link.
 //!
-//! Numbers stand most significant octet first. Optional parts follow in this order where their flag is set.
+//! Numbers are big-endian. Optional parts follow in this order where their flag is set.
 //!
 //! ```text
-//!  0..4    number: counts every frame of the sender; what is missing of it was lost
+//!  0..4    number: counts every frame of the sender, so gaps are losses
 //!  4       version (2 bits), kind (2 bits), flags (4 bits): report, slot, cut, last
-//!  5       epoch: another one means that the sender has started over
+//!  5       epoch: a new value means that the sender has started over
 //!  6..10   data: the packet's sequence number; repair: the first one it covers; several, note: the next new one
 //! 10..12   base: how far behind that the oldest number lies that the sender still supports
 //!  slot    slot number (2), microseconds since its start (2; ffff: not stamped), its length (1), what the
@@ -13,20 +13,20 @@
 //!  repair  index (1), octets of the bitmap (1), bitmap of the covered numbers
 //!  ack     see [`Ack`]: 16 octets and the bitmap
 //!  body    data: flow (1), number in the flow (2), then packets, each behind its length (2)
-//!          repair: a combination of bodies, the shorter ones filled up with zeros
+//!          repair: a combination of bodies, the shorter ones padded with zeros
 //!          several: bodies, each behind how far its number lies before the next new one (1) and its length (2)
 //! ```
 //!
-//! The paper gives no layout. Ours differs from a plain one in a few things. The frame number, which is not the
-//! packet's, makes loss in one direction known to its receiver exactly, repairs and repetitions included. Counts in
-//! acknowledgements are totals, so that losing one loses nothing. A slot announces its own length, not the next
-//! one's: any one of its frames then says when it ends.
+//! The paper gives no layout. Ours has three peculiarities. Frames have their own numbers beside those of packets, so the
+//! receiver counts the loss in one direction exactly, repairs and repetitions included. Counts in acknowledgements are
+//! totals, so losing one loses no information. A slot announces its own length, not the next one's, so any one of
+//! its frames tells when it ends.
 
 use chappe_core::Duration;
 
-/// Octets of what stands in every frame.
+/// Octets of the fixed header.
 pub const FIXED: usize = 12;
-/// Octets of the slot part.
+/// Octets of the optional slot part.
 pub const SLOT: usize = 6;
 /// Octets of an acknowledgement without its bitmap.
 pub const ACK: usize = 16;
@@ -34,11 +34,11 @@ pub const ACK: usize = 16;
 pub const BODY: usize = 3;
 /// Octets of a length before each packet of a body.
 pub const LENGTH: usize = 2;
-/// Most octets of a repair's bitmap: a repair covers numbers at most [`SPAN`] apart.
+/// Most octets of a repair's bitmap, which covers [`SPAN`] numbers.
 pub const COVER: usize = 16;
-/// How far apart the packets of one repair may lie: its coefficients are distinct within that.
+/// Numbers that one repair may cover: its coefficients are distinct within that.
 pub const SPAN: u32 = COVER as u32 * 8;
-/// Unit of announced lengths. 255 of them are 102 ms, more than any slot.
+/// Unit of announced slot lengths. 255 units are 102 ms, more than any slot.
 pub const LENGTH_UNIT: Duration = Duration::from_micros(400);
 
 const VERSION: u8 = 2;
@@ -47,108 +47,108 @@ const SLOT_FLAG: u8 = 2;
 const CUT_FLAG: u8 = 4;
 const LAST_FLAG: u8 = 8;
 
-/// A frame, as it was received or is to be sent.
+/// A frame, as received or to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Counts the sender's frames of all kinds.
     pub number: u32,
-    /// Changes when the sender starts over.
+    /// The sender's start: a new value means that it has lost its state.
     pub epoch: u8,
-    /// Which kind, and what belongs to it.
+    /// What the frame carries.
     pub kind: Kind<'a>,
-    /// The oldest sequence number that the sender still supports: what is missing below it will not come.
+    /// The oldest sequence number that the sender may still send: what is missing below it never comes.
     pub base: u32,
-    /// When it was sent in the sender's slot, where there are slots.
+    /// The sender's slot and the time of sending in it, where there are slots.
     pub slot: Option<Slot>,
-    /// What the sender has received.
+    /// The report on what the sender has received, if the frame carries one.
     pub ack: Option<Ack<'a>>,
-    /// Nothing follows as things stand: the other end should not wait with its report. Only where there are no slots.
+    /// Whether nothing more waits: the peer should then report at once. Only where there are no slots.
     pub last: bool,
 }
 
-/// The kinds of frames.
+/// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind<'a> {
-    /// One body as it is.
+    /// A single body, not coded.
     Data {
-        /// Its sequence number.
+        /// The sequence number of the body.
         seq: u32,
-        /// Flow, number in the flow, packets.
+        /// Its octets: order and flow, number in the flow, packets with their lengths.
         body: &'a [u8],
     },
     /// A combination of several bodies.
     Repair {
-        /// The lowest sequence number that it can cover.
+        /// The sequence number of the bitmap's first bit.
         first: u32,
-        /// Decides the coefficients: different for repairs of the same bodies.
+        /// Selects the coefficients; differs between repairs of the same bodies.
         index: u8,
-        /// Bit i (lowest of the first octet first): whether `first + i` is in it.
+        /// Bit i (least significant of the first octet first): whether `first + i` is in it.
         cover: &'a [u8],
-        /// The combination.
+        /// The combination of the covered bodies, as long as the longest.
         coded: &'a [u8],
     },
-    /// Several small bodies: one that is due, perhaps, and copies of others that no report has confirmed yet.
+    /// Several small bodies: possibly one that is due, and copies of others that no report has confirmed yet.
     Several {
-        /// The next sequence number that a new packet will get. The bodies' numbers lie before it.
+        /// The sequence number of the next new body. Those in the frame lie before it.
         next: u32,
-        /// The bodies, to be taken apart by [`several`].
+        /// The bodies; [`several`] splits them.
         bodies: &'a [u8],
     },
-    /// Nothing but what the header says: an acknowledgement, a hello, a stamp.
+    /// Nothing but the header: an acknowledgement, a hello or a stamp.
     Note {
-        /// The next sequence number that a new packet will get.
+        /// The sequence number of the next new body.
         next: u32,
     },
 }
 
-/// Where in its slot a frame was sent.
+/// The slot of a frame, and its place in the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The sender's count of its slots.
     pub number: u16,
-    /// Since the start of the slot; `None` where it was not stamped.
+    /// Time since the start of the slot; `None` if the frame has no stamp.
     pub since: Option<Duration>,
-    /// How long the slot is.
+    /// Length of the slot.
     pub length: Duration,
-    /// How long a slot the sender could fill with what waits.
+    /// Length of the slot that the sender's queues would fill.
     pub demand: Duration,
-    /// The sender's slot ends with this frame: 2P's marker. WiLDNet has none.
+    /// Whether the slot ends with this frame: 2P's marker. WiLDNet has none.
     pub marker: bool,
 }
 
-/// What a receiver tells about what it has.
+/// An acknowledgement: what a receiver has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
     /// The highest frame number received.
     pub highest: u32,
-    /// How many frames were received, modulo 65,536.
+    /// Number of frames received, modulo 65,536.
     pub received: u16,
-    /// How many runs of lost frames there were, modulo 65,536.
+    /// Number of runs of lost frames, modulo 65,536.
     pub runs: u16,
-    /// How long ago the frame `highest` came, in units of 16 us; saturates at a second.
+    /// Time since frame `highest` was received, in units of 16 us; saturates at a second.
     pub held: u16,
     /// Every sequence number before this one is received or given up.
     pub next: u32,
-    /// Independent repairs that wait for more.
+    /// Independent repairs that do not suffice yet.
     pub spare: u8,
-    /// Whether the bitmap had no room for all that was received.
+    /// Whether the bitmap is cut short.
     pub cut: bool,
-    /// Bit i (lowest of the first octet first): whether `next + 1 + i` is received.
+    /// Bit i (least significant of the first octet first): whether `next + 1 + i` is received.
     pub bitmap: &'a [u8],
 }
 
-/// Why octets are not a frame.
+/// Why octets do not parse as a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Shorter than its own fields say.
+    /// Shorter than its fields require.
     Short,
-    /// Another version or an unknown kind.
+    /// A version other than ours.
     Version,
-    /// A repair of nothing, or a body without packets.
+    /// A repair that covers nothing, or a body without packets.
     Empty,
 }
 
-/// Whether `a` comes before `b`, both modulo 2^32.
+/// Whether `a` comes before `b`, both modulo 2^32 (serial number arithmetic, RFC 1982).
 pub fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) > u32::MAX / 2
 }
@@ -168,7 +168,7 @@ pub(crate) fn set_bit(bitmap: &mut [u8], i: u32) {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a frame. Its content is outside data still: numbers may be anything.
+    /// Parses a frame. Its numbers are untrusted: they may have any value.
     pub fn parse(octets: &'a [u8]) -> Result<Frame<'a>, Malformed> {
         let mut reader = Reader(octets);
         let number = reader.u32()?;
@@ -224,7 +224,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Octets of the frame.
+    /// Length of the frame in octets.
     pub fn len(&self) -> usize {
         let kind = match self.kind {
             Kind::Data { body, .. } => body.len(),
@@ -236,7 +236,7 @@ impl<'a> Frame<'a> {
         FIXED + self.slot.map_or(0, |_| SLOT) + ack + kind
     }
 
-    /// Never: a frame has a header.
+    /// Always false: a frame has a header.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -281,10 +281,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Octets before each body of a frame of several.
+/// Octets before each body of a frame of several: distance and length.
 const AMONG: usize = 3;
 
-/// The bodies of a frame of several, each with its number.
+/// Splits the bodies of a frame of several: each with its sequence number. Stops at the first that is cut short.
 pub fn several(next: u32, mut bodies: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     core::iter::from_fn(move || {
         let ([behind, high, low], rest) = bodies.split_first_chunk::<AMONG>()?;
@@ -295,8 +295,8 @@ pub fn several(next: u32, mut bodies: &[u8]) -> impl Iterator<Item = (u32, &[u8]
     })
 }
 
-/// Writes body `seq` to the front of `octets`, as [`several`] reads it: the octets used. `None` if there is no room, or
-/// its number lies too far back.
+/// Writes body `seq` to the front of `octets` as [`several`] reads it, and returns the octets used. `None` if there is no
+/// room, or if `seq` lies more than 255 before `next`.
 pub fn put_among(next: u32, seq: u32, body: &[u8], octets: &mut [u8]) -> Option<usize> {
     let behind = u8::try_from(next.wrapping_sub(seq)).ok()?;
     let [high, low] = u16::try_from(body.len()).ok()?.to_be_bytes();
@@ -307,7 +307,7 @@ pub fn put_among(next: u32, seq: u32, body: &[u8], octets: &mut [u8]) -> Option<
     Some(len)
 }
 
-/// The same octets, if they are bodies from the first to the last.
+/// The same octets, if they split into bodies without a rest.
 fn whole_several(bodies: &[u8]) -> Result<&[u8], Malformed> {
     let mut used = 0;
     for (_, body) in several(0, bodies) {
@@ -349,7 +349,7 @@ impl Slot {
     }
 }
 
-/// A length in announced units, rounded down: whoever waits for the end then does not wait too long.
+/// A length in announced units, rounded down, so that the peer does not wait longer than the slot lasts.
 fn units(length: Duration) -> u8 {
     length.steps(LENGTH_UNIT).min(255) as u8
 }
@@ -385,7 +385,7 @@ impl<'a> Ack<'a> {
         writer.put(self.bitmap);
     }
 
-    /// Whether the receiver has `seq`; `None` where the acknowledgement does not say.
+    /// Whether the receiver has `seq`; `None` if the bitmap was cut before it.
     pub fn has(&self, seq: u32) -> Option<bool> {
         if before(seq, self.next) {
             return Some(true);
@@ -394,6 +394,7 @@ impl<'a> Ack<'a> {
         if place == 0 {
             return Some(false);
         }
+        // Beyond a whole bitmap nothing was received; beyond a cut one nothing is known.
         let within = place - 1 < self.bitmap.len() as u32 * 8;
         match (within, self.cut) {
             (true, _) => Some(bit(self.bitmap, place - 1)),
@@ -402,13 +403,13 @@ impl<'a> Ack<'a> {
         }
     }
 
-    /// How long ago the frame `highest` came.
+    /// Time between receiving frame `highest` and sending this report.
     pub fn held(&self) -> Duration {
         HELD_UNIT * self.held.into()
     }
 }
 
-/// Unit of [`Ack::held`].
+/// Unit of the time in [`Ack::held`].
 pub(crate) const HELD_UNIT: Duration = Duration::from_micros(16);
 
 struct Reader<'a>(&'a [u8]);
@@ -484,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_survive_the_air() {
+    fn frames_parse_as_they_were_emitted() {
         let kinds = [
             Kind::Data {
                 seq: 100,
@@ -508,7 +509,7 @@ mod tests {
             let len = frame.emit(&mut octets).unwrap();
             assert_eq!(len, frame.len());
             assert_eq!(Frame::parse(&octets[..len]), Ok(frame));
-            // A note may be cut to a shorter one only where a flag says less follows.
+            // A frame that is cut within its body may still parse; one cut in the header must not.
             for short in 0..len {
                 let parsed = Frame::parse(&octets[..short]);
                 let body = len - short < frame.len() - FIXED - SLOT - ACK - 2;
@@ -570,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_says_what_it_knows() {
+    fn acknowledgements_report_what_the_bitmap_covers() {
         let ack = Ack {
             cut: false,
             ..sample(Kind::Note { next: 0 }, &[0b101]).ack.unwrap()

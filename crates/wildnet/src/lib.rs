@@ -1,23 +1,23 @@
-//! WiLDNet: a link of tens of kilometres that loses every tenth frame, made usable.
+//! WiLDNet: reliable transport over radio links of tens of kilometres that lose many frames.
 //!
 //! R. Patra, S. Nedevschi, S. Surana, A. Sheth, L. Subramanian, E. Brewer, "WiLDNet: Design and Implementation of High
 //! Performance WiFi Based Long Distance Networks" (NSDI 2007). Comments like `//= wildnet 3.1` name its sections.
 //!
 //! Three ideas, each usable without the others:
 //!
-//! 1. **Slots without markers** ([`Site`], [`Radio`]). Both ends send in turns; every frame says how far into the
-//!    sender's turn it left, so any one of them tells the other end when its own turn comes.
-//! 2. **Bulk acknowledgements** ([`Link`]). Each frame carries what its sender has received; the other end learns in one
-//!    go what a whole slot has lost.
-//! 3. **Redundancy from the measured loss** ([`policy`]). The paper chooses between repetition and a block code by hand;
+//! 1. **Slots without markers** ([`Site`], [`Radio`]). Both ends send in turns. Every frame carries its time since the start
+//!    of the sender's turn, so any one of them tells the other end when its own turn begins.
+//! 2. **Bulk acknowledgements** ([`Link`]). Each frame reports what its sender has received, so one frame shows all losses of
+//!    a slot.
+//! 3. **Redundancy from the measured loss** ([`policy`]). The paper chooses between retransmission and a block code by hand.
 //!    [`Recovery::Improved`] computes the cheapest mixture that meets a deadline and a residual loss.
 //!
-//! | type | what it is | who drives it |
+//! | type | what it is | driven by |
 //! |---|---|---|
-//! | [`Link`] | recovery of one link at one end | anybody: frames in, frames out |
+//! | [`Link`] | recovery of one link at one end | any owner: frames in, frames out |
 //! | [`Node`] | a link on a MAC or a card | [`LinkNode`](chappe_core::LinkNode): `mac`, `live` |
 //! | [`Radio`] | a link in slots on its own radio | [`RadioNode`](chappe_core::RadioNode): `sim` |
-//! | [`Site`] | several radios in step | its radios |
+//! | [`Site`] | the common slots of several radios | its radios |
 //!
 //! ```
 //! use chappe_core::Instant;
@@ -33,26 +33,38 @@
 //! # Ok::<(), chappe_wildnet::ConfigError>(())
 //! ```
 //!
+//! | module | what |
+//! |---|---|
+//! | `link`, `node` | one end of a link, alone and on a MAC |
+//! | `sender` | the sending half: queues, send window, loss detection, repairs |
+//! | `receiver`, `decoder` | the receiving half, and the equations of its repairs |
+//! | [`header`], `body` | frame format |
+//! | `site`, `radio` | slots |
+//! | [`policy`], [`gilbert`], `estimate` | the controller, its channel model, and the loss estimate it starts from |
+//! | [`targets`] | slots and promises from what an application needs |
+//! | `config`, `counters` | settings with their sources, counters |
+//! | [`baseline`] | 2P, static codes, Snoop |
+//!
 //! # Where the paper is silent
 //!
 //! | question | our answer | where |
 //! |---|---|---|
 //! | frame layout | frame numbers beside packet numbers; totals in acknowledgements | [`header`] |
 //! | which loss counts | of frames of all kinds, by the receiver's own count | `estimate.rs` |
-//! | a changed channel | two slots that do not fit the mean make older ones forgotten | `estimate.rs` |
+//! | a changed channel | two slots that do not fit the mean discard older ones | `estimate.rs` |
 //! | weights of the ten slots | by frames | `estimate.rs` |
 //! | from estimate to N - K | p / (1 - p), or the exact binomial sum | [`Redundancy`] |
-//! | block and slot | a block ends with its slot, or when nothing more waits | `sender.rs` |
+//! | block and slot | a block ends with its slot, or when nothing more waits | `sender/repairs.rs` |
 //! | a given-up packet | the base in every frame passes it | [`header`] |
 //! | order of several flows | a number in each flow; order by link, by flow, or none | [`Order`] |
-//! | no acknowledgement in a cycle | new packets, then the oldest of earlier slots again | `sender.rs` |
+//! | no acknowledgement in a cycle | new packets, then the oldest of earlier slots again | `sender/loss.rs` |
 //! | window | 256 bodies in slots | [`Config::slots`] |
-//! | who begins | each at random moments until one hears the other | `site.rs` |
-//! | one of several links of a node is silent | it does not count, and its radio sometimes only listens | `site.rs`, `radio.rs` |
+//! | who begins | each at random times until one hears the other | `site.rs` |
+//! | one of several links of a node is silent | the schedule ignores it, and its radio sometimes only listens | `site.rs`, `radio.rs` |
 //! | odd cycles of links | not supported: nodes must be two-colourable | - |
 //! | end of a slot | the slot's length in every frame | [`header`] |
 //!
-//! **Architecture invariant:** nothing here reads a clock or knows the medium, or that it is measured.
+//! **Architecture invariant:** nothing here reads a clock or knows the medium or the experiment.
 #![no_std]
 #![cfg_attr(
     not(test),
@@ -67,7 +79,7 @@
 extern crate alloc;
 
 pub mod baseline;
-mod blocks;
+mod body;
 mod config;
 mod counters;
 mod decoder;
@@ -76,7 +88,6 @@ pub mod gilbert;
 pub mod header;
 mod link;
 mod node;
-mod policies;
 pub mod policy;
 mod radio;
 mod receiver;

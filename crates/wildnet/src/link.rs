@@ -1,13 +1,12 @@
 //! One end of a link to one peer: packets in, frames out, and back.
 //!
-//! It has no medium: whoever owns it says when a frame can leave ([`Link::poll`]) and hands in what arrives
-//! ([`Link::handle`]). In turns ([`Config::turns`]) that is a slot's owner, with stamps and reports in every frame; else
-//! any network, with reports when they are due and a timer against silence.
+//! It has no medium. Its owner asks for a frame when one can leave ([`Link::poll`]) and passes in what arrives
+//! ([`Link::handle`]). With [`Config::turns`] the owner is a radio in slots, and every frame carries a stamp and a report. Without,
+//! it is any network: reports leave when they are due, and a probe timeout guards against silence.
 
 mod deadlines;
 mod incoming;
 mod outgoing;
-mod rtt;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,8 +20,7 @@ use crate::gilbert::Channel;
 use crate::header::{ACK, COVER, FIXED, Frame, SLOT, Slot};
 use crate::policy::Prediction;
 use crate::receiver::{Delivery, Receiver};
-use crate::sender::{Out, Sender};
-use rtt::Rtt;
+use crate::sender::{Chance, Out, Sender};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -31,19 +29,19 @@ pub struct Link {
     receiver: Receiver,
     epoch: u8,
     peer_epoch: Option<u8>,
-    rtt: Rtt,
-    /// When the loss estimate's bin was opened.
+    /// When the present bin of the loss estimate was opened.
     bin_since: Instant,
-    /// When silence has lasted too long, and how often it has in a row.
-    probe_at: Option<Instant>,
-    silences: u32,
-    /// How many of these nothing at all was heard of the peer before.
-    unheard: u32,
-    /// Frames without body that are owed in this slot.
+    /// When a report will be overdue: the probe timeout of RFC 9002, 6.2.
+    pto_at: Option<Instant>,
+    /// Probe timeouts in a row without a report that settled anything (RFC 9002, A.3).
+    pto_count: u32,
+    /// Probe timeouts in a row before which no frame at all came from the peer.
+    silent_timeouts: u32,
+    /// Notes (frames without body) that are still to be sent in this slot.
     notes: u8,
-    /// A report came since the slot before.
+    /// Whether a report came since the last slot of this end.
     heard: bool,
-    /// The peer has nothing to send but what is missing, and waits to learn what that is.
+    /// The peer has nothing left to send but what is missing, and waits for the report.
     hurried: bool,
     coded: Vec<u8>,
 }
@@ -51,20 +49,20 @@ pub struct Link {
 /// A chance to send one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opportunity {
-    /// Frames of full size that fit before the chance ends, this one included, whatever its size; 0: only a note
-    /// fits; `usize::MAX` where nothing ends.
+    /// Frames of full size that fit before the slot ends, this one included; 0: only a note fits; `usize::MAX` without
+    /// slots.
     pub fits: usize,
-    /// Whether repairs may be sent although nothing asks for them.
+    /// Whether repairs that no plan asks for may fill the time.
     pub fill: bool,
-    /// Whether nothing new waits behind the next packet: the peer then reports at once, since this end has nothing to do
-    /// but to hear what is missing. Not in slots, where the turn says so.
+    /// Whether nothing new waits behind the next packet. The peer then reports at once, since this end has nothing to do
+    /// but to repair losses. Not used in slots, where the end of the turn says so.
     pub last: bool,
-    /// The stamp, where there are slots.
+    /// The stamp to send, where there are slots.
     pub slot: Option<Slot>,
 }
 
 impl Opportunity {
-    /// Any time, anything that is due.
+    /// A frame may leave at any time: for networks without slots.
     pub const ALWAYS: Opportunity = Opportunity {
         fits: usize::MAX,
         fill: false,
@@ -73,67 +71,64 @@ impl Opportunity {
     };
 }
 
-/// What a frame said besides its body.
+/// What a frame said, apart from its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// The sender's stamp.
+    /// The sender's stamp, if the frame has one.
     pub slot: Option<Slot>,
-    /// Whether it reported progress.
+    /// Whether its report settled any frame of this end.
     pub progress: bool,
-    /// Why its body was not used, if it had one that was not.
+    /// Why its body was dropped, if it was.
     pub dropped: Option<DropReason>,
 }
 
-/// What a link knows about itself and its channel.
+/// The state of a link and of its channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
-    /// The channel to the peer, as it counts.
+    /// The channel to the peer, from the peer's counts.
     pub channel: Channel,
-    /// The channel from the peer, since the start, as this end counts.
+    /// The channel from the peer, from this end's counts of some 500 recent frames.
     pub incoming: Channel,
-    /// Totals of the channel to the peer.
+    /// Frame totals of the channel to the peer.
     pub totals: Totals,
-    /// Smoothed round trip, and the least of the latest 10 to 20 s, as far as known.
+    /// Smoothed round trip, and the least of the latest 10 to 20 s; `None` before the first sample.
     pub rtt: Option<(Duration, Duration)>,
-    /// The least round trip of the latest tenth of a second or two in which there was one: what it is longer than the least
-    /// is a queue that stands, not jitter.
+    /// The least round trip of the latest 100 to 200 ms with samples. What exceeds the long-term minimum is a standing queue,
+    /// not jitter.
     pub rtt_lately: Option<Duration>,
-    /// Bodies under way.
+    /// Bodies in flight, lost, or done behind an older one that is not.
     pub open: u32,
-    /// Packets waiting, all classes.
+    /// Packets that wait for their first transmission, in all classes.
     pub queued: usize,
     /// Bodies received that wait for an older one.
     pub held: usize,
     /// Octets in frames that are neither reported nor known to be lost.
     pub in_flight: usize,
-    /// Times in a row that nothing came back in time.
-    pub silences: u32,
+    /// Probe timeouts in a row: times that no report came in time (RFC 9002, A.3: `pto_count`).
+    pub pto_count: u32,
 }
 
-/// Longest pause between two probes.
+/// Longest probe timeout, however often it has doubled.
 const PROBE_MAX: Duration = Duration::from_secs(2);
-/// Shortest stretch over which loss is counted where there are no slots.
+/// Shortest time over which a bin of the loss estimate counts where there are no slots.
 const BIN: Duration = Duration::from_millis(40);
 const ACK_DUE: &str = "acknowledgement due";
 const BUNDLE: &str = "small packets have waited";
 const SILENCE: &str = "nothing reported";
 
 impl Link {
-    /// An end that has not heard anything. `epoch` should differ from that of an earlier life.
+    /// Makes an end that has not heard anything. `epoch` should differ from that of this end's previous start.
     pub fn new(config: Config, epoch: u8) -> Result<Link, ConfigError> {
         config.check()?;
-        let mut sender = Sender::new(config);
-        sender.count_from(first_number(epoch));
         Ok(Link {
-            sender,
+            sender: Sender::new(config, first_number(epoch)),
             receiver: Receiver::new(&config),
             epoch,
             peer_epoch: None,
-            rtt: Rtt::default(),
             bin_since: Instant::ZERO,
-            probe_at: None,
-            silences: 0,
-            unheard: 0,
+            pto_at: None,
+            pto_count: 0,
+            silent_timeouts: 0,
             notes: 0,
             heard: true,
             hurried: false,
@@ -141,17 +136,15 @@ impl Link {
         })
     }
 
-    /// Queues a packet of a class (0 is the most urgent) and flow (0 to 63). False if it was refused: no room, empty,
+    /// Queues a packet of a class (0 is the most urgent) and flow (0 to 63). Returns false if it is refused: no room, empty,
     /// or longer than [`Config::packet_max`].
     pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
-        let taken = self.sender.offer(now, service, flow, packet);
-        self.sender.counters.refused += u64::from(!taken);
-        taken
+        self.sender.offer(now, service, flow, packet)
     }
 
-    /// Packets that a class takes before it refuses.
+    /// Number of packets that a class accepts before it refuses.
     pub fn room(&self, service: usize) -> usize {
-        let queue = self.sender.config.queue;
+        let queue = self.config().queue;
         if service < SERVICES {
             queue - self.sender.queued(service).min(queue)
         } else {
@@ -159,14 +152,15 @@ impl Link {
         }
     }
 
-    /// Takes the next packet from the peer whose turn has come, written to the front of `packet`.
+    /// Writes the next packet from the peer that is in order to the front of `packet`. A packet longer than the buffer is
+    /// skipped.
     pub fn deliver(&mut self, packet: &mut [u8]) -> Option<Delivery> {
         let delivery = self.receiver.deliver(packet);
         self.sender.counters.packets_received += u64::from(delivery.is_some());
         delivery
     }
 
-    /// A frame came from the peer; an error if it is none. Drain [`deliver`](Self::deliver) afterwards.
+    /// Processes a frame from the peer; an error if it is malformed. Drain [`deliver`](Self::deliver) afterwards.
     pub fn handle(&mut self, now: Instant, octets: &[u8]) -> Result<Heard, DropReason> {
         let Ok(frame) = Frame::parse(octets) else {
             self.sender.counters.drops.count(DropReason::Malformed);
@@ -181,12 +175,13 @@ impl Link {
         Ok(heard)
     }
 
-    /// The best frame to send now, if there is one, written to the front of `octets`.
+    /// Writes the best frame to send now to the front of `octets`; `None` if nothing is due.
     pub fn poll(&mut self, now: Instant, chance: Opportunity, octets: &mut [u8]) -> Option<usize> {
-        let frame_max = self.sender.config.frame_max.min(octets.len());
+        let frame_max = self.config().frame_max.min(octets.len());
         let octets = octets.get_mut(..frame_max)?;
         let mut cover = [0; COVER];
-        let around = FIXED + chance.slot.map_or(0, |_| SLOT) + 2 + self.sender.config.ack_room;
+        // The 2 octets are a repair's index and the length of its bitmap.
+        let around = FIXED + chance.slot.map_or(0, |_| SLOT) + 2 + self.config().ack_room;
         let mut coded = core::mem::take(&mut self.coded);
         let room = frame_max.saturating_sub(around).min(coded.len());
         let mut out = Out {
@@ -194,23 +189,28 @@ impl Link {
             coded: coded.get_mut(..room).unwrap_or_default(),
         };
         let due = Wake::due(self.ack_due(), now);
-        self.sender.flush = due;
+        // The peer learns of its losses only by reports, so one that is due goes before data.
         let apart = due && self.ack_needs_own_frame(frame_max);
         let choice = match chance.fits {
             0 => None,
             _ if apart => None,
-            fits => self
-                .sender
-                .choose(now, fits, chance.fill, &mut out)
-                .or_else(|| self.repeat_in_doubt()),
+            fits => {
+                let of = Chance {
+                    fits,
+                    fill: chance.fill,
+                    flush: due,
+                };
+                self.sender
+                    .choose(now, of, &mut out)
+                    .or_else(|| self.repeat_unreported())
+            }
         };
-        self.sender.flush = false;
         let len = self.write(now, choice, chance, (&cover, &coded), octets);
         self.coded = coded;
         len
     }
 
-    /// A frame without body, whether it is due or not.
+    /// Writes a note, a frame without body, whether one is due or not.
     pub fn note(&mut self, now: Instant, slot: Option<Slot>, octets: &mut [u8]) -> Option<usize> {
         self.notes = self.notes.saturating_add(1);
         let chance = Opportunity {
@@ -220,28 +220,27 @@ impl Link {
         self.write(now, None, chance, (&[0; COVER], &[]), octets)
     }
 
-    /// Whether [`poll`](Self::poll) has something at any time, without filling.
+    /// Whether [`poll`](Self::poll) has a frame to send at any time, apart from repairs that only fill.
     pub fn wants(&self, now: Instant) -> bool {
         self.sender.has_lost()
             || self.sender.has_new(now)
-            || self.sender.blocks.owing().is_some()
+            || self.sender.owes_repair()
             || self.sender.probes()
             || Wake::due(self.ack_due(), now)
     }
 
-    /// When the packets that wait may go out: now or earlier, or once small ones have waited for others. `None`: none
-    /// waits, or the window is full.
+    /// When the next queued packet may leave: not after the present time, unless small packets wait for others. `None` if none
+    /// waits or the window is full.
     pub fn next_packet_at(&self) -> Option<Instant> {
-        self.sender.new_at()
+        self.sender.new_at(false)
     }
 
     /// Whether the window has room for another body.
     pub fn can_open(&self) -> bool {
-        self.sender.next.wrapping_sub(self.sender.base) < self.sender.window
+        !self.sender.is_full()
     }
 
-    /// Octets that the report which is owed would add to a frame; 0 if none is owed. Who leaves them free in a packet
-    /// spares a frame.
+    /// Octets that the report due would add to a frame; 0 if none is due. A packet that leaves them free saves a frame.
     pub fn report_len(&self) -> usize {
         match self.receiver.owed {
             0 => 0,
@@ -249,96 +248,93 @@ impl Link {
         }
     }
 
-    /// When a report is due, though nothing else may be sent.
+    /// When a report is due, even if nothing else is sent.
     pub fn report_at(&self) -> Option<Instant> {
         self.ack_due().map(|wake| wake.at)
     }
 
-    /// When silence will have lasted too long.
+    /// When the probe timeout expires; `None` while nothing is in flight.
     pub fn probe_at(&self) -> Option<Instant> {
-        self.probe_at
+        self.pto_at
     }
 
-    /// Whether a body or repair is to be sent again, at once.
+    /// Whether a lost body or a repair is to be sent at once.
     pub fn repeats(&self) -> bool {
-        self.sender.has_lost() || self.sender.blocks.owing().is_some()
+        self.sender.has_lost() || self.sender.owes_repair()
     }
 
-    /// Whether a frame is due only because nothing has been reported for too long: something new serves as well, if there is
-    /// any, else [`poll`](Self::poll) gives the oldest body again.
+    /// Whether a probe is due, because nothing has been reported for too long. New data serves as a probe; without any,
+    /// [`poll`](Self::poll) returns the oldest body again.
     pub fn probes(&self) -> bool {
         self.sender.probes()
     }
 
-    /// Repairs that wait for the end of the slot: they leave once only one frame more would fit (only in turns).
+    /// Repairs that wait for the end of the slot. They leave once only one more frame would fit (only in slots).
     pub(crate) fn waiting_repairs(&mut self, now: Instant) -> Option<usize> {
         self.sender.waiting_repairs(now)
     }
 
-    /// A slot of ours begins (only in turns).
+    /// Notes that a slot of this end begins (only in slots).
     pub fn begin_slot(&mut self, now: Instant) {
-        self.sender.estimate.close_bin();
+        self.sender.close_bin();
         self.bin_since = now;
         self.sender.begin_slot(now, self.heard);
         self.heard = false;
-        // Alone in its slot, a report is sent until it is lost as a whole in one slot of a hundred at most.
+        // An idle slot sends its report often enough that all copies are lost in at most one slot of a hundred.
         //= wildnet 3.1: acknowledgements are cumulative and repeated, so that one of them arrives
-        let loss = self.sender.estimate.loss().max(0.01);
+        let loss = self.sender.estimate().loss().max(0.01);
         self.notes = libm::ceil(libm::log(0.01) / libm::log(loss)).clamp(2.0, 8.0) as u8;
     }
 
-    /// What a round takes, and one way (only in turns; else it is measured).
+    /// Sets the time of a round and of one way (only in slots; without slots both are measured).
     pub fn set_round(&mut self, round: Duration, one_way: Duration) {
-        (self.sender.round, self.sender.one_way) = (round, one_way);
+        self.sender.set_round(round, one_way);
     }
 
-    /// Most bodies under way from now on, up to the configured window.
+    /// Limits the open bodies from now on, up to the configured window.
     pub fn set_window(&mut self, bodies: u32) {
-        self.sender.window = bodies.clamp(1, self.sender.config.window as u32);
+        self.sender.set_limit(bodies);
     }
 
-    /// Changes what a class is promised. Nothing is lost by it.
+    /// Changes what a class is promised. It applies to packets already queued and in flight too; none is lost by it.
     pub fn set_service(&mut self, service: usize, to: Service) {
         self.sender.set_service(service, to);
     }
 
-    /// The peer has started over, and has told so by other means than its frames.
+    /// Notes that the peer has started over, known by other means than its frames.
     pub fn peer_restarted(&mut self) {
         self.sender.counters.peer_restarts += 1;
         self.sender.restart();
         self.peer_epoch = None;
-        self.probe_at = None;
-        (self.silences, self.unheard) = (0, 0);
+        self.pto_at = None;
+        (self.pto_count, self.silent_timeouts) = (0, 0);
     }
 
-    /// Frames that wait: lost, new, and repairs that are owed.
+    /// Number of frames that wait: lost and new ones, and one if repairs are due.
     pub fn waiting(&self) -> usize {
-        let blocks = &self.sender.blocks;
-        self.sender.lost_count() + self.sender.all_queued() + blocks.owing().map_or(0, |_| 1)
+        let repairs = usize::from(self.sender.owes_repair());
+        self.sender.lost_count() + self.sender.all_queued() + repairs
     }
 
-    /// What these frames take on the air, each with the time of `of_octets` and sent one after the other.
+    /// Air time of the waiting frames, sent one after the other; `of_octets` gives the time of one frame.
     pub fn waiting_time(&self, of_octets: impl Fn(usize) -> Duration) -> Duration {
-        let around = FIXED + SLOT + self.sender.config.ack_room.max(ACK);
-        let owed = self
-            .sender
-            .blocks
-            .owing()
-            .map(|_| self.sender.config.body_max());
+        let config = self.config();
+        let around = FIXED + SLOT + config.ack_room.max(ACK);
+        let owed = self.sender.owes_repair().then(|| config.body_max());
         let bodies = self.sender.waiting_bodies().chain(owed);
         bodies.fold(Duration::ZERO, |sum, body| sum + of_octets(body + around))
     }
 
-    /// Octets of the next frame at most.
+    /// Most octets of the next frame.
     pub fn next_len(&self) -> usize {
-        let config = &self.sender.config;
+        let config = self.config();
         let around = FIXED + SLOT + config.ack_room.max(ACK);
         self.sender
             .next_body_len()
             .map_or(config.frame_max, |body| body + around)
     }
 
-    /// Whether anything is neither reported nor given up.
+    /// Whether any body is neither reported nor given up.
     pub fn has_open(&self) -> bool {
         self.sender.has_open()
     }
@@ -348,66 +344,67 @@ impl Link {
         &self.sender.counters
     }
 
-    /// What decides how it works.
+    /// The settings of this end.
     pub fn config(&self) -> &Config {
-        &self.sender.config
+        self.sender.config()
     }
 
-    /// Its state and its channel.
+    /// The present state of the link and its channel.
     pub fn report(&self) -> Report {
         let sender = &self.sender;
+        let rtt = sender.rtt();
         Report {
-            channel: sender.estimate.channel(),
+            channel: sender.estimate().channel(),
             incoming: self.receiver.channel(),
-            totals: sender.estimate.totals(),
-            rtt: self.rtt.least().map(|least| (self.rtt.smoothed, least)),
-            rtt_lately: self.rtt.lately(),
-            open: sender.next.wrapping_sub(sender.base),
+            totals: sender.estimate().totals(),
+            rtt: rtt.least().map(|least| (rtt.smoothed, least)),
+            rtt_lately: rtt.lately(),
+            open: sender.open_count(),
             queued: sender.all_queued(),
             held: self.receiver.waiting,
-            in_flight: sender.in_flight,
-            silences: self.silences,
+            in_flight: sender.bytes_in_flight(),
+            pto_count: self.pto_count,
         }
     }
 
-    /// What a class costs and leaves on the channel as it is, if it has a deadline.
+    /// Predicts overhead and residual loss of a class on the present channel.
     pub fn predict(&self, service: &Service) -> Prediction {
         crate::targets::predict(
-            &self.sender.estimate.channel(),
+            &self.sender.estimate().channel(),
             service,
-            self.sender.round,
-            self.sender.one_way,
+            self.sender.round(),
+            self.sender.one_way(),
         )
     }
 
-    /// A deadline has come, or not.
+    /// Processes the timers that have expired by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.probe_at.is_some_and(|at| at <= now) {
-            self.silences = self.silences.saturating_add(1);
-            self.unheard = self.unheard.saturating_add(1);
-            // As many as a burst swallows, so that one of them comes through.
-            let burst = self.sender.estimate.channel().burst;
+        if self.pto_at.is_some_and(|at| at <= now) {
+            self.pto_count = self.pto_count.saturating_add(1);
+            self.silent_timeouts = self.silent_timeouts.saturating_add(1);
+            // As many probes as a burst swallows, so that one of them comes through.
+            let burst = self.sender.estimate().channel().burst;
             self.sender
                 .probe(libm::ceil(burst).clamp(1.0, 8.0) as usize);
-            self.probe_at = self.sender.has_open().then(|| now + self.patience());
+            // Without anything open there is nothing to be reported.
+            self.pto_at = self.sender.has_open().then(|| now + self.pto());
         }
     }
 
-    /// When something is due although nothing comes. Never in turns: the slot is the clock.
+    /// The next timer: a report due, a probe timeout, or small packets that have waited. `None` in slots, which give the time.
     pub fn poll_timeout(&self) -> Option<Wake> {
         let bundle = self.next_packet_at().filter(|_| !self.turns());
         let bundle = bundle.map(|at| Wake { at, why: BUNDLE });
-        let probe = self.probe_at.map(|at| Wake { at, why: SILENCE });
+        let probe = self.pto_at.map(|at| Wake { at, why: SILENCE });
         Wake::earlier(Wake::earlier(self.ack_due(), probe), bundle)
     }
 
     fn turns(&self) -> bool {
-        self.sender.config.turns
+        self.config().turns
     }
 }
 
-/// Where the frame numbers of a life begin, so that reports on an earlier one are told apart: 16 million frames lie
-/// between two.
+/// The first frame number after a start. Starts lie 16 million frames apart, so a report on an earlier one is recognised.
 const fn first_number(epoch: u8) -> u32 {
     (epoch as u32) << 24
 }

@@ -1,25 +1,25 @@
-//! A link on somebody else's channel access: the recovery without the slots.
+//! A link on any MAC: the recovery without the slots.
 //!
-//! Frames go out unconfirmed (as broadcasts), since the link repairs its own losses; a MAC that repeats frames and waits
-//! for each would only add delay.
+//! It sends broadcasts, which the MAC does not acknowledge. The link repairs its own losses; a MAC that repeats frames and
+//! waits for each acknowledgement would only add delay.
 
 use chappe_core::{Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, Wake};
 
 use crate::link::{Link, Opportunity};
 
-/// One end of a link, on a MAC or on a card.
+/// One end of a link on a MAC or a card.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The link: offer packets to it, take packets from it.
+    /// The link, to offer packets to and take packets from.
     pub link: Link,
     peer: Address,
     mode: Option<Mode>,
-    /// What was seen at the last event: [`LinkNode::pending`] has no clock.
+    /// Whether a frame was due at the last event: [`LinkNode::pending`] gets no time.
     ready: bool,
 }
 
 impl Node {
-    /// An end whose other one is `peer`; `mode`: how to send, if the MAC is not to choose.
+    /// Makes the node of a link to `peer`. `mode` overrides the MAC's choice of rate.
     pub fn new(link: Link, peer: Address, mode: Option<Mode>) -> Node {
         Node {
             link,
@@ -35,7 +35,7 @@ impl LinkNode for Node {
         if let LinkEvent::Received(arrival) = event
             && arrival.from == self.peer
         {
-            // What is not a frame is counted there.
+            // The link counts malformed frames.
             let _ = self.link.handle(now, arrival.sdu);
         }
         self.ready = self.link.wants(now);
@@ -66,7 +66,7 @@ impl LinkNode for Node {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        // An acknowledgement that is due already waits for the MAC, not for a clock.
+        // A frame that is due already waits for the MAC, not for a timer.
         let wake = self.link.poll_timeout();
         wake.filter(|_| !self.ready)
     }

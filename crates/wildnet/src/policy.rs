@@ -1,64 +1,73 @@
-//! One controller for redundancy and repetition: what to send in each round so that a target is met at least cost.
+//! One controller for redundancy and retransmission: how many repairs to send in each round to meet a target at least cost.
 //!
-//! A block of K packets has D + 1 rounds before its deadline: the first sending and D more, each after feedback. In
-//! a round with m packets missing the sender repeats these m and adds x coded packets over them, any of which stands
-//! for any of the m. Which x? Too small, and packets stay lost at the end; too large, and air time is gone. With a
-//! price λ on a packet that is lost at the end, the cheapest x for every m and every round follows backwards, as a
-//! dynamic programme:
+//! A block of K packets has D + 1 rounds before its deadline: the first transmission and D more, each after feedback. In
+//! a round with m packets missing, the sender repeats these m and adds x coded packets over them, each of which can replace
+//! any of the m. If x is too small, packets stay lost at the end; if it is too large, air time is wasted. With a
+//! price λ on a packet lost at the end, the cheapest x for every m and every round follows backwards by
+//! dynamic programming:
 //!
 //! ```text
 //! V(m, no round left) = λ m
 //! V(m, r left)        = min over x of  m + x + E[ V(m', r - 1 left) ]
 //! ```
 //!
-//! where m' is 0 if at least as many coded packets arrive as repeated ones are lost, else the number of those. The
-//! smallest λ whose policy leaves at most the target's share lost is found by bisection. With D = 0 this is the
-//! paper's block code, with D without limit its bulk acknowledgement, and in between the cheapest mixture: mostly bare
-//! rounds and a last one with an exact margin.
+//! where m' is 0 if at least as many coded packets arrive as repeated ones are lost, else the number of the latter. Bisection
+//! finds the smallest λ whose policy leaves at most the target's share lost. With D = 0 this is the paper's block code, with
+//! unlimited D its bulk acknowledgement. In between it is the cheapest mixture: mostly rounds without repairs, and a last
+//! one with an exact margin.
+//!
+//! ```
+//! use chappe_wildnet::gilbert::Channel;
+//! use chappe_wildnet::policy::{Goal, Policy};
+//!
+//! let goal = Goal { block: 10, rounds: 0, residual: 0.01 };
+//! let policy = Policy::solve(&Channel::independent(0.3), &goal);
+//! assert_eq!(policy.extra(10, 0), 10); // the paper's 100 % for 30 % down to 1 %
+//! ```
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::gilbert::{Channel, Losses};
 
-/// Most packets of a block that are planned for exactly; larger ones are planned in parts of this size.
+/// Largest block planned for exactly; larger ones are planned in parts of this size.
 pub const BLOCK_MAX: usize = 24;
-/// Most rounds after the first that are planned; with more the bound is met within a percent (specs 2.2: D = 4).
+/// Most rounds planned after the first; with more the overhead is within a percent of the bound (specs 2.2: D = 4).
 pub const ROUNDS_MAX: u8 = 6;
-/// Most coded packets in one round.
+/// Most coded packets that a policy adds in one round.
 const EXTRA_MAX: usize = 40;
-/// Prices tried: 2^30 is more than any residual asks for.
+/// The largest price is 2^30, more than any residual needs; the bisection halves the exponent's range 12 times.
 const DOUBLINGS: i32 = 30;
 const HALVINGS: usize = 12;
 
-/// What is wanted of a block.
+/// The target of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// Packets of a block when it is first sent, at least 1; larger than [`BLOCK_MAX`] counts as that.
+    /// Packets of the block in its first round, clamped to 1 to [`BLOCK_MAX`].
     pub block: usize,
-    /// Rounds after the first before the deadline.
+    /// Rounds after the first that end before the deadline.
     pub rounds: u8,
-    /// Share of packets that may be missing after the last round, above 0.
+    /// Share of packets that may be missing after the last round, greater than 0.
     pub residual: f64,
 }
 
-/// What a policy costs and leaves, exactly, on the channel it was made for.
+/// Exact overhead and residual loss of a policy on the channel it was made for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// Packets sent for each packet offered, less one.
+    /// Packets sent per packet offered, less one.
     pub overhead: f64,
     /// Share of packets missing after the last round.
     pub residual: f64,
-    /// The least overhead that any code can have at the goal's residual.
+    /// The least overhead of any code with the goal's residual.
     pub bound: f64,
 }
 
-/// How many coded packets to add in each round.
+/// The number of coded packets to add in each round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     block: usize,
     rounds: u8,
-    /// `[rounds left][missing]`
+    /// Coded packets to add, `[rounds left][missing]`.
     extra: Vec<u8>,
     prediction: Prediction,
     /// Whether the residual could be met with the packets that a round may have.
@@ -66,7 +75,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The cheapest policy for this channel that meets the goal; if none does, the one that leaves least.
+    /// Finds the cheapest policy for this channel that meets the goal; if none does, the one that leaves least.
     pub fn solve(channel: &Channel, goal: &Goal) -> Policy {
         let block = goal.block.clamp(1, BLOCK_MAX);
         let rounds = goal.rounds.min(ROUNDS_MAX);
@@ -79,6 +88,7 @@ impl Policy {
         if !high.met {
             return high;
         }
+        // By the exponent: prices span nine orders of magnitude.
         for _ in 0..HALVINGS {
             let middle = (low_price + high_price) / 2.0;
             let policy = solve(libm::exp2(middle));
@@ -91,9 +101,10 @@ impl Policy {
         high
     }
 
-    /// How many coded packets to add to `missing` repeated ones when `left` rounds follow this one.
+    /// The number of coded packets to add to `missing` repeated ones when `left` rounds follow this one.
     pub fn extra(&self, missing: usize, left: u8) -> usize {
         let left = usize::from(left.min(self.rounds));
+        // A larger block is planned as whole blocks and a rest.
         let whole = missing / self.block;
         let at = |missing: usize| {
             let place = left * (self.block + 1) + missing;
@@ -102,12 +113,12 @@ impl Policy {
         whole * at(self.block) + at(missing % self.block)
     }
 
-    /// What it costs and leaves.
+    /// Overhead and residual loss of this policy.
     pub fn prediction(&self) -> Prediction {
         self.prediction
     }
 
-    /// Whether the goal's residual is met.
+    /// Whether the policy meets the goal's residual.
     pub fn is_met(&self) -> bool {
         self.met
     }
@@ -147,7 +158,7 @@ impl Policy {
         policy
     }
 
-    /// The means of packets sent for a block and of packets missing at its end.
+    /// Means of the packets sent for a block and of those missing at its end.
     fn play(&self, outcomes: &Outcomes) -> (f64, f64) {
         let mut law = vec![0.0; self.block + 1];
         if let Some(all) = law.last_mut() {
@@ -173,7 +184,7 @@ impl Policy {
     }
 }
 
-/// The law of how many packets are missing after a round, for every number repeated and every number of coded ones.
+/// The distribution of packets missing after a round, for every number of repeated and of coded ones.
 struct Outcomes {
     /// `[(missing, extra)]`: chances of 0 to `missing` missing after.
     laws: Vec<Vec<f64>>,
@@ -211,7 +222,7 @@ impl Outcomes {
     fn cheapest(&self, missing: usize, cost: &[f64]) -> (usize, f64) {
         let mut best = (0, f64::INFINITY);
         for extra in 0..=EXTRA_MAX {
-            // More packets alone cost more than everything with fewer does.
+            // Sending these alone costs more than the best so far in total, and more coded packets only cost more.
             if (missing + extra) as f64 > best.1 {
                 break;
             }
@@ -240,7 +251,7 @@ mod tests {
         Policy::solve(&Channel::independent(loss), &goal)
     }
 
-    /// With no further round it is the shortest block code.
+    /// Without further rounds the policy is the shortest block code.
     #[test]
     fn without_feedback_it_is_the_block_code() {
         for (loss, block, overhead) in [
@@ -273,8 +284,8 @@ mod tests {
         }
     }
 
-    /// At 50 % and one further round a margin by rule of thumb in the last round misses 1 % (specs 2.2); the exact one
-    /// meets it, cheaper than one round alone, with redundancy in the first round too.
+    /// At 50 % loss and one further round, a rule-of-thumb margin in the last round misses 1 % (specs 2.2). The exact policy
+    /// meets it more cheaply than one round alone, with redundancy in the first round too.
     #[test]
     fn high_loss_puts_redundancy_into_the_first_round() {
         let (one, two) = (solve(0.5, 12, 0, 0.01), solve(0.5, 12, 1, 0.01));
@@ -284,9 +295,9 @@ mod tests {
         assert_eq!(solve(0.1, 24, 4, 0.01).extra(24, 4), 0);
     }
 
-    /// Bursts cost more, nothing costs nothing, and what cannot be met says so.
+    /// Bursts cost more, a channel without loss costs nothing, and an impossible goal is reported.
     #[test]
-    fn bursts_cost_and_the_impossible_is_told() {
+    fn bursts_cost_more_and_impossible_goals_are_reported() {
         let goal = Goal {
             block: 12,
             rounds: 1,

@@ -1,12 +1,12 @@
-//! One radio of a site, with the link it carries: sends in the site's slots, listens between them.
+//! One radio of a site and the link that it carries: it sends in the site's slots and listens in between.
 //!
-//! It never senses the carrier: the schedule is the access method. A frame is taken from the link when it can leave,
-//! so that what it says is the newest.
+//! It does no carrier sensing: the schedule is the access method. It takes a frame from the link only when that can leave, so
+//! that its report is the latest.
 
 use chappe_core::{
     Address, Duration, Instant, RadioEvent, RadioNode, RadioRequest, Stream, Transmit, Wake,
 };
-use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, Frame, NavTime, Repr, Sequence};
+use chappe_wire::dot11::{DATA_HEADER_LEN, Data, Frame, NavTime, Repr, Sequence};
 use chappe_wire::llc::{self, EtherType};
 
 use crate::config::Recovery;
@@ -14,15 +14,13 @@ use crate::header::{ACK, FIXED, SLOT, Slot};
 use crate::link::{Link, Opportunity};
 use crate::site::{Site, SlotConfig, Turn, Turns};
 
-/// Octets around a link's frame: 802.11 header, LLC and check sequence.
-pub(crate) const AROUND: usize = DATA_HEADER_LEN + llc::LEN + FCS_LEN;
-/// "WILD" in ASCII and two more, the first octet made locally administered.
+/// "WILD01" in ASCII without the group bit of the first octet: a locally administered address.
 const BSSID: [u8; 6] = [0x56, 0x49, 0x4c, 0x44, 0x30, 0x31];
 
-/// One radio, pointed at one peer.
+/// One radio with its antenna pointed at one peer.
 #[derive(Clone, Debug)]
 pub struct Radio {
-    /// The link: offer packets to it, take packets from it. After that, call
+    /// The link, to offer packets to and take packets from. Afterwards call
     /// [`RadioNode::handle_timeout`] with the present time.
     pub link: Link,
     site: Site,
@@ -31,15 +29,15 @@ pub struct Radio {
     peer: Address,
     random: Stream,
     sequence: Sequence,
-    /// The slot that this radio takes part in, or took part in last.
+    /// The latest slot in which this radio takes part.
     turn: Turn,
-    /// In its slot: when the last frame ends, as admission counts (virtual time).
+    /// In its slot: end of the last frame in virtual time, by which frames are admitted.
     busy_until: Instant,
     /// A frame has been handed to the radio and has not ended.
     transmitting: bool,
     /// Nothing more is sent in this slot.
     done: bool,
-    /// When the repairs of this slot's block leave, although nothing else comes.
+    /// When the repairs of this slot's block leave even if no packet joins it.
     close_at: Option<Instant>,
     marked: bool,
     /// The back-off of the next frame.
@@ -47,23 +45,23 @@ pub struct Radio {
     slots: SlotCounters,
 }
 
-/// What a radio did with its slots.
+/// Counters of a radio's slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotCounters {
-    /// Slots it took part in.
+    /// Slots in which it took part.
     pub slots: u64,
-    /// Time in frames, gaps not counted.
+    /// Time spent sending frames, without gaps.
     pub airtime: Duration,
-    /// Frames sent.
+    /// Frames sent, notes included.
     pub frames: u64,
-    /// Frames of the peer that were received.
+    /// Frames received from the peer.
     pub heard: u64,
-    /// Slots in which it only listened, in search of a peer.
+    /// Slots in which it only listened, to find its peer.
     pub searched: u64,
 }
 
 impl Radio {
-    /// The radio at `place` of a site, from `me` to `peer`.
+    /// Makes the radio at `place` of a site, from `me` to `peer`.
     pub fn new(
         link: Link,
         site: Site,
@@ -93,17 +91,17 @@ impl Radio {
         radio
     }
 
-    /// What it did with its slots.
+    /// Counters of its slots.
     pub fn slots(&self) -> &SlotCounters {
         &self.slots
     }
 
-    /// The site that it belongs to.
+    /// The site to which it belongs.
     pub fn site(&self) -> &Site {
         &self.site
     }
 
-    /// The slot it took part in last.
+    /// The latest slot in which it took part.
     pub fn turn(&self) -> Turn {
         self.turn
     }
@@ -115,6 +113,7 @@ impl Radio {
     /// Joins the site's slot if a new one has begun.
     fn join(&mut self, now: Instant) {
         let turn = self.site.advance(now);
+        // A slot that was noticed only after its end is not joined.
         if turn.index == self.turn.index || now >= turn.start + turn.length {
             return;
         }
@@ -125,7 +124,7 @@ impl Radio {
         self.busy_until = turn.start.max(now);
         (self.done, self.marked, self.close_at) = (false, false, None);
         self.slots.slots += 1;
-        // Two sites whose slots coincide never hear each other: a radio without a peer sometimes only listens.
+        // Sites whose slots coincide never hear each other, so a radio without a peer sometimes only listens.
         let waits = self.site.radios() > 1 && !self.site.is_live(self.place);
         if waits && self.random.chance(0.25) {
             self.done = true;
@@ -139,10 +138,10 @@ impl Radio {
     }
 
     fn airtime(&self, frame: usize) -> Duration {
-        self.site.config().mode.airtime(frame + AROUND)
+        self.site.config().airtime(frame)
     }
 
-    /// The next frame of the slot, if it fits.
+    /// The next frame of the slot, if one fits.
     fn next_frame(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
         let config: SlotConfig = *self.site.config();
         let limit = self.limit();
@@ -156,16 +155,18 @@ impl Radio {
         } else {
             0
         };
+        // Where no full frame fits, a note with the report may.
         let allowed = fits > 0 || note <= room;
         let at = (from + config.gap + self.backoff).max(now);
         let chance = self.chance(at, fits);
+        // The link writes in place, behind room for the headers.
         let (_, body) = psdu.split_at_mut_checked(DATA_HEADER_LEN + llc::LEN)?;
         let mut len = if allowed {
             self.link.poll(now, chance, body)
         } else {
             None
         };
-        // Not before the slot's end, even if nothing else is left: the peer takes its turn when it hears it.
+        // Only at the slot's end, even if nothing else is left to send: on the marker the peer begins its turn.
         if len.is_none() && !allowed && self.markers() && !self.marked {
             self.marked = true;
             len = self.marker(now, chance, body);
@@ -174,7 +175,7 @@ impl Radio {
         let close_at = waiting.map(|repairs| limit.saturating_before(full * (repairs as u64 + 1)));
         self.close_at = close_at.filter(|&at| at > now);
         let Some(len) = len else {
-            // A packet may come yet, as long as it would fit.
+            // As long as a frame would fit, a packet may still come.
             self.done = !allowed;
             return None;
         };
@@ -201,7 +202,7 @@ impl Radio {
         self.airtime(FIXED + SLOT + ACK + 32)
     }
 
-    /// Until when frames of the slot must have ended: what follows is the guard, and the marker's if there is one.
+    /// When frames of the slot must have ended: before the guard, and before the marker if there is one.
     fn limit(&self) -> Instant {
         let config = self.site.config();
         let reserve = match self.markers() {
@@ -230,7 +231,7 @@ impl Radio {
         }
     }
 
-    /// 2P's last frame.
+    /// The last frame of a slot of 2P.
     fn marker(&mut self, now: Instant, chance: Opportunity, body: &mut [u8]) -> Option<usize> {
         let slot = chance.slot.map(|slot| Slot {
             marker: true,
@@ -276,11 +277,11 @@ impl Radio {
             self.site
                 .hear(self.place, now, started.saturating_before(since), slot);
         }
-        self.tell_demand();
+        self.update_demand();
     }
 
-    /// Tells the site how long a slot this link could fill.
-    fn tell_demand(&self) {
+    /// Sets the site's demand of this link: how long a slot it could fill.
+    fn update_demand(&self) {
         let gap = self.site.config().mean_gap();
         let time = self.link.waiting_time(|frame| self.airtime(frame) + gap);
         self.site.set_demand(self.place, time);
@@ -313,7 +314,7 @@ impl RadioNode for Radio {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.tell_demand();
+        self.update_demand();
         if now >= self.end() {
             self.done = true;
         }

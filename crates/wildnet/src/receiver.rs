@@ -1,4 +1,4 @@
-//! The receiving half of a link: what is there, what is missing, and in which order packets leave.
+//! The receiving half of a link: which bodies it has, which are missing, and in which order packets leave.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -6,24 +6,25 @@ use alloc::vec::Vec;
 
 use chappe_core::{DropReason, Instant};
 
+use crate::body::{body_len, first_packet, head};
 use crate::config::{Config, FLOWS, Order};
 use crate::decoder::{Decoder, Known, Taken};
 use crate::gilbert::Channel;
-use crate::header::{Ack, BODY, HELD_UNIT, LENGTH, before, set_bit};
+use crate::header::{Ack, BODY, HELD_UNIT, before, set_bit};
 use crate::store::Store;
 
-/// A packet that left the link at its receiving end.
+/// A packet that leaves the link at its receiving end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its octets at the front of the buffer.
+    /// Number of its octets, at the front of the buffer.
     pub len: usize,
-    /// The flow it belongs to.
+    /// The flow to which it belongs.
     pub flow: u8,
-    /// The sequence number of the body it came in.
+    /// The sequence number of the body that carried it.
     pub seq: u32,
 }
 
-/// How much an older count is worth with each frame that comes.
+/// Factor by which older counts decay with each frame, so that some 500 frames count.
 const RECENT: f64 = 0.998;
 
 #[derive(Clone, Debug)]
@@ -32,16 +33,16 @@ pub(crate) struct Receiver {
     decoder: Decoder,
     /// The next number expected in each flow.
     flows: [u16; FLOWS],
-    /// Bodies whose turn has come, and how much of the first one has been taken.
+    /// Bodies ready for delivery, and how many octets of the first have been delivered.
     ready: VecDeque<u32>,
     taken: usize,
     frames: Frames,
-    /// Acknowledgement: frames received since the last one, and since when one is owed.
+    /// Frames received since the last acknowledgement, and when the first of them came.
     pub owed: u16,
     pub owed_since: Option<Instant>,
-    /// Bodies that repairs have recovered.
+    /// Bodies recovered from repairs.
     pub recovered: u64,
-    /// Packets held up because an older one is missing, at present.
+    /// Bodies that wait for an older one.
     pub waiting: usize,
 }
 
@@ -57,11 +58,11 @@ struct Held {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
-    /// Which number's body it holds, if any.
+    /// The number of the body that it holds.
     seq: Option<u32>,
-    /// Still waits for its turn.
+    /// It waits for an older body.
     waits: bool,
-    /// In the list of bodies whose turn has come, not taken yet.
+    /// It is ready for delivery but not delivered yet.
     ready: bool,
 }
 
@@ -73,7 +74,7 @@ struct Frames {
     received: u16,
     runs: u16,
     last_at: Instant,
-    /// Recent frames, losses and runs of losses; older ones count less and less.
+    /// Frames, losses and runs of losses, decaying by [`RECENT`].
     recent: [f64; 3],
 }
 
@@ -147,13 +148,13 @@ impl Receiver {
         }
     }
 
-    /// Whether anything has been heard since the start.
+    /// Whether anything was received since the start.
     pub fn has_started(&self) -> bool {
         self.frames.started
     }
 
-    /// The sender has started over, or is heard for the first time, with what it supports from `base` on. Bodies
-    /// whose turn had come stay.
+    /// The sender has started over, or is heard for the first time; it sends from `base` on. Bodies that are ready for
+    /// delivery stay.
     pub fn restart(&mut self, base: u32, number: u32) {
         for slot in &mut self.held.slots {
             (slot.seq, slot.waits) = (None, false);
@@ -163,6 +164,7 @@ impl Receiver {
         self.decoder.clear();
         self.flows = [0; FLOWS];
         self.waiting = 0;
+        // The frame that shows the start is the first one that counts.
         self.frames = Frames {
             started: true,
             highest: number.wrapping_sub(1),
@@ -174,6 +176,7 @@ impl Receiver {
     pub fn on_frame(&mut self, now: Instant, number: u32) {
         let frames = &mut self.frames;
         frames.received = frames.received.wrapping_add(1);
+        // A late frame adds to the total received; the recent counts keep its gap as a loss.
         if before(frames.highest, number) {
             let lost = number.wrapping_sub(frames.highest) - 1;
             if lost > 0 {
@@ -187,15 +190,16 @@ impl Receiver {
         }
     }
 
-    /// A body came.
+    /// Takes a body, and recovers what it completes.
     pub fn on_data(&mut self, seq: u32, body: &[u8]) -> Result<(), DropReason> {
         self.insert(seq, body)?;
+        // A body may leave an equation with one unknown.
         self.decoder.learn(seq, body, self.held.next);
         self.solve();
         Ok(())
     }
 
-    /// A repair came.
+    /// Takes a repair, and recovers what it completes.
     pub fn on_repair(
         &mut self,
         id: (u32, u8),
@@ -212,13 +216,14 @@ impl Receiver {
         }
     }
 
-    /// The sender supports nothing before `base` any more.
+    /// The sender has settled everything before `base`: what is missing there never comes.
     pub fn on_base(&mut self, base: u32) {
-        // A base beyond the window is nonsense, or the work of a sender that has forgotten us.
+        // A base beyond the window is invalid, or that of a sender which has lost its state.
         if base.wrapping_sub(self.held.next) > self.held.slots.len() as u32 {
             return;
         }
         while before(self.held.next, base) {
+            // A repair over a body that never comes can never be solved.
             if !self.held.has(self.held.next) {
                 self.decoder.forget(self.held.next);
             }
@@ -230,7 +235,7 @@ impl Receiver {
         self.advance();
     }
 
-    /// Takes the next packet whose turn has come.
+    /// Writes the next packet in order to the front of `packet`.
     pub fn deliver(&mut self, packet: &mut [u8]) -> Option<Delivery> {
         loop {
             let &seq = self.ready.front()?;
@@ -255,10 +260,10 @@ impl Receiver {
         }
     }
 
-    /// What to acknowledge, with as much of the bitmap as fits.
+    /// The acknowledgement to send, with as much of the bitmap as fits.
     pub fn ack<'a>(&self, now: Instant, bitmap: &'a mut [u8]) -> Ack<'a> {
         let ahead = self.held.top.wrapping_sub(self.held.next);
-        // The first bit is for next + 1.
+        // The first bit is for next + 1, since next itself is missing by definition.
         let wanted = (ahead.saturating_sub(1) as usize).div_ceil(8).min(255);
         let octets = wanted.min(bitmap.len());
         let shown = bitmap.get_mut(..octets).unwrap_or_default();
@@ -281,7 +286,7 @@ impl Receiver {
         }
     }
 
-    /// Octets of bitmap that a whole acknowledgement needs.
+    /// Octets of the bitmap of a complete acknowledgement.
     pub fn bitmap_len(&self) -> usize {
         let ahead = self.held.top.wrapping_sub(self.held.next) as usize;
         ahead.saturating_sub(1).div_ceil(8).min(255)
@@ -298,7 +303,7 @@ impl Receiver {
             .slots
             .get(place)
             .is_none_or(|slot| slot.ready || slot.waits);
-        // A body that nobody has taken yet must not be overwritten: the sender will send this one again.
+        // An undelivered body must not be overwritten. The new one counts as lost, so the sender sends it again.
         if ahead >= self.held.slots.len() || taken || !self.held.bodies.put(place, &[body]) {
             return Err(DropReason::QueueFull);
         }
@@ -319,7 +324,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Recovers what the equations give, until they give nothing more.
+    /// Recovers bodies from the equations; each recovered one may complete another equation.
     fn solve(&mut self) {
         while let Some((seq, place)) = self.decoder.solved(self.held.next) {
             let side = self.decoder.side(place);
@@ -339,7 +344,7 @@ impl Receiver {
         }
     }
 
-    /// Everything before the oldest number is settled: whatever waits there goes on its way.
+    /// Moves `next` past one number and delivers the body there, even if its flow lacks older ones: those never come.
     fn pass(&mut self) {
         let seq = self.held.next;
         self.held.next = seq.wrapping_add(1);
@@ -353,7 +358,7 @@ impl Receiver {
         }
     }
 
-    /// Body `seq` is the next of its flow.
+    /// Delivers body `seq`, the next of its flow, and those that waited for it.
     fn release_flow(&mut self, flow: usize, seq: u32) {
         if let Some(expected) = self.flows.get_mut(flow) {
             *expected = expected.wrapping_add(1);
@@ -362,9 +367,10 @@ impl Receiver {
         self.release_followers(flow, seq);
     }
 
-    /// Bodies of the flow after `seq` that were held up and are next now.
+    /// Delivers the bodies of the flow after `seq` that have become next.
     fn release_followers(&mut self, flow: usize, seq: u32) {
         let mut seq = seq.wrapping_add(1);
+        // Mostly nothing waits, and then nothing is looked through.
         while self.waiting > 0 && before(seq, self.held.top) {
             if self.held.slot(seq).is_some_and(|slot| slot.waits) {
                 let (order, own, number) = head(self.held.bodies.get(self.held.place(seq)));
@@ -391,51 +397,4 @@ impl Receiver {
             self.ready.push_back(seq);
         }
     }
-}
-
-/// Order, flow and number in the flow, from the front of a body.
-fn head(body: &[u8]) -> (Order, usize, u16) {
-    match body {
-        [first, high, low, ..] => {
-            let order = match first >> 6 {
-                0 => Order::Link,
-                1 => Order::Flow,
-                _ => Order::None,
-            };
-            (
-                order,
-                usize::from(first & 0x3f),
-                u16::from_be_bytes([*high, *low]),
-            )
-        }
-        _ => (Order::None, 0, 0),
-    }
-}
-
-/// The front of a body: the reverse of [`head`].
-pub(crate) fn body_head(order: Order, flow: u8, number: u16) -> [u8; BODY] {
-    let order = match order {
-        Order::Link => 0,
-        Order::Flow => 1,
-        Order::None => 2,
-    };
-    let [high, low] = number.to_be_bytes();
-    [order << 6 | flow & 0x3f, high, low]
-}
-
-/// The first packet of what is left of a body, and the octets it takes; `None` at the end.
-fn first_packet(rest: &[u8]) -> Option<(&[u8], usize)> {
-    let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
-    let len = usize::from(u16::from_be_bytes(*length));
-    let packet = rest.get(..len).filter(|packet| !packet.is_empty())?;
-    Some((packet, LENGTH + len))
-}
-
-/// How long a body is that zeros have been added to: its packets say.
-fn body_len(body: &[u8]) -> usize {
-    let mut len = BODY.min(body.len());
-    while let Some((_, used)) = first_packet(body.get(len..).unwrap_or_default()) {
-        len += used;
-    }
-    len
 }

@@ -1,4 +1,4 @@
-//! The sending half of a link: what is under way, what is lost, what is sent next.
+//! The sending half of a link: what is in flight, what is lost, what is sent next.
 //!
 //! A body lives like this:
 //!
@@ -13,434 +13,316 @@
 //!
 //! Whether a frame is settled follows from frame numbers: a link keeps their order, so once a later one is reported,
 //! an earlier one that is not has been lost. There is no timer for each packet.
+//!
+//! [`Sender`] only joins the parts, each of which owns its state:
+//!
+//! | part | what it owns |
+//! |---|---|
+//! | [`Queues`] | packets that wait for their first transmission, numbers within flows |
+//! | [`SendWindow`] | bodies from the oldest open one to the next new one, their octets and states, the queue of lost ones |
+//! | [`LossDetection`] | frames that were sent, which of them are settled, round trips, probes |
+//! | [`Repairs`] | blocks and cohorts, the policies worked out for them |
+//! | [`SmallPackets`] | small bodies of which copies ride along |
+//! | [`Conditions`] | configuration, the channel as estimated, the length of a round |
 
-mod cohorts;
-mod copies;
-mod doubts;
-mod redundancy;
-mod states;
+mod choice;
+mod conditions;
+mod loss;
+mod queues;
+mod repairs;
+mod reports;
+mod rtt;
+mod small_packets;
+mod window;
 
-use alloc::collections::VecDeque;
-use alloc::vec;
-use alloc::vec::Vec;
-
-use chappe_coding::Kernel;
 use chappe_core::{Duration, Instant};
 
-use crate::blocks::Blocks;
-use crate::config::{Config, FLOWS, Order, Recovery, Redundancy, SERVICES, Service};
+use crate::config::{Config, Service};
 use crate::counters::Counters;
-use crate::decoder::{add, coefficient};
 use crate::estimate::Estimate;
-use crate::gilbert::{LOSS_MAX, block_length};
-use crate::header::{Ack, BODY, COVER, LENGTH, SPAN, before, put_among, set_bit};
-use crate::policies::Policies;
-use crate::policy::ROUNDS_MAX;
-use crate::receiver::body_head;
-use crate::store::Store;
+use conditions::Conditions;
+use loss::LossDetection;
+use queues::Queues;
+use repairs::Repairs;
+use rtt::Rtt;
+use small_packets::SmallPackets;
+use window::SendWindow;
 
-pub(crate) use copies::{COPIES_MOST, ROOM};
+pub(crate) use choice::{Chance, Choice, Out};
+pub(crate) use small_packets::ROOM;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
-    pub config: Config,
-    bodies: Store,
-    entries: Vec<Entry>,
-    /// The oldest body that is neither done nor given up, and the number of the next new one.
-    pub base: u32,
-    pub next: u32,
-    /// The base that frames carry: [`base`](Self::base), or before it while a body is in doubt.
-    floor: u32,
-    /// Most bodies under way, as the peer allows.
-    pub window: u32,
-    waiting: Waiting,
-    flows: [u16; FLOWS],
-    lost: VecDeque<u32>,
-    few: copies::Few,
-    pub blocks: Blocks,
-    policies: Policies,
-    paces: [cohorts::Pace; SERVICES],
-    log: Vec<Logged>,
-    /// The number of the next frame, and up to which one all are settled.
-    pub number: u32,
-    pub first: u32,
-    settled: u32,
-    /// The highest frame of the last report, and how many had come.
-    reported: (u32, u16),
-    repair: u8,
-    pub estimate: Estimate,
-    /// A round: from sending to the report, and on to the next sending.
-    pub round: Duration,
-    /// How long after a frame has left it is known to be lost, smoothed; zero as long as none was (not in turns).
-    pub known_after: Duration,
-    /// The smoothed round trip; zero in turns and as long as it is not known.
-    pub rtt: Duration,
-    /// From sending to arrival.
-    pub one_way: Duration,
-    /// When the present slot began (only in turns).
-    slot_at: Option<Instant>,
-    /// Frames sent before this one may be repeated while no report comes.
-    pub slot_first: u32,
+    conditions: Conditions,
+    queues: Queues,
+    window: SendWindow,
+    loss: LossDetection,
+    repairs: Repairs,
+    small_packets: SmallPackets,
+    /// Of the whole link: its receiving half counts here too.
     pub counters: Counters,
-    /// A frame leaves anyway: small packets need not wait for others.
-    pub flush: bool,
-    /// Octets of frames that are not settled.
-    pub in_flight: usize,
-    /// Frames that are to break a silence, and the first that could.
-    probes: usize,
-    probed: u32,
-    kernel: Kernel,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    state: State,
-    service: u8,
-    tries: u8,
-    offered: Instant,
-    /// The latest frame that carried it.
-    frame: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// In flight.
-    Flight,
-    /// Lost, and waits to be sent again (or for its block's repairs).
-    Lost,
-    Done,
-    GivenUp,
-    /// Given up when frames up to this one had left that no report had told about.
-    Doubtful {
-        newest: u32,
-    },
-}
-
-/// One frame that was sent.
-#[derive(Clone, Copy, Debug)]
-struct Logged {
-    number: u32,
-    /// The body it carried as it is, if any.
-    seq: Option<u32>,
-    octets: u16,
-    at: Instant,
-}
-
-/// Packets that wait for their first transmission.
-#[derive(Clone, Debug)]
-struct Waiting {
-    packets: Store,
-    free: Vec<usize>,
-    queues: [VecDeque<Queued>; SERVICES],
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Queued {
-    place: usize,
-    flow: u8,
-    offered: Instant,
-}
-
-/// What to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
-    /// The body of this number, first or again.
-    Body(u32),
-    /// A repair: first number and index; its bitmap and octets are in the buffers given.
-    Repair {
-        first: u32,
-        index: u8,
-        cover: usize,
-        len: usize,
-    },
-}
-
-/// What a report says about round trips.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reported {
-    pub rtt: Option<Duration>,
-    pub progress: bool,
-}
-
-/// A packet of at most so many octets waits for others: an acknowledgement of TCP has 40 to 80.
-const SMALL: usize = 128;
-/// So many small packets are enough for a frame.
-const SMALL_MOST: usize = 8;
+/// Frames remembered for each body of the window: a body may be in several, and repairs carry none.
+const FRAMES_PER_BODY: usize = 4;
 
 impl Sender {
-    pub fn new(config: Config) -> Sender {
-        let body_max = config.body_max();
-        let entry = Entry {
-            state: State::Done,
-            service: 0,
-            tries: 0,
-            offered: Instant::ZERO,
-            frame: 0,
-        };
-        let logged = Logged {
-            number: 0,
-            seq: None,
-            octets: 0,
-            at: Instant::ZERO,
-        };
-        let places = config.queue * SERVICES;
+    /// A sender whose first frame has the number `first_frame`.
+    pub fn new(config: Config, first_frame: u32) -> Sender {
+        let frames = config.window * FRAMES_PER_BODY;
+        let mut loss = LossDetection::new(frames, config.reordering);
+        loss.start_at(first_frame);
         Sender {
-            bodies: Store::new(config.window, body_max),
-            entries: vec![entry; config.window],
-            base: 0,
-            next: 0,
-            floor: 0,
-            window: config.window as u32,
-            waiting: Waiting {
-                packets: Store::new(places, body_max),
-                free: (0..places).rev().collect(),
-                queues: core::array::from_fn(|_| VecDeque::with_capacity(config.queue)),
-            },
-            flows: [0; FLOWS],
-            lost: VecDeque::with_capacity(config.window),
-            few: copies::Few::new(),
-            blocks: Blocks::new(),
-            policies: Policies::new(),
-            paces: [cohorts::Pace::default(); SERVICES],
-            log: vec![logged; config.window * 4],
-            number: 0,
-            first: 0,
-            settled: u32::MAX,
-            reported: (u32::MAX, 0),
-            repair: 0,
-            estimate: Estimate::default(),
-            round: Duration::from_millis(50),
-            known_after: Duration::ZERO,
-            rtt: Duration::ZERO,
-            one_way: Duration::from_millis(25),
-            slot_at: None,
-            slot_first: 0,
+            queues: Queues::new(&config),
+            window: SendWindow::new(config.window, config.body_max()),
+            loss,
+            repairs: Repairs::new(),
+            small_packets: SmallPackets::new(),
             counters: Counters::default(),
-            flush: false,
-            in_flight: 0,
-            probes: 0,
-            probed: 0,
-            kernel: Kernel::best(),
-            config,
+            conditions: Conditions::new(config),
         }
     }
 
     /// Queues a packet; false if there is no room.
     pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
-        let limit = self.config.queue;
-        let Some(queue) = self.waiting.queues.get_mut(service) else {
-            return false;
-        };
-        let fits = !packet.is_empty() && packet.len() <= self.config.packet_max();
-        if queue.len() >= limit || !fits {
-            return false;
+        let config = self.conditions.config();
+        let taken = self.queues.offer(config, now, (service, flow), packet);
+        match taken {
+            true => self.counters.offered += 1,
+            false => self.counters.refused += 1,
         }
-        let Some(place) = self.waiting.free.pop() else {
-            return false;
-        };
-        self.waiting.packets.put(place, &[packet]);
-        queue.push_back(Queued {
-            place,
-            flow: flow & 0x3f,
-            offered: now,
-        });
-        self.counters.offered += 1;
-        true
+        taken
     }
 
-    /// Packets that wait for their first transmission in a class.
-    pub fn queued(&self, service: usize) -> usize {
-        self.waiting.queues.get(service).map_or(0, VecDeque::len)
+    /// Changes what a class is promised, from the next decision on.
+    pub fn set_service(&mut self, service: usize, to: Service) {
+        self.conditions.set_service(service, to);
     }
 
-    pub fn all_queued(&self) -> usize {
-        self.waiting.queues.iter().map(VecDeque::len).sum()
+    /// Limits the bodies that may be open.
+    pub fn set_limit(&mut self, bodies: u32) {
+        self.window.set_limit(bodies);
     }
 
-    /// Whether a new body may go out.
-    pub fn has_new(&self, now: Instant) -> bool {
-        self.new_at().is_some_and(|at| at <= now)
+    /// In slots: how long a round and the way to the peer take.
+    pub fn set_round(&mut self, round: Duration, one_way: Duration) {
+        self.conditions.set_round(round, one_way);
     }
 
-    /// When a new body may go out: small packets wait a little for others.
-    pub fn new_at(&self) -> Option<Instant> {
-        if self.next.wrapping_sub(self.base) >= self.window {
-            return None;
-        }
-        let place = self
-            .waiting
-            .queues
-            .iter()
-            .position(|queue| !queue.is_empty())?;
-        let queue = self.waiting.queues.get(place)?;
-        let front = queue.front()?;
-        let small = |queued: &Queued| self.waiting.packets.get(queued.place).len() <= SMALL;
-        let alone =
-            self.config.bundle && place > 0 && queue.len() < SMALL_MOST && queue.iter().all(small);
-        let wait = if alone && !self.flush {
-            self.config.bundle_delay
-        } else {
-            Duration::ZERO
-        };
-        Some(front.offered + wait)
+    /// Closes a bin of the loss estimate: a slot has ended, or a stretch of time.
+    pub fn close_bin(&mut self) {
+        self.conditions.estimate_mut().close_bin();
     }
 
-    pub fn has_lost(&self) -> bool {
-        !self.lost.is_empty()
+    /// A new slot begins; `heard`: a report came since the last one.
+    pub fn begin_slot(&mut self, now: Instant, heard: bool) {
+        // As part of the old slot: its rounds are counted from where that began.
+        self.repairs.close_cut_block(&self.conditions, now);
+        self.conditions.begin_slot(now);
+        self.loss.begin_slot(heard);
+        self.repairs.end_slot();
+        self.give_up_late(now);
+        let number = self.loss.next_number();
+        self.repairs
+            .begin_rounds(&self.conditions, &self.window, now, number);
     }
 
-    /// Whether anything is neither done nor given up.
-    pub fn has_open(&self) -> bool {
-        self.base != self.next
-    }
-
-    /// How many lost bodies wait to be sent again.
-    pub fn lost_count(&self) -> usize {
-        self.lost.len()
+    /// Nothing has been reported for too long: `frames` are to leave, to provoke a report, and nothing counts as in flight
+    /// any more.
+    pub fn probe(&mut self, frames: usize) {
+        self.loss.probe(frames);
     }
 
     /// The peer has started over: what it may have had is not sent a second time.
     pub fn restart(&mut self) {
-        for seq in self.open() {
-            if let Some(entry) = self.entry_mut(seq) {
-                entry.state = State::GivenUp;
-                self.counters.lost_by_restart += 1;
-            }
-        }
-        self.lost.clear();
-        self.few.clear();
-        self.blocks.clear();
-        self.base = self.next;
-        self.floor = self.next;
-        self.first = self.number;
-        self.settled = self.number.wrapping_sub(1);
-        self.reported = (self.settled, 0);
-        self.in_flight = 0;
-        self.flows = [0; FLOWS];
-        self.estimate = Estimate::default();
+        self.counters.lost_by_restart += self.window.give_up_all();
+        self.small_packets.clear();
+        self.repairs.clear();
+        self.loss.restart();
+        self.queues.restart_flows();
+        *self.conditions.estimate_mut() = Estimate::default();
+    }
+}
+
+/// What the link asks about the state of the parts.
+impl Sender {
+    pub fn config(&self) -> &Config {
+        self.conditions.config()
     }
 
-    /// Notes that a frame has been sent.
-    pub fn log(&mut self, now: Instant, seq: Option<u32>, octets: usize) {
-        let number = self.number;
-        let place = number as usize & self.log.len().wrapping_sub(1);
-        if let Some(logged) = self.log.get_mut(place) {
-            *logged = Logged {
-                number,
-                seq,
-                octets: octets.min(u16::MAX.into()) as u16,
-                at: now,
-            };
-        }
-        self.in_flight = self.in_flight.saturating_add(octets);
-        self.number = number.wrapping_add(1);
+    pub fn estimate(&self) -> &Estimate {
+        self.conditions.estimate()
     }
 
-    fn logged(&self, number: u32) -> Option<&Logged> {
-        let place = number as usize & self.log.len().wrapping_sub(1);
-        self.log.get(place).filter(|logged| logged.number == number)
+    pub fn round(&self) -> Duration {
+        self.conditions.round()
     }
 
-    /// Counts frames from `number` on; before the first one.
-    pub fn count_from(&mut self, number: u32) {
-        (self.number, self.first, self.slot_first) = (number, number, number);
-        self.settled = number.wrapping_sub(1);
-        self.reported = (self.settled, 0);
+    pub fn one_way(&self) -> Duration {
+        self.conditions.one_way()
     }
 
-    /// Takes a report. `turns`: the peer speaks only when we have ended, so all frames are settled by it.
-    pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, turns: bool) -> Reported {
-        let newest = self.number.wrapping_sub(1);
-        let mut reported = Reported {
-            rtt: None,
-            progress: false,
-        };
-        // A report about frames that were never sent, or were before the peer started over.
-        if before(newest, ack.highest) || before(ack.highest, self.first.wrapping_sub(1)) {
-            self.counters.strange_reports += 1;
-            return reported;
-        }
-        if let Some(logged) = self.logged(ack.highest)
-            && before(self.settled, ack.highest)
-        {
-            let since = now.saturating_since(logged.at);
-            reported.rtt = Some(since.saturating_sub(ack.held()));
-        }
-        self.estimate.on_ack(ack, self.first);
-        let until = match turns {
-            true => newest,
-            false => self.overtaken(now, ack.highest),
-        };
-        self.resolve_doubts(now, ack);
-        for seq in self.open() {
-            if ack.has(seq) == Some(true) && self.is_missing(seq) {
-                self.arrived(now, seq, ack);
-            }
-        }
-        if !before(ack.highest, self.reported.0) {
-            self.reported = (ack.highest, ack.received);
-        }
-        let (from, lost) = (self.settled, self.lost.len());
-        while before(self.settled, until) {
-            self.settled = self.settled.wrapping_add(1);
-            self.settle(now, self.settled, ack);
-        }
-        reported.progress = from != self.settled;
-        if reported.progress {
-            self.probes = 0;
-        }
-        match self.has_cohorts() {
-            true => {
-                self.forget_cohorts();
-                self.gather_cohorts(now, lost);
-            }
-            false => self.end_rounds(now, ack),
-        }
-        self.move_base();
-        reported
+    pub fn rtt(&self) -> &Rtt {
+        self.loss.rtt()
     }
 
-    /// Up to which frame nothing can come any more, given that `highest` has: so many later ones have come, or it was
-    /// sent more than 9/8 of a round trip ago (RFC 9002, 6.1).
-    fn overtaken(&self, now: Instant, highest: u32) -> u32 {
-        let mut until = highest.wrapping_sub(self.config.reordering);
-        let patience = self.rtt + self.rtt / 8;
-        while self.rtt > Duration::ZERO && before(until, highest) {
-            let next = until.wrapping_add(1);
-            let old = |logged: &Logged| logged.at + patience <= now;
-            if next != highest && !self.logged(next).is_some_and(old) {
-                break;
-            }
-            until = next;
-        }
-        until
+    pub fn bytes_in_flight(&self) -> usize {
+        self.loss.bytes_in_flight()
     }
 
-    /// Nothing has been reported for too long: `frames` are to leave, to provoke a report, and nothing is counted as under way any
-    /// more.
-    pub fn probe(&mut self, frames: usize) {
-        self.in_flight = 0;
-        (self.probes, self.probed) = (frames, self.number);
+    /// The number of the next frame.
+    pub fn next_frame(&self) -> u32 {
+        self.loss.next_number()
+    }
+
+    /// The number of the next new body.
+    pub fn next_seq(&self) -> u32 {
+        self.window.next()
+    }
+
+    /// The base that frames carry.
+    pub fn wire_base(&self) -> u32 {
+        self.window.wire_base()
+    }
+
+    pub fn open_count(&self) -> u32 {
+        self.window.len()
+    }
+
+    /// Whether anything is neither done nor given up.
+    pub fn has_open(&self) -> bool {
+        self.window.has_open()
+    }
+
+    /// Whether a new body has no place.
+    pub fn is_full(&self) -> bool {
+        self.window.is_full()
+    }
+
+    pub fn body(&self, seq: u32) -> &[u8] {
+        self.window.body(seq)
+    }
+
+    /// Packets that wait in a class.
+    pub fn queued(&self, service: usize) -> usize {
+        self.queues.len(service)
+    }
+
+    /// Packets that wait in all classes.
+    pub fn all_queued(&self) -> usize {
+        self.queues.total()
+    }
+
+    /// Whether a new body may leave.
+    pub fn has_new(&self, now: Instant) -> bool {
+        self.new_at(false).is_some_and(|at| at <= now)
+    }
+
+    /// When a new body may leave: small packets wait a little for others unless `flush`.
+    pub fn new_at(&self, flush: bool) -> Option<Instant> {
+        if self.window.is_full() {
+            return None;
+        }
+        self.queues.ready_at(self.conditions.config(), flush)
+    }
+
+    pub fn has_lost(&self) -> bool {
+        self.window.has_lost()
+    }
+
+    /// How many lost bodies wait to be sent again.
+    pub fn lost_count(&self) -> usize {
+        self.window.lost_count()
+    }
+
+    /// Whether a repair is due.
+    pub fn owes_repair(&self) -> bool {
+        self.repairs.is_owing()
     }
 
     /// Whether a frame is due only to provoke a report.
     pub fn probes(&self) -> bool {
-        self.probes > 0 && self.has_open()
+        self.loss.has_probes() && self.window.has_open()
+    }
+
+    /// Octets of the body or repair that would be sent next, or a little more; `None` if there is nothing.
+    pub fn next_body_len(&self) -> Option<usize> {
+        if let Some(oldest) = self.window.oldest_lost() {
+            return Some(self.window.body(oldest).len());
+        }
+        let config = self.conditions.config();
+        if self.repairs.is_owing() {
+            let len = self.repairs.next_len(&self.window);
+            return len.map(|len| len.min(config.body_max()));
+        }
+        self.new_at(false)?;
+        self.queues.next_body_len(config)
+    }
+
+    /// Octets of the bodies that wait: lost ones, and those that queued packets will make.
+    pub fn waiting_bodies(&self) -> impl Iterator<Item = usize> + '_ {
+        let lost = self.window.lost();
+        let lost = lost.map(|seq| self.window.body(seq).len());
+        lost.chain(self.queues.body_lens(self.conditions.config()))
+    }
+
+    /// Repairs that wait for the end of the slot, in case more packets join their block; `None` if there are none.
+    pub fn waiting_repairs(&mut self, now: Instant) -> Option<usize> {
+        self.repairs.waiting(&self.conditions, now)
+    }
+}
+
+/// The choice of what is sent next, and what follows from sending it.
+impl Sender {
+    /// What to send now, best first. Whatever leaves serves as a probe, new data best (RFC 9002, 6.2.4).
+    pub fn choose(&mut self, now: Instant, chance: Chance, out: &mut Out<'_>) -> Option<Choice> {
+        let choice = self.choose_useful(now, chance, out);
+        let choice = choice.or_else(|| self.probe_again(now));
+        if choice.is_some() {
+            self.loss.count_probe();
+        }
+        choice
+    }
+
+    /// Lost bodies first, since others may wait for them at the peer; then the repairs of a round that has begun, and only
+    /// then what is new.
+    fn choose_useful(&mut self, now: Instant, chance: Chance, out: &mut Out<'_>) -> Option<Choice> {
+        if let Some(seq) = self.next_lost(now) {
+            return Some(self.send_again(seq));
+        }
+        if let Some(choice) = self.owed_repair(out) {
+            return Some(choice);
+        }
+        let new = self.new_at(chance.flush).is_some_and(|at| at <= now);
+        if new && chance.fits > self.repairs.reserve(&self.conditions, now) {
+            let choice = self.send_new(now);
+            if choice.is_some() {
+                return choice;
+            }
+        }
+        let closed = self
+            .repairs
+            .close_if_due(&self.conditions, now, chance.fits);
+        if closed && let Some(choice) = self.owed_repair(out) {
+            return Some(choice);
+        }
+        if !chance.fill || !self.window.has_open() {
+            return None;
+        }
+        let choice = self.repairs.fill(&self.window, out);
+        self.counters.fills += u64::from(choice.is_some());
+        choice
     }
 
     /// The oldest body in flight that left before the silence and still matters, once more.
     fn probe_again(&mut self, now: Instant) -> Option<Choice> {
-        while self.probes > 0 {
-            let silent = |seq: &u32| {
-                self.entry(*seq).is_some_and(|entry| {
-                    entry.state == State::Flight && before(entry.frame, self.probed)
-                })
-            };
-            let Some(oldest) = self.open().find(silent) else {
-                self.probes = 0;
+        while self.loss.has_probes() {
+            let Some(oldest) = self.window.oldest_sent_before(self.loss.probes_from()) else {
+                self.loss.end_probes();
                 break;
             };
-            self.lose(oldest);
+            // It may be too late to matter, then the next one serves.
+            self.window.lose(oldest);
             if let Some(seq) = self.next_lost(now) {
                 return Some(self.send_again(seq));
             }
@@ -448,159 +330,104 @@ impl Sender {
         None
     }
 
-    /// What to send now, best first; `fits`: frames of full size that still fit, this one included. Whatever goes serves as a
-    /// probe, new data best (RFC 9002, 6.2.4).
-    pub fn choose(
-        &mut self,
-        now: Instant,
-        fits: usize,
-        fill: bool,
-        out: &mut Out<'_>,
-    ) -> Option<Choice> {
-        let choice = self
-            .choose_useful(now, fits, fill, out)
-            .or_else(|| self.probe_again(now));
-        self.probes = self.probes.saturating_sub(usize::from(choice.is_some()));
-        choice
+    /// In slots: no report came and nothing else is to be sent, so the oldest body of an earlier slot again.
+    pub fn repeat_unreported(&mut self) -> Option<Choice> {
+        let oldest = self.window.oldest_sent_before(self.loss.repeat_before());
+        let oldest = oldest.filter(|_| self.conditions.repeats());
+        oldest.map(|seq| self.send_again(seq))
     }
 
-    fn choose_useful(
-        &mut self,
-        now: Instant,
-        fits: usize,
-        fill: bool,
-        out: &mut Out<'_>,
-    ) -> Option<Choice> {
-        if let Some(seq) = self.next_lost(now) {
-            return Some(self.send_again(seq));
-        }
-        if let Some(choice) = self.block_repair(out) {
-            return Some(choice);
-        }
-        if self.has_new(now) && fits > self.planned_repairs(now) {
-            let choice = self.send_new(now);
-            if choice.is_some() {
-                return choice;
+    /// The next lost body that still matters.
+    fn next_lost(&mut self, now: Instant) -> Option<u32> {
+        while let Some(seq) = self.window.pop_lost() {
+            let Some(entry) = self.window.entry(seq) else {
+                continue;
+            };
+            let service = self.conditions.service(entry.service.into());
+            if !self.conditions.is_late(now, &service, entry.offered) {
+                return Some(seq);
             }
-        }
-        //= wildnet 3.3.2: the packets of a slot are one block, and its repairs follow them
-        if let Some((service, size)) = self.blocks.open_block() {
-            let repairs = self.repairs_for(now, service, size);
-            // Until the slot has room for them and one frame more, further packets may join.
-            if !self.blocks_are_slots() || fits <= repairs.0 + 1 {
-                self.close_block(repairs);
-                if let Some(choice) = self.block_repair(out) {
-                    return Some(choice);
-                }
-            }
-        }
-        if fill && self.has_open() {
-            return self.fill(out);
+            // The base in the next frame tells the peer not to wait for it.
+            self.give_up(seq);
+            self.window.advance();
         }
         None
     }
 
-    /// Octets of the body or repair that would be sent next, or a little more; `None` if there is nothing.
-    pub fn next_body_len(&self) -> Option<usize> {
-        let oldest = self
-            .lost
-            .iter()
-            .min_by_key(|seq| seq.wrapping_sub(self.base));
-        if let Some(&seq) = oldest {
-            return Some(self.body(seq).len());
-        }
-        let owing = self.blocks.owing().and_then(|i| self.blocks.get(i));
-        if let Some(block) = owing {
-            let missing = block.members().filter(|&seq| self.is_missing(seq));
-            let longest = missing.map(|seq| self.body(seq).len()).max();
-            // A repair has a bitmap besides.
-            return longest.map(|longest| (longest + COVER).min(self.config.body_max()));
-        }
-        self.new_at()?;
-        let queue = self.waiting.queues.iter().find(|queue| !queue.is_empty())?;
-        self.queued_bodies(queue).next()
+    fn send_again(&mut self, seq: u32) -> Choice {
+        self.window.send_again(seq);
+        self.counters.repeats += 1;
+        Choice::Body(seq)
     }
 
-    /// Octets of the bodies that wait: lost ones, and those that queued packets will make.
-    pub fn waiting_bodies(&self) -> impl Iterator<Item = usize> + '_ {
-        let lost = self.lost.iter().map(|&seq| self.body(seq).len());
-        let queues = self.waiting.queues.iter();
-        lost.chain(queues.flat_map(|queue| self.queued_bodies(queue)))
+    fn owed_repair(&mut self, out: &mut Out<'_>) -> Option<Choice> {
+        let number = self.loss.next_number();
+        let choice = self
+            .repairs
+            .next_owed(&self.conditions, &mut self.window, number, out);
+        self.counters.repairs += u64::from(choice.is_some());
+        choice
     }
 
-    /// Octets of the bodies that a class's packets will make.
-    fn queued_bodies<'a>(
-        &'a self,
-        queue: &'a VecDeque<Queued>,
-    ) -> impl Iterator<Item = usize> + 'a {
-        let mut at = 0;
-        core::iter::from_fn(move || {
-            let first = queue.get(at)?;
-            let len = |queued: &Queued| LENGTH + self.waiting.packets.get(queued.place).len();
-            let mut body = BODY + len(first);
-            at += 1;
-            while let Some(next) = queue.get(at) {
-                let joins = self.config.bundle
-                    && next.flow == first.flow
-                    && body + len(next) <= self.config.body_max();
-                if !joins {
-                    break;
-                }
-                body += len(next);
-                at += 1;
+    fn send_new(&mut self, now: Instant) -> Option<Choice> {
+        // Strict priority: a class is served only while all more urgent ones are empty.
+        let service = self.queues.front_service()?;
+        let promise = self.conditions.service(service);
+        if let Some(most) = promise.deadline.filter(|_| promise.drop_late) {
+            // A packet that cannot arrive in time is dropped before it takes air time.
+            let arrival = now + self.conditions.one_way();
+            self.counters.expired += self.queues.drop_late(service, arrival, most);
+        }
+        let config = self.conditions.config();
+        let packed = self
+            .queues
+            .pack(config, (service, promise.order), &mut self.window)?;
+        self.counters.packets += packed.packets;
+        // What is never dropped for being late is not hurried for having waited: others wait behind it.
+        let offered = match promise.drop_late {
+            true => packed.offered,
+            false => now,
+        };
+        let frame = self.loss.next_number();
+        let seq = self.window.open_body(service as u8, offered, frame);
+        let deadline = promise.deadline.map(|deadline| offered + deadline);
+        self.repairs
+            .on_new(&self.conditions, now, (seq, service), deadline);
+        if self.conditions.config().copies > 0 {
+            self.small_packets.remember(&self.window, seq);
+        }
+        self.counters.bodies += 1;
+        Some(Choice::Body(seq))
+    }
+
+    /// Writes what was chosen, if it is small or only a note, together with copies that no report has confirmed, to the front
+    /// of `octets`: how many octets; 0 if there is nothing to copy.
+    pub fn write_with_copies(&mut self, choice: Option<Choice>, octets: &mut [u8]) -> usize {
+        let (loss, most) = (self.estimate().loss(), self.config().copies);
+        let used = self
+            .small_packets
+            .write(&self.window, (choice, loss), most, octets);
+        self.counters.copies += u64::from(used > 0);
+        used
+    }
+
+    /// A frame of `len` octets leaves with what was chosen.
+    pub fn on_sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
+        self.counters.octets_sent += len as u64;
+        let number = self.loss.next_number();
+        let (seq, in_flight) = match choice {
+            Some(Choice::Body(seq)) => {
+                self.window.sent_in(seq, number);
+                self.repairs.on_sent(&self.conditions, seq, number);
+                (Some(seq), len)
             }
-            Some(body)
-        })
+            Some(Choice::Repair { .. }) => (None, len),
+            None => {
+                self.counters.notes += 1;
+                // A note is not answered, so it does not count as in flight.
+                (None, 0)
+            }
+        };
+        self.loss.on_sent(now, seq, in_flight);
     }
-
-    /// A new slot begins; `heard`: a report came since the last one.
-    pub fn begin_slot(&mut self, now: Instant, heard: bool) {
-        self.close_cut_block(now);
-        self.slot_at = Some(now);
-        //= wildnet 3.1: without an acknowledgement go on with new packets, then repeat the oldest
-        self.slot_first = if heard { self.settled } else { self.number };
-        self.blocks.close_all();
-        self.give_up_late(now);
-        self.begin_rounds(now);
-    }
-
-    /// No report came and nothing else is to be sent: the oldest body of an earlier slot again.
-    pub fn repeat_doubtful(&mut self) -> Option<Choice> {
-        let (first, repeats) = (self.slot_first, self.repeats());
-        let seq = self.open().find(|&seq| {
-            self.entry(seq)
-                .is_some_and(|entry| entry.state == State::Flight && before(entry.frame, first))
-        });
-        seq.filter(|_| repeats).map(|seq| self.send_again(seq))
-    }
-
-    /// The body of a number that is under way.
-    pub fn body(&self, seq: u32) -> &[u8] {
-        self.bodies.get(self.place(seq))
-    }
-
-    /// Notes in which frame a body leaves.
-    pub fn sent_in(&mut self, seq: u32, number: u32) {
-        if let Some(entry) = self.entry_mut(seq) {
-            entry.frame = number;
-        }
-        if !self.has_cohorts() {
-            self.blocks.sent(seq, number);
-        }
-    }
-
-    /// Changes what a class is promised, from the next decision on.
-    pub fn set_service(&mut self, service: usize, to: Service) {
-        if let Some(own) = self.config.services.get_mut(service) {
-            *own = to;
-        }
-    }
-}
-
-/// Where repairs are made.
-pub(crate) struct Out<'a> {
-    /// Room for the bitmap.
-    pub cover: &'a mut [u8; COVER],
-    /// Room for the combination.
-    pub coded: &'a mut [u8],
 }

@@ -11,8 +11,8 @@ use core::sync::atomic::Ordering::Relaxed;
 pub(crate) struct Shared64 {
     #[cfg(target_has_atomic = "64")]
     whole: AtomicU64,
-    /// Small processors have no atomic access to 64 bits. One driver runs all radios of a site in turns, so that halves of
-    /// two numbers never meet.
+    /// Small processors have no atomic access to 64 bits. One driver runs all radios of a site one after the other, so a
+    /// reader never sees halves of two numbers.
     #[cfg(not(target_has_atomic = "64"))]
     halves: [AtomicU32; 2],
 }

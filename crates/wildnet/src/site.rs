@@ -1,45 +1,51 @@
-//! Radios that stand together and must send together: their common slot.
+//! A site: radios on one mast that must send at the same time, in a common slot.
 //!
-//! Two radios of one node must not hear and send at the same time. So a site has one schedule: all its radios send in
-//! one slot, then all listen. The slot's start follows from what the radios hear:
+//! Of two radios on one mast, one cannot receive while the other sends. So a site has one schedule: all its radios send in
+//! one slot, then all listen. The start of the slot follows from what the radios hear:
 //!
 //! ```text
-//! t_recv(l)  start of the peer's slot on link l, from any frame of it: arrival - stamp; the least of the slot
+//! t_recv(l)  start of the peer's slot on link l: the least arrival - stamp over the frames of that slot
 //! start      = max over links l of  t_recv(l) + length of that slot
 //! ```
 //!
-//! A link that heard nothing in a cycle goes on by its own clock. So no frame is needed to go on, only one now and then
-//! against drift; and a loss idles nobody for longer than the clocks have drifted. Without any link that is heard, a
-//! site says hello at random moments, and listens between.
+//! A link that heard nothing in a cycle continues by its own clock. So no single frame is needed, only one now and then
+//! against clock drift, and a loss costs no more idle time than the drift since. A site that hears no link sends hellos
+//! at random times and listens in between.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant, Mode, Preamble, Rate, Stream};
 
+use chappe_wire::dot11::{DATA_HEADER_LEN, FCS_LEN};
+use chappe_wire::llc;
+
 use crate::header::Slot;
 use crate::shared::Shared64;
+
+/// Octets around a link's frame: 802.11 header, LLC and check sequence.
+const AROUND: usize = DATA_HEADER_LEN + llc::LEN + FCS_LEN;
 
 /// How the radios of a site take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotConfig {
     /// Usual length of a slot: 20 ms in most of the paper's measurements (4.2).
     pub length: Duration,
-    /// Whether slots follow the demand of both ends; if not, all have the usual length.
+    /// Whether slot lengths follow the demand of both ends; if not, all slots have the usual length.
     pub by_demand: bool,
-    /// Shortest slot when they do: two full frames of 802.11b with their gaps.
+    /// Shortest slot by demand: two full frames of 802.11b with their gaps.
     pub least: Duration,
-    /// Kept free at the end of a slot, for clocks and drivers that are not exact.
+    /// Guard time at the end of a slot, against inexact clocks and drivers.
     pub guard: Duration,
-    /// How frames are sent.
+    /// Rate and preamble of frames.
     pub mode: Mode,
-    /// Before each frame, besides the back-off: AIFS of best effort 802.11e, 70 us.
+    /// Time before each frame, without the back-off: AIFS of best effort in 802.11e, 70 us.
     pub gap: Duration,
-    /// Back-off drawn before each frame, 0 to this many steps: a card with its contention left on, CWmin 15.
+    /// Most steps of the random back-off before each frame: CWmin 15 of a card with contention left on.
     pub backoff: u8,
-    /// Length of a back-off step.
+    /// Length of one back-off step.
     pub step: Duration,
-    /// Who speaks when.
+    /// How a site recognises that its turn has come.
     pub turns: Turns,
 }
 
@@ -48,8 +54,8 @@ pub struct SlotConfig {
 pub enum Turns {
     /// Its clock, as known from its stamps: WiLDNet.
     Stamps,
-    /// Its marker, or `timeout` quarters of a slot without one: 2P, with 5 quarters (Raman and Chebrolu 2005). After
-    /// longer silence the wait is a random part of a slot longer.
+    /// The peer's marker, or `timeout` quarters of a slot without one: 2P, with 5 quarters (Raman and Chebrolu 2005). After
+    /// two silent turns the wait is longer by a random part of a slot.
     Markers {
         /// In quarters of a slot.
         timeout: u8,
@@ -57,8 +63,8 @@ pub enum Turns {
 }
 
 impl SlotConfig {
-    /// 802.11b at 11 Mbit/s as a card does it that leaves its contention on (specs 3.1, set C: 1507 us for a packet of
-    /// 1440 octets in UDP, 13 of them in 20 ms).
+    /// 802.11b at 11 Mbit/s on a card with contention left on (specs 3.1, set C: 1507 us for a packet with 1440 octets of UDP
+    /// payload, 13 of them in 20 ms).
     pub const fn dot11b(length: Duration) -> SlotConfig {
         SlotConfig {
             length,
@@ -76,17 +82,22 @@ impl SlotConfig {
         }
     }
 
-    /// Mean time between two frames.
+    /// Time that a frame of the link takes on the air, with 802.11's header, LLC and check sequence around it.
+    pub fn airtime(&self, frame: usize) -> Duration {
+        self.mode.airtime(frame + AROUND)
+    }
+
+    /// Mean time between two frames: gap and half the largest back-off.
     pub fn mean_gap(&self) -> Duration {
         self.gap + self.step * self.backoff.into() / 2
     }
 }
 
-/// Cycles after which a link that hears nothing does not count any more: 2.6 s of 40 ms cycles. At 90 % frame loss
-/// and 13 frames to a slot a cycle is silent with 25 %, so 64 in a row are out of the question.
+/// Silent cycles after which a link no longer counts: 2.6 s of 40 ms cycles. At 90 % frame loss and 13 frames a slot, a cycle
+/// is silent with probability 25 %, so 64 in a row do not happen by chance.
 const LIVE: u64 = 64;
 
-/// One site. Each of its radios holds a copy; they share one schedule.
+/// The schedule of one site. Each of its radios holds a clone; all share one state.
 #[derive(Clone, Debug)]
 pub struct Site {
     shared: Arc<Shared>,
@@ -103,7 +114,7 @@ struct Shared {
     links: Vec<LinkClock>,
 }
 
-/// What one radio knows about its peer's slots, for all to see.
+/// What one radio knows about its peer's slots, shared with the other radios of the site.
 #[derive(Debug, Default)]
 struct LinkClock {
     /// Start and length of the peer's latest slot that was heard.
@@ -121,14 +132,14 @@ struct LinkClock {
     marker_at: Shared64,
 }
 
-/// One of the site's slots.
+/// One slot of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// The site's count.
+    /// Number of the slot, from 1; 0 before the first.
     pub index: u64,
-    /// When it starts.
+    /// Start by the site's clock.
     pub start: Instant,
-    /// How long it is.
+    /// Length of the slot.
     pub length: Duration,
 }
 
@@ -141,7 +152,7 @@ fn load_at(cell: &Shared64) -> Instant {
 }
 
 impl Site {
-    /// A site of `radios` radios, which has heard nothing. `random` decides when it says hello.
+    /// Makes a site of `radios` radios that has heard nothing. `random` determines when it sends hellos.
     pub fn new(config: SlotConfig, radios: usize, random: Stream) -> Site {
         let period = (config.length * 2).nanos();
         let clock = || LinkClock {
@@ -160,17 +171,17 @@ impl Site {
         }
     }
 
-    /// How its radios take turns.
+    /// The settings by which its radios take turns.
     pub fn config(&self) -> &SlotConfig {
         &self.shared.config
     }
 
-    /// How many radios it has.
+    /// Number of radios of the site.
     pub fn radios(&self) -> usize {
         self.shared.links.len()
     }
 
-    /// The latest slot that has begun; index 0: none has.
+    /// The latest slot that has begun; index 0 before the first.
     pub fn turn(&self) -> Turn {
         Turn {
             index: self.shared.index.get(),
@@ -179,7 +190,7 @@ impl Site {
         }
     }
 
-    /// When the next slot begins, as far as is known now.
+    /// Start of the next slot, by what is known now.
     pub fn next_start(&self) -> Instant {
         let turn = self.turn();
         if let Turns::Markers { timeout } = self.shared.config.turns
@@ -197,7 +208,7 @@ impl Site {
         starts.max().unwrap_or_else(|| self.hello_at(&turn))
     }
 
-    /// Begins the next slot if its time has come, and gives the latest one.
+    /// Begins the next slot if its time has come; returns the latest slot.
     pub fn advance(&self, now: Instant) -> Turn {
         let start = self.next_start();
         if start > now {
@@ -210,7 +221,7 @@ impl Site {
         self.turn()
     }
 
-    /// Whether anything has been heard on a link lately.
+    /// Whether anything was heard on a link in the last 64 cycles.
     pub fn is_live(&self, radio: usize) -> bool {
         let index = self.shared.index.get();
         self.shared
@@ -219,7 +230,7 @@ impl Site {
             .is_some_and(|link| link.is_live(index))
     }
 
-    /// The time of a cycle on a link, and the time to its peer, as far as known: half of what is left beside both slots.
+    /// Cycle time of a link, and the propagation delay to its peer: half of the cycle without both slots.
     pub fn cycle(&self, radio: usize) -> (Duration, Duration) {
         let usual = self.shared.config.length * 2;
         let period = self
@@ -230,7 +241,7 @@ impl Site {
         (period, period.saturating_sub(usual) / 2)
     }
 
-    /// A radio heard a stamped frame: the peer's slot started at `start` by our clock.
+    /// Takes a stamped frame that a radio heard: the peer's slot started at `start` by our clock.
     pub(crate) fn hear(&self, radio: usize, now: Instant, start: Instant, slot: &Slot) {
         let Some(link) = self.shared.links.get(radio) else {
             return;
@@ -238,7 +249,7 @@ impl Site {
         let index = self.shared.index.get().max(1);
         link.peer_demand.set(slot.demand.nanos());
         let turn = self.turn();
-        // A marker that comes in our own turn ends a turn that we have not waited for.
+        // A marker during our own turn ends a turn of the peer that we did not wait for.
         if slot.marker && now >= turn.start + turn.length {
             link.marker.set(index);
             link.marker_at.set(now.nanos());
@@ -248,7 +259,7 @@ impl Site {
         let number = u64::from(slot.number);
         link.length.set(slot.length.nanos());
         if heard_in != 0 && link.number.get() == number {
-            //= wildnet 3.2: every frame tells the start again; queues only make it later, so the least counts
+            //= wildnet 3.2: every frame gives the start again; queues only make it later, so the least counts
             if start < known {
                 link.start.set(start.nanos());
             }
@@ -259,7 +270,7 @@ impl Site {
         if heard_in != 0 && (1..=LIVE).contains(&cycles) {
             let between = start.saturating_since(known) / cycles;
             let (old, usual) = (load(&link.period), self.shared.config.length * 2);
-            // Cycles of unlike lengths and shifts of others make it vary; a wild value is not a cycle.
+            // Slots by demand and shifts of other links make it vary; a value off by more than a factor of two is no cycle.
             if between > usual / 2 && between < usual * 2 {
                 let new = (old * 3 + between) / 4;
                 link.period.set(new.nanos());
@@ -270,14 +281,14 @@ impl Site {
         link.cycle.set(index);
     }
 
-    /// How much a radio could send.
+    /// Sets how long a slot a radio could fill.
     pub(crate) fn set_demand(&self, radio: usize, demand: Duration) {
         if let Some(link) = self.shared.links.get(radio) {
             link.demand.set(demand.nanos());
         }
     }
 
-    /// What all radios could send: the most that one could.
+    /// The longest slot that any radio could fill.
     pub(crate) fn demand(&self) -> Duration {
         let demands = self.shared.links.iter().map(|link| load(&link.demand));
         demands.max().unwrap_or(Duration::ZERO)
@@ -292,7 +303,7 @@ impl Site {
             ..
         } = self.shared.config;
         let index = self.shared.index.get();
-        // Who has just not been heard may have any plans: the usual length fits those of all.
+        // A peer that was not heard in the last cycle may plan any length; the usual one fits every plan.
         let heard = |link: &LinkClock| link.cycle.get() + 1 >= index;
         if !by_demand || !self.shared.links.iter().all(heard) {
             return length;
@@ -311,7 +322,7 @@ impl Site {
         (self.demand(), peers.max().unwrap_or(Duration::ZERO))
     }
 
-    /// Nobody is heard: hello at a random moment, with at least a slot of silence to hear an answer in.
+    /// Time of the next hello while no link is heard: random, with at least a slot of silence in which to hear an answer.
     fn hello_at(&self, turn: &Turn) -> Instant {
         let cycle = self.shared.config.length * 2;
         let wait = cycle.mul_f64(self.shared.random.fraction_at(turn.index));
@@ -321,10 +332,10 @@ impl Site {
         }
     }
 
-    /// 2P: the peers' turn ends with the last of their markers, or when none came for too long.
+    /// 2P: the peers' turn ends with the last of their markers, or after a timeout without one.
     ///
-    /// Two ends that send at once hear nothing of each other, and time out at once again. So after two silent turns the
-    /// wait is drawn anew each time, up to a slot longer: who ends later is heard by the other, and they take turns again.
+    /// Two ends that send at the same time do not hear each other, and time out together again. So after two silent turns each
+    /// wait is random, up to a slot longer. The end that sends later is then heard by the other, and they take turns again.
     fn after_markers(&self, turn: &Turn, timeout: u8) -> Instant {
         let links = &self.shared.links;
         let all = links.iter().all(|link| link.marker.get() == turn.index);
@@ -349,12 +360,12 @@ impl LinkClock {
         heard != 0 && index.saturating_sub(heard) <= LIVE
     }
 
-    /// When this link would have the site send next: after the peer's slot that follows ours.
+    /// When the site should send next for this link: after the peer's slot that follows ours.
     fn free_run(&self, turn: &Turn) -> Instant {
         let length = load(&self.length);
         let period = load(&self.period).max(Duration::from_micros(100));
         let heard = load_at(&self.start) + length;
-        // The end of a slot of the peer that lies in our own turn, or just after, is not the one to wait for.
+        // A slot of the peer that ends within our own turn, or less than half a slot after, is the one before it.
         let least = turn.start + turn.length + length / 2;
         let missing = least.saturating_since(heard);
         let cycles =

@@ -1,9 +1,9 @@
-//! Bodies of packets in one flat piece of memory, made once.
+//! Bodies in one allocation, made once.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A fixed number of places for bodies of up to a fixed length.
+/// A fixed number of places, each for a body of up to a fixed length.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     octets: Vec<u8>,
@@ -20,14 +20,14 @@ impl Store {
         }
     }
 
-    /// The body at `place`; empty where there is none.
+    /// The body at `place`; empty if there is none.
     pub fn get(&self, place: usize) -> &[u8] {
         let len = self.lens.get(place).map_or(0, |&len| len as usize);
         let from = place.saturating_mul(self.body_max);
         self.octets.get(from..from + len).unwrap_or_default()
     }
 
-    /// All of a place, whatever its body's length.
+    /// All octets of a place, whatever the length of its body.
     pub fn whole_mut(&mut self, place: usize) -> &mut [u8] {
         let from = place.saturating_mul(self.body_max);
         self.octets
@@ -35,14 +35,14 @@ impl Store {
             .unwrap_or_default()
     }
 
-    /// Says how much of a place is its body.
+    /// Sets the length of the body at a place.
     pub fn set_len(&mut self, place: usize, len: usize) {
         if let Some(known) = self.lens.get_mut(place) {
             *known = len.min(self.body_max) as u32;
         }
     }
 
-    /// Copies `parts` one after the other to a place; false if they do not fit.
+    /// Stores `parts`, joined, at a place; false if they do not fit.
     pub fn put(&mut self, place: usize, parts: &[&[u8]]) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let Some(mut space) = self.whole_mut(place).get_mut(..len) else {
@@ -59,7 +59,7 @@ impl Store {
         true
     }
 
-    /// Adds `part` to the end of the body at a place; false if it does not fit.
+    /// Appends `part` to the body at a place; false if it does not fit.
     pub fn append(&mut self, place: usize, part: &[u8]) -> bool {
         let len = self.get(place).len();
         match self.whole_mut(place).get_mut(len..len + part.len()) {

@@ -1,4 +1,4 @@
-//! From what a class is promised to how it is recovered, and to how long slots are.
+//! From what an application needs to the length of slots and the promise of its class.
 
 use core::fmt;
 
@@ -8,56 +8,55 @@ use crate::config::{Order, Service};
 use crate::gilbert::Channel;
 use crate::header::{ACK, BODY, FIXED, LENGTH, SLOT};
 use crate::policy::{BLOCK_MAX, Goal, Policy, Prediction, ROUNDS_MAX};
-use crate::radio::AROUND;
 use crate::site::SlotConfig;
 
-/// Slots that are tried, shortest first: the shortest that suffices has the least delay (specs 4.7).
+/// Slot lengths to choose from. The shortest that suffices has the least delay (specs 4.7).
 pub const SLOTS: [Duration; 4] = [
     Duration::from_millis(5),
     Duration::from_millis(10),
     Duration::from_millis(20),
     Duration::from_millis(40),
 ];
-/// Planned for where nothing may be lost: a packet that is late once in a thousand is sent again all the same.
+/// Residual planned for where nothing may be lost: one packet of a thousand is late, and is sent again.
 const LATE: f64 = 1e-3;
 
-/// What one kind of traffic needs of a link in slots.
+/// What an application needs of a link in slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
-    /// How long after its offer a packet may arrive; `None`: any time.
+    /// Longest delay from the offer of a packet to its arrival; `None`: any.
     pub delay: Option<Duration>,
-    /// Payload, bit/s.
+    /// Payload rate of the application, bit/s.
     pub rate: f64,
-    /// Share of packets that may be lost or late, 0 to 1; with 0 every packet is sent until it arrives, and `delay` is
-    /// met by all but one in a thousand.
+    /// Share of packets that may be lost or late, 0 to 1. With 0 every packet is sent until it arrives, and all but one in a
+    /// thousand meet `delay`.
     pub loss: f64,
-    /// Octets of a packet.
+    /// Octets of each packet.
     pub packet: usize,
 }
 
-/// Slots and promise for a [`Wish`].
+/// The slots and the promise that satisfy a [`Wish`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// Length of both ends' slots.
     pub slot: Duration,
-    /// What the class is promised.
+    /// The promise to configure for the class.
     pub service: Service,
-    /// Rounds after the first that fit before the deadline; `None` without one.
+    /// Rounds after the first that fit before the deadline; `None` without a deadline.
     pub rounds: Option<u8>,
-    /// What it costs and leaves.
+    /// Overhead and residual loss.
     pub prediction: Prediction,
-    /// Payload that the slots carry at that cost, bit/s.
+    /// Payload rate that the slots carry with that overhead, bit/s.
     pub capacity: f64,
 }
 
-/// Why no slots satisfy a [`Wish`], and what the best of them would.
+/// Why no slots satisfy a [`Wish`], with the best value that they reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unmet {
-    /// They carry this much at most, bit/s.
+    /// The payload rate is too high: slots carry at most this, bit/s.
     Rate(f64),
-    /// Even a packet that is not lost may take this long.
+    /// The delay is too short: even a packet that is not lost may take this long.
     Delay(Duration),
-    /// At least this share stays lost.
+    /// The loss is too low: at least this share stays lost.
     Loss(f64),
 }
 
@@ -66,7 +65,7 @@ impl fmt::Display for Unmet {
         match self {
             Unmet::Rate(most) => write!(
                 f,
-                "within that delay and loss slots carry {:.2} Mbit/s at most",
+                "within that delay and loss, slots carry at most {:.2} Mbit/s",
                 most / 1e6
             ),
             Unmet::Delay(least) => write!(
@@ -76,7 +75,7 @@ impl fmt::Display for Unmet {
             ),
             Unmet::Loss(least) => write!(
                 f,
-                "within that delay at least {:.2} % of packets stay lost",
+                "within that delay, at least {:.2} % of packets stay lost",
                 least * 100.0
             ),
         }
@@ -86,8 +85,8 @@ impl fmt::Display for Unmet {
 impl core::error::Error for Unmet {}
 
 //= wildnet 3.4: slot, redundancy and repetitions follow from what an application needs
-/// The shortest slots of [`SLOTS`] that satisfy a wish, and the promise to make; `slots` says how frames are sent, its
-/// length does not matter. `one_way` is the time that light takes.
+/// Finds the shortest slots of [`SLOTS`] that satisfy a wish, and the promise to make. `slots` says how frames are sent; its
+/// length is ignored. `one_way` is the propagation delay.
 pub fn choose(
     channel: &Channel,
     one_way: Duration,
@@ -112,7 +111,7 @@ pub fn choose(
     Err(unmet.unwrap_or(Unmet::Rate(0.0)))
 }
 
-/// Of two failures the one that lacks less: a rate is asked for once the rest can be had, a loss once the delay can.
+/// Of two failures the nearer to success: the rate is checked last, after the loss, and that after the delay.
 fn nearer(a: Unmet, b: Unmet) -> Unmet {
     match (a, b) {
         (Unmet::Rate(x), Unmet::Rate(y)) => Unmet::Rate(x.max(y)),
@@ -132,11 +131,11 @@ fn try_slot(
     wish: &Wish,
 ) -> Result<Choice, Unmet> {
     let cycle = (slots.length + one_way) * 2;
-    let frame = AROUND + FIXED + SLOT + ACK + BODY + LENGTH + wish.packet;
-    let each = slots.mode.airtime(frame) + slots.mean_gap();
+    let frame = FIXED + SLOT + ACK + BODY + LENGTH + wish.packet;
+    let each = slots.airtime(frame) + slots.mean_gap();
     let fits = slots.length.saturating_sub(slots.guard).steps(each);
     let bits = wish.packet as f64 * 8.0;
-    // A packet waits for the peer's slot at most, and arrives in the middle of the own one (specs 4.6).
+    // At most, a packet waits for the peer's whole slot; on average it arrives in the middle of its own (specs 4.6).
     let first = slots.length + one_way * 2 + slots.length / 2 + one_way;
     let rounds = match wish.delay {
         Some(delay) if delay < first => return Err(Unmet::Delay(first)),
@@ -172,12 +171,12 @@ fn try_slot(
     })
 }
 
-/// Bodies of a block for which predictions are made.
+/// Block size for which predictions are made.
 const BLOCK: usize = 12;
 
-/// What a class costs and leaves on a channel whose rounds take `round` and whose frames take `one_way`.
+/// Predicts overhead and residual loss of a class on a channel whose rounds take `round` and whose frames take `one_way`.
 ///
-/// A class without a deadline, or with room for many rounds, costs what the losses cost and leaves nothing.
+/// A class without a deadline, or with time for many rounds, costs what the losses cost and loses nothing.
 pub fn predict(
     channel: &Channel,
     service: &Service,
@@ -230,8 +229,8 @@ mod tests {
         choose(&Channel::independent(channel_loss), one_way, &slots, &wish)
     }
 
-    /// Little traffic takes the shortest slots, much the longer ones, and what nothing carries is refused with what could
-    /// be had (60 km, set C: slots hold 3, 6, 12 and 25 packets of 1468 octets).
+    /// Low rates get the shortest slots and higher ones longer slots; an impossible rate is refused with the best possible one
+    /// (60 km, set C: slots hold 3, 6, 12 and 25 packets of 1468 octets).
     #[test]
     fn slots_follow_the_rate() {
         let slot = |mbps| choice(None, mbps, 0.0, 0.0).map(|choice| choice.slot);
@@ -243,7 +242,7 @@ mod tests {
         assert!(matches!(choice(None, 3.0, 0.0, 0.3), Err(Unmet::Rate(most)) if most < 2.7e6));
     }
 
-    /// More delay buys rounds, and rounds save redundancy; a delay below a slot's wait is refused.
+    /// A longer delay allows more rounds, which save redundancy. A delay below the wait for a slot is refused.
     #[test]
     fn rounds_follow_the_delay() {
         let [short, long] = [15, 60].map(|ms| choice(Some(ms), 0.5, 0.01, 0.3).unwrap());

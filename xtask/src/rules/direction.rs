@@ -21,6 +21,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("chappe-tcplp", &PROTOCOL),
     ("chappe-wildnet", &PROTOCOL_WITH_CODING),
     ("chappe-dpclo", &PROTOCOL),
+    // Other people's protocols, for experiments only.
+    ("chappe-rivals", &PROTOCOL_WITH_CODING),
     ("chappe-bound", &["chappe-core"]),
     // Plays packets to any stack; TCP's segment format is its tool.
     (
@@ -124,6 +126,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "chappe-lab",
             "chappe-core",
             "chappe-mac",
+            "chappe-rivals",
             "chappe-sim",
             "chappe-tcplp",
             "chappe-wildnet",

@@ -1,9 +1,9 @@
-//! Snoop: a router that repairs the losses of one link by reading the TCP that passes.
+//! Snoop: an agent in a router that repairs the losses of one link by reading the TCP segments that pass.
 //!
 //! H. Balakrishnan, S. Seshan, E. Amir, R. Katz, "Improving TCP/IP Performance over Wireless Networks" (MobiCom 1995),
-//! its half from the fixed to the mobile host, which WiLDNet's authors put on each outgoing link (section 7). It keeps
-//! what goes out until it is acknowledged, sends again what a duplicate acknowledgement or its own timer says is lost, and
-//! keeps such duplicates from the sender, which would slow down.
+//! the half from the fixed to the mobile host, which WiLDNet's authors put on each outgoing link (section 7). It caches
+//! outgoing segments until they are acknowledged, and sends a segment again on a duplicate acknowledgement or on its own
+//! timeout. It suppresses such duplicates, on which the sender would slow down.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,16 +14,14 @@ use chappe_wire::ipv6::{self, next};
 use crate::header::before;
 use crate::store::Store;
 
-/// What decides how an agent works.
+/// The settings of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnoopConfig {
-    /// Packets kept, all connections together; what comes beyond passes without being kept. 100 hold a window of 65,535
-    /// octets twice.
+    /// Packets cached, all connections together; more pass without being cached. 100 hold a window of 65,535 octets twice.
     pub cache: usize,
-    /// Longest packet that is kept, octets.
+    /// Longest packet that is cached, octets.
     pub packet_max: usize,
-    /// The least that the timer waits: a clock tick of the systems of 1995 (BSD's 200 ms was too long for a link; the
-    /// original had 40 ms).
+    /// Shortest retransmission timeout: the original had 40 ms, since the 200 ms of BSD in 1995 were too long for a link.
     pub timer_min: Duration,
 }
 
@@ -37,16 +35,16 @@ impl Default for SnoopConfig {
     }
 }
 
-/// What an agent has done.
+/// Counters of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SnoopCounters {
-    /// Packets kept.
+    /// Packets put into the cache.
     pub kept: u64,
     /// Packets sent again because of a duplicate acknowledgement.
     pub repeated: u64,
-    /// Packets sent again because nothing came.
+    /// Packets sent again because the timeout expired.
     pub timeouts: u64,
-    /// Acknowledgements kept from the sender.
+    /// Duplicate acknowledgements that did not reach the sender.
     pub suppressed: u64,
 }
 
@@ -60,25 +58,25 @@ pub struct Snoop {
     counters: SnoopCounters,
 }
 
-/// Connections that an agent knows; further ones pass without help.
+/// Connections that an agent tracks; the packets of further ones pass unchanged.
 const FLOWS: usize = 16;
-/// Longest wait, in doublings of the first one.
+/// Most doublings of the timeout.
 const DOUBLINGS_MAX: u32 = 6;
 
 #[derive(Clone, Debug)]
 struct Flow {
-    /// Ports as they stand in outgoing packets.
+    /// Ports as in outgoing packets.
     ports: [u8; 4],
     kept: VecDeque<Kept>,
-    /// The highest acknowledgement seen, and the window that it told.
+    /// The highest acknowledgement seen, and its window.
     acked: Option<(u32, u16)>,
     duplicates: u32,
     /// Round trip beyond this router: smoothed, and its variation (RFC 6298).
     rtt: Option<(Duration, Duration)>,
-    /// When the oldest packet is sent again.
+    /// When the oldest packet times out.
     timer: Option<Instant>,
     doublings: u32,
-    /// The oldest packet is to be sent again, at once.
+    /// The oldest packet is to be sent again at once.
     again: bool,
 }
 
@@ -88,20 +86,20 @@ struct Kept {
     end: u32,
     place: usize,
     at: Instant,
-    /// Sent again by this agent or by the sender: it measures no round trip.
+    /// Sent again by this agent or by the sender, so it measures no round trip (Karn's algorithm).
     resent: bool,
-    /// The sender sent it again, so it knows of the loss and its duplicates must reach it.
+    /// The sender has sent it again: it knows of the loss, so duplicates must reach it.
     by_sender: bool,
 }
 
-/// What matters of a TCP segment.
+/// The fields of a TCP segment that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Segment {
     ports: [u8; 4],
     seq: u32,
     ack: Option<u32>,
     window: u16,
-    /// Octets that it takes of the sequence: payload only.
+    /// Octets of payload, which take sequence numbers.
     payload: u32,
     /// SYN, FIN or RST.
     special: bool,
@@ -153,7 +151,7 @@ impl Segment {
 }
 
 impl Snoop {
-    /// An agent that has seen nothing.
+    /// Makes an agent that has seen no packet.
     pub fn new(config: SnoopConfig) -> Snoop {
         Snoop {
             packets: Store::new(config.cache, config.packet_max),
@@ -164,12 +162,12 @@ impl Snoop {
         }
     }
 
-    /// What it has done.
+    /// Counters since the start.
     pub fn counters(&self) -> &SnoopCounters {
         &self.counters
     }
 
-    /// A packet passes to the link.
+    /// Processes a packet on its way to the link.
     pub fn from_host(&mut self, now: Instant, packet: &[u8]) {
         let Some(segment) = Segment::parse(packet).filter(|segment| segment.payload > 0) else {
             return;
@@ -181,6 +179,7 @@ impl Snoop {
             (kept.resent, kept.by_sender) = (true, true);
             return;
         }
+        // The cache stays in order of the sequence, so that its front is the oldest.
         let in_order = flow
             .kept
             .back()
@@ -203,7 +202,7 @@ impl Snoop {
         flow.timer.get_or_insert(now + wait);
     }
 
-    /// A packet came from the link; whether it may go on to the sender.
+    /// Processes a packet from the link; returns whether it may pass to the sender.
     pub fn from_link(&mut self, now: Instant, packet: &[u8]) -> bool {
         let Some(segment) = Segment::parse(packet).filter(|segment| !segment.special) else {
             return true;
@@ -219,11 +218,12 @@ impl Snoop {
             flow.timer = flow.kept.front().map(|_| now + wait);
             return true;
         };
+        // A duplicate carries no data (RFC 5681, 2).
         if segment.payload > 0 || before(ack, acked) {
             return true;
         }
         if window != segment.window {
-            // The receiver has read something: no sign of a loss.
+            // A window update is no duplicate (RFC 5681, 2), so no sign of a loss.
             flow.acked = Some((ack, segment.window));
             return true;
         }
@@ -234,6 +234,7 @@ impl Snoop {
         if oldest.by_sender {
             return true;
         }
+        // One repair for each loss; if that is lost too, the timeout sends the next.
         if flow.duplicates == 1 {
             flow.again = true;
             self.counters.repeated += 1;
@@ -242,7 +243,7 @@ impl Snoop {
         false
     }
 
-    /// A packet that is sent again, before anything new.
+    /// Writes the next packet to send again, before anything new; `None` if there is none.
     pub fn poll_packet(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
         let flow = self.flows.iter_mut().find(|flow| flow.again)?;
         flow.again = false;
@@ -255,7 +256,7 @@ impl Snoop {
         Some(octets.len())
     }
 
-    /// Its deadline has come, or not.
+    /// Processes the timeouts that have expired by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         for flow in &mut self.flows {
             if flow.timer.is_none_or(|at| at > now) {
@@ -269,7 +270,7 @@ impl Snoop {
         }
     }
 
-    /// When it must be woken.
+    /// The next timeout, if any packet is cached.
     pub fn poll_timeout(&self) -> Option<Wake> {
         let at = self.flows.iter().filter_map(|flow| flow.timer).min()?;
         Some(Wake {
@@ -279,7 +280,7 @@ impl Snoop {
     }
 }
 
-/// The connection with these ports, new if there is room for it.
+/// The connection with these ports, added if there is room for it.
 fn known(flows: &mut Vec<Flow>, ports: [u8; 4]) -> Option<&mut Flow> {
     if let Some(place) = flows.iter().position(|flow| flow.ports == ports) {
         return flows.get_mut(place);
@@ -314,7 +315,7 @@ impl Flow {
         (self.duplicates, self.doublings, self.again) = (0, 0, false);
     }
 
-    /// RFC 6298, 2.
+    /// Takes a round-trip sample (RFC 6298, 2).
     fn measure(&mut self, sample: Duration) {
         let (smoothed, variation) = self.rtt.unwrap_or((sample, sample / 2));
         let off = sample.max(smoothed).saturating_sub(sample.min(smoothed));
@@ -365,10 +366,10 @@ mod tests {
         packet([0x13, 0x89, 0xc3, 0x50], 0, ack, 1000, 0)
     }
 
-    /// The first duplicate sends the missing packet again, and no duplicate reaches the sender; the new acknowledgement
-    /// that follows does.
+    /// The first duplicate acknowledgement triggers a retransmission. No duplicate reaches the sender, but the new
+    /// acknowledgement that follows does.
     #[test]
-    fn a_loss_is_repaired_out_of_sight() {
+    fn a_loss_is_hidden_from_the_sender() {
         let mut snoop = Snoop::new(SnoopConfig::default());
         let (now, mut out) = (Instant::from_millis(1), [0; 2048]);
         for seq in [0, 100, 200, 300] {
@@ -389,9 +390,9 @@ mod tests {
         );
     }
 
-    /// What the sender sends again itself is its own affair: duplicates go through. So does everything unknown.
+    /// Duplicates for a segment that the sender itself sent again pass, and so do unknown packets.
     #[test]
-    fn the_senders_own_losses_stay_with_it() {
+    fn duplicates_for_the_senders_own_retransmissions_pass() {
         let mut snoop = Snoop::new(SnoopConfig::default());
         let now = Instant::from_millis(1);
         snoop.from_host(now, &data(0));
@@ -402,9 +403,9 @@ mod tests {
         assert!(snoop.from_link(now, &packet(OUT, 5, 5, 5, 0)));
     }
 
-    /// Without any acknowledgement the timer sends the oldest packet again, each time after twice the wait.
+    /// Without any acknowledgement the timeout sends the oldest packet again, and doubles each time.
     #[test]
-    fn silence_is_a_loss_too() {
+    fn timeouts_repeat_the_oldest_packet_and_double() {
         let mut snoop = Snoop::new(SnoopConfig::default());
         let mut out = [0; 2048];
         snoop.from_host(Instant::ZERO, &data(0));
@@ -420,7 +421,7 @@ mod tests {
         assert_eq!(waits, [200, 400, 800]);
     }
 
-    /// A cache that is full lets the rest pass, and places come back.
+    /// A full cache lets further packets pass; acknowledged packets free their places.
     #[test]
     fn the_cache_is_bounded() {
         let mut snoop = Snoop::new(SnoopConfig {

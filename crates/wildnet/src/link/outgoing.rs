@@ -1,4 +1,4 @@
-//! Frames on their way out: what was chosen, with stamp and report around it.
+//! Frames to send: the chosen body or repair, with stamp and report.
 
 use chappe_core::{Instant, Wake};
 
@@ -7,22 +7,22 @@ use crate::header::{ACK, COVER, FIXED, Frame, Kind};
 use crate::sender::{Choice, ROOM};
 
 impl Link {
-    /// Whether the report that is due finds no room beside the body that would be sent next.
+    /// Whether the report that is due does not fit into a frame with the next body.
     pub(super) fn ack_needs_own_frame(&self, frame_max: usize) -> bool {
         let report = FIXED + ACK + self.receiver.bitmap_len();
         let body = self.sender.next_body_len().unwrap_or(frame_max);
         report + body > frame_max
     }
 
-    pub(super) fn repeat_in_doubt(&mut self) -> Option<Choice> {
+    pub(super) fn repeat_unreported(&mut self) -> Option<Choice> {
         if self.turns() {
-            self.sender.repeat_doubtful()
+            self.sender.repeat_unreported()
         } else {
             None
         }
     }
 
-    /// Writes the frame that was chosen, or a note if one is due.
+    /// Writes a frame with what was chosen, or a note if one is due.
     pub(super) fn write(
         &mut self,
         now: Instant,
@@ -39,11 +39,11 @@ impl Link {
         let mut small = [0; ROOM];
         let room = octets.len().saturating_sub(report).min(ROOM);
         let among = small.get_mut(..room).unwrap_or_default();
-        let several = self.sender.among(choice, among);
+        let several = self.sender.write_with_copies(choice, among);
         let sender = &self.sender;
         let kind = match choice {
             _ if several > 0 => Kind::Several {
-                next: sender.next,
+                next: sender.next_seq(),
                 bodies: small.get(..several).unwrap_or_default(),
             },
             Some(Choice::Body(seq)) => Kind::Data {
@@ -61,13 +61,15 @@ impl Link {
                 cover: cover.get(..width).unwrap_or_default(),
                 coded: coded.get(..len).unwrap_or_default(),
             },
-            None => Kind::Note { next: sender.next },
+            None => Kind::Note {
+                next: sender.next_seq(),
+            },
         };
         let mut frame = Frame {
-            number: sender.number,
+            number: sender.next_frame(),
             epoch: self.epoch,
             kind,
-            base: sender.told_base(),
+            base: sender.wire_base(),
             slot: chance.slot,
             ack: None,
             last: chance.last && choice.is_some(),
@@ -77,7 +79,7 @@ impl Link {
         let reports = self.receiver.has_started() && (self.turns() || self.receiver.owed > 0);
         let space = free.checked_sub(ACK).filter(|_| reports);
         let whole = self.receiver.bitmap_len();
-        // A report that does not fit as a whole goes apart, except where it rides on every frame anyway.
+        // A report that does not fit as a whole gets its own frame, except in slots, where every frame carries one anyway.
         if let Some(space) =
             space.filter(|&space| space >= whole || self.turns() || choice.is_none())
         {
@@ -95,25 +97,11 @@ impl Link {
     }
 
     fn sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
-        let number = self.sender.number;
-        self.sender.counters.octets_sent += len as u64;
-        let seq = match choice {
-            Some(Choice::Body(seq)) => {
-                self.sender.sent_in(seq, number);
-                Some(seq)
-            }
-            Some(Choice::Repair { .. }) => None,
-            None => {
-                self.sender.counters.notes += 1;
-                None
-            }
-        };
         self.notes = self.notes.saturating_sub(1);
-        // A note is not answered, so it does not count as under way.
-        self.sender
-            .log(now, seq, if choice.is_some() { len } else { 0 });
-        if choice.is_some() && !self.turns() && self.probe_at.is_none() {
-            self.probe_at = Some(now + self.patience());
+        self.sender.on_sent(now, choice, len);
+        // A running timer stays, where RFC 9002, 6.2.1, restarts it with every frame.
+        if choice.is_some() && !self.turns() && self.pto_at.is_none() {
+            self.pto_at = Some(now + self.pto());
         }
     }
 }

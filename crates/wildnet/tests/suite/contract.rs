@@ -1,4 +1,4 @@
-//! The promises that every node keeps, whatever the air does.
+//! The contract that every node keeps, whatever happens on the air.
 
 use chappe_core::{Address, Duration, Purpose, Seed, contract};
 use chappe_wildnet::{Config, Link, Node, Radio, Site, SlotConfig, Turns};

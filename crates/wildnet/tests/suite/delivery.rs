@@ -1,4 +1,4 @@
-//! A link over lossy ways: everything arrives that should, once, in order, in good time, and at what cost.
+//! A link over lossy paths: delivery once and in order, delay, and overhead.
 
 use crate::pair;
 
@@ -10,7 +10,7 @@ fn millis(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-/// `count` packets of mixed sizes in `flows` flows from end 0, as fast as they are taken.
+/// Queues `count` packets in `flows` flows at an end, to be offered as fast as the link accepts them.
 fn bulk(pair: &mut Pair, end: usize, count: u32, flows: u8, len: usize) {
     let mut numbers = vec![0; usize::from(flows)];
     let mut random = Seed(3).stream(Purpose::Traffic(0));
@@ -30,7 +30,7 @@ fn bulk(pair: &mut Pair, end: usize, count: u32, flows: u8, len: usize) {
     }
 }
 
-/// Goal: whatever is lost, late or doubled on the way, both directions deliver everything once and in order.
+/// Goal: whatever is lost, late or repeated on the way, both directions deliver everything once and in order.
 #[test]
 fn everything_arrives_once_and_in_order() {
     for (seed, loss, burst, late) in [
@@ -62,7 +62,7 @@ fn everything_arrives_once_and_in_order() {
     }
 }
 
-/// Goal G1 in theory: a reliable flow gets (1 - p) of the rate, less headers and reports. 95 % at least.
+/// Goal G1: a reliable flow gets at least 95 % of (1 - p) of the rate, less headers and reports.
 #[test]
 fn goodput_is_near_the_bound() {
     for (seed, loss) in [(1, 0.0), (2, 0.05), (3, 0.1), (4, 0.2), (5, 0.3), (6, 0.5)] {
@@ -84,9 +84,10 @@ fn goodput_is_near_the_bound() {
     }
 }
 
-/// Goal: loss 0 -> 60 % -> 0, targets changed meanwhile, one direction dead for a while: nothing is lost or doubled.
+/// Goal: nothing is lost or duplicated while loss goes from 0 to 60 % and back, targets change and one direction is dead for
+/// a time.
 #[test]
-fn changes_on_the_way_lose_nothing() {
+fn changes_of_channel_and_targets_lose_nothing() {
     let mut pair = Pair::new(Config::tunnel(1472), [Way::new(31, 0.0), Way::new(32, 0.0)]);
     bulk(&mut pair, 0, 3000, 3, 1000);
     for (until, losses) in [
@@ -114,10 +115,10 @@ fn changes_on_the_way_lose_nothing() {
     assert_eq!(check(&pair.ends[1].heard, true), 3000);
 }
 
-/// Goal: one end starts over in the middle. What comes out stays right, once and in order; what was under way is lost,
-/// and the flow goes on.
+/// Goal: one end restarts. Delivery stays correct, once and in order; only what was in flight is lost, and the flow
+/// continues.
 #[test]
-fn a_restart_loses_only_what_was_under_way() {
+fn a_restart_loses_only_what_was_in_flight() {
     for restarted in [0, 1] {
         let config = Config::tunnel(1472);
         let mut pair = Pair::new(config, [Way::new(41, 0.1), Way::new(42, 0.1)]);
@@ -136,7 +137,7 @@ fn a_restart_loses_only_what_was_under_way() {
     }
 }
 
-/// Goal G11: an urgent packet overtakes a bulk flow that fills a link which loses 20 %, and small packets share frames.
+/// Goal G11: urgent packets overtake a bulk flow that fills a link with 20 % loss.
 #[test]
 fn urgent_packets_pass_a_full_link() {
     let mut pair = Pair::new(Config::tunnel(1472), [Way::new(51, 0.2), Way::new(52, 0.2)]);
@@ -178,7 +179,7 @@ fn urgent_packets_pass_a_full_link() {
     );
 }
 
-/// Goal: the paper's block code leaves what the exact binomial sum says: 10 + 10 at 30 % leave 1 %.
+/// Goal: the paper's block code leaves the residual of the exact binomial sum: 10 + 10 at 30 % loss leave 1 %.
 #[test]
 fn blocks_leave_the_binomial_residual() {
     let rule = Redundancy::Fixed { data: 1, parity: 1 };
@@ -213,12 +214,12 @@ fn blocks_leave_the_binomial_residual() {
         pair.ends[0].link.counters(),
         pair.ends[1].link.counters()
     );
-    // 10,000 blocks of which 170 fail, which varies by 13, and each loses some six: 8 % of standard error.
+    // Of 10,000 blocks 170 fail, with a standard deviation of 13, and each loses some six: a standard error of 8 %.
     assert!((lost / exact - 1.0).abs() < 0.2, "{lost} {exact}");
 }
 
-/// Goal G4: a deadline of 1, 2 and 4 further rounds at 30 % loss and 1 %: overhead at most 0.75, 0.52, 0.45, in the whole
-/// machine and not only on paper, and the residual met.
+/// Goal G4: with 1, 2 and 4 further rounds before the deadline, 30 % loss comes down to 1 % with an overhead of at most 0.75,
+/// 0.52 and 0.45, in the whole protocol and not only in the plan.
 #[test]
 fn targets_are_met_at_the_least_overhead() {
     for (rounds, most) in [(1u64, 0.75), (2, 0.52), (4, 0.45)] {
@@ -248,7 +249,7 @@ fn targets_are_met_at_the_least_overhead() {
     }
 }
 
-/// Two ends in turns of 25 ms, 8 packets offered before each: packets offered and heard, and the overhead.
+/// Two ends take turns of 25 ms, with 8 packets offered before each: packets offered and delivered, and the overhead.
 fn in_turns(config: Config, loss: f64, turns: u64) -> (u64, usize, f64) {
     let mut ends = [1, 2].map(|epoch| chappe_wildnet::Link::new(config, epoch).unwrap());
     ends.iter_mut()
@@ -270,7 +271,7 @@ fn in_turns(config: Config, loss: f64, turns: u64) -> (u64, usize, f64) {
             else {
                 break;
             };
-            // Reports arrive: what they are worth is another test's business.
+            // Reports always arrive: other tests lose them.
             if speaker == 1 || !random.chance(loss) {
                 ends[1 - speaker].handle(now, &frame[..len]).unwrap();
             }
@@ -282,9 +283,9 @@ fn in_turns(config: Config, loss: f64, turns: u64) -> (u64, usize, f64) {
     (offered, heard, ends[0].counters().overhead())
 }
 
-/// Small packets one way, as TCP's acknowledgements are, beside full ones the other way: with copies that ride along, what
-/// 5 % of them exceed is shorter by an eighth in bursts of losses, on average of six runs (single ones: by 6 to 25 %), and
-/// every packet still arrives once and in order.
+/// Goal: copies shorten the delay of small packets, such as TCP's acknowledgements, in bursts of losses, beside full packets
+/// the other way. The 95th percentile falls by an eighth on average of six runs (single runs: by 6 to 25 %). Every packet still
+/// arrives once and in order.
 #[test]
 fn copies_bring_small_packets_through_bursts() {
     let slow = |copies: usize, seed: u64| {
@@ -328,8 +329,8 @@ fn copies_bring_small_packets_through_bursts() {
     assert!(with * 8 < without * 7, "{with} instead of {without}");
 }
 
-/// A host that has been nearly silent, losses in bursts, and then TCP's acknowledgements: few of them need repairs. In the silence a
-/// loss became known only by the next packet; who plans as if rounds were still that long adds twenty repairs to each.
+/// Goal: after a host was nearly silent under bursts of losses, TCP's acknowledgements need few repairs. During the silence a
+/// loss became known only with the next packet. Plans that kept such long rounds would add twenty repairs to each packet.
 #[test]
 fn after_a_silence_rounds_are_short_again() {
     for seed in 1..=6 {
@@ -364,10 +365,10 @@ fn after_a_silence_rounds_are_short_again() {
     }
 }
 
-/// A way out that is dead for a while, from a peer that is heard all the time: who takes silence for a dead path
-/// would stand still for seconds after it has come back.
+/// Goal: while the peer is heard, probes do not back off. The path to it is dead for a time; with back-off the link would
+/// stall for seconds after the path works again.
 #[test]
-fn a_peer_that_is_heard_is_asked_without_pause() {
+fn probes_do_not_back_off_while_the_peer_is_heard() {
     for heal in (3_000..5_000).step_by(130) {
         let mut pair = Pair::new(Config::tunnel(1500), [Way::new(1, 0.0), Way::new(2, 0.0)]);
         let first = (millis(0), 2, 0, packet(0, 0, 100));
@@ -390,7 +391,7 @@ fn a_peer_that_is_heard_is_asked_without_pause() {
         pair.run(millis(heal + 3_000), |pair| pair.ends[0].heard.len() == 2);
         let took = pair.now.saturating_since(millis(heal));
         assert_eq!(pair.ends[0].heard.len(), 2);
-        // A round trip and what is between a frame of the peer and the next probe.
+        // A round trip, and the time from a frame of the peer to the next probe.
         assert!(
             took <= Duration::from_millis(200),
             "{took:?} after {heal} ms"
@@ -398,10 +399,10 @@ fn a_peer_that_is_heard_is_asked_without_pause() {
     }
 }
 
-/// A later word of a short talk, half of all frames lost: reports have told of few losses, since what was counted first is
+/// Goal: a later packet of a short exchange does not stall at 50 % loss. The first reports show few losses, since they count
 /// what came through.
 #[test]
-fn few_counts_are_not_taken_for_a_good_path() {
+fn a_short_history_does_not_count_as_a_good_path() {
     let mut slow = 0;
     for seed in 0..600 {
         let ways = [Way::new(2 * seed, 0.5), Way::new(2 * seed + 1, 0.5)];
@@ -412,12 +413,12 @@ fn few_counts_are_not_taken_for_a_good_path() {
         pair.run(millis(14_000), |pair| pair.ends[0].heard.len() == 2);
         slow += u32::from(pair.now > millis(7_000));
     }
-    // As many as the pauses between probes may be longer for by chance, one in a hundred.
+    // Probe timeouts back off only if losses explain the silence with at most one chance in a hundred.
     assert!(slow <= 6, "{slow} of 600 took more than a second");
 }
 
-/// Where nobody takes turns and half of all frames are lost both ways, repairs save a fifth at least of what bare repetition
-/// brings later than promised, and cost 2 % of the throughput at most. (Blocks that shared one deadline saved 59 % and cost
+/// Goal: without turns and with half of all frames lost both ways, repairs save at least a fifth of the packets that mere
+/// retransmission brings late, and cost at most 2 % of the throughput. (Blocks that shared one deadline saved 59 % and cost
 /// 7.5 %.)
 #[test]
 fn repairs_save_what_would_be_late() {
@@ -452,8 +453,9 @@ fn repairs_save_what_would_be_late() {
     assert!(kept.0 > 0.98 * bare.0, "{bare:?} {kept:?}");
 }
 
-/// How many packets of one flow took longer than `most`, none of which waited for others. When one was sent first is not
-/// seen here, but later ones were sent after it, so it is no later than the first arrival of one of these, less the way.
+/// Number of packets of one flow that took longer than `most`, without waiting for others. The time of a first transmission is
+/// unknown here, but later packets were sent after it. So it lies at least one one-way delay before the first arrival of a
+/// later packet.
 fn slow(heard: &[(Instant, u8, Vec<u8>)], most: Duration) -> usize {
     let mut newest: Vec<(u32, Instant)> = Vec::new();
     let mut late = 0;

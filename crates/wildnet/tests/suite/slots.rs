@@ -24,10 +24,10 @@ fn link(slots: SlotConfig, config: Config, km: f64, loss: f64, seed: u64) -> Air
     Air::new(vec![radio(0), radio(1)], paths.to_vec(), seed)
 }
 
-/// Octets of UDP payload that a packet of 1440 + 28 stands for.
+/// Octets of an IPv4 packet with 1440 octets of UDP payload.
 const PACKET: usize = 1468;
 
-/// Keeps the queues of the `senders` full and empties the receivers; counts what arrives at each.
+/// Keeps the queues of the `senders` full, empties the receivers, and counts what arrives at each.
 fn saturate(air: &mut Air<Radio>, senders: &[usize], heard: &mut [usize]) {
     for (node, heard) in heard.iter_mut().enumerate() {
         let mut packet = [0; 2400];
@@ -53,7 +53,7 @@ fn plain() -> Config {
     }
 }
 
-/// Slots in which each frame takes its mean time: no lot is drawn for the back-off.
+/// Slots in which each frame takes its mean time: the back-off is not random.
 fn even(millis: u64) -> SlotConfig {
     let slots = SlotConfig::dot11b(Duration::from_millis(millis));
     SlotConfig {
@@ -91,7 +91,7 @@ fn utilisation_follows_the_formula() {
     }
 }
 
-/// Constant bit rate: packet k of node 0 is offered at its time, and each arrival gives a delay in milliseconds.
+/// Constant bit rate from node 0 to node 1. Each arrival gives a delay in milliseconds.
 struct Steady {
     next: u64,
     every: u64,
@@ -112,7 +112,7 @@ impl Steady {
         }
     }
 
-    /// Offers what is due; gives the times of offer of what has come.
+    /// Offers packets that are due; returns when the packets that have arrived were offered.
     fn look(&mut self, air: &mut Air<Radio>) -> Vec<u64> {
         let mut came = Vec::new();
         while self.next <= air.now {
@@ -185,9 +185,9 @@ fn delays_of_bulk_acknowledgements() {
     }
 }
 
-/// Goal G10: time left in slots is spent on repairs: 1 Mbit/s at 30 % in order in 12 ms on average, 40 ms for 99 %.
+/// Goal G10: repairs fill unused slot time. 1 Mbit/s in order at 30 % loss takes 12 ms on average, 40 ms for 99 %.
 #[test]
-fn filled_slots_cut_the_delay() {
+fn repairs_in_unused_slot_time_cut_the_delay() {
     let config = Config {
         services: [Service::retries(None); 4],
         frame_max: 1532,
@@ -200,8 +200,8 @@ fn filled_slots_cut_the_delay() {
     );
 }
 
-/// Goal G4 where a slot holds a handful of packets: 1 Mbit/s, 20 km, at most 1 % lost within 100 ms, which is two rounds
-/// or three. A round begins with a slot; plans that began it with the report before it came out at 1.8 %.
+/// Goal G4 with a handful of packets a slot: 1 Mbit/s, 20 km, at most 1 % lost within 100 ms, which is two or three rounds.
+/// A round begins with a slot. Plans in which it began with the report before left 1.8 %.
 #[test]
 fn targets_are_met_by_a_few_packets_in_slots() {
     for (loss, seed) in [(0.2, 1), (0.2, 2), (0.3, 1), (0.3, 2)] {
@@ -232,9 +232,10 @@ fn targets_are_met_by_a_few_packets_in_slots() {
     }
 }
 
-/// Goal G5: loss jumps from 5 to 40 % and back every two seconds, 1 Mbit/s, 20 km, at most 1 % lost within 111 ms, which is
-/// two further rounds. What goes out in the first two rounds after a step up is planned for less loss than there is; from
-/// the third on the target is kept, but for chance. After a step down redundancy is back in two rounds: what the third to the tenth cost.
+/// Goal G5: loss jumps from 5 to 40 % and back every two seconds; 1 Mbit/s, 20 km, at most 1 % lost within 111 ms, which is
+/// two further rounds. In the first two rounds after a step up, plans expect too little loss. From the third round on the
+/// target is kept, except by chance. After a step down redundancy is back after two rounds: the test takes the third to the
+/// tenth.
 #[test]
 fn a_step_of_loss_is_followed_in_two_rounds() {
     const PERIOD: u64 = 2_000;
@@ -251,8 +252,8 @@ fn a_step_of_loss_is_followed_in_two_rounds() {
         services: [service; 4],
         ..Config::slots()
     };
-    // By offer: lost and all of the first two rounds after a step up, and of the rest at 40 %; repairs and bodies of
-    // rounds 3 to 10 after a step down, and of the second half at 5 %.
+    // By time of offer: packets lost and all packets, in the first two rounds after a step up and in the rest at 40 %; then
+    // repairs and bodies, in rounds 3 to 10 after a step down and in the second half at 5 %.
     let (mut early, mut later) = ([0; 2], [0; 2]);
     let (mut after, mut settled) = ([0; 2], [0; 2]);
     for seed in 1..=4 {
@@ -308,12 +309,15 @@ fn a_step_of_loss_is_followed_in_two_rounds() {
         share(after),
         share(settled)
     );
-    // 0.9 to 1.4 % in four versions of the program that differ in chance alone: losses come by blocks.
+    // 0.9 to 1.4 % in four versions of the program that differ only in random draws: whole blocks are lost together.
     assert!(share(later) <= 0.0175, "{later:?}");
     assert!(share(after) < share(settled) + 0.1, "{after:?} {settled:?}");
 }
 
-/// Goal: retries against delay and residual (Fig. 12 of the paper, points of specs 3.3).
+/// Goal: more retries trade loss for delay as in the paper's Fig. 12: the points of an independent simulation (specs 3.3).
+///
+/// Over ten seeds our mean delays lie 6, 3 and 1 % above that simulation's, with standard deviations of 3, 2 and 4 % between
+/// seeds. So 15 % leaves three of them, and 3 to 7 ms more delay fail the test; a retry costs a cycle of 40 ms.
 #[test]
 fn retries_trade_loss_for_delay() {
     for (retries, mean, residual) in [(0, 18.0, 0.3), (1, 34.0, 0.09), (3, 48.0, 0.008)] {
@@ -327,10 +331,14 @@ fn retries_trade_loss_for_delay() {
             1.0 - arrived
         );
         assert!((1.0 - arrived - residual).abs() < 0.1 * residual + 0.006);
+        assert!(
+            (ours / mean - 1.0).abs() < 0.15,
+            "{retries} retries: {ours} against {mean}"
+        );
     }
 }
 
-/// Goal G3 and G7: both ways saturated at 60 km: (1 - p) of the slots' capacity to 30 %, each packet once.
+/// Goals G3 and G7: saturated both ways at 60 km, slots carry (1 - p) of their capacity up to 30 % loss, each packet once.
 #[test]
 fn throughput_under_loss() {
     let (any, soon) = (Service::retries(None), Service::RELIABLE);
@@ -363,7 +371,7 @@ fn throughput_under_loss() {
     }
 }
 
-/// Goal G6: one way with slots that follow the demand: nearly twice what symmetric slots carry.
+/// Goal G6: traffic one way in slots that follow the demand gets nearly twice what symmetric slots carry.
 #[test]
 fn slots_follow_the_demand() {
     let slots = SlotConfig {
@@ -384,7 +392,7 @@ fn slots_follow_the_demand() {
     assert!(mbps > 6.4, "{mbps}");
 }
 
-/// Starts of slots of two ends, and how far each lies from where the other's slot and the light put it.
+/// How far, in microseconds, each slot start of two ends lies from the other end's slot plus the propagation delay.
 fn slot_errors(air: &mut Air<Radio>, secs: u64, from: u64, light: Duration) -> Vec<f64> {
     let (mut last, mut starts, mut errors) = ([0, 0], [0.0, 0.0], Vec::new());
     air.run(Duration::from_secs(secs), Duration::from_millis(1), |air| {
@@ -489,7 +497,7 @@ fn line(hops: usize, slots: SlotConfig, config: Config, loss: f64, seed: u64) ->
             loss,
         })
         .collect();
-    // The other radio of the same mast hears everything that is sent there, which would drown what it listens to.
+    // The other radio of the same mast hears everything sent there, louder than its own peer.
     for site in 1..hops {
         for (from, to) in [(2 * site - 1, 2 * site), (2 * site, 2 * site - 1)] {
             paths.push(Path {
@@ -503,9 +511,9 @@ fn line(hops: usize, slots: SlotConfig, config: Config, loss: f64, seed: u64) ->
     Air::new(nodes, paths, seed)
 }
 
-/// Goal G8: a line of hops on one channel, saturated to the right, carries what one hop carries, within 5 %.
+/// Goal G8: a line of hops on one channel, saturated in one direction, carries what one hop carries, within 5 %.
 #[test]
-fn hops_cost_nothing() {
+fn hops_cost_no_throughput() {
     let carried = |hops: usize, slots: SlotConfig, loss: f64| {
         let mut air = line(hops, slots, plain(), loss, 7);
         let mut heard = vec![0; 2 * hops];
@@ -531,10 +539,10 @@ fn hops_cost_nothing() {
     }
 }
 
-/// Goal: markers cost what the paper says: each lost one idles a quarter of a slot, so 30 % loss leaves some 0.93 of the
-/// cycles. Stamps lose nothing.
+/// Goal: lost markers cost what the paper says. Each idles a quarter of a slot, so 30 % loss leaves about 0.93 of the
+/// cycles. Lost stamps cost nothing.
 #[test]
-fn lost_markers_idle_and_lost_stamps_do_not() {
+fn lost_markers_cost_cycles_and_lost_stamps_do_not() {
     let cycles = |turns: Turns, loss: f64| {
         let slots = SlotConfig { turns, ..even(20) };
         let config = Config {
@@ -561,10 +569,10 @@ fn lost_markers_idle_and_lost_stamps_do_not() {
     assert!(clean - lossy <= 1, "{clean} {lossy}");
 }
 
-/// 2P recovers: ends that lost each other for two seconds, and by then send whenever they like, take turns again as soon as
-/// frames come through, and an idle link loses no more to lost markers than a full one.
+/// 2P recovers: after two seconds without a frame, both ends send independently; they take turns again as soon as frames come
+/// through. An idle link loses no more cycles to lost markers than a full one.
 #[test]
-fn markers_bring_lost_ends_together_again() {
+fn ends_with_markers_find_each_other_again() {
     let slots = SlotConfig {
         turns: Turns::Markers { timeout: 5 },
         ..even(20)
@@ -593,7 +601,7 @@ fn markers_bring_lost_ends_together_again() {
         (air.nodes[0].slots().slots - before) as f64
     };
     for seed in 1..=8 {
-        // 20 s of cycles of 40 ms and the way there and back, less what the search takes.
+        // 20 s of cycles of 40 ms and the round-trip propagation time, less what the search takes.
         let found = cycles(&[0, 1], 0.0, true, seed);
         assert!(found > 0.97 * 20_000.0 / 40.4, "{seed}: {found}");
         let idle = cycles(&[], 0.3, false, seed) / cycles(&[], 0.0, false, seed);

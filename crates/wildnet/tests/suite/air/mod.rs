@@ -1,4 +1,4 @@
-//! The simplest air for long links: delays, losses, half-duplex radios, drifting clocks, collisions.
+//! A simple air for long links: delays, losses, half-duplex radios, drifting clocks, collisions.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::cmp::Reverse;
@@ -14,15 +14,15 @@ const FCS: usize = 4;
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A frame reached a receiver whole: receiver, transmission.
+    /// The end of a frame reaches a receiver: receiver, transmission.
     End(usize, usize),
-    /// A frame begins to leave.
+    /// A transmission begins: node, transmission.
     Begin(usize, usize),
-    /// Its last bit has left.
+    /// A node's transmission ends.
     Sent(usize),
-    /// A node's deadline may have come.
+    /// A node's timer may have expired.
     Wake(usize),
-    /// The test wants to look.
+    /// The test inspects the nodes.
     Look,
 }
 
@@ -46,13 +46,13 @@ pub struct Path {
 pub struct Air<N> {
     pub nodes: Vec<N>,
     pub paths: Vec<Path>,
-    /// Each node's clock is this much too fast, in parts of a billion, and begins this much later than zero.
+    /// For each node how fast its clock runs, in parts per billion, and its offset in nanoseconds.
     pub drift: Vec<(i64, u64)>,
     pub now: u64,
     queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
     count: u64,
     frames: Vec<Frame>,
-    /// When each node is to be woken; other wake-ups are out of date.
+    /// When to wake each node; other wake-ups are outdated.
     wake_at: Vec<u64>,
     /// (from, to) of the latest own transmission, and recent arrivals.
     on_air: Vec<(u64, u64)>,
@@ -102,7 +102,7 @@ impl<N: RadioNode> Air<N> {
             .push(Reverse((at.max(self.now), self.count, event)));
     }
 
-    /// Does something with a node, as an application would, and serves it.
+    /// Calls `act` on a node, as an application would, and serves the node.
     pub fn with<T>(&mut self, node: usize, act: impl FnOnce(&mut N, Instant) -> T) -> T {
         let now = self.local(node, self.now);
         let result = act(&mut self.nodes[node], now);
@@ -214,12 +214,12 @@ impl<N: RadioNode> Air<N> {
     }
 }
 
-/// The mode of all data here.
+/// The mode of all data frames.
 pub fn mode() -> Mode {
     Mode::long(Rate::Cck11)
 }
 
-/// One way over `km` kilometres.
+/// Propagation delay over `km` kilometres.
 pub fn light(km: f64) -> Duration {
     Duration::from_secs_f64(km / 299_792.458)
 }

@@ -1,4 +1,4 @@
-//! Two ends and what lies between them: a rate, a delay, losses, reordering; and a check of what comes out.
+//! Two ends and the path between them (rate, delay, losses, reordering), and a check of what arrives.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream, Wake};
 use chappe_wildnet::{Config, Link, Opportunity};
 
-/// A channel in one direction.
+/// The path in one direction.
 #[derive(Clone, Debug)]
 pub struct Way {
     pub rate: Bitrate,
@@ -14,7 +14,7 @@ pub struct Way {
     pub loss: f64,
     /// Mean run of losses; 0 for independent ones.
     pub burst: f64,
-    /// Share of frames that are late by a few milliseconds.
+    /// Share of frames that are 6 ms late, and so reordered.
     pub late: f64,
     pub random: Stream,
     pub bad: bool,
@@ -62,9 +62,9 @@ impl Way {
 /// One end with its traffic.
 pub struct End {
     pub link: Link,
-    /// Packets to offer: when, class, flow, octets. Offered as soon as there is room.
+    /// Packets to offer: time, class, flow, octets. A packet waits until the link has room.
     pub traffic: VecDeque<(Instant, usize, u8, Vec<u8>)>,
-    /// What came out: when, flow, octets.
+    /// Packets delivered: time, flow, octets.
     pub heard: Vec<(Instant, u8, Vec<u8>)>,
 }
 
@@ -88,7 +88,7 @@ impl End {
     }
 }
 
-/// Two ends with a way in each direction. Way `i` leads away from end `i`.
+/// Two ends with a path in each direction. Path `i` leads away from end `i`.
 pub struct Pair {
     pub ends: [End; 2],
     pub ways: [Way; 2],
@@ -165,7 +165,7 @@ impl Pair {
     }
 }
 
-/// Packet `number` of a flow, of `len` octets; its content follows from both.
+/// Packet `number` of a flow, of `len` octets. Its content follows from flow and number.
 pub fn packet(flow: u8, number: u32, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len.max(8)];
     Seed(u64::from(number))
@@ -175,7 +175,7 @@ pub fn packet(flow: u8, number: u32, len: usize) -> Vec<u8> {
     octets
 }
 
-/// Checks that every packet is one that was sent, once, in order within its flow; returns how many there were.
+/// Checks that every packet was sent, came once and, if `ordered`, in order within its flow; returns their number.
 pub fn check(heard: &[(Instant, u8, Vec<u8>)], ordered: bool) -> usize {
     let mut last: BTreeMap<u8, u32> = BTreeMap::new();
     let mut seen = std::collections::BTreeSet::new();

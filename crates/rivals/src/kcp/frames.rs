@@ -1,4 +1,4 @@
-//! Datagrams that wait for the way out: a queue that drops what finds no room, as that of a socket's interface does.
+//! Datagrams that wait to be sent: a queue that drops what does not fit, as the queue of a network interface does.
 
 use crate::store::Store;
 
@@ -9,9 +9,9 @@ pub(crate) struct Frames {
     places: usize,
     first: usize,
     len: usize,
-    /// Datagrams that found no room.
+    /// Datagrams dropped because the queue was full.
     pub dropped: u64,
-    /// Datagrams taken, and their octets.
+    /// Datagrams accepted, and their octets.
     pub taken: u64,
     pub octets: u64,
 }
@@ -30,12 +30,12 @@ impl Frames {
         }
     }
 
-    /// Whether none waits.
+    /// Whether no datagram waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Queues one that consists of these parts, or drops it.
+    /// Queues a datagram made of `parts`, or drops it.
     pub fn push(&mut self, parts: &[&[u8]]) {
         let place = (self.first + self.len) % self.places.max(1);
         if self.len < self.places && self.store.put(place, parts) {
@@ -47,7 +47,7 @@ impl Frames {
         }
     }
 
-    /// Takes the first one, written to the front of `octets`.
+    /// Removes the first datagram and writes it to the front of `octets`; `None` if there is none, or no room for it.
     pub fn pop(&mut self, octets: &mut [u8]) -> Option<usize> {
         if self.len == 0 {
             return None;

@@ -4,17 +4,17 @@ use chappe_core::{Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSen
 
 use super::Kcp;
 
-/// One end of a conversation as a link's node. Frames go to everybody, unconfirmed, as a link that repairs its own losses
-/// sends them.
+/// One end of a conversation as a link node. It sends broadcasts, which the MAC neither acknowledges nor repeats, since KCP
+/// repairs its own losses.
 #[derive(Clone, Debug)]
 pub struct KcpNode {
-    /// The end: write to it, read from it.
+    /// The end, to write to and read from.
     pub kcp: Kcp,
     peer: Address,
 }
 
 impl KcpNode {
-    /// An end whose other one is `peer`.
+    /// Makes the node of an end whose peer has this address.
     pub fn new(kcp: Kcp, peer: Address) -> KcpNode {
         KcpNode { kcp, peer }
     }

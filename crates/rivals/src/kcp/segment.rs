@@ -1,4 +1,4 @@
-//! KCP's segments as they stand in a datagram, one after the other, little-endian (its `protocol.txt`).
+//! KCP segments as they follow one another in a datagram, little-endian (`protocol.txt`).
 //!
 //! ```text
 //! 0       4     5     6     8      12     16     20     24
@@ -8,16 +8,21 @@
 /// Octets before the data.
 pub(crate) const HEADER: usize = 24;
 
+/// Whether `a` comes before `b`, both modulo 2^32: segment numbers and timestamps.
+pub(crate) fn before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) > u32::MAX / 2
+}
+
 /// What a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Data with the number `sn`.
     Push,
-    /// `sn` has arrived; `ts` is the stamp that it bore.
+    /// Acknowledges segment `sn`; `ts` is the timestamp of its transmission.
     Ack,
-    /// How large is the window?
+    /// Asks for the window.
     Ask,
-    /// It is in every header.
+    /// Announces the window, which every header holds.
     Tell,
 }
 
@@ -37,14 +42,14 @@ impl Command {
     }
 }
 
-/// One segment.
+/// One segment, header and data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment<'a> {
     pub conv: u32,
     pub command: Command,
-    /// Segments that the sender's peer still takes.
+    /// Segments that the sender of this one still accepts.
     pub window: u16,
-    /// The sender's clock when it left, ms; of an acknowledgement the clock of the other end.
+    /// Time of transmission by the sender's clock, ms; an acknowledgement returns that of its segment.
     pub stamp: u32,
     pub number: u32,
     /// All numbers before this one have arrived at the sender.
@@ -62,7 +67,7 @@ impl<'a> Segment<'a> {
         };
         let [_, _, _, _, code, fragment, low, high, ..] = *header;
         let (data, rest) = rest.split_at_checked(word(20)? as usize)?;
-        // A stream has no fragments.
+        // `frg` numbers the fragments of a message; a stream has none.
         let command = Command::of(code).filter(|_| fragment == 0)?;
         let segment = Segment {
             conv: word(0)?,
@@ -76,7 +81,7 @@ impl<'a> Segment<'a> {
         Some((segment, rest))
     }
 
-    /// Octets of it.
+    /// Length of the segment in octets.
     pub fn len(&self) -> usize {
         HEADER + self.data.len()
     }

@@ -1,17 +1,17 @@
-//! KCP's sending half: a window of segments, each with a clock of its own.
+//! The sending half of KCP: a window of segments, each with its own retransmission timeout.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{KcpConfig, KcpCounters, Rules};
-use crate::header::before;
+use super::config::{KcpConfig, KcpCounters, KcpRules};
+use super::segment::before;
 use crate::store::Store;
 
-/// Longest wait for an acknowledgement, ms (`IKCP_RTO_MAX`).
+/// Longest timeout, ms (`IKCP_RTO_MAX`).
 const RTO_MAX: u32 = 60_000;
-/// Until a round trip is known (`IKCP_RTO_DEF`).
+/// Timeout until a round trip has been measured, ms (`IKCP_RTO_DEF`).
 const RTO_FIRST: u32 = 200;
-/// Times that skips make a segment be sent again; after that only its clock does (`IKCP_FASTACK_LIMIT`).
+/// Most retransmissions of a segment because of skips; after that only its timeout counts (`IKCP_FASTACK_LIMIT`).
 const SKIP_REPEATS_MAX: u32 = 5;
 
 /// The sending half. Times are milliseconds modulo 2^32.
@@ -19,19 +19,19 @@ const SKIP_REPEATS_MAX: u32 = 5;
 pub(crate) struct Sender {
     bodies: Store,
     entries: Vec<Entry>,
-    /// The oldest that is not acknowledged, the first that was never sent, the first that is not written.
+    /// The oldest unacknowledged segment, the first one not sent yet, and the first one not written yet.
     una: u32,
     next: u32,
     end: u32,
     window: u32,
-    /// What the peer still takes.
+    /// Segments that the peer still accepts.
     pub remote_window: u16,
-    /// Smoothed round trip and its variation, and the wait that follows from them.
+    /// Smoothed round trip and its variation, and the timeout that follows from them.
     rtt: Option<(u32, u32)>,
     rto: u32,
 }
 
-/// One flush: when, and whether a single skip is enough.
+/// One flush: its time, and whether a single skip is enough.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flush {
     pub now: u32,
@@ -41,9 +41,9 @@ pub(crate) struct Flush {
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     acked: bool,
-    /// Transmissions.
+    /// Number of transmissions, the first included.
     sent: u32,
-    /// When the last one was, and when the next one is due.
+    /// Time of the last transmission, and of the next one if no acknowledgement comes.
     stamp: u32,
     due: u32,
     rto: u32,
@@ -53,7 +53,7 @@ struct Entry {
 
 impl Sender {
     pub fn new(config: &KcpConfig, longest: usize) -> Sender {
-        // As much again may wait behind the window.
+        // A second window of segments may wait behind the first, so that a flush finds data.
         let places = (2 * usize::from(config.send_window)).next_power_of_two();
         Sender {
             bodies: Store::new(places, longest),
@@ -77,20 +77,21 @@ impl Sender {
         self.entries.get_mut(place)
     }
 
-    /// Segments that can still be written.
+    /// Number of segments that can still be written.
     pub fn room(&self) -> usize {
         let used = self.end.wrapping_sub(self.una);
         (2 * self.window).saturating_sub(used) as usize
     }
 
-    /// Whether anything is not acknowledged.
+    /// Whether any segment is unacknowledged or unsent.
     pub fn is_busy(&self) -> bool {
         self.end != self.una
     }
 
-    /// Adds octets to the stream, at most those of one segment: the last one is filled before a new one begins. Returns
-    /// how many.
+    /// Adds octets to the stream, at most one segment: fills the last one before it begins a new one. Returns the number
+    /// of octets.
     pub fn write(&mut self, octets: &[u8], longest: usize) -> usize {
+        // As `ikcp_send` does in stream mode, in a segment that has not been sent yet.
         let last = self.place(self.end.wrapping_sub(1));
         let filled = self.bodies.get(last).len();
         if self.end != self.next && filled < longest {
@@ -109,8 +110,9 @@ impl Sender {
         part.len()
     }
 
-    /// Everything before `una` has arrived; true if that is news.
+    /// Takes the cumulative acknowledgement; true if it moves the window.
     pub fn on_una(&mut self, una: u32) -> bool {
+        // A value beyond what was sent is invalid.
         let news = before(self.una, una) && !before(self.next, una);
         if news {
             self.una = una;
@@ -124,7 +126,7 @@ impl Sender {
         self.next != self.end && before(self.next, self.una.wrapping_add(window))
     }
 
-    /// This segment has arrived.
+    /// Takes the acknowledgement of one segment.
     pub fn on_ack(&mut self, number: u32) {
         if before(number, self.una) || !before(number, self.next) {
             return;
@@ -137,8 +139,8 @@ impl Sender {
         }
     }
 
-    /// A datagram acknowledged `newest`, which was sent at `stamp`: whatever was sent no later and has a lower number was
-    /// skipped once more.
+    /// Takes the newest acknowledgement of a datagram, for a segment sent at `stamp`. It skips every segment with a lower
+    /// number that was sent no later: a later retransmission may still be on its way.
     pub fn on_skips(&mut self, newest: u32, stamp: u32) {
         if before(newest, self.una) || !before(newest, self.next) {
             return;
@@ -155,7 +157,7 @@ impl Sender {
         }
     }
 
-    /// A round trip took so long (as RFC 6298, but for the flush interval in place of the clock's tick).
+    /// Takes a round-trip sample as RFC 6298, 2, with the flush interval in place of the clock granularity.
     pub fn on_rtt(&mut self, sample: u32, config: &KcpConfig) {
         let sample = sample.min(RTO_MAX);
         let (smoothed, variation) = match self.rtt {
@@ -170,7 +172,7 @@ impl Sender {
         self.rto = wait.clamp(config.rto_min(), RTO_MAX);
     }
 
-    /// The next segment at or after `from` that is to leave now, marked as sent: its number and data.
+    /// The next segment after `from` to send in this flush: its number and data. Marks it as sent.
     pub fn due(
         &mut self,
         from: Option<u32>,
@@ -192,8 +194,8 @@ impl Sender {
             return None;
         }
         let rto = self.rto;
-        // The quick mode does not wait for more than the round trip's own spread.
-        let extra = match config.nodelay || config.rules == Rules::Go {
+        // The other modes add an eighth to the first timeout (`rtomin` in `ikcp_flush`).
+        let extra = match config.nodelay || config.rules == KcpRules::Go {
             true => 0,
             false => rto >> 3,
         };
@@ -219,7 +221,7 @@ impl Sender {
 }
 
 impl Entry {
-    /// Whether it is to be sent again now; marked if so.
+    /// Whether to send it again now; if so, marks it as sent.
     fn repeats(
         &mut self,
         Flush { now, early }: Flush,
@@ -230,7 +232,7 @@ impl Entry {
         if self.acked {
             return false;
         }
-        let go = config.rules == Rules::Go;
+        let go = config.rules == KcpRules::Go;
         let often = config.resend > 0 && self.skips >= config.resend;
         let skipped = match go {
             true => often || early && self.skips > 0,
@@ -238,7 +240,7 @@ impl Entry {
         };
         let late = !before(now, self.due);
         if late && !(go && skipped) {
-            // Half as much again in the quick mode, twice as much otherwise; kcp-go adds what the round trip says now.
+            // By half in the quick mode, else twofold; kcp-go adds steps of the present round trip's timeout.
             self.rto += match (config.nodelay, go) {
                 (true, false) => self.rto / 2,
                 (true, true) => rto / 2,

@@ -1,26 +1,26 @@
-//! KCP's receiving half: what came, in order, and the acknowledgements that are owed.
+//! The receiving half of KCP: segments in order, and the acknowledgements to send.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::KcpConfig;
-use crate::header::before;
+use super::config::KcpConfig;
+use super::segment::before;
 use crate::store::Store;
 
-/// The receiving half.
+/// The receive window, and what is to be acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     bodies: Store,
-    /// By place: the number of what is there.
+    /// The number of the segment at each place.
     held: Vec<Option<u32>>,
     window: u32,
-    /// Where reading goes on: a segment, and octets of it that are read; the first segment that has not come.
+    /// The segment being read, octets of it already read, and the first segment that is missing.
     read: u32,
     offset: usize,
     next: u32,
-    /// Number and stamp of what is to be acknowledged.
+    /// Numbers and timestamps to acknowledge.
     owed: Vec<(u32, u32)>,
-    /// The window was full when it was told last.
+    /// Whether the window was full when it was last announced.
     pub closed: bool,
 }
 
@@ -39,22 +39,23 @@ impl Receiver {
         }
     }
 
-    /// All numbers before this one have come.
+    /// All segments before this number have arrived.
     pub fn una(&self) -> u32 {
         self.next
     }
 
-    /// Segments that are still taken.
+    /// Segments that the window still accepts.
     pub fn room(&self) -> u16 {
         let unread = self.next.wrapping_sub(self.read);
         self.window.saturating_sub(unread).min(u16::MAX.into()) as u16
     }
 
-    /// A segment came; true if it is new. What the window has no room for is not acknowledged.
+    /// Takes a segment; true if it is new. A segment outside the window is not acknowledged, so the peer sends it again.
     pub fn on_push(&mut self, number: u32, stamp: u32, data: &[u8]) -> bool {
         if !before(number, self.read.wrapping_add(self.window)) {
             return false;
         }
+        // Duplicates are acknowledged too, since the first acknowledgement may be lost. The bound keeps a peer from growing it.
         if self.owed.len() < self.owed.capacity() {
             self.owed.push((number, stamp));
         }
@@ -78,7 +79,7 @@ impl Receiver {
         in_window && self.held.get(place) == Some(&Some(number))
     }
 
-    /// Reads the stream, to the front of `octets`; returns how many octets.
+    /// Reads the stream to the front of `octets`; returns the number of octets.
     pub fn read(&mut self, octets: &mut [u8]) -> usize {
         let mut total = 0;
         while before(self.read, self.next) {
@@ -108,12 +109,12 @@ impl Receiver {
         !self.owed.is_empty()
     }
 
-    /// The acknowledgements that are owed, number and stamp.
+    /// The acknowledgements to send: number and timestamp.
     pub fn owed(&self) -> &[(u32, u32)] {
         &self.owed
     }
 
-    /// They have been sent.
+    /// Forgets the acknowledgements, which have been sent.
     pub fn settle(&mut self) {
         self.owed.clear();
     }

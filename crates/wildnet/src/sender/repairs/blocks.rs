@@ -1,4 +1,4 @@
-//! Bodies that are sent in one round and share their repairs.
+//! Blocks: bodies that are sent in one round and share their repairs.
 
 use alloc::collections::VecDeque;
 
@@ -7,22 +7,22 @@ use chappe_core::Instant;
 use crate::header::before;
 use crate::policy::BLOCK_MAX;
 
-/// Bodies that went out together.
+/// Bodies that are sent in one round, at most 64 numbers apart.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
+pub(in crate::sender) struct Block {
     first: u32,
     /// Bit i: `first + i` belongs to it.
     mask: u64,
     open: bool,
     pub service: usize,
     pub deadline: Option<Instant>,
-    /// Rounds that were left when it was first sent.
+    /// Rounds that were left when it was first sent; its policy is made for these.
     pub rounds: u8,
-    /// Repairs that are still to be sent in this round.
+    /// Repairs still to be sent in this round.
     pub owed: usize,
     /// The last frame that was sent for it.
     pub last: u32,
-    /// A further round has begun: its bodies are sent again.
+    /// Whether it is in a further round, in which its bodies are sent again.
     pub extended: bool,
     /// Its round has ended, and the next one begins with the next slot.
     pub ended: bool,
@@ -33,16 +33,6 @@ impl Block {
         (0..64)
             .filter(move |i| self.mask >> i & 1 != 0)
             .map(move |i| self.first.wrapping_add(i))
-    }
-
-    /// The members in an array, and how many they are.
-    pub fn list(self) -> ([u32; 64], usize) {
-        let (mut list, mut len) = ([0; 64], 0);
-        for (cell, seq) in list.iter_mut().zip(self.members()) {
-            *cell = seq;
-            len += 1;
-        }
-        (list, len)
     }
 
     pub fn size(&self) -> usize {
@@ -59,12 +49,12 @@ impl Block {
     }
 }
 
-/// Blocks for which there is memory from the start: more come together only where thousands of bodies are under way.
+/// Blocks for which there is memory from the start: more exist only if thousands of bodies are in flight.
 const USUAL: usize = 256;
 
-/// Blocks that are not settled, oldest first; the last one may be open.
+/// Blocks that are not settled, oldest first. Only the last one may be open.
 #[derive(Clone, Debug)]
-pub(crate) struct Blocks {
+pub(super) struct Blocks {
     blocks: VecDeque<Block>,
 }
 
@@ -91,7 +81,7 @@ impl Blocks {
         self.blocks.pop_back();
     }
 
-    /// Adds a body to the open block, or opens one; says whether it is full now.
+    /// Adds a body to the open block, or opens one; true if the block is full now.
     pub fn add(
         &mut self,
         seq: u32,
@@ -117,12 +107,12 @@ impl Blocks {
         self.open_block().is_some_and(|(_, size)| size >= BLOCK_MAX)
     }
 
-    /// Whether another one finds room without new memory, the open one's successor included.
+    /// Whether another block fits without new memory, with room for the successor of the open one.
     pub fn have_room(&self) -> bool {
         self.blocks.len() + 1 < USUAL
     }
 
-    /// Closed from the start: bodies that are sent again together, and the repairs that they share.
+    /// Adds a cohort, closed from the start: bodies that are sent again together, and the repairs that they share.
     pub fn gather(&mut self, first: u32, mask: u64, owed: usize) {
         let block = Block {
             first,
@@ -164,26 +154,26 @@ impl Blocks {
         Some((block.deadline, block.rounds))
     }
 
-    /// Closes the open block, which gets so many repairs and has so many rounds.
+    /// Closes the open block, which gets `repairs` and has `rounds` left.
     pub fn close(&mut self, (repairs, rounds): (usize, u8)) {
         if let Some(block) = self.blocks.back_mut().filter(|block| block.open) {
             (block.open, block.owed, block.rounds) = (false, repairs, rounds);
         }
     }
 
-    /// A slot has ended: what a first round was owed in it and did not fit is not sent any more.
+    /// A slot has ended: drops the repairs of first rounds that did not fit into it.
     pub fn close_all(&mut self) {
         for block in self.blocks.iter_mut().filter(|block| !block.extended) {
             (block.open, block.owed) = (false, 0);
         }
     }
 
-    /// The first block that repairs are owed.
+    /// The place of the first block with repairs to send.
     pub fn owing(&self) -> Option<usize> {
         self.blocks.iter().position(|block| block.owed > 0)
     }
 
-    /// A repair of block `i` leaves in frame `number`.
+    /// Notes that a repair of block `i` leaves in frame `number`.
     pub fn pay(&mut self, i: usize, number: u32) {
         if let Some(block) = self.blocks.get_mut(i) {
             block.owed = block.owed.saturating_sub(1);
@@ -191,21 +181,22 @@ impl Blocks {
         }
     }
 
-    /// A body leaves in frame `number`.
+    /// Notes that a body leaves in frame `number`.
     pub fn sent(&mut self, seq: u32, number: u32) {
+        // From the newest: most bodies that are sent are in the open block.
         if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.has(seq)) {
             block.last = number;
         }
     }
 
-    /// Block `i` waits for another round.
+    /// Marks block `i` as waiting for the next slot.
     pub fn end_round(&mut self, i: usize) {
         if let Some(block) = self.blocks.get_mut(i) {
             block.ended = true;
         }
     }
 
-    /// Block `i` goes into another round with `extra` repairs; no frame before `number` belongs to it.
+    /// Begins another round of block `i` with `extra` repairs; its frames begin with `number`.
     pub fn next_round(&mut self, i: usize, extra: usize, number: u32) {
         if let Some(block) = self.blocks.get_mut(i) {
             block.owed = extra;

@@ -1,32 +1,16 @@
-//! KCP, as tunnels use it against loss, and static parity beside it, as kcptun adds it.
+//! KCP as tunnels use it against loss, with the static parity that kcptun adds.
 //!
-//! After the protocol of skywind3000's KCP (`protocol.txt`, `README`, `ikcp.c`): an ARQ over datagrams. Each segment is
-//! acknowledged by number and stamp; it is sent again when `resend` later ones have been acknowledged, or when its clock is
-//! up, which starts at a round trip (30 ms at least in the quick mode, else 100) and grows by half (else doubles). Everything
-//! happens at flushes, `interval` apart. There is no congestion control: every mode that tunnels recommend turns it off, and
-//! the window is all that bounds what is under way. [`Rules::Go`] is what kcp-go, on which kcptun runs, makes of it.
+//! It follows skywind3000's KCP (`protocol.txt`, `README`, `ikcp.c`), an ARQ over datagrams. The receiver acknowledges each
+//! segment by number and timestamp. The sender sends a segment again when `resend` later ones have been acknowledged, or when
+//! its retransmission timeout expires. The timeout starts at the round trip, at least 30 ms in the quick mode and 100 ms
+//! otherwise; it grows by half in the quick mode and doubles otherwise. Everything happens at flushes, `interval` apart. There
+//! is no congestion control: every mode that tunnels recommend turns it off, and only the window bounds the segments in flight.
+//! [`KcpRules::Go`] are the rules of kcp-go, on which kcptun runs.
 //!
-//! ```
-//! use chappe_core::{Duration, Instant};
-//! use chappe_wildnet::baseline::{Kcp, KcpConfig};
-//!
-//! let config = KcpConfig::fast3();
-//! let (mut here, mut there) = (Kcp::new(config)?, Kcp::new(config)?);
-//! let (mut now, mut datagram, mut octets) = (Instant::ZERO, [0; 1500], [0; 16]);
-//! assert_eq!(here.write(now, b"towers"), 6);
-//! now += Duration::from_millis(10); // it leaves with a flush
-//! here.handle_timeout(now);
-//! while let Some(len) = here.poll(&mut datagram) {
-//!     now += Duration::from_millis(10);
-//!     there.handle(now, &datagram[..len]);
-//! }
-//! assert_eq!(there.read(&mut octets), 6);
-//! # Ok::<(), chappe_wildnet::baseline::KcpError>(())
-//! ```
-//!
-//! Supported: data, acknowledgements, window probes; a stream without message borders, as kcptun runs it; parity x:y with
+//! Supported: data, acknowledgements, window probes; a stream without message boundaries, as kcptun runs it; parity x:y with
 //! kcp-go's groups. Not supported: congestion control, fragments, kcptun's encryption, compression and multiplexing.
 
+mod config;
 mod frames;
 mod node;
 mod parity;
@@ -36,154 +20,18 @@ mod sender;
 
 use chappe_core::{Duration, Instant, Wake};
 
-use crate::header::before;
+use config::millis;
 use frames::Frames;
 use parity::{Decoder, Encoder};
 use receiver::Receiver;
+use segment::before;
 use segment::{Command, HEADER, Segment};
 use sender::{Flush, Sender};
 
+pub use config::{KcpConfig, KcpCounters, KcpError, KcpRules};
 pub use node::KcpNode;
 
-/// Whose rules for repetition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
-    /// The original's (`ikcp.c`).
-    Original,
-    /// kcp-go's (`kcp.go`): one skip is enough in a flush that has nothing new to send; skips count before clocks, start
-    /// the clock anew and repeat without limit; clocks grow by steps; a flush follows at once when the window moves.
-    Go,
-}
-
-/// What decides how an end works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KcpConfig {
-    /// Whose rules.
-    pub rules: Rules,
-    /// Names the conversation; the same at both ends.
-    pub conv: u32,
-    /// The quick mode: clocks from 30 ms on that grow by half, instead of from 100 ms on that double.
-    pub nodelay: bool,
-    /// From one flush to the next.
-    pub interval: Duration,
-    /// Acknowledged later segments after which one is sent again; 0: only when its clock is up.
-    pub resend: u32,
-    /// Segments under way at most, and segments that the receiver takes ahead of its reader.
-    pub send_window: u16,
-    /// See `send_window`.
-    pub receive_window: u16,
-    /// Longest datagram, octets.
-    pub mtu: usize,
-    /// Parity: y datagrams for each x.
-    pub parity: Option<(u8, u8)>,
-    /// Datagrams that wait for the way out before more are dropped.
-    pub queue: usize,
-}
-
-impl KcpConfig {
-    /// kcptun's mode of this name, with its windows and datagrams (128 and 512 segments, 1350 octets); KCP's own turbo mode
-    /// has the same numbers. Without parity. The queue is a tenth of Linux's usual 1000 (`txqueuelen`).
-    pub const fn fast3() -> KcpConfig {
-        KcpConfig {
-            rules: Rules::Original,
-            conv: 1,
-            nodelay: true,
-            interval: Duration::from_millis(10),
-            resend: 2,
-            send_window: 128,
-            receive_window: 512,
-            mtu: 1350,
-            parity: None,
-            queue: 100,
-        }
-    }
-
-    /// kcptun's usual mode: patient clocks, and 30 ms between flushes.
-    pub const fn fast() -> KcpConfig {
-        KcpConfig {
-            nodelay: false,
-            interval: Duration::from_millis(30),
-            ..KcpConfig::fast3()
-        }
-    }
-
-    /// Longest data of a segment, octets.
-    pub const fn segment_max(&self) -> usize {
-        let parity = if self.parity.is_some() {
-            parity::OVERHEAD
-        } else {
-            0
-        };
-        self.mtu.saturating_sub(HEADER + parity)
-    }
-
-    fn interval_ms(&self) -> u32 {
-        millis(self.interval.nanos())
-    }
-
-    /// `IKCP_RTO_NDL` and `IKCP_RTO_MIN`, ms.
-    fn rto_min(&self) -> u32 {
-        if self.nodelay { 30 } else { 100 }
-    }
-}
-
-/// What is wrong with a [`KcpConfig`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KcpError {
-    /// Datagrams must hold a segment of 64 octets at least, and be at most 65,536 octets long.
-    Mtu(usize),
-    /// Windows and queue must hold a segment, and the interval be 1 ms to 5 s.
-    Empty,
-    /// There is no code with so many data and parity datagrams: one of each at least, 255 together at most.
-    Parity(u8, u8),
-}
-
-impl core::fmt::Display for KcpError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            KcpError::Mtu(len) => write!(
-                f,
-                "datagrams of {len} octets: they must hold a segment of 64 and be at most 65536 long"
-            ),
-            KcpError::Empty => {
-                f.write_str("windows and queue need a place, flushes 1 ms to 5 s between them")
-            }
-            KcpError::Parity(data, parity) => write!(
-                f,
-                "no code has {data} data and {parity} parity datagrams: one of each at least, 255 together at most"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for KcpError {}
-
-/// What an end has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KcpCounters {
-    /// Segments sent for the first time.
-    pub segments: u64,
-    /// Segments sent again because their clock was up.
-    pub timeouts: u64,
-    /// Segments sent again because later ones had been acknowledged.
-    pub skipped: u64,
-    /// Segments that came and were new, and that had come before or did not fit.
-    pub came: u64,
-    /// See `came`.
-    pub repeats_came: u64,
-    /// Datagrams made again from parity.
-    pub recovered: u64,
-    /// Datagrams sent, parity among them, and their octets.
-    pub datagrams: u64,
-    /// See `datagrams`.
-    pub octets: u64,
-    /// Datagrams that found no room in the queue.
-    pub dropped: u64,
-    /// Datagrams that were none of this conversation.
-    pub malformed: u64,
-}
-
-/// How long a closed window is waited for before it is asked about, and at most (`IKCP_PROBE_INIT`, `IKCP_PROBE_LIMIT`), ms.
+/// First and longest pause before a closed window is probed (`IKCP_PROBE_INIT`, `IKCP_PROBE_LIMIT`), ms.
 const PROBE_FIRST: u32 = 7_000;
 const PROBE_MAX: u32 = 120_000;
 const FLUSH: &str = "kcp flush";
@@ -199,21 +47,17 @@ pub struct Kcp {
     frames: Frames,
     /// Segments gather here until a datagram is full.
     datagram: alloc::vec::Vec<u8>,
-    /// When the next flush is; flushes stand on a grid of the interval.
+    /// The next flush, on a grid of the interval.
     flush_at: Instant,
-    /// When the peer's closed window is asked about, and after how long next.
+    /// When the peer's closed window is probed, and the pause that led there.
     probe: Option<(u32, u32)>,
-    /// The window is to be told.
+    /// The peer asked for the window, or it has opened again.
     tell: bool,
     counters: KcpCounters,
 }
 
-fn millis(nanos: u64) -> u32 {
-    (nanos / 1_000_000) as u32
-}
-
 impl Kcp {
-    /// An end that has sent nothing.
+    /// Makes an end that has sent nothing; fails if the settings do not fit together.
     pub fn new(config: KcpConfig) -> Result<Kcp, KcpError> {
         let longest = config.segment_max();
         if longest < 64 || config.mtu > 1 << 16 {
@@ -249,7 +93,7 @@ impl Kcp {
         })
     }
 
-    /// Adds octets to the stream to the peer; returns how many were taken. They leave at the next flush.
+    /// Adds octets to the stream to the peer; returns how many were accepted. They leave at the next flush.
     pub fn write(&mut self, now: Instant, octets: &[u8]) -> usize {
         self.pass_idle(now);
         let longest = self.config.segment_max();
@@ -271,13 +115,14 @@ impl Kcp {
     /// Reads the stream from the peer, to the front of `octets`; returns how many octets.
     pub fn read(&mut self, octets: &mut [u8]) -> usize {
         let read = self.receiver.read(octets);
+        // The peer waits for the window to open (`ikcp_recv`, fast recover).
         if self.receiver.closed && self.receiver.room() > 0 {
             (self.receiver.closed, self.tell) = (false, true);
         }
         read
     }
 
-    /// A datagram came from the peer. Call [`read`](Self::read) afterwards.
+    /// Processes a datagram from the peer. Call [`read`](Self::read) afterwards.
     pub fn handle(&mut self, now: Instant, datagram: &[u8]) {
         self.pass_idle(now);
         let Some(mut decoder) = self.decoder.take() else {
@@ -290,7 +135,7 @@ impl Kcp {
         self.decoder = Some(decoder);
     }
 
-    /// The next datagram to send, written to the front of `octets`.
+    /// Writes the next datagram to send to the front of `octets`; `None` if there is none, or no room for it.
     pub fn poll(&mut self, octets: &mut [u8]) -> Option<usize> {
         self.frames.pop(octets)
     }
@@ -300,7 +145,7 @@ impl Kcp {
         !self.frames.is_empty()
     }
 
-    /// Flushes if it is time.
+    /// Flushes if the time of the next flush has come.
     pub fn handle_timeout(&mut self, now: Instant) {
         if now >= self.flush_at {
             self.pass(now);
@@ -308,7 +153,7 @@ impl Kcp {
         }
     }
 
-    /// When the next flush is, if it has something to do.
+    /// The time of the next flush, if that has something to do.
     pub fn poll_timeout(&self) -> Option<Wake> {
         self.is_busy().then_some(Wake {
             at: self.flush_at,
@@ -316,7 +161,7 @@ impl Kcp {
         })
     }
 
-    /// What it has done so far.
+    /// Counters since the start.
     pub fn counters(&self) -> KcpCounters {
         KcpCounters {
             datagrams: self.frames.taken,
@@ -326,7 +171,7 @@ impl Kcp {
         }
     }
 
-    /// What decides how it works.
+    /// The settings of this end.
     pub fn config(&self) -> &KcpConfig {
         &self.config
     }
@@ -344,7 +189,7 @@ impl Kcp {
         self.flush_at += interval * (missed + 1);
     }
 
-    /// Flushes with nothing to do are not waited for; they pass.
+    /// Skips the flushes that had nothing to do, for which no timer was set.
     fn pass_idle(&mut self, now: Instant) {
         if now >= self.flush_at && !self.is_busy() {
             self.pass(now);
@@ -363,6 +208,7 @@ impl Kcp {
                 break;
             };
             rest = more;
+            // Every header holds the window and the cumulative acknowledgement, whatever its command.
             self.sender.remote_window = segment.window;
             moved |= self.sender.on_una(segment.una);
             match segment.command {
@@ -379,23 +225,25 @@ impl Kcp {
                 Command::Push => {
                     let (number, stamp) = (segment.number, segment.stamp);
                     match self.receiver.on_push(number, stamp, segment.data) {
-                        true => self.counters.came += 1,
-                        false => self.counters.repeats_came += 1,
+                        true => self.counters.received += 1,
+                        false => self.counters.duplicates += 1,
                     }
                 }
                 Command::Ask => self.tell = true,
                 Command::Tell => {}
             }
         }
+        // Once a datagram, not once an acknowledgement: a skip is a datagram in which a later segment was acknowledged.
         if let Some((number, stamp)) = newest {
             self.sender.on_skips(number, stamp);
         }
-        if moved && self.config.rules == Rules::Go {
+        // The original waits for the next flush of its clock.
+        if moved && self.config.rules == KcpRules::Go {
             self.flush(now);
         }
     }
 
-    /// Acknowledgements first, then what is due again or new.
+    /// Sends acknowledgements first, then window probes, then segments that are due again or new: the order of `ikcp_flush`.
     fn flush(&mut self, now: u32) {
         let room = self.receiver.room();
         self.receiver.closed |= room == 0;
@@ -408,7 +256,7 @@ impl Kcp {
             una: self.receiver.una(),
             data: &[],
         };
-        let mut way = Way {
+        let mut datagrams = Datagrams {
             datagram: core::mem::take(&mut self.datagram),
             most: HEADER + self.config.segment_max(),
             encoder: self.encoder.as_mut(),
@@ -416,17 +264,17 @@ impl Kcp {
         };
         for (number, stamp) in self.receiver.owed() {
             (segment.number, segment.stamp) = (*number, *stamp);
-            way.add(&segment);
+            datagrams.add(&segment);
         }
         self.receiver.settle();
         (segment.number, segment.stamp) = (0, now);
         if probe(&mut self.probe, self.sender.remote_window, now) {
             segment.command = Command::Ask;
-            way.add(&segment);
+            datagrams.add(&segment);
         }
         if core::mem::take(&mut self.tell) {
             segment.command = Command::Tell;
-            way.add(&segment);
+            datagrams.add(&segment);
         }
         let mut last = None;
         let pass = Flush {
@@ -436,18 +284,18 @@ impl Kcp {
         let counters = &mut self.counters;
         while let Some((number, data)) = self.sender.due(last, pass, &self.config, counters) {
             last = Some(number);
-            way.add(&Segment {
+            datagrams.add(&Segment {
                 command: Command::Push,
                 number,
                 data,
                 ..segment
             });
         }
-        self.datagram = way.finish();
+        self.datagram = datagrams.finish();
     }
 }
 
-/// Whether a closed window is to be asked about now.
+/// Whether to probe a closed window now.
 fn probe(probe: &mut Option<(u32, u32)>, window: u16, now: u32) -> bool {
     if window > 0 {
         *probe = None;
@@ -463,14 +311,14 @@ fn probe(probe: &mut Option<(u32, u32)>, window: u16, now: u32) -> bool {
 }
 
 /// Gathers segments into datagrams.
-struct Way<'a> {
+struct Datagrams<'a> {
     datagram: alloc::vec::Vec<u8>,
     most: usize,
     encoder: Option<&'a mut Encoder>,
     frames: &'a mut Frames,
 }
 
-impl Way<'_> {
+impl Datagrams<'_> {
     fn add(&mut self, segment: &Segment<'_>) {
         if self.datagram.len() + segment.len() > self.most {
             self.close();

@@ -1,4 +1,4 @@
-//! KCP's rules one by one, then two ends over ways that lose, delay and reorder.
+//! KCP's rules one by one, then two ends over paths that lose, delay and reorder.
 
 extern crate std;
 
@@ -9,13 +9,13 @@ use alloc::vec::Vec;
 use chappe_core::{Address, Duration, Instant, Purpose, Seed, Stream, contract};
 
 use super::segment::{Command, HEADER, Segment};
-use super::{Kcp, KcpConfig, KcpError, KcpNode, Rules};
+use super::{Kcp, KcpConfig, KcpError, KcpNode, KcpRules};
 
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-/// The segments in all datagrams that wait: what, number, stamp.
+/// Command, number and timestamp of the segments in all waiting datagrams.
 fn sent(kcp: &mut Kcp) -> Vec<(Command, u32, u32)> {
     let (mut datagram, mut all) = ([0; 2048], Vec::new());
     while let Some(len) = kcp.poll(&mut datagram) {
@@ -47,14 +47,13 @@ fn ack(kcp: &mut Kcp, now: u64, numbers: &[(u32, u32)]) {
     kcp.handle(at(now), &datagram);
 }
 
-/// Goal: a clock starts at the floor or the round trip, and grows by half in the quick mode, twofold in the usual one. One
-/// segment that is never acknowledged.
+/// Goal: the timeout of a segment that is never acknowledged grows by half in the quick mode and doubles otherwise.
 #[test]
-fn clocks_grow_by_half_or_double() {
+fn timeouts_grow_by_half_or_double() {
     for (config, expected) in [
         // 200 ms at first, then 300, 450, 675 more: at the flush after.
         (KcpConfig::fast3(), [10, 210, 510, 960, 1640]),
-        // A flush every 30 ms; an eighth is waited for at first: 225, then 400, 800, 1600.
+        // A flush every 30 ms; the first timeout is longer by an eighth: 225, then 400, 800, 1600.
         (KcpConfig::fast(), [30, 270, 690, 1500, 3120]),
     ] {
         let mut kcp = Kcp::new(config).unwrap();
@@ -68,12 +67,12 @@ fn clocks_grow_by_half_or_double() {
     }
 }
 
-/// Goal: kcp-go's clocks grow by steps of what the round trip says, here the first 200 ms; one skip is enough when nothing new
-/// can leave; a window that moves is used at once.
+/// Goal: kcp-go's timeouts grow by steps of the present timeout, here the first 200 ms. One skip is enough when nothing new
+/// can be sent. A window that moves is used at once.
 #[test]
-fn go_has_rules_of_its_own() {
+fn kcp_go_rules_differ() {
     let go = |config| KcpConfig {
-        rules: Rules::Go,
+        rules: KcpRules::Go,
         send_window: 4,
         ..config
     };
@@ -113,9 +112,9 @@ fn go_has_rules_of_its_own() {
     assert_eq!(sent(&mut kcp), [(Command::Push, 4, 41)]);
 }
 
-/// Goal: the clock follows the round trip down to its floor.
+/// Goal: the timeout follows the round trip down to its minimum.
 #[test]
-fn clocks_have_a_floor() {
+fn timeouts_have_a_minimum() {
     for (config, floor) in [(KcpConfig::fast3(), 30), (KcpConfig::fast(), 100)] {
         let mut kcp = Kcp::new(config).unwrap();
         let mut now = 0;
@@ -131,8 +130,8 @@ fn clocks_have_a_floor() {
     }
 }
 
-/// Goal: two acknowledgements of later segments send the oldest again at the next flush, long before its clock is up; those
-/// that were sent later than the acknowledged one are not taken for skipped.
+/// Goal: two acknowledgements of later segments make the oldest be sent again at the next flush, long before its timeout.
+/// Segments sent later than the acknowledged one do not count as skipped.
 #[test]
 fn skipped_segments_are_sent_again() {
     let mut kcp = Kcp::new(KcpConfig::fast3()).unwrap();
@@ -147,7 +146,7 @@ fn skipped_segments_are_sent_again() {
     ack(&mut kcp, 31, &[(2, 10)]);
     kcp.handle_timeout(at(40));
     assert_eq!(sent(&mut kcp), [(Command::Push, 0, 40)]);
-    // These were sent before the repetition: they say nothing about it.
+    // These were sent before the retransmission, so they do not show that it is lost.
     ack(&mut kcp, 41, &[(3, 10)]);
     ack(&mut kcp, 41, &[(3, 10)]);
     kcp.handle_timeout(at(50));
@@ -155,10 +154,10 @@ fn skipped_segments_are_sent_again() {
     assert_eq!((kcp.counters().skipped, kcp.counters().timeouts), (1, 0));
 }
 
-/// Goal: no more than a window is under way, the peer's if it is smaller; a closed one is asked about after seven seconds,
-/// and an end that reads again tells.
+/// Goal: at most one window is in flight, the smaller of both. A closed window is probed after seven seconds, and a reader
+/// that makes room announces it.
 #[test]
-fn windows_hold() {
+fn windows_bound_what_is_in_flight() {
     let config = KcpConfig {
         send_window: 8,
         receive_window: 4,
@@ -189,7 +188,7 @@ fn windows_hold() {
     assert_eq!(carry(&mut here, &mut there, 7_060), [Command::Push; 4]);
 }
 
-/// A way: constant delay, independent losses, some datagrams late.
+/// A path with constant delay, independent losses and some late datagrams.
 struct Way {
     loss: f64,
     late: f64,
@@ -228,10 +227,10 @@ impl Way {
     }
 }
 
-/// Goal: whatever is lost or late, the stream arrives whole and in order, with parity and without; parity spares
-/// repetitions, and what it made again is counted.
+/// Goal: whatever is lost or late, the stream arrives whole and in order, with parity and without. Parity saves
+/// retransmissions, and recovered datagrams are counted.
 #[test]
-fn a_stream_arrives_whole() {
+fn a_stream_arrives_whole_and_in_order() {
     for (seed, loss, late, parity) in [
         (1, 0.0, 0.0, None),
         (2, 0.1, 0.02, None),
@@ -243,9 +242,9 @@ fn a_stream_arrives_whole() {
         let config = KcpConfig {
             parity,
             rules: if seed % 2 == 0 {
-                Rules::Original
+                KcpRules::Original
             } else {
-                Rules::Go
+                KcpRules::Go
             },
             ..KcpConfig::fast3()
         };
@@ -278,7 +277,7 @@ fn a_stream_arrives_whole() {
         std::println!("loss {loss}, parity {parity:?}: {ms} ms, {sender:?}");
         assert_eq!(sender.timeouts + sender.skipped > 0, loss > 0.0);
         assert_eq!(receiver.recovered > 0, parity.is_some());
-        assert_eq!(receiver.came, sender.segments);
+        assert_eq!(receiver.received, sender.segments);
     }
 }
 
@@ -298,7 +297,7 @@ fn a_node_keeps_the_contract() {
 }
 
 #[test]
-fn senseless_values_are_refused() {
+fn invalid_settings_are_refused() {
     let base = KcpConfig::fast3();
     for (config, error) in [
         (KcpConfig { mtu: 80, ..base }, KcpError::Mtu(80)),

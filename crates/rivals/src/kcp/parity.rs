@@ -1,7 +1,7 @@
-//! Parity beside KCP: for each x datagrams y more, from which any y lost ones are made again.
+//! Parity below KCP: for each x datagrams y more, which recover any y lost ones.
 //!
-//! kcptun puts it below its ARQ, and neither knows of the other. Datagrams of either kind bear a running number, and
-//! x + y of them in a row are a group, however long it takes until a group is full (kcp-go's `fec.go`):
+//! In kcptun it works below the ARQ, and neither layer knows of the other. Datagrams of both kinds share one sequence of
+//! numbers. Each x + y of them form a group, however long it takes to fill it (kcp-go's `fec.go`):
 //!
 //! ```text
 //! 0        4      6      8
@@ -15,16 +15,16 @@ use alloc::vec::Vec;
 use chappe_coding::{Erasure, Rows, RowsMut, Shape};
 
 use super::frames::Frames;
-use crate::header::before;
+use super::segment::before;
 
 /// Octets of number and kind, and of size.
 const AROUND: usize = 6;
 const SIZE: usize = 2;
-/// What it takes of a datagram.
+/// Octets that parity takes of a datagram.
 pub(crate) const OVERHEAD: usize = AROUND + SIZE;
 const DATA: u16 = 0xf1;
 const PARITY: u16 = 0xf2;
-/// Groups that a receiver keeps: what is older has been repeated by the ARQ long since (kcp-go keeps three as well).
+/// Groups that a receiver keeps, as in kcp-go: the ARQ has long repeated what is older.
 const GROUPS: u32 = 3;
 
 /// x data and y parity datagrams of one group.
@@ -40,7 +40,7 @@ impl Size {
     }
 }
 
-/// The sender's side.
+/// Parity at the sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoder {
     code: Erasure,
@@ -55,7 +55,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// For datagrams of up to `mtu` octets in all; `None` if there is no such code.
+    /// For datagrams of up to `mtu` octets, headers included; `None` if there is no such code.
     pub fn new((data, parity): (u8, u8), mtu: usize) -> Option<Encoder> {
         let (data, parity) = (data.into(), parity.into());
         let row = mtu.checked_sub(AROUND)?;
@@ -79,6 +79,7 @@ impl Encoder {
             .chunks_exact_mut(self.row)
             .nth(self.filled)
             .unwrap_or_default();
+        // Shorter datagrams count as padded with zeros.
         row.fill(0);
         if let Some((head, rest)) = row.split_at_mut_checked(SIZE) {
             head.copy_from_slice(&size.to_le_bytes());
@@ -102,10 +103,11 @@ impl Encoder {
             && let Ok(data) = Rows::new(data, &self.rows)
             && let Ok(parity) = RowsMut::new(parity, &mut self.parity)
         {
-            // The shapes are those of the code.
+            // It cannot fail: the shapes are those of the code.
             let _ = self.code.encode(data, parity);
         }
         for row in self.parity.chunks_exact(self.row) {
+            // No longer than the longest datagram of the group: the rest is zeros.
             let body = row.get(..self.longest).unwrap_or_default();
             out.push(&[&self.number.to_le_bytes(), &PARITY.to_le_bytes(), body]);
             self.number = self.number.wrapping_add(1);
@@ -119,20 +121,20 @@ impl Encoder {
     }
 }
 
-/// The receiver's side.
+/// Parity at the receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder {
     code: Erasure,
     size: Size,
     row: usize,
     groups: Vec<Group>,
-    /// Datagrams made again.
+    /// Datagrams recovered so far.
     pub recovered: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Group {
-    /// The number of its first datagram; none while it is not in use.
+    /// The number of its first datagram; `None` while it is not in use.
     first: Option<u32>,
     here: Vec<bool>,
     longest: usize,
@@ -142,7 +144,7 @@ struct Group {
 }
 
 impl Decoder {
-    /// As [`Encoder::new`].
+    /// For the same code and datagrams as [`Encoder::new`].
     pub fn new((data, parity): (u8, u8), mtu: usize) -> Option<Decoder> {
         let (data, parity) = (usize::from(data), usize::from(parity));
         let row = mtu.checked_sub(AROUND)?;
@@ -163,7 +165,7 @@ impl Decoder {
         })
     }
 
-    /// Takes a datagram; `input` gets what it carries, and what it helps to make again. False if it is none.
+    /// Passes `input` what a datagram carries and what it helps to recover; false if it is malformed.
     pub fn take(&mut self, datagram: &[u8], mut input: impl FnMut(&[u8])) -> bool {
         let Some((number, kind, body)) = split(datagram) else {
             return false;
@@ -191,7 +193,7 @@ impl Decoder {
         true
     }
 
-    /// The group that begins with this number, an old one making room for it; none if it is older than all.
+    /// The group that begins with this number, in place of an old one; `None` if a newer group has its place.
     fn group(&mut self, first: u32) -> Option<&mut Group> {
         let all = self.size.all() as u32;
         let place = (first / all % GROUPS) as usize;
@@ -214,7 +216,7 @@ impl Group {
         self.parity.fill(0);
     }
 
-    /// Keeps a datagram; false if it is of no use any more.
+    /// Stores a datagram; false if it came before, or the group is solved.
     fn put(&mut self, place: usize, body: &[u8], size: Size, row: usize) -> bool {
         let Some(here) = self.here.get_mut(place).filter(|here| !**here) else {
             return false;
@@ -231,7 +233,7 @@ impl Group {
         !self.done
     }
 
-    /// Makes again what is missing once enough has come; returns how many datagrams.
+    /// Recovers what is missing once enough has arrived; returns the number of datagrams.
     fn solve(
         &mut self,
         code: Erasure,
@@ -273,7 +275,7 @@ impl Group {
     }
 }
 
-/// Where `of` says `there`, written to the front of `to`.
+/// Writes the places at which `of` equals `there` to the front of `to`.
 fn places<'a>(of: &[bool], there: bool, to: &'a mut [u8; 256]) -> &'a [u8] {
     let places = (0..=u8::MAX).zip(of).filter(|(_, here)| **here == there);
     let mut count = 0;
@@ -292,7 +294,7 @@ fn split(datagram: &[u8]) -> Option<(u32, u16, &[u8])> {
     (kind == DATA || kind == PARITY).then_some((u32::from_le_bytes(*number), kind, body))
 }
 
-/// What a data row carries after its size.
+/// The datagram in a data row, after its size.
 fn carried(row: &[u8]) -> Option<&[u8]> {
     let size = u16::from_le_bytes(*row.first_chunk()?);
     row.get(SIZE..usize::from(size))
@@ -302,7 +304,7 @@ fn carried(row: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// Of each group of 10 + 3 any three are lost: everything comes, the lost ones too, though they differ in length.
+    /// Any three datagrams of each group of 10 + 3 are recovered, although they differ in length.
     #[test]
     fn any_three_of_thirteen_may_be_lost() {
         let mtu = 100;
@@ -334,9 +336,9 @@ mod tests {
         }
     }
 
-    /// Octets from outside change nothing but counters.
+    /// Malformed datagrams are refused.
     #[test]
-    fn nonsense_is_refused() {
+    fn malformed_datagrams_are_refused() {
         let mut decoder = Decoder::new((2, 1), 60).unwrap();
         for octets in [
             &[][..],

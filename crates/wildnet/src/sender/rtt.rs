@@ -1,17 +1,17 @@
-//! How long the way to the peer and back takes.
+//! The round trip to the peer.
 
 use chappe_core::{Duration, Instant};
 
-/// Until the first round trip is known (RFC 9002, 6.2.2: kInitialRtt).
+/// Probe timeout until the first sample (kInitialRtt of RFC 9002, 6.2.2).
 const INITIAL: Duration = Duration::from_millis(333);
-/// How long a queue must stand to be one: reports come every 10 ms or so, and some are lost.
+/// How long a queue must stand to count as one: reports come about every 10 ms, and some are lost.
 const LATELY: Duration = Duration::from_millis(100);
-/// How long the least round trip counts: a path may become longer for good.
+/// How long a minimum counts: a path may become longer permanently.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Smoothed round trip after RFC 6298, 2, and the least one.
+/// Smoothed round trip and its variation (RFC 6298, 2), and the minima over two stretches of time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rtt {
+pub(crate) struct Rtt {
     pub smoothed: Duration,
     pub variation: Duration,
     lately: Stretches,
@@ -19,12 +19,12 @@ pub(super) struct Rtt {
 }
 
 impl Rtt {
-    /// The least of the latest 10 to 20 s; `None`: none is known.
+    /// The least of the latest 10 to 20 s; `None` before the first sample.
     pub fn least(&self) -> Option<Duration> {
         self.long.min()
     }
 
-    /// The least of the latest tenth of a second or two in which there was one.
+    /// The least of the latest 100 to 200 ms with samples.
     pub fn lately(&self) -> Option<Duration> {
         self.lately.min()
     }
@@ -44,9 +44,9 @@ impl Rtt {
         self.smoothed = (self.smoothed * 7 + sample) / 8;
     }
 
-    /// When an answer is overdue that may wait for `delay` at the peer (RFC 9002, 6.2.1, with its timer granularity of
-    /// 1 ms).
-    pub fn overdue(&self, delay: Duration) -> Duration {
+    /// The probe timeout: after this time a report is overdue that may wait for `delay` at the peer (RFC 9002, 6.2.1, with its
+    /// timer granularity of 1 ms).
+    pub fn pto(&self, delay: Duration) -> Duration {
         match self.least() {
             Some(_) => self.smoothed + self.variation * 4 + delay + Duration::from_millis(1),
             None => INITIAL,
@@ -54,7 +54,7 @@ impl Rtt {
     }
 }
 
-/// The least sample of the present stretch of time and of the one before.
+/// The least sample of the present stretch of time and of the one before: a sliding minimum in constant memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretches {
     least: [Option<Duration>; 2],

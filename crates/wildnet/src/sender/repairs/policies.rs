@@ -1,4 +1,4 @@
-//! Policies that have been worked out, so that this is done only when the channel or the target has changed.
+//! A cache of policies: solving one takes long, so it is done only when the channel or the target has changed.
 
 use alloc::vec::Vec;
 
@@ -7,16 +7,16 @@ use crate::estimate::Estimate;
 use crate::gilbert::Channel;
 use crate::policy::{Goal, Policy, ROUNDS_MAX};
 
-/// Policies that are kept.
+/// Number of policies kept.
 const KEPT: usize = 16;
-/// Steps of loss and burst length for which policies are made: finer than ten slots can tell.
+/// Steps of loss and burst length between policies: finer than ten slots can measure.
 const LOSS_STEP: f64 = 0.01;
 const BURST_STEP: f64 = 0.5;
-/// Sizes of blocks for which policies are made; one in between takes the next smaller, which is careful.
+/// Block sizes with a policy. A size in between takes the next smaller one, which is conservative.
 const SIZES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 18, 24];
 
 #[derive(Clone, Debug)]
-pub(crate) struct Policies {
+pub(super) struct Policies {
     kept: Vec<(Key, Policy)>,
     oldest: usize,
 }
@@ -38,9 +38,8 @@ impl Policies {
         }
     }
 
-    /// The policy for the channel as it seems to be, this class, and a block that began with so many
-    /// bodies and rounds; `None`
-    /// where nothing needs to be added: no loss, or no deadline.
+    /// The policy for the estimated channel, this class, and a block that began with `size` bodies and `rounds`; `None` if
+    /// nothing needs to be added: no loss, or no deadline.
     pub fn get(
         &mut self,
         estimate: &Estimate,
@@ -51,10 +50,10 @@ impl Policies {
         let channel = estimate.planned_channel();
         let independent = Channel::independent(channel.loss).burst;
         let key = Key {
-            // Up: the plan is for a little more loss, not for a little less.
+            // Rounded up: too much redundancy costs air time, too little misses the target.
             loss: libm::ceil(channel.loss / LOSS_STEP - 1e-9) as i32,
-            // Of what bursts are longer than by chance. (A length rounded to below that would be a channel on which a
-            // good frame is sure to follow a lost one.)
+            // The excess over independent losses. A length rounded to below theirs would be a channel on which a
+            // received frame always follows a lost one.
             burst: libm::round((channel.burst - independent).max(0.0) / BURST_STEP) as i32,
             residual: service.residual,
             rounds: rounds.min(ROUNDS_MAX),

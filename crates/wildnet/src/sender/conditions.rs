@@ -1,0 +1,141 @@
+//! What all decisions of a sender depend on: its configuration, the channel as estimated, and how long a round takes.
+
+use chappe_core::{Duration, Instant};
+
+use crate::config::{Config, Order, Recovery, Service};
+use crate::estimate::Estimate;
+
+#[derive(Clone, Debug)]
+pub(super) struct Conditions {
+    config: Config,
+    estimate: Estimate,
+    /// From sending a frame to the report on it, and on to the next sending.
+    round: Duration,
+    /// From sending to arrival.
+    one_way: Duration,
+    /// When the present slot began; `None` where there are no slots, and before the first one.
+    slot_at: Option<Instant>,
+}
+
+impl Conditions {
+    pub fn new(config: Config) -> Conditions {
+        Conditions {
+            config,
+            estimate: Estimate::default(),
+            // Guesses until the first measurement, or until the owner of the slots sets both.
+            round: Duration::from_millis(50),
+            one_way: Duration::from_millis(25),
+            slot_at: None,
+        }
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What a class is promised.
+    pub fn service(&self, index: usize) -> Service {
+        let services = &self.config.services;
+        services.get(index).copied().unwrap_or(Service::RELIABLE)
+    }
+
+    pub fn set_service(&mut self, index: usize, to: Service) {
+        if let Some(service) = self.config.services.get_mut(index) {
+            *service = to;
+        }
+    }
+
+    pub fn estimate(&self) -> &Estimate {
+        &self.estimate
+    }
+
+    pub fn estimate_mut(&mut self) -> &mut Estimate {
+        &mut self.estimate
+    }
+
+    pub fn round(&self) -> Duration {
+        self.round
+    }
+
+    pub fn one_way(&self) -> Duration {
+        self.one_way
+    }
+
+    pub fn set_round(&mut self, round: Duration, one_way: Duration) {
+        (self.round, self.one_way) = (round, one_way);
+    }
+
+    pub fn begin_slot(&mut self, now: Instant) {
+        self.slot_at = Some(now);
+    }
+
+    pub fn in_slots(&self) -> bool {
+        self.slot_at.is_some()
+    }
+
+    /// Whether the controller plans the redundancy.
+    pub fn is_planned(&self) -> bool {
+        matches!(self.config.recovery, Recovery::Improved { .. })
+    }
+
+    /// Whether repairs are planned for cohorts: reports come all the time, and no slot divides them.
+    pub fn has_cohorts(&self) -> bool {
+        self.is_planned() && !self.in_slots()
+    }
+
+    /// Whether blocks are the paper's.
+    pub fn has_fixed_blocks(&self) -> bool {
+        matches!(self.config.recovery, Recovery::Blocks { .. })
+    }
+
+    /// Whether a block is a slot, as in the paper. The controller's blocks are rather what came together: a later packet
+    /// has a later deadline.
+    pub fn blocks_are_slots(&self) -> bool {
+        self.in_slots() && self.has_fixed_blocks()
+    }
+
+    /// Whether lost bodies are sent again.
+    pub fn repeats(&self) -> bool {
+        match self.config.recovery {
+            Recovery::None => false,
+            Recovery::Acks | Recovery::Improved { .. } => true,
+            Recovery::Blocks { repeat, .. } => repeat,
+        }
+    }
+
+    /// Whether the wire base may wait for reports on bodies of this class that were given up: only where that holds up
+    /// nothing, since the packets need no order.
+    pub fn allows_doubt(&self, service: usize) -> bool {
+        self.has_cohorts() && self.service(service).order == Order::None
+    }
+
+    /// When the present round began. In slots that is one moment for all of the slot, since its frames share a report.
+    fn round_began(&self, now: Instant) -> Instant {
+        self.slot_at.unwrap_or(now)
+    }
+
+    /// Whether what is sent in the present round arrives too late anyway. It is repeated until it arrives, and repairs would
+    /// hurry it for nothing.
+    pub fn is_past(&self, now: Instant, deadline: Option<Instant>) -> bool {
+        deadline.is_some_and(|deadline| self.round_began(now) + self.one_way > deadline)
+    }
+
+    /// Whether sending a body again is of no use any more.
+    pub fn is_late(&self, now: Instant, service: &Service, offered: Instant) -> bool {
+        let deadline = service.deadline.filter(|_| service.drop_late);
+        self.is_past(now, deadline.map(|deadline| offered + deadline))
+    }
+
+    /// Rounds that fit between the present one and the deadline; `u8::MAX` without a deadline. In slots rounds begin with
+    /// slots: what is sent late in one has its next round as soon as what was sent first.
+    pub fn rounds_left(&self, now: Instant, deadline: Option<Instant>) -> u8 {
+        let Some(deadline) = deadline else {
+            return u8::MAX;
+        };
+        let begin = self.round_began(now);
+        let left = deadline
+            .saturating_since(begin)
+            .saturating_sub(self.one_way);
+        left.steps(self.round).min(254) as u8
+    }
+}

@@ -1,0 +1,279 @@
+//! Loss detection: the frames that were sent, which of them are settled, and the probes that break a silence.
+//!
+//! The terms are those of RFC 9002, with these differences:
+//!
+//! | RFC 9002 | here |
+//! |---|---|
+//! | a packet is acknowledged, lost or in flight | a *frame* is settled once a report covers it or a later one; what it carried is looked up in the report by body |
+//! | kPacketThreshold | [`Config::reordering`](crate::Config::reordering): 3 on the Internet, 0 on one radio link |
+//! | the time threshold, 9/8 of the round trip (6.1.2) | the same, by the smoothed round trip alone |
+//! | a loss timer (6.1.2) | none: losses are declared when a report arrives |
+//! | `loss_delay`, a threshold | [`LossDetection::loss_delay`], a measurement: from sending to the declaration of the loss |
+//! | PTO, `pto_count` | in [`Link`](crate::Link), which has the clock of it |
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use chappe_core::{Duration, Instant};
+
+use super::rtt::Rtt;
+use crate::header::{Ack, before};
+
+/// What is known of the frames of one direction.
+#[derive(Clone, Debug)]
+pub(super) struct LossDetection {
+    /// A ring by frame number.
+    sent: Vec<SentFrame>,
+    next_number: u32,
+    /// The first frame since the peer's latest start.
+    first_number: u32,
+    /// All frames up to this one are settled.
+    settled: u32,
+    /// The highest frame of the last report, and how many frames had come by then.
+    largest_acked: u32,
+    received_count: u16,
+    packet_threshold: u32,
+    /// Octets of frames that are not settled.
+    bytes_in_flight: usize,
+    rtt: Rtt,
+    loss_delay: Duration,
+    /// Frames that are still to be sent as probes, and the first frame that could be one.
+    probes: usize,
+    probes_from: u32,
+    /// In slots: frames before this one may be repeated while no report comes.
+    repeat_before: u32,
+}
+
+/// One frame that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SentFrame {
+    number: u32,
+    /// The body that it carried uncoded, if any.
+    pub seq: Option<u32>,
+    octets: u16,
+    pub at: Instant,
+}
+
+impl LossDetection {
+    /// Remembers the latest `frames` frames, a power of two.
+    pub fn new(frames: usize, packet_threshold: u32) -> LossDetection {
+        let frame = SentFrame {
+            number: 0,
+            seq: None,
+            octets: 0,
+            at: Instant::ZERO,
+        };
+        LossDetection {
+            sent: vec![frame; frames],
+            next_number: 0,
+            first_number: 0,
+            settled: u32::MAX,
+            largest_acked: u32::MAX,
+            received_count: 0,
+            packet_threshold,
+            bytes_in_flight: 0,
+            rtt: Rtt::default(),
+            loss_delay: Duration::ZERO,
+            probes: 0,
+            probes_from: 0,
+            repeat_before: 0,
+        }
+    }
+
+    /// Numbers frames from `number` on. Only before the first one.
+    pub fn start_at(&mut self, number: u32) {
+        (self.next_number, self.repeat_before) = (number, number);
+        self.forget_peer();
+    }
+
+    /// The peer has started over: it reports only on frames from now on.
+    pub fn restart(&mut self) {
+        self.forget_peer();
+        self.bytes_in_flight = 0;
+    }
+
+    fn forget_peer(&mut self) {
+        self.first_number = self.next_number;
+        self.settled = self.newest();
+        (self.largest_acked, self.received_count) = (self.settled, 0);
+    }
+
+    pub fn next_number(&self) -> u32 {
+        self.next_number
+    }
+
+    pub fn first_number(&self) -> u32 {
+        self.first_number
+    }
+
+    /// The number of the latest frame.
+    pub fn newest(&self) -> u32 {
+        self.next_number.wrapping_sub(1)
+    }
+
+    pub fn bytes_in_flight(&self) -> usize {
+        self.bytes_in_flight
+    }
+
+    /// Notes a frame that leaves, with the body that it carries uncoded.
+    pub fn on_sent(&mut self, now: Instant, seq: Option<u32>, octets: usize) {
+        let number = self.next_number;
+        let place = self.place(number);
+        if let Some(frame) = self.sent.get_mut(place) {
+            *frame = SentFrame {
+                number,
+                seq,
+                octets: octets.min(u16::MAX.into()) as u16,
+                at: now,
+            };
+        }
+        self.bytes_in_flight = self.bytes_in_flight.saturating_add(octets);
+        self.next_number = number.wrapping_add(1);
+    }
+
+    /// When a frame left, if it is remembered.
+    pub fn sent_at(&self, number: u32) -> Option<Instant> {
+        self.frame(number).map(|frame| frame.at)
+    }
+
+    fn frame(&self, number: u32) -> Option<&SentFrame> {
+        let frame = self.sent.get(self.place(number));
+        frame.filter(|frame| frame.number == number)
+    }
+
+    fn place(&self, number: u32) -> usize {
+        number as usize & self.sent.len().wrapping_sub(1)
+    }
+
+    /// Whether a report is about frames that were sent, since the peer's latest start.
+    pub fn covers(&self, ack: &Ack<'_>) -> bool {
+        let last_of_before = self.first_number.wrapping_sub(1);
+        !before(self.newest(), ack.highest) && !before(ack.highest, last_of_before)
+    }
+
+    /// The round trip that a report shows: of its highest frame, if that is news (RFC 9002, 5.1).
+    pub fn rtt_sample(&self, now: Instant, ack: &Ack<'_>) -> Option<Duration> {
+        let frame = self.frame(ack.highest);
+        let frame = frame.filter(|_| before(self.settled, ack.highest))?;
+        Some(now.saturating_since(frame.at).saturating_sub(ack.held()))
+    }
+
+    /// Up to which frame nothing can arrive any more, given that `highest` has: `packet_threshold` later frames have
+    /// arrived, or it was sent more than 9/8 of a round trip ago (RFC 9002, 6.1).
+    pub fn overtaken(&self, now: Instant, highest: u32) -> u32 {
+        let mut until = highest.wrapping_sub(self.packet_threshold);
+        let smoothed = self.rtt.smoothed;
+        let time_threshold = smoothed + smoothed / 8;
+        while smoothed > Duration::ZERO && before(until, highest) {
+            let next = until.wrapping_add(1);
+            // Frames settle in order: `highest` waits for older ones that may only be late.
+            let old = |frame: &SentFrame| frame.at + time_threshold <= now;
+            if next != highest && !self.frame(next).is_some_and(old) {
+                break;
+            }
+            until = next;
+        }
+        until
+    }
+
+    /// Takes the counts of a report.
+    pub fn on_report(&mut self, ack: &Ack<'_>) {
+        // Reports may be reordered as well.
+        if !before(ack.highest, self.largest_acked) {
+            (self.largest_acked, self.received_count) = (ack.highest, ack.received);
+        }
+    }
+
+    /// Settles the next frame up to `until`: its number, and what is remembered of it.
+    pub fn settle_next(&mut self, until: u32) -> Option<(u32, Option<SentFrame>)> {
+        if !before(self.settled, until) {
+            return None;
+        }
+        self.settled = self.settled.wrapping_add(1);
+        // Whatever this report settles answers the probes.
+        self.probes = 0;
+        let frame = self.frame(self.settled).copied();
+        let octets = frame.map_or(0, |frame| frame.octets.into());
+        self.bytes_in_flight = self.bytes_in_flight.saturating_sub(octets);
+        Some((self.settled, frame))
+    }
+
+    pub fn is_settled(&self, number: u32) -> bool {
+        !before(self.settled, number)
+    }
+
+    /// The latest frame with which a body can have arrived that `ack` reports and whose latest frame is `frame`. If no
+    /// frame was lost since the report before, it came with that one; otherwise repairs may have brought it later.
+    pub fn latest_carrier(&self, frame: u32, ack: &Ack<'_>) -> u32 {
+        let sent = ack.highest.wrapping_sub(self.largest_acked);
+        let received = u32::from(ack.received.wrapping_sub(self.received_count));
+        let new = before(self.largest_acked, frame) && !before(ack.highest, frame);
+        match received == sent && new {
+            true => frame,
+            false => ack.highest,
+        }
+    }
+
+    /// How long after a frame has left its loss is declared, smoothed as by RFC 6298, 2; zero before the first loss. Reports are
+    /// lost as well, and wait for frames to ride on, so this is longer than a round trip.
+    pub fn loss_delay(&self) -> Duration {
+        self.loss_delay
+    }
+
+    /// The loss of a frame is declared, `after` it was sent.
+    ///
+    /// The mean deviation is left out: with two of them 1.1 instead of 2.0 % came late at half of all frames lost, but a queue
+    /// made rounds seem longer, that called forth repairs, and these made the queue longer.
+    pub fn on_loss(&mut self, after: Duration) {
+        self.loss_delay = match self.loss_delay > Duration::ZERO {
+            true => (self.loss_delay * 7 + after) / 8,
+            false => after,
+        };
+    }
+
+    pub fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    pub fn rtt_mut(&mut self) -> &mut Rtt {
+        &mut self.rtt
+    }
+
+    /// Nothing was reported for too long: asks for `frames` probes, and counts nothing as in flight any more.
+    pub fn probe(&mut self, frames: usize) {
+        self.bytes_in_flight = 0;
+        (self.probes, self.probes_from) = (frames, self.next_number);
+    }
+
+    pub fn has_probes(&self) -> bool {
+        self.probes > 0
+    }
+
+    /// The first frame that could be a probe: older ones left before the silence was noticed.
+    pub fn probes_from(&self) -> u32 {
+        self.probes_from
+    }
+
+    /// A frame leaves, and whatever it carries serves as a probe (RFC 9002, 6.2.4).
+    pub fn count_probe(&mut self) {
+        self.probes = self.probes.saturating_sub(1);
+    }
+
+    pub fn end_probes(&mut self) {
+        self.probes = 0;
+    }
+
+    /// In slots: a slot begins; `heard`: a report came since the slot before.
+    pub fn begin_slot(&mut self, heard: bool) {
+        //= wildnet 3.1: without an acknowledgement go on with new packets, then repeat the oldest
+        self.repeat_before = if heard {
+            self.settled
+        } else {
+            self.next_number
+        };
+    }
+
+    pub fn repeat_before(&self) -> u32 {
+        self.repeat_before
+    }
+}

@@ -1,0 +1,385 @@
+//! Repairs: for which bodies, how many, and what goes into them.
+//!
+//! Bodies that are sent in one round form a [`Block`], which shares its repairs. In slots a block lasts until all of its
+//! bodies are settled, and gets new repairs in each round. Without slots, what one report shows to be lost forms a new block,
+//! a cohort (`cohorts.rs`).
+
+mod blocks;
+mod cohorts;
+mod policies;
+
+use chappe_coding::Kernel;
+use chappe_core::Instant;
+
+use super::choice::{Choice, Out};
+use super::conditions::Conditions;
+use super::loss::LossDetection;
+use super::window::{SendWindow, State};
+use crate::config::{Recovery, Redundancy, SERVICES};
+use crate::decoder::{add, coefficient};
+use crate::gilbert::{LOSS_MAX, block_length};
+use crate::header::{BODY, COVER, SPAN, set_bit};
+use crate::policy::ROUNDS_MAX;
+use blocks::{Block, Blocks};
+use cohorts::Pace;
+use policies::Policies;
+
+#[derive(Clone, Debug)]
+pub(super) struct Repairs {
+    blocks: Blocks,
+    policies: Policies,
+    /// The rate of new bodies in each class.
+    paces: [Pace; SERVICES],
+    /// The index of the next repair, from which its coefficients follow.
+    index: u8,
+    kernel: Kernel,
+}
+
+/// Repairs that a block gets, and the rounds that it has left.
+type Plan = (usize, u8);
+
+impl Repairs {
+    pub fn new() -> Repairs {
+        Repairs {
+            blocks: Blocks::new(),
+            policies: Policies::new(),
+            paces: [Pace::default(); SERVICES],
+            index: 0,
+            kernel: Kernel::best(),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+    }
+
+    /// Whether any repair is due.
+    pub fn is_owing(&self) -> bool {
+        self.blocks.owing().is_some()
+    }
+
+    /// Octets that the next repair takes, or a little more; `None` if its block lacks nothing any more.
+    pub fn next_len(&self, window: &SendWindow) -> Option<usize> {
+        let block = self.blocks.owing().and_then(|i| self.blocks.get(i))?;
+        let missing = block.members().filter(|&seq| window.is_missing(seq));
+        let longest = missing.map(|seq| window.body(seq).len()).max();
+        // A repair has a bitmap besides.
+        longest.map(|longest| longest + COVER)
+    }
+
+    /// Room in the slot, in repairs, that must stay free if one more body joins the open block.
+    pub fn reserve(&mut self, conditions: &Conditions, now: Instant) -> usize {
+        let open = self.blocks.open_block();
+        let size = open.map_or(0, |(_, size)| size) + 1;
+        match conditions.config().recovery {
+            Recovery::Blocks { rule, .. } => by_rule(conditions, rule, size),
+            // A first body always goes, whatever it needs: silence would never end, since estimates come from frames.
+            Recovery::Improved { .. } if conditions.in_slots() => {
+                let Some((service, _)) = open else { return 0 };
+                let left = self.open_rounds(conditions, now);
+                self.planned(conditions, service, (size, left), (size, left))
+            }
+            _ => 0,
+        }
+    }
+
+    /// A new body leaves: it joins the open block, or opens one.
+    pub fn on_new(
+        &mut self,
+        conditions: &Conditions,
+        now: Instant,
+        (seq, service): (u32, usize),
+        deadline: Option<Instant>,
+    ) {
+        let left = conditions.rounds_left(now, deadline);
+        let open = self.blocks.open_service();
+        if open.is_some_and(|open| open != service) || self.is_cut_off(conditions, now) {
+            self.close_open_block(conditions, now);
+        }
+        self.count_new(conditions, now, service);
+        if self.blocks.add(seq, (service, deadline, left)) {
+            self.close_open_block(conditions, now);
+        }
+    }
+
+    /// A body leaves in frame `number`, with which its block's round ends.
+    pub fn on_sent(&mut self, conditions: &Conditions, seq: u32, number: u32) {
+        // A cohort's round ends with its last repair instead.
+        if !conditions.has_cohorts() {
+            self.blocks.sent(seq, number);
+        }
+    }
+
+    //= wildnet 3.3.2: the packets of a slot are one block, and its repairs follow them
+    /// Nothing new is to be sent now, with room for `fits` frames in the slot: closes the open block, unless it waits for
+    /// more. True if it is closed.
+    pub fn close_if_due(&mut self, conditions: &Conditions, now: Instant, fits: usize) -> bool {
+        let Some((service, size)) = self.blocks.open_block() else {
+            return false;
+        };
+        let plan = self.plan(conditions, now, service, size);
+        // Until the slot has room for its repairs and one frame more, further packets may join.
+        let due = !conditions.blocks_are_slots() || fits <= plan.0 + 1;
+        if due {
+            self.close(conditions, plan);
+        }
+        due
+    }
+
+    fn close_open_block(&mut self, conditions: &Conditions, now: Instant) {
+        if let Some((service, size)) = self.blocks.open_block() {
+            let plan = self.plan(conditions, now, service, size);
+            self.close(conditions, plan);
+        }
+    }
+
+    /// In slots: the slot is over, so nothing joins the open block any more, and no repair goes with it in its first round.
+    pub fn close_cut_block(&mut self, conditions: &Conditions, now: Instant) {
+        if let Some((service, size)) = self.blocks.open_block() {
+            let (_, rounds) = self.plan(conditions, now, service, size);
+            self.blocks.close((0, rounds));
+        }
+    }
+
+    /// A slot has ended: what first rounds were owed in it and did not fit is not sent any more.
+    pub fn end_slot(&mut self) {
+        self.blocks.close_all();
+    }
+
+    /// Repairs that wait for the end of the slot, in case more packets join their block; `None` if there are none.
+    pub fn waiting(&mut self, conditions: &Conditions, now: Instant) -> Option<usize> {
+        let (service, size) = self.blocks.open_block()?;
+        let (repairs, _) = self.plan(conditions, now, service, size);
+        (conditions.blocks_are_slots() && repairs > 0).then_some(repairs)
+    }
+
+    /// What goes with a block of `size` bodies in its first round.
+    fn plan(&mut self, conditions: &Conditions, now: Instant, service: usize, size: usize) -> Plan {
+        match conditions.config().recovery {
+            Recovery::None | Recovery::Acks => (0, 0),
+            Recovery::Blocks { rule, .. } => (by_rule(conditions, rule, size), 0),
+            Recovery::Improved { .. } => {
+                let left = self.open_rounds(conditions, now);
+                let block = match conditions.has_cohorts() {
+                    true => self.block_of(service, left),
+                    false => (size, left),
+                };
+                let repairs = self.planned(conditions, service, (size, left), block);
+                (repairs, left)
+            }
+        }
+    }
+
+    /// What the policy made for `block` (bodies, rounds) adds when `missing` of them have `left` rounds.
+    fn planned(
+        &mut self,
+        conditions: &Conditions,
+        service: usize,
+        (missing, left): (usize, u8),
+        block: (usize, u8),
+    ) -> usize {
+        if left > ROUNDS_MAX {
+            return 0;
+        }
+        let service = conditions.service(service);
+        let policy = self.policies.get(conditions.estimate(), &service, block);
+        policy.map_or(0, |policy| policy.extra(missing, left))
+    }
+
+    /// Rounds that the open block has left.
+    fn open_rounds(&self, conditions: &Conditions, now: Instant) -> u8 {
+        match self.blocks.open_deadline() {
+            // The rounds of its oldest body began when that was sent.
+            Some((_, rounds)) if conditions.has_cohorts() => rounds,
+            Some((deadline, _)) => conditions.rounds_left(now, deadline),
+            None => u8::MAX,
+        }
+    }
+
+    /// The next block at or after place `i` whose round has ended, and how many bodies it lacks. Blocks that lack nothing are
+    /// removed.
+    pub fn next_ended(
+        &mut self,
+        i: &mut usize,
+        window: &SendWindow,
+        loss: &LossDetection,
+    ) -> Option<(Block, usize)> {
+        loop {
+            let block = self.blocks.get(*i)?;
+            let missing = block.members().filter(|&seq| window.is_missing(seq));
+            let missing = missing.count();
+            let busy = block.is_open() || block.owed > 0 || block.ended;
+            if missing == 0 {
+                self.blocks.remove(*i);
+            } else if busy || !loss.is_settled(block.last) {
+                *i += 1;
+            } else {
+                return Some((block, missing));
+            }
+        }
+    }
+
+    pub fn remove(&mut self, i: usize) {
+        self.blocks.remove(i);
+    }
+
+    /// The round of block `i` has ended, which lacks `missing` bodies: plans the next one, whose frames begin with `number`.
+    pub fn end_round(
+        &mut self,
+        conditions: &Conditions,
+        now: Instant,
+        (i, missing): (usize, usize),
+        number: u32,
+    ) {
+        if conditions.in_slots() {
+            // What it needs depends on when the next slot begins, which is not known before.
+            self.blocks.end_round(i);
+        } else {
+            let extra = self.extra_for(conditions, now, i, missing);
+            self.blocks.next_round(i, extra, number);
+        }
+    }
+
+    /// In slots: a slot begins, and with it the next round of all blocks whose last one has ended.
+    pub fn begin_rounds(
+        &mut self,
+        conditions: &Conditions,
+        window: &SendWindow,
+        now: Instant,
+        number: u32,
+    ) {
+        let mut i = 0;
+        while let Some(block) = self.blocks.get(i) {
+            if !block.ended {
+                i += 1;
+                continue;
+            }
+            let missing = block.members().filter(|&seq| window.is_missing(seq));
+            let missing = missing.count();
+            if missing == 0 {
+                self.blocks.remove(i);
+                continue;
+            }
+            let extra = self.extra_for(conditions, now, i, missing);
+            self.blocks.next_round(i, extra, number);
+            i += 1;
+        }
+    }
+
+    fn extra_for(
+        &mut self,
+        conditions: &Conditions,
+        now: Instant,
+        block: usize,
+        missing: usize,
+    ) -> usize {
+        let Some(block) = self.blocks.get(block) else {
+            return 0;
+        };
+        if !conditions.is_planned() || conditions.is_past(now, block.deadline) {
+            return 0;
+        }
+        let left = conditions.rounds_left(now, block.deadline);
+        let own = (block.size(), block.rounds);
+        self.planned(conditions, block.service, (missing, left), own)
+    }
+
+    /// Makes a repair that a block is owed, which leaves in frame `number`.
+    pub fn next_owed(
+        &mut self,
+        conditions: &Conditions,
+        window: &mut SendWindow,
+        number: u32,
+        out: &mut Out<'_>,
+    ) -> Option<Choice> {
+        loop {
+            let i = self.blocks.owing()?;
+            let block = self.blocks.get(i)?;
+            let (mut missing, mut len) = ([0; 64], 0);
+            let members = block.members().filter(|&seq| window.is_missing(seq));
+            for (cell, seq) in missing.iter_mut().zip(members) {
+                *cell = seq;
+                len += 1;
+            }
+            if len == 0 {
+                self.blocks.remove(i);
+                continue;
+            }
+            let missing = missing.get(..len).unwrap_or_default();
+            self.blocks.pay(i, number);
+            let choice = self.combine(window, missing.iter().copied(), out);
+            if block.owed == 1 && choice.is_some() && conditions.has_cohorts() {
+                // Until its last repair is settled, nothing is known of the cohort's bodies.
+                for &seq in missing {
+                    if window.state(seq) == Some(State::InFlight) {
+                        window.sent_in(seq, number);
+                    }
+                }
+            }
+            return choice;
+        }
+    }
+
+    // Ours: time left in a slot is spent on repairs of all that is open.
+    /// Makes a repair of all open bodies, as far as one reaches.
+    pub fn fill(&mut self, window: &SendWindow, out: &mut Out<'_>) -> Option<Choice> {
+        let near = window.open().take(SPAN as usize);
+        self.combine(window, near.filter(|&seq| window.is_missing(seq)), out)
+    }
+
+    /// Writes a combination of the bodies of `seqs`, which ascend.
+    fn combine(
+        &mut self,
+        window: &SendWindow,
+        seqs: impl Iterator<Item = u32>,
+        out: &mut Out<'_>,
+    ) -> Option<Choice> {
+        let index = self.index;
+        self.index = self.index.wrapping_add(1);
+        out.cover.fill(0);
+        let (mut first, mut len, mut last) = (None, 0, 0);
+        for seq in seqs {
+            let from = *first.get_or_insert(seq);
+            let body = window.body(seq);
+            let place = seq.wrapping_sub(from);
+            // What does not fit, the longest body with a wide bitmap, is left to the next repair.
+            let cover = place as usize / 8 + 1;
+            if place >= SPAN || body.len().max(len) + cover > out.coded.len() {
+                break;
+            }
+            // Shorter bodies count as filled up with zeros, so the sum is as long as the longest.
+            if let Some(more) = out.coded.get_mut(len..body.len().max(len)) {
+                more.fill(0);
+            }
+            add(self.kernel, coefficient(index, seq), body, out.coded);
+            len = len.max(body.len());
+            set_bit(out.cover, place);
+            last = place;
+        }
+        let first = first.filter(|_| len > BODY)?;
+        Some(Choice::Repair {
+            first,
+            index,
+            cover: last as usize / 8 + 1,
+            len,
+        })
+    }
+}
+
+/// Repairs that the paper's rules give a block of `size` bodies.
+fn by_rule(conditions: &Conditions, rule: Redundancy, size: usize) -> usize {
+    //= wildnet 3.3.2: redundancy for the slot from the mean loss of the last ten
+    let loss = conditions.estimate().loss();
+    match rule {
+        Redundancy::Mean => {
+            libm::ceil(size as f64 * loss / (1.0 - loss.min(LOSS_MAX)) - 1e-9) as usize
+        }
+        Redundancy::Residual(residual) => {
+            let most = size * 4 + 8;
+            block_length(loss, size, residual, most).unwrap_or(most) - size
+        }
+        Redundancy::Fixed { data, parity } => {
+            (size * usize::from(parity)).div_ceil(usize::from(data.max(1)))
+        }
+    }
+}
