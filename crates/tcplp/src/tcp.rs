@@ -49,7 +49,6 @@
 //! | `recovery` `sack` `rack` `flight` | loss: its phases, the evidence, the score board |
 //! | `rtt` `congestion` | the timeout; the window |
 //! | `send_buffer` `reassembly` `ring` | the two rings |
-//! | `fast_open` | data on the SYN |
 //! | `listen` `isn` `flow` `segment` `config` `info` | LISTEN, first numbers, addresses, the wire, parameters, a snapshot |
 //!
 //! **Architecture invariants:** nothing here allocates, reads a clock or panics on what the network says. A
@@ -61,7 +60,6 @@ mod clock;
 mod config;
 pub mod congestion;
 mod deadlines;
-mod fast_open;
 mod flight;
 mod flow;
 mod info;
@@ -83,8 +81,7 @@ mod state;
 mod timers;
 
 pub use config::{Config, KeepAlive, Local};
-pub use congestion::{Congestion, Cubic, Few, NewReno, Unlimited, Westwood};
-pub use fast_open::{Cookie, FastOpen};
+pub use congestion::{Congestion, Few, NewReno, Unlimited};
 pub use flight::Sent;
 pub use flow::{Endpoint, Flow, PROTOCOL, Sum};
 pub use info::TcpInfo;

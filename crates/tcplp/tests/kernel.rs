@@ -25,7 +25,7 @@ use chappe_sys::namespace::isolate_by_any_means;
 use chappe_sys::tun::{Kind, Tun};
 use chappe_sys::{Clock, EventLoop, Links, set_congestion};
 use chappe_tcplp::tcp::congestion::Any;
-use chappe_tcplp::tcp::{Config, Cubic, Endpoint, Local, NewReno, State};
+use chappe_tcplp::tcp::{Config, Endpoint, Local, NewReno, State};
 
 use support::host::{Host, Sizes};
 use support::ip;
@@ -235,11 +235,7 @@ struct End {
 
 impl End {
     fn new(case: &Case, number: u16, now: Instant) -> End {
-        let congestion = match case.seed % 2 {
-            0 => Any::NewReno(NewReno),
-            _ => Any::Cubic(Cubic::default()),
-        };
-        let mut host = Host::new(number, case.config, case.sizes, congestion);
+        let mut host = Host::new(number, case.config, case.sizes, Any::NewReno(NewReno));
         host.local = Box::leak(Box::new(Local {
             address: IpAddr::V4(OURS),
             ..*host.local

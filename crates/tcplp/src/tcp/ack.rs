@@ -3,7 +3,7 @@
 use chappe_core::Instant;
 
 use super::clock::Stamp;
-use super::congestion::{Acked, Congestion, Signal};
+use super::congestion::{Acked, Congestion};
 use super::flight::{LOST, RETRANSMITTED, SACKED};
 use super::input::wraps_before;
 use super::recovery::Phase;
@@ -87,38 +87,16 @@ impl<C: Congestion> Socket<'_, C> {
         }
         let phase = self.recovery.phase;
         self.leave_recovery();
-        self.grow(now, &delivery, before, phase);
+        self.grow(&delivery, before, phase);
         self.after_ack(now, &delivery);
     }
 
-    /// Our SYN is acknowledged.
+    /// Our SYN is acknowledged. It takes one sequence number and no octet of the send buffer.
     pub(super) fn syn_acknowledged(&mut self, now: Instant, segment: &Segment<'_>) {
-        let mut delivery = self.deliver(now, segment, segment.ack, &Sorted::default());
-        // The SYN is no data; what was sent with it or after it is (RFC 7413).
-        self.send.consume(delivery.advanced.saturating_sub(1));
-        delivery.advanced = 0;
+        let delivery = self.deliver(now, segment, segment.ack, &Sorted::default());
         self.sample(now, segment, &delivery);
-        if cfg!(feature = "fast-open") && !self.took_early() {
-            self.take_back_syn_data(segment.ack);
-        }
-        match self.flight.is_empty() {
-            true => self.timers.stop(Timer::Retransmit),
-            false => self.timers.start(Timer::Retransmit, now + self.timeout()),
-        }
+        self.timers.stop(Timer::Retransmit);
         self.recovery = super::recovery::Recovery::new(self.flight.una().back(1));
-    }
-
-    /// Data on our SYN from `from` on was not taken: it is sent anew, as if it never had been (RFC 7413 4.2.1).
-    pub(super) fn take_back_syn_data(&mut self, from: Seq) {
-        if self.snd_nxt.after(from) {
-            let (una, at) = (self.flight.una(), self.flight.first().map(|piece| piece.at));
-            self.flight.restart(una);
-            if from.after(una) {
-                self.flight.push(from, at.unwrap_or_default());
-            }
-            self.snd_nxt = from;
-        }
-        self.bits.clear(bits::FAST);
     }
 
     /// Takes what is acknowledged out of the score board, marks what is SACKed, and tells RACK of both.
@@ -270,7 +248,7 @@ impl<C: Congestion> Socket<'_, C> {
             // Only one copy arrived: the probe repaired a loss, which asks for a reduction all the same.
             self.bits.clear(bits::PROBED_TAIL);
             if self.recovery.phase == Phase::Open {
-                self.reduce_once(Signal::Loss, before);
+                self.reduce_once(before);
             }
         }
     }
@@ -280,7 +258,7 @@ impl<C: Congestion> Socket<'_, C> {
         let marked = segment.flags.has(Flags::ECE) && self.bits.has(bits::ECN);
         let again = self.flight.una().before(self.recovery.recover);
         if marked && self.recovery.phase == Phase::Open && !again {
-            self.reduce_once(Signal::Mark, before);
+            self.reduce_once(before);
         }
     }
 
@@ -329,7 +307,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// Grows the window, if it is what holds the sender back.
-    fn grow(&mut self, now: Instant, delivery: &Delivery, before: u32, phase: Phase) {
+    fn grow(&mut self, delivery: &Delivery, before: u32, phase: Phase) {
         if delivery.advanced == 0 {
             return;
         }
@@ -345,10 +323,8 @@ impl<C: Congestion> Socket<'_, C> {
             return;
         }
         let acked = Acked {
-            now,
             octets: delivery.advanced,
             mss,
-            srtt: self.rtt.smoothed(),
             after_timeout: phase == Phase::Loss,
         };
         self.congestion.acked(&mut self.window, &acked);

@@ -86,8 +86,6 @@ pub const PENDING: u32 =
 
 // How things stand.
 
-/// TCP Fast Open (RFC 7413): the SYN or SYN-ACK carries a cookie, or data on the SYN was taken.
-pub const FAST: u32 = 1 << 11;
 /// The SYN was sent more than once.
 pub const SYN_RETRANSMITTED: u32 = 1 << 12;
 /// The application closed; a FIN follows its data.

@@ -227,9 +227,6 @@ impl<C: Congestion> Socket<'_, C> {
             // Simultaneous open: both have sent a SYN. What else the segment holds will be sent again.
             self.state = State::SynReceived;
             self.bits.set(bits::SYN_NOW);
-            if cfg!(feature = "fast-open") {
-                self.take_back_syn_data(self.flight.una() + 1);
-            }
             return Verdict::Done;
         }
         self.syn_acknowledged(now, segment);

@@ -41,13 +41,6 @@ impl Secret {
         49_152 | (self.hash(&portless, 2) as u16).wrapping_add(attempt) & 0x3fff
     }
 
-    /// A cookie for TCP Fast Open: a hash of both addresses (RFC 7413 4.1.2).
-    pub(super) fn cookie(&self, flow: &Flow) -> u64 {
-        let mut portless = *flow;
-        (portless.local.port, portless.remote.port) = (0, 0);
-        self.hash(&portless, 3)
-    }
-
     fn hash(&self, flow: &Flow, purpose: u8) -> u64 {
         let mut hash = SipHash::new(self.0);
         let mut ports = [0; 8];

@@ -97,7 +97,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.wait_for_window(now);
             return None;
         };
-        let shape = self.shape(now, plan, full);
+        let shape = self.shape(now, plan);
         let options = match plan {
             Plan::Syn => self.syn_options(now),
             Plan::Reset => Options::default(),
@@ -139,7 +139,6 @@ impl<C: Congestion> Socket<'_, C> {
             State::SynSent | State::SynReceived => {
                 return match self.bits.take(bits::SYN_NOW) {
                     true => Some(Plan::Syn),
-                    false if self.took_early() && self.unsent() > 0 => self.plan_new(full),
                     false => None,
                 };
             }
@@ -261,18 +260,13 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Octets written and never sent.
     fn unsent(&self) -> u32 {
-        let sent = self.snd_nxt.since(self.data_start());
+        let sent = self.snd_nxt.since(self.flight.una());
         self.send.len().saturating_sub(sent)
     }
 
     /// Whether our SYN is still to be acknowledged.
     fn opening(&self) -> bool {
         matches!(self.state, State::SynSent | State::SynReceived)
-    }
-
-    /// The number of the send buffer's first octet.
-    fn data_start(&self) -> Seq {
-        self.flight.una() + u32::from(self.opening())
     }
 
     /// How much more the peer's window takes.
@@ -318,7 +312,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// Turns a plan into header fields, and notes what leaves.
-    fn shape(&mut self, now: Instant, plan: Plan, full: u32) -> Shape {
+    fn shape(&mut self, now: Instant, plan: Plan) -> Shape {
         let mut shape = Shape {
             seq: self.snd_nxt,
             flags: Flags::ACK,
@@ -328,7 +322,7 @@ impl<C: Congestion> Socket<'_, C> {
         };
         match plan {
             Plan::Reset => shape.flags = Flags::RST | Flags::ACK,
-            Plan::Syn => self.shape_syn(now, full, &mut shape),
+            Plan::Syn => self.shape_syn(now, &mut shape),
             Plan::Data { range, again } => self.shape_data(now, range, again, &mut shape),
             Plan::WindowProbe => {
                 shape.offset = self.snd_nxt.since(self.flight.una());
@@ -345,7 +339,7 @@ impl<C: Congestion> Socket<'_, C> {
         shape
     }
 
-    fn shape_syn(&mut self, now: Instant, full: u32, shape: &mut Shape) {
+    fn shape_syn(&mut self, now: Instant, shape: &mut Shape) {
         let again = self.bits.has(bits::SYN_RETRANSMITTED);
         shape.seq = self.flight.una();
         shape.flags = match self.state {
@@ -364,14 +358,6 @@ impl<C: Congestion> Socket<'_, C> {
         }
         if again {
             self.flight.retransmitted(shape.seq, Stamp::of(now));
-        } else if self.state == State::SynSent && self.carries_cookie() {
-            // As much as goes with all options into a segment of the size that any peer must take.
-            let options = self.syn_options(now).len() as u32;
-            let room = full.min(self.default_mss()).saturating_sub(options);
-            shape.len = self.send.len().min(room);
-            self.snd_nxt = shape.seq + 1 + shape.len;
-            self.flight.restart(shape.seq);
-            self.flight.push(self.snd_nxt, Stamp::of(now));
         }
         if !self.timers.runs(Timer::Retransmit) {
             self.timers.start(Timer::Retransmit, now + self.timeout());
@@ -380,12 +366,11 @@ impl<C: Congestion> Socket<'_, C> {
 
     fn shape_data(&mut self, now: Instant, range: Range, again: bool, shape: &mut Shape) {
         let una = self.flight.una();
-        let data_start = self.data_start();
-        let data_end = data_start + self.send.len();
+        let data_end = una + self.send.len();
         let stamp = Stamp::of(now);
         let mut end = range.end;
         shape.seq = range.start;
-        shape.offset = range.start.since(data_start);
+        shape.offset = range.start.since(una);
         shape.len = end.earlier(data_end).saturating_since(range.start);
         if end.at_or_after(data_end) {
             if shape.len > 0 {
@@ -393,7 +378,7 @@ impl<C: Congestion> Socket<'_, C> {
             }
             let fin = match again {
                 true => end.after(data_end),
-                false => self.bits.has(bits::FIN_QUEUED) && !self.opening(),
+                false => self.bits.has(bits::FIN_QUEUED),
             };
             if fin {
                 shape.flags = shape.flags | Flags::FIN;
@@ -447,7 +432,6 @@ impl<C: Congestion> Socket<'_, C> {
         let may = self.local.config.tail_loss_probe
             && self.bits.has(bits::SACK)
             && self.recovery.phase == Phase::Open
-            && !self.opening()
             && !self.bits.has(bits::PROBED_TAIL)
             && !self.flight.is_empty()
             && !self.flight.any(SACKED);
@@ -510,7 +494,6 @@ impl<C: Congestion> Socket<'_, C> {
             timestamps: offer(self.local.config.timestamps, bits::TIMESTAMPS)
                 .then(|| self.timestamps(now)),
             sack: SackBlocks::default(),
-            fast_open: self.fast_open_option(),
         }
     }
 

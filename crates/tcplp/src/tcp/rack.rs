@@ -41,11 +41,6 @@ impl Rack {
         self.persist & REORDERING != 0
     }
 
-    /// The round-trip time of what was delivered last, µs; 0 before the first.
-    pub fn rtt(&self) -> u32 {
-        self.rtt
-    }
-
     /// A segment was delivered, by a cumulative or a selective acknowledgement that arrived `now`. `echo_age` is how
     /// long ago, in µs, the peer's echoed timestamp was made, if it sent one. Returns its round-trip time, unless
     /// the acknowledgement may belong to an earlier copy.

@@ -194,24 +194,6 @@ impl<'a> Reassembly<'a> {
         end
     }
 
-    #[cfg(feature = "fast-open")]
-    /// Keeps something else in the ring as long as no data has come. False if it does not fit.
-    pub(super) fn keep(&mut self, octets: &[u8]) -> bool {
-        let fits = octets.len() <= self.capacity() as usize;
-        if fits {
-            self.ring.put(0, octets);
-        }
-        fits
-    }
-
-    /// What was kept.
-    pub(super) fn kept(&self, octets: &mut [u8]) {
-        let len = octets.len().min(self.capacity() as usize);
-        let [first, second] = self.ring.parts(0, len as u32);
-        copy(octets, 0, first);
-        copy(octets, first.len(), second);
-    }
-
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.ring.reset();

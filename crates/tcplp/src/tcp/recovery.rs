@@ -11,7 +11,7 @@
 use chappe_core::Instant;
 
 use super::clock::{Stamp, span};
-use super::congestion::{Congestion, Reduction, Signal, share};
+use super::congestion::{Congestion, share};
 use super::flight::{LOST, SACKED};
 use super::socket::Socket;
 use super::state::{Failure, State};
@@ -72,16 +72,9 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// One reduction, when `flight` octets were in flight: of these never more count than the window, so that the
     /// segments of limited transmit do not (RFC 3042 2, RFC 5681 3.1).
-    fn reduce(&mut self, signal: Signal, flight: u32) {
-        let reduction = Reduction {
-            window: self.window,
-            flight: flight.min(self.window.cwnd),
-            mss: self.segment_size(),
-            signal,
-            rtt: self.rack.rtt(),
-            min_rtt: self.rtt.min(),
-        };
-        self.window.ssthresh = self.congestion.reduced(&reduction);
+    fn reduce(&mut self, flight: u32) {
+        let flight = flight.min(self.window.cwnd);
+        self.window.ssthresh = self.congestion.reduced(flight, self.segment_size());
         self.window.acked = 0;
     }
 
@@ -95,8 +88,8 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// A mark was echoed, or a probe repaired a loss that nobody saw: one reduction, no retransmission. `flight` is what
     /// was in flight before the acknowledgement that says so.
-    pub(super) fn reduce_once(&mut self, signal: Signal, flight: u32) {
-        self.reduce(signal, flight);
+    pub(super) fn reduce_once(&mut self, flight: u32) {
+        self.reduce(flight);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.recovery.phase = Phase::Reduced;
         self.recovery.recover = self.snd_nxt;
@@ -111,7 +104,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         if self.recovery.phase == Phase::Open {
             self.remember_for_undo();
-            self.reduce(Signal::Loss, self.flight_size());
+            self.reduce(self.flight_size());
             self.bits.put(bits::SAY_REDUCED, self.bits.has(bits::ECN));
         }
         let recovery = &mut self.recovery;
@@ -175,7 +168,6 @@ impl<C: Congestion> Socket<'_, C> {
     pub(super) fn undo(&mut self) {
         self.window.cwnd = self.window.cwnd.max(self.recovery.undo_cwnd);
         self.window.ssthresh = self.recovery.undo_ssthresh;
-        self.congestion.undone();
         self.flight.clear(LOST);
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
@@ -248,7 +240,7 @@ impl<C: Congestion> Socket<'_, C> {
             } else {
                 self.bits.clear(bits::UNDO);
             }
-            self.reduce(Signal::Timeout, self.flight_size());
+            self.reduce(self.flight_size());
         }
         if self.window.ssthresh != u32::MAX {
             self.window.cwnd = self.segment_size();

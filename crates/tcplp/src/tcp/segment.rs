@@ -22,7 +22,6 @@
 use core::fmt;
 use core::ops::BitOr;
 
-use super::fast_open::Cookie;
 use super::flow::Flow;
 use super::{Range, Seq};
 
@@ -44,7 +43,6 @@ mod kind {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
-    pub const FAST_OPEN: u8 = 34;
 }
 
 /// The eight flags of the header.
@@ -169,8 +167,6 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks, the first perhaps a D-SACK (RFC 2883).
     pub sack: SackBlocks,
-    /// A cookie of TCP Fast Open, or the request for one (RFC 7413 2).
-    pub fast_open: Option<Cookie>,
 }
 
 impl Options {
@@ -208,9 +204,6 @@ impl Options {
                     echo: u32::from_be_bytes([e, f, g, h]),
                 });
             }
-            (kind::FAST_OPEN, cookie) if cfg!(feature = "fast-open") => {
-                self.fast_open = Cookie::new(cookie)
-            }
             (kind::SACK, blocks) if blocks.len() % 8 == 0 => {
                 for block in blocks.chunks_exact(8) {
                     if let &[a, b, c, d, e, f, g, h] = block {
@@ -237,13 +230,7 @@ impl Options {
             0 => 0,
             count => 4 + 8 * count,
         };
-        let fast_open = match &self.fast_open {
-            Some(cookie) if cfg!(feature = "fast-open") => {
-                (2 + cookie.octets().len()).next_multiple_of(4)
-            }
-            _ => 0,
-        };
-        mss + timestamps + permitted + scale + sack + fast_open
+        mss + timestamps + permitted + scale + sack
     }
 
     /// Whether there is none.
@@ -276,20 +263,6 @@ impl Options {
             for block in blocks {
                 words.put(block.start.bits());
                 words.put(block.end.bits());
-            }
-        }
-        if cfg!(feature = "fast-open")
-            && let Some(cookie) = &self.fast_open
-        {
-            // Cookies have an even number of octets: padding in front makes it whole words.
-            let mut octets = [kind::NOP; 2 + Cookie::MAX + 2];
-            let len = 2 + cookie.octets().len();
-            let start = len % 4;
-            put(&mut octets, start, &[kind::FAST_OPEN, len as u8]);
-            put(&mut octets, start + 2, cookie.octets());
-            let (all, _) = octets.as_chunks::<4>();
-            for octets in all.iter().take((start + len) / 4) {
-                words.put(u32::from_be_bytes(*octets));
             }
         }
     }

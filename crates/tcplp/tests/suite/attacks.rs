@@ -7,8 +7,8 @@ use crate::support;
 use chappe_core::{HostNode, Instant, Purpose, Seed};
 use chappe_tcplp::tcp::congestion::Any;
 use chappe_tcplp::tcp::{
-    Config, Cookie, Ecn, Endpoint, FastOpen, Flags, Flow, Malformed, Options, Range, SackBlocks,
-    Segment, Seq, Socket, State, Timestamps,
+    Config, Ecn, Endpoint, Flags, Flow, Malformed, Options, Range, SackBlocks, Segment, Seq,
+    Socket, State, Timestamps,
 };
 
 use support::host::{Connection, Host, Sizes, address};
@@ -136,19 +136,12 @@ fn p14_emission_into_exact_and_short_buffers() {
     let mut sack = SackBlocks::default();
     (0..4).for_each(|n| sack.push(Range::new(Seq::new(n * 10), Seq::new(n * 10 + 5))));
     let timestamps = Some(Timestamps { value: 1, echo: 2 });
-    let (none, longest) = (SackBlocks::default(), Cookie::new(&[5; 16]));
-    for (mss, scale, permitted, stamps, blocks, fast_open) in [
-        (Some(1000), Some(7), true, timestamps, none, longest),
-        (None, None, false, None, sack, None),
-        (None, None, true, None, none, Cookie::new(&[5; 6])),
-        (
-            Some(1),
-            None,
-            false,
-            timestamps,
-            none,
-            Some(Cookie::REQUEST),
-        ),
+    let none = SackBlocks::default();
+    for (mss, scale, permitted, stamps, blocks) in [
+        (Some(1000), Some(7), true, timestamps, none),
+        (None, None, false, None, sack),
+        (None, None, true, None, none),
+        (Some(1), None, false, timestamps, none),
     ] {
         let options = Options {
             mss,
@@ -156,7 +149,6 @@ fn p14_emission_into_exact_and_short_buffers() {
             sack_permitted: permitted,
             timestamps: stamps,
             sack: blocks,
-            fast_open,
         };
         let payload = [3; 11];
         let segment = Segment {
@@ -501,7 +493,6 @@ fn random_segments_and_calls_never_panic() {
         };
         let mut host = Host::new(1, config, sizes, Any::default());
         host.listen(80, 10);
-        host.fast_open = random.chance(0.5).then(|| FastOpen::new([1; 16]));
         if random.chance(0.4) {
             host.connect(at(1), 80, flow().remote);
         }
@@ -557,7 +548,6 @@ fn random_segments_and_calls_never_panic() {
                         sack_permitted: random.chance(0.5),
                         timestamps: random.chance(0.2).then_some(timestamps),
                         sack,
-                        fast_open: cookie(&mut random),
                     };
                     let options = if options.len() > 40 {
                         Options::default()
@@ -586,16 +576,6 @@ fn random_segments_and_calls_never_panic() {
         }
     }
     assert_eq!(states.len(), 10, "states reached: {states:?}");
-}
-
-/// A cookie for `random_segments_and_calls_never_panic`: none, a request, the server's own, or any.
-fn cookie(random: &mut chappe_core::Stream) -> Option<Cookie> {
-    match random.below(4) {
-        0 => Some(Cookie::REQUEST),
-        1 => Some(FastOpen::new([1; 16]).cookie(&flow())),
-        2 => Cookie::new(&random.next_u64().to_be_bytes()[..2 * random.below(5) as usize]),
-        _ => None,
-    }
 }
 
 /// The numbers that a peer would know after hearing what the host has to send: the end of what it sent, and what it

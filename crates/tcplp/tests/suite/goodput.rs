@@ -5,7 +5,7 @@ use crate::support;
 
 use chappe_core::{Duration, Purpose, Seed};
 use chappe_tcplp::tcp::congestion::Any;
-use chappe_tcplp::tcp::{Config, Cubic, Endpoint, NewReno, Unlimited, Westwood};
+use chappe_tcplp::tcp::{Config, Endpoint, NewReno, Unlimited};
 
 use support::host::{Host, Sizes, address};
 use support::network::{Faults, Network};
@@ -128,17 +128,10 @@ fn goodput_under_loss_follows_the_papers_model() {
             let ideal = ideal(segments, loss);
             let share = |congestion| share(LONG, segments, loss, congestion);
             let newreno = share(Any::NewReno(NewReno));
-            let westwood = share(Any::Westwood(Westwood));
             println!(
-                "190 ms, w={segments} p={loss}: NewReno {newreno:.3} Westwood {westwood:.3} model {model:.3} \
-                 ideal {ideal:.3}"
+                "190 ms, w={segments} p={loss}: NewReno {newreno:.3} model {model:.3} ideal {ideal:.3}"
             );
             assert!(newreno > 0.65 * model, "{newreno:.3}, model {model:.3}");
-            // Beyond a loss in ten, lost retransmissions cost timeouts.
-            assert!(
-                loss > 0.06 || westwood > 0.85 * ideal,
-                "{westwood:.3}, ideal {ideal:.3}"
-            );
         }
     }
 }
@@ -150,8 +143,6 @@ fn one_hop_keeps_its_goodput_at_six_per_cent_loss() {
     for (segments, goal) in [(4, 0.68), (8, 0.8)] {
         for (name, congestion) in [
             ("NewReno", Any::NewReno(NewReno)),
-            ("CUBIC", Any::Cubic(Cubic::default())),
-            ("Westwood", Any::Westwood(Westwood)),
             ("none", Any::Unlimited(Unlimited)),
         ] {
             let share = share(NARROW, segments, 0.06, congestion);
@@ -161,10 +152,8 @@ fn one_hop_keeps_its_goodput_at_six_per_cent_loss() {
     }
 }
 
-/// The same goal where the window is what limits: with four segments, Westwood reaches it; with eight, no protocol could.
+/// Where the window is what limits, no protocol keeps 0.8 with eight segments.
 #[test]
-fn westwood_keeps_its_goodput_over_a_long_path() {
-    let four = share(LONG, 4, 0.06, Any::Westwood(Westwood));
-    assert!(four >= 0.68, "{four:.3}");
+fn no_protocol_keeps_four_fifths_where_the_window_limits() {
     assert!(ideal(8, 0.06) < 0.8);
 }

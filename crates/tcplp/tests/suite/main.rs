@@ -4,7 +4,6 @@ mod air;
 mod attacks;
 mod baseline;
 mod differential;
-mod fast_open;
 mod flows;
 mod goodput;
 mod host;

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use chappe_core::{Duration, HostNode, Instant, Purpose, Seed, Stream, contract};
 use chappe_tcplp::tcp::congestion::Any;
-use chappe_tcplp::tcp::{Config, Cubic, Endpoint, Few, Flow, NewReno, Secret, State, Unlimited};
+use chappe_tcplp::tcp::{Config, Endpoint, Few, Flow, NewReno, Secret, State, Unlimited};
 
 use support::host::{Host, Sizes, address};
 use support::network::{Faults, Network};
@@ -65,8 +65,7 @@ fn config(random: &mut Stream) -> Config {
 fn congestion(random: &mut Stream) -> Any {
     match random.below(4) {
         0 => Any::Few(Few::default()),
-        1 => Any::Cubic(Cubic::default()),
-        2 => Any::Unlimited(Unlimited),
+        1 => Any::Unlimited(Unlimited),
         _ => Any::NewReno(NewReno),
     }
 }

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use chappe_core::{HostNode, Instant, Wake};
 use chappe_tcplp::tcp::congestion::Any;
 use chappe_tcplp::tcp::{
-    Config, Cookie, Endpoint, FastOpen, Flow, Heard, Listener, Local, Memory, Range, Secret,
-    Segment, Sent, Socket, State, Verdict,
+    Config, Endpoint, Flow, Heard, Listener, Local, Memory, Range, Secret, Segment, Sent, Socket,
+    State, Verdict,
 };
 
 use super::ip;
@@ -38,8 +38,6 @@ pub struct Host {
     pub local: &'static Local,
     pub sizes: Sizes,
     pub congestion: Any,
-    /// What accepts data on SYNs, if anything does.
-    pub fast_open: Option<FastOpen>,
     pub sockets: Vec<Connection>,
     pub listeners: Vec<Listener>,
     /// Sockets accepted and not yet taken by the application.
@@ -63,7 +61,6 @@ impl Host {
             })),
             sizes,
             congestion,
-            fast_open: None,
             sockets: Vec::new(),
             listeners: Vec::new(),
             accepted: VecDeque::new(),
@@ -112,22 +109,6 @@ impl Host {
         index
     }
 
-    /// Opens a connection by TCP Fast Open, with something to say at once.
-    pub fn connect_fast(
-        &mut self,
-        now: Instant,
-        port: u16,
-        remote: Endpoint,
-        cookie: Cookie,
-    ) -> usize {
-        let index = self.socket();
-        let socket = &mut self.sockets[index];
-        socket
-            .connect_fast(now, port, remote, cookie)
-            .expect("the socket is closed");
-        index
-    }
-
     fn deliver(
         &mut self,
         now: Instant,
@@ -150,11 +131,9 @@ impl Host {
             Some(Heard::Syn) => {
                 let index = self.socket();
                 let socket = &mut self.sockets[index];
-                let accepted = match &self.fast_open {
-                    Some(fast_open) => socket.accept_fast(now, flow.remote, segment, fast_open),
-                    None => socket.accept(now, flow.remote, segment),
-                };
-                accepted.expect("the socket is closed");
+                socket
+                    .accept(now, flow.remote, segment)
+                    .expect("the socket is closed");
                 self.accepted.push_back(index);
             }
             Some(Heard::Ignore) => {}
