@@ -31,6 +31,6 @@ mod status;
 
 pub use daemon::{Border, Ending, LATENESS_LIMIT};
 pub use gateway::{Gateway, GatewayCounters, MTU};
-pub use network::{NODES_MAX, Network};
-pub use station::{SOCKETS, Station};
+pub use network::Network;
+pub use station::{NODES_MAX, SOCKETS, Station};
 pub use status::{Late, NodeStatus, Status};

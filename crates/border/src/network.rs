@@ -13,10 +13,7 @@ use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socke
 use chappe_wire::sixlowpan::Context;
 
 use crate::gateway::Gateway;
-use crate::station::{FRAMES, Station};
-
-/// Most nodes: places in a node's table of routes.
-pub const NODES_MAX: usize = 128;
+use crate::station::{FRAMES, NODES_MAX, Station};
 
 /// Everything about a network but its run.
 #[derive(Clone, Debug)]

@@ -8,8 +8,9 @@ use chappe_tcplp::host::{Host, Services};
 use chappe_tcplp::lowpan::{self, Interface, Losses, Table, TcpHeaders};
 
 use crate::gateway::{Gateway, MTU};
-use crate::network::NODES_MAX;
 
+/// The most nodes of a network: entries in a node's routing table.
+pub const NODES_MAX: usize = 128;
 /// Sockets of a mote: iperf3 takes three of them with two streams, and a browser is content with what is left.
 pub const SOCKETS: usize = 4;
 /// Connections through the border router whose headers it remembers.

@@ -17,6 +17,7 @@
 )]
 
 pub mod baseline;
+pub mod coap;
 pub mod host;
 pub mod lowpan;
 pub mod tcp;

@@ -30,6 +30,7 @@
 mod config;
 mod forwarding;
 mod headers;
+mod in_flight;
 mod input;
 mod interface;
 mod losses;

@@ -9,7 +9,7 @@ use core::net::Ipv6Addr;
 use super::bulk::fill;
 use super::site::{BULK_LEN, Facts, PAGE_MAX, Page, Text};
 use super::udp::{Datagram, Outgoing};
-use crate::baseline::coap::{Block, Code, Kind, Message, PORT, Token, Writer, option};
+use crate::coap::{Block, Code, Kind, Message, PORT, Token, Writer, option};
 
 /// Answers that can wait, and posts that are remembered.
 const WAITING: usize = 4;

@@ -6,7 +6,7 @@ use chappe_core::Instant;
 
 use super::bulk::octet;
 use super::{Application, Datagram, Outgoing};
-use crate::baseline::coap::{self, Server};
+use crate::coap::{self, Server};
 use crate::tcp::{Congestion, Socket};
 
 /// What one mote has brought.

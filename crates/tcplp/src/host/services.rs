@@ -15,7 +15,7 @@ use chappe_core::{Duration, Instant, Wake};
 use super::bulk::feed;
 use super::site::Facts;
 use super::{Application, Datagram, Outgoing, coap, http, iperf};
-use crate::baseline::coap::PORT as COAP;
+use crate::coap::PORT as COAP;
 use crate::tcp::{Congestion, Flow, Socket, State};
 
 /// The ports, in the order of the table.

@@ -10,7 +10,7 @@ use chappe_core::{Duration, Expect, Instant, Wake};
 
 use super::bulk::{fill, octet};
 use super::{Application, Datagram, Outgoing};
-use crate::baseline::coap;
+use crate::coap;
 use crate::tcp::{Congestion, Socket, State};
 
 /// Connections that a page answers side by side.

@@ -6,8 +6,8 @@ use chappe_core::{
 };
 
 use super::forwarding::Forwarding;
+use super::in_flight::InFlight;
 use super::outgoing::Outgoing;
-use super::output::Flying;
 use super::reassembly::Reassembly;
 use super::red::Red;
 use super::{Config, Headers, Losses, Lost, Routes};
@@ -34,7 +34,7 @@ pub struct Interface<
     pub(super) outgoing: [Outgoing<MTU>; OUT],
     pub(super) reassembly: Reassembly<IN, MTU>,
     pub(super) forwarding: Forwarding<FRAMES>,
-    pub(super) flying: Flying<OUT, FRAMES>,
+    pub(super) in_flight: InFlight<OUT, FRAMES>,
     pub(super) red: Red,
     pub(super) random: Stream,
     pub(super) tag: u16,
@@ -112,7 +112,7 @@ impl<
             outgoing: [Outgoing::EMPTY; OUT],
             reassembly: Reassembly::new(),
             forwarding: Forwarding::new(),
-            flying: Flying::NONE,
+            in_flight: InFlight::NONE,
             red: Red::default(),
             tag: random.below(0x1_0000) as u16,
             random,

@@ -7,10 +7,8 @@ use std::net::Ipv6Addr;
 use chappe_core::{Address, Duration, Expect, Instant, Purpose, Seed, Wake};
 use chappe_mac::dot15d4::{self, Sleep};
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
-use chappe_tcplp::baseline::coap::{
-    Client, Cocoa, Config, Outcome, Post, Receive, Server, Standard, Timeout,
-};
-use chappe_tcplp::baseline::one_segment;
+use chappe_tcplp::baseline::{Post, Receive, one_segment};
+use chappe_tcplp::coap::{Client, Cocoa, Config, Outcome, Server, Standard, Timeout};
 use chappe_tcplp::host::{Application, Bulk, Datagram, Outgoing};
 use chappe_tcplp::tcp::NewReno;
 

@@ -5,7 +5,8 @@ use crate::row;
 use chappe_core::{Address, Duration, Expect, HostNode, Instant, Seed};
 use chappe_mac::dot15d4::Sleep;
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
-use chappe_tcplp::baseline::coap::{Client, Config, Receive, Report, Standard};
+use chappe_tcplp::baseline::{Receive, Report};
+use chappe_tcplp::coap::{Client, Config, Standard};
 use chappe_tcplp::host::{Application, Bulk, Datagram, Outgoing, Readings, Sense};
 use chappe_tcplp::tcp::{NewReno, Socket};
 

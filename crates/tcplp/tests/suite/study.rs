@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
 
 use chappe_core::{Address, Duration, Expect, HostNode, Instant, Purpose, Seed, Stream, Wake};
-use chappe_tcplp::baseline::coap::{
-    self, Client, Code, Fetch, Outcome, Report, Standard, content, option,
-};
+use chappe_tcplp::baseline::{Fetch, Report};
+use chappe_tcplp::coap::{self, Client, Code, Outcome, Standard, content, option};
 use chappe_tcplp::host::{Application, Collect, Host, Page, Readings, Sense, Visit};
 use chappe_tcplp::lowpan::Config;
 use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};

@@ -4,10 +4,7 @@ use core::net::Ipv6Addr;
 
 use chappe_core::{Expect, Instant, Wake};
 
-use super::PORT;
-use super::client::{Client, Outcome};
-use super::server::Server;
-use super::timeout::Timeout;
+use crate::coap::{Client, Outcome, PORT, Server, Timeout};
 use crate::host::{self, Application, Datagram, fill};
 use crate::tcp::Congestion;
 

@@ -16,22 +16,16 @@
 
 mod client;
 mod cocoa;
-mod fetch;
 mod message;
-mod report;
 mod server;
 mod timeout;
-mod transfer;
 
 pub use client::{Client, Config, Outcome};
 pub use cocoa::Cocoa;
-pub use fetch::Fetch;
 pub(crate) use message::Writer;
 pub use message::{Block, Code, Kind, Malformed, Message, Token, option};
-pub use report::Report;
 pub use server::{Received, Server, content};
 pub use timeout::{Standard, Timeout};
-pub use transfer::{Post, Receive};
 
 /// CoAP's port (RFC 7252, 12.8).
 pub const PORT: u16 = 5683;

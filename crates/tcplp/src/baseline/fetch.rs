@@ -4,9 +4,7 @@ use core::net::Ipv6Addr;
 
 use chappe_core::{Expect, Instant, Wake};
 
-use super::PORT;
-use super::client::{Client, Outcome};
-use super::timeout::Timeout;
+use crate::coap::{Client, Outcome, PORT, Timeout};
 use crate::host::{self, Application, Datagram, octet};
 use crate::tcp::Congestion;
 
