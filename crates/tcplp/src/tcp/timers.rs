@@ -47,7 +47,7 @@ impl Timer {
             Timer::Reordering => "reordering window",
             Timer::DelayedAck => "delayed acknowledgement",
             Timer::KeepAlive => "keep-alive",
-            Timer::TimeWait => "TIME-WAIT or FIN-WAIT-2 timeout",
+            Timer::TimeWait => "time wait",
         }
     }
 
