@@ -1,4 +1,4 @@
-//! CoAP (RFC 7252) with blockwise transfer (RFC 7959): a client that posts and gets, a server for both.
+//! CoAP (RFC 7252) with blockwise transfer (RFC 7959): a client that posts and gets, and a server for both.
 //!
 //! ```text
 //! client                                     server
@@ -8,9 +8,9 @@
 //!   <-------  ACK 2.04 Changed   block1 1
 //! ```
 //!
-//! A [`Client`] has one exchange at a time (NSTART is 1). Confirmable messages are sent again after a timeout that a
-//! [`Timeout`] decides: [`Standard`] as in RFC 7252, or [`Cocoa`]. Non-confirmable ones are sent once, without waiting:
-//! the unreliable baseline of the paper (8.2.4).
+//! A [`Client`] has one exchange at a time (NSTART is 1). A [`Timeout`] decides when it retransmits a confirmable message:
+//! [`Standard`] as in RFC 7252, or [`Cocoa`]. Non-confirmable messages are sent once, without waiting: the unreliable
+//! baseline of the paper (8.2.4).
 //!
 //! Not supported: observing, separate responses, proxies, multicast, DTLS.
 

@@ -2,8 +2,7 @@
 
 use chappe_core::Address;
 
-/// What was handed to the link: at most two frames of each of the host's datagrams, and as many of the relay's as its
-/// queue holds. A link that keeps more in hand does not get more.
+/// Frames handed to the link: at most two of each of the host's datagrams, and as many of the relay's as its queue holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight<const OUT: usize, const FRAMES: usize> {
     own: [[Option<Flight>; 2]; OUT],
@@ -21,9 +20,9 @@ struct Flight {
 /// Whose frame it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// Of the host's datagram in this place.
+    /// A frame of the host's datagram in this place.
     Own(u8),
-    /// Of the datagram that goes on under this tag, or a whole packet.
+    /// A relayed frame: of the datagram forwarded under this tag, or a whole packet.
     Relayed(Option<u16>),
 }
 
@@ -81,7 +80,7 @@ impl<const OUT: usize, const FRAMES: usize> InFlight<OUT, FRAMES> {
         landed.map(|flight| flight.what)
     }
 
-    /// Frames of a datagram that was given up no longer belong to anything.
+    /// A datagram was given up: its frames in flight no longer belong to anything.
     pub fn disown(&mut self, what: What) {
         for flight in self.frames_mut().flatten() {
             if flight.what == what {

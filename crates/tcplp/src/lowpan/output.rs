@@ -1,4 +1,5 @@
-//! Frames that go: the relay's and the host's, one unconfirmed frame for each neighbour at a time, two if it sleeps.
+//! Outgoing frames, the relay's and the host's. Each neighbour has one unconfirmed frame at a time, or two if it sleeps, so
+//! that the first can announce the second.
 
 use chappe_core::{
     Address, Class, Classes, Duration, HostNode, Instant, Layer, LinkSend, Outcome, TraceEvent,
@@ -81,15 +82,15 @@ impl<
         }
     }
 
-    /// Whether a neighbour may get another frame now.
+    /// Whether a neighbour may be sent another frame now.
     fn may(&self, next: Address) -> bool {
         let limit = if self.routes.is_sleepy(next) { 2 } else { 1 };
         self.in_flight.to(next) < limit
     }
 
     //= tcplp 7.1: hidden terminals: a paced source keeps out of the way of its own frames
-    /// The host's datagram whose turn it is: the oldest one that may go, so that the fragments of two datagrams to
-    /// one neighbour never mix.
+    /// The host's datagram to send next: the oldest one that may be sent, so that the fragments of two datagrams to one
+    /// neighbour never mix.
     fn ready_own(&self) -> Option<usize> {
         let newest = self.counters.packets_sent;
         self.outgoing
@@ -191,7 +192,7 @@ impl<
         }
     }
 
-    /// A frame has been dealt with.
+    /// The link reports the outcome of a frame.
     pub(super) fn on_outcome(&mut self, now: Instant, token: u32, outcome: Outcome) {
         let Some(what) = self.in_flight.land(token) else {
             return;
@@ -207,7 +208,7 @@ impl<
                     self.resting = Some(now + self.config.pace);
                 }
                 if failed {
-                    // The rest would only load the air.
+                    // Without this fragment the rest is useless.
                     own.clear();
                     self.in_flight.disown(what);
                     self.lose(Lost::LinkFailed);
@@ -226,7 +227,8 @@ impl<
     }
 }
 
-/// How long headers to a destination must keep their form.
+/// Whether headers may be compressed by this hop's link-layer addresses, or must stay valid along the path. The former if
+/// the destination is the next hop.
 pub(super) fn reach(multicast: bool, destination: Option<Address>, next: Address) -> Reach {
     match multicast || destination == Some(next) {
         true => Reach::Link,

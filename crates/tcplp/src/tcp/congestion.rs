@@ -30,7 +30,7 @@ pub struct Window {
 /// An acknowledgement of new data, outside of fast recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// Octets newly acknowledged.
+    /// Octets newly acknowledged: by how much SND.UNA advanced.
     pub octets: u32,
     /// SMSS, the sender's segment size, in octets.
     pub mss: u32,

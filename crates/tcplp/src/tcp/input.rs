@@ -26,7 +26,7 @@ pub enum Ecn {
     /// 00, Not-ECT: the transport does not use ECN.
     #[default]
     NotCapable,
-    /// 01, ECT(1).
+    /// 01, ECT(1): ECN-capable, unused by classic senders.
     Capable1,
     /// 10, ECT(0): the code point that senders use.
     Capable0,

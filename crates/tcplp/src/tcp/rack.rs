@@ -18,7 +18,7 @@ const IN_ROUND: u8 = 1 << 6;
 /// The rest of that octet: the recoveries left until the window shrinks.
 const LEFT: u8 = IN_ROUND - 1;
 
-/// RACK's variables.
+/// The RACK variables of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rack {
     /// RACK.xmit_ts: when the most recently sent segment among those delivered was sent.

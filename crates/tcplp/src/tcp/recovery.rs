@@ -42,7 +42,7 @@ pub struct Recovery {
     pub(super) undo_left: u16,
     /// Duplicate acknowledgements in a row, counted without SACK only.
     pub duplicates: u8,
-    /// The present phase.
+    /// The phase that the sender is in.
     pub phase: Phase,
 }
 
