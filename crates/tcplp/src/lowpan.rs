@@ -6,7 +6,7 @@
 //! few octets for each datagram and never reassembles it.
 //!
 //! ```text
-//!            host                         Here: reassembled, handed up
+//!            host                         Here: reassembled, delivered
 //!             | poll_packet                ^
 //!   outgoing  v                            |
 //!   [datagram] -- fragments --> poll_link  +-- handle_link --+

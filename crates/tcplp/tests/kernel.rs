@@ -1,8 +1,8 @@
-//! This TCP against Linux's, over a TUN device in a network namespace: both ends send a stream each, through a network
-//! that loses, repeats, reorders, bends and marks packets. What is read must be what was written, and nothing may stall.
+//! This TCP against Linux's, over a TUN device in a network namespace: each end sends a stream through a network that loses,
+//! duplicates, reorders, corrupts and marks packets. The data read must be the data written, and nothing may stall.
 //!
-//! Every case is a connection of its own, all of them at once: the kernel as client or as server, with the congestion
-//! control that is named, through faults of its own. The short form takes seconds; `cargo test --release -p chappe-tcplp
+//! Every case is a separate connection, and all run at once: the kernel as client or as server, with the named congestion
+//! control and separate faults. The short form takes seconds; `cargo test --release -p chappe-tcplp
 //! --test kernel -- long` takes minutes and more loss. Where namespaces or TUN devices are forbidden, it says so and
 //! passes.
 
@@ -95,7 +95,7 @@ fn main() {
         .expect("an address");
     links.set_queue_len("chappe0", 2_000).expect("a long queue");
     links.up("chappe0").expect("the device goes up");
-    // The kernel asks for ECN by itself only if told so.
+    // The kernel only asks for ECN if it is configured to.
     let _ = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1");
     let cases = cases(long, &available());
     let limit = Duration::from_secs(if long { 400 } else { 60 });
@@ -185,7 +185,7 @@ fn faults(loss: f64, rough: bool) -> Faults {
     }
 }
 
-/// The kernel's end of a case, on a thread of its own: an error in words, or nothing.
+/// The kernel's end of a case, on a separate thread: an error message, or nothing.
 fn kernel_end(
     case: &Case,
     listener: Option<TcpListener>,

@@ -69,7 +69,7 @@ impl<const N: usize> Write for Text<N> {
     }
 }
 
-/// Room for every page but the large one; the tests write the longest ones.
+/// Room for every page but `/50k`; a test writes the longest ones.
 pub(super) const PAGE_MAX: usize = 640;
 
 impl Page {

@@ -125,7 +125,7 @@ impl<
         Ok(Expanded { len, opaque: false })
     }
 
-    /// The same with a compressed TCP header, which only the ends of its flow can expand: a relay leaves it as it is.
+    /// The same with a compressed TCP header, which only the ends of its flow can expand: a relay leaves it compressed.
     fn expand_tcp(
         &mut self,
         network: &Network,

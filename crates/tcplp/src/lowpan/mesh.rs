@@ -55,7 +55,7 @@ pub fn next_hops<const N: usize>(costs: &[[u8; N]; N], me: usize) -> [Option<u8>
     next
 }
 
-/// A router of the mesh, with up to `ROUTERS` routers and `CHILDREN` sleepy children of its own.
+/// A router of the mesh, with up to `ROUTERS` routers and up to `CHILDREN` sleepy children.
 #[derive(Clone, Copy, Debug)]
 pub struct Mesh<const ROUTERS: usize, const CHILDREN: usize> {
     /// This node's link-layer address.

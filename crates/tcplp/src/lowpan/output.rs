@@ -88,7 +88,7 @@ impl<
         self.in_flight.to(next) < limit
     }
 
-    //= tcplp 7.1: hidden terminals: a paced source keeps out of the way of its own frames
+    //= tcplp 7.1: hidden terminals: a paced source avoids collisions with its own frames
     /// The host's datagram to send next: the oldest one that may be sent, so that the fragments of two datagrams to one
     /// neighbour never mix.
     fn ready_own(&self) -> Option<usize> {

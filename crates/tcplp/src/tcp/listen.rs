@@ -52,7 +52,7 @@ mod tests {
     use super::super::segment::{Options, Segment};
     use super::*;
 
-    /// Every set of flags: RST first, then ACK, then SYN. SYN with FIN is nobody's honest opening.
+    /// Every set of flags: RST first, then ACK, then SYN. SYN with FIN is no genuine opening.
     #[test]
     fn every_set_of_flags_is_judged_in_the_standards_order() {
         let listener = Listener::new(80, 1);

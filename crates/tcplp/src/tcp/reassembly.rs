@@ -211,7 +211,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// What a receive buffer does, said with one `Option` per octet of the stream.
+    /// A model of the receive buffer, with one `Option` per octet of the stream.
     struct Model {
         stream: Vec<Option<u8>>,
         next: usize,
@@ -317,8 +317,8 @@ mod tests {
         }
     }
 
-    /// T06: one octet in every two across a window of 4096: the list fills, the rest is refused, and what was
-    /// taken stays whole.
+    /// T06: one octet in every two across a window of 4096: the list fills, the rest is dropped, and accepted data stays
+    /// intact.
     #[test]
     fn t06_a_flood_of_single_octets_fills_the_list_and_no_more() {
         let (mut ring, mut ranges) = (vec![0; 4096], vec![Range::default(); 8]);

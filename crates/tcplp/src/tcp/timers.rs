@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_due_fires_once_each() {
+    fn every_due_timer_fires_once() {
         let mut timers = Timers::default();
         for timer in [Timer::TimeWait, Timer::TailLossProbe, Timer::DelayedAck] {
             timers.start(timer, Instant::from_millis(1));

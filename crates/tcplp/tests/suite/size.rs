@@ -1,4 +1,4 @@
-//! How much memory a connection takes, without its buffers.
+//! The memory of a connection without its buffers.
 
 use std::mem::size_of;
 

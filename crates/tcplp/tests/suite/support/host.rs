@@ -14,7 +14,7 @@ use super::ip;
 
 pub type Connection = Socket<'static, Any>;
 
-/// Sizes of what each socket is lent.
+/// The sizes of each socket's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub send: usize,
@@ -69,7 +69,7 @@ impl Host {
         }
     }
 
-    /// A closed socket: one that was given back, or a new one whose memory is leaked.
+    /// A closed socket: one from the pool, or a new one whose memory is leaked.
     fn socket(&mut self) -> usize {
         let sizes = self.sizes;
         let socket = self.pool.pop().unwrap_or_else(|| {
@@ -85,7 +85,7 @@ impl Host {
         self.sockets.len() - 1
     }
 
-    /// Takes closed sockets out of the table; the numbers of the others change. Returns how many are left.
+    /// Removes closed sockets from the table, which renumbers the others. Returns how many are left.
     pub fn collect(&mut self) -> usize {
         let closed = |socket: &mut Connection| {
             let dead = socket.state() == State::Closed;
