@@ -296,6 +296,7 @@ impl Gateway {
         // RFC 4443, 2.1: types below 128 are errors.
         let is_error = header.next_header == next::ICMPV6
             && packet.get(HEADER_LEN).is_none_or(|kind| *kind < 128);
+        // A token bucket kept as one time: a bucket of ten is empty when the next error lies ten intervals ahead.
         if is_error || self.next_error > now + ERROR_INTERVAL * (ERRORS_AT_ONCE - 1) {
             return;
         }

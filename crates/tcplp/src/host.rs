@@ -220,6 +220,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         let verdict = match self.sockets.iter().position(of_flow) {
             None => Verdict::Reopen,
             Some(place) => {
+                // The request has arrived, or will not: it is no longer expected.
                 if !segment.payload.is_empty() || segment.flags.has(Flags::RST) {
                     self.fresh &= !bit(place);
                 }
@@ -271,8 +272,10 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         let mut kept = [0; PING_MAX];
         kept.get_mut(..data.len())?.copy_from_slice(data);
         let group = header.destination.is_multicast();
+        // One reply at a time: a further ping before it is sent takes its place.
         self.pong = Some(Pong {
             to: header.source,
+            // A reply must have a unicast source address (RFC 4443, 4.2).
             from: if group {
                 self.link_local
             } else {

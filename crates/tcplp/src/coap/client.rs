@@ -255,6 +255,7 @@ impl<T: Timeout> Client<T> {
     pub fn handle<'b>(&mut self, now: Instant, bytes: &'b [u8]) -> Option<Received<'b>> {
         let exchange = self.exchange?;
         let message = Message::parse(bytes).ok()?;
+        // RFC 7252, 4.4: ACK and RST match by message ID. What is not awaited is a duplicate.
         if message.id != exchange.id || exchange.deadline.is_none() {
             return None;
         }

@@ -208,6 +208,7 @@ impl<'a> Message<'a> {
             [_] => return Err(Malformed::Reserved),
             [_, payload @ ..] => payload,
         };
+        // RFC 7252, 4.1: an Empty message has no token, options or payload.
         if code == 0 && bytes.len() > 4 {
             return Err(Malformed::Reserved);
         }

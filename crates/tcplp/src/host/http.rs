@@ -216,6 +216,7 @@ impl Request {
             b"HTTP/1.0" => 0,
             _ => return Request::refused(Status::BadRequest),
         };
+        // HTTP/1.0 connections do not persist (RFC 9112, 9.3).
         let (mut close, mut body) = (minor == 0, false);
         for line in lines {
             let mut parts = line.splitn(2, |&octet| octet == b':');

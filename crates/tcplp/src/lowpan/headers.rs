@@ -135,6 +135,7 @@ enum Form {
 
 impl Inward {
     fn hold(&mut self, numbered: Numbered) {
+        // Replaces, in this order: the same number, an empty place, the older anchor.
         let newest = self.newest;
         let keeps = |place: &Option<Numbered>| match place {
             Some((number, _)) if *number == numbered.0 => 0,
@@ -169,6 +170,7 @@ impl Outward {
     /// Decides how to send a segment with the header fields `now` and `payload` octets.
     fn form(&mut self, now: &Anchor, payload: usize) -> Form {
         let end = now.seq.wrapping_add(payload as u32);
+        // Data that ends at or before the end of what was sent is a retransmission; a pure ACK never is.
         let begun = self.last != 0;
         let repeated = begun && payload > 0 && end.wrapping_sub(self.end).cast_signed() <= 0;
         if !repeated {
@@ -193,6 +195,7 @@ impl Outward {
     }
 
     fn whole(&mut self, now: &Anchor) -> Form {
+        // The number of the confirmed anchor stays reserved: short headers refer to it until the next one is confirmed.
         let used = self.confirmed.map_or(0, |(number, _)| number);
         let after = |number: u8| number % GENERATIONS + 1;
         let next = match after(self.last) {
@@ -242,6 +245,7 @@ impl<const N: usize> TcpHeaders<N> {
                     .iter()
                     .enumerate()
                     .max_by_key(|(_, place)| place.as_ref().map_or(u32::MAX, silence))?;
+                // Cleared first: its number may be the only one to become free.
                 *self.flows.get_mut(at)? = None;
                 let number = self.free_number(near, far)?;
                 *self.flows.get_mut(at)? = Some(Flow {
@@ -289,6 +293,7 @@ impl<const N: usize> TcpHeaders<N> {
         destination: Ipv6Addr,
         anchor: Anchor,
     ) -> Option<&mut Flow> {
+        // The other end reuses this flow number: it has dropped the flow that had it.
         for flow in self.flows.iter_mut().flatten() {
             if (flow.near, flow.far, flow.far_number) == (destination, source, Some(lead.flow)) {
                 flow.far_number = None;

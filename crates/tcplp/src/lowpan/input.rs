@@ -60,6 +60,7 @@ impl<
         }
         match self.routes.route(destination) {
             Route::Here => Ok(Route::Here),
+            // Link-local packets must not be forwarded (RFC 4291 2.5.6).
             Route::Via(_) if !self.config.forward || destination.is_unicast_link_local() => {
                 Err(Lost::NoRoute)
             }
@@ -189,6 +190,7 @@ impl<
         };
         let part = buffer.get_mut(..len).ok_or(Lost::TooBig)?;
         let header = Header::parse(part).map_err(|_| Lost::Malformed)?;
+        // datagram_size is that of the uncompressed packet (RFC 4944 5.3), so it must agree with the IPv6 header.
         if usize::from(header.payload_len) + ipv6::HEADER_LEN != size || len > size {
             return Err(Lost::Malformed);
         }
@@ -223,6 +225,7 @@ impl<
         fragment: &Fragment,
         body: &[u8],
     ) -> Result<(), Lost> {
+        // Fragments without a forwarding entry are for this host, or their first one is missing.
         let (tag, size) = (fragment.tag, fragment.size);
         let Some(entry) = self.forwarding.find(now, arrival.from, tag, size) else {
             let put = self.reassembly.further(now, arrival.from, fragment, body);

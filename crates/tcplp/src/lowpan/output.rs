@@ -119,6 +119,7 @@ impl<
         if !allowed.contains(Class::Data) {
             return None;
         }
+        // Alternates between relayed and own frames while there are both, so that neither starves.
         let sent = match self.relayed {
             true => match self.send_own(now, sdu) {
                 Some(own) => Some(own),
@@ -143,6 +144,7 @@ impl<
         if !self.in_flight.has_relay_place() {
             return None;
         }
+        // As in `may`, while the queue is borrowed mutably.
         let limit = |next| if self.routes.is_sleepy(next) { 2 } else { 1 };
         let in_flight = &self.in_flight;
         let frame = self

@@ -212,6 +212,7 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
     ) -> Option<usize> {
         let of = |slot: &Slot<MTU>| slot.key.is_some_and(|key| key.from == from);
         let own = self.slots.iter().filter(|slot| of(slot)).count();
+        // One neighbour gets at most all slots but one, or the only slot.
         let quota = (N - N.min(1)).max(1);
         let free = self.slots.iter().position(|slot| slot.key.is_none());
         if own < quota && free.is_some() {

@@ -180,6 +180,7 @@ impl<'a> Flight<'a> {
             if start.before(at) && at.before(sent.end) {
                 let count = self.len();
                 let Some(tail) = self.table.get_mut(index..=count) else {
+                    // The table is full.
                     return false;
                 };
                 tail.copy_within(..count - index, 1);
@@ -203,6 +204,7 @@ impl<'a> Flight<'a> {
                 gone += 1;
                 report(piece);
             } else {
+                // An acknowledgement inside an entry: the rest keeps its marks and its time.
                 let done = Range::new(piece.range.start, una);
                 if !done.is_empty() {
                     cut = piece.is(RETRANSMITTED);
@@ -226,6 +228,7 @@ impl<'a> Flight<'a> {
     /// Marks the entries inside `block` as SACKed and passes the newly marked ones to `report`. An entry that is SACKed in
     /// part is split, if there is room for one more.
     pub fn sack(&mut self, block: Range, mut report: impl FnMut(Piece)) {
+        // Without room to split, a partly SACKed entry stays unmarked: at worst it is retransmitted.
         self.split(block.start);
         self.split(block.end);
         self.each(|piece, marks| {
@@ -261,6 +264,7 @@ impl<'a> Flight<'a> {
         let count = self.len();
         for sent in self.table.iter_mut().take(count) {
             if begins == start {
+                // In flight again: lost only by new evidence, against this copy.
                 sent.at = now;
                 sent.marks = sent.marks & !LOST | RETRANSMITTED;
                 return;

@@ -59,7 +59,9 @@ impl<C: Congestion> Socket<'_, C> {
         recovery.phase = Phase::Fast;
         recovery.recover = self.snd_nxt;
         (recovery.delivered, recovery.sent) = (0, 0);
+        // RecoverFS, a divisor in `reduce_in_proportion`: never zero.
         recovery.flight = self.snd_nxt.since(self.flight.una()).max(1);
+        // With PRR, cwnd falls with each acknowledgement instead.
         if !self.prr() {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
@@ -118,6 +120,7 @@ impl<C: Congestion> Socket<'_, C> {
     pub(super) fn undo(&mut self) {
         self.window.cwnd = self.window.cwnd.max(self.recovery.undo_cwnd);
         self.window.ssthresh = self.recovery.undo_ssthresh;
+        // Nothing was lost after all.
         self.flight.clear(LOST);
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
@@ -191,6 +194,7 @@ impl<C: Congestion> Socket<'_, C> {
             }
             self.reduce(self.flight_size());
         }
+        // The loss window of RFC 5681 3.1: one full-sized segment.
         if self.window.ssthresh != u32::MAX {
             self.window.cwnd = self.segment_size();
         }

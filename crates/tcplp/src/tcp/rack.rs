@@ -43,7 +43,7 @@ impl Rack {
 
     /// A segment was delivered, by a cumulative or selective acknowledgement that arrived at `now`. `echo_age` is the age of
     /// the echoed timestamp in µs, if there is one. Returns the round-trip time, unless the acknowledgement may belong to
-    /// an earlier copy (RFC 8985 6.2.1).
+    /// an earlier copy (RFC 8985 6.2.2).
     pub(super) fn delivered(
         &mut self,
         piece: Piece,
@@ -54,12 +54,14 @@ impl Rack {
         let rtt = now.since(piece.at);
         if piece.is(RETRANSMITTED) {
             // The timestamp clock ticks in milliseconds: an echo within one tick proves nothing.
+            // An answer that comes sooner than the smallest round trip belongs to an earlier copy too (RFC 8985 6.2.2).
             let earlier_copy = echo_age.is_some_and(|age| age > rtt.saturating_add(999));
             if earlier_copy || rtt < min_rtt {
                 return None;
             }
         }
         let first = self.rtt == 0;
+        // Zero stands for "nothing delivered yet".
         self.rtt = rtt.max(1);
         if first || self.sent_after(piece.at, piece.range.end) {
             (self.sent_at, self.end) = (piece.at, piece.range.end);
@@ -67,7 +69,7 @@ impl Rack {
         Some(rtt)
     }
 
-    /// RACK_sent_after (RFC 8985 6.2): whether a segment sent at `at`, ending at `end`, was sent after the newest delivered
+    /// RACK_sent_after (RFC 8985 6.2.2): whether a segment sent at `at`, ending at `end`, was sent after the newest delivered
     /// one.
     fn sent_after(&self, at: Stamp, end: Seq) -> bool {
         at.after(self.sent_at) || at == self.sent_at && end.after(self.end)
@@ -83,6 +85,7 @@ impl Rack {
         if self.persist & IN_ROUND != 0 && una.at_or_after(self.round) {
             self.persist &= !IN_ROUND;
         }
+        // Once per round trip: further D-SACKs of the same round report the same mistake.
         if duplicate && self.persist & IN_ROUND == 0 {
             self.round = nxt;
             self.multiplier = self.multiplier.saturating_add(1);
@@ -108,6 +111,7 @@ impl Rack {
         srtt: u32,
     ) -> u32 {
         let sacked = flight.pieces().filter(|piece| piece.is(SACKED)).count();
+        // RFC 8985 6.2.4: without reordering, a recovery or DupThresh SACKed segments are evidence enough.
         if !self.reordering() && (recovering || sacked >= DUP_THRESH as usize) {
             return 0;
         }
@@ -129,6 +133,7 @@ impl Rack {
         }
         let overdue_after = self.rtt.saturating_add(window);
         flight.each(|piece, marks| {
+            // What was sent after the newest delivered segment may still be on its way.
             let newer = self.sent_after(piece.at, piece.range.end)
                 || (piece.at == self.sent_at && piece.range.end == self.end);
             if piece.is(SACKED | LOST) || newer {

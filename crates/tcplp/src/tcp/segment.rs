@@ -405,6 +405,7 @@ impl<'a> Segment<'a> {
             self.options.emit(&mut words);
             words.len * 4
         };
+        // The data offset in words, in the upper four bits: len / 4 << 4.
         put(header, field::OFFSET, &[(len * 4) as u8]);
         let payload = parts[0].len() + parts[1].len();
         let mut sum = flow.pseudo_header((len + payload) as u32);

@@ -230,6 +230,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.send.clear();
         self.receive.clear();
         self.flight.restart(iss);
+        // The SYN is the first entry of the flight: it occupies one sequence number and is retransmitted like data.
         self.flight.push(iss + 1, Stamp::of(now));
         self.timers.stop_all();
         self.bits = Bits::default();
@@ -242,6 +243,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.sent_at = Stamp::of(now).coarse();
         self.ts_recent = 0;
         self.ts_offset = self.local.secret.timestamp_offset(&flow);
+        // Ours, until the peer's option is known.
         self.mss = self.local.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
         (self.challenges, self.retries, self.backoff) = (0, 0, 0);
@@ -458,12 +460,14 @@ impl<'a, C: Congestion> Socket<'a, C> {
     /// Closes both directions: sends what was written, then a FIN; nothing more is read. With data unread, or if more data
     /// arrives, the peer gets a reset, so that it learns of the loss (RFC 9293 3.6.1).
     pub fn close(&mut self, now: Instant) {
+        // RFC 2525 2.17: a FIN would pretend that all data was read.
         if self.receive.ready() > 0 && self.state != State::Closed {
             self.abort();
             return;
         }
         self.shutdown();
         self.bits.set(bits::READ_CLOSED);
+        // Without a reader, FIN-WAIT-2 must not last forever.
         if self.state == State::FinWait2 && !self.timers.runs(Timer::TimeWait) {
             self.timers
                 .start(Timer::TimeWait, now + self.local.config.fin_wait_2);
@@ -477,6 +481,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
 
     /// ABORT (RFC 9293 3.10.5): ends the connection at once; the peer gets a reset.
     pub fn abort(&mut self) {
+        // RFC 9293 3.10.5: in these states the peer gets no reset.
         let silent = matches!(self.state, State::Closed | State::SynSent | State::TimeWait);
         if self.state != State::Closed {
             self.end(Some(Failure::Aborted));
