@@ -8,12 +8,10 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use chappe_core::{Duration, Instant};
 use chappe_tcplp::tcp::{
-    Config, Cookie, Ecn, Endpoint, FastOpen, Flow, Heard, Listener, Local, Memory, NewReno, Range,
-    Secret, Segment, Sent, Seq, Socket, State,
+    Config, Ecn, Endpoint, Flow, Heard, Listener, Local, Memory, NewReno, Range, Secret, Segment,
+    Sent, Seq, Socket, State,
 };
 
-/// What the server makes cookies with.
-const FAST_OPEN: FastOpen = FastOpen::new([7; 16]);
 /// Segments that one drain may give: more than the window holds means a loop.
 const DRAIN_MAX: usize = 100;
 /// Segments in the air on one way; the oldest go when there are more.
@@ -40,11 +38,11 @@ pub fn read_by(bytes: &[u8]) -> [u64; 2] {
         ],
         now: Instant::from_millis(1),
         forged: false,
-        accepted: false,
         near: (Seq::new(0), Seq::new(0)),
     };
     let server = Endpoint::new(local[1].address, 80);
-    game.open(server, bytes.last().map_or(0, |last| last & 3));
+    let opened = game.ends[0].socket.connect(game.now, 50_000, server);
+    opened.expect("the socket is closed");
     game.drain();
     let mut script = bytes.iter().copied();
     while let Some(operation) = script.next() {
@@ -111,33 +109,11 @@ struct Game<'a> {
     ends: [End<'a>; 2],
     now: Instant,
     forged: bool,
-    accepted: bool,
     /// Sequence and acknowledgement number of the segment that was delivered last.
     near: (Seq, Seq),
 }
 
 impl Game<'_> {
-    /// Opens the connection: plainly, or by TCP Fast Open with the server's cookie, a request for one, or a wrong one,
-    /// and something to say on the SYN.
-    fn open(&mut self, server: Endpoint, way: u8) {
-        let client = &mut self.ends[0].socket;
-        let flow = Flow::new(server, Endpoint::new(client.flow().local.address(), 50_000));
-        let cookie = match way {
-            0 => None,
-            1 => Some(FAST_OPEN.cookie(&flow)),
-            2 => Some(Cookie::REQUEST),
-            _ => Cookie::new(&[3; 16]),
-        };
-        let opened = match cookie {
-            None => client.connect(self.now, 50_000, server),
-            Some(cookie) => client.connect_fast(self.now, 50_000, server, cookie),
-        };
-        opened.expect("the socket is closed");
-        if way > 0 {
-            self.write(0, 300);
-        }
-    }
-
     fn play(&mut self, operation: u8, script: &mut impl Iterator<Item = u8>) {
         let side = usize::from(operation >> 7);
         let mut operand = || usize::from(script.next().unwrap_or(0));
@@ -228,13 +204,7 @@ impl Game<'_> {
         if listens && Listener::new(80, 1).hear(segment) == Heard::Syn {
             let flow = self.ends[0].socket.flow();
             // Refused if the socket is in use, which it is not.
-            let server = &mut self.ends[1].socket;
-            // A SYN that comes again may bring its data again (RFC 7413 2.1): only the first one may bring any here.
-            let _ = match self.accepted {
-                true => server.accept(self.now, flow.local, segment),
-                false => server.accept_fast(self.now, flow.local, segment, &FAST_OPEN),
-            };
-            self.accepted = true;
+            let _ = self.ends[1].socket.accept(self.now, flow.local, segment);
             return;
         }
         let _ = end.socket.handle_segment(self.now, segment, ecn);

@@ -54,8 +54,6 @@ pub fn sizes(workspace: &Workspace, keep: bool) -> Outcome {
 }
 
 fn measure(workspace: &Workspace, keep: bool) -> Result<String, String> {
-    let image = Image::build(workspace, FOLDER, &["tcp"], &["--features", "fast-open"])?;
-    let with_fast_open = image.elf("tcp")?;
     let image = Image::build(workspace, FOLDER, &["bare", "tcp"], &[])?;
     let (bare, tcp) = (image.elf("bare")?, image.elf("tcp")?);
     let mut text = String::new();
@@ -69,11 +67,6 @@ fn measure(workspace: &Workspace, keep: bool) -> Result<String, String> {
         &format!("{}; `cargo xtask sizes`", compiler.unwrap_or_default()),
     );
     let code = judge_code(&mut text, &bare, &tcp);
-    let more = with_fast_open.loaded().saturating_sub(tcp.loaded());
-    say(
-        &mut text,
-        &format!("{more:>7}  more with TCP Fast Open (the feature fast-open)"),
-    );
     let memory = judge_memory(&mut text, &tcp);
     let work = match firmware::can_run() {
         true => judge_work(&mut text, &firmware::compare(workspace, FOLDER)?.counted),

@@ -1,8 +1,8 @@
-//! The loop: simulated time follows the clock, packets pass between the gateway and the kernel's TUN device.
+//! The event loop: simulated time follows the host's clock, and packets pass between the gateway and the TUN device.
 //!
 //! ```text
-//!   the kernel sends   take it; the air catches up with the clock; the gateway gets it
-//!   an event is due    the air catches up; what arrived goes to the kernel; take down how late that was
+//!   the kernel sends   the air catches up with the clock; the gateway gets the packet
+//!   an event is due    the air catches up; arrived packets go to the kernel; the lateness is recorded
 //! ```
 
 use std::net::Ipv6Addr;
@@ -18,36 +18,37 @@ use crate::gateway::MTU;
 use crate::network::Network;
 use crate::station::Station;
 
-/// Packets that the kernel keeps for the device: the gateway takes them at once, so this is for bursts only.
+/// The device's transmit queue in the kernel, in packets. The gateway takes packets at once, so it only absorbs bursts.
 const DEVICE_QUEUE: u32 = 32;
-/// Packets that are read before the air has its turn.
+/// Packets read from the kernel in one turn, before the air catches up again.
 const TURN: usize = 32;
-/// Octets of the largest packet that a TUN device gives: what IPv6's length field can say, rounded up.
+/// Octets of the largest packet that a TUN device can deliver: IPv6's largest length, rounded up.
 const PACKET_MAX: usize = 1 << 16;
-/// The air goes on in steps of at most this, after which the kernel gets what has arrived: a quarter of a full frame.
+/// The air advances in steps of at most this time; after each, arrived packets go to the kernel. A quarter of a full frame.
 const STEP: Duration = Duration::from_millis(1);
-/// How often motes are told how long their radios were on.
-const TELL: Duration = Duration::from_millis(250);
+/// How often the motes' services learn how long their radios were on.
+const RADIO_INTERVAL: Duration = Duration::from_millis(250);
 const TUN: u64 = 0;
-/// Tokens of the caller's descriptors begin here.
+/// The event tokens of the caller's descriptors start here.
 const CALLERS: u64 = 1 << 32;
 
-/// A late loop falsifies when the kernel learns of a packet. Half of the shortest time between two packets of one mote,
-/// which is that of a frame of acknowledgement size: its back-off, assessment and air time are 4 ms at least.
+/// The limit of the lateness at the 99th percentile. A late loop delivers packets to the kernel too late. This is half of the
+/// shortest time between two packets of one mote, which is that of a frame of acknowledgement size: its back-off, assessment
+/// and air time take at least 4 ms.
 pub const LATENESS_LIMIT: Duration = Duration::from_millis(2);
 
-/// Why [`Border::run`] came back.
+/// The reason for which [`Border::run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The program is asked to end.
+    /// SIGINT or SIGTERM asks the program to end.
     Signal(Signal),
-    /// A descriptor that the caller watches has become readable: which one.
+    /// A descriptor that the caller watches is readable: the token of [`Border::watch`].
     Watched(u64),
-    /// The moment has come.
+    /// The end time of [`Border::run`] has come.
     Time,
 }
 
-/// A network that runs in real time behind a TUN device. Dropping it takes the device away.
+/// A network that runs in real time behind a TUN device. Dropping it removes the device.
 pub struct Border<R: Recorder = ()> {
     simulator: Simulator<Station, R>,
     network: Network,
@@ -57,13 +58,14 @@ pub struct Border<R: Recorder = ()> {
     lateness: Lateness,
     ready: Vec<Ready>,
     packet: Vec<u8>,
-    told: Instant,
+    /// When the motes' services last learned how long their radios were on.
+    radio_noted: Instant,
 }
 
 impl<R: Recorder> Border<R> {
-    /// Makes the device `name` (`%d` in it becomes a free number) in the present network namespace, gives it the host's
-    /// address and the route into the network, and starts time. SIGINT and SIGTERM are held back from now on and reported
-    /// by [`run`](Self::run). Needs CAP_NET_ADMIN, which [`isolate`](chappe_sys::namespace::isolate) gives.
+    /// Creates the device `name` (`%d` in it becomes a free number) in the present network namespace, gives it the host's
+    /// address and the route into the network, and starts the clock. From now on SIGINT and SIGTERM are blocked and reported
+    /// by [`run`](Self::run). Needs CAP_NET_ADMIN, which [`isolate`](chappe_sys::namespace::isolate) provides.
     pub fn open(network: Network, name: &str, recorder: R) -> Result<Border<R>> {
         let simulator = network
             .simulator(recorder)
@@ -83,21 +85,21 @@ impl<R: Recorder> Border<R> {
             lateness: Lateness::default(),
             ready: Vec::new(),
             packet: vec![0; PACKET_MAX],
-            told: Instant::ZERO,
+            radio_noted: Instant::ZERO,
         })
     }
 
-    /// Comes back from [`run`](Self::run) with [`Ending::Watched`] when `fd` becomes readable.
+    /// Makes [`run`](Self::run) return [`Ending::Watched`] with this token when `fd` becomes readable.
     pub fn watch(&mut self, fd: BorrowedFd<'_>, token: u32) -> Result<()> {
         self.events.add(fd, CALLERS + u64::from(token))
     }
 
-    /// Forgets a descriptor that was watched.
+    /// Stops watching a descriptor.
     pub fn forget(&mut self, fd: BorrowedFd<'_>) -> Result<()> {
         self.events.remove(fd)
     }
 
-    /// Serves until something ends it, or until `end` on its own clock.
+    /// Serves until one of the events of [`Ending`], at the latest until `end` on [`clock`](Self::clock).
     pub fn run(&mut self, end: Option<Instant>) -> Result<Ending> {
         loop {
             let due = Instant::from_nanos(self.simulator.next_at().nanos());
@@ -114,7 +116,7 @@ impl<R: Recorder> Border<R> {
         }
     }
 
-    /// One turn: everything up to now.
+    /// One turn of the loop: processes everything up to now.
     fn turn(&mut self, due: Instant) -> Result<Option<Ending>> {
         let now = self.clock.now();
         self.catch_up(now)?;
@@ -130,17 +132,17 @@ impl<R: Recorder> Border<R> {
         if due <= now {
             self.lateness.add(self.clock.now().saturating_since(due));
         }
-        if now.saturating_since(self.told) >= TELL {
-            self.told = now;
+        if now.saturating_since(self.radio_noted) >= RADIO_INTERVAL {
+            self.radio_noted = now;
             for node in 0..self.network.nodes() {
                 self.simulator
-                    .with_node(node, |station, now| station.tell_radio(now));
+                    .with_node(node, |station, now| station.note_radio_on(now));
             }
         }
         Ok(ending)
     }
 
-    /// Lets the air go on until `now`, and hands what arrives to the kernel.
+    /// Advances the air to `now`, and hands arriving packets to the kernel.
     fn catch_up(&mut self, now: Instant) -> Result<()> {
         let now = AirTime::from_nanos(now.nanos());
         while self.simulator.now() < now {
@@ -170,7 +172,7 @@ impl<R: Recorder> Border<R> {
                         Ok(false) => gateway.refused(),
                         Err(error) => {
                             gateway.refused();
-                            // A device that somebody has turned off is no reason to end.
+                            // A device that the user has turned off is no reason to end; one that is gone is.
                             if error.is_gone() {
                                 given = Err(error);
                                 return;
@@ -183,7 +185,7 @@ impl<R: Recorder> Border<R> {
         })
     }
 
-    /// Takes what the kernel has sent.
+    /// Takes packets from the kernel.
     fn take(&mut self) -> Result<()> {
         for _ in 0..TURN {
             let Some(len) = self.tun.receive(&mut self.packet)? else {
@@ -195,16 +197,16 @@ impl<R: Recorder> Border<R> {
                     station.with_gateway(now, |gateway| gateway.offer(now, packet));
                 });
         }
-        // Errors and pings are answered without the air.
+        // The gateway answers pings and refused packets itself, without the air.
         self.hand_over()
     }
 
-    /// The device's name.
+    /// The name of the TUN device, with its number filled in.
     pub fn device(&self) -> &str {
         self.tun.name()
     }
 
-    /// The network.
+    /// The network as it was passed to [`open`](Self::open).
     pub fn network(&self) -> &Network {
         &self.network
     }
@@ -214,39 +216,40 @@ impl<R: Recorder> Border<R> {
         self.clock
     }
 
-    /// How late the loop was: from when the first event of a turn was due until all that came of it was with the kernel.
+    /// The loop's lateness: from when the first event of a turn was due until the kernel had all resulting packets.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// A node. Panics if there is none.
+    /// A node. Panics if there is no node with this number.
     pub fn station(&self, node: usize) -> &Station {
         self.simulator.node(node)
     }
 
-    /// What happened on the air.
+    /// The simulator's counters of the air.
     pub fn air(&self) -> &chappe_sim::Counters {
         self.simulator.counters()
     }
 
-    /// What follows the run, to take out what it holds.
+    /// The recorder of the run, to take out what it has recorded.
     pub fn recorder_mut(&mut self) -> &mut R {
         self.simulator.recorder_mut()
     }
 }
 
-/// Gives the device what it needs and turns it on.
+/// Configures the device and turns it on.
 fn raise(tun: &Tun, address: Ipv6Addr) -> Result<()> {
     let links = Links::open()?;
     let name = tun.name();
-    // Nobody on the mesh advertises routers or looks for them; without these the kernel would ask now and then.
+    // The mesh has no router advertisements; without these settings the kernel would solicit them.
     for (parameter, value) in [
         ("disable_ipv6", "0"),
         ("accept_ra", "0"),
         ("router_solicitations", "0"),
     ] {
         let path = format!("net/ipv6/conf/{name}/{parameter}");
-        // Where /proc/sys cannot be written, such packets are dropped and counted; without IPv6 the address is refused.
+        // Where /proc/sys is read-only, the gateway drops and counts the solicitations; without IPv6, adding the address
+        // fails.
         let _ = chappe_sys::set_parameter(&path, value);
     }
     links.set_mtu(name, MTU as u32)?;

@@ -1,12 +1,12 @@
-//! The border router's IP side: a packet of the kernel's on its way into the mesh, and the other way.
+//! The border router's IP side: packets from the kernel into the mesh, and back. A value without I/O.
 //!
 //! ```text
 //!   kernel --- TUN --- offer --> [to the mesh] --> poll_packet   6LoWPAN, fragments
 //!   kernel <-- TUN --- arrived <-- [to the kernel] <-- handle_packet
 //! ```
 //!
-//! It does what RFC 8200 and RFC 4443 ask of a router: one hop less, and a message to the sender when a packet cannot go
-//! on (no such node, hops used up, too big). Congestion is marked as RFC 3168 has it, by RED, before a queue is full.
+//! It does what RFC 8200 and RFC 4443 ask of a router: it decrements the hop limit, and sends an error when a packet cannot
+//! be forwarded (no such node, hop limit exceeded, too big). RED marks congestion (RFC 3168) before a queue is full.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -20,44 +20,44 @@ use chappe_wire::ipv6::{HEADER_LEN, Header, MTU_MIN, next};
 
 /// Largest packet in either direction: what every IPv6 link carries, and what 6LoWPAN is for (RFC 4944, 4).
 pub const MTU: usize = MTU_MIN;
-/// Packets that wait for the mesh: a window of TCPlp's for each of a few connections. Longer queues would only add
-/// delay: at 30 kbit/s a packet of 534 octets takes 140 ms.
+/// Length of the queue into the mesh, in packets: TCPlp's window for a few connections. A longer queue would only add delay:
+/// at 30 kbit/s a packet of 534 octets takes 140 ms.
 const TO_MESH: usize = 16;
-/// Packets that wait for the kernel; the loop hands them over at least every millisecond of air time.
+/// Length of the queue to the kernel, in packets; the loop empties it at least every millisecond of air time.
 const TO_KERNEL: usize = 32;
-/// The time a packet takes through the mesh, by which RED's average decays when the queue is empty: a segment of five
-/// frames at one hop, 7.2 ms each (TCPlp, figure 4a).
+/// The transmission time of a packet, by which RED's average decays while the queue is empty: five frames over one hop,
+/// 7.2 ms each (TCPlp, figure 4a).
 const SERVICE: Duration = Duration::from_millis(36);
-/// Errors are told as often as this, ten at once at most (RFC 4443, 2.4(f): 10 a second are suggested).
+/// Mean interval between ICMPv6 errors, with bursts of at most ten (RFC 4443, 2.4(f) suggests 10 a second).
 const ERROR_INTERVAL: Duration = Duration::from_millis(100);
 const ERRORS_AT_ONCE: u64 = 10;
 /// Octets of a packet that an error quotes, so that the whole is not larger than [`MTU`] (RFC 4443, 2.4(c)).
 const QUOTE_MAX: usize = MTU - HEADER_LEN - ICMP_HEADER;
 
-/// What a gateway did, in packets.
+/// Counters of a gateway, in packets unless stated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct GatewayCounters {
     /// From the kernel into the mesh.
     pub to_mesh: u64,
-    /// Octets of them.
+    /// Octets from the kernel into the mesh, IPv6 headers included.
     pub bytes_to_mesh: u64,
     /// From the mesh to the kernel.
     pub to_kernel: u64,
-    /// Octets of them.
+    /// Octets from the mesh to the kernel, IPv6 headers included.
     pub bytes_to_kernel: u64,
-    /// Marked as having met congestion, or lost to RED since they could not be marked.
+    /// Marked CE by RED, or dropped by RED because they were not ECN-capable.
     pub early: u64,
-    /// Lost since the queue into the mesh was full.
+    /// Dropped because the queue into the mesh was full.
     pub queue_full: u64,
-    /// Lost since the room for the kernel was full.
+    /// Dropped because the queue to the kernel was full, or the kernel refused them.
     pub kernel_full: u64,
-    /// What is no IPv6 packet, from either side.
+    /// Not a valid IPv6 packet, from either side.
     pub malformed: u64,
-    /// To groups, or to and from addresses that mean nothing here.
+    /// Dropped without an error: multicast, link-local, or a source address from the wrong side.
     pub not_forwarded: u64,
-    /// Packets that an error told of: no such node, hops used up, too big.
+    /// Not forwarded for a reason that an ICMPv6 error reports: no such node, hop limit exceeded, too big, closed port.
     pub refused: u64,
-    /// Pings that the gateway answered itself.
+    /// Pings to the gateway's own address, answered.
     pub pings: u64,
 }
 
@@ -67,14 +67,14 @@ pub struct Gateway {
     address: Ipv6Addr,
     link_local: Ipv6Addr,
     kernel: Ipv6Addr,
-    /// Numbers of the nodes that can be reached.
+    /// The numbers of reachable nodes.
     nodes: BTreeSet<u16>,
     to_mesh: Ring,
     to_kernel: Ring,
     red: Red,
     thresholds: Thresholds,
     random: Stream,
-    /// When an error would be told if they were evenly spaced: ahead of the time by as much as were told at once.
+    /// When the next error would be due if errors were evenly spaced; a burst moves it ahead of the present.
     next_error: Instant,
     counters: GatewayCounters,
 }
@@ -86,14 +86,14 @@ enum Side {
     Mesh,
 }
 
-/// What becomes of a packet.
+/// What to do with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     ToMesh,
     ToKernel,
     /// For the gateway itself.
     Here,
-    /// An error with this type, code and parameter goes back.
+    /// Send back an ICMPv6 error with this type, code and parameter.
     Refuse(u8, u8, u32),
     Drop,
 }
@@ -104,10 +104,10 @@ const NO_NODE: Fate = Fate::Refuse(1, 3, 0);
 const NO_PORT: Fate = Fate::Refuse(1, 4, 0);
 /// RFC 4443, 3.2 and 3.3.
 const TOO_BIG: Fate = Fate::Refuse(2, 0, MTU as u32);
-const HOPS_USED_UP: Fate = Fate::Refuse(3, 0, 0);
+const HOP_LIMIT_EXCEEDED: Fate = Fate::Refuse(3, 0, 0);
 
 impl Gateway {
-    /// The gateway of a mesh in which `address` is its own, `kernel` the host's, and `nodes` can be reached.
+    /// A gateway with these two addresses, in a mesh where the host has the address `kernel` and `nodes` are reachable.
     pub fn new(
         (address, link_local): (Ipv6Addr, Ipv6Addr),
         kernel: Ipv6Addr,
@@ -132,27 +132,27 @@ impl Gateway {
         }
     }
 
-    /// What it did.
+    /// Packets forwarded, marked, dropped and answered so far.
     pub fn counters(&self) -> &GatewayCounters {
         &self.counters
     }
 
-    /// Packets that wait for the mesh.
+    /// Packets in the queue into the mesh.
     pub fn waiting(&self) -> usize {
         self.to_mesh.len()
     }
 
-    /// A packet of the kernel's. Outside data.
+    /// Processes a packet from the kernel, which may hold anything.
     pub fn offer(&mut self, now: Instant, packet: &[u8]) {
         self.pass(now, Side::Kernel, packet);
     }
 
-    /// The oldest packet for the kernel.
+    /// The oldest packet in the queue to the kernel.
     pub fn arrived(&self) -> Option<&[u8]> {
         self.to_kernel.front()
     }
 
-    /// The oldest packet for the kernel has been handed over.
+    /// The kernel took the oldest packet: removes it.
     pub fn taken(&mut self) {
         if let Some(packet) = self.to_kernel.front() {
             self.counters.to_kernel += 1;
@@ -161,7 +161,7 @@ impl Gateway {
         }
     }
 
-    /// The kernel did not take it.
+    /// The kernel refused the oldest packet: removes and counts it.
     pub fn refused(&mut self) {
         self.counters.kernel_full += 1;
         self.to_kernel.forget(1);
@@ -178,7 +178,7 @@ impl Gateway {
             Fate::ToMesh => self.queue_to_mesh(now, &header, packet),
             Fate::ToKernel => self.queue_to_kernel(&header, packet),
             Fate::Here => self.answer(now, side, &header, packet),
-            refusal @ Fate::Refuse(..) => self.tell(now, side, &header, packet, refusal),
+            refusal @ Fate::Refuse(..) => self.send_error(now, side, &header, packet, refusal),
             Fate::Drop => self.counters.not_forwarded += 1,
         }
     }
@@ -188,26 +188,26 @@ impl Gateway {
         if to == self.address || (to == self.link_local && side == Side::Mesh) {
             return Fate::Here;
         }
-        let strange = |address: Ipv6Addr| {
+        let unroutable = |address: Ipv6Addr| {
             address.is_multicast() || address.is_unspecified() || address.is_loopback()
         };
-        if strange(from)
-            || strange(to)
+        if unroutable(from)
+            || unroutable(to)
             || to.is_unicast_link_local()
             || from.is_unicast_link_local()
         {
             return Fate::Drop;
         }
-        // RFC 2827: what comes from the mesh bears an address of the mesh, and nothing else does.
+        // RFC 2827, ingress filtering: packets from the mesh have a source address of the mesh, and no others do.
         let native = self.is_inside(from) && from != self.kernel;
         if native != (side == Side::Mesh) {
             return Fate::Drop;
         }
         if header.hop_limit <= 1 {
-            return HOPS_USED_UP;
+            return HOP_LIMIT_EXCEEDED;
         }
         match side {
-            // Nodes of the mesh reach each other without the gateway; what still comes here has no place there.
+            // Nodes of the mesh reach each other without the gateway, so the destination of such a packet does not exist.
             Side::Mesh if to != self.kernel && self.is_inside(to) => NO_NODE,
             Side::Mesh => Fate::ToKernel,
             Side::Kernel if !self.is_inside(to) => NO_ROUTE,
@@ -226,7 +226,7 @@ impl Gateway {
         node.is_some_and(|node| self.nodes.contains(&node))
     }
 
-    /// Into the mesh with one hop less, and marked if the queue is long of late.
+    /// Queues a packet into the mesh with the hop limit decremented, and CE-marked if RED asks for it.
     fn queue_to_mesh(&mut self, now: Instant, header: &Header, packet: &[u8]) {
         let mut onward = Header {
             hop_limit: header.hop_limit - 1,
@@ -262,11 +262,11 @@ impl Gateway {
         }
     }
 
-    /// Something for the gateway itself: pings are answered, the rest finds no port.
+    /// A packet for the gateway itself: answers pings, and refuses everything else with "port unreachable".
     fn answer(&mut self, now: Instant, side: Side, header: &Header, packet: &[u8]) {
         let upper = packet.get(HEADER_LEN..).unwrap_or_default();
         if header.next_header != next::ICMPV6 {
-            return self.tell(now, side, header, packet, NO_PORT);
+            return self.send_error(now, side, header, packet, NO_PORT);
         }
         let Ok(Message::Echo {
             reply: false,
@@ -284,18 +284,19 @@ impl Gateway {
             data,
         };
         self.counters.pings += 1;
-        self.say(side, (header.destination, header.source), &echo);
+        self.send_message(side, (header.destination, header.source), &echo);
     }
 
-    /// An error to the sender, unless errors have been frequent or the packet was one itself (RFC 4443, 2.4(e)).
-    fn tell(&mut self, now: Instant, side: Side, header: &Header, packet: &[u8], fate: Fate) {
+    /// Sends an error to the sender, unless errors were frequent or the packet was an error itself (RFC 4443, 2.4(e)).
+    fn send_error(&mut self, now: Instant, side: Side, header: &Header, packet: &[u8], fate: Fate) {
         self.counters.refused += 1;
         let Fate::Refuse(kind, code, parameter) = fate else {
             return;
         };
-        // Types below 128 are errors.
+        // RFC 4443, 2.1: types below 128 are errors.
         let is_error = header.next_header == next::ICMPV6
             && packet.get(HEADER_LEN).is_none_or(|kind| *kind < 128);
+        // A token bucket kept as one time: a bucket of ten is empty when the next error lies ten intervals ahead.
         if is_error || self.next_error > now + ERROR_INTERVAL * (ERRORS_AT_ONCE - 1) {
             return;
         }
@@ -309,10 +310,15 @@ impl Gateway {
             parameter,
             quote,
         };
-        self.say(side, (self.address, header.source), &error);
+        self.send_message(side, (self.address, header.source), &error);
     }
 
-    fn say(&mut self, side: Side, (from, to): (Ipv6Addr, Ipv6Addr), message: &Message<'_>) {
+    fn send_message(
+        &mut self,
+        side: Side,
+        (from, to): (Ipv6Addr, Ipv6Addr),
+        message: &Message<'_>,
+    ) {
         let ring = match side {
             Side::Kernel => &mut self.to_kernel,
             Side::Mesh => &mut self.to_mesh,

@@ -1,25 +1,78 @@
-//! A 6LoWPAN border router in front of a low-power network that is simulated in real time: the kernel's own `curl`,
-//! `ping`, `iperf3` and CoAP clients talk to motes that run this project's TCP.
+//! A 6LoWPAN border router in front of a low-power network that is simulated in real time. The host's own `curl`, `ping`,
+//! `iperf3` and CoAP clients talk to motes that run this project's TCP.
 //!
 //! ```text
 //!   curl, ping -6, iperf3, aiocoap        programs of this host
 //!   kernel: TCP, UDP, IPv6
-//!   lln0 (TUN, MTU 1280)                  [`Border`], the loop
-//!   Gateway                               a router: hops, errors, marks
+//!   lln0 (TUN, MTU 1280)                  Border: the event loop
+//!   Gateway                               a router: hop limit, ICMPv6 errors, ECN marks
 //!   6LoWPAN | 802.15.4 CSMA-CA            the border's radio
-//!   ~~~ simulated air, as late as the clock says ~~~
-//!   motes: relays, and a host each with HTTP, CoAP, iperf3
+//!   ~~~ simulated air, paced by the host's clock ~~~
+//!   motes: relays, and hosts with HTTP, CoAP, iperf3
 //! ```
+//!
+//! Everything but the TUN device works in virtual time too. A row of three nodes, and a ping from the host to the last one:
+//!
+//! ```
+//! use chappe_border::Network;
+//! use chappe_mac::dot15d4;
+//! use chappe_sim::{AirTime, Matrix, Medium};
+//! use chappe_tcplp::tcp;
+//! use chappe_wire::icmpv6::Message;
+//! use chappe_wire::ipv6::{HEADER_LEN, Header, next};
+//!
+//! let links = Matrix::silent(3).with_link(0, 1, 1.0).with_link(1, 2, 1.0);
+//! let network = Network {
+//!     medium: Medium::matrix(&links).unwrap(),
+//!     seed: 1,
+//!     faults: Vec::new(),
+//!     border: 0,
+//!     parents: vec![None, Some(0), Some(1)],
+//!     mac: dot15d4::Config::HAMILTON,
+//!     leaves: Vec::new(),
+//!     contexts: true,
+//!     short: true,
+//!     pace: Vec::new(),
+//!     tcp: tcp::Config { mss: 498, ..tcp::Config::STANDARD },
+//!     window: 4,
+//!     prefix: "fd00:1:2:3::".parse().unwrap(),
+//! };
+//! let mut simulator = network.simulator(()).unwrap();
+//!
+//! let (host, mote) = (network.kernel(), network.address(2));
+//! let ping = Message::Echo { reply: false, id: 7, sequence: 1, data: b"hello" };
+//! let mut packet = [0; HEADER_LEN + 13];
+//! let header = Header {
+//!     traffic_class: 0,
+//!     flow_label: 0,
+//!     payload_len: 13,
+//!     next_header: next::ICMPV6,
+//!     hop_limit: 64,
+//!     source: host,
+//!     destination: mote,
+//! };
+//! header.emit(&mut packet).unwrap();
+//! ping.emit(host, mote, &mut packet[HEADER_LEN..]).unwrap();
+//! simulator.with_node(0, |station, now| {
+//!     station.with_gateway(now, |gateway| gateway.offer(now, &packet));
+//! });
+//!
+//! simulator.run_until(AirTime::from_nanos(1_000_000_000));
+//! let pong = simulator.node(0).gateway().unwrap().arrived().unwrap();
+//! assert_eq!(Header::parse(pong).unwrap().source, mote);
+//! ```
+//!
+//! In real time the same network stands behind a TUN device: `Border::open(network, "lln%d", ())?.run(None)?`.
 //!
 //! | type | what |
 //! |---|---|
-//! | [`Network`] | who hears whom, the tree of next hops, parameters: from it come the nodes |
+//! | [`Network`] | links, the routing tree, parameters; makes the simulator's nodes |
 //! | [`Station`] | a node: the border router or a mote |
 //! | [`Gateway`] | the border router's IP side |
-//! | [`Border`] | TUN device and loop |
-//! | [`Status`] | what it did: for people and as JSON |
+//! | [`Border`] | the TUN device and the event loop |
+//! | [`Status`] | counters and lateness, as text and as JSON |
 //!
-//! **Architecture invariant:** [`Gateway`] and [`Station`] do no I/O; the device is touched in `daemon` only.
+//! **Architecture invariant:** [`Gateway`] and [`Station`] do no I/O; only `daemon` touches the device.
 
 #![forbid(unsafe_code)]
 
@@ -31,6 +84,6 @@ mod status;
 
 pub use daemon::{Border, Ending, LATENESS_LIMIT};
 pub use gateway::{Gateway, GatewayCounters, MTU};
-pub use network::{NODES_MAX, Network};
-pub use station::{SOCKETS, Station};
+pub use network::Network;
+pub use station::{NODES_MAX, SOCKETS, Station};
 pub use status::{Late, NodeStatus, Status};

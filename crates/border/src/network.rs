@@ -1,4 +1,4 @@
-//! A low-power network: who hears whom, the tree, what every node runs. From it come the simulator's nodes.
+//! A low-power network: links, routing tree, and what every node runs. It makes the simulator's nodes.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -13,50 +13,47 @@ use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socke
 use chappe_wire::sixlowpan::Context;
 
 use crate::gateway::Gateway;
-use crate::station::{FRAMES, Station};
+use crate::station::{FRAMES, NODES_MAX, Station};
 
-/// Most nodes: places in a node's table of routes.
-pub const NODES_MAX: usize = 128;
-
-/// Everything about a network but its run.
+/// The description of a network, from which a run is made.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// What lies between the antennas.
+    /// The channels between the nodes.
     pub medium: Medium,
-    /// Decides all that is random.
+    /// The seed of everything random: the same seed gives the same run.
     pub seed: u64,
-    /// What goes wrong, and when.
+    /// Faults and their times.
     pub faults: Vec<(AirTime, Fault)>,
-    /// The node that stands at the border.
+    /// The number of the border router.
     pub border: usize,
-    /// Each node's next hop towards the border; none for the border and for those that are cut off.
+    /// Each node's next hop towards the border; none for the border and for nodes that are cut off.
     pub parents: Vec<Option<usize>>,
-    /// Link layer of all nodes.
+    /// Link-layer parameters of all nodes.
     pub mac: dot15d4::Config,
-    /// Who sleeps, and how. The parent holds their frames.
+    /// Sleepy leaves and their sleep parameters. The parent holds their frames.
     pub leaves: Vec<(usize, Sleep)>,
-    /// Whether the nodes share a context for the prefix; otherwise addresses go in line.
+    /// Whether the nodes share a compression context for the prefix; otherwise addresses are carried in line.
     pub contexts: bool,
     /// Whether the border and the motes compress TCP headers ([`TcpHeaders`]).
     pub short: bool,
-    /// Silence of each node as a source, after a frame that has relays before it ([`Config::pace`]); none for nodes beyond
-    /// the list's end.
+    /// The pause of each node as a source, after a frame that has relays ahead of it ([`Config::pace`]); none for nodes
+    /// beyond the end of the list.
     pub pace: Vec<Duration>,
-    /// TCP of the motes.
+    /// TCP parameters of the motes.
     pub tcp: tcp::Config,
-    /// Their buffers, in segments.
+    /// The motes' send and receive buffers, in segments.
     pub window: usize,
     /// The network's prefix, of 64 bits.
     pub prefix: Ipv6Addr,
 }
 
 impl Network {
-    /// How many nodes, the border included.
+    /// The number of nodes, the border included.
     pub fn nodes(&self) -> usize {
         self.parents.len()
     }
 
-    /// The address of a node.
+    /// The IPv6 address of a node.
     pub fn address(&self, node: usize) -> Ipv6Addr {
         Config::new(Address::node(node as u16), self.prefix, 0).global()
     }
@@ -66,12 +63,12 @@ impl Network {
         Ipv6Addr::from(u128::from(self.prefix) | 1)
     }
 
-    /// The nodes from `node` to the border, both included; `None` if nothing leads there.
+    /// The nodes from `node` to the border, both included; `None` if there is no path.
     pub fn path(&self, node: usize) -> Option<Vec<usize>> {
         let mut path = vec![node];
         while *path.last()? != self.border {
             let parent = self.parents.get(*path.last()?).copied().flatten()?;
-            // A tree that leads in circles leads nowhere.
+            // `parents` comes from the caller and may contain a loop.
             if path.contains(&parent) {
                 return None;
             }
@@ -80,7 +77,7 @@ impl Network {
         Some(path)
     }
 
-    /// Where `here` sends what is for `to`: down if it lies on `to`'s way to the border, else up.
+    /// The next hop from `here` to `to`: down the tree if `here` is on `to`'s path to the border, else up.
     fn next_hop(&self, here: usize, to: usize) -> Option<usize> {
         let path = self.path(to)?;
         let at = path.iter().position(|&node| node == here);
@@ -91,7 +88,7 @@ impl Network {
         }
     }
 
-    /// The nodes on their air, at the start of time.
+    /// The simulator of this network, at time zero.
     pub fn simulator<R: Recorder>(
         &self,
         recorder: R,
@@ -112,12 +109,12 @@ impl Network {
     }
 }
 
-/// Makes stations, again after a crash. Sockets borrow their memory, and no owner outlives a simulator's nodes: it is
-/// never given back, some 20 KB for each mote and each of its lives.
+/// Makes stations, also after a crash. Sockets borrow their memory, and no owner outlives the simulator's nodes, so it is
+/// leaked: some 20 KB for each mote and each restart.
 struct Make {
     network: Network,
     contexts: &'static [Context],
-    /// Each node's table of routes.
+    /// Each node's routing table.
     tables: Vec<Table<NODES_MAX>>,
 }
 
@@ -194,7 +191,7 @@ fn sleep(network: &Network, node: usize) -> Option<Sleep> {
     found.map(|(_, sleep)| *sleep)
 }
 
-/// A simulated node's secret: nobody attacks a simulation, and a seed must give the same run.
+/// A simulated node's secret, from the seed: the same seed must give the same run, and a simulation has no attackers.
 fn secret(seed: u64, node: usize, life: u64) -> Secret {
     let mut stream = Seed(seed)
         .child(1000 + life)
@@ -208,7 +205,7 @@ fn socket(local: &'static Local, window: usize) -> Socket<'static> {
     let options = if local.config.timestamps { 12 } else { 0 };
     let payload = usize::from(local.config.mss).saturating_sub(options).max(1);
     let octets = payload * window.max(1);
-    // One entry lets out one segment at a time; twice the window has room for pieces that are sent anew in parts.
+    // One entry allows one segment in flight. Twice the window leaves room for segments that are retransmitted in parts.
     let flight = if window <= 1 { 1 } else { window * 2 };
     let memory = Memory {
         send: vec![0; octets].leak(),
@@ -216,7 +213,7 @@ fn socket(local: &'static Local, window: usize) -> Socket<'static> {
         ranges: vec![Range::default(); window.max(4)].leak(),
         flight: vec![Sent::default(); flight].leak(),
     };
-    // Only empty buffers are refused.
+    // Only empty buffers are refused, and these have at least one octet.
     Socket::new(local, memory, NewReno).unwrap_or_else(|why| unreachable!("{why:?}"))
 }
 
@@ -224,7 +221,7 @@ fn table(network: &Network, here: usize) -> Table<NODES_MAX> {
     let number = |node: usize| Address::node(node as u16);
     let up = network.parents.get(here).copied().flatten();
     let otherwise = match (here == network.border, up) {
-        // Nodes that cannot be reached, and everything outside: the gateway's business.
+        // The gateway handles unreachable nodes and everything outside.
         (true, _) => Route::Here,
         (false, Some(parent)) => Route::Via(number(parent)),
         (false, None) => Route::Nowhere,
@@ -236,7 +233,7 @@ fn table(network: &Network, here: usize) -> Table<NODES_MAX> {
         }
     }
     for to in (0..network.nodes()).filter(|&to| to != here) {
-        // What goes up needs no entry.
+        // Destinations reached through the parent take the default route.
         if let Some(next) = network.next_hop(here, to).filter(|&next| Some(next) != up) {
             table.add(number(to), number(next));
         }

@@ -1,4 +1,4 @@
-//! What stands at each place of the network: the border router, or a mote.
+//! The nodes of the network: the border router and the motes, and the capacities of both.
 
 use chappe_core::{
     Duration, Instant, OverMac, RadioEvent, RadioNode, RadioRequest, TraceEvent, Wake,
@@ -8,27 +8,28 @@ use chappe_tcplp::host::{Host, Services};
 use chappe_tcplp::lowpan::{self, Interface, Losses, Table, TcpHeaders};
 
 use crate::gateway::{Gateway, MTU};
-use crate::network::NODES_MAX;
 
-/// Sockets of a mote: iperf3 takes three of them with two streams, and a browser is content with what is left.
+/// The most nodes of a network: entries in a node's routing table.
+pub const NODES_MAX: usize = 128;
+/// Sockets of a mote: iperf3 takes three of them with two streams, which leaves one for a browser.
 pub const SOCKETS: usize = 4;
-/// Connections through the border router whose headers it remembers.
+/// Flows whose TCP headers the border router can compress.
 const FLOWS: usize = 32;
-/// Frames that wait at a relay.
+/// Length of the relay queue of a node, in frames.
 pub const FRAMES: usize = 16;
 /// Frames that a parent holds for its sleepy children, two for each.
 const HELD: usize = 8;
 
-/// Channel access.
+/// The link layer of every node.
 pub type Mac = Dot15d4<HELD>;
-/// A mote: it relays, and serves the world.
+/// A mote: a relay, and a host with services.
 pub type Mote = OverMac<
     Mac,
     Interface<MoteHost, Table<NODES_MAX>, 2, 4, FRAMES, MTU, Option<TcpHeaders<SOCKETS>>>,
 >;
-/// A mote's host.
+/// The host of a mote, with its services and sockets.
 pub type MoteHost = Host<'static, Services<SOCKETS>, SOCKETS>;
-/// The border router. It has packets for, and from, several nodes at a time.
+/// The border router. It sends packets to, and reassembles packets from, several nodes at a time.
 pub type Router = OverMac<
     Mac,
     Interface<Gateway, Table<NODES_MAX>, 4, 8, FRAMES, MTU, Option<TcpHeaders<FLOWS>>>,
@@ -41,13 +42,13 @@ pub type Router = OverMac<
     reason = "nodes are boxed one by one, and most are motes"
 )]
 pub enum Station {
-    /// The border router.
+    /// The border router, with the gateway on top.
     Border(Router),
-    /// A mote.
+    /// Any other node: relay and host.
     Mote(Mote),
 }
 
-/// Calls the same on whichever it is.
+/// Makes the same call on either variant.
 macro_rules! each {
     ($station:expr, $node:ident => $call:expr) => {
         match $station {
@@ -58,7 +59,7 @@ macro_rules! each {
 }
 
 impl Station {
-    /// The gateway, if it is the border.
+    /// The gateway; `None` at a mote.
     pub fn gateway(&self) -> Option<&Gateway> {
         match self {
             Station::Border(router) => Some(router.link.host()),
@@ -66,7 +67,7 @@ impl Station {
         }
     }
 
-    /// The mote's host, if it is one.
+    /// The host; `None` at the border router.
     pub fn host(&self) -> Option<&MoteHost> {
         match self {
             Station::Border(_) => None,
@@ -74,19 +75,19 @@ impl Station {
         }
     }
 
-    /// Does something to the gateway, then takes what it has for the mesh. Nothing happens at a mote.
+    /// Calls `f` with the gateway, then takes the packets that it has for the mesh. Does nothing at a mote.
     pub fn with_gateway(&mut self, now: Instant, f: impl FnOnce(&mut Gateway)) {
         if let Station::Border(router) = self {
             router.link.with_host(now, f);
         }
     }
 
-    /// Tells a mote how long its radio has been on, which only its MAC knows.
-    pub fn tell_radio(&mut self, now: Instant) {
+    /// Passes the time that the radio has been on from the MAC to the mote's services.
+    pub fn note_radio_on(&mut self, now: Instant) {
         if let Station::Mote(mote) = self {
             let on = mote.mac.radio_on(now);
             mote.link
-                .with_host(now, |host| host.app_mut().tell_radio(now, on));
+                .with_host(now, |host| host.app_mut().note_radio_on(now, on));
         }
     }
 
@@ -95,17 +96,17 @@ impl Station {
         each!(self, node => node.mac.radio_on(now))
     }
 
-    /// What its channel access did.
+    /// The counters of its link layer.
     pub fn mac(&self) -> &Counters {
         each!(self, node => node.mac.counters())
     }
 
-    /// What its 6LoWPAN did.
+    /// The counters of its 6LoWPAN interface.
     pub fn lowpan(&self) -> &lowpan::Counters {
         each!(self, node => node.link.counters())
     }
 
-    /// What its 6LoWPAN lost.
+    /// The losses of its 6LoWPAN interface, by reason.
     pub fn losses(&self) -> &Losses {
         each!(self, node => node.link.losses())
     }

@@ -1,4 +1,4 @@
-//! What a border router and its network did: for people and as JSON. SI units, in the names.
+//! The status of a border router and its network, as text and as JSON. SI units, stated in the names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,16 +10,16 @@ use serde::Serialize;
 use crate::daemon::{Border, LATENESS_LIMIT};
 use crate::gateway::GatewayCounters;
 
-/// Everything at one moment.
+/// A snapshot of the border router and its network.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Since the network began.
+    /// Seconds since the network was started.
     pub seconds: f64,
     /// Packets between kernel and mesh.
     pub gateway: GatewayCounters,
-    /// How late the loop was.
+    /// The lateness of the event loop.
     pub lateness: Late,
-    /// Each node.
+    /// One entry for each node, by number.
     pub nodes: Vec<NodeStatus>,
     /// Frames on the air.
     pub frames: u64,
@@ -27,60 +27,60 @@ pub struct Status {
     pub lost: BTreeMap<String, u64>,
 }
 
-/// From when something was due on the air until the kernel had what came of it.
+/// The lateness of the event loop: from when an event was due on the air until the kernel had the resulting packets.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Late {
-    /// Whether 99 % were below the limit: otherwise the run says nothing about radios.
+    /// Whether the 99th percentile is within the limit. Otherwise speeds and delays are not valid.
     pub valid: bool,
-    /// How often it was taken down.
+    /// The number of turns measured.
     pub turns: u64,
-    /// Half were below.
+    /// The median in seconds.
     pub p50_s: f64,
-    /// 99 % were below.
+    /// The 99th percentile in seconds.
     pub p99_s: f64,
-    /// The longest.
+    /// The maximum in seconds.
     pub max_s: f64,
-    /// The limit of the 99th percentile.
+    /// The limit of the 99th percentile: [`LATENESS_LIMIT`](crate::LATENESS_LIMIT).
     pub limit_p99_s: f64,
 }
 
-/// One node.
+/// The status of one node.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeStatus {
-    /// Its number.
+    /// The number of the node in the scenario.
     pub node: usize,
-    /// Its address.
+    /// Its IPv6 address as text.
     pub address: String,
-    /// Hops to the border; null for one that is cut off.
+    /// Hops to the border; null if the node is cut off.
     pub hops: Option<usize>,
-    /// The next hop there.
+    /// The next hop towards the border.
     pub parent: Option<usize>,
-    /// Share of the time that the radio was on.
+    /// The radio's duty cycle, 0 to 1.
     pub radio_duty: f64,
-    /// Data frames sent, further attempts included, and of these the further attempts.
+    /// Data frames sent, retransmissions by the MAC included.
     pub data_frames: u64,
-    /// See `data_frames`.
+    /// Of `data_frames`, the retransmissions.
     pub retries: u64,
-    /// Frames that the MAC gave up.
+    /// Frames that the MAC gave up after all attempts.
     pub failed: u64,
-    /// Frames passed on for others.
+    /// Frames forwarded for other nodes.
     pub forwarded: u32,
-    /// Packets marked as having met congestion.
+    /// Forwarded packets that RED marked CE.
     pub marked: u32,
-    /// Losses of 6LoWPAN.
+    /// Losses of the 6LoWPAN interface, for all reasons.
     pub lost: u64,
     /// Requests answered by HTTP and CoAP.
     pub requests: u32,
-    /// Octets that the sinks took.
+    /// Octets that the sinks discarded.
     pub sunk_bytes: u64,
     /// Connections that are open.
     pub open: u32,
-    /// Segments that TCP sent anew on connections that are still known.
+    /// TCP retransmissions on the present connections.
     pub retransmits: u64,
 }
 
 impl Status {
-    /// That of a border at its own present.
+    /// The present status of a border.
     pub fn of<R: Recorder>(border: &Border<R>) -> Status {
         let now = border.clock().now();
         let lateness = border.lateness();
@@ -108,7 +108,7 @@ impl Status {
         }
     }
 
-    /// A few words for a line that is written again and again.
+    /// One line, for a terminal that rewrites it.
     pub fn line(&self) -> String {
         let sum = |of: fn(&NodeStatus) -> u64| self.nodes.iter().map(of).sum::<u64>();
         let (frames, retries) = (sum(|node| node.data_frames), sum(|node| node.retries));
@@ -123,7 +123,7 @@ impl Status {
         )
     }
 
-    /// A few lines for the end.
+    /// Several lines, for the end of a run.
     pub fn text(&self) -> String {
         let gateway = &self.gateway;
         let lost = [
@@ -174,7 +174,7 @@ impl Status {
         text
     }
 
-    /// Why the run says nothing about radios, if it does not.
+    /// Why speeds and delays of the run are not valid; `None` if they are.
     pub fn verdict(&self) -> Option<String> {
         (!self.lateness.valid).then(|| {
             format!(

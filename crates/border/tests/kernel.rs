@@ -1,6 +1,6 @@
 //! The border router in front of this kernel: its TCP and UDP talk to motes three hops away, in real time.
 //!
-//! Goal: what the crate page promises, with the errors that a router and a host tell. Method: a row of perfect links
+//! Goal: the features of the crate's README, with the errors that a router and a host report. Method: a row of perfect links
 //! whose nodes hear their neighbours only; the loop runs here, clients with the standard library's sockets in a thread
 //! beside it. Where the kernel forbids namespaces or TUN, it says so and passes. The machine may be busy: nothing here
 //! depends on speed.
@@ -29,11 +29,11 @@ fn main() {
         Ok(border) => border,
         Err(error) => return println!("skipped: {error}"),
     };
-    names_that_no_device_can_have_are_refused();
+    invalid_device_names_are_refused();
     pages_arrive_whole(&mut border);
-    requests_that_make_no_sense_are_told_so(&mut border);
+    invalid_requests_get_an_error(&mut border);
     sinks_and_sources_work(&mut border);
-    closed_ports_and_missing_nodes_are_told(&mut border);
+    closed_ports_and_missing_nodes_are_reported(&mut border);
     coap_serves_blocks(&mut border);
     garbage_is_counted(&mut border);
     many_connections_find_a_place(&mut border);
@@ -94,8 +94,8 @@ fn ask(to: Ipv6Addr, request: &str) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-fn names_that_no_device_can_have_are_refused() {
-    println!("names_that_no_device_can_have_are_refused");
+fn invalid_device_names_are_refused() {
+    println!("invalid_device_names_are_refused");
     for name in ["a/b", "a-name-that-is-much-too-long"] {
         let error = Border::open(row(), name, ()).err().expect("no such name");
         assert!(error.to_string().contains("TUN"), "{error}");
@@ -126,8 +126,8 @@ fn pages_arrive_whole(border: &mut Border) {
     assert!(answer.ends_with("\r\n\r\n"), "{answer}");
 }
 
-fn requests_that_make_no_sense_are_told_so(border: &mut Border) {
-    println!("requests_that_make_no_sense_are_told_so");
+fn invalid_requests_get_an_error(border: &mut Border) {
+    println!("invalid_requests_get_an_error");
     let to = mote(border, 1);
     let long = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1100));
     for (request, status) in [
@@ -165,16 +165,16 @@ fn sinks_and_sources_work(border: &mut Border) {
     assert!(came.iter().zip(0..).all(|(&here, at)| here == octet(at)));
 }
 
-fn closed_ports_and_missing_nodes_are_told(border: &mut Border) {
-    println!("closed_ports_and_missing_nodes_are_told");
+fn closed_ports_and_missing_nodes_are_reported(border: &mut Border) {
+    println!("closed_ports_and_missing_nodes_are_reported");
     let (far, own) = (mote(border, 3), mote(border, 0));
-    let nobody = border.network().address(77);
+    let missing = border.network().address(77);
     let refused = |to: Ipv6Addr| TcpStream::connect((to, 7)).err().map(|e| e.kind());
     assert_eq!(
         client(border, || refused(far)),
         Some(ErrorKind::ConnectionRefused)
     );
-    let gone = client(border, || refused(nobody));
+    let gone = client(border, || refused(missing));
     assert_eq!(gone, Some(ErrorKind::HostUnreachable));
     // The border router itself has no ports.
     assert_eq!(

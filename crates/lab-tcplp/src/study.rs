@@ -21,7 +21,7 @@ pub mod web;
 use chappe_core::{Address, Duration, Purpose, Seed};
 use chappe_mac::dot15d4::Sleep;
 use chappe_sim::{Gilbert, LinkLoss, LossLaw};
-use chappe_tcplp::baseline::coap::{self, Client, Cocoa, Standard};
+use chappe_tcplp::coap::{self, Client, Cocoa, Standard};
 
 use self::part::Timer;
 use super::scene::{Air, Scene, Transport, Wire};

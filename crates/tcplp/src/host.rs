@@ -1,7 +1,14 @@
-//! A host: TCP sockets, UDP and ping over IPv6, under one application.
+//! A host: TCP sockets, UDP and ping over IPv6, below one application.
 //!
-//! A [`Host`] is a [`HostNode`]: packets go in and out, and between them an [`Application`] is asked what it wants. The
-//! sockets' memory is lent by the owner, as [`tcp`](crate::tcp) has it; the host adds a few octets.
+//! A [`Host`] is a [`HostNode`]: packets go in and out, and after each one the [`Application`] reads, writes and closes. The
+//! owner lends the memory of the sockets, as in [`tcp`](crate::tcp); the host adds a few octets.
+//!
+//! | type | application |
+//! |---|---|
+//! | [`Services`] | what a mote offers: HTTP, CoAP, iperf3, sink and source |
+//! | [`Bulk`] | a bulk transfer in one direction or both |
+//! | [`Sense`], [`Collect`] | sense-and-send: readings of a mote, and the server that counts them |
+//! | [`Page`], [`Visit`] | a page on a mote, and its visitor by HTTP |
 
 mod bulk;
 mod coap;
@@ -33,17 +40,17 @@ pub use site::BULK_LEN;
 pub use udp::{Datagram, Outgoing};
 pub use web::{Page, Visit};
 
-/// What runs on a host. Every method has a default, so that an application writes what it needs.
+/// What runs on a host. Every method has a default: an application implements those it needs.
 pub trait Application<'a, C: Congestion = NewReno> {
     /// Called after every packet and deadline: reads what has arrived, writes what fits, closes what is done.
     fn serve(&mut self, _now: Instant, _sockets: &mut [Socket<'a, C>]) {}
 
-    /// Whether somebody listens on this UDP port; a datagram to another one is answered by "port unreachable".
+    /// Whether the application listens on this UDP port. Datagrams to other ports are answered by "port unreachable".
     fn has_udp(&self, _port: u16) -> bool {
         true
     }
 
-    /// A UDP datagram for this host, to a port that [`has_udp`](Self::has_udp) knows.
+    /// A UDP datagram arrived for a port of [`has_udp`](Self::has_udp).
     fn handle_datagram(&mut self, _now: Instant, _datagram: Datagram<'_>) {}
 
     /// Writes the payload of the next UDP datagram to send to the front of `payload`.
@@ -51,33 +58,33 @@ pub trait Application<'a, C: Congestion = NewReno> {
         None
     }
 
-    /// Its own deadline may have come; calling early changes nothing.
+    /// The application's own deadline may have expired; calling early changes nothing.
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Its own next deadline.
+    /// The application's own next deadline.
     fn poll_timeout(&self) -> Option<Wake> {
         None
     }
 
-    /// What it expects beside what its sockets do.
+    /// What the application expects to receive, beside what its sockets do: sets the sleep interval of a leaf.
     fn expects(&self) -> Expect {
         Expect::Nothing
     }
 }
 
-/// A host that does nothing but answer pings.
+/// No application: the host only answers pings.
 impl<C: Congestion> Application<'_, C> for () {}
 
 /// Largest ping that is answered, octets of data.
 const PING_MAX: usize = 64;
-/// Most TCP ports that a host listens on.
+/// TCP ports that a host can listen on.
 const PORTS_MAX: usize = 8;
-/// Octets of a packet that an error quotes: the IPv6 header, and enough of the next one to tell whose it was. RFC 4443,
-/// 2.4(c), would quote more; a frame of 802.15.4 has no room for it.
+/// Octets of a packet that an error quotes: the IPv6 header, and enough of the next one to identify the sender's socket. RFC
+/// 4443, 2.4(c), would quote more; a frame of 802.15.4 has no room for it.
 const QUOTE: usize = 56;
-/// One error in so much time at most (RFC 4443, 2.4(f)).
+/// At most one ICMPv6 error in this time (RFC 4443, 2.4(f)).
 const ERROR_INTERVAL: Duration = Duration::from_millis(100);
-/// Octets that hop limits start with (RFC 8200 leaves it open; IANA recommends 64).
+/// The hop limit of packets sent (RFC 8200 leaves it open; IANA recommends 64).
 const HOP_LIMIT: u8 = 64;
 
 /// An IPv6 host with `TCP` sockets.
@@ -88,19 +95,19 @@ pub struct Host<'a, A, const TCP: usize = 1, C: Congestion = NewReno> {
     sockets: [Socket<'a, C>; TCP],
     listeners: [Option<Listener>; PORTS_MAX],
     app: A,
-    /// Connections that were accepted and have not brought data yet, by place.
+    /// A bit for each socket whose accepted connection has not received data yet.
     fresh: u32,
-    /// The socket that sends next, so that none starves.
+    /// The socket that sends next: round robin, so that none starves.
     turn: usize,
     reset: Option<(Flow, Segment<'static>)>,
     pong: Option<Pong>,
     refusal: Option<Refusal>,
-    /// No error leaves before.
+    /// No ICMPv6 error is sent before this time.
     quiet_until: Instant,
     counters: Counters,
 }
 
-/// A datagram to a port where nobody listens.
+/// A "port unreachable" to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Refusal {
     to: Ipv6Addr,
@@ -119,19 +126,19 @@ struct Pong {
     data: [u8; PING_MAX],
 }
 
-/// What a host has seen.
+/// Counters of a host. They wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// TCP segments that were handed to a socket.
     pub segments: u32,
     /// UDP datagrams that were handed to the application.
     pub datagrams: u32,
-    /// Packets for others, broken ones, and those that nobody here wants.
+    /// Packets for other hosts, malformed packets, and those for closed ports or unknown protocols.
     pub dropped: u32,
 }
 
 impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP, C> {
-    /// A host with the IPv6 address of `local`, and `link_local` on its link.
+    /// A host with the address of `local`, and `link_local` on its link. The sockets should share `local`.
     pub fn new(local: &Local, link_local: Ipv6Addr, sockets: [Socket<'a, C>; TCP], app: A) -> Self {
         let address = match local.address {
             IpAddr::V6(address) => address,
@@ -153,7 +160,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         }
     }
 
-    /// Takes connections on a port, as many as there are free sockets. False if it listens on eight ports already.
+    /// Accepts connections on a port, as many as there are free sockets. False if the host listens on eight ports already.
     pub fn listen(&mut self, port: u16) -> bool {
         let known = |place: &Option<Listener>| place.is_none_or(|listener| listener.port == port);
         let place = self.listeners.iter().position(known);
@@ -163,38 +170,38 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             .is_some()
     }
 
-    /// Opens a connection with the first free socket. False if there is none, or it refuses.
+    /// Opens a connection with the first free socket. False if there is none.
     pub fn connect(&mut self, now: Instant, port: u16, remote: Endpoint) -> bool {
         let free = self.sockets.iter_mut().find(|socket| is_free(socket));
         free.is_some_and(|socket| socket.connect(now, port, remote).is_ok())
     }
 
-    /// The application.
+    /// The application, to inspect it.
     pub fn app(&self) -> &A {
         &self.app
     }
 
-    /// The application, to change it. Poll afterwards.
+    /// The application, to change it. Call [`serve`](Self::serve) and poll afterwards.
     pub fn app_mut(&mut self) -> &mut A {
         &mut self.app
     }
 
-    /// The sockets.
+    /// The sockets, to inspect them.
     pub fn sockets(&self) -> &[Socket<'a, C>] {
         &self.sockets
     }
 
-    /// The sockets, to use them from outside. Poll afterwards.
+    /// The sockets, to use them without an application. Poll afterwards.
     pub fn sockets_mut(&mut self) -> &mut [Socket<'a, C>] {
         &mut self.sockets
     }
 
-    /// What it has seen.
+    /// Segments, datagrams and dropped packets so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Lets the application act: after a change from outside.
+    /// Lets the application act, after a change from outside.
     pub fn serve(&mut self, now: Instant) {
         self.app.serve(now, &mut self.sockets);
     }
@@ -213,6 +220,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         let verdict = match self.sockets.iter().position(of_flow) {
             None => Verdict::Reopen,
             Some(place) => {
+                // The request has arrived, or will not: it is no longer expected.
                 if !segment.payload.is_empty() || segment.flags.has(Flags::RST) {
                     self.fresh &= !bit(place);
                 }
@@ -232,7 +240,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         };
         match heard {
             Heard::Syn => {
-                // RFC 9293, 3.3.2: with no place left, a connection that only waits gives way to one that wants to live.
+                // Without a free socket, a connection in TIME-WAIT makes room for the new one.
                 let waits = |socket: &Socket<'a, C>| socket.state() == State::TimeWait;
                 let sockets = &self.sockets;
                 let free = sockets.iter().position(is_free);
@@ -264,8 +272,10 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         let mut kept = [0; PING_MAX];
         kept.get_mut(..data.len())?.copy_from_slice(data);
         let group = header.destination.is_multicast();
+        // One reply at a time: a further ping before it is sent takes its place.
         self.pong = Some(Pong {
             to: header.source,
+            // A reply must have a unicast source address (RFC 4443, 4.2).
             from: if group {
                 self.link_local
             } else {
@@ -279,7 +289,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         Some(())
     }
 
-    /// Remembers that a datagram found nobody, unless that was a group's or errors have been frequent.
+    /// Prepares a "port unreachable", unless the datagram was multicast (RFC 4443, 2.4(e)) or errors were frequent.
     fn refuse(&mut self, now: Instant, header: &Header, packet: &[u8]) {
         if header.destination.is_multicast() || self.refusal.is_some() || now < self.quiet_until {
             return;
@@ -325,7 +335,8 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         }
     }
 
-    /// The next upper-layer packet, written behind the room for the fixed header: what the header must say.
+    /// Writes the next upper-layer packet behind the room for the IPv6 header. Returns its length, next header, ECN bits and
+    /// addresses. Replies go before the sockets' segments, the application's datagrams last.
     fn put_out(&mut self, now: Instant, upper: &mut [u8]) -> Option<(usize, u8, Ecn, Flow)> {
         if let Some((flow, reset)) = self.reset.take() {
             let len = reset.emit(&flow, upper)?;
@@ -377,7 +388,7 @@ fn is_free<C: Congestion>(socket: &Socket<'_, C>) -> bool {
     socket.state() == State::Closed && socket.readable().0.is_empty()
 }
 
-/// The place's bit; places beyond 31 have none.
+/// The bit of a socket; sockets beyond 31 have none.
 fn bit(place: usize) -> u32 {
     1u32.checked_shl(place as u32).unwrap_or(0)
 }

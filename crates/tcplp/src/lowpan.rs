@@ -1,12 +1,12 @@
 //! IPv6 over 802.15.4: compression, fragments, forwarding, and a host on top.
 //!
-//! An [`Interface`] is a [`LinkNode`](chappe_core::LinkNode) that carries a [`HostNode`](chappe_core::HostNode). Packets
-//! of the host are compressed (RFC 6282) and, if they do not fit a frame, sent as fragments (RFC 4944), one after the
-//! other has been confirmed. Packets for others pass through as they come, fragment by fragment (RFC 8930): a relay
-//! keeps a few octets for each datagram and never puts it together.
+//! An [`Interface`] is a [`LinkNode`](chappe_core::LinkNode) that carries a [`HostNode`](chappe_core::HostNode). It
+//! compresses the host's packets (RFC 6282) and sends those that do not fit a frame as fragments (RFC 4944), each after the
+//! link has confirmed the one before. Packets for other nodes are forwarded fragment by fragment (RFC 8930): a relay keeps a
+//! few octets for each datagram and never reassembles it.
 //!
 //! ```text
-//!            host                         Here: put together, handed up
+//!            host                         Here: reassembled, delivered
 //!             | poll_packet                ^
 //!   outgoing  v                            |
 //!   [datagram] -- fragments --> poll_link  +-- handle_link --+
@@ -17,19 +17,21 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `interface` `input` `output` | the node; frames that come; frames that go |
-//! | `outgoing` `reassembly` | a datagram that is sent; datagrams that are put together |
-//! | `headers` | what is remembered of flows whose TCP headers are compressed |
-//! | `forwarding` `red` | datagrams that pass through; when to mark or drop them |
-//! | `routes` `mesh` | whom to hand a packet; shortest paths between routers |
+//! | `interface` `input` `output` | the node; incoming frames; outgoing frames |
+//! | `outgoing` `in_flight` | a datagram that is being sent; frames whose outcome is unknown |
+//! | `reassembly` | datagrams that are being reassembled |
+//! | `headers` | the contexts of flows whose TCP headers are compressed |
+//! | `forwarding` `red` | datagrams that are forwarded; when to mark or drop them |
+//! | `routes` `mesh` | next hops; shortest paths between routers |
 //! | `config` `losses` | parameters; why something was lost |
 //!
-//! **Architecture invariants:** all memory is in the value, its size fixed by five numbers; a frame from outside costs
-//! bounded work; whatever is lost is counted under one reason ([`Lost`]).
+//! **Architecture invariants:** all memory is in the value, its size fixed by five numbers; an incoming frame costs
+//! bounded work; every loss is counted under exactly one reason ([`Lost`]).
 
 mod config;
 mod forwarding;
 mod headers;
+mod in_flight;
 mod input;
 mod interface;
 mod losses;

@@ -1,8 +1,8 @@
-//! This TCP against Linux's, over a TUN device in a network namespace: both ends send a stream each, through a network
-//! that loses, repeats, reorders, bends and marks packets. What is read must be what was written, and nothing may stall.
+//! This TCP against Linux's, over a TUN device in a network namespace: each end sends a stream through a network that loses,
+//! duplicates, reorders, corrupts and marks packets. The data read must be the data written, and nothing may stall.
 //!
-//! Every case is a connection of its own, all of them at once: the kernel as client or as server, with the congestion
-//! control that is named, through faults of its own. The short form takes seconds; `cargo test --release -p chappe-tcplp
+//! Every case is a separate connection, and all run at once: the kernel as client or as server, with the named congestion
+//! control and separate faults. The short form takes seconds; `cargo test --release -p chappe-tcplp
 //! --test kernel -- long` takes minutes and more loss. Where namespaces or TUN devices are forbidden, it says so and
 //! passes.
 
@@ -25,7 +25,7 @@ use chappe_sys::namespace::isolate_by_any_means;
 use chappe_sys::tun::{Kind, Tun};
 use chappe_sys::{Clock, EventLoop, Links, set_congestion};
 use chappe_tcplp::tcp::congestion::Any;
-use chappe_tcplp::tcp::{Config, Cubic, Endpoint, Local, NewReno, State};
+use chappe_tcplp::tcp::{Config, Endpoint, Local, NewReno, State};
 
 use support::host::{Host, Sizes};
 use support::ip;
@@ -95,7 +95,7 @@ fn main() {
         .expect("an address");
     links.set_queue_len("chappe0", 2_000).expect("a long queue");
     links.up("chappe0").expect("the device goes up");
-    // The kernel asks for ECN by itself only if told so.
+    // The kernel only asks for ECN if it is configured to.
     let _ = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1");
     let cases = cases(long, &available());
     let limit = Duration::from_secs(if long { 400 } else { 60 });
@@ -185,7 +185,7 @@ fn faults(loss: f64, rough: bool) -> Faults {
     }
 }
 
-/// The kernel's end of a case, on a thread of its own: an error in words, or nothing.
+/// The kernel's end of a case, on a separate thread: an error message, or nothing.
 fn kernel_end(
     case: &Case,
     listener: Option<TcpListener>,
@@ -235,11 +235,7 @@ struct End {
 
 impl End {
     fn new(case: &Case, number: u16, now: Instant) -> End {
-        let congestion = match case.seed % 2 {
-            0 => Any::NewReno(NewReno),
-            _ => Any::Cubic(Cubic::default()),
-        };
-        let mut host = Host::new(number, case.config, case.sizes, congestion);
+        let mut host = Host::new(number, case.config, case.sizes, Any::NewReno(NewReno));
         host.local = Box::leak(Box::new(Local {
             address: IpAddr::V4(OURS),
             ..*host.local

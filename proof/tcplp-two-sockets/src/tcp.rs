@@ -68,42 +68,13 @@ mod program {
                 black_box(reset.emit(&socket.flow(), &mut answer));
             }
             if listener.hear(&segment) == Heard::Syn {
-                black_box(accept(now, &mut socket, remote, &segment));
+                black_box(socket.accept(now, remote, &segment).is_ok());
             }
         }
     }
 
-    #[cfg(not(feature = "fast-open"))]
-    fn accept(
-        now: Instant,
-        socket: &mut Socket<'_, NewReno>,
-        remote: Endpoint,
-        syn: &Segment<'_>,
-    ) -> bool {
-        socket.accept(now, remote, syn).is_ok()
-    }
-
-    #[cfg(feature = "fast-open")]
-    fn accept(
-        now: Instant,
-        socket: &mut Socket<'_, NewReno>,
-        remote: Endpoint,
-        syn: &Segment<'_>,
-    ) -> bool {
-        let fast_open = black_box(chappe_tcplp::tcp::FastOpen::new([2; 16]));
-        socket.accept_fast(now, remote, syn, &fast_open).is_ok()
-    }
-
     fn drive(now: Instant, socket: &mut Socket<'_, NewReno>, remote: Endpoint, buffer: &mut [u8]) {
         match black_box(0) {
-            #[cfg(feature = "fast-open")]
-            0 => drop(black_box(socket.connect_fast(
-                now,
-                1,
-                remote,
-                black_box(chappe_tcplp::tcp::Cookie::REQUEST),
-            ))),
-            #[cfg(not(feature = "fast-open"))]
             0 => drop(black_box(socket.connect(now, 1, remote))),
             1 => drop(black_box(socket.write(buffer))),
             2 => drop(black_box(socket.read(buffer))),

@@ -35,14 +35,14 @@ fn next_to_mesh(gateway: &mut Gateway) -> Option<Vec<u8>> {
     Some(packet)
 }
 
-/// What the gateway tells the kernel about a packet: type, code, parameter.
+/// The error that the gateway sends to the kernel about a packet: type, code, parameter.
 fn error(gateway: &mut Gateway, packet: &[u8]) -> Option<(u8, u8, u32)> {
     gateway.offer(Instant::from_millis(5000), packet);
-    let told = gateway.arrived()?.to_vec();
+    let sent = gateway.arrived()?.to_vec();
     gateway.taken();
-    let header = Header::parse(&told).unwrap();
-    assert!(told.len() <= MTU);
-    let upper = &told[HEADER_LEN..];
+    let header = Header::parse(&sent).unwrap();
+    assert!(sent.len() <= MTU);
+    let upper = &sent[HEADER_LEN..];
     match Message::parse(header.source, header.destination, upper).unwrap() {
         Message::Error {
             kind,
@@ -57,9 +57,9 @@ fn error(gateway: &mut Gateway, packet: &[u8]) -> Option<(u8, u8, u32)> {
     }
 }
 
-/// One hop less each way; the flow label, ECN and the octets stay as they are.
+/// The hop limit is decremented in both directions; flow label, ECN and payload are unchanged.
 #[test]
-fn packets_pass_with_one_hop_less() {
+fn forwarding_decrements_the_hop_limit() {
     let mut gateway = gateway();
     let (kernel, node) = (address(":1"), address(":ff:fe00:2"));
     gateway.offer(Instant::ZERO, &packet(kernel, node, 64, 0xba, 100));
@@ -76,9 +76,9 @@ fn packets_pass_with_one_hop_less() {
     assert_eq!((counters.to_mesh, counters.to_kernel), (1, 1));
 }
 
-/// RFC 4443: what cannot go on is told to the sender, with its reason.
+/// RFC 4443: a packet that cannot be forwarded is reported to its sender, with the reason.
 #[test]
-fn senders_are_told_why() {
+fn errors_report_why_a_packet_was_not_forwarded() {
     let (kernel, node) = (address(":1"), address(":ff:fe00:1"));
     let tell = |to, hops, len| error(&mut gateway(), &packet(kernel, to, hops, 0, len));
     assert_eq!(tell(node, 1, 8), Some((3, 0, 0)), "hops used up");
@@ -90,26 +90,26 @@ fn senders_are_told_why() {
     assert_eq!(tell(address(":ff:fe00:0"), 64, 8), Some((1, 4, 0)));
 }
 
-/// Ten errors at once, then ten a second; none about an error.
+/// Ten errors at once, then ten a second; no error about an error.
 #[test]
-fn errors_are_rare() {
+fn errors_are_rate_limited() {
     let mut gateway = gateway();
-    let (kernel, nobody) = (address(":1"), address(":ff:fe00:9"));
-    let told = |gateway: &mut Gateway, at: u64| {
+    let (kernel, missing) = (address(":1"), address(":ff:fe00:9"));
+    let errors = |gateway: &mut Gateway, at: u64| {
         (0..100)
             .filter(|_| {
-                let asked = packet(kernel, nobody, 64, 0, 8);
+                let asked = packet(kernel, missing, 64, 0, 8);
                 gateway.offer(Instant::from_millis(at), &asked);
-                let told = gateway.arrived().is_some();
+                let answered = gateway.arrived().is_some();
                 gateway.taken();
-                told
+                answered
             })
             .count()
     };
-    assert_eq!(told(&mut gateway, 0), 10);
-    assert_eq!(told(&mut gateway, 50), 0);
-    assert_eq!(told(&mut gateway, 1000), 10);
-    let mut an_error = packet(kernel, nobody, 64, 0, 8);
+    assert_eq!(errors(&mut gateway, 0), 10);
+    assert_eq!(errors(&mut gateway, 50), 0);
+    assert_eq!(errors(&mut gateway, 1000), 10);
+    let mut an_error = packet(kernel, missing, 64, 0, 8);
     (an_error[6], an_error[HEADER_LEN]) = (next::ICMPV6, 3);
     gateway.offer(Instant::from_millis(9000), &an_error);
     assert_eq!(gateway.arrived(), None);
@@ -142,9 +142,9 @@ fn the_gateway_answers_pings() {
     ));
 }
 
-/// Garbage, groups and false addresses go nowhere, and are counted.
+/// Malformed packets, multicast and spoofed addresses are dropped and counted.
 #[test]
-fn garbage_goes_nowhere() {
+fn invalid_packets_are_dropped_and_counted() {
     let mut gateway = gateway();
     let (kernel, node) = (address(":1"), address(":ff:fe00:1"));
     let stranger = "2001:db8::7".parse().unwrap();
@@ -167,7 +167,7 @@ fn garbage_goes_nowhere() {
     assert!(gateway.arrived().is_none() && next_to_mesh(&mut gateway).is_none());
 }
 
-/// A queue that grows marks what can be marked, drops of the rest, and refuses when it is full.
+/// As its queue grows, RED marks ECN-capable packets and drops others; a full queue drops all.
 #[test]
 fn congestion_is_marked_before_it_is_dropped() {
     let (kernel, node) = (address(":1"), address(":ff:fe00:1"));

@@ -1,7 +1,8 @@
 //! The applications of the study as one type, since all nodes of a scene have the same one.
 
 use chappe_core::{Duration, Expect, Instant, Stream, Wake};
-use chappe_tcplp::baseline::coap::{Cocoa, Fetch, Report, Standard, Timeout};
+use chappe_tcplp::baseline::{Fetch, Report};
+use chappe_tcplp::coap::{Cocoa, Standard, Timeout};
 use chappe_tcplp::host::{Application, Collect, Datagram, Outgoing, Page, Sense, Visit};
 use chappe_tcplp::tcp::{NewReno, Socket};
 

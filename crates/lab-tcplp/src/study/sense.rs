@@ -2,7 +2,7 @@
 
 use chappe_core::{Duration, Instant, Purpose, Seed};
 use chappe_lab::run::RunError;
-use chappe_tcplp::baseline::coap::Report;
+use chappe_tcplp::baseline::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
 use super::super::lln::{Counts, Lln};

@@ -2,7 +2,8 @@
 
 use chappe_core::{Duration, Instant, Purpose, Seed};
 use chappe_lab::run::RunError;
-use chappe_tcplp::baseline::coap::{self, Client, Fetch, Outcome, Standard};
+use chappe_tcplp::baseline::Fetch;
+use chappe_tcplp::coap::{self, Client, Outcome, Standard};
 use chappe_tcplp::host::{Page, Visit};
 
 use super::super::lln::Lln;

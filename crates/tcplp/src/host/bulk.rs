@@ -1,4 +1,4 @@
-//! A bulk transfer: octets that say where they stand, in one direction or both.
+//! A bulk transfer in one direction or both. Each octet is a function of its position, so that the receiver detects shifts.
 
 use core::ops::Range;
 
@@ -7,34 +7,34 @@ use chappe_core::Instant;
 use super::Application;
 use crate::tcp::{Congestion, Socket, State};
 
-/// Writes `to_send` octets to the first socket, closes, and reads all that comes on any, checking each octet.
+/// Writes `to_send` octets to the first socket and closes it; reads and verifies everything that arrives on any socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bulk {
-    /// Octets to send.
+    /// Octets to send; 0 for a receiver.
     pub to_send: u64,
     /// Octets written so far.
     pub sent: u64,
     /// Octets read so far.
     pub received: u64,
-    /// Octets read that were not what belongs in their place.
+    /// Octets read that were not the expected ones.
     pub wrong: u64,
-    /// When the last octets were read.
+    /// When octets were last read.
     pub last: Instant,
 }
 
-/// The octet at a position of a stream that says where it stands: both ends can make it, and a shift shows.
+/// The test octet at a position of a stream: both ends can compute it, and a shifted stream does not match.
 pub fn octet(position: u64) -> u8 {
     (position ^ position >> 8 ^ position >> 16) as u8
 }
 
-/// Writes the octets from a position on.
+/// Writes the test octets from a position on.
 pub fn fill(position: u64, to: &mut [u8]) {
     for (place, offset) in to.iter_mut().zip(0u64..) {
         *place = octet(position.wrapping_add(offset));
     }
 }
 
-/// Gives a socket the octets of these positions, as many as there is room for. How many.
+/// Writes the test octets of these positions to a socket, as many as fit. Returns their number.
 pub(super) fn feed<C: Congestion>(socket: &mut Socket<'_, C>, positions: Range<u64>) -> u64 {
     let (front, back) = socket.vacant();
     let mut written = 0;
@@ -60,7 +60,7 @@ impl<'a, C: Congestion> Application<'a, C> for Bulk {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a, C>]) {
         if let Some(socket) = sockets.first_mut()
             && self.sent < self.to_send
-            // To end a connection that is not there yet would be to give it up.
+            // `shutdown` in SYN-SENT gives the connection up.
             && socket.state() != State::SynSent
         {
             self.sent = self

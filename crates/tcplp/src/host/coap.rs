@@ -1,40 +1,40 @@
 //! A CoAP server (RFC 7252) of the same pages, with blockwise responses (RFC 7959).
 //!
-//! It keeps nothing between two requests but the answers that wait to be sent and the posts it has seen: each block is
-//! made when it is asked for. Answers are piggybacked on acknowledgements; an unconfirmed request gets an unconfirmed
-//! answer. A page that changes may change between two of its blocks: ask for it in one.
+//! Between two requests it only keeps the answers to be sent and the latest posts: each block is made when it is requested.
+//! Answers are piggybacked on acknowledgements; a non-confirmable request gets a non-confirmable answer. A page may change
+//! between two of its blocks, so request short pages in one block.
 
 use core::net::Ipv6Addr;
 
 use super::bulk::fill;
 use super::site::{BULK_LEN, Facts, PAGE_MAX, Page, Text};
 use super::udp::{Datagram, Outgoing};
-use crate::baseline::coap::{Block, Code, Kind, Message, PORT, Token, Writer, option};
+use crate::coap::{Block, Code, Kind, Message, PORT, Token, Writer, option};
 
-/// Answers that can wait, and posts that are remembered.
+/// Answers that can wait to be sent, and posts that are remembered.
 const WAITING: usize = 4;
-/// Longest path in octets, slashes included.
+/// The longest path in octets, slashes included.
 const PATH_MAX: usize = 32;
-/// Size exponents: 1024 octets are the most of a block; the large page comes in blocks of 512 if nothing is asked, which
-/// are five or six frames like a segment of TCPlp.
+/// Size exponents: a block has at most 1024 octets; `/50k` is sent in blocks of 512 by default, which take five or six
+/// frames like a segment of TCPlp.
 const SZX_MAX: u8 = 6;
 const SZX_BULK: u8 = 5;
 
 type Peer = (Ipv6Addr, u16);
 
-/// The server.
+/// The CoAP server of a mote.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     waiting: [Option<Answer>; WAITING],
-    /// Posts of late, so that a repetition is not counted twice.
+    /// The latest posts, so that a duplicate is not counted twice (RFC 7252, 4.5).
     seen: [Option<(Peer, u16)>; WAITING],
     turn: usize,
     id: u16,
     /// Octets posted to `/sink`.
     pub sunk: u64,
-    /// Requests taken.
+    /// Requests accepted, duplicates included.
     pub requests: u32,
-    /// Datagrams that were no request, or found all places for answers taken.
+    /// Datagrams that were no request, or found no place for an answer.
     pub dropped: u32,
 }
 
@@ -71,7 +71,7 @@ impl Server {
                 *place = Some(answer);
                 self.requests = self.requests.wrapping_add(1);
             }
-            // A client whose request is confirmable asks again.
+            // The client retransmits a confirmable request.
             _ => self.dropped = self.dropped.wrapping_add(1),
         }
     }
@@ -216,7 +216,7 @@ impl Answer {
     }
 }
 
-/// An option that must be understood and is not (RFC 7252, 5.4.1).
+/// Whether the message has a critical option that this server does not understand (RFC 7252, 5.4.1).
 fn unknown_critical(message: &Message<'_>) -> bool {
     let known = [
         option::URI_HOST,
@@ -237,14 +237,14 @@ fn unknown_critical(message: &Message<'_>) -> bool {
     })
 }
 
-/// A path put together from its segments.
+/// A path assembled from its Uri-Path options.
 struct Path {
     octets: [u8; PATH_MAX],
     len: usize,
 }
 
 impl Path {
-    /// `None` if it is longer than any that there is.
+    /// `None` if it is longer than any path here.
     fn of(message: &Message<'_>) -> Option<Path> {
         let mut path = Path {
             octets: [0; PATH_MAX],

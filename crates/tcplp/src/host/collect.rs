@@ -1,4 +1,4 @@
-//! The server of sense-and-send: counts what each mote brings, by TCP or by CoAP.
+//! The server of sense-and-send: counts what each mote delivers, by TCP or by CoAP.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -6,24 +6,24 @@ use chappe_core::Instant;
 
 use super::bulk::octet;
 use super::{Application, Datagram, Outgoing};
-use crate::baseline::coap::{self, Server};
+use crate::coap::{self, Server};
 use crate::tcp::{Congestion, Socket};
 
-/// What one mote has brought.
+/// What one mote has delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Octets, each counted once.
+    /// Octets of payload, each counted once.
     pub octets: u64,
-    /// Of those that came by TCP, how many were not what belongs in their place ([`Sense`](super::Sense) and
-    /// [`Bulk`](super::Bulk) say it).
+    /// Of those received by TCP, the octets that were not the expected ones (the test octets of [`Sense`](super::Sense) and
+    /// [`Bulk`](super::Bulk)).
     pub wrong: u64,
-    /// Messages that came by CoAP, repetitions not counted.
+    /// CoAP messages, duplicates not counted.
     pub messages: u32,
-    /// When the last ones came.
+    /// When octets last arrived.
     pub last: Instant,
 }
 
-/// Reads all sockets and answers posts; remembers up to `PEERS` motes by their addresses.
+/// Reads all sockets and answers CoAP posts; tallies up to `PEERS` motes by address.
 #[derive(Clone, Debug)]
 pub struct Collect<const PEERS: usize> {
     peers: [Option<(Ipv6Addr, Tally)>; PEERS],
@@ -31,7 +31,7 @@ pub struct Collect<const PEERS: usize> {
     answers: [Option<Answer>; PEERS],
 }
 
-/// An answer to a post: a header, a token and a block's place.
+/// An answer to a post: header, token and Block1 option.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     to: (Ipv6Addr, u16),
@@ -50,7 +50,7 @@ impl<const PEERS: usize> Default for Collect<PEERS> {
 }
 
 impl<const PEERS: usize> Collect<PEERS> {
-    /// What a mote has brought so far.
+    /// What a mote has delivered so far; zeros for an unknown one.
     pub fn tally(&self, mote: Ipv6Addr) -> Tally {
         let found = self.peers.iter().flatten().find(|(peer, _)| *peer == mote);
         found.map_or_else(Tally::default, |(_, tally)| *tally)
@@ -104,7 +104,7 @@ impl<'a, C: Congestion, const PEERS: usize> Application<'a, C> for Collect<PEERS
             tally.messages = tally.messages.saturating_add(1);
             tally.last = now;
         }
-        // With all places taken the client asks again.
+        // With all places taken the answer is lost, and the client retransmits.
         if let Some(len) = len
             && let Some(place) = self.answers.iter_mut().find(|place| place.is_none())
         {

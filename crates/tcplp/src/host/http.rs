@@ -1,8 +1,7 @@
-//! A server of HTTP/1.1 (RFC 9110, 9112) for one connection: GET and HEAD, one request after the other.
+//! An HTTP/1.1 server (RFC 9110, 9112) for one connection: GET and HEAD, one request after the other.
 //!
-//! A reply says how long it is, so the connection stays open unless the client wants it closed; the client's end then
-//! closes first and bears TIME-WAIT. Bodies of requests are not read: such a request is answered, and the connection
-//! closed.
+//! Each reply states its length, so the connection stays open unless the client asks to close it; the client then closes
+//! first and has the TIME-WAIT. Request bodies are not read: such a request is answered, and the connection closed.
 
 use core::fmt::Write;
 
@@ -10,16 +9,16 @@ use super::bulk::octet;
 use super::site::{BULK_LEN, Facts, PAGE_MAX, Page, Text};
 use crate::tcp::{Congestion, Socket};
 
-/// Longest request, all its header fields included. A browser's takes half of it.
+/// The longest request, header fields included. A browser's takes half of it.
 const REQUEST_MAX: usize = 1024;
 /// Room for a reply's header: the longest has 120 octets.
 const HEAD_MAX: usize = 160;
 
-/// One connection's state.
+/// The state of one HTTP connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Connection {
     reply: Option<Reply>,
-    /// Nothing follows what is being sent.
+    /// The present reply is the last one.
     ends: bool,
 }
 
@@ -27,15 +26,15 @@ pub(super) struct Connection {
 struct Reply {
     head: Text<HEAD_MAX>,
     body: Text<PAGE_MAX>,
-    /// The body is the large page.
+    /// The body is `/50k`.
     bulk: bool,
-    /// The body is told about but not sent.
+    /// HEAD: the length is stated, the body is not sent.
     head_only: bool,
     /// Octets written, of header and body together.
     sent: usize,
 }
 
-/// What a client asks for.
+/// A parsed request: its page or error, and how to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     answer: Result<Page, Status>,
@@ -43,7 +42,7 @@ struct Request {
     close: bool,
 }
 
-/// Why there is no page.
+/// Why a request gets no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     BadRequest,
@@ -64,7 +63,7 @@ impl Status {
 }
 
 impl Connection {
-    /// Reads requests and writes replies, as far as both go now. Returns how many requests it took.
+    /// Reads requests and writes replies as far as the socket allows. Returns the number of requests read.
     pub fn serve<C: Congestion>(
         &mut self,
         socket: &mut Socket<'_, C>,
@@ -97,7 +96,7 @@ impl Connection {
         }
     }
 
-    /// Whether a reply is under way.
+    /// Whether a reply is being sent.
     pub fn is_busy(&self) -> bool {
         self.reply.is_some()
     }
@@ -141,7 +140,7 @@ impl Reply {
         }
     }
 
-    /// Writes what fits; true when all is written, or nobody will read it.
+    /// Writes what fits. True when all is written, or nothing more can be.
     fn send<C: Congestion>(&mut self, socket: &mut Socket<'_, C>) -> bool {
         let head = self.head.as_bytes();
         let body = if self.head_only { 0 } else { self.body_len() };
@@ -168,7 +167,7 @@ impl Reply {
     }
 }
 
-/// The next whole request, and its octets.
+/// The next complete request, and its length in octets.
 fn next_request<C: Congestion>(socket: &Socket<'_, C>) -> Option<(Request, usize)> {
     let (front, back) = socket.readable();
     let ready = front.len() + back.len();
@@ -197,7 +196,7 @@ impl Request {
         }
     }
 
-    /// Reads a request without the empty line at its end.
+    /// Parses a request without the empty line at its end.
     fn parse(text: &[u8]) -> Request {
         let mut lines = text
             .split(|&octet| octet == b'\n')
@@ -217,6 +216,7 @@ impl Request {
             b"HTTP/1.0" => 0,
             _ => return Request::refused(Status::BadRequest),
         };
+        // HTTP/1.0 connections do not persist (RFC 9112, 9.3).
         let (mut close, mut body) = (minor == 0, false);
         for line in lines {
             let mut parts = line.splitn(2, |&octet| octet == b':');

@@ -1,7 +1,7 @@
-//! A server of iperf3's TCP test: one test at a time, up to two streams, either direction.
+//! A server for iperf3's TCP test: one test at a time, up to two streams, either direction.
 //!
-//! The protocol is that of iperf 3.x (its source is the only description). Every connection begins with the client's
-//! cookie of 37 octets; the first is the control connection, those with the same cookie are streams.
+//! The protocol is that of iperf 3.x, whose source is its only description. Every connection begins with the client's
+//! cookie of 37 octets. The first connection is the control connection; those with the same cookie are streams.
 //!
 //! ```text
 //! client                               server
@@ -19,7 +19,7 @@
 //!   16 done                ---------->
 //! ```
 //!
-//! Not supported: UDP, `--bidir`, more than two streams (the client is told so), authentication, `--get-server-output`.
+//! Not supported: UDP, `--bidir`, more than two streams (the client gets an error), authentication, `--get-server-output`.
 
 use core::fmt::Write;
 
@@ -30,11 +30,11 @@ use super::site::Text;
 use crate::tcp::{Congestion, Flow, Socket};
 
 const COOKIE: usize = 37;
-/// Streams of a test.
+/// The most streams of a test.
 const STREAMS_MAX: usize = 2;
-/// Parameters beyond this are not looked at; iperf 3.16 sends some 250 octets.
+/// Octets of the client's parameters that are read; iperf 3.16 sends some 250.
 const PARAMETERS_MAX: usize = 512;
-/// A length beyond this is nobody's honest JSON.
+/// A JSON length above this is refused.
 const JSON_MAX: u32 = 1 << 16;
 const RESULTS_MAX: usize = 448;
 
@@ -52,16 +52,16 @@ const ACCESS_DENIED: u8 = 0xff;
 /// iperf3's number for "an option you are trying to set is not implemented yet".
 const NOT_IMPLEMENTED: u32 = 13;
 
-/// The test that runs, if one does.
+/// The running test, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     control: Option<Flow>,
     cookie: [u8; COOKIE],
     phase: Phase,
-    /// What is to be sent on the control connection, and how much of it was.
+    /// What is to be sent on the control connection, and the octets sent of it.
     out: Text<RESULTS_MAX>,
     sent: usize,
-    /// What comes in pieces: a length, then JSON.
+    /// The JSON being received in pieces: its length, and the octets received.
     length: Option<u32>,
     taken: u32,
     parameters: [u8; PARAMETERS_MAX],
@@ -70,7 +70,7 @@ pub(super) struct Test {
     streams: [Option<(Flow, u64)>; STREAMS_MAX],
     began: Instant,
     lasted: Duration,
-    /// When a stream last moved: the control connection is silent all that time.
+    /// When a stream last moved data. The control connection is silent during the test.
     pub moved: Instant,
 }
 
@@ -128,12 +128,12 @@ impl Test {
         moved: Instant::ZERO,
     };
 
-    /// Whether its streams have come to their end.
+    /// Whether the streams have ended.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Results | Phase::Done | Phase::Refused)
     }
 
-    /// A connection that ended: if it was the control connection, so has the test.
+    /// A connection ended: if it was the control connection, the test is over.
     pub fn ended(&mut self, flow: &Flow) {
         if self.control == Some(*flow) {
             self.control = None;
@@ -163,7 +163,7 @@ impl Test {
         if self.sent == self.out.as_bytes().len() {
             (self.out, self.sent) = (Text::EMPTY, 0);
         }
-        // The longest, results and two states, fit; the tests write them.
+        // The longest output, results and two states, fits: a test writes it.
         let _ = self.out.push(octets);
     }
 
@@ -184,7 +184,7 @@ impl Test {
         Role::Stream(place)
     }
 
-    /// Takes a length and so many octets of JSON from the control connection; true when they are complete.
+    /// Reads a length and that many octets of JSON from the control connection. True when they are complete.
     fn take_json<C: Congestion>(&mut self, socket: &mut Socket<'_, C>) -> bool {
         if self.length.is_none() {
             let mut four = [0; 4];
@@ -332,7 +332,7 @@ impl Test {
         let came = front.len() + back.len();
         socket.consume(came);
         let own = self.streams.get_mut(place).and_then(Option::as_mut);
-        // A stream of an earlier test counts for nothing.
+        // A stream of an earlier test is not counted.
         let Some((_, octets)) = own.filter(|(flow, _)| *flow == socket.flow()) else {
             return 0;
         };
@@ -341,8 +341,8 @@ impl Test {
             return came as u64;
         }
         if matches!(self.phase, Phase::Results | Phase::Done) {
-            // The client reads until the stream ends, before it looks at the results. What it has written and not sent
-            // yet would load the air for long after the test.
+            // The client reads the stream to its end before it reads the results. Data written but not sent yet would load
+            // the air for long after the test.
             socket.close(now);
             return came as u64;
         }
@@ -369,7 +369,7 @@ impl Connection {
                 return 0;
             }
             let flow = socket.flow();
-            // A test whose results are told gives way, though its control connection may still be open.
+            // A test that has sent its results makes room for a new one, even if its control connection is still open.
             let free = test.control.is_none() || matches!(test.phase, Phase::Done | Phase::Refused);
             self.role = if free {
                 test.begin(flow, self.cookie);
@@ -389,7 +389,7 @@ impl Connection {
                 test.serve_control(now, socket);
                 0
             }
-            // Another test has begun since.
+            // Another test has begun since: discard.
             Role::Control => {
                 let (front, back) = socket.readable();
                 let rest = front.len() + back.len();
@@ -414,7 +414,7 @@ fn one<C: Congestion>(socket: &mut Socket<'_, C>) -> Option<u8> {
     (socket.read(&mut octet) == 1).then_some(octet[0])
 }
 
-/// What stands behind a key of flat JSON; the key with its quotes.
+/// The text behind a key of flat JSON; `key` includes its quotes.
 fn value_of<'j>(json: &'j [u8], key: &[u8]) -> Option<&'j [u8]> {
     let at = json.windows(key.len()).position(|here| here == key)?;
     let rest = json.get(at + key.len()..)?.trim_ascii_start();

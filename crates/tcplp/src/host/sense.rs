@@ -1,4 +1,4 @@
-//! Sense and send: a reading each second, sent at once or in batches (TCPlp 8.2).
+//! Sense-and-send: a reading each second, sent at once or in batches (TCPlp 8.2).
 
 use chappe_core::{Duration, Instant, Wake};
 
@@ -13,17 +13,17 @@ pub struct Readings {
     pub period: Duration,
     /// Octets of a reading; TCPlp: 82.
     pub octets: u32,
-    /// Readings in a batch; 1 sends each at once. TCPlp: 64.
+    /// Readings in a batch; 1 sends each reading at once. TCPlp: 64.
     pub batch: u32,
-    /// Readings that can wait; one more is lost.
+    /// Length of the queue; readings beyond it are lost.
     pub queue_max: u32,
-    /// Readings to make; then no more.
+    /// Readings to make in all.
     pub limit: u32,
-    /// Readings made.
+    /// Readings made so far, lost ones included.
     pub made: u32,
     /// Readings lost because the queue was full.
     pub lost: u32,
-    /// Readings that wait.
+    /// Readings in the queue.
     queue: u32,
     next: Instant,
 }
@@ -46,7 +46,7 @@ impl Readings {
         }
     }
 
-    /// Makes the readings that are due.
+    /// Makes the readings that are due by `now`.
     pub(crate) fn sense(&mut self, now: Instant) {
         while self.next <= now && self.period > Duration::ZERO && self.made < self.limit {
             self.next += self.period;
@@ -58,8 +58,7 @@ impl Readings {
         }
     }
 
-    /// Takes a whole batch out of the queue, if there is one: how many readings. With no more to come the last one may be
-    /// smaller.
+    /// Takes a batch from the queue, if it is complete, and returns its number of readings. The last batch may be smaller.
     pub(crate) fn take_batch(&mut self) -> Option<u32> {
         let batch = match self.made < self.limit {
             true => self.batch.max(1),
@@ -69,7 +68,7 @@ impl Readings {
         Some(batch)
     }
 
-    /// Readings that wait.
+    /// Readings in the queue, not yet released for sending.
     pub fn waiting(&self) -> u32 {
         self.queue
     }
@@ -82,18 +81,18 @@ impl Readings {
     }
 }
 
-/// Writes readings to the first socket, batch by batch. Its octets say where they stand, as [`Bulk`](super::Bulk)'s do.
+/// Writes readings to the first socket, batch by batch, as the test octets of [`Bulk`](super::Bulk).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sense {
-    /// Where they come from.
+    /// The source of the readings.
     pub readings: Readings,
-    /// Octets written so far, and octets of the batches released for writing.
+    /// Octets written so far, and octets of all batches released for writing.
     written: u64,
     released: u64,
 }
 
 impl Sense {
-    /// Sends these readings.
+    /// Sends the readings as they are made.
     pub const fn new(readings: Readings) -> Sense {
         Sense {
             readings,
@@ -107,8 +106,7 @@ impl Sense {
         self.written
     }
 
-    /// Releases a batch if the one before is written; what waits meanwhile goes with the next one. False if there is
-    /// nothing to write.
+    /// Releases a batch once the previous one is written. False if there is nothing to write.
     fn release(&mut self) -> bool {
         if self.written == self.released
             && let Some(batch) = self.readings.take_batch()

@@ -1,41 +1,41 @@
-//! What a mote offers to the world: web pages, CoAP, a sink, a source, an iperf3 server.
+//! The services of a mote: web pages, CoAP, a sink, a source, an iperf3 server.
 //!
 //! | port | protocol | what |
 //! |---|---|---|
 //! | 80 | TCP | HTTP: `/`, `/info`, `/sensors`, `/50k` |
 //! | 5683 | UDP | CoAP: the same, `/.well-known/core`, and `/sink` for posts |
 //! | 5201 | TCP | iperf3 |
-//! | 9, 5001 | TCP | takes everything (RFC 863; iperf 2's port) |
-//! | 19 | TCP | sends without end (RFC 864, with octets that say where they stand) |
+//! | 9, 5001 | TCP | discards everything (RFC 863; iperf 2's port) |
+//! | 19 | TCP | sends without end (RFC 864, with test octets) |
 //!
-//! Connections on which nothing moves are closed, so that nobody keeps the few sockets for himself.
+//! Idle connections are closed, so that no client can keep the few sockets.
 
 use chappe_core::{Duration, Instant, Wake};
 
 use super::bulk::feed;
 use super::site::Facts;
 use super::{Application, Datagram, Outgoing, coap, http, iperf};
-use crate::baseline::coap::PORT as COAP;
+use crate::coap::PORT as COAP;
 use crate::tcp::{Congestion, Flow, Socket, State};
 
-/// The ports, in the order of the table.
+/// The TCP ports, in the order of the table.
 pub mod port {
-    /// Web pages.
+    /// HTTP: the web pages of the mote.
     pub const HTTP: u16 = 80;
-    /// iperf3.
+    /// The default port of iperf3.
     pub const IPERF3: u16 = 5201;
-    /// Takes everything.
+    /// Discard (RFC 863): reads everything and answers nothing.
     pub const SINK: u16 = 9;
-    /// The same, where iperf 2 looks for it.
+    /// Discard, at iperf 2's default port.
     pub const IPERF2: u16 = 5001;
-    /// Sends without end.
+    /// Character generator (RFC 864): sends without end.
     pub const SOURCE: u16 = 19;
-    /// All of them.
+    /// All TCP ports of a mote.
     pub const TCP: [u16; 5] = [HTTP, IPERF3, SINK, IPERF2, SOURCE];
 }
 
-/// How long nothing may move on a connection: as long as browsers keep one, and as long as a peer may be silent
-/// while a retransmission timeout at its maximum (60 s) runs twice.
+/// Idle times after which a connection is closed: as long as browsers keep one; and, during a transfer, as long as a peer
+/// may be silent while a retransmission timeout at its maximum (60 s) runs twice.
 const IDLE: Duration = Duration::from_secs(30);
 const IDLE_BUSY: Duration = Duration::from_secs(150);
 
@@ -43,7 +43,7 @@ const IDLE_BUSY: Duration = Duration::from_secs(150);
 #[derive(Clone, Debug)]
 pub struct Services<const TCP: usize> {
     node: u16,
-    /// How long the radio had been on, and when that was told.
+    /// How long the radio had been on, and when that was noted.
     radio: (Duration, Instant),
     desks: [Desk; TCP],
     coap: coap::Server,
@@ -53,23 +53,23 @@ pub struct Services<const TCP: usize> {
     now: Instant,
 }
 
-/// What was done so far.
+/// Counters of a mote's services.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Requests answered, by HTTP and CoAP together.
     pub requests: u32,
-    /// Octets that sinks have taken.
+    /// Octets that the sinks discarded.
     pub sunk: u64,
-    /// Connections that are open.
+    /// Connections that are open now.
     pub open: u32,
 }
 
-/// One socket's business.
+/// The service that a socket runs, and its idle time.
 #[derive(Clone, Copy, Debug)]
 struct Desk {
     flow: Option<Flow>,
     work: Work,
-    /// When something last moved, and what was unacknowledged then.
+    /// When data last moved, and the unacknowledged octets then.
     moved: Instant,
     waiting: usize,
 }
@@ -108,12 +108,12 @@ impl<const TCP: usize> Services<TCP> {
         }
     }
 
-    /// How long the radio has been on; only the MAC's owner knows, who tells it from time to time.
-    pub fn tell_radio(&mut self, now: Instant, on: Duration) {
+    /// Notes how long the radio has been on. Only the owner of the MAC knows; it should call this from time to time.
+    pub fn note_radio_on(&mut self, now: Instant, on: Duration) {
         self.radio = (on, now);
     }
 
-    /// What was done so far.
+    /// Requests, octets and connections so far.
     pub fn served(&self) -> Served {
         Served {
             requests: self.requests.wrapping_add(self.coap.requests),
@@ -199,7 +199,7 @@ impl Work {
 }
 
 impl Desk {
-    /// Closes what the peer has closed, and what does not move.
+    /// Closes connections that the peer has closed, and idle ones.
     fn settle<C: Congestion>(&mut self, now: Instant, before: usize, socket: &mut Socket<'_, C>) {
         let waiting = socket.unacknowledged();
         if unread(socket) < before || waiting != self.waiting {
@@ -243,7 +243,7 @@ impl<'a, C: Congestion, const TCP: usize> Application<'a, C> for Services<TCP> {
             self.serve_one(now, place, socket);
         }
         if self.iperf.is_over() != was_over {
-            // What the control connection said concerns streams that were served before it.
+            // The control connection may end the test after its streams were served: serve them again.
             for (place, socket) in sockets.iter_mut().enumerate() {
                 self.serve_one(now, place, socket);
             }

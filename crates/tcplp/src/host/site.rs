@@ -1,4 +1,4 @@
-//! What a mote shows: pages by HTTP, resources by CoAP, and the text that they are written into.
+//! The pages of a mote, by HTTP and by CoAP, and the fixed buffer they are written to.
 
 use core::fmt::{self, Write};
 
@@ -6,37 +6,37 @@ use chappe_core::{Duration, Instant};
 
 use crate::tcp::TcpInfo;
 
-/// Octets of `/50k`; the one at place `n` is [`octet(n)`](super::octet).
+/// Octets of `/50k`; the octet at position `n` is [`octet(n)`](super::octet).
 pub const BULK_LEN: u32 = 50_000;
 
-/// A page.
+/// A page, the same by HTTP and by CoAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Page {
-    /// `/`: what there is, for a browser.
+    /// `/`: an index for a browser.
     Index,
     /// `/50k`: a large body.
     Bulk,
-    /// `/sensors`: what the node measures, which is itself.
+    /// `/sensors`: what the node measures: its uptime, radio and counters.
     Sensors,
-    /// `/info`: the connection by which it is asked.
+    /// `/info`: the TCP connection that the request came by.
     Info,
-    /// `/.well-known/core`: what there is, for a CoAP client (RFC 6690).
+    /// `/.well-known/core`: the resources, for a CoAP client (RFC 6690).
     Core,
 }
 
-/// What a node knows about itself when it is asked.
+/// The facts about a node that pages show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub node: u16,
     pub now: Instant,
-    /// How long the radio had been on, and when that was.
+    /// How long the radio had been on, and when that was noted.
     pub radio: (Duration, Instant),
     pub requests: u32,
     pub sunk: u64,
     pub tcp: Option<TcpInfo>,
 }
 
-/// Text in a fixed room. What does not fit is an error, and what stood before stays.
+/// Text in a fixed buffer. Writing more than fits is an error and changes nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<const N: usize> {
     octets: [u8; N],
@@ -53,7 +53,7 @@ impl<const N: usize> Text<N> {
         self.octets.get(..self.len).unwrap_or_default()
     }
 
-    /// Octets that need not be text.
+    /// Appends octets, which need not be text.
     pub fn push(&mut self, octets: &[u8]) -> fmt::Result {
         let end = self.len.checked_add(octets.len()).ok_or(fmt::Error)?;
         let room = self.octets.get_mut(self.len..end).ok_or(fmt::Error)?;
@@ -69,11 +69,11 @@ impl<const N: usize> Write for Text<N> {
     }
 }
 
-/// Room for every page but the large one; the tests write the longest ones.
+/// Room for every page but `/50k`; a test writes the longest ones.
 pub(super) const PAGE_MAX: usize = 640;
 
 impl Page {
-    /// The page of a path, with its first slash.
+    /// The page at a path, which begins with a slash.
     pub fn find(path: &[u8]) -> Option<Page> {
         match path {
             b"/" => Some(Page::Index),
@@ -85,7 +85,7 @@ impl Page {
         }
     }
 
-    /// Its type for HTTP.
+    /// Its HTTP media type.
     pub fn media(self) -> &'static str {
         match self {
             Page::Index => "text/html",
@@ -95,7 +95,7 @@ impl Page {
         }
     }
 
-    /// Its type for CoAP (RFC 7252, 12.3).
+    /// Its CoAP Content-Format (RFC 7252, 12.3).
     pub fn content_format(self) -> u8 {
         match self {
             Page::Index => 0,
@@ -105,7 +105,7 @@ impl Page {
         }
     }
 
-    /// Writes it; nothing for the large one, which is made octet by octet.
+    /// Writes the page; nothing for `/50k`, whose octets are computed when they are sent.
     pub fn write<const N: usize>(self, facts: &Facts, text: &mut Text<N>) -> fmt::Result {
         match self {
             Page::Bulk => Ok(()),
@@ -124,7 +124,7 @@ impl Page {
     }
 }
 
-/// The share of time that the radio was on, in hundredths of a percent.
+/// The radio's duty cycle, in hundredths of a percent.
 fn duty(facts: &Facts) -> u64 {
     let (on, at) = facts.radio;
     on.nanos().checked_div(at.nanos() / 10_000).unwrap_or(0)

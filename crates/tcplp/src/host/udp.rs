@@ -8,22 +8,22 @@ use chappe_wire::udp::{self, HEADER_LEN};
 /// A datagram that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'p> {
-    /// From whom.
+    /// The sender's address and port.
     pub from: (Ipv6Addr, u16),
-    /// To which of our ports.
+    /// The local port it was sent to.
     pub port: u16,
-    /// Outside data.
+    /// The data, as it arrived: validate it.
     pub payload: &'p [u8],
 }
 
 /// A datagram to send, its payload in the driver's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// To whom.
+    /// The receiver's address and port.
     pub to: (Ipv6Addr, u16),
-    /// From which of our ports.
+    /// The local port it is sent from.
     pub port: u16,
-    /// Octets of payload.
+    /// Octets of payload at the front of the buffer.
     pub len: usize,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn parse<'p>(header: &Header, upper: &'p [u8]) -> Option<Datagram<'p>
     })
 }
 
-/// Has a datagram's payload written behind the room for its header, and completes it.
+/// Lets `poll` write a payload behind the room for the UDP header, then completes the header.
 pub(super) fn emit(
     upper: &mut [u8],
     from: Ipv6Addr,

@@ -1,7 +1,7 @@
-//! A page on a mote, and who visits it (TCPlp 8.1): HTTP over TCP, or CoAP.
+//! A page on a mote, and its visitor (TCPlp 8.1): HTTP over TCP, or CoAP.
 //!
-//! Just enough of HTTP/1.1 (RFC 9112) for a response of so many octets: a request ends at its first empty line, whatever
-//! it asks for; the response says its length; the client closes, so that TIME-WAIT is not the mote's.
+//! The minimum of HTTP/1.1 (RFC 9112) for a response of fixed length. A request ends at its first empty line, whatever it
+//! asks for. The response states its length. The client closes first, so that the mote has no TIME-WAIT.
 
 use core::fmt::{self, Write};
 use core::net::Ipv6Addr;
@@ -10,21 +10,21 @@ use chappe_core::{Duration, Expect, Instant, Wake};
 
 use super::bulk::{fill, octet};
 use super::{Application, Datagram, Outgoing};
-use crate::baseline::coap;
+use crate::coap;
 use crate::tcp::{Congestion, Socket, State};
 
-/// Connections that a page answers side by side.
+/// Connections that a page serves at a time.
 const VISITORS: usize = 4;
-/// What ends a head.
+/// The end of a header section.
 const EMPTY_LINE: &[u8] = b"\r\n\r\n";
-/// What a visitor sends.
+/// The request of a visitor.
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: mote\r\n\r\n";
 
 /// How long a CoAP server expects the request for the next block: RFC 7252's ACK_TIMEOUT, after which a client that
 /// lost the answer asks for the same one again, with its random factor of 1.5.
 const NEXT_BLOCK: Duration = Duration::from_secs(3);
 
-/// Serves a page of so many octets, which say where they stand: by HTTP on every socket, by CoAP on its port.
+/// Serves a page of test octets: by HTTP on every socket, by CoAP on its port.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
     octets: usize,
@@ -32,13 +32,13 @@ pub struct Page {
     szx: u8,
     visits: [Visitor; VISITORS],
     request: Option<Request>,
-    /// The request for the next block is expected until then.
+    /// The request for the next CoAP block is expected until then.
     expects_until: Option<Instant>,
-    /// Pages that were handed out by HTTP.
+    /// Pages sent completely by HTTP.
     pub served: u32,
 }
 
-/// A datagram that asks for a block: as much of it as there can be in such a one.
+/// A CoAP request for a block, kept until it is answered.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     from: (Ipv6Addr, u16),
@@ -47,16 +47,16 @@ struct Request {
     at: Instant,
 }
 
-/// Where one connection stands.
+/// The progress of one HTTP connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Visitor {
-    /// Octets of [`EMPTY_LINE`] seen at the end of what came.
+    /// Octets of [`EMPTY_LINE`] matched at the end of what was received.
     matched: usize,
-    /// Octets of the response written, if one is due.
+    /// Octets of the response written, if a response is due.
     written: Option<usize>,
 }
 
-/// The head of a response.
+/// The status line and header section of a response.
 struct Head {
     text: [u8; 64],
     len: usize,
@@ -72,11 +72,11 @@ impl Write for Head {
     }
 }
 
-/// How far `end` is matched after one more octet.
+/// The octets of [`EMPTY_LINE`] matched after one more octet.
 fn matched(so_far: usize, octet: u8) -> usize {
     match EMPTY_LINE.get(so_far) {
         Some(&expected) if expected == octet => so_far + 1,
-        // Only the line's first octet can begin it anew.
+        // Of the prefixes of CR LF CR LF only the first octet can restart a match here.
         _ => usize::from(EMPTY_LINE.first() == Some(&octet)),
     }
 }
@@ -192,7 +192,7 @@ impl<'a, C: Congestion> Application<'a, C> for Page {
         };
         let datagram = request.datagram.get(..request.len)?;
         let (len, more) = coap::content(datagram, self.octets, self.szx, read, payload)?;
-        //= tcplp 8.1.1: while the transfer is under way the radio asks often
+        //= tcplp 8.1.1: during a transfer the radio polls often
         self.expects_until = more.then(|| request.at + NEXT_BLOCK);
         Some(Outgoing {
             to: request.from,
@@ -221,24 +221,24 @@ impl<'a, C: Congestion> Application<'a, C> for Page {
     }
 }
 
-/// Visits a page by HTTP, once: asks as soon as the first socket is connected, reads the response, closes.
+/// Visits a page by HTTP, once: sends the request as soon as the first socket is connected, reads the response, closes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Visit {
     asked: bool,
     matched: usize,
-    /// Digits of the length, as far as the head has come; then the length.
+    /// The content length, as far as its digits have arrived.
     length: usize,
     digits: Digits,
     body: bool,
-    /// Octets of the page that came.
+    /// Octets of the page received.
     pub received: usize,
-    /// Of these, how many were wrong.
+    /// Of these, the octets that were not the expected ones.
     pub wrong: usize,
     /// When the page was complete.
     pub done: Option<Instant>,
 }
 
-/// Where the number in a head is: behind the first colon.
+/// The position relative to the number behind the first colon of the header section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Digits {
     #[default]
@@ -261,7 +261,7 @@ impl Visit {
         }
     }
 
-    /// The only header line is the length.
+    /// Reads the header section, whose only field is the content length.
     fn read_head(&mut self, octet: u8) {
         self.matched = matched(self.matched, octet);
         self.body = self.matched == EMPTY_LINE.len();

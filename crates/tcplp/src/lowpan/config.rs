@@ -8,35 +8,34 @@ use chappe_wire::sixlowpan::{Context, iphc};
 
 use super::red::Thresholds;
 
-/// What an interface needs to know. Times are judgements unless a source stands beside them.
+/// The parameters of an interface. Times without a source are this project's choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// The own link-layer address.
+    /// The node's link-layer address.
     pub address: Address,
     /// The mesh's prefix of 64 bits.
     pub prefix: Ipv6Addr,
-    /// Prefixes that all nodes of the mesh know by number. Without any, addresses other than link-local ones go in
-    /// line: 32 octets of a frame.
+    /// Compression contexts that all nodes of the mesh share (RFC 6282 3.1.2). Without any, addresses other than link-local
+    /// ones are carried in line: 32 octets of a frame.
     pub contexts: &'static [Context],
     /// Largest SDU of the link, octets.
     pub frame_max: usize,
-    /// A datagram is given up when no fragment of it came for so long: 2 s as in OpenThread. RFC 4944, 5.3, allows
-    /// up to 60 s, which lets one lost frame block a slot for a hundred datagrams.
+    /// Reassembly timeout: a datagram is given up when no fragment of it arrived for this long. 2 s as in OpenThread; RFC
+    /// 4944, 5.3, allows up to 60 s, which lets one lost frame block a slot for a hundred datagrams.
     pub reassembly_idle: Duration,
-    /// When all slots are taken, one that has made progress is given up for a newcomer only after this silence.
+    /// When all slots are in use, a datagram that has made progress is evicted for a new one only after this idle time.
     pub slot_idle: Duration,
-    /// Silence after each confirmed frame of the host's own that has further relays before it, so that it gets out of
-    /// the way before the next one: fragments that follow each other closely collide with themselves two hops on (RFC
-    /// 8930, 5). Zero: none. See [`Config::pace_over`].
+    /// Pause after each confirmed frame of the host's own that has relays ahead of it. Fragments that follow each other
+    /// closely collide with each other two hops on (RFC 8930, 5). Zero: no pause. See [`Config::pace_over`].
     pub pace: Duration,
-    /// Whether packets for others are passed on.
+    /// Whether the node forwards packets of other nodes.
     pub forward: bool,
-    /// When to mark or drop what is passed on; `None` drops only what finds the queue full.
+    /// RED for forwarded packets; `None` drops packets only when the queue is full.
     pub red: Option<Thresholds>,
 }
 
 impl Config {
-    /// The usual values for a node at `address` of the mesh `prefix`, on a link with frames of `frame_max`.
+    /// The defaults for a node at `address` of the mesh `prefix`, on a link whose SDUs have at most `frame_max` octets.
     pub const fn new(address: Address, prefix: Ipv6Addr, frame_max: usize) -> Config {
         Config {
             address,
@@ -51,8 +50,8 @@ impl Config {
         }
     }
 
-    /// The silence that suits a path of so many hops: a frame keeps the air around its sender busy for three of them,
-    /// each taking `frame`; the next frame is on the air `lead` after the silence (load, mean back-off, assessment,
+    /// The [`pace`](Config::pace) for a path of `hops`: a frame keeps the air around its sender busy for up to three hops,
+    /// each taking `frame`; the next frame is on the air `lead` after the pause (load, mean back-off, assessment,
     /// turnaround).
     pub const fn pace_over(hops: u8, frame: Duration, lead: Duration) -> Duration {
         let behind = match hops {

@@ -1,13 +1,14 @@
-//! Datagrams that pass through, without being put together (RFC 8930), and the queue of frames that wait.
+//! Fragment forwarding without reassembly (RFC 8930), and the relay queue.
 
 use chappe_core::{Address, Duration, Instant};
 
 use super::Lost;
 
-/// Largest SDU of 802.15.4: what a queued frame may have.
+/// The largest SDU of 802.15.4, and so of a queued frame.
 pub(super) const SDU_MAX: usize = 118;
 
-/// A datagram of which fragments pass: from whom and under which tag they come, to whom and under which they go.
+/// A datagram whose fragments are forwarded: previous hop and incoming tag, next hop and outgoing tag. An entry
+/// of RFC 8930's virtual reassembly buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub from: Address,
@@ -18,12 +19,12 @@ pub(super) struct Entry {
     last: Instant,
 }
 
-/// A frame that waits.
+/// A frame in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
     pub next: Address,
     pub len: u8,
-    /// The tag under which its datagram goes on, if it is a fragment.
+    /// The outgoing tag of its datagram, if it is a fragment.
     pub tag: Option<u16>,
     pub sdu: [u8; SDU_MAX],
 }
@@ -31,7 +32,7 @@ pub(super) struct Queued {
 #[derive(Clone, Debug)]
 pub(super) struct Forwarding<const N: usize> {
     entries: [Option<Entry>; N],
-    /// A queue in a ring: `first`, then `len` frames.
+    /// A ring: `len` frames from `first` on.
     frames: [Queued; N],
     first: usize,
     len: usize,
@@ -59,7 +60,7 @@ impl<const N: usize> Forwarding<N> {
         }
     }
 
-    /// Frames that wait.
+    /// Frames in the queue.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -68,8 +69,8 @@ impl<const N: usize> Forwarding<N> {
         self.len >= N
     }
 
-    /// Remembers a datagram. An old one with the same tag of the same neighbour is forgotten (the tag is used anew);
-    /// with no room left, the one that has been silent for longest.
+    /// Adds a datagram. It replaces one with the same tag from the same neighbour (the tag was reused), or, if the table is
+    /// full, the one that was idle for longest.
     pub fn remember(
         &mut self,
         now: Instant,
@@ -110,7 +111,7 @@ impl<const N: usize> Forwarding<N> {
         Some(*entry)
     }
 
-    /// Forgets the datagram that goes on under this tag.
+    /// Removes the datagram with this outgoing tag.
     pub fn forget(&mut self, tag_out: u16) {
         let is = |entry: &mut Entry| entry.tag_out == tag_out;
         for place in &mut self.entries {
@@ -118,7 +119,7 @@ impl<const N: usize> Forwarding<N> {
         }
     }
 
-    /// Forgets it and what of it waits. Says how many frames that were.
+    /// Removes the datagram with this outgoing tag, and its frames in the queue.
     pub fn abandon(&mut self, tag_out: u16) {
         self.forget(tag_out);
         let mut kept = 0;
@@ -136,7 +137,7 @@ impl<const N: usize> Forwarding<N> {
         self.len = kept;
     }
 
-    /// The place for a new frame at the queue's end; [`push`](Self::push) it when it is written.
+    /// The place for a new frame at the end of the queue; [`push`](Self::push) it once it is written.
     pub fn vacant(&mut self) -> Option<&mut Queued> {
         if self.is_full() {
             return None;
@@ -148,7 +149,7 @@ impl<const N: usize> Forwarding<N> {
         self.len = (self.len + 1).min(N);
     }
 
-    /// Copies out the first frame that `may` go, and closes the gap.
+    /// Removes and returns the first frame whose next hop `may` be sent to.
     pub fn take(&mut self, mut may: impl FnMut(Address) -> bool) -> Option<Queued> {
         let ring = N.max(1);
         let number = (0..self.len).find(|number| {
@@ -156,7 +157,7 @@ impl<const N: usize> Forwarding<N> {
             frame.is_some_and(|frame| may(frame.next))
         })?;
         let taken = *self.frames.get((self.first + number) % ring)?;
-        // Those before it move up by one; usually there are none.
+        // Frames before it move back by one to close the gap; usually there are none.
         for later in (0..number).rev() {
             let moved = *self.frames.get((self.first + later) % ring)?;
             *self.frames.get_mut((self.first + later + 1) % ring)? = moved;
@@ -166,7 +167,7 @@ impl<const N: usize> Forwarding<N> {
         Some(taken)
     }
 
-    /// Whether a frame waits that `may` go.
+    /// Whether the queue holds a frame whose next hop `may` be sent to.
     pub fn any(&self, mut may: impl FnMut(Address) -> bool) -> bool {
         (0..self.len).any(|number| {
             let frame = self.frames.get((self.first + number) % N.max(1));
@@ -174,7 +175,7 @@ impl<const N: usize> Forwarding<N> {
         })
     }
 
-    /// Forgets datagrams that have been silent for `idle`.
+    /// Removes datagrams that were idle for `idle`.
     pub fn expire(&mut self, now: Instant, idle: Duration, mut lost: impl FnMut(Lost)) {
         for place in &mut self.entries {
             let silent = |entry: &mut Entry| now.saturating_since(entry.last) >= idle;
@@ -184,7 +185,7 @@ impl<const N: usize> Forwarding<N> {
         }
     }
 
-    /// When the next one is silent for `idle`.
+    /// When the next datagram will have been idle for `idle`.
     pub fn next_expiry(&self, idle: Duration) -> Option<Instant> {
         self.entries
             .iter()

@@ -1,10 +1,10 @@
-//! TCP headers that are compressed: what both ends of the mesh remember of each flow.
+//! TCP header compression: the context that both ends of the mesh keep for each flow.
 //!
-//! The two ends are the node that a segment starts from and the node that hands it up; relays pass the compressed
-//! header on as it is and remember nothing. An end begins with one header sent whole, its *anchor*, and goes on with
-//! short ones as soon as the other end has said that it holds it. It says so in every header that it sends the other
-//! way, so a segment never meets an end that cannot read it, unless that end has forgotten: it then says "none", or
-//! nothing at all, and after a repetition the flow starts over.
+//! The two ends are the node that sends a segment and the node that delivers it. Relays forward the compressed header
+//! unchanged and keep no state. An end first sends one whole header, its *anchor*, and sends short ones as soon as the other
+//! end has confirmed the anchor. Every header in the other direction carries this confirmation. So an end never receives a
+//! header that it cannot expand, unless it lost its state. It then reports "none", or nothing at all, and after a
+//! retransmission the flow starts over.
 //!
 //! ```text
 //!  sender   whole, anchor 1 ->   plain ->  plain ->        short by 1 ->  ..   whole, anchor 2 ->  short by 1 -> ..
@@ -19,15 +19,15 @@ use chappe_wire::sixlowpan::tcphc::{self, Anchor, GENERATIONS, Lead};
 
 use super::Lost;
 
-/// A new anchor is sent when a sequence number has gone so far, half of what short headers reach.
+/// A new anchor is sent when a sequence number has advanced by this much, half of what short headers can express.
 const ANCHOR_REACH: u32 = 1 << 14;
-/// An anchor that is not confirmed after so many further segments was lost: four segments are a window of TCPlp's, and
-/// a confirmation comes a round trip later.
+/// An anchor that is not confirmed after this many further segments counts as lost: TCPlp's window is four segments, and a
+/// confirmation takes a round trip.
 const CONFIRM_WITHIN: u8 = 8;
 
-/// What an interface does with the headers behind IPv6's. `()` leaves them alone.
+/// Compression of the headers behind IPv6's. `()` does none.
 pub trait Headers {
-    /// Compresses the header behind the IPv6 header of `packet` to the front of `out`; `None` leaves it as it is.
+    /// Compresses the header behind the IPv6 header of `packet` to the front of `out`; `None` if it is sent unchanged.
     fn compress(&mut self, packet: &[u8], out: &mut [u8]) -> Option<Lengths>;
 
     /// Expands a compressed header at the front of `bytes`, of a packet from `source` to `destination`, to the front
@@ -57,7 +57,7 @@ impl Headers for () {
     }
 }
 
-/// A choice made when the node starts.
+/// Compression that is chosen when the node starts: `None` does none.
 impl<C: Headers> Headers for Option<C> {
     fn compress(&mut self, packet: &[u8], out: &mut [u8]) -> Option<Lengths> {
         self.as_mut()?.compress(packet, out)
@@ -75,11 +75,11 @@ impl<C: Headers> Headers for Option<C> {
     }
 }
 
-/// Compresses TCP headers of up to `N` flows; further flows take the place of the one that was silent for longest.
+/// Compresses TCP headers of up to `N` flows; a further flow replaces the one that was idle for longest.
 #[derive(Clone, Debug)]
 pub struct TcpHeaders<const N: usize> {
     flows: [Option<Flow>; N],
-    /// Counts segments, to tell which flow was silent for longest.
+    /// Counts segments, to find the flow that was idle for longest.
     clock: u32,
 }
 
@@ -94,39 +94,39 @@ struct Flow {
     near_port: u16,
     far_port: u16,
     used: u32,
-    /// The flow's number in what is sent.
+    /// The flow's number in headers we send.
     number: u8,
-    /// Its number in what comes, once that is known.
+    /// Its number in headers we receive, once known.
     far_number: Option<u8>,
     outward: Outward,
     inward: Inward,
 }
 
-/// What is sent.
+/// The state of the sending direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outward {
-    /// The anchor that the other end holds.
+    /// The anchor that the other end has confirmed.
     confirmed: Option<Numbered>,
-    /// The one that was sent and not confirmed.
+    /// The anchor that was sent and is not confirmed.
     candidate: Option<Numbered>,
     /// Segments since the candidate was sent.
     since: u8,
     /// The number of the last candidate; 0 before the first.
     last: u8,
-    /// The end of what was sent so far.
+    /// The sequence number after everything sent so far, to recognise retransmissions.
     end: u32,
-    /// Whether the other end has said since the last repetition what it holds.
+    /// Whether the other end has sent a confirmation since the last retransmission.
     heard: bool,
 }
 
-/// What comes: the last two anchors, since segments may still lean on the one before.
+/// The state of the receiving direction: the last two anchors, since segments in flight may still refer to the older one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Inward {
     anchors: [Option<Numbered>; 2],
     newest: u8,
 }
 
-/// How a header goes.
+/// How a header is sent.
 enum Form {
     Short(Numbered),
     Whole(u8),
@@ -135,6 +135,7 @@ enum Form {
 
 impl Inward {
     fn hold(&mut self, numbered: Numbered) {
+        // Replaces, in this order: the same number, an empty place, the older anchor.
         let newest = self.newest;
         let keeps = |place: &Option<Numbered>| match place {
             Some((number, _)) if *number == numbered.0 => 0,
@@ -156,7 +157,7 @@ impl Inward {
 }
 
 impl Outward {
-    /// The other end says which anchor it holds.
+    /// The other end reports the anchor it holds.
     fn confirm(&mut self, held: u8) {
         self.heard = true;
         if let Some(candidate) = self.candidate.take_if(|(number, _)| *number == held) {
@@ -166,9 +167,10 @@ impl Outward {
         }
     }
 
-    /// How a segment that begins like `now` and has `payload` octets is to go.
+    /// Decides how to send a segment with the header fields `now` and `payload` octets.
     fn form(&mut self, now: &Anchor, payload: usize) -> Form {
         let end = now.seq.wrapping_add(payload as u32);
+        // Data that ends at or before the end of what was sent is a retransmission; a pure ACK never is.
         let begun = self.last != 0;
         let repeated = begun && payload > 0 && end.wrapping_sub(self.end).cast_signed() <= 0;
         if !repeated {
@@ -177,7 +179,7 @@ impl Outward {
         self.since = self.since.saturating_add(1);
         self.candidate.take_if(|_| self.since > CONFIRM_WITHIN);
         if repeated {
-            // Perhaps the other end could not read it.
+            // The other end may have lost its state and dropped the short header: send a whole one.
             self.confirmed.take_if(|_| !self.heard);
             self.heard = false;
             return self.whole(now);
@@ -193,6 +195,7 @@ impl Outward {
     }
 
     fn whole(&mut self, now: &Anchor) -> Form {
+        // The number of the confirmed anchor stays reserved: short headers refer to it until the next one is confirmed.
         let used = self.confirmed.map_or(0, |(number, _)| number);
         let after = |number: u8| number % GENERATIONS + 1;
         let next = match after(self.last) {
@@ -205,7 +208,7 @@ impl Outward {
     }
 }
 
-/// Whether short headers soon no longer reach from `anchor` to `now`.
+/// Whether `now` is so far from `anchor` that short headers will soon not express the distance.
 fn is_far(now: &Anchor, anchor: &Anchor) -> bool {
     let far =
         |now: u32, then: u32| now.wrapping_sub(then).cast_signed().unsigned_abs() > ANCHOR_REACH;
@@ -222,7 +225,7 @@ impl<const N: usize> Default for TcpHeaders<N> {
 }
 
 impl<const N: usize> TcpHeaders<N> {
-    /// The place of a flow, made if there is none. `None` if all flow numbers between these two are taken.
+    /// The entry of a flow, made if there is none. `None` if all flow numbers between these two addresses are in use.
     fn place(&mut self, near: Ipv6Addr, far: Ipv6Addr, ports: (u16, u16)) -> Option<&mut Flow> {
         self.clock = self.clock.wrapping_add(1);
         let clock = self.clock;
@@ -242,6 +245,7 @@ impl<const N: usize> TcpHeaders<N> {
                     .iter()
                     .enumerate()
                     .max_by_key(|(_, place)| place.as_ref().map_or(u32::MAX, silence))?;
+                // Cleared first: its number may be the only one to become free.
                 *self.flows.get_mut(at)? = None;
                 let number = self.free_number(near, far)?;
                 *self.flows.get_mut(at)? = Some(Flow {
@@ -271,7 +275,7 @@ impl<const N: usize> TcpHeaders<N> {
         (0..tcphc::FLOWS).find(|&number| !taken(number))
     }
 
-    /// Forgets a connection that begins anew or ends at once.
+    /// Drops the context of a connection that is opened or reset.
     fn forget(&mut self, near: Ipv6Addr, far: Ipv6Addr, ports: (u16, u16)) {
         for place in &mut self.flows {
             place.take_if(|flow| {
@@ -281,7 +285,7 @@ impl<const N: usize> TcpHeaders<N> {
         }
     }
 
-    /// A whole header has come: the anchor of its flow.
+    /// A whole header arrived: stores it as the anchor of its flow.
     fn learn(
         &mut self,
         lead: Lead,
@@ -289,6 +293,7 @@ impl<const N: usize> TcpHeaders<N> {
         destination: Ipv6Addr,
         anchor: Anchor,
     ) -> Option<&mut Flow> {
+        // The other end reuses this flow number: it has dropped the flow that had it.
         for flow in self.flows.iter_mut().flatten() {
             if (flow.near, flow.far, flow.far_number) == (destination, source, Some(lead.flow)) {
                 flow.far_number = None;
@@ -337,7 +342,7 @@ impl<const N: usize> Headers for TcpHeaders<N> {
                 }
             }
         }
-        // The header itself stays where it is, at the payload's front.
+        // The header itself follows unchanged, at the front of the payload.
         *out.first_mut()? = lead.octet();
         Some(Lengths {
             compressed: 1,

@@ -1,4 +1,4 @@
-//! Frames that come: handed up, put together, or passed on.
+//! Incoming frames: delivered, reassembled, or forwarded.
 
 use core::net::Ipv6Addr;
 
@@ -15,14 +15,14 @@ use super::reassembly::Put;
 use super::red::Verdict;
 use super::{Headers, Interface, Lost, Route, Routes, node_of};
 
-/// A frame's payload with its headers expanded: at most 127 octets, and 40 and 60 for a few.
+/// Octets of a frame's payload with its headers expanded: at most 127, and 40 of IPv6 and 60 of TCP in place of a few.
 const EXPANDED_MAX: usize = 228;
 
-/// A packet's beginning, its headers expanded as far as this node needs them.
+/// The beginning of a packet, its headers expanded as far as this node needs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Expanded {
     len: usize,
-    /// Behind the IPv6 header stands what the frame had there, a compressed header, for its destination to expand.
+    /// Behind the IPv6 header follows a header that is still compressed, for the destination to expand.
     opaque: bool,
 }
 
@@ -53,13 +53,14 @@ impl<
         }
     }
 
-    /// Where a packet goes that came from the link.
+    /// The route of a packet that arrived from the link.
     fn route(&self, destination: Ipv6Addr) -> Result<Route, Lost> {
         if destination.is_multicast() || destination == self.config.global() {
             return Ok(Route::Here);
         }
         match self.routes.route(destination) {
             Route::Here => Ok(Route::Here),
+            // Link-local packets must not be forwarded (RFC 4291 2.5.6).
             Route::Via(_) if !self.config.forward || destination.is_unicast_link_local() => {
                 Err(Lost::NoRoute)
             }
@@ -68,7 +69,7 @@ impl<
         }
     }
 
-    /// A packet as it is.
+    /// An uncompressed packet (dispatch 0x41).
     fn on_plain(&mut self, now: Instant, packet: &[u8]) -> Result<(), Lost> {
         let header = Header::parse(packet).map_err(|_| Lost::Malformed)?;
         if usize::from(header.payload_len) + ipv6::HEADER_LEN > packet.len() {
@@ -125,7 +126,7 @@ impl<
         Ok(Expanded { len, opaque: false })
     }
 
-    /// The same where a compressed TCP header follows, which only the ends of its flow can expand.
+    /// The same with a compressed TCP header, which only the ends of its flow can expand: a relay leaves it compressed.
     fn expand_tcp(
         &mut self,
         network: &Network,
@@ -189,6 +190,7 @@ impl<
         };
         let part = buffer.get_mut(..len).ok_or(Lost::TooBig)?;
         let header = Header::parse(part).map_err(|_| Lost::Malformed)?;
+        // datagram_size is that of the uncompressed packet (RFC 4944 5.3), so it must agree with the IPv6 header.
         if usize::from(header.payload_len) + ipv6::HEADER_LEN != size || len > size {
             return Err(Lost::Malformed);
         }
@@ -223,6 +225,7 @@ impl<
         fragment: &Fragment,
         body: &[u8],
     ) -> Result<(), Lost> {
+        // Fragments without a forwarding entry are for this host, or their first one is missing.
         let (tag, size) = (fragment.tag, fragment.size);
         let Some(entry) = self.forwarding.find(now, arrival.from, tag, size) else {
             let put = self.reassembly.further(now, arrival.from, fragment, body);
@@ -244,7 +247,7 @@ impl<
             false => Err(Lost::Malformed),
         };
         if last || queued.is_err() {
-            // With one fragment lost the others are of no use.
+            // With one fragment lost, the rest of the datagram is useless.
             self.forwarding.forget(entry.tag_out);
         }
         queued
@@ -262,7 +265,7 @@ impl<
         }
     }
 
-    /// One hop less, and congestion marked if RED says so. Changes the packet in place.
+    /// Decrements the hop limit, and marks congestion if RED asks for it. Changes the packet in place.
     fn prepare(&mut self, now: Instant, header: &Header, packet: &mut [u8]) -> Result<(), Lost> {
         if header.hop_limit <= 1 {
             return Err(Lost::HopLimit);
@@ -275,6 +278,7 @@ impl<
             let queue = self.forwarding.len();
             let verdict = self.red.judge(now, queue, thresholds, &mut self.random);
             if verdict == Verdict::Notify {
+                // Not-ECT: the sender would not understand a mark (RFC 3168 5).
                 if class & 3 == 0 {
                     return Err(Lost::Early);
                 }
@@ -292,7 +296,7 @@ impl<
         Ok(())
     }
 
-    /// A first fragment goes on under a tag of our own: the others are to follow it.
+    /// A first fragment is forwarded under a tag of this node: records where the others must follow.
     fn remember(
         &mut self,
         now: Instant,
@@ -307,7 +311,7 @@ impl<
             .remember(now, incoming, (next, tag), |why| note(losses, trace, why));
     }
 
-    /// Queues a packet, or its beginning. `opaque`: behind its IPv6 header stands a compressed one.
+    /// Queues a packet, or its first fragment. `opaque`: a compressed header follows its IPv6 header.
     fn pass(
         &mut self,
         header: &Header,
@@ -330,7 +334,7 @@ impl<
                     let len = iphc::compress_before(&onward, &known, reach, room).ok()?;
                     (len, ipv6::HEADER_LEN)
                 }
-                // What compression cannot shorten goes as it is, if it fits.
+                // What cannot be compressed is sent uncompressed, if it fits.
                 false => match iphc::compress(packet, &known, reach, room) {
                     Ok(lengths) => (lengths.compressed, lengths.expanded),
                     Err(_) => {
@@ -347,7 +351,7 @@ impl<
         })
     }
 
-    /// Writes a frame to the queue's end. `None` from `write` means that it does not fit.
+    /// Appends a frame to the queue. `write` returns `None` if the frame does not fit.
     fn queue(
         &mut self,
         next: Address,
@@ -364,7 +368,7 @@ impl<
     }
 }
 
-/// Copies `octets` to `at`, and returns where they end.
+/// Copies `octets` to `at` and returns their end.
 fn copy_to(buffer: &mut [u8], at: usize, octets: &[u8]) -> Result<usize, Lost> {
     let end = at + octets.len();
     let place = buffer.get_mut(at..end).ok_or(Lost::TooBig)?;

@@ -1,4 +1,4 @@
-//! The node: a host on a link, and a relay beside it.
+//! The interface: a host on a link, and a relay beside it.
 
 use chappe_core::{
     Classes, DropReason, Expect, HostNode, Instant, Layer, LinkEvent, LinkNode, LinkSend, Stream,
@@ -6,17 +6,17 @@ use chappe_core::{
 };
 
 use super::forwarding::Forwarding;
+use super::in_flight::InFlight;
 use super::outgoing::Outgoing;
-use super::output::Flying;
 use super::reassembly::Reassembly;
 use super::red::Red;
 use super::{Config, Headers, Losses, Lost, Routes};
 
 /// A 6LoWPAN interface under a host.
 ///
-/// `OUT` datagrams of the host can be under way at a time (one for a leaf, two or more where neighbours sleep), `IN`
-/// are put together at a time, `FRAMES` frames wait and as many datagrams pass through (0 for a leaf); none may be larger
-/// than `MTU` octets. `C` compresses the headers behind IPv6's, `()` does not.
+/// `OUT` datagrams of the host can be sent at a time (one for a leaf, two or more where neighbours sleep) and `IN` can be
+/// reassembled. `FRAMES` is the length of the relay queue and the number of datagrams forwarded at a time (0 for a leaf). No
+/// datagram may be larger than `MTU` octets. `C` compresses the headers behind IPv6's; `()` leaves them alone.
 #[derive(Debug)]
 pub struct Interface<
     H,
@@ -34,17 +34,17 @@ pub struct Interface<
     pub(super) outgoing: [Outgoing<MTU>; OUT],
     pub(super) reassembly: Reassembly<IN, MTU>,
     pub(super) forwarding: Forwarding<FRAMES>,
-    pub(super) flying: Flying<OUT, FRAMES>,
+    pub(super) in_flight: InFlight<OUT, FRAMES>,
     pub(super) red: Red,
     pub(super) random: Stream,
     pub(super) tag: u16,
-    /// Own frames with relays before them wait until then.
+    /// The host's own frames with relays ahead of them wait until then (`Config::pace`).
     pub(super) resting: Option<Instant>,
-    /// A relayed frame went last: an own one is next.
+    /// A relayed frame was sent last: one of the host's own is next, so that neither starves.
     pub(super) relayed: bool,
     pub(super) losses: Losses,
     pub(super) counters: Counters,
-    /// Most calls record two events at most; the ring counts what does not fit.
+    /// Most calls record at most two events; the ring counts those that do not fit.
     pub(super) trace: TraceRing<2>,
 }
 
@@ -53,20 +53,20 @@ pub struct Interface<
 #[cfg(target_pointer_width = "32")]
 const _: () = assert!(size_of::<Interface<(), super::Leaf, 1, 1, 0, 536>>() <= 1536);
 
-/// What an interface has done so far.
+/// Counters of an interface. They wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets taken from the host.
     pub packets_sent: u32,
     /// Packets handed to the host.
     pub packets_received: u32,
-    /// Frames made of the host's packets.
+    /// Frames sent with the host's own packets, retransmissions by the MAC not counted.
     pub frames_sent: u32,
-    /// Frames passed on.
+    /// Frames sent for other nodes.
     pub frames_forwarded: u32,
-    /// Packets passed on, whole or as their first fragment.
+    /// Packets accepted for forwarding, whole or as their first fragment.
     pub packets_forwarded: u32,
-    /// Packets marked as having met congestion.
+    /// Forwarded packets that RED marked CE (RFC 3168).
     pub marked: u32,
 }
 
@@ -79,7 +79,7 @@ impl<
     const MTU: usize,
 > Interface<H, R, OUT, IN, FRAMES, MTU>
 {
-    /// An interface that has not heard anything yet. `random` is its own stream, for its first tag and for RED.
+    /// An interface at rest. `random` is its own stream, for the first datagram tag and for RED.
     pub fn new(config: Config, host: H, routes: R, random: Stream) -> Self {
         Interface::with_headers(config, host, routes, random, ())
     }
@@ -95,8 +95,8 @@ impl<
     C: Headers,
 > Interface<H, R, OUT, IN, FRAMES, MTU, C>
 {
-    /// An interface that compresses headers behind IPv6's too: with [`TcpHeaders`](super::TcpHeaders), those of TCP,
-    /// which all ends of its flows must then do.
+    /// An interface that also compresses the headers behind IPv6's. With [`TcpHeaders`](super::TcpHeaders), all ends of its
+    /// TCP flows must do the same.
     pub fn with_headers(
         config: Config,
         host: H,
@@ -112,7 +112,7 @@ impl<
             outgoing: [Outgoing::EMPTY; OUT],
             reassembly: Reassembly::new(),
             forwarding: Forwarding::new(),
-            flying: Flying::NONE,
+            in_flight: InFlight::NONE,
             red: Red::default(),
             tag: random.below(0x1_0000) as u16,
             random,
@@ -124,39 +124,39 @@ impl<
         }
     }
 
-    /// The host.
+    /// The host on top.
     pub fn host(&self) -> &H {
         &self.host
     }
 
-    /// The application's side: calls `f` with the host, then takes what it has to send.
+    /// Calls `f` with the host, then takes the packets that the host has to send.
     pub fn with_host<T>(&mut self, now: Instant, f: impl FnOnce(&mut H) -> T) -> T {
         let result = f(&mut self.host);
         self.pump(now);
         result
     }
 
-    /// The routes, to change them.
+    /// The routing table, to change it.
     pub fn routes_mut(&mut self) -> &mut R {
         &mut self.routes
     }
 
-    /// Parameters.
+    /// The parameters it was made with.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What was lost, and why.
+    /// Frames and packets lost, by reason.
     pub fn losses(&self) -> &Losses {
         &self.losses
     }
 
-    /// What was done.
+    /// Packets and frames, sent, received and forwarded.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Turns trace events on or off; off at first.
+    /// Turns trace events on or off. They are off by default.
     pub fn trace(&mut self, on: bool) {
         self.trace.on(on);
     }
@@ -166,7 +166,7 @@ impl<
     }
 }
 
-/// Counts a loss and traces it under the nearest of the common reasons.
+/// Counts a loss, and traces it under the nearest common [`DropReason`].
 pub(super) fn note(losses: &mut Losses, trace: &mut TraceRing<2>, why: Lost) {
     losses.count(why);
     let layer = Layer::Link;

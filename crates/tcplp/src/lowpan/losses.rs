@@ -1,46 +1,46 @@
-//! Why something was lost: one reason each.
+//! The reasons for which frames and packets are lost, and their counters.
 
 use core::fmt;
 
-/// A reason. Outside data never causes more than one of these and a count.
+/// Why a frame or a packet was lost. Each loss is counted under one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lost {
-    /// A frame whose headers make no sense, or lie about lengths.
+    /// A frame with invalid headers or lengths.
     Malformed,
-    /// A further fragment of a datagram whose first one did not come, or which was given up.
+    /// A further fragment of a datagram whose first fragment is missing, or which was given up.
     NoFirst,
-    /// A fragment overlaps another one of its datagram: all of it is given up (RFC 4944, 5.3).
+    /// A fragment overlaps another one of its datagram, which is discarded (RFC 4944, 5.3).
     Overlap,
-    /// A datagram larger than the buffers.
+    /// A datagram or frame larger than its buffer.
     TooBig,
     /// A first fragment found no free slot.
     NoSlot,
-    /// A datagram gave its slot to another: its sender began anew, or it had made no progress.
+    /// A datagram was evicted for another: its sender started a new one, or it had made no progress.
     Evicted,
-    /// A datagram whose next fragment did not come in time.
+    /// A datagram whose next fragment did not arrive in time.
     Expired,
-    /// Nobody to hand a packet to.
+    /// A packet without a route, or that this node does not forward.
     NoRoute,
-    /// A packet that would have passed too many nodes.
+    /// A packet whose hop limit was exhausted.
     HopLimit,
     /// The relay queue was full.
     QueueFull,
     /// Dropped before the queue was full, by RED.
     Early,
-    /// The link gave a frame up, and with it its datagram.
+    /// The link gave up a frame, and with it its datagram is lost.
     LinkFailed,
-    /// A compressed TCP header whose anchor is not here.
+    /// A compressed TCP header whose anchor is unknown.
     NoAnchor,
 }
 
 const COUNT: usize = 13;
 
-/// How many were lost, by reason.
+/// Losses by reason. Counters saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses([u32; COUNT]);
 
 impl Lost {
-    /// All reasons.
+    /// All reasons, in the order of the counters.
     pub const ALL: [Lost; COUNT] = [
         Lost::Malformed,
         Lost::NoFirst,
@@ -57,7 +57,7 @@ impl Lost {
         Lost::NoAnchor,
     ];
 
-    /// The reason in `snake_case`, as it stands in results.
+    /// The reason in `snake_case`, as in results.
     pub const fn name(self) -> &'static str {
         match self {
             Lost::Malformed => "malformed",
@@ -84,12 +84,12 @@ impl Losses {
         }
     }
 
-    /// How many for this reason.
+    /// The number of losses for this reason.
     pub fn of(&self, why: Lost) -> u32 {
         self.0.get(why as usize).copied().unwrap_or(0)
     }
 
-    /// How many altogether.
+    /// The number of losses for all reasons together.
     pub fn total(&self) -> u32 {
         self.0.iter().fold(0, |sum, &n| sum.saturating_add(n))
     }

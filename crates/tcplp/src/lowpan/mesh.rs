@@ -1,8 +1,8 @@
-//! A tree over a full mesh of routers, as Thread builds it: every router knows a next hop to every other router, and
-//! a leaf's address names the router it hangs on.
+//! Routes over a mesh of routers with leaves, as in Thread: every router knows a next hop to every other router, and a
+//! leaf's address contains its parent's number.
 //!
-//! A 16-bit address is `router id << 10 | child id` (Thread's RLOC16); a router's own has child id 0. Next hops follow
-//! from link costs, the smallest sum winning, with hop counts only where costs tell nothing.
+//! A 16-bit address is `router id << 10 | child id` (Thread's RLOC16); a router's own has child id 0. Next hops
+//! follow from link costs: the path with the smallest sum.
 
 use core::net::Ipv6Addr;
 
@@ -11,7 +11,7 @@ use chappe_core::Address;
 use super::routes::same_network;
 use super::{Route, Routes, node_of};
 
-/// Bits of a child's number in an address.
+/// Bits of the child id in an address.
 const CHILD_BITS: u16 = 10;
 
 /// The address of a router, or of its `child`-th child (from 1).
@@ -19,10 +19,10 @@ pub const fn address(router: u8, child: u16) -> Address {
     Address::node((router as u16) << CHILD_BITS | child & ((1 << CHILD_BITS) - 1))
 }
 
-/// Shortest paths from every router to `me`'s point of view: the neighbour to take for each destination.
+/// The next hops of router `me`: for each destination, the neighbour on the cheapest path.
 ///
 /// `costs[a][b]` is the cost of a frame from `a` to `b`, 0 for no link; Thread takes 1, 2 and 4 for good, fair and poor
-/// links (16 and more is none). Bellman and Ford; ties go to the smaller number, so that all nodes agree.
+/// links (16 and more is none). Bellman-Ford; ties go to the smaller number, so that all nodes agree.
 pub fn next_hops<const N: usize>(costs: &[[u8; N]; N], me: usize) -> [Option<u8>; N] {
     let far = u16::MAX;
     let mut distance = [far; N];
@@ -30,7 +30,7 @@ pub fn next_hops<const N: usize>(costs: &[[u8; N]; N], me: usize) -> [Option<u8>
     if let Some(own) = distance.get_mut(me) {
         *own = 0;
     }
-    // Without negative costs N rounds settle all paths.
+    // Paths have at most N - 1 links and costs are positive, so N rounds suffice.
     for _ in 0..N {
         for (from, row) in costs.iter().enumerate() {
             let (Some(&so_far), hop) = (distance.get(from), next.get(from).copied().flatten())
@@ -55,12 +55,12 @@ pub fn next_hops<const N: usize>(costs: &[[u8; N]; N], me: usize) -> [Option<u8>
     next
 }
 
-/// A router of the mesh, with up to `ROUTERS` routers and `CHILDREN` sleepy children of its own.
+/// A router of the mesh, with up to `ROUTERS` routers and up to `CHILDREN` sleepy children.
 #[derive(Clone, Copy, Debug)]
 pub struct Mesh<const ROUTERS: usize, const CHILDREN: usize> {
-    /// The own address.
+    /// This node's link-layer address.
     node: Address,
-    /// The own router number.
+    /// This router's number, or that of a leaf's parent.
     me: u8,
     prefix: Ipv6Addr,
     next: [Option<u8>; ROUTERS],
@@ -70,7 +70,7 @@ pub struct Mesh<const ROUTERS: usize, const CHILDREN: usize> {
 }
 
 impl<const ROUTERS: usize, const CHILDREN: usize> Mesh<ROUTERS, CHILDREN> {
-    /// Router `me` of the mesh `prefix`, whose way out is router `border`.
+    /// Router `me` of the mesh `prefix`, whose border router is `border`.
     pub fn new(me: u8, prefix: Ipv6Addr, border: u8, costs: &[[u8; ROUTERS]; ROUTERS]) -> Self {
         Mesh {
             node: address(me, 0),
@@ -82,7 +82,7 @@ impl<const ROUTERS: usize, const CHILDREN: usize> Mesh<ROUTERS, CHILDREN> {
         }
     }
 
-    /// A leaf: child `child` of router `parent`, to which everything goes that is not its own.
+    /// A leaf: child `child` of router `parent`, to which it sends everything that is not its own.
     pub const fn leaf(parent: u8, child: u16, prefix: Ipv6Addr) -> Self {
         Mesh {
             node: address(parent, child),
@@ -94,7 +94,7 @@ impl<const ROUTERS: usize, const CHILDREN: usize> Mesh<ROUTERS, CHILDREN> {
         }
     }
 
-    /// Takes a sleepy child. False if there is no room.
+    /// Adds a sleepy child. False if there is no room.
     pub fn add_child(&mut self, child: Address) -> bool {
         match self.children.iter_mut().find(|place| place.is_none()) {
             Some(place) => {

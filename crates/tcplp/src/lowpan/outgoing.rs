@@ -1,4 +1,4 @@
-//! A datagram of the host's on its way out, fragment by fragment.
+//! A datagram of the host that is being sent, fragment by fragment.
 
 use chappe_core::Address;
 use chappe_wire::Malformed;
@@ -9,23 +9,23 @@ use chappe_wire::sixlowpan::tcphc;
 
 use super::Headers;
 
-/// Compressed headers are at most 2 + 1 + 4 + 1 + 1 + 32 octets and 7 of UDP, or those of a short TCP header: it has
-/// at most 14 octets more than its options.
+/// The longest compressed headers: 2 + 1 + 4 + 1 + 1 + 32 octets, and 7 of UDP or those of a short TCP header, which has at
+/// most 14 octets beside its options.
 const HEADERS_MAX: usize = 41 + tcphc::TCP_MAX;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing<const MTU: usize> {
     packet: [u8; MTU],
-    /// Zero: free.
+    /// Octets of the datagram; zero if the place is free.
     pub len: usize,
     pub next: Address,
     pub reach: Reach,
     tag: u16,
-    /// Counts the datagrams, to tell which is older.
+    /// Numbers the datagrams, to find the oldest.
     pub number: u32,
     /// Octets handed to the link so far.
     sent: usize,
-    /// Frames whose fate is not known.
+    /// Frames whose outcome is not known.
     pub out: u8,
 }
 
@@ -58,7 +58,7 @@ impl<const MTU: usize> Outgoing<MTU> {
         (self.sent, self.out) = (0, 0);
     }
 
-    /// Whether a frame is left to be made.
+    /// Whether a fragment is left to send.
     pub fn has_more(&self) -> bool {
         self.sent < self.len
     }
@@ -108,7 +108,7 @@ impl<const MTU: usize> Outgoing<MTU> {
         let room = frame_max
             .checked_sub(at + lengths.compressed)
             .ok_or(Malformed::Illegal)?;
-        // A fragment ends at a multiple of 8 octets of the datagram before compression.
+        // A fragment ends at a multiple of 8 octets of the uncompressed datagram (RFC 4944 5.3).
         let end = match whole {
             true => self.len,
             false => (lengths.expanded + room) & !7,

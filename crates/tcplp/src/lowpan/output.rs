@@ -1,4 +1,5 @@
-//! Frames that go: the relay's and the host's, one unconfirmed frame for each neighbour at a time, two if it sleeps.
+//! Outgoing frames, the relay's and the host's. Each neighbour has one unconfirmed frame at a time, or two if it sleeps, so
+//! that the first can announce the second.
 
 use chappe_core::{
     Address, Class, Classes, Duration, HostNode, Instant, Layer, LinkSend, Outcome, TraceEvent,
@@ -7,96 +8,8 @@ use chappe_wire::ipv6;
 use chappe_wire::sixlowpan::Ends;
 use chappe_wire::sixlowpan::iphc::{Known, Reach};
 
+use super::in_flight::What;
 use super::{Config, Headers, Interface, Lost, Route, Routes, node_of};
-
-/// What was handed to the link: at most two frames of each of the host's datagrams, and as many of the relay's as its
-/// queue holds. A link that keeps more in hand does not get more.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flying<const OUT: usize, const FRAMES: usize> {
-    own: [[Option<Flight>; 2]; OUT],
-    relayed: [Option<Flight>; FRAMES],
-    token: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    token: u32,
-    next: Address,
-    what: What,
-}
-
-/// Whose frame it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    /// Of the host's datagram in this place.
-    Own(u8),
-    /// Of the datagram that goes on under this tag, or a whole packet.
-    Relayed(Option<u16>),
-}
-
-impl<const OUT: usize, const FRAMES: usize> Flying<OUT, FRAMES> {
-    pub const NONE: Self = Flying {
-        own: [[None; 2]; OUT],
-        relayed: [None; FRAMES],
-        token: 0,
-    };
-
-    fn frames(&self) -> impl Iterator<Item = &Flight> {
-        let own = self.own.iter().flatten();
-        own.chain(&self.relayed).flatten()
-    }
-
-    fn frames_mut(&mut self) -> impl Iterator<Item = &mut Option<Flight>> {
-        let own = self.own.iter_mut().flatten();
-        own.chain(&mut self.relayed)
-    }
-
-    fn to(&self, next: Address) -> usize {
-        self.frames().filter(|flight| flight.next == next).count()
-    }
-
-    /// Whether there is a place for another frame of the host's datagram.
-    fn has_own_place(&self, place: usize) -> bool {
-        let places = self.own.get(place);
-        places.is_some_and(|places| places.iter().any(Option::is_none))
-    }
-
-    fn has_relay_place(&self) -> bool {
-        self.relayed.iter().any(Option::is_none)
-    }
-
-    fn launch(&mut self, next: Address, what: What) -> u32 {
-        self.token = self.token.wrapping_add(1);
-        let token = self.token;
-        let free = |place: &&mut Option<Flight>| place.is_none();
-        let place = match what {
-            What::Own(number) => self
-                .own
-                .get_mut(usize::from(number))
-                .and_then(|places| places.iter_mut().find(free)),
-            What::Relayed(_) => self.relayed.iter_mut().find(free),
-        };
-        if let Some(place) = place {
-            *place = Some(Flight { token, next, what });
-        }
-        token
-    }
-
-    fn land(&mut self, token: u32) -> Option<What> {
-        let is = |flight: &mut Flight| flight.token == token;
-        let landed = self.frames_mut().find_map(|place| place.take_if(is));
-        landed.map(|flight| flight.what)
-    }
-
-    /// Frames of a datagram that was given up no longer belong to anything.
-    fn disown(&mut self, what: What) {
-        for flight in self.frames_mut().flatten() {
-            if flight.what == what {
-                flight.what = What::Relayed(None);
-            }
-        }
-    }
-}
 
 impl<
     H: HostNode,
@@ -169,15 +82,15 @@ impl<
         }
     }
 
-    /// Whether a neighbour may get another frame now.
+    /// Whether a neighbour may be sent another frame now.
     fn may(&self, next: Address) -> bool {
         let limit = if self.routes.is_sleepy(next) { 2 } else { 1 };
-        self.flying.to(next) < limit
+        self.in_flight.to(next) < limit
     }
 
-    //= tcplp 7.1: hidden terminals: a paced source keeps out of the way of its own frames
-    /// The host's datagram whose turn it is: the oldest one that may go, so that the fragments of two datagrams to
-    /// one neighbour never mix.
+    //= tcplp 7.1: hidden terminals: a paced source avoids collisions with its own frames
+    /// The host's datagram to send next: the oldest one that may be sent, so that the fragments of two datagrams to one
+    /// neighbour never mix.
     fn ready_own(&self) -> Option<usize> {
         let newest = self.counters.packets_sent;
         self.outgoing
@@ -185,13 +98,14 @@ impl<
             .enumerate()
             .filter(|(_, own)| !own.is_free() && own.has_more() && self.may(own.next))
             .filter(|(_, own)| own.reach == Reach::Link || self.resting.is_none())
-            .filter(|(place, _)| self.flying.has_own_place(*place))
+            .filter(|(place, _)| self.in_flight.has_own_place(*place))
             .max_by_key(|(_, own)| newest.wrapping_sub(own.number))
             .map(|(place, _)| place)
     }
 
     pub(super) fn waiting(&self) -> Classes {
-        let relay = || self.flying.has_relay_place() && self.forwarding.any(|next| self.may(next));
+        let relay =
+            || self.in_flight.has_relay_place() && self.forwarding.any(|next| self.may(next));
         let some = self.ready_own().is_some() || relay();
         Classes::NONE.with_if(Class::Data, some)
     }
@@ -205,6 +119,7 @@ impl<
         if !allowed.contains(Class::Data) {
             return None;
         }
+        // Alternates between relayed and own frames while there are both, so that neither starves.
         let sent = match self.relayed {
             true => match self.send_own(now, sdu) {
                 Some(own) => Some(own),
@@ -226,12 +141,15 @@ impl<
     }
 
     fn send_relayed(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
-        if !self.flying.has_relay_place() {
+        if !self.in_flight.has_relay_place() {
             return None;
         }
+        // As in `may`, while the queue is borrowed mutably.
         let limit = |next| if self.routes.is_sleepy(next) { 2 } else { 1 };
-        let flying = &self.flying;
-        let frame = self.forwarding.take(|next| flying.to(next) < limit(next))?;
+        let in_flight = &self.in_flight;
+        let frame = self
+            .forwarding
+            .take(|next| in_flight.to(next) < limit(next))?;
         if self.forwarding.len() == 0 {
             self.red.emptied(now);
         }
@@ -257,7 +175,7 @@ impl<
                 }
                 Err(_) => {
                     own.clear();
-                    self.flying.disown(What::Own(place as u8));
+                    self.in_flight.disown(What::Own(place as u8));
                     self.lose(Lost::TooBig);
                     self.pump(now);
                 }
@@ -272,13 +190,13 @@ impl<
             len,
             class: Class::Data,
             mode: None,
-            token: self.flying.launch(to, what),
+            token: self.in_flight.launch(to, what),
         }
     }
 
-    /// A frame has been dealt with.
+    /// The link reports the outcome of a frame.
     pub(super) fn on_outcome(&mut self, now: Instant, token: u32, outcome: Outcome) {
-        let Some(what) = self.flying.land(token) else {
+        let Some(what) = self.in_flight.land(token) else {
             return;
         };
         let failed = matches!(outcome, Outcome::Failed { .. });
@@ -292,9 +210,9 @@ impl<
                     self.resting = Some(now + self.config.pace);
                 }
                 if failed {
-                    // The rest would only load the air.
+                    // Without this fragment the rest is useless.
                     own.clear();
-                    self.flying.disown(what);
+                    self.in_flight.disown(what);
                     self.lose(Lost::LinkFailed);
                 } else if !own.has_more() && own.out == 0 {
                     own.clear();
@@ -302,7 +220,7 @@ impl<
             }
             What::Relayed(Some(tag)) if failed => {
                 self.forwarding.abandon(tag);
-                self.flying.disown(what);
+                self.in_flight.disown(what);
                 self.lose(Lost::LinkFailed);
             }
             What::Relayed(_) if failed => self.lose(Lost::LinkFailed),
@@ -311,7 +229,8 @@ impl<
     }
 }
 
-/// How long headers to a destination must keep their form.
+/// Whether headers may be compressed by this hop's link-layer addresses, or must stay valid along the path. The former if
+/// the destination is the next hop.
 pub(super) fn reach(multicast: bool, destination: Option<Address>, next: Address) -> Reach {
     match multicast || destination == Some(next) {
         true => Reach::Link,

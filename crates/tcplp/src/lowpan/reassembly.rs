@@ -1,7 +1,7 @@
-//! Datagrams being put together.
+//! Reassembly of datagrams.
 //!
-//! First fragments come first: on a link that confirms each frame nothing overtakes, and a datagram whose first
-//! fragment is missing will not be completed. So a further fragment never takes a slot.
+//! The first fragment arrives first: a link that confirms each frame does not reorder, and a datagram whose first fragment
+//! is missing will never be complete. So a further fragment never takes a slot.
 
 use core::net::Ipv6Addr;
 
@@ -11,22 +11,22 @@ use chappe_wire::sixlowpan::frag::Fragment;
 
 use super::Lost;
 
-/// Units of 8 octets that the largest datagram has: 1280 octets, IPv6's smallest MTU, which nobody on such a link exceeds.
+/// Units of 8 octets in the largest datagram: 1280 octets, IPv6's minimum MTU, which is the MTU of 6LoWPAN (RFC 4944 4).
 const UNITS: usize = ipv6::MTU_MIN / 8;
 
-/// One datagram.
+/// A slot: one datagram that is being reassembled, or none.
 #[derive(Clone, Copy, Debug)]
 struct Slot<const MTU: usize> {
     packet: [u8; MTU],
     key: Option<Key>,
-    /// Units that are here.
+    /// A bit for each unit that has arrived.
     units: [u32; UNITS / 32],
     octets: u16,
     fragments: u16,
     last: Instant,
 }
 
-/// Whose datagram it is.
+/// What identifies a datagram on one link (RFC 4944 5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     from: Address,
@@ -34,20 +34,20 @@ struct Key {
     tag: u16,
 }
 
-/// All slots.
+/// The slots of an interface.
 #[derive(Clone, Debug)]
 pub(super) struct Reassembly<const N: usize, const MTU: usize> {
     slots: [Slot<MTU>; N],
 }
 
-/// What became of a fragment.
+/// The result of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Put {
-    /// More are needed.
+    /// The datagram is not complete yet.
     Waiting,
     /// The slot with this number holds the whole datagram.
     Complete(usize),
-    /// It, or all of its datagram, was not used.
+    /// The fragment, or all of its datagram, was dropped.
     Lost(Lost),
 }
 
@@ -72,7 +72,7 @@ impl<const MTU: usize> Slot<MTU> {
         }
     }
 
-    /// Source and destination of the packet, whose first fragment is here.
+    /// Source and destination of the packet, whose first fragment has arrived.
     fn ends(&self) -> Option<(Ipv6Addr, Ipv6Addr)> {
         let header = ipv6::Header::parse(&self.packet).ok()?;
         Some((header.source, header.destination))
@@ -89,7 +89,7 @@ impl<const MTU: usize> Slot<MTU> {
         let here = units.clone().filter(|&unit| self.has(unit)).count();
         let place = self.packet.get_mut(start..end).ok_or(Lost::TooBig)?;
         if here > 0 {
-            // The same again is harmless; anything else is an attack or a mistake.
+            // An exact duplicate is harmless; anything else is an attack or an error (RFC 4944 5.3).
             let same = here == units.len() && place == part;
             return if same { Ok(false) } else { Err(Lost::Overlap) };
         }
@@ -109,8 +109,8 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
         }
     }
 
-    /// A first fragment, its headers expanded: `part` is the datagram's beginning. `lost` hears of datagrams that
-    /// are given up for it.
+    /// A first fragment with its headers expanded: `part` is the beginning of the datagram. `lost` is called for datagrams
+    /// that are evicted for it.
     pub fn first(
         &mut self,
         now: Instant,
@@ -143,7 +143,7 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
         self.put(at, now, 0, part)
     }
 
-    /// A further fragment.
+    /// A further fragment, which never starts a datagram.
     pub fn further(
         &mut self,
         now: Instant,
@@ -177,7 +177,7 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
             Ok(true) => Put::Complete(at),
             Ok(false) => Put::Waiting,
             Err(why) => {
-                // RFC 4944, 5.3: an overlap ends the datagram. A fragment that lies about lengths ends itself only.
+                // RFC 4944, 5.3: an overlap discards the datagram. A fragment with invalid lengths only discards itself.
                 if why == Lost::Overlap || slot.fragments == 0 {
                     slot.key = None;
                 }
@@ -186,7 +186,8 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
         }
     }
 
-    /// A neighbour that begins a datagram between the same ends has given up the one before: it sends one at a time.
+    /// A neighbour that starts a datagram with the same source and destination has given up the previous one: it sends one
+    /// at a time.
     fn begin_anew(&mut self, from: Address, part: &[u8], lost: &mut impl FnMut(Lost)) {
         let Ok(header) = ipv6::Header::parse(part) else {
             return;
@@ -200,8 +201,8 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
         }
     }
 
-    /// A free slot, or one that is given up: one neighbour may not have all of them; then those that have made no
-    /// progress, oldest first; then those that have been silent for long.
+    /// A free slot, or one to evict. One neighbour may not have all slots. Datagrams without progress go first, oldest
+    /// first; then those that were idle for `slot_idle`.
     fn place_for(
         &mut self,
         now: Instant,
@@ -211,6 +212,7 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
     ) -> Option<usize> {
         let of = |slot: &Slot<MTU>| slot.key.is_some_and(|key| key.from == from);
         let own = self.slots.iter().filter(|slot| of(slot)).count();
+        // One neighbour gets at most all slots but one, or the only slot.
         let quota = (N - N.min(1)).max(1);
         let free = self.slots.iter().position(|slot| slot.key.is_none());
         if own < quota && free.is_some() {
@@ -222,7 +224,7 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
             self.slots.iter().enumerate().filter(|(_, slot)| {
                 slot.key.is_some() && silent(slot) && (own < quota || of(slot))
             });
-        // What has made no progress goes first.
+        // A flood of first fragments evicts itself before it evicts datagrams in progress.
         let (at, _) = victims.min_by_key(|(_, slot)| (slot.fragments > 1, slot.last))?;
         lost(Lost::Evicted);
         Some(at)
@@ -237,7 +239,7 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
         slot.packet.get(..len).unwrap_or_default()
     }
 
-    /// Gives up what has been silent for `idle`.
+    /// Gives up datagrams that were idle for `idle`.
     pub fn expire(&mut self, now: Instant, idle: Duration, mut lost: impl FnMut(Lost)) {
         for slot in &mut self.slots {
             if slot.key.is_some() && now.saturating_since(slot.last) >= idle {
@@ -247,7 +249,7 @@ impl<const N: usize, const MTU: usize> Reassembly<N, MTU> {
         }
     }
 
-    /// When the next one is silent for `idle`.
+    /// When the next datagram will have been idle for `idle`.
     pub fn next_expiry(&self, idle: Duration) -> Option<Instant> {
         let used = self.slots.iter().filter(|slot| slot.key.is_some());
         used.map(|slot| slot.last + idle).min()

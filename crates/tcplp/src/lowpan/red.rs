@@ -1,28 +1,28 @@
-//! Random early detection with congestion marks, for a relay's queue.
+//! Random early detection (RED) with ECN, for a relay's queue.
 //!
 //! S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM Transactions on Networking
-//! 1(4), 1993; marks instead of drops where the packet says it understands them (RFC 3168). All in integers.
+//! 1(4), 1993; ECN-capable packets are marked instead of dropped (RFC 3168). Integer arithmetic only.
 
 use chappe_core::{Duration, Instant, Stream};
 
-/// Where the average queue makes a difference. Lengths in frames.
+/// The thresholds of the average queue length, in frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Below this average nothing happens.
+    /// Below this average every packet passes.
     pub min: u16,
-    /// At this average and above everything is marked, or dropped if it cannot be.
+    /// At this average and above every packet is marked, or dropped if it is not ECN-capable.
     pub max: u16,
-    /// Probability just below `max`, in 1/256.
+    /// max_p: the probability of a mark just below `max`, in 1/256.
     pub probability: u8,
-    /// The average moves by 1/2^weight of the distance with each arrival. The paper's 1/512 is for queues of hundreds
-    /// of packets; a relay of a dozen frames needs 1/4 to 1/16.
+    /// The average moves by 1/2^weight of the distance with each arrival. The paper's 1/512 is for queues of hundreds of
+    /// packets; a relay with a dozen frames needs 1/4 to 1/16.
     pub weight: u8,
-    /// The time a frame takes to leave, by which an idle queue's average decays.
+    /// The transmission time of a frame, by which the average of an idle queue decays.
     pub service: Duration,
 }
 
 impl Thresholds {
-    /// For a queue of `frames` at 802.15.4's 250 kb/s: from a quarter to three quarters, one in ten.
+    /// For a queue of `frames` at 802.15.4's 250 kb/s: thresholds at a quarter and three quarters, max_p of one in ten.
     pub const fn of(frames: u16) -> Thresholds {
         Thresholds {
             min: frames / 4,
@@ -34,39 +34,39 @@ impl Thresholds {
     }
 }
 
-/// What to do with a packet that arrives.
+/// What to do with an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Queue it.
+    /// Queue the packet unchanged.
     Pass,
-    /// Mark it if it can be marked, else drop it.
+    /// Mark it if it is ECN-capable, else drop it.
     Notify,
 }
 
-/// The average queue and what was done of late.
+/// The average queue length, and the packets since the last mark.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Red {
-    /// In 1/256 of a frame.
+    /// The average queue length, in 1/256 of a frame.
     average: u32,
-    /// Packets since the last notice.
+    /// Packets since the last mark or drop.
     since: u32,
     /// Since when the queue has been empty.
     idle: Option<Instant>,
 }
 
 impl Red {
-    /// The queue ran empty.
+    /// The queue became empty at `now`.
     pub fn emptied(&mut self, now: Instant) {
         self.idle = Some(now);
     }
 
-    /// The average in whole frames, rounded down.
+    /// The average queue length in whole frames, rounded down.
     pub fn average(&self) -> u32 {
         self.average >> 8
     }
 
     //= tcplp 8: random early detection at relays, marking where packets allow it
-    /// Judges a packet that finds `queue` frames before it.
+    /// Decides about a packet that arrives while `queue` frames wait.
     pub fn judge(
         &mut self,
         now: Instant,

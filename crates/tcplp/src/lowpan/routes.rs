@@ -1,34 +1,34 @@
-//! Whom to hand a packet.
+//! Next hops: the routing interface, and static routes.
 
 use core::net::Ipv6Addr;
 
 use chappe_core::Address;
 use chappe_wire::dot15d4::Node;
 
-/// Where a packet goes from here.
+/// The next step of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// To this host; at a border router also whatever lies outside the mesh.
+    /// To this host; at a border router also everything outside the mesh.
     Here,
-    /// To this neighbour.
+    /// To this neighbour, which forwards it or is its destination.
     Via(Address),
-    /// Nobody knows.
+    /// There is no route: the packet is dropped.
     Nowhere,
 }
 
-/// Decides for each unicast destination. Groups are the interface's business.
+/// Routes for unicast destinations. The interface handles multicast itself.
 pub trait Routes {
-    /// Where a packet to `destination` goes.
+    /// The route of a packet to `destination`.
     fn route(&self, destination: Ipv6Addr) -> Route;
 
-    /// Whether a neighbour sleeps and fetches its frames: it may have two of them in the MAC, so that the first can
-    /// announce the second.
+    /// Whether a neighbour sleeps and polls for its frames. It may then have two frames in the MAC, so that the first can
+    /// announce the second (frame pending bit).
     fn is_sleepy(&self, _neighbour: Address) -> bool {
         false
     }
 }
 
-/// The node that an address with the interface identifier of a numbered node belongs to.
+/// The node whose 16-bit number is in the interface identifier of `address` (RFC 6282 3.2.2); `None` for others.
 pub fn node_of(address: Ipv6Addr) -> Option<Address> {
     match address.octets() {
         [_, _, _, _, _, _, _, _, 0, 0, 0, 0xff, 0xfe, 0, high, low] => {
@@ -44,12 +44,12 @@ pub(super) fn same_network(a: Ipv6Addr, b: Ipv6Addr) -> bool {
     u128::from(a) >> 64 == u128::from(b) >> 64
 }
 
-/// A leaf: what is not its own goes to its parent.
+/// A leaf: sends everything that is not its own to its parent.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf {
-    /// Its own node.
+    /// The leaf's own link-layer address.
     pub node: Address,
-    /// Its parent.
+    /// Its parent's link-layer address.
     pub parent: Address,
 }
 
@@ -62,7 +62,7 @@ impl Routes for Leaf {
     }
 }
 
-/// Routes by hand: next hops of single nodes, and one for the rest.
+/// Static routes: next hops for up to `N` nodes, and a default.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<const N: usize> {
     node: Address,
@@ -73,7 +73,7 @@ pub struct Table<const N: usize> {
 }
 
 impl<const N: usize> Table<N> {
-    /// A table for `node` of the mesh `prefix`. What lies outside, and nodes without an entry, go `otherwise`.
+    /// A table for `node` of the mesh `prefix`. Destinations outside, and nodes without an entry, take `otherwise`.
     pub fn new(node: Address, prefix: Ipv6Addr, otherwise: Route) -> Table<N> {
         Table {
             node,
@@ -84,7 +84,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// Packets to `node` go to `next`. False if the table is full.
+    /// Adds a route: packets to `node` go to `next`. False if the table is full.
     pub fn add(&mut self, node: Address, next: Address) -> bool {
         let old = |entry: &&mut Option<(Address, Address)>| matches!(entry, Some((known, _)) if *known == node);
         if let Some(entry) = self.entries.iter_mut().find(old) {
@@ -100,7 +100,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// A child that sleeps: a neighbour of its own. False if the table is full.
+    /// Adds a sleepy child, which is a neighbour. False if the table is full.
     pub fn add_child(&mut self, child: Address) -> bool {
         let place = self.sleepy.iter_mut().find(|place| place.is_none());
         match place {
@@ -117,7 +117,7 @@ impl<const N: usize> Routes for Table<N> {
         let node = node_of(destination).filter(|_| local || same_network(destination, self.prefix));
         match node {
             Some(node) if node == self.node => Route::Here,
-            // A link-local destination is a neighbour or nobody.
+            // A link-local destination can only be a neighbour.
             Some(node) if local => Route::Via(node),
             Some(node) => self
                 .entries

@@ -1,9 +1,11 @@
-//! What an acknowledgement means to the sender: delivery, round-trip time, loss, spurious retransmission, marks.
+//! Acknowledgements at the sender: delivery, round-trip time, loss, spurious retransmission, ECN echoes.
+//!
+//! The order matters: undo is decided before new losses are marked, and the window grows by the phase before recovery ends.
 
 use chappe_core::Instant;
 
 use super::clock::Stamp;
-use super::congestion::{Acked, Congestion, Signal};
+use super::congestion::{Acked, Congestion};
 use super::flight::{LOST, RETRANSMITTED, SACKED};
 use super::input::wraps_before;
 use super::recovery::Phase;
@@ -14,28 +16,28 @@ use super::state::State;
 use super::timers::Timer;
 use super::{Seq, bits};
 
-/// What one acknowledgement delivered.
+/// What one acknowledgement newly delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delivery {
     /// By how much SND.UNA moved.
     advanced: u32,
     /// Octets acknowledged or SACKed for the first time.
     octets: u32,
-    /// A round-trip time that no retransmission blurs, µs.
+    /// A round-trip sample of a segment that was sent once, µs (Karn's rule).
     sample: Option<u32>,
-    /// Something that was sent twice is among them: how long ago the last such copy left, µs.
+    /// If a retransmitted segment is among them: the age of its latest copy, µs.
     resent: Option<u32>,
-    /// Something arrived out of order without having been sent twice.
+    /// A segment that was sent once was delivered out of order.
     reordered: bool,
 }
 
 impl<C: Congestion> Socket<'_, C> {
-    /// An acceptable acknowledgement, new or not, in a synchronised state.
+    /// An acceptable acknowledgement, advancing or not, in a synchronised state (RFC 9293 3.10.7.4, fifth).
     pub(super) fn handle_ack(&mut self, now: Instant, segment: &Segment<'_>) {
         let una = self.flight.una();
         let window_moved = self.update_window(segment);
         if self.bits.has(bits::PROBED_WINDOW) && segment.ack == self.snd_nxt + 1 {
-            // The window probe's octet was taken after all.
+            // The peer accepted the octet of the window probe.
             self.snd_nxt = segment.ack;
             self.bits.clear(bits::PROBED_WINDOW);
         }
@@ -49,12 +51,12 @@ impl<C: Congestion> Socket<'_, C> {
             true => Sorted::new(&segment.options.sack, ack, self.snd_nxt),
             false => Sorted::default(),
         };
-        self.digest(now, segment, ack, &sorted, duplicate);
+        self.process_ack(now, segment, ack, &sorted, duplicate);
         self.move_closing_states(now);
     }
 
-    /// The common part of the long and the short path: what the numbers of an acknowledgement change.
-    pub(super) fn digest(
+    /// The part that header prediction shares: updates everything that depends on what was delivered.
+    pub(super) fn process_ack(
         &mut self,
         now: Instant,
         segment: &Segment<'_>,
@@ -65,17 +67,17 @@ impl<C: Congestion> Socket<'_, C> {
         let before = self.flight_size();
         let delivery = self.deliver(now, segment, ack, sorted);
         if delivery.advanced > 0 {
-            self.take_progress(now, segment, &delivery);
+            self.on_progress(now, segment, &delivery);
         } else if self.flight.is_empty() || self.snd_wnd() == 0 {
-            // The peer answers, though it takes nothing: that is no reason to give up.
+            // The peer answers although it accepts nothing: the connection is alive (RFC 9293 3.8.6.1).
             self.retries = 0;
         }
         if delivery.reordered {
             self.rack.reordering_seen();
         }
         self.detect_spurious(segment, &delivery, sorted);
-        self.judge_probe(segment, duplicate, sorted, before);
-        self.obey_mark(segment, before);
+        self.process_probe_ack(segment, duplicate, sorted, before);
+        self.handle_ece(segment, before);
         let delivered = match self.bits.has(bits::SACK) {
             true => delivery.octets,
             false => self.count_duplicates(duplicate, &delivery),
@@ -87,41 +89,19 @@ impl<C: Congestion> Socket<'_, C> {
         }
         let phase = self.recovery.phase;
         self.leave_recovery();
-        self.grow(now, &delivery, before, phase);
+        self.grow(&delivery, before, phase);
         self.after_ack(now, &delivery);
     }
 
-    /// Our SYN is acknowledged.
+    /// Our SYN is acknowledged. It takes one sequence number and no octet of the send buffer.
     pub(super) fn syn_acknowledged(&mut self, now: Instant, segment: &Segment<'_>) {
-        let mut delivery = self.deliver(now, segment, segment.ack, &Sorted::default());
-        // The SYN is no data; what was sent with it or after it is (RFC 7413).
-        self.send.consume(delivery.advanced.saturating_sub(1));
-        delivery.advanced = 0;
+        let delivery = self.deliver(now, segment, segment.ack, &Sorted::default());
         self.sample(now, segment, &delivery);
-        if cfg!(feature = "fast-open") && !self.took_early() {
-            self.take_back_syn_data(segment.ack);
-        }
-        match self.flight.is_empty() {
-            true => self.timers.stop(Timer::Retransmit),
-            false => self.timers.start(Timer::Retransmit, now + self.timeout()),
-        }
+        self.timers.stop(Timer::Retransmit);
         self.recovery = super::recovery::Recovery::new(self.flight.una().back(1));
     }
 
-    /// Data on our SYN from `from` on was not taken: it is sent anew, as if it never had been (RFC 7413 4.2.1).
-    pub(super) fn take_back_syn_data(&mut self, from: Seq) {
-        if self.snd_nxt.after(from) {
-            let (una, at) = (self.flight.una(), self.flight.first().map(|piece| piece.at));
-            self.flight.restart(una);
-            if from.after(una) {
-                self.flight.push(from, at.unwrap_or_default());
-            }
-            self.snd_nxt = from;
-        }
-        self.bits.clear(bits::FAST);
-    }
-
-    /// Takes what is acknowledged out of the score board, marks what is SACKed, and tells RACK of both.
+    /// Removes acknowledged segments from the flight table, marks SACKed ones, and passes both to RACK.
     fn deliver(
         &mut self,
         now: Instant,
@@ -160,39 +140,39 @@ impl<C: Congestion> Socket<'_, C> {
             flight.sack(*block, |piece| take(piece, false));
         }
         if cut && matches!(self.recovery.phase, Phase::Fast | Phase::Loss) {
-            // Of a merged entry only the first segment was sent again; this is its rest.
+            // Only the first segment of a merged entry was retransmitted; this is the rest.
             self.mark_first_lost();
         }
         delivery
     }
 
-    /// How long ago, µs, the timestamp was made that the peer echoes; `None` if it echoes none, or nonsense.
+    /// The age of the timestamp that the peer echoes, µs; `None` if there is none or it is implausible.
     fn echo_age(&self, now: Instant, segment: &Segment<'_>) -> Option<u32> {
         let timestamps = segment.options.timestamps?;
         let age = self.timestamp(now).wrapping_sub(timestamps.echo);
         (self.bits.has(bits::TIMESTAMPS) && age < ECHO_AGE_MAX).then(|| age * 1000)
     }
 
-    /// SND.UNA moved: the buffer, the timers and the round-trip time.
-    fn take_progress(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
+    /// SND.UNA advanced: frees the send buffer, ends the back-off, takes a round-trip sample.
+    fn on_progress(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
         self.send.consume(delivery.advanced);
         self.retries = 0;
         self.backoff = 0;
         self.sample(now, segment, delivery);
         let past = self.flight.una().saturating_since(self.recovery.recover);
         if self.recovery.phase == Phase::Open && past > self.snd_wnd_max() {
-            // A D-SACK this late is about something else.
+            // A D-SACK this late cannot belong to the last recovery.
             self.bits.clear(bits::UNDO);
         }
     }
 
-    /// Takes a round-trip sample: from our own clock if nothing was sent twice (Karn's rule), else from the echoed
+    /// Takes a round-trip sample: from our own clock if nothing was retransmitted (Karn's rule), else from the echoed
     /// timestamp (RFC 7323 4).
     ///
-    /// An echo older than the retransmission means one of two things. The original was only late: then the
-    /// acknowledgement comes less than a round trip after the retransmission, and its age is the path's. Or the first
-    /// acknowledgement was lost: then the retransmission, old data to the peer, caused this one without setting the
-    /// peer's TS.Recent (RFC 7323 5.3), and the age of the echo is that of the acknowledgement that was lost.
+    /// An echo older than the retransmission has one of two causes. The original was late: then the acknowledgement
+    /// arrives less than a round trip after the retransmission, and the age of the echo is a valid sample. Or the first
+    /// acknowledgement was lost: then the retransmission was old data to the peer and did not set TS.Recent (RFC 7323
+    /// 5.3), and the age of the echo is that of the lost acknowledgement; no sample is taken.
     fn sample(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
         let echo_age = self.echo_age(now, segment);
         let sample = match (delivery.resent, delivery.sample, echo_age) {
@@ -202,7 +182,7 @@ impl<C: Congestion> Socket<'_, C> {
             {
                 None
             }
-            // A timestamp within one tick tells half a millisecond, give or take.
+            // An echo within the same tick of 1 ms counts as half a tick.
             (_, _, age) => age.map(|age| age.max(500)),
         };
         if let Some(sample) = sample {
@@ -210,8 +190,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// RFC 9293 3.10.7.4: a segment that is not older than the last one to do so sets the window. Returns whether the
-    /// window changed.
+    /// RFC 9293 3.10.7.4, fifth: a segment not older than SND.WL1 sets SND.WND. Returns whether the window changed.
     fn update_window(&mut self, segment: &Segment<'_>) -> bool {
         let newer = self.snd_wl1.at_or_before(segment.seq);
         if !newer || segment.ack.before(self.flight.una()) {
@@ -223,8 +202,8 @@ impl<C: Congestion> Socket<'_, C> {
         moved
     }
 
-    /// Eifel (RFC 3522): an acknowledgement that advances and echoes a timestamp from before the first
-    /// retransmission was caused by the original. D-SACK (RFC 3708): every retransmission arrived twice.
+    /// Detects a spurious recovery. Eifel (RFC 3522): an advancing acknowledgement that echoes a timestamp older than the
+    /// first retransmission was caused by the original. D-SACK (RFC 3708): every retransmission proved a duplicate.
     fn detect_spurious(&mut self, segment: &Segment<'_>, delivery: &Delivery, sorted: &Sorted) {
         let duplicate = !sorted.duplicate.is_empty();
         self.rack.adapt(self.flight.una(), self.snd_nxt, duplicate);
@@ -251,8 +230,8 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// What became of a tail loss probe (RFC 8985 7.4).
-    fn judge_probe(
+    /// The outcome of a tail loss probe (TLP_process_ack, RFC 8985 7.4.2).
+    fn process_probe_ack(
         &mut self,
         segment: &Segment<'_>,
         duplicate: bool,
@@ -267,32 +246,32 @@ impl<C: Congestion> Socket<'_, C> {
         if !self.bits.has(bits::PROBE_RETRANSMITTED) || reported || duplicate && !blocks {
             self.bits.clear(bits::PROBED_TAIL);
         } else if segment.ack.after(self.probe_end) {
-            // Only one copy arrived: the probe repaired a loss, which asks for a reduction all the same.
+            // Only one copy arrived: the probe repaired a loss, which calls for a congestion response like any other.
             self.bits.clear(bits::PROBED_TAIL);
             if self.recovery.phase == Phase::Open {
-                self.reduce_once(Signal::Loss, before);
+                self.reduce_once(before);
             }
         }
     }
 
-    /// The peer echoes a mark: at most one reduction a round trip (RFC 3168 6.1.2).
-    fn obey_mark(&mut self, segment: &Segment<'_>, before: u32) {
+    /// The peer echoes a CE mark: reduces the window at most once per round trip (RFC 3168 6.1.2).
+    fn handle_ece(&mut self, segment: &Segment<'_>, before: u32) {
         let marked = segment.flags.has(Flags::ECE) && self.bits.has(bits::ECN);
         let again = self.flight.una().before(self.recovery.recover);
         if marked && self.recovery.phase == Phase::Open && !again {
-            self.reduce_once(Signal::Mark, before);
+            self.reduce_once(before);
         }
     }
 
-    /// Without SACK, each duplicate acknowledgement stands for one segment that has left the network, and the third
-    /// for a loss (RFC 5681 3.2, RFC 6582). Returns the octets that this acknowledgement delivered.
+    /// Without SACK, each duplicate acknowledgement means that one segment has left the network, and the third one signals a
+    /// loss (RFC 5681 3.2, RFC 6582). Returns the octets that this acknowledgement delivered.
     fn count_duplicates(&mut self, duplicate: bool, delivery: &Delivery) -> u32 {
         let mss = self.segment_size();
         let una = self.flight.una();
         let recovering = self.recovery.phase == Phase::Fast;
         if duplicate {
             self.recovery.duplicates = self.recovery.duplicates.saturating_add(1);
-            // RFC 6582 3.2 step 1: not if these duplicates belong to what a timeout sent again.
+            // RFC 6582 3.2 step 1: duplicates of what a timeout retransmitted do not start fast recovery.
             let fresh = una.after(self.recovery.recover);
             let third = u32::from(self.recovery.duplicates) == DUP_THRESH;
             if self.recovery.phase == Phase::Open && third && fresh && !self.bits.has(bits::SACK) {
@@ -308,7 +287,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.recovery.duplicates = 0;
             return delivery.octets;
         }
-        // A partial acknowledgement: the first segment was sent again, the others had been counted one by one.
+        // A partial acknowledgement: its first segment was retransmitted; the others were counted as duplicates before.
         let segments = delivery.advanced.div_ceil(mss.max(1)).saturating_sub(1);
         let again = u32::from(counted).min(segments);
         self.recovery.duplicates = counted.saturating_sub(again as u8);
@@ -328,8 +307,8 @@ impl<C: Congestion> Socket<'_, C> {
         });
     }
 
-    /// Grows the window, if it is what holds the sender back.
-    fn grow(&mut self, now: Instant, delivery: &Delivery, before: u32, phase: Phase) {
+    /// Grows the congestion window, if it is what limits the sender (RFC 7661, RFC 9743 3).
+    fn grow(&mut self, delivery: &Delivery, before: u32, phase: Phase) {
         if delivery.advanced == 0 {
             return;
         }
@@ -345,36 +324,35 @@ impl<C: Congestion> Socket<'_, C> {
             return;
         }
         let acked = Acked {
-            now,
             octets: delivery.advanced,
             mss,
-            srtt: self.rtt.smoothed(),
             after_timeout: phase == Phase::Loss,
         };
         self.congestion.acked(&mut self.window, &acked);
     }
 
-    /// Timers after an acknowledgement (RFC 6298 5.2 and 5.3, RFC 8985 7.2).
+    /// Restarts or stops the timers after an acknowledgement (RFC 6298 5.2 and 5.3, RFC 8985 7.2).
     fn after_ack(&mut self, now: Instant, delivery: &Delivery) {
         if self.flight.is_empty() {
             self.timers.stop(Timer::Retransmit);
-            self.timers.stop(Timer::Probe);
-            self.timers.stop(Timer::Reorder);
+            self.timers.stop(Timer::TailLossProbe);
+            self.timers.stop(Timer::Reordering);
         } else if delivery.advanced > 0 {
             self.timers.start(Timer::Retransmit, now + self.timeout());
             self.schedule_probe(now);
         }
         if self.timers.runs(Timer::Persist) && self.snd_wnd() > 0 {
-            // The window may be open: the next poll tries, and waits anew if it must.
+            // The window may be open now: the next poll tries, and restarts the timer if it is still too small.
             self.timers.stop(Timer::Persist);
             self.backoff = 0;
         }
+        // RFC 8985 7.2: no probe while SACKs are present; RACK's reordering timer is in charge.
         if self.recovery.phase == Phase::Open && self.flight.any(SACKED) {
-            self.timers.stop(Timer::Probe);
+            self.timers.stop(Timer::TailLossProbe);
         }
     }
 
-    /// Our FIN, if sent, is acknowledged when everything is (RFC 9293 3.10.7.4, fifth).
+    /// State changes once our FIN is acknowledged, which it is when nothing is in flight (RFC 9293 3.10.7.4, fifth).
     fn move_closing_states(&mut self, now: Instant) {
         if !self.bits.has(bits::FIN_SENT) || self.flight.una() != self.snd_nxt {
             return;
@@ -382,9 +360,9 @@ impl<C: Congestion> Socket<'_, C> {
         match self.state {
             State::FinWait1 => {
                 self.state = State::FinWait2;
-                if self.bits.has(bits::DEAF) {
+                if self.bits.has(bits::READ_CLOSED) {
                     self.timers
-                        .start(Timer::Linger, now + self.local.config.fin_wait_2);
+                        .start(Timer::TimeWait, now + self.local.config.fin_wait_2);
                 }
             }
             State::Closing => self.enter_time_wait(now),
@@ -394,5 +372,5 @@ impl<C: Congestion> Socket<'_, C> {
     }
 }
 
-/// An echo older than this, ms, is nonsense: the retransmission timeout is never that long.
+/// An echo older than this, ms, is ignored as implausible.
 const ECHO_AGE_MAX: u32 = 600_000;

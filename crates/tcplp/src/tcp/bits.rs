@@ -1,6 +1,7 @@
-//! The yes-or-no facts of a connection, one bit each, and two small numbers in the bits above them.
+//! The flags of a connection, one bit each, and two small numbers in the bits above them: 32 bits in all, where
+//! booleans would take an octet each.
 
-/// A set of facts.
+/// A set of flags, and the small numbers beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bits(u32);
 
@@ -32,7 +33,7 @@ impl Bits {
         self.set(u32::from(number.min(place.max)) << place.shift);
     }
 
-    /// Takes the bits out; whether one of them was set.
+    /// Clears the bits and returns whether one of them was set.
     pub fn take(&mut self, bits: u32) -> bool {
         let had = self.has(bits);
         self.clear(bits);
@@ -40,14 +41,14 @@ impl Bits {
     }
 }
 
-/// Where a small number stands: how far up, and its largest value, all ones.
+/// The place of a small number: its shift, and its largest value (all ones).
 #[derive(Clone, Copy)]
 pub struct Place {
     shift: u32,
     max: u8,
 }
 
-/// Why the connection ended; 0 if it did not, or in order.
+/// The [`Failure`](super::Failure) that ended the connection; 0 if there was none.
 pub const FAILURE: Place = Place { shift: 25, max: 7 };
 /// The shift of the peer's windows, 0 to 14.
 pub const SCALE: Place = Place { shift: 28, max: 15 };
@@ -63,54 +64,52 @@ pub const WINDOW_SCALE: u32 = 1 << 2;
 /// Both ends use ECN.
 pub const ECN: u32 = 1 << 3;
 
-// To be sent at the next poll.
+// To be sent by the next `poll_segment`.
 
 /// A SYN, or a SYN-ACK.
 pub const SYN_NOW: u32 = 1 << 4;
-/// An acknowledgement.
+/// An acknowledgement, at once.
 pub const ACK_NOW: u32 = 1 << 5;
-/// A reset.
+/// A reset, before anything else.
 pub const RST_NOW: u32 = 1 << 6;
-/// The first segment in flight, whatever the congestion window says.
+/// The first lost segment, whatever the congestion window says.
 pub const FORCE: u32 = 1 << 7;
 /// A tail loss probe.
 pub const PROBE_NOW: u32 = 1 << 8;
-/// A window probe, or a small segment after all.
+/// A window probe, or a segment smaller than silly-window avoidance allows.
 pub const PERSIST_NOW: u32 = 1 << 9;
-/// A keep-alive.
+/// A keep-alive probe (RFC 9293 3.8.4).
 pub const KEEP_ALIVE_NOW: u32 = 1 << 10;
 
-/// All that would still be sent.
+/// Everything above: cleared when the connection ends.
 pub const PENDING: u32 =
     SYN_NOW | ACK_NOW | RST_NOW | FORCE | PROBE_NOW | PERSIST_NOW | KEEP_ALIVE_NOW;
 
-// How things stand.
+// The state of the connection beside its RFC 9293 state.
 
-/// TCP Fast Open (RFC 7413): the SYN or SYN-ACK carries a cookie, or data on the SYN was taken.
-pub const FAST: u32 = 1 << 11;
 /// The SYN was sent more than once.
 pub const SYN_RETRANSMITTED: u32 = 1 << 12;
-/// The application closed; a FIN follows its data.
+/// The application closed its direction; a FIN follows its data.
 pub const FIN_QUEUED: u32 = 1 << 13;
 /// The FIN is sent: SND.NXT is past it.
 pub const FIN_SENT: u32 = 1 << 14;
-/// The place of the peer's FIN is known.
+/// The sequence number of the peer's FIN is known; data before it may be missing.
 pub const FIN_KNOWN: u32 = 1 << 15;
-/// The application will not read any more.
-pub const DEAF: u32 = 1 << 16;
+/// The application has closed the connection and reads no more: further data is answered by a reset.
+pub const READ_CLOSED: u32 = 1 << 16;
 /// One octet past SND.NXT was sent as a window probe and may be acknowledged.
 pub const PROBED_WINDOW: u32 = 1 << 17;
-/// A tail loss probe is out, and its outcome not known.
+/// A tail loss probe is in flight and its outcome is unknown (TLP.end_seq is set).
 pub const PROBED_TAIL: u32 = 1 << 18;
-/// That probe was a retransmission.
+/// That probe was a retransmission (TLP.is_retrans).
 pub const PROBE_RETRANSMITTED: u32 = 1 << 19;
-/// The last reduction may still prove spurious.
+/// The last window reduction can still be undone.
 pub const UNDO: u32 = 1 << 20;
-/// Congestion marks are echoed until the peer says that it reacted.
-pub const ECHO_MARK: u32 = 1 << 21;
-/// The next new data tells the peer that we reacted.
-pub const SAY_REDUCED: u32 = 1 << 22;
-/// A retransmission of this recovery has been stamped.
+/// ECE is set on every segment until the peer sends CWR (RFC 3168 6.1.3).
+pub const SEND_ECE: u32 = 1 << 21;
+/// The next new data carries CWR (RFC 3168 6.1.2).
+pub const SEND_CWR: u32 = 1 << 22;
+/// The TSval of this recovery's first retransmission is recorded.
 pub const STAMPED: u32 = 1 << 23;
 /// The SYN that we answered asked for ECN.
 pub const ECN_OFFERED: u32 = 1 << 24;

@@ -1,21 +1,21 @@
-//! The two small clocks of a connection, cut from [`Instant`] so that they fit into 32 bits.
+//! The small clocks of a connection, cut from [`Instant`] so that they fit into 32 or 16 bits.
 
 use chappe_core::{Duration, Instant};
 
-/// A moment in whole microseconds modulo 2^32 (71 minutes): when a segment was sent, or when an ACK came.
+/// A time in whole microseconds modulo 2^32 (71 minutes): when a segment was sent, or when an ACK arrived.
 ///
-/// Two stamps compare by signed distance, right within 35 minutes. Nothing stays in flight that long without
-/// being sent anew, as the retransmission timer is capped far below.
+/// Two stamps compare by signed distance, which is right within 35 minutes. Nothing stays in flight that long without a
+/// retransmission, because the retransmission timeout is capped far below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp(u32);
 
 impl Stamp {
-    /// The stamp of a moment.
+    /// The stamp of an instant.
     pub fn of(now: Instant) -> Stamp {
         Stamp(quotient(now.nanos() >> 3, 125))
     }
 
-    /// Microseconds from `earlier` to this moment; 0 if `earlier` is later.
+    /// Microseconds from `earlier` to this stamp; 0 if `earlier` is later.
     pub fn since(self, earlier: Stamp) -> u32 {
         let span = self.0.wrapping_sub(earlier.0);
         if span as i32 >= 0 { span } else { 0 }
@@ -26,7 +26,7 @@ impl Stamp {
         (self.0 >> 14) as u16
     }
 
-    /// Whether this moment comes after `other`.
+    /// Whether this stamp is later than `other`.
     pub fn after(self, other: Stamp) -> bool {
         (other.0.wrapping_sub(self.0) as i32) < 0
     }
@@ -44,12 +44,12 @@ pub fn sequence_clock(now: Instant) -> u32 {
     quotient(now.nanos() >> 5, 125)
 }
 
-/// Units of 2^40 ns (18 minutes) modulo 2^16: enough to tell that a connection was idle for more than 24 days.
+/// Units of 2^40 ns (18 minutes) modulo 2^16: enough to detect an idle time of more than 24 days (RFC 7323 5.5).
 pub fn coarse_clock(now: Instant) -> u16 {
     (now.nanos() >> 40) as u16
 }
 
-/// A span in whole microseconds, at most 71 minutes.
+/// A duration in whole microseconds; saturates at 71 minutes.
 pub fn micros(span: Duration) -> u32 {
     match span.nanos() >= 1_000 << 32 {
         true => u32::MAX,
@@ -57,13 +57,13 @@ pub fn micros(span: Duration) -> u32 {
     }
 }
 
-/// The span of so many microseconds.
+/// The duration of `micros` microseconds.
 pub fn span(micros: u32) -> Duration {
     Duration::from_nanos(u64::from(micros) * 1_000)
 }
 
-/// `number / by` modulo 2^32, long division with digits of 16 bits. Dividing 64 bits at once is a library routine of a
-/// kilobyte and hundreds of instructions on a microcontroller.
+/// `number / by` modulo 2^32, by long division with digits of 16 bits. A 64-bit division is a library routine of a kilobyte
+/// and hundreds of instructions on a microcontroller.
 fn quotient(number: u64, by: u16) -> u32 {
     let by = u32::from(by.max(1));
     let (high, low) = ((number >> 32) as u32, number as u32);

@@ -1,4 +1,4 @@
-//! Parameters of a connection: default, unit, and where each number comes from.
+//! The parameters of a connection, each with its default, its unit and its source.
 
 use core::net::IpAddr;
 
@@ -6,21 +6,21 @@ use chappe_core::Duration;
 
 use super::isn::Secret;
 
-/// This end: what all sockets of one address share. A host with several addresses has one of these for each.
+/// What all sockets of one local address share. A host with several addresses has one of these for each.
 #[derive(Clone, Copy, Debug)]
 pub struct Local {
-    /// The address that segments come from and go to.
+    /// The local address: IPv6, or IPv4.
     pub address: IpAddr,
-    /// What initial sequence numbers are made of.
+    /// The secret behind initial sequence numbers, timestamp offsets and ephemeral ports (RFC 6528).
     pub secret: Secret,
-    /// How connections behave.
+    /// The parameters of its connections.
     pub config: Config,
 }
 
-/// What a connection may do and how patient it is. One value may serve many sockets.
+/// The mechanisms and timers of a connection. One value may serve many sockets.
 ///
-/// [`Config::STANDARD`] has every mechanism on, with the timers of the standards. Turning mechanisms off gives
-/// the poorer stacks that low-power networks are usually given.
+/// [`Config::STANDARD`] has every mechanism on, with the timers of the standards. With mechanisms turned off it behaves
+/// like the simpler stacks that low-power networks commonly run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Largest segment to receive and to send: octets of TCP payload and options together, as in the MSS option
@@ -33,19 +33,19 @@ pub struct Config {
     pub rto_initial: Duration,
     /// Upper bound of the retransmission timeout, back-off included. Default 60 s (RFC 6298 2.5).
     pub rto_max: Duration,
-    /// Timeouts in a row, without progress, before the connection is given up. Default 12 (FreeBSD's
+    /// Consecutive timeouts without progress before the connection fails. Default 12 (FreeBSD's
     /// TCP_MAXRXTSHIFT, which TCPlp keeps); with back-off well above the 100 s of RFC 9293 3.8.3.
     pub retries_max: u8,
     /// Retransmissions of a SYN or SYN-ACK before giving up. Default 6: 1 + 2 + .. + 60 s is over 2 minutes; RFC
     /// 9293 3.8.3 asks for at least 3 minutes for a SYN, which 7 intervals reach.
     pub syn_retries_max: u8,
-    /// How long an acknowledgement may wait for company; zero sends each at once. Default 100 ms (TCPlp); RFC
+    /// How long an acknowledgement may be delayed; zero sends each at once. Default 100 ms (TCPlp); RFC
     /// 9293 3.8.6.3 allows less than 500 ms.
     pub delayed_ack: Duration,
-    /// Full-sized segments after which an acknowledgement leaves at once. Default 2 (RFC 5681 4.2).
+    /// Full-sized segments after which an acknowledgement is sent at once. Default 2 (RFC 5681 4.2).
     pub ack_every: u8,
-    /// Bounds of the interval between window probes; the first comes after one retransmission timeout (RFC 9293
-    /// 3.8.6.1). Default 60 s at most.
+    /// Upper bound of the interval between window probes; the first comes after one retransmission timeout (RFC 9293
+    /// 3.8.6.1). Default 60 s.
     pub persist_max: Duration,
     /// Keep-alive, off by default (RFC 9293 3.8.4).
     pub keep_alive: Option<KeepAlive>,
@@ -60,7 +60,8 @@ pub struct Config {
     /// 200 ms.
     pub probe_ack_delay: Duration,
     /// Challenge ACKs, and other answers to unacceptable segments without data, that one socket sends in any 5 s
-    /// (RFC 5961 7). Per socket, so that one connection's budget says nothing about another's. At most 15; default 10.
+    /// (RFC 5961 7). Counted per socket, because a shared budget would reveal the state of one connection to the peer of
+    /// another. At most 15; default 10.
     pub challenge_acks: u8,
     /// Hold small segments while data is in flight (Nagle; RFC 9293 3.7.4). Default on.
     pub nagle: bool,
@@ -84,23 +85,23 @@ pub struct Config {
     pub undo: bool,
     /// After an idle time of more than one timeout, restart from the initial window (RFC 5681 4.1). Default on.
     pub idle_restart: bool,
-    /// The short path for the segment that is expected. Changes no behaviour, only cost. Default on.
+    /// The fast path for the segment that is expected next. Changes no behaviour, only cost. Default on.
     pub header_prediction: bool,
 }
 
-/// When to ask an idle peer whether it is there (RFC 9293 3.8.4).
+/// Keep-alive: when to probe an idle peer (RFC 9293 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
     /// Idle time before the first probe. The RFC's default is 2 hours.
     pub idle: Duration,
-    /// Time between probes.
+    /// Time between probes that stay unanswered.
     pub interval: Duration,
-    /// Probes without an answer before the connection is given up.
+    /// Unanswered probes before the connection fails.
     pub probes: u8,
 }
 
 impl Config {
-    /// Everything on but keep-alive and window scaling.
+    /// Every mechanism on except keep-alive and window scaling, with the timers of the standards.
     pub const STANDARD: Config = Config {
         mss: 1220,
         rto_min: Duration::from_secs(1),

@@ -1,123 +1,72 @@
-//! How the congestion window grows and shrinks: a small trait, and five answers.
+//! Congestion control: a small trait, and the algorithms that implement it.
 //!
-//! The socket does what all of them share: it counts what is in flight, decides that something was lost, runs
-//! recovery, and undoes what proves wrong. The trait says by how much.
+//! The socket does what all algorithms share: it tracks the flight, detects losses, runs recovery, and undoes
+//! spurious reductions. The algorithm only decides by how much the window changes.
+//!
+//! | type | for |
+//! |---|---|
+//! | [`NewReno`] | the default: additive increase, multiplicative decrease |
+//! | [`Few`] | chains of radios with windows of a few segments |
+//! | [`Unlimited`] | a link that no other flow shares |
+//! | [`Any`] | programs that choose at run time |
 
-mod cubic;
 mod few;
 mod newreno;
-mod westwood;
 
-pub use cubic::Cubic;
 pub use few::Few;
 pub use newreno::NewReno;
-pub use westwood::Westwood;
-
-use chappe_core::Instant;
 
 /// The congestion window and the slow-start threshold, in octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// How much may be in flight.
+    /// The congestion window: how much may be in flight.
     pub cwnd: u32,
     /// Below this the window grows exponentially; `u32::MAX` before the first loss.
     pub ssthresh: u32,
-    /// Octets acknowledged towards the next increase.
+    /// Octets acknowledged towards the next increase (RFC 3465 2.1).
     pub acked: u32,
 }
 
 /// An acknowledgement of new data, outside of fast recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// When.
-    pub now: Instant,
-    /// Octets newly acknowledged.
+    /// Octets newly acknowledged: by how much SND.UNA advanced.
     pub octets: u32,
-    /// The sender's segment size.
+    /// SMSS, the sender's segment size, in octets.
     pub mss: u32,
-    /// Smoothed round-trip time, µs; 0 if unknown.
-    pub srtt: u32,
     /// The window is being rebuilt after a timeout: one segment an acknowledgement in slow start (RFC 3465 2.3).
     pub after_timeout: bool,
 }
 
-/// What says that the path is congested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// Segments were lost, and others came through.
-    Loss,
-    /// A router marked a packet (RFC 3168).
-    Mark,
-    /// Nothing came back within the retransmission timeout.
-    Timeout,
-}
-
-/// The path has given a sign of congestion.
-#[derive(Clone, Copy, Debug)]
-pub struct Reduction {
-    /// The window as it was.
-    pub window: Window,
-    /// Octets in flight, never more than the window.
-    pub flight: u32,
-    /// The sender's segment size.
-    pub mss: u32,
-    /// What the sign was.
-    pub signal: Signal,
-    /// The last round-trip time measured, µs; 0 if unknown.
-    pub rtt: u32,
-    /// Smallest round-trip time of the connection, µs; 0 if unknown.
-    pub min_rtt: u32,
-}
-
-#[cfg(test)]
-impl Reduction {
-    /// With this much in flight, the whole window, and no round trip measured.
-    fn of(flight: u32, mss: u32, signal: Signal) -> Reduction {
-        let window = Window {
-            cwnd: flight,
-            ssthresh: u32::MAX,
-            acked: 0,
-        };
-        Reduction {
-            window,
-            flight,
-            mss,
-            signal,
-            rtt: 0,
-            min_rtt: 0,
-        }
-    }
-}
-
 /// A congestion control algorithm.
+///
+/// [`Socket`](super::Socket) is generic over it, so firmware carries the code of one algorithm only.
 pub trait Congestion: Default {
-    /// A new connection begins: forgets the one before, keeps its parameters.
+    /// A new connection begins: resets the state of the previous one, keeps the parameters.
     fn started(&mut self) {}
 
-    /// Grows the window. Called only while the window is what holds the sender back (RFC 9743 3, RFC 7661).
+    /// Grows the window. Called only while the window is what limits the sender (RFC 9743 3, RFC 7661).
     fn acked(&mut self, window: &mut Window, acked: &Acked);
 
-    /// The new slow-start threshold. `u32::MAX` means that the algorithm has no window at all.
-    fn reduced(&mut self, reduction: &Reduction) -> u32;
+    /// Returns the new slow-start threshold after a loss, an ECN mark or a timeout. `flight` is FlightSize in octets,
+    /// never more than the window; `mss` is SMSS. `u32::MAX` means that the algorithm has no window at all.
+    fn reduced(&mut self, flight: u32, mss: u32) -> u32;
 
-    /// The last reduction was a mistake, and window and threshold have been put back.
-    fn undone(&mut self) {}
-
-    /// The window to start with, if not the standard's.
+    /// The initial window in octets; `None` for the standard's (RFC 5681 3.1).
     fn initial_window(&self) -> Option<u32> {
         None
     }
 }
 
-/// No congestion control: only the peer's window limits the sender, as in several small stacks. Fit for a link
-/// that nobody shares, and as a baseline.
+/// No congestion control: only the peer's window limits the sender, as in several small stacks. For a link that no
+/// other flow shares, and as a baseline.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unlimited;
 
 impl Congestion for Unlimited {
     fn acked(&mut self, _: &mut Window, _: &Acked) {}
 
-    fn reduced(&mut self, _: &Reduction) -> u32 {
+    fn reduced(&mut self, _: u32, _: u32) -> u32 {
         u32::MAX
     }
 
@@ -130,15 +79,11 @@ impl Congestion for Unlimited {
 /// and carries no code of the others.
 #[derive(Clone, Copy, Debug)]
 pub enum Any {
-    /// [`NewReno`].
+    /// RFC 5681 and RFC 6582: see [`NewReno`].
     NewReno(NewReno),
-    /// [`Few`].
+    /// TCP-FeW, fractional increments: see [`Few`].
     Few(Few),
-    /// [`Cubic`].
-    Cubic(Cubic),
-    /// [`Westwood`].
-    Westwood(Westwood),
-    /// [`Unlimited`].
+    /// No congestion control: see [`Unlimited`].
     Unlimited(Unlimited),
 }
 
@@ -152,8 +97,7 @@ impl Congestion for Any {
     fn started(&mut self) {
         match self {
             Any::Few(algorithm) => algorithm.started(),
-            Any::Cubic(algorithm) => algorithm.started(),
-            Any::NewReno(_) | Any::Westwood(_) | Any::Unlimited(_) => {}
+            Any::NewReno(_) | Any::Unlimited(_) => {}
         }
     }
 
@@ -161,32 +105,22 @@ impl Congestion for Any {
         match self {
             Any::NewReno(algorithm) => algorithm.acked(window, acked),
             Any::Few(algorithm) => algorithm.acked(window, acked),
-            Any::Cubic(algorithm) => algorithm.acked(window, acked),
-            Any::Westwood(algorithm) => algorithm.acked(window, acked),
             Any::Unlimited(algorithm) => algorithm.acked(window, acked),
         }
     }
 
-    fn reduced(&mut self, reduction: &Reduction) -> u32 {
+    fn reduced(&mut self, flight: u32, mss: u32) -> u32 {
         match self {
-            Any::NewReno(algorithm) => algorithm.reduced(reduction),
-            Any::Few(algorithm) => algorithm.reduced(reduction),
-            Any::Cubic(algorithm) => algorithm.reduced(reduction),
-            Any::Westwood(algorithm) => algorithm.reduced(reduction),
-            Any::Unlimited(algorithm) => algorithm.reduced(reduction),
-        }
-    }
-
-    fn undone(&mut self) {
-        if let Any::Cubic(algorithm) = self {
-            algorithm.undone();
+            Any::NewReno(algorithm) => algorithm.reduced(flight, mss),
+            Any::Few(algorithm) => algorithm.reduced(flight, mss),
+            Any::Unlimited(algorithm) => algorithm.reduced(flight, mss),
         }
     }
 
     fn initial_window(&self) -> Option<u32> {
         match self {
             Any::Unlimited(algorithm) => algorithm.initial_window(),
-            _ => None,
+            Any::NewReno(_) | Any::Few(_) => None,
         }
     }
 }

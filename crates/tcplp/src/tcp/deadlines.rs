@@ -1,4 +1,4 @@
-//! Deadlines that have come: the one place where timers turn into action.
+//! Expired deadlines: the only place where timers turn into action.
 
 use chappe_core::Instant;
 
@@ -9,31 +9,31 @@ use super::state::Failure;
 use super::timers::Timer;
 
 impl<C: Congestion> Socket<'_, C> {
-    /// Deals with every deadline that has come.
+    /// Processes every expired deadline. Calling early changes nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.timers.expire(now) {
             match timer {
                 Timer::Retransmit => self.retransmission_timeout(now),
-                Timer::Probe => {
-                    // The probe takes the place of the timeout, also if both are due (RFC 8985 7.3).
+                Timer::TailLossProbe => {
+                    // The probe replaces the timeout, even if both are due (RFC 8985 7.3).
                     self.bits.set(bits::PROBE_NOW);
                     self.timers.start(Timer::Retransmit, now + self.timeout());
                 }
-                Timer::Reorder => {
+                Timer::Reordering => {
                     self.detect_losses(now);
                     self.enter_recovery();
                     self.reduce_in_proportion(0);
                 }
-                Timer::Acknowledge => self.bits.set(bits::ACK_NOW),
+                Timer::DelayedAck => self.bits.set(bits::ACK_NOW),
                 Timer::Persist => self.persist_timeout(now),
                 Timer::KeepAlive => self.keep_alive_timeout(now),
-                Timer::Linger => self.end(None),
+                Timer::TimeWait => self.end(None),
             }
         }
     }
 
-    /// Time to probe the window. The interval doubles (RFC 9293 3.8.6.1); a peer that does not even answer with a
-    /// shut window is given up like one that does not acknowledge.
+    /// Probes the window; the interval doubles (RFC 9293 3.8.6.1). A peer that does not answer at all, not even with a zero
+    /// window, times out like one that does not acknowledge data.
     fn persist_timeout(&mut self, now: Instant) {
         if self.retries >= self.local.config.retries_max {
             self.abandon();
@@ -51,7 +51,7 @@ impl<C: Congestion> Socket<'_, C> {
             return;
         };
         if !self.flight.is_empty() || self.timers.runs(Timer::Persist) {
-            // Those timers find out whether the peer lives.
+            // Those timers already test whether the peer is alive.
             self.timers
                 .start(Timer::KeepAlive, now + keep_alive.interval);
         } else if self.retries >= keep_alive.probes {

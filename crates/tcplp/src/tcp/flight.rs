@@ -1,14 +1,13 @@
-//! The sender's score board: one entry for each segment in flight, in sequence order, in memory lent by the
-//! caller.
+//! The sender's scoreboard: one entry for each segment in flight, in sequence order, in memory lent by the caller.
 //!
-//! An entry knows when it was last sent and what is known of it: SACKed, thought lost, sent more than once.
-//! This is what RFC 6675 (pipe), RFC 8985 (RACK) and RFC 6298 (Karn's rule) need. When the table is full,
-//! neighbours of one kind are merged; the table then knows less, and nothing breaks.
+//! An entry records when it was last sent, and whether it is SACKed, marked lost or retransmitted. RFC 6675 (pipe), RFC
+//! 8985 (RACK) and RFC 6298 (Karn's rule) need this. When the table is full, neighbours with the same marks are merged:
+//! recovery becomes coarser, and nothing breaks.
 
 use super::clock::Stamp;
 use super::{Range, Seq};
 
-/// One segment in flight: what is kept of it. The caller only provides room for these (12 octets each).
+/// An entry of the flight table, 12 octets. The caller provides room for these and never reads them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     end: Seq,
@@ -20,7 +19,7 @@ pub(super) const SACKED: u8 = 1;
 pub(super) const LOST: u8 = 2;
 pub(super) const RETRANSMITTED: u8 = 4;
 
-/// An entry with both its ends.
+/// An entry with both its ends; the table only stores the right one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub range: Range,
@@ -39,7 +38,7 @@ impl Piece {
 pub(super) struct Flight<'a> {
     table: &'a mut [Sent],
     count: u16,
-    /// Where the first entry begins: SND.UNA.
+    /// SND.UNA, where the first entry begins.
     una: Seq,
 }
 
@@ -61,7 +60,7 @@ impl<'a> Flight<'a> {
         self.table
     }
 
-    /// SND.UNA.
+    /// SND.UNA: the oldest sequence number not acknowledged.
     pub fn una(&self) -> Seq {
         self.una
     }
@@ -96,12 +95,12 @@ impl<'a> Flight<'a> {
         self.pieces().last()
     }
 
-    /// Octets that are neither SACKed nor thought lost: RFC 6675's pipe.
+    /// Octets that are neither SACKed nor marked lost: RFC 6675's pipe.
     pub fn pipe(&self) -> u32 {
         self.sum(|piece| !piece.is(SACKED | LOST))
     }
 
-    /// Octets in entries that `choose` picks.
+    /// The sum of the octets in entries that `choose` selects.
     pub fn sum(&self, choose: impl Fn(&Piece) -> bool) -> u32 {
         let chosen = self.pieces().filter(|piece| choose(piece));
         chosen.fold(0, |sum, piece| piece.range.len().saturating_add(sum))
@@ -117,12 +116,13 @@ impl<'a> Flight<'a> {
         sacked.last().map_or(self.una, |piece| piece.range.end)
     }
 
-    /// Whether another segment can be entered.
+    /// Whether another segment can be added, by merging two entries if need be.
     pub fn has_room(&self) -> bool {
         self.len() < self.table.len() || self.twins().is_some()
     }
 
-    /// Enters a segment that ends at `end` and was sent now. False if the table is full of unlike entries.
+    /// Adds a segment that ends at `end` and was sent at `at`. False if the table is full and no two neighbours have the same
+    /// marks.
     pub fn push(&mut self, end: Seq, at: Stamp) -> bool {
         if self.len() >= self.table.len() && !self.merge() {
             return false;
@@ -135,7 +135,7 @@ impl<'a> Flight<'a> {
         true
     }
 
-    /// The last pair of neighbours that are of one kind.
+    /// The last pair of neighbours with the same marks.
     fn twins(&self) -> Option<usize> {
         let entries = self.table.get(..self.len()).unwrap_or_default();
         entries.windows(2).rposition(|pair| match pair {
@@ -149,6 +149,7 @@ impl<'a> Flight<'a> {
             return false;
         };
         if let Some([left, right]) = self.table.get_mut(index..index + 2) {
+            // The later time of the two: an entry must not seem overdue before all of it is.
             if left.at.after(right.at) {
                 right.at = left.at;
             }
@@ -165,7 +166,8 @@ impl<'a> Flight<'a> {
         }
     }
 
-    /// Cuts the entry that holds `at` into two there. True if there is an entry boundary at `at` afterwards.
+    /// Splits the entry that contains `at`. True if there is an entry boundary at `at` afterwards; false if the table is
+    /// full.
     pub fn split(&mut self, at: Seq) -> bool {
         let mut start = self.una;
         for index in 0..self.len() {
@@ -178,6 +180,7 @@ impl<'a> Flight<'a> {
             if start.before(at) && at.before(sent.end) {
                 let count = self.len();
                 let Some(tail) = self.table.get_mut(index..=count) else {
+                    // The table is full.
                     return false;
                 };
                 tail.copy_within(..count - index, 1);
@@ -192,8 +195,8 @@ impl<'a> Flight<'a> {
         false
     }
 
-    /// Everything before `una` is acknowledged: takes those entries out and hands each to `report`. Returns whether
-    /// the rest of an entry is left that was sent more than once.
+    /// Everything before `una` is acknowledged: removes those entries and passes each to `report`. Returns whether the rest
+    /// of a retransmitted entry is left.
     pub fn acknowledge(&mut self, una: Seq, mut report: impl FnMut(Piece)) -> bool {
         let (mut gone, mut cut) = (0, false);
         for piece in self.pieces() {
@@ -201,6 +204,7 @@ impl<'a> Flight<'a> {
                 gone += 1;
                 report(piece);
             } else {
+                // An acknowledgement inside an entry: the rest keeps its marks and its time.
                 let done = Range::new(piece.range.start, una);
                 if !done.is_empty() {
                     cut = piece.is(RETRANSMITTED);
@@ -221,9 +225,10 @@ impl<'a> Flight<'a> {
         cut
     }
 
-    /// Marks the entries inside `block` as SACKed and hands those that are new to `report`. An entry of which only
-    /// a part is SACKed is cut, if there is room for one more.
+    /// Marks the entries inside `block` as SACKed and passes the newly marked ones to `report`. An entry that is SACKed in
+    /// part is split, if there is room for one more.
     pub fn sack(&mut self, block: Range, mut report: impl FnMut(Piece)) {
+        // Without room to split, a partly SACKed entry stays unmarked: at worst it is retransmitted.
         self.split(block.start);
         self.split(block.end);
         self.each(|piece, marks| {
@@ -234,7 +239,7 @@ impl<'a> Flight<'a> {
         });
     }
 
-    /// Calls `work` with each entry and its marks, which it may change.
+    /// Calls `work` with each entry and its marks, which `work` may change.
     pub fn each(&mut self, mut work: impl FnMut(Piece, &mut u8)) {
         let (mut start, count) = (self.una, self.len());
         for sent in self.table.iter_mut().take(count) {
@@ -248,17 +253,18 @@ impl<'a> Flight<'a> {
         }
     }
 
-    /// Takes `mark` off all entries.
+    /// Clears `mark` on all entries.
     pub fn clear(&mut self, mark: u8) {
         self.each(|_, marks| *marks &= !mark);
     }
 
-    /// The entry that begins at `start` was sent again.
+    /// Records a retransmission of the entry that begins at `start`.
     pub fn retransmitted(&mut self, start: Seq, now: Stamp) {
         let mut begins = self.una;
         let count = self.len();
         for sent in self.table.iter_mut().take(count) {
             if begins == start {
+                // In flight again: lost only by new evidence, against this copy.
                 sent.at = now;
                 sent.marks = sent.marks & !LOST | RETRANSMITTED;
                 return;

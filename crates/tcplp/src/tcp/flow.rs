@@ -1,4 +1,4 @@
-//! Who talks to whom: the four-tuple, and the checksum's pseudo header made of it.
+//! The four-tuple of a connection, and the checksum with its pseudo header.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr};
@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv6Addr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     address: Ipv6Addr,
-    /// The TCP port.
+    /// The TCP port; 0 where only the address matters.
     pub port: u16,
 }
 
@@ -21,7 +21,7 @@ impl Endpoint {
         Endpoint { address, port }
     }
 
-    /// The address: IPv4 if it was given, or mapped, as such.
+    /// The address; an IPv4-mapped one as IPv4.
     pub const fn address(&self) -> IpAddr {
         match self.address.to_ipv4_mapped() {
             Some(address) => IpAddr::V4(address),
@@ -47,9 +47,9 @@ impl fmt::Display for Endpoint {
 /// The four-tuple of a connection, seen from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// This end.
+    /// This host's address and port.
     pub local: Endpoint,
-    /// The peer.
+    /// The peer's address and port.
     pub remote: Endpoint,
 }
 
@@ -67,11 +67,12 @@ impl Flow {
         }
     }
 
-    /// The sum over the pseudo header of a segment of `len` octets (RFC 9293 3.1, RFC 8200 8.1). Source and
-    /// destination add up alike, so the sum serves both directions.
+    /// The sum over the pseudo header of a segment of `len` octets (RFC 9293 3.1, RFC 8200 8.1). Addition commutes, so
+    /// the same sum serves both directions.
     pub fn pseudo_header(&self, len: u32) -> Sum {
         let mut sum = Sum::default();
-        // What a mapped address has before the four octets of IPv4 adds up to 0xffff, which changes no sum.
+        // The prefix of a mapped address sums to 0xffff, which is zero in ones' complement, so IPv4 needs no case of
+        // its own.
         sum.add(&self.local.address.octets());
         sum.add(&self.remote.address.octets());
         sum.add(&len.to_be_bytes());
@@ -85,8 +86,8 @@ pub const PROTOCOL: u8 = 6;
 
 /// A running Internet checksum (RFC 1071) over parts that need not have even lengths.
 ///
-/// It adds 32-bit words in the machine's own order with the carry brought round, and turns the two octets at the end: the
-/// sum does not depend on that (RFC 1071 2).
+/// It adds 32-bit words in native byte order with end-around carry and swaps the result's octets once at the end; the sum
+/// does not depend on the order (RFC 1071 2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
     total: u32,
@@ -106,13 +107,13 @@ impl Sum {
             *place = *octet;
         }
         total = add(total, u32::from_ne_bytes(last));
-        // A part that starts at an odd place has its octets the other way round.
+        // A part that starts at an odd offset has its octets swapped (RFC 1071 2(B)).
         let shift = if self.odd { 8 } else { 0 };
         self.total = add(self.total, total.rotate_left(shift));
         self.odd ^= part.len() % 2 == 1;
     }
 
-    /// The checksum: the complement of the sum. Over a segment with a right checksum in place it is 0.
+    /// The checksum: the complement of the sum. Over a segment with its correct checksum in place it is 0.
     pub const fn finish(self) -> u16 {
         let once = (self.total & 0xffff) + (self.total >> 16);
         let sum = (once as u16).wrapping_add((once >> 16) as u16);
@@ -120,7 +121,7 @@ impl Sum {
     }
 }
 
-/// The sum of ones' complements: the carry comes round.
+/// Ones' complement addition: with end-around carry.
 const fn add(a: u32, b: u32) -> u32 {
     let (sum, carry) = a.overflowing_add(b);
     sum.wrapping_add(carry as u32)

@@ -1,4 +1,4 @@
-//! What can be known about a connection from outside: for tests, tools and adaptive radios.
+//! A snapshot of a connection, like Linux's `TCP_INFO`: for tests, tools and radios that adapt to the transport.
 
 use chappe_core::Duration;
 
@@ -9,48 +9,48 @@ use super::recovery::Phase;
 use super::socket::{Counters, Socket};
 use super::state::State;
 
-/// A snapshot of a connection. Octets and spans of time throughout.
+/// A snapshot of a connection. Sizes are in octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// The state.
+    /// The state, as RFC 9293 names it.
     pub state: State,
-    /// What the sender does about congestion.
+    /// The phase of loss recovery.
     pub phase: Phase,
-    /// Congestion window.
+    /// The congestion window, cwnd.
     pub cwnd: u32,
     /// Slow-start threshold; `u32::MAX` before the first loss.
     pub ssthresh: u32,
     /// Sent and not acknowledged, SYN and FIN included: FlightSize.
     pub in_flight: u32,
-    /// In the network as far as is known: RFC 6675's pipe.
+    /// The estimate of what is in the network: RFC 6675's pipe.
     pub pipe: u32,
     /// In flight and SACKed.
     pub sacked: u32,
-    /// In flight and thought lost.
+    /// In flight and marked lost.
     pub lost: u32,
     /// In flight and sent more than once.
     pub retransmitted: u32,
-    /// The peer's window.
+    /// The peer's receive window: SND.WND.
     pub send_window: u32,
-    /// The window offered to the peer, as far as it is not used.
+    /// The unused part of the window offered to the peer: RCV.WND.
     pub receive_window: u32,
-    /// Written and not acknowledged.
+    /// Written by the application and not acknowledged.
     pub unacknowledged: u32,
-    /// Payload of a full segment sent.
+    /// SMSS: the payload of a full segment sent.
     pub send_mss: u32,
-    /// Largest payload received.
+    /// The largest payload received so far: the estimate of the peer's SMSS.
     pub receive_mss: u32,
-    /// Received in order and not read.
+    /// Received in order and not read by the application.
     pub unread: u32,
-    /// Stretches received out of order.
+    /// Ranges received out of order (a count).
     pub gaps: u32,
     /// Retransmission timeout, back-off included.
     pub rto: Duration,
     /// Smoothed round-trip time; zero if not measured.
     pub srtt: Duration,
-    /// Its mean deviation.
+    /// Its mean deviation: RTTVAR (RFC 6298 2).
     pub rttvar: Duration,
-    /// Smallest round-trip time.
+    /// The smallest round-trip time of the connection; zero if not measured.
     pub min_rtt: Duration,
     /// Doublings of the timeout in force.
     pub backoff: u8,
@@ -62,14 +62,14 @@ pub struct TcpInfo {
     pub timestamps: bool,
     /// ECN is in use.
     pub ecn: bool,
-    /// Windows are scaled.
+    /// Window scaling is in use.
     pub window_scale: bool,
-    /// What happened so far.
+    /// Retransmissions, timeouts and other events so far.
     pub counters: Counters,
 }
 
 impl<C: Congestion> Socket<'_, C> {
-    /// A snapshot.
+    /// Takes a snapshot. Walks the flight table four times: for tools, not for hot paths.
     pub fn info(&self) -> TcpInfo {
         let span = |micros: u32| Duration::from_micros(u64::from(micros));
         TcpInfo {

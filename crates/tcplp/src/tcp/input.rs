@@ -1,4 +1,12 @@
-//! Segments that arrive: RFC 9293 3.10.7, in its order, with RFC 5961 and RFC 7323.
+//! Incoming segments: RFC 9293 3.10.7 in its order, with RFC 5961 (blind attacks) and RFC 7323 (PAWS).
+//!
+//! ```text
+//! handle_segment -> predicted?  the fast path: in-order data or an advancing ACK, nothing else changes
+//!                -> PAWS, window  unacceptable: answer with an ACK, drop
+//!                -> RST, SYN      exact sequence number or a challenge ACK
+//!                -> ACK           `ack`
+//!                -> data, FIN     `handle_text`
+//! ```
 
 use chappe_core::Instant;
 
@@ -15,19 +23,19 @@ use super::{Range, Seq, bits};
 /// The two ECN bits of the IP header (RFC 3168 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// 00: the transport does not understand ECN.
+    /// 00, Not-ECT: the transport does not use ECN.
     #[default]
     NotCapable,
-    /// 01: capable, the second code point.
+    /// 01, ECT(1): ECN-capable, unused by classic senders.
     Capable1,
-    /// 10: capable; the one that senders use.
+    /// 10, ECT(0): the code point that senders use.
     Capable0,
-    /// 11: congestion experienced.
+    /// 11, CE: a router marked the packet as having met congestion.
     Marked,
 }
 
 impl Ecn {
-    /// From the low two bits of the IPv4 TOS octet or the IPv6 traffic class.
+    /// Reads the low two bits of the IPv4 TOS octet or the IPv6 traffic class.
     pub const fn from_bits(bits: u8) -> Ecn {
         match bits & 3 {
             0 => Ecn::NotCapable,
@@ -37,7 +45,7 @@ impl Ecn {
         }
     }
 
-    /// The two bits.
+    /// The two bits, to be put into the IP header.
     pub const fn bits(self) -> u8 {
         match self {
             Ecn::NotCapable => 0,
@@ -48,15 +56,15 @@ impl Ecn {
     }
 }
 
-/// What the driver has to do about a segment it handed in.
+/// What the driver has to do after it handed in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing: the socket dealt with it.
+    /// Nothing: the socket has processed it.
     Done,
-    /// Answer with [`Segment::reset`]: it belongs to no connection that this socket knows.
+    /// Answer with [`Segment::reset`]: the segment belongs to no connection of this socket.
     Refuse,
-    /// The socket was in TIME-WAIT and is closed now; the segment is a SYN for a new connection between the same
-    /// ends (RFC 9293 3.6.1, RFC 6191): offer it to a listener.
+    /// The socket was in TIME-WAIT and is closed now. The segment is a SYN for a new connection with the same four-tuple
+    /// (RFC 9293 3.6.1, RFC 6191): hand it to a listener.
     Reopen,
 }
 
@@ -64,7 +72,7 @@ pub enum Verdict {
 const TIMESTAMP_STALE: u16 = 1886;
 
 impl<C: Congestion> Socket<'_, C> {
-    /// A segment of this connection's flow arrived, with these ECN bits on its packet.
+    /// Processes a segment of this connection, which arrived in a packet with these ECN bits.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> Verdict {
         match self.state {
             State::Closed => return Verdict::Refuse,
@@ -90,10 +98,11 @@ impl<C: Congestion> Socket<'_, C> {
             self.end(None);
             return Verdict::Reopen;
         }
+        // PAWS goes before the window test (RFC 7323 5.3 R1): an old duplicate may lie in the present window.
         let fresh = self.timestamp_acceptable(now, segment);
         if !fresh || !self.in_window(segment) {
             if fresh {
-                self.echo_repetition(now, segment);
+                self.echo_duplicate(now, segment);
             }
             return self.unacceptable(now, segment);
         }
@@ -101,6 +110,7 @@ impl<C: Congestion> Socket<'_, C> {
             (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
             && segment.seq.at_or_before(self.last_ack)
         {
+            // RFC 7323 4.3 (2): with delayed ACKs the oldest unacknowledged segment sets TS.Recent.
             self.note_timestamp(now, timestamps.value);
         }
         if segment.flags.has(Flags::RST) {
@@ -108,6 +118,7 @@ impl<C: Congestion> Socket<'_, C> {
             return Verdict::Done;
         }
         if segment.flags.has(Flags::SYN) {
+            // RFC 5961 4.2: never a reset, whatever the sequence number.
             self.challenge(now);
             return Verdict::Done;
         }
@@ -115,7 +126,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.drop_segment();
             return Verdict::Done;
         }
-        self.touch(now);
+        self.restart_keep_alive(now);
         self.handle_acknowledged(now, segment, ecn)
     }
 
@@ -143,7 +154,11 @@ impl<C: Congestion> Socket<'_, C> {
         Verdict::Done
     }
 
-    /// The short path: data flows one way, nothing is lost, nothing changes but the numbers. True if it was that.
+    /// Header prediction: data flows one way, nothing is lost, and only sequence numbers change. Returns true if it processed
+    /// the segment.
+    ///
+    /// Every condition excludes something that only the long path handles, so that turning prediction off changes cost and
+    /// nothing else.
     fn predicted(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> bool {
         let plain = segment.flags.without(Flags::PSH) == Flags::ACK
             && self.state == State::Established
@@ -155,7 +170,7 @@ impl<C: Congestion> Socket<'_, C> {
             && !self.timers.runs(Timer::Persist)
             && !self
                 .bits
-                .has(bits::FIN_KNOWN | bits::DEAF | bits::PROBED_WINDOW);
+                .has(bits::FIN_KNOWN | bits::READ_CLOSED | bits::PROBED_WINDOW);
         let fresh = match (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps) {
             (true, Some(timestamps)) => !wraps_before(timestamps.value, self.ts_recent),
             (timestamps, _) => !timestamps,
@@ -166,6 +181,7 @@ impl<C: Congestion> Socket<'_, C> {
         let una = self.flight.una();
         let len = segment.payload.len() as u32;
         let advances = segment.ack.after(una) && segment.ack.at_or_before(self.snd_nxt);
+        // Duplicate acknowledgements and window updates do not advance: they take the long path.
         let only_ack = len == 0 && advances && self.recovery.phase == Phase::Open;
         let only_data = len > 0
             && segment.ack == una
@@ -181,10 +197,10 @@ impl<C: Congestion> Socket<'_, C> {
         {
             self.note_timestamp(now, timestamps.value);
         }
-        self.touch(now);
+        self.restart_keep_alive(now);
         self.snd_wl1 = self.snd_wl1.later(segment.seq);
         if only_ack {
-            self.digest(now, segment, segment.ack, &Sorted::default(), false);
+            self.process_ack(now, segment, segment.ack, &Sorted::default(), false);
         } else {
             self.retries = if self.flight.is_empty() {
                 0
@@ -200,7 +216,7 @@ impl<C: Congestion> Socket<'_, C> {
         true
     }
 
-    /// RFC 9293 3.10.7.3.
+    /// A segment in SYN-SENT (RFC 9293 3.10.7.3): ACK first, then RST, then SYN.
     fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         let flags = segment.flags;
         let acks = flags.has(Flags::ACK);
@@ -222,14 +238,11 @@ impl<C: Congestion> Socket<'_, C> {
             return Verdict::Done;
         }
         self.synchronise(now, segment);
-        self.touch(now);
+        self.restart_keep_alive(now);
         if !acks {
-            // Simultaneous open: both have sent a SYN. What else the segment holds will be sent again.
+            // Simultaneous open: both ends have sent a SYN. The peer will retransmit whatever else this segment holds.
             self.state = State::SynReceived;
             self.bits.set(bits::SYN_NOW);
-            if cfg!(feature = "fast-open") {
-                self.take_back_syn_data(self.flight.una() + 1);
-            }
             return Verdict::Done;
         }
         self.syn_acknowledged(now, segment);
@@ -252,7 +265,8 @@ impl<C: Congestion> Socket<'_, C> {
             && segment.ack == self.snd_nxt
     }
 
-    /// A SYN in TIME-WAIT that must be of a new connection: beyond all that was received, or later by its timestamp.
+    /// A SYN in TIME-WAIT that must belong to a new connection: its sequence number lies beyond RCV.NXT, or its timestamp
+    /// is newer (RFC 6191 2).
     fn is_new_incarnation(&self, segment: &Segment<'_>) -> bool {
         let newer = match (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps) {
             (true, Some(timestamps)) => wraps_before(self.ts_recent, timestamps.value),
@@ -262,9 +276,8 @@ impl<C: Congestion> Socket<'_, C> {
             && (newer || segment.seq.after(self.rcv_nxt))
     }
 
-    /// PAWS (RFC 7323 5.3): an older timestamp than the newest one seen means an old duplicate, unless the connection
-    /// was idle for so long that the peer's clock may have wrapped. A segment without the option does not belong to
-    /// the connection (RFC 7323 3.2); resets are exempt.
+    /// PAWS (RFC 7323 5.3): a timestamp older than TS.Recent marks an old duplicate, unless the connection was idle for so
+    /// long that the peer's clock may have wrapped (5.5). A segment without the option is dropped (3.2); resets are exempt.
     fn timestamp_acceptable(&self, now: Instant, segment: &Segment<'_>) -> bool {
         if !self.bits.has(bits::TIMESTAMPS) || segment.flags.has(Flags::RST) {
             return true;
@@ -278,8 +291,8 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// The acceptability test of RFC 9293 3.10.7.4. A shut window still lets in a segment that starts where it
-    /// should, for the sake of its ACK, RST or FIN.
+    /// The acceptability test of RFC 9293 3.10.7.4. With a zero window a segment at RCV.NXT is still accepted, for its ACK,
+    /// RST or FIN; `cut_to_window` drops its data.
     fn in_window(&self, segment: &Segment<'_>) -> bool {
         let (len, window) = (segment.sequence_len(), self.receive_window());
         let edge = self.rcv_nxt + window;
@@ -292,18 +305,19 @@ impl<C: Congestion> Socket<'_, C> {
         starts || ends && window > 0
     }
 
-    /// What there is room for, which is never less than what was offered.
+    /// RCV.WND: the free part of the buffer, and never less than what was offered.
     pub(super) fn receive_window(&self) -> u32 {
         let offered = self.rcv_adv.saturating_since(self.rcv_nxt);
         self.receive.free().max(offered)
     }
 
-    /// Data that is here already came once more: the acknowledgement that answers it echoes its timestamp, not that of
-    /// the copy that came first. So RFC 7323 4.3 has it, where 5.3 would drop the segment before that (R2 before R3). It
-    /// matters when acknowledgements are lost: each echo of the first copy tells the sender that a round trip takes as
-    /// long as its timeout took, and at one loss in five the timeout of Linux, whose path takes 10 ms, grows to 20 s. A
-    /// forger must hit one window's worth of numbers, as for any segment.
-    fn echo_repetition(&mut self, now: Instant, segment: &Segment<'_>) {
+    /// Duplicate data arrived: the acknowledgement that answers it echoes the duplicate's timestamp, not that of the first
+    /// copy. RFC 7323 4.3 asks for this, although 5.3 would drop the segment first (R2 before R3).
+    ///
+    /// It matters when acknowledgements are lost. Each echo of the first copy gives the sender a round-trip sample as long
+    /// as its timeout: at one loss in five, the timeout of Linux on a path of 10 ms grows to 20 s. An attacker must still
+    /// hit a window of sequence numbers, as for any segment.
+    fn echo_duplicate(&mut self, now: Instant, segment: &Segment<'_>) {
         let old = self.rcv_nxt.saturating_since(segment.seq);
         if let (true, Some(timestamps)) =
             (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
@@ -314,7 +328,8 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// Old, out of the window, or with an old timestamp: the peer is told where we are, and what came is dropped.
+    /// A segment that is old, out of the window, or has an old timestamp is dropped, and answered by an acknowledgement of
+    /// RCV.NXT (RFC 9293 3.10.7.4, first).
     fn unacceptable(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         self.drop_segment();
         if segment.flags.has(Flags::RST) {
@@ -325,15 +340,15 @@ impl<C: Congestion> Socket<'_, C> {
         }
         let syn_again = segment.flags.has(Flags::SYN) && segment.seq == self.snd_wl1;
         if self.state == State::SynReceived && syn_again {
-            // The peer did not hear our SYN-ACK (or heard it late).
+            // Our SYN-ACK was lost or late: the peer retransmitted its SYN.
             if self.spend_challenge(now) {
                 self.bits.set(bits::SYN_NOW | bits::SYN_RETRANSMITTED);
             }
             return Verdict::Done;
         }
         self.note_duplicate(segment);
-        // A retransmission must be answered each time, or the peer repeats itself for ever; an empty segment may be
-        // part of a war of acknowledgements, and is answered only so often.
+        // A retransmission must be answered each time, or the peer retransmits until it gives up. An empty segment may be
+        // part of an ACK storm, so its answers are rate-limited.
         if segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN) {
             self.bits.set(bits::ACK_NOW);
         } else {
@@ -341,29 +356,29 @@ impl<C: Congestion> Socket<'_, C> {
         }
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) {
             self.timers
-                .start(Timer::Linger, now + self.local.config.time_wait);
+                .start(Timer::TimeWait, now + self.local.config.time_wait);
         }
         Verdict::Done
     }
 
-    /// Remembers old data for a D-SACK.
+    /// Records duplicate data for a D-SACK (RFC 2883 4).
     fn note_duplicate(&mut self, segment: &Segment<'_>) {
         let end = segment.seq + segment.payload.len() as u32;
         let old = Range::new(segment.seq, end.earlier(self.rcv_nxt));
-        // Only what lies within a window's reach was really received before.
+        // Sequence numbers wrap: only within the largest window below RCV.NXT is data certain to be old.
         if !old.is_empty() && self.rcv_nxt.since(old.start) <= WINDOW_MAX {
             self.report_duplicate(old);
         }
     }
 
-    /// RFC 5961 3.2: only a reset with exactly the next sequence number counts; others in the window are challenged.
+    /// RFC 5961 3.2: only a reset at exactly RCV.NXT is accepted; others in the window get a challenge ACK.
     fn handle_reset(&mut self, now: Instant, segment: &Segment<'_>) {
         if segment.seq != self.rcv_nxt {
             self.challenge(now);
             return;
         }
         match self.state {
-            // RFC 1337: a reset must not cut TIME-WAIT short.
+            // RFC 1337: a reset must not end TIME-WAIT early.
             State::TimeWait => self.drop_segment(),
             State::SynReceived => self.end(Some(Failure::Refused)),
             State::Closing | State::LastAck => self.end(None),
@@ -373,12 +388,13 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// RFC 5961 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT.
     fn ack_acceptable(&self, ack: Seq) -> bool {
+        // The octet of a window probe lies beyond SND.NXT and may be acknowledged.
         let probed = u32::from(self.bits.has(bits::PROBED_WINDOW));
         let oldest = self.flight.una().back(self.snd_wnd_max());
         ack.at_or_before(self.snd_nxt + probed) && ack.at_or_after(oldest)
     }
 
-    /// Sends a challenge ACK if this connection has one left.
+    /// Sends a challenge ACK, unless the limit of this interval is reached (RFC 5961 7).
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.spend_challenge(now) {
             self.bits.set(bits::ACK_NOW);
@@ -386,6 +402,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     fn spend_challenge(&mut self, now: Instant) -> bool {
+        // Units of 2^30 ns, modulo 2^12: an interval of five units is 5.4 s.
         let tick = (now.nanos() >> 30) as u16 & 0xfff;
         let since = self.challenges >> 4;
         if tick.wrapping_sub(since) & 0xfff >= 5 {
@@ -400,16 +417,16 @@ impl<C: Congestion> Socket<'_, C> {
         self.counters.dropped = self.counters.dropped.saturating_add(1);
     }
 
-    /// The peer lives: keep-alive starts anew.
-    fn touch(&mut self, now: Instant) {
+    /// The peer is alive: restarts the keep-alive timer.
+    fn restart_keep_alive(&mut self, now: Instant) {
         if let Some(keep_alive) = self.local.config.keep_alive
-            && !self.timers.runs(Timer::Linger)
+            && !self.timers.runs(Timer::TimeWait)
         {
             self.timers.start(Timer::KeepAlive, now + keep_alive.idle);
         }
     }
 
-    /// Whether both ends use ECN, from the SYN or SYN-ACK received (RFC 3168 6.1.1).
+    /// Decides from the SYN or SYN-ACK received whether both ends use ECN (RFC 3168 6.1.1).
     pub(super) fn negotiate_ecn(&mut self, syn: &Segment<'_>) {
         let both = Flags::ECE | Flags::CWR;
         let agreed = match syn.flags.has(Flags::ACK) {
@@ -423,26 +440,27 @@ impl<C: Congestion> Socket<'_, C> {
         self.bits.put(bits::ECN, self.local.config.ecn && agreed);
     }
 
-    /// A mark is echoed on every acknowledgement until the peer says that it has reduced (RFC 3168 6.1.3).
+    /// A CE mark is echoed on every acknowledgement until the peer reports by CWR that it has reduced (RFC 3168 6.1.3).
     fn note_marks(&mut self, segment: &Segment<'_>, ecn: Ecn) {
         if !self.bits.has(bits::ECN) {
             return;
         }
+        // CWR first: a mark on the same packet is a new one.
         if segment.flags.has(Flags::CWR) && !segment.payload.is_empty() {
-            self.bits.clear(bits::ECHO_MARK);
+            self.bits.clear(bits::SEND_ECE);
         }
         if ecn == Ecn::Marked {
-            self.bits.set(bits::ECHO_MARK);
+            self.bits.set(bits::SEND_ECE);
         }
     }
 
-    /// Data and FIN (RFC 9293 3.10.7.4, seventh and eighth).
+    /// The segment's data and FIN (RFC 9293 3.10.7.4, seventh and eighth).
     fn handle_text(&mut self, now: Instant, segment: &Segment<'_>) {
         if !self.state.can_receive() {
             return;
         }
         let (payload, start, fin) = self.cut_to_window(segment);
-        if !payload.is_empty() && self.bits.has(bits::DEAF) {
+        if !payload.is_empty() && self.bits.has(bits::READ_CLOSED) {
             self.abort();
             return;
         }
@@ -455,6 +473,7 @@ impl<C: Congestion> Socket<'_, C> {
             if !inserted.duplicate.is_empty() {
                 self.report_duplicate(inserted.duplicate);
             }
+            // RFC 5681 4.2: at once for a gap, for data that fills one, and for duplicates.
             if inserted.gap || inserted.advanced == 0 || self.duplicate_len > 0 {
                 self.bits.set(bits::ACK_NOW);
             }
@@ -467,7 +486,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// What of a segment lies in the window: its data, where that starts, and whether its FIN counts.
+    /// The part of a segment that lies in the window: its data, where that starts, and whether its FIN is in the window.
     fn cut_to_window<'s>(&mut self, segment: &Segment<'s>) -> (&'s [u8], Seq, bool) {
         let old = self.rcv_nxt.saturating_since(segment.seq);
         if old > 0 {
@@ -482,13 +501,14 @@ impl<C: Congestion> Socket<'_, C> {
         let fits = payload.len().min(room as usize);
         let fin = segment.flags.has(Flags::FIN) && fits == payload.len();
         if fits < payload.len() {
-            // The peer sent more than it may: it should hear what was taken.
+            // The peer exceeded the window: it needs to learn what was accepted.
             self.bits.set(bits::ACK_NOW);
         }
         (payload.get(..fits).unwrap_or_default(), start, fin)
     }
 
-    /// Remembers where the peer's data ends, even if some of it is still missing.
+    /// Records the sequence number of the peer's FIN, even if data before it is missing. A FIN that contradicts data already
+    /// received is ignored.
     fn note_fin(&mut self, fin: Seq) {
         let beyond = |range: &Range| range.end.after(fin);
         let contradicts = fin.before(self.rcv_nxt) || self.receive.ranges().iter().any(beyond);
@@ -519,10 +539,10 @@ impl<C: Congestion> Socket<'_, C> {
         self.bits.clear(bits::PENDING);
         self.bits.put(bits::ACK_NOW, ack);
         self.timers
-            .start(Timer::Linger, now + self.local.config.time_wait);
+            .start(Timer::TimeWait, now + self.local.config.time_wait);
     }
 
-    /// New data came in order or not: acknowledges at once if enough is due, or starts the wait for company.
+    /// Data arrived: acknowledges at once if enough is unacknowledged, or starts the delayed-ACK timer (RFC 5681 4.2).
     fn delay_ack(&mut self, now: Instant, len: u32) {
         let size = u32::from(self.rcv_mss).max(len.min(u32::from(u16::MAX)));
         self.rcv_mss = size as u16;
@@ -530,14 +550,14 @@ impl<C: Congestion> Socket<'_, C> {
         let enough = due >= size.saturating_mul(u32::from(self.local.config.ack_every));
         if enough || self.local.config.delayed_ack == chappe_core::Duration::ZERO {
             self.bits.set(bits::ACK_NOW);
-        } else if due > 0 && !self.timers.runs(Timer::Acknowledge) {
+        } else if due > 0 && !self.timers.runs(Timer::DelayedAck) {
             self.timers
-                .start(Timer::Acknowledge, now + self.local.config.delayed_ack);
+                .start(Timer::DelayedAck, now + self.local.config.delayed_ack);
         }
     }
 }
 
-/// The largest window: data further below RCV.NXT than this cannot be told from data above it.
+/// The largest window (RFC 7323 2.3): data further below RCV.NXT cannot be distinguished from data above it.
 const WINDOW_MAX: u32 = 1 << 30;
 
 /// Whether timestamp `a` is older than `b`, modulo 2^32.

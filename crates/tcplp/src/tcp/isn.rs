@@ -1,22 +1,22 @@
-//! Initial sequence numbers that a stranger cannot guess (RFC 6528).
+//! Initial sequence numbers that an off-path attacker cannot guess (RFC 6528).
 //!
 //! `ISN = M + F(four-tuple, secret)`: M is a clock of 4 µs a tick, so that incarnations of one connection do
-//! not collide; F is SipHash-2-4 (J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", 2012),
-//! computed here, so that nothing but 16 secret octets is asked of the caller. The same hash gives each
+//! not collide. F is SipHash-2-4 (J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", 2012),
+//! implemented here, so that the caller only provides 16 secret octets. The same hash gives each
 //! connection its timestamp offset (RFC 7323 5.4) and may choose ephemeral ports (RFC 6056 3.3.3).
 
 use chappe_core::Instant;
 
 use super::{Flow, Seq};
 
-/// The host's secret: 16 octets from a real source of randomness, made anew at each start.
+/// The host's secret: 16 octets from a true random source, drawn again at each start.
 ///
-/// A secret that is known, or the same after each restart, makes sequence numbers guessable.
+/// If the secret leaks or survives a restart, sequence numbers can be guessed.
 #[derive(Clone, Copy)]
 pub struct Secret([u64; 2]);
 
 impl Secret {
-    /// A secret of these octets.
+    /// A secret made of these octets.
     pub const fn new(octets: [u8; 16]) -> Secret {
         let bits = u128::from_le_bytes(octets);
         Secret([bits as u64, (bits >> 64) as u64])
@@ -28,7 +28,7 @@ impl Secret {
         Seq::new(clock.wrapping_add(self.hash(flow, 0) as u32))
     }
 
-    /// What this connection adds to the clock of its timestamps.
+    /// The connection's offset to the timestamp clock (RFC 7323 5.4).
     pub fn timestamp_offset(&self, flow: &Flow) -> u32 {
         self.hash(flow, 1) as u32
     }
@@ -39,13 +39,6 @@ impl Secret {
         let mut portless = *flow;
         portless.local.port = 0;
         49_152 | (self.hash(&portless, 2) as u16).wrapping_add(attempt) & 0x3fff
-    }
-
-    /// A cookie for TCP Fast Open: a hash of both addresses (RFC 7413 4.1.2).
-    pub(super) fn cookie(&self, flow: &Flow) -> u64 {
-        let mut portless = *flow;
-        (portless.local.port, portless.remote.port) = (0, 0);
-        self.hash(&portless, 3)
     }
 
     fn hash(&self, flow: &Flow, purpose: u8) -> u64 {

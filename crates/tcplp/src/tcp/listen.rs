@@ -1,4 +1,4 @@
-//! Listening: the state LISTEN of RFC 9293, in a few octets.
+//! The state LISTEN of RFC 9293, in four octets.
 
 use super::segment::{Flags, Segment};
 
@@ -8,19 +8,19 @@ use super::segment::{Flags, Segment};
 pub struct Listener {
     /// The port it listens on.
     pub port: u16,
-    /// How many more connections it takes; the driver counts this down and up. At zero, SYNs are dropped: the peer
-    /// will try again.
+    /// How many more connections it accepts; the driver counts this down and up. At zero, SYNs are dropped, and the
+    /// peer's retransmission may find room.
     pub backlog: u16,
 }
 
-/// What a listener makes of a segment (RFC 9293 3.10.7.2).
+/// What to do with a segment that reached a listener (RFC 9293 3.10.7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A SYN: accept it with a free socket.
     Syn,
-    /// Something of no connection that lives: answer with [`Segment::reset`].
+    /// An acknowledgement of no existing connection: answer with [`Segment::reset`].
     Refuse,
-    /// Nothing to answer.
+    /// Drop it silently: a reset, or a segment with nothing to answer.
     Ignore,
 }
 
@@ -30,7 +30,8 @@ impl Listener {
         Listener { port, backlog }
     }
 
-    /// Judges a segment to this port that belongs to no connection.
+    /// Classifies a segment to this port that belongs to no connection: RST first, then ACK, then SYN, the order of RFC
+    /// 9293 3.10.7.2.
     pub fn hear(&self, segment: &Segment<'_>) -> Heard {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
@@ -51,7 +52,7 @@ mod tests {
     use super::super::segment::{Options, Segment};
     use super::*;
 
-    /// Every set of flags: RST first, then ACK, then SYN. SYN with FIN is nobody's honest opening.
+    /// Every set of flags: RST first, then ACK, then SYN. SYN with FIN is no genuine opening.
     #[test]
     fn every_set_of_flags_is_judged_in_the_standards_order() {
         let listener = Listener::new(80, 1);

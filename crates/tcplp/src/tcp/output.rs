@@ -1,4 +1,7 @@
-//! Segments that leave: which one, when, and what its header says.
+//! Outgoing segments: which one is sent, when, and with which header.
+//!
+//! `plan` decides what to send (retransmission before new data before a bare ACK), `shape` fills in the header fields and
+//! updates the sender's variables, `poll_parts` writes the header.
 
 use chappe_core::{Duration, Instant};
 
@@ -14,7 +17,7 @@ use super::state::State;
 use super::timers::Timer;
 use super::{Range, Seq, bits};
 
-/// A segment to send, in a buffer of the driver.
+/// A segment to send, written to the driver's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
     /// Octets of the segment at the front of the buffer.
@@ -34,23 +37,23 @@ pub struct Parts<'s> {
     pub ecn: Ecn,
 }
 
-/// What to send.
+/// The segment to send, before its header is known.
 #[derive(Clone, Copy, Debug)]
 enum Plan {
     Reset,
     Syn,
-    /// Data or FIN from `range`, new or again.
+    /// Data or FIN from `range`, for the first time or not.
     Data {
         range: Range,
-        again: bool,
+        retransmission: bool,
     },
-    /// One octet beyond the window, which SND.NXT does not count.
+    /// One octet beyond the window; SND.NXT does not advance past it.
     WindowProbe,
     KeepAlive,
     Ack,
 }
 
-/// The SEG fields that a plan settles.
+/// The header fields that follow from a plan.
 struct Shape {
     seq: Seq,
     flags: Flags,
@@ -97,7 +100,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.wait_for_window(now);
             return None;
         };
-        let shape = self.shape(now, plan, full);
+        let shape = self.shape(now, plan);
         let options = match plan {
             Plan::Syn => self.syn_options(now),
             Plan::Reset => Options::default(),
@@ -129,7 +132,7 @@ impl<C: Congestion> Socket<'_, C> {
         })
     }
 
-    /// Decides. `full` is the payload of a full segment.
+    /// Chooses the next segment. `full` is the payload of a full segment, in octets.
     fn plan(&mut self, now: Instant, full: u32) -> Option<Plan> {
         if self.bits.take(bits::RST_NOW) {
             return Some(Plan::Reset);
@@ -139,7 +142,6 @@ impl<C: Congestion> Socket<'_, C> {
             State::SynSent | State::SynReceived => {
                 return match self.bits.take(bits::SYN_NOW) {
                     true => Some(Plan::Syn),
-                    false if self.took_early() && self.unsent() > 0 => self.plan_new(full),
                     false => None,
                 };
             }
@@ -163,7 +165,8 @@ impl<C: Congestion> Socket<'_, C> {
         self.bits.take(bits::ACK_NOW).then_some(Plan::Ack)
     }
 
-    /// The first lost segment, if the window has room for it, or must have (RFC 6675 5 step 4.3, RFC 6298 5.4).
+    /// The first segment marked lost, if the congestion window has room for it. The first one of a recovery goes out
+    /// regardless of the window (RFC 6675 5 step 4.3, RFC 6298 5.4).
     fn plan_retransmission(&mut self, full: u32) -> Option<Plan> {
         if !matches!(self.recovery.phase, Phase::Fast | Phase::Loss) {
             return None;
@@ -175,21 +178,24 @@ impl<C: Congestion> Socket<'_, C> {
         if !forced && self.congestion_room() < len {
             return None;
         }
-        Some(self.again(piece, full))
+        Some(self.retransmission(piece, full))
     }
 
     /// A piece of the flight, at most a full segment from its start. If the table has no room to cut the entry, its
-    /// rest counts as sent again too; should it be lost, it is found lost once more.
-    fn again(&mut self, piece: Piece, full: u32) -> Plan {
+    /// rest counts as retransmitted too; if it was lost, it is marked lost again.
+    fn retransmission(&mut self, piece: Piece, full: u32) -> Plan {
         let mut range = piece.range;
         if range.len() > full {
             range.end = range.start + full;
             self.flight.split(range.end);
         }
-        Plan::Data { range, again: true }
+        Plan::Data {
+            range,
+            retransmission: true,
+        }
     }
 
-    /// A tail loss probe: new data if there is some, else the last segment again (RFC 8985 7.3).
+    /// A tail loss probe: new data if there is some, else the last segment once more (RFC 8985 7.3).
     fn plan_probe(&mut self, full: u32) -> Option<Plan> {
         if self.flight.is_empty() || self.recovery.phase != Phase::Open {
             return None;
@@ -205,7 +211,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.probe_end = range.end;
             return Some(Plan::Data {
                 range,
-                again: false,
+                retransmission: false,
             });
         }
         self.probe_end = self.snd_nxt;
@@ -215,10 +221,14 @@ impl<C: Congestion> Socket<'_, C> {
             range.start = range.end.back(full);
         }
         range.end = range.end.earlier(range.start + full);
-        Some(Plan::Data { range, again: true })
+        Some(Plan::Data {
+            range,
+            retransmission: true,
+        })
     }
 
-    /// New data, or the FIN, as far as the peer, the network, Nagle and good sense allow.
+    /// New data, or the FIN, as far as the peer's window, the congestion window, Nagle's rule and silly-window avoidance
+    /// allow.
     fn plan_new(&mut self, full: u32) -> Option<Plan> {
         let unsent = self.unsent();
         let usable = self.usable_window();
@@ -231,7 +241,7 @@ impl<C: Congestion> Socket<'_, C> {
             let range = Range::new(self.snd_nxt, self.snd_nxt);
             return (fin && self.state != State::TimeWait).then_some(Plan::Data {
                 range,
-                again: false,
+                retransmission: false,
             });
         }
         if persist && usable == 0 && self.flight.is_empty() {
@@ -247,7 +257,7 @@ impl<C: Congestion> Socket<'_, C> {
         let range = Range::new(self.snd_nxt, self.snd_nxt + len);
         Some(Plan::Data {
             range,
-            again: false,
+            retransmission: false,
         })
     }
 
@@ -259,28 +269,23 @@ impl<C: Congestion> Socket<'_, C> {
         len == full || last && idle || closing || !last && len >= self.snd_wnd_max() / 2
     }
 
-    /// Octets written and never sent.
+    /// Octets written by the application and never sent.
     fn unsent(&self) -> u32 {
-        let sent = self.snd_nxt.since(self.data_start());
+        let sent = self.snd_nxt.since(self.flight.una());
         self.send.len().saturating_sub(sent)
     }
 
-    /// Whether our SYN is still to be acknowledged.
+    /// Whether our SYN is not acknowledged yet.
     fn opening(&self) -> bool {
         matches!(self.state, State::SynSent | State::SynReceived)
     }
 
-    /// The number of the send buffer's first octet.
-    fn data_start(&self) -> Seq {
-        self.flight.una() + u32::from(self.opening())
-    }
-
-    /// How much more the peer's window takes.
+    /// The usable window of RFC 9293 3.8.6.2.1: SND.UNA + SND.WND - SND.NXT, in octets.
     fn usable_window(&self) -> u32 {
         (self.flight.una() + self.snd_wnd()).saturating_since(self.snd_nxt)
     }
 
-    /// Octets that are in the network, as far as is known.
+    /// The sender's estimate of the octets in the network: RFC 6675's pipe.
     pub(super) fn pipe(&self) -> u32 {
         let pipe = self.flight.pipe();
         let duplicates = match self.recovery.phase {
@@ -292,8 +297,8 @@ impl<C: Congestion> Socket<'_, C> {
         pipe.saturating_sub(u32::from(duplicates).saturating_mul(self.segment_size()))
     }
 
-    /// How much more the congestion window takes. Without limited transmit, nothing that is merely suspected to have
-    /// left the network makes room.
+    /// Octets that the congestion window still allows. Without limited transmit, duplicate acknowledgements make no room
+    /// before recovery begins.
     fn congestion_room(&self) -> u32 {
         let quiet = matches!(self.recovery.phase, Phase::Open | Phase::Reduced);
         let outstanding = match quiet && !self.local.config.limited_transmit {
@@ -303,7 +308,8 @@ impl<C: Congestion> Socket<'_, C> {
         self.window.cwnd.saturating_sub(outstanding)
     }
 
-    /// After a pause the window says nothing about the path any more (RFC 5681 4.1).
+    /// After an idle time longer than the RTO the window no longer describes the path: back to the initial window
+    /// (RFC 5681 4.1).
     fn restart_after_idle(&mut self, now: Instant) {
         if !self.local.config.idle_restart || !self.flight.is_empty() || self.unsent() == 0 {
             return;
@@ -317,9 +323,10 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// Turns a plan into header fields, and notes what leaves.
-    fn shape(&mut self, now: Instant, plan: Plan, full: u32) -> Shape {
+    /// Turns a plan into header fields, and records what is sent.
+    fn shape(&mut self, now: Instant, plan: Plan) -> Shape {
         let mut shape = Shape {
+            // What carries no new data has SEG.SEQ = SND.NXT (RFC 9293 3.10.7.4).
             seq: self.snd_nxt,
             flags: Flags::ACK,
             offset: 0,
@@ -328,33 +335,37 @@ impl<C: Congestion> Socket<'_, C> {
         };
         match plan {
             Plan::Reset => shape.flags = Flags::RST | Flags::ACK,
-            Plan::Syn => self.shape_syn(now, full, &mut shape),
-            Plan::Data { range, again } => self.shape_data(now, range, again, &mut shape),
+            Plan::Syn => self.shape_syn(now, &mut shape),
+            Plan::Data {
+                range,
+                retransmission,
+            } => self.shape_data(now, range, retransmission, &mut shape),
             Plan::WindowProbe => {
                 shape.offset = self.snd_nxt.since(self.flight.una());
                 shape.len = 1;
                 self.bits.set(bits::PROBED_WINDOW);
             }
+            // One octet before SND.NXT, so that the peer must answer (RFC 9293 3.8.4).
             Plan::KeepAlive => shape.seq = self.snd_nxt.back(1),
             Plan::Ack => {}
         }
         let synchronised = !matches!(plan, Plan::Reset | Plan::Syn);
-        if synchronised && self.bits.has(bits::ECHO_MARK) {
+        if synchronised && self.bits.has(bits::SEND_ECE) {
             shape.flags = shape.flags | Flags::ECE;
         }
         shape
     }
 
-    fn shape_syn(&mut self, now: Instant, full: u32, shape: &mut Shape) {
-        let again = self.bits.has(bits::SYN_RETRANSMITTED);
+    fn shape_syn(&mut self, now: Instant, shape: &mut Shape) {
+        let retransmission = self.bits.has(bits::SYN_RETRANSMITTED);
         shape.seq = self.flight.una();
         shape.flags = match self.state {
             State::SynSent => Flags::SYN,
             _ => Flags::SYN | Flags::ACK,
         };
         if self.state == State::SynSent {
-            // Some networks drop a SYN that asks for ECN: the second one does not (RFC 3168 6.1.1.1).
-            let offer = self.local.config.ecn && !again;
+            // Some networks drop a SYN that asks for ECN, so a retransmitted SYN does not ask (RFC 3168 6.1.1.1).
+            let offer = self.local.config.ecn && !retransmission;
             self.bits.put(bits::ECN_OFFERED, offer);
             if offer {
                 shape.flags = shape.flags | Flags::ECE | Flags::CWR;
@@ -362,38 +373,29 @@ impl<C: Congestion> Socket<'_, C> {
         } else if self.bits.has(bits::ECN) {
             shape.flags = shape.flags | Flags::ECE;
         }
-        if again {
+        if retransmission {
             self.flight.retransmitted(shape.seq, Stamp::of(now));
-        } else if self.state == State::SynSent && self.carries_cookie() {
-            // As much as goes with all options into a segment of the size that any peer must take.
-            let options = self.syn_options(now).len() as u32;
-            let room = full.min(self.default_mss()).saturating_sub(options);
-            shape.len = self.send.len().min(room);
-            self.snd_nxt = shape.seq + 1 + shape.len;
-            self.flight.restart(shape.seq);
-            self.flight.push(self.snd_nxt, Stamp::of(now));
         }
         if !self.timers.runs(Timer::Retransmit) {
             self.timers.start(Timer::Retransmit, now + self.timeout());
         }
     }
 
-    fn shape_data(&mut self, now: Instant, range: Range, again: bool, shape: &mut Shape) {
+    fn shape_data(&mut self, now: Instant, range: Range, retransmission: bool, shape: &mut Shape) {
         let una = self.flight.una();
-        let data_start = self.data_start();
-        let data_end = data_start + self.send.len();
+        let data_end = una + self.send.len();
         let stamp = Stamp::of(now);
         let mut end = range.end;
         shape.seq = range.start;
-        shape.offset = range.start.since(data_start);
+        shape.offset = range.start.since(una);
         shape.len = end.earlier(data_end).saturating_since(range.start);
         if end.at_or_after(data_end) {
             if shape.len > 0 {
                 shape.flags = shape.flags | Flags::PSH;
             }
-            let fin = match again {
+            let fin = match retransmission {
                 true => end.after(data_end),
-                false => self.bits.has(bits::FIN_QUEUED) && !self.opening(),
+                false => self.bits.has(bits::FIN_QUEUED),
             };
             if fin {
                 shape.flags = shape.flags | Flags::FIN;
@@ -403,18 +405,21 @@ impl<C: Congestion> Socket<'_, C> {
         }
         let probe = self.bits.has(bits::PROBED_TAIL) && range.end == self.probe_end;
         if probe {
+            // A FIN that joins the probe is part of what the probe's acknowledgement must cover.
             self.probe_end = end;
         }
-        if again {
+        if retransmission {
             self.flight.retransmitted(range.start, stamp);
             self.note_retransmission(now);
         } else {
             self.flight.push(end, stamp);
             self.snd_nxt = end;
+            // The probed octet is part of what is sent now.
             self.bits.clear(bits::PROBED_WINDOW);
+            // Retransmissions and pure ACKs must not be ECN-capable (RFC 3168 6.1.4, 6.1.5).
             if self.bits.has(bits::ECN) && shape.len > 0 {
                 shape.ecn = Ecn::Capable0;
-                if self.bits.take(bits::SAY_REDUCED) {
+                if self.bits.take(bits::SEND_CWR) {
                     shape.flags = shape.flags | Flags::CWR;
                 }
             }
@@ -423,16 +428,16 @@ impl<C: Congestion> Socket<'_, C> {
             self.recovery.sent = self.recovery.sent.saturating_add(shape.len);
         }
         self.sent_at = stamp.coarse();
-        if !self.timers.runs(Timer::Retransmit) || again && range.start == una || probe {
+        if !self.timers.runs(Timer::Retransmit) || retransmission && range.start == una || probe {
             self.timers.start(Timer::Retransmit, now + self.timeout());
         }
-        if !again {
+        if !retransmission {
             self.schedule_probe(now);
         }
     }
 
-    /// The retransmission timeout with back-off; at least 3 s if the SYN was lost and nothing is known of the path
-    /// (RFC 6298 5.7).
+    /// The retransmission timeout with back-off; at least 3 s if the SYN was retransmitted and there is no round-trip
+    /// sample yet (RFC 6298 5.7).
     pub(super) fn timeout(&self) -> Duration {
         let timeout = self.rtt.timeout(&self.local.config, self.backoff);
         match self.rtt.smoothed() == 0 && !self.opening() && self.bits.has(bits::SYN_RETRANSMITTED)
@@ -442,30 +447,31 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// Starts the timer of the tail loss probe (RFC 8985 7.2), if a probe may be sent at all.
+    /// Starts the probe timer (RFC 8985 7.2), or stops it if no probe may be sent.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
         let may = self.local.config.tail_loss_probe
             && self.bits.has(bits::SACK)
             && self.recovery.phase == Phase::Open
-            && !self.opening()
             && !self.bits.has(bits::PROBED_TAIL)
             && !self.flight.is_empty()
             && !self.flight.any(SACKED);
         if !may {
-            self.timers.stop(Timer::Probe);
+            self.timers.stop(Timer::TailLossProbe);
             return;
         }
         let wait = self
             .rtt
             .probe_timeout(&self.local.config, self.flight.len() == 1);
         let mut at = now + wait;
+        // RFC 8985 7.2: if the RTO would fire first, the probe takes its place.
         if let Some(retransmit) = self.timers.deadline(Timer::Retransmit) {
             at = at.min(retransmit);
         }
-        self.timers.start(Timer::Probe, at);
+        self.timers.start(Timer::TailLossProbe, at);
     }
 
-    /// Nothing can leave now. If that is for want of window, and nothing in flight will bring news, asks later.
+    /// Nothing can be sent now. If data waits and nothing is in flight that an acknowledgement could answer, starts the
+    /// persist timer: a lost window update would otherwise stall the connection forever (RFC 9293 3.8.6.1).
     fn wait_for_window(&mut self, now: Instant) {
         let waiting = self.flight.is_empty() && self.unsent() > 0;
         if waiting && self.state != State::Closed && !self.timers.runs(Timer::Persist) {
@@ -474,16 +480,18 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// The options of an ordinary segment sent now.
+    /// The options of a segment other than SYN and RST.
     fn options(&self, now: Instant) -> Options {
         let mut options = Options::default();
         let mut blocks = SackBlocks::MAX;
         if self.bits.has(bits::TIMESTAMPS) {
             options.timestamps = Some(self.timestamps(now));
+            // 40 octets of options hold 12 of timestamps and three blocks (RFC 2018 3).
             blocks -= 1;
         }
         if self.bits.has(bits::SACK) {
             let duplicate = (self.duplicate_len > 0).then_some(self.duplicate());
+            // A D-SACK block goes first (RFC 2883 4).
             let ranges = duplicate.iter().chain(self.receive.ranges());
             ranges
                 .take(blocks)
@@ -510,20 +518,19 @@ impl<C: Congestion> Socket<'_, C> {
             timestamps: offer(self.local.config.timestamps, bits::TIMESTAMPS)
                 .then(|| self.timestamps(now)),
             sack: SackBlocks::default(),
-            fast_open: self.fast_open_option(),
         }
     }
 
-    /// An acknowledgement leaves: nothing more is owed.
+    /// An acknowledgement is sent: no other one is due.
     fn ack_sent(&mut self) {
         self.last_ack = self.rcv_nxt;
         self.duplicate_len = 0;
         self.bits.clear(bits::ACK_NOW);
-        self.timers.stop(Timer::Acknowledge);
+        self.timers.stop(Timer::DelayedAck);
     }
 
-    /// The window field, and the promise it makes. The right edge moves only by enough to be worth it (receiver's
-    /// silly-window avoidance, RFC 9293 3.8.6.2.2), and never back.
+    /// The window field of the segment that is sent now. The right edge moves only by at least
+    /// [`window_step`](Self::window_step) (receiver's silly-window avoidance, RFC 9293 3.8.6.2.2), and never back.
     fn advertise(&mut self, syn: bool) -> u16 {
         let (free, offered) = self.windows();
         let window = match free.saturating_sub(offered) >= self.window_step() {
@@ -531,7 +538,8 @@ impl<C: Congestion> Socket<'_, C> {
             false => offered,
         };
         let scale = if syn { 0 } else { self.rcv_scale() };
-        // A field counts whole units: round up what was promised, down what is new.
+        // The field counts units of `1 << scale`. Round up, so as not to take back what was offered (RFC 7323 2.4), unless
+        // that would offer more than is free.
         let rounded = window.saturating_add((1 << scale) - 1) >> scale;
         let units = if rounded << scale > free {
             window >> scale
@@ -543,7 +551,7 @@ impl<C: Congestion> Socket<'_, C> {
         units as u16
     }
 
-    /// What is free, and what of it the peer knows of.
+    /// Free octets of the receive buffer, and how many of them the peer was offered.
     fn windows(&self) -> (u32, u32) {
         let offered = self.rcv_adv.saturating_since(self.rcv_nxt);
         (self.receive.free(), offered)
@@ -560,9 +568,9 @@ impl<C: Congestion> Socket<'_, C> {
         (self.receive.capacity() / 2).min(segment).max(1)
     }
 
-    /// The application has read: tells the peer if the window opens by enough. As much is asked for as an
-    /// acknowledgement waits for while the peer has a segment's worth of window, so that reading does not defeat the
-    /// delay of acknowledgements.
+    /// The application has read: sends a window update if the window opens by enough. While the peer still has a segment's
+    /// worth of window, the threshold is what a delayed acknowledgement waits for, so that reading does not defeat the
+    /// delay.
     pub(super) fn offer_window(&mut self) {
         let (free, offered) = self.windows();
         let step = self.window_step();

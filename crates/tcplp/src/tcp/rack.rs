@@ -1,37 +1,37 @@
-//! RACK: a segment is lost when one sent sufficiently later has arrived (RFC 8985).
+//! RACK: a segment is lost when one sent sufficiently later was delivered (RFC 8985).
 //!
-//! Times are microseconds. The reordering window starts at a quarter of the smallest round-trip time once
-//! reordering has been seen, is nothing before that when there is other evidence of loss, and grows with each
-//! round in which a D-SACK shows that it was too small.
+//! Times are in microseconds. The reordering window is a quarter of the smallest round-trip time, and zero as long as no
+//! reordering was seen and there is other evidence of loss. It grows in each round in which a D-SACK shows that it was too
+//! small.
 
 use super::Seq;
 use super::clock::Stamp;
 use super::flight::{Flight, LOST, Piece, RETRANSMITTED, SACKED};
 use super::sack::DUP_THRESH;
 
-/// Recoveries after which a window grown by D-SACKs shrinks again (RFC 8985 6.2.4).
+/// RACK.reo_wnd_persist: recoveries after which a window grown by D-SACKs shrinks again (RFC 8985 6.2.4).
 const PERSIST: u8 = 16;
-/// Reordering was seen.
+/// RACK.reordering_seen, in the top bit of `persist`.
 const REORDERING: u8 = 1 << 7;
-/// The window has grown in this round.
+/// The window has grown in this round (RACK.dsack_round is set).
 const IN_ROUND: u8 = 1 << 6;
-/// The rest of that octet: the recoveries left.
+/// The rest of that octet: the recoveries left until the window shrinks.
 const LEFT: u8 = IN_ROUND - 1;
 
-/// What RACK remembers of a connection.
+/// The RACK variables of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rack {
-    /// When the segment that was sent last among those delivered was sent.
+    /// RACK.xmit_ts: when the most recently sent segment among those delivered was sent.
     sent_at: Stamp,
-    /// Where it ends.
+    /// RACK.end_seq: where that segment ends.
     end: Seq,
-    /// Its round-trip time, µs; 0 before the first.
+    /// RACK.rtt: its round-trip time, µs; 0 before the first.
     rtt: u32,
-    /// SND.NXT when the window last grew: it grows once a round.
+    /// SND.NXT when the window last grew: it grows once per round trip.
     round: Seq,
-    /// By how many quarters of the smallest round trip the window has grown.
+    /// RACK.reo_wnd_mult less one: the quarters of the smallest round trip by which the window has grown.
     multiplier: u8,
-    /// Recoveries until it shrinks again, and two facts in the top bits.
+    /// Recoveries until the window shrinks again, and two flags in the top bits.
     persist: u8,
 }
 
@@ -41,14 +41,9 @@ impl Rack {
         self.persist & REORDERING != 0
     }
 
-    /// The round-trip time of what was delivered last, µs; 0 before the first.
-    pub fn rtt(&self) -> u32 {
-        self.rtt
-    }
-
-    /// A segment was delivered, by a cumulative or a selective acknowledgement that arrived `now`. `echo_age` is how
-    /// long ago, in µs, the peer's echoed timestamp was made, if it sent one. Returns its round-trip time, unless
-    /// the acknowledgement may belong to an earlier copy.
+    /// A segment was delivered, by a cumulative or selective acknowledgement that arrived at `now`. `echo_age` is the age of
+    /// the echoed timestamp in µs, if there is one. Returns the round-trip time, unless the acknowledgement may belong to
+    /// an earlier copy (RFC 8985 6.2.2).
     pub(super) fn delivered(
         &mut self,
         piece: Piece,
@@ -58,13 +53,15 @@ impl Rack {
     ) -> Option<u32> {
         let rtt = now.since(piece.at);
         if piece.is(RETRANSMITTED) {
-            // The timestamp clock ticks in milliseconds, so an echo within one tick proves nothing.
+            // The timestamp clock ticks in milliseconds: an echo within one tick proves nothing.
+            // An answer that comes sooner than the smallest round trip belongs to an earlier copy too (RFC 8985 6.2.2).
             let earlier_copy = echo_age.is_some_and(|age| age > rtt.saturating_add(999));
             if earlier_copy || rtt < min_rtt {
                 return None;
             }
         }
         let first = self.rtt == 0;
+        // Zero stands for "nothing delivered yet".
         self.rtt = rtt.max(1);
         if first || self.sent_after(piece.at, piece.range.end) {
             (self.sent_at, self.end) = (piece.at, piece.range.end);
@@ -72,21 +69,23 @@ impl Rack {
         Some(rtt)
     }
 
-    /// Whether a segment sent at `at`, ending at `end`, was sent after the newest delivered so far.
+    /// RACK_sent_after (RFC 8985 6.2.2): whether a segment sent at `at`, ending at `end`, was sent after the newest delivered
+    /// one.
     fn sent_after(&self, at: Stamp, end: Seq) -> bool {
         at.after(self.sent_at) || at == self.sent_at && end.after(self.end)
     }
 
-    /// A segment that was never sent again was delivered below the highest delivered so far (RFC 8985 6.2.3).
+    /// A segment that was sent once was delivered below the highest delivered so far (RFC 8985 6.2.3).
     pub fn reordering_seen(&mut self) {
         self.persist |= REORDERING;
     }
 
-    /// Adapts the window at an acknowledgement (RFC 8985 6.2.4): `duplicate` tells of a D-SACK in it.
+    /// Adapts the window at an acknowledgement (RFC 8985 6.2.4). `duplicate`: it carries a D-SACK.
     pub fn adapt(&mut self, una: Seq, nxt: Seq, duplicate: bool) {
         if self.persist & IN_ROUND != 0 && una.at_or_after(self.round) {
             self.persist &= !IN_ROUND;
         }
+        // Once per round trip: further D-SACKs of the same round report the same mistake.
         if duplicate && self.persist & IN_ROUND == 0 {
             self.round = nxt;
             self.multiplier = self.multiplier.saturating_add(1);
@@ -94,7 +93,7 @@ impl Rack {
         }
     }
 
-    /// A recovery ended.
+    /// A recovery ended: after sixteen of them without a D-SACK the window shrinks again.
     pub fn recovered(&mut self) {
         let (facts, left) = (self.persist & !LEFT, self.persist & LEFT);
         self.persist = facts | left.saturating_sub(1);
@@ -103,7 +102,7 @@ impl Rack {
         }
     }
 
-    /// The reordering window in µs.
+    /// RACK.reo_wnd in µs, at most the smoothed round-trip time (RFC 8985 6.2.4).
     pub(super) fn window(
         &self,
         flight: &Flight<'_>,
@@ -112,6 +111,7 @@ impl Rack {
         srtt: u32,
     ) -> u32 {
         let sacked = flight.pieces().filter(|piece| piece.is(SACKED)).count();
+        // RFC 8985 6.2.4: without reordering, a recovery or DupThresh SACKed segments are evidence enough.
         if !self.reordering() && (recovering || sacked >= DUP_THRESH as usize) {
             return 0;
         }
@@ -119,8 +119,8 @@ impl Rack {
         (min_rtt / 4).saturating_mul(steps).min(srtt)
     }
 
-    /// Marks as lost every entry sent before the newest delivered one and overdue by `window`. Returns whether
-    /// one was marked, and in how many µs the last of the others will be overdue, if there are any.
+    /// Marks every entry lost that was sent before the newest delivered one and is overdue by `window`. Returns whether one
+    /// was marked, and in how many µs the last of the remaining ones will be overdue, if there are any.
     pub(super) fn mark_lost(
         &self,
         flight: &mut Flight<'_>,
@@ -131,19 +131,20 @@ impl Rack {
         if self.rtt == 0 {
             return (false, None);
         }
-        let patience = self.rtt.saturating_add(window);
+        let overdue_after = self.rtt.saturating_add(window);
         flight.each(|piece, marks| {
+            // What was sent after the newest delivered segment may still be on its way.
             let newer = self.sent_after(piece.at, piece.range.end)
                 || (piece.at == self.sent_at && piece.range.end == self.end);
             if piece.is(SACKED | LOST) || newer {
                 return;
             }
             let waited = now.since(piece.at);
-            if waited >= patience {
+            if waited >= overdue_after {
                 *marks |= LOST;
                 marked = true;
             } else {
-                wait = wait.max(Some(patience - waited));
+                wait = wait.max(Some(overdue_after - waited));
             }
         });
         (marked, wait)
@@ -151,11 +152,11 @@ impl Rack {
 
     /// At a retransmission timeout: the first entry is lost, and every other that is overdue (RFC 8985 6.3).
     pub(super) fn mark_lost_on_timeout(&self, flight: &mut Flight<'_>, now: Stamp, window: u32) {
-        let patience = self.rtt.saturating_add(window);
+        let overdue_after = self.rtt.saturating_add(window);
         let una = flight.una();
         flight.each(|piece, marks| {
             let first = piece.range.start == una;
-            if !piece.is(SACKED) && (first || now.since(piece.at) >= patience) {
+            if !piece.is(SACKED) && (first || now.since(piece.at) >= overdue_after) {
                 *marks |= LOST;
             }
         });

@@ -1,15 +1,14 @@
-//! The receive buffer: one flat ring, in which data that comes out of order is put where it belongs at once.
+//! The receive buffer: one flat ring, in which data out of order is written to its final place at once.
 //!
 //! ```text
 //!            head        ready              |<-- out of order -->|
 //!   ..........[ in order, unread ][  hole  ][ kept ][ hole ][kept].........
 //!                                 ^ next sequence number expected
 //! ```
-//! Which octets past the hole are there is told by a short list of sequence ranges, lent by the caller, with the
-//! range that changed last in front: that is the order in which SACK blocks are to be reported (RFC 2018 4).
-//! When the list is full, data that would need a further range is refused, not stored at another's expense, so
-//! that nothing once reported is taken back, and a flood of fragments costs at most one walk over the list a
-//! segment.
+//! A short list of sequence ranges, lent by the caller, records which octets past the hole are present. The range that
+//! changed last stands first, which is the order of SACK blocks (RFC 2018 4). When the list is full, data that would need
+//! another range is dropped rather than stored in the place of an older one. So nothing once reported is taken back, and a
+//! flood of small segments costs at most one walk over the list per segment.
 
 use super::ring::{Ring, copy};
 use super::{Range, Seq};
@@ -23,14 +22,14 @@ pub struct Reassembly<'a> {
     ready: u32,
 }
 
-/// What became of a segment's data.
+/// The result of inserting a segment's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inserted {
     /// By how much the next expected sequence number moves.
     pub advanced: u32,
-    /// Whether a hole was filled, wholly or in part, or a new one seen: the peer should hear of it at once.
+    /// Whether a hole appeared or was filled, wholly or in part: the peer must get an acknowledgement at once.
     pub gap: bool,
-    /// The first stretch of the data that was there already (to be reported as D-SACK); empty if none.
+    /// The first part of the data that was present already, to be reported by a D-SACK; empty if none.
     pub duplicate: Range,
 }
 
@@ -55,12 +54,12 @@ impl<'a> Reassembly<'a> {
         self.ring.capacity()
     }
 
-    /// Octets of sequence space past the next expected number for which there is room.
+    /// Octets of sequence space past RCV.NXT for which there is room.
     pub fn free(&self) -> u32 {
         self.capacity().saturating_sub(self.ready)
     }
 
-    /// The ranges kept out of order, the one that changed last first.
+    /// The ranges out of order; the one that changed last stands first.
     pub fn ranges(&self) -> &[Range] {
         self.ranges.get(..self.count()).unwrap_or_default()
     }
@@ -76,7 +75,7 @@ impl<'a> Reassembly<'a> {
         (first, second)
     }
 
-    /// Copies out as much as fits and returns how much.
+    /// Copies out as much as fits and returns the number of octets.
     pub fn read(&mut self, data: &mut [u8]) -> usize {
         let len = data.len().min(self.ready as usize);
         let [first, second] = self.ring.parts(0, len as u32);
@@ -86,15 +85,15 @@ impl<'a> Reassembly<'a> {
         len
     }
 
-    /// Forgets the oldest `octets`: the application has read them.
+    /// Drops the oldest `octets`, which the application has read.
     pub fn consume(&mut self, octets: u32) {
         let octets = octets.min(self.ready);
         self.ring.advance(octets);
         self.ready -= octets;
     }
 
-    /// Takes in `data` that starts at `seq`; `next` is the next sequence number expected. The caller has cut the
-    /// data to the window: it starts at or after `next` and ends within [`free`](Self::free).
+    /// Inserts `data` that starts at `seq`; `next` is RCV.NXT. The caller has cut the data to the window: it starts at or
+    /// after `next` and ends within [`free`](Self::free).
     pub(super) fn insert(&mut self, next: Seq, seq: Seq, data: &[u8]) -> Inserted {
         let new = Range::new(seq, seq + data.len() as u32);
         let offset = seq.since(next);
@@ -125,7 +124,7 @@ impl<'a> Reassembly<'a> {
         }
     }
 
-    /// The first part of `new` that is held already.
+    /// The first part of `new` that is present already.
     fn overlap(&self, new: Range) -> Range {
         let mut first = Range::new(new.end, new.end);
         for range in self.ranges() {
@@ -137,7 +136,7 @@ impl<'a> Reassembly<'a> {
         first
     }
 
-    /// Enters a range out of order at the front, united with all it joins. False if there is no place for it.
+    /// Adds a range out of order at the front, merged with all ranges that it joins. False if the list is full.
     fn note(&mut self, new: Range) -> bool {
         let mut union = new;
         let mut kept = 0;
@@ -172,8 +171,7 @@ impl<'a> Reassembly<'a> {
         true
     }
 
-    /// Everything up to `end` is in order now: takes out the ranges that this reaches, and returns how far it
-    /// goes with them.
+    /// Everything up to `end` is in order now: removes the ranges that this reaches, and returns the end including them.
     fn absorb(&mut self, mut end: Seq) -> Seq {
         let mut index = 0;
         while let Some(&range) = self.ranges().get(index) {
@@ -185,7 +183,7 @@ impl<'a> Reassembly<'a> {
                 if let Some(last) = self.ranges.last_mut() {
                     *last = Range::default();
                 }
-                // A range looked at before may be reached now.
+                // A range examined before may be reached now.
                 index = 0;
             } else {
                 index += 1;
@@ -194,25 +192,7 @@ impl<'a> Reassembly<'a> {
         end
     }
 
-    #[cfg(feature = "fast-open")]
-    /// Keeps something else in the ring as long as no data has come. False if it does not fit.
-    pub(super) fn keep(&mut self, octets: &[u8]) -> bool {
-        let fits = octets.len() <= self.capacity() as usize;
-        if fits {
-            self.ring.put(0, octets);
-        }
-        fits
-    }
-
-    /// What was kept.
-    pub(super) fn kept(&self, octets: &mut [u8]) {
-        let len = octets.len().min(self.capacity() as usize);
-        let [first, second] = self.ring.parts(0, len as u32);
-        copy(octets, 0, first);
-        copy(octets, first.len(), second);
-    }
-
-    /// Forgets everything.
+    /// Empties the buffer and the list of ranges, for a new connection.
     pub(super) fn clear(&mut self) {
         self.ring.reset();
         self.ready = 0;
@@ -231,7 +211,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// What a receive buffer does, said with one `Option` per octet of the stream.
+    /// A model of the receive buffer, with one `Option` per octet of the stream.
     struct Model {
         stream: Vec<Option<u8>>,
         next: usize,
@@ -337,8 +317,8 @@ mod tests {
         }
     }
 
-    /// T06: one octet in every two across a window of 4096: the list fills, the rest is refused, and what was
-    /// taken stays whole.
+    /// T06: one octet in every two across a window of 4096: the list fills, the rest is dropped, and accepted data stays
+    /// intact.
     #[test]
     fn t06_a_flood_of_single_octets_fills_the_list_and_no_more() {
         let (mut ring, mut ranges) = (vec![0; 4096], vec![Range::default(); 8]);

@@ -1,6 +1,6 @@
-//! A ring of octets in memory lent by the caller, whose contents may wrap round its end.
+//! A ring of octets in memory lent by the caller. Offsets count from the head and wrap around the end.
 
-/// The memory, and where its first octet in use stands.
+/// The memory, and the index of its first octet in use.
 #[derive(Debug)]
 pub(super) struct Ring<'a> {
     octets: &'a mut [u8],
@@ -16,7 +16,7 @@ impl<'a> Ring<'a> {
         self.octets
     }
 
-    /// Octets it can hold.
+    /// The length of the memory in octets.
     pub fn capacity(&self) -> u32 {
         self.octets.len() as u32
     }
@@ -60,14 +60,14 @@ impl<'a> Ring<'a> {
         self.head = 0;
     }
 
-    /// Where a stretch starts, how much of it lies before the end of the memory, and how much after.
+    /// Where a range starts, how much of it lies before the end of the memory, and how much wraps.
     fn cut(&self, offset: u32, len: usize) -> (usize, usize, usize) {
         let start = self.place(offset);
         let first = self.octets.len().saturating_sub(start).min(len);
         (start, first, len - first)
     }
 
-    /// Where the octet at `offset` stands; `offset` is at most the capacity.
+    /// The index of the octet at `offset`, which is at most the capacity.
     fn place(&self, offset: u32) -> usize {
         let place = self.head as usize + offset as usize;
         match place.checked_sub(self.octets.len()) {

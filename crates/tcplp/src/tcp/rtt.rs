@@ -1,22 +1,22 @@
-//! Round-trip time and the retransmission timeout (RFC 6298), in microseconds.
+//! The round-trip time estimator and the retransmission timeout (RFC 6298), in microseconds.
 
 use chappe_core::Duration;
 
 use super::Config;
 use super::clock::{micros, span};
 
-/// The estimator. Zero `srtt8` means that nothing has been measured.
+/// SRTT and RTTVAR, scaled so that their gains of 1/8 and 1/4 lose no bits. `srtt8` is zero before the first sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rtt {
     /// Eight times the smoothed round-trip time, µs.
     srtt8: u32,
     /// Four times the mean deviation, µs.
     var4: u32,
-    /// Smallest sample, µs.
+    /// The smallest sample, µs; 0 before the first.
     min: u32,
 }
 
-/// Samples above this many µs count as this: eight times the value must fit in 32 bits.
+/// Larger samples count as this, µs: eight times the value must fit in 32 bits.
 const SAMPLE_MAX: u32 = u32::MAX / 16;
 
 /// The granularity G of RFC 6298, µs: the tick of the timestamps, from which samples of retransmitted segments
@@ -48,12 +48,12 @@ impl Rtt {
         self.srtt8 / 8
     }
 
-    /// Mean deviation, µs.
+    /// RTTVAR, the mean deviation, in µs.
     pub fn deviation(&self) -> u32 {
         self.var4 / 4
     }
 
-    /// Smallest sample, µs; 0 if nothing was measured. Over the whole connection: paths of a mesh change slowly.
+    /// The smallest sample, µs; 0 if nothing was measured. Over the whole connection, since paths of a mesh change slowly.
     pub fn min(&self) -> u32 {
         self.min
     }

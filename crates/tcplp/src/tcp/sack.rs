@@ -1,26 +1,26 @@
-//! SACK as the sender reads it (RFC 2018, RFC 6675, D-SACK after RFC 2883).
+//! SACK at the sender: validating blocks (RFC 2018), D-SACK (RFC 2883), loss by duplicate count (RFC 6675).
 
 use super::flight::{Flight, LOST, RETRANSMITTED, SACKED};
 use super::segment::SackBlocks;
 use super::{Range, Seq};
 
-/// Duplicate acknowledgements, or segments SACKed above a hole, that make a loss (RFC 5681 3.2, RFC 6675 2).
+/// DupThresh: duplicate acknowledgements, or segments SACKed above a hole, that signal a loss (RFC 5681 3.2, RFC 6675 2).
 pub const DUP_THRESH: u32 = 3;
 
-/// The blocks of one acknowledgement, sorted out: those that may be believed, in ascending order, and a D-SACK.
+/// The SACK blocks of one acknowledgement: the valid ones in ascending order, and a D-SACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sorted {
     /// Blocks between the acknowledgement and SND.NXT, lowest first.
     pub blocks: SackBlocks,
-    /// A stretch that arrived twice at the peer; empty if none was reported.
+    /// A range that the peer received twice; empty if none was reported.
     pub duplicate: Range,
 }
 
 impl Sorted {
-    /// Sorts the blocks of a segment that acknowledges up to `ack`, when `una..nxt` was in flight before.
+    /// Sorts the blocks of a segment that acknowledges up to `ack`, while SND.NXT is `nxt`.
     ///
     /// The first block is a D-SACK if it lies at or below `ack`, or inside the second block (RFC 2883 4). Blocks
-    /// that are reversed, empty or outside of what was sent are dropped: a peer may lie.
+    /// that are reversed, empty or outside of what was sent are dropped: a peer may be hostile.
     pub fn new(received: &SackBlocks, ack: Seq, nxt: Seq) -> Sorted {
         let mut sorted = Sorted::default();
         let blocks = received.as_slice();
@@ -33,7 +33,7 @@ impl Sorted {
                 rest = others;
             }
         }
-        // Selection in ascending order; at most four blocks.
+        // Selection sort: at most four blocks.
         let mut floor = ack;
         for _ in 0..rest.len() {
             let usable = |block: &&Range| {
@@ -51,9 +51,9 @@ impl Sorted {
     }
 }
 
-/// Marks as lost what RFC 6675's IsLost calls lost: entries with three segments, or more than two segments' worth
-/// of octets, SACKed above them. An entry sent twice is left to the timer, as these SACKs say nothing about the
-/// second copy. Returns whether an entry was marked.
+/// Marks entries lost by RFC 6675's IsLost: those with three segments, or more than two segments' worth of octets, SACKed
+/// above them. A retransmitted entry is left to the timer, because these SACKs say nothing about its second copy. Returns
+/// whether an entry was marked.
 pub(super) fn mark_lost(flight: &mut Flight<'_>, mss: u32) -> bool {
     let mut segments = 0;
     let mut octets = 0;

@@ -1,4 +1,4 @@
-//! TCP segments: what a header says, read from octets without judging it, and written back.
+//! TCP segments: parsing and emitting headers. Parsing checks structure only; `input` decides what is acceptable.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -22,7 +22,6 @@
 use core::fmt;
 use core::ops::BitOr;
 
-use super::fast_open::Cookie;
 use super::flow::Flow;
 use super::{Range, Seq};
 
@@ -44,7 +43,6 @@ mod kind {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
-    pub const FAST_OPEN: u8 = 34;
 }
 
 /// The eight flags of the header.
@@ -52,21 +50,21 @@ mod kind {
 pub struct Flags(u8);
 
 impl Flags {
-    /// No flag.
+    /// The empty set of flags.
     pub const NONE: Flags = Flags(0);
     /// No more data from the sender.
     pub const FIN: Flags = Flags(1);
-    /// Synchronise sequence numbers.
+    /// Synchronise sequence numbers: opens a connection.
     pub const SYN: Flags = Flags(1 << 1);
-    /// Reset the connection.
+    /// Reset: the connection does not exist, or ends at once.
     pub const RST: Flags = Flags(1 << 2);
-    /// Push: hand the data up at once.
+    /// Push: the data should reach the receiving application at once.
     pub const PSH: Flags = Flags(1 << 3);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(1 << 4);
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: Flags = Flags(1 << 5);
-    /// Congestion was experienced (RFC 3168).
+    /// ECN-Echo: a packet arrived with a congestion mark (RFC 3168).
     pub const ECE: Flags = Flags(1 << 6);
     /// The congestion window was reduced (RFC 3168).
     pub const CWR: Flags = Flags(1 << 7);
@@ -125,7 +123,7 @@ impl fmt::Display for Flags {
 pub struct Timestamps {
     /// TSval: the sender's clock.
     pub value: u32,
-    /// TSecr: the clock value echoed to the receiver; counts only with ACK.
+    /// TSecr: the receiver's own clock, echoed; valid only with ACK.
     pub echo: u32,
 }
 
@@ -140,7 +138,7 @@ impl SackBlocks {
     /// Blocks that fit into 40 octets of options.
     pub const MAX: usize = 4;
 
-    /// Adds a block at the end; a fifth is left out.
+    /// Appends a block; a fifth is omitted.
     pub fn push(&mut self, block: Range) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
             *slot = block;
@@ -148,7 +146,7 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks.
+    /// The blocks, in the order in which they were added or received.
     pub fn as_slice(&self) -> &[Range] {
         self.blocks
             .get(..usize::from(self.count))
@@ -156,7 +154,7 @@ impl SackBlocks {
     }
 }
 
-/// What the options of a segment say. Unknown options are skipped.
+/// The options of a segment. Unknown options are skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Maximum segment size in octets (RFC 9293 3.7.1).
@@ -165,19 +163,17 @@ pub struct Options {
     pub window_scale: Option<u8>,
     /// SACK permitted (RFC 2018 2).
     pub sack_permitted: bool,
-    /// Timestamps.
+    /// TSval and TSecr (RFC 7323 3).
     pub timestamps: Option<Timestamps>,
     /// SACK blocks, the first perhaps a D-SACK (RFC 2883).
     pub sack: SackBlocks,
-    /// A cookie of TCP Fast Open, or the request for one (RFC 7413 2).
-    pub fast_open: Option<Cookie>,
 }
 
 impl Options {
-    /// Reads the option area of a header. Stops at the first option whose length makes no sense, and keeps
-    /// what came before it: each option takes at least one octet, so this ends.
+    /// Parses the option area of a header. Stops at the first option with an invalid length and keeps those before it.
     pub fn parse(mut area: &[u8]) -> Options {
         let mut options = Options::default();
+        // Ends: a kind without a length octet takes one octet, and `get(2..len)` refuses lengths below 2.
         while let [first, rest @ ..] = area {
             match *first {
                 kind::END => break,
@@ -208,9 +204,6 @@ impl Options {
                     echo: u32::from_be_bytes([e, f, g, h]),
                 });
             }
-            (kind::FAST_OPEN, cookie) if cfg!(feature = "fast-open") => {
-                self.fast_open = Cookie::new(cookie)
-            }
             (kind::SACK, blocks) if blocks.len() % 8 == 0 => {
                 for block in blocks.chunks_exact(8) {
                     if let &[a, b, c, d, e, f, g, h] = block {
@@ -237,21 +230,15 @@ impl Options {
             0 => 0,
             count => 4 + 8 * count,
         };
-        let fast_open = match &self.fast_open {
-            Some(cookie) if cfg!(feature = "fast-open") => {
-                (2 + cookie.octets().len()).next_multiple_of(4)
-            }
-            _ => 0,
-        };
-        mss + timestamps + permitted + scale + sack + fast_open
+        mss + timestamps + permitted + scale + sack
     }
 
-    /// Whether there is none.
+    /// Whether no option is present.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Writes the options, padded by leading no-operations so that 32-bit fields are aligned, as most hosts do.
+    /// Writes the options, padded by leading no-operations so that 32-bit fields are aligned (RFC 7323 appendix A).
     fn emit(&self, words: &mut Words<'_>) {
         if let Some(mss) = self.mss {
             words.put(word(kind::MSS, 4, 0, 0) | u32::from(mss));
@@ -278,20 +265,6 @@ impl Options {
                 words.put(block.end.bits());
             }
         }
-        if cfg!(feature = "fast-open")
-            && let Some(cookie) = &self.fast_open
-        {
-            // Cookies have an even number of octets: padding in front makes it whole words.
-            let mut octets = [kind::NOP; 2 + Cookie::MAX + 2];
-            let len = 2 + cookie.octets().len();
-            let start = len % 4;
-            put(&mut octets, start, &[kind::FAST_OPEN, len as u8]);
-            put(&mut octets, start + 2, cookie.octets());
-            let (all, _) = octets.as_chunks::<4>();
-            for octets in all.iter().take((start + len) / 4) {
-                words.put(u32::from_be_bytes(*octets));
-            }
-        }
     }
 }
 
@@ -299,7 +272,7 @@ const fn word(a: u8, b: u8, c: u8, d: u8) -> u32 {
     u32::from_be_bytes([a, b, c, d])
 }
 
-/// A header is written word by word; what does not fit is left out.
+/// Writes a header word by word; words that do not fit are omitted.
 struct Words<'a> {
     area: &'a mut [[u8; 4]],
     len: usize,
@@ -314,7 +287,7 @@ impl Words<'_> {
     }
 }
 
-/// What is wrong with octets that are not a TCP segment.
+/// Why octets are not a valid TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// Fewer than 20 octets.
@@ -327,31 +300,31 @@ pub enum Malformed {
     Port,
 }
 
-/// A segment: everything its header says, and its payload.
+/// A segment: the fields of its header, and its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// The sender's port.
+    /// The port it is sent from; never 0 when parsed.
     pub source_port: u16,
-    /// The receiver's port.
+    /// The port it is sent to; never 0 when parsed.
     pub destination_port: u16,
-    /// Sequence number of the first octet, or of the SYN.
+    /// SEG.SEQ: the sequence number of the first octet, or of the SYN.
     pub seq: Seq,
-    /// The next sequence number expected; counts only with [`Flags::ACK`].
+    /// SEG.ACK: the next sequence number expected; valid only with [`Flags::ACK`].
     pub ack: Seq,
-    /// The flags.
+    /// The eight control bits.
     pub flags: Flags,
-    /// The window field as it stands, not scaled.
+    /// SEG.WND as in the header, not scaled.
     pub window: u16,
-    /// The urgent pointer; parsed and not used (RFC 6093 discourages the mechanism).
+    /// The urgent pointer; parsed and not used (RFC 6093 advises against the mechanism).
     pub urgent: u16,
-    /// The options.
+    /// The options that were understood, or are to be sent.
     pub options: Options,
-    /// The data.
+    /// The segment's data, without SYN and FIN.
     pub payload: &'a [u8],
 }
 
 impl<'a> Segment<'a> {
-    /// Reads a segment without looking at its checksum.
+    /// Parses a segment without checking its checksum.
     pub fn parse(bytes: &'a [u8]) -> Result<Segment<'a>, Malformed> {
         let Some(&header) = bytes.first_chunk::<HEADER_MIN>() else {
             return Err(Malformed::Truncated);
@@ -400,7 +373,7 @@ impl<'a> Segment<'a> {
         Ok(segment)
     }
 
-    /// Reads a segment that came from `flow.remote` (or to it: the sum is the same) and checks its checksum.
+    /// Parses a segment of `flow`, in either direction, and verifies its checksum.
     pub fn parse_checked(bytes: &'a [u8], flow: &Flow) -> Result<Segment<'a>, Malformed> {
         let mut sum = flow.pseudo_header(bytes.len() as u32);
         sum.add(bytes);
@@ -411,7 +384,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// How much sequence space it takes: data, and one each for SYN and FIN.
+    /// SEG.LEN: the sequence space it occupies, one each for SYN and FIN included.
     pub fn sequence_len(&self) -> u32 {
         let syn = u32::from(self.flags.has(Flags::SYN));
         let fin = u32::from(self.flags.has(Flags::FIN));
@@ -432,6 +405,7 @@ impl<'a> Segment<'a> {
             self.options.emit(&mut words);
             words.len * 4
         };
+        // The data offset in words, in the upper four bits: len / 4 << 4.
         put(header, field::OFFSET, &[(len * 4) as u8]);
         let payload = parts[0].len() + parts[1].len();
         let mut sum = flow.pseudo_header((len + payload) as u32);
@@ -450,8 +424,7 @@ impl<'a> Segment<'a> {
         Some(self.emit_header(flow, [self.payload, &[]], buffer) + self.payload.len())
     }
 
-    /// The reset that answers a segment for which there is no connection (RFC 9293 3.10.7.1), or `None` if it
-    /// is itself a reset.
+    /// The reset that answers a segment without a connection (RFC 9293 3.10.7.1); `None` if it is itself a reset.
     pub fn reset(&self) -> Option<Segment<'static>> {
         if self.flags.has(Flags::RST) {
             return None;

@@ -1,8 +1,8 @@
-//! The send buffer: a ring lent by the caller, whose octets go from the application's hands to the packet
-//! without a copy in between.
+//! The send buffer: a ring lent by the caller, whose octets are copied once, from the application, and read in place when
+//! a packet is written.
 //!
-//! The ring holds what is not yet acknowledged. A segment may wrap round its end: it is then two slices, not
-//! two short segments.
+//! The ring holds data that is not yet acknowledged. A segment that wraps around its end is two slices, not two short
+//! segments.
 
 use super::ring::Ring;
 
@@ -21,7 +21,7 @@ impl<'a> SendBuffer<'a> {
         }
     }
 
-    /// Octets held.
+    /// Octets in the buffer, sent or not.
     pub fn len(&self) -> u32 {
         self.len
     }
@@ -42,12 +42,12 @@ impl<'a> SendBuffer<'a> {
         self.ring.parts_mut(len, free)
     }
 
-    /// Declares that `octets` at the front of [`vacant`](Self::vacant) are data; more than is free counts as all.
+    /// Declares `octets` at the front of [`vacant`](Self::vacant) as data; at most what is free.
     pub fn commit(&mut self, octets: u32) {
         self.len += octets.min(self.free());
     }
 
-    /// Copies in as much of `data` as fits and returns how much.
+    /// Copies in as much of `data` as fits and returns the number of octets.
     pub fn write(&mut self, data: &[u8]) -> usize {
         let fits = data.len().min(self.free() as usize);
         self.ring
@@ -62,14 +62,14 @@ impl<'a> SendBuffer<'a> {
         self.ring.parts(offset, len.min(self.len - offset))
     }
 
-    /// Forgets the oldest `octets`: they were acknowledged.
+    /// Drops the oldest `octets`, which were acknowledged.
     pub(super) fn consume(&mut self, octets: u32) {
         let octets = octets.min(self.len);
         self.ring.advance(octets);
         self.len -= octets;
     }
 
-    /// Forgets everything.
+    /// Empties the buffer, for a new connection.
     pub(super) fn clear(&mut self) {
         self.ring.reset();
         self.len = 0;

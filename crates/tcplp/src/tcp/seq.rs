@@ -1,4 +1,4 @@
-//! Sequence numbers: a circle of 2^32 values on which "less than" has no meaning.
+//! Sequence numbers: arithmetic modulo 2^32, on which "less than" has no meaning.
 //!
 //! [`Seq`] has no `Ord`, so that an ordinary comparison, which breaks at the wrap, does not compile:
 //!
@@ -13,7 +13,7 @@
 use core::fmt;
 use core::ops::Add;
 
-/// A TCP sequence number, or the sequence number of an octet acknowledged.
+/// A TCP sequence or acknowledgement number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Seq(u32);
 
@@ -42,7 +42,7 @@ impl Seq {
         }
     }
 
-    /// Whether `self` comes before `other` on the nearer half of the circle.
+    /// Whether `self` comes before `other`: by signed distance modulo 2^32.
     pub const fn before(self, other: Seq) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
@@ -92,22 +92,22 @@ impl fmt::Display for Seq {
     }
 }
 
-/// A stretch of sequence space: `start` is in it, `end` is the first number that is not. Equal ends: empty.
+/// A range of sequence numbers, `start` included and `end` not. Equal ends: empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// First number in the stretch: the left edge of a SACK block.
+    /// The first number in the range: the left edge of a SACK block.
     pub start: Seq,
-    /// First number past the stretch: the right edge of a SACK block.
+    /// The first number past the range: the right edge of a SACK block.
     pub end: Seq,
 }
 
 impl Range {
-    /// The stretch from `start` up to, not including, `end`.
+    /// The range from `start` up to, not including, `end`.
     pub const fn new(start: Seq, end: Seq) -> Range {
         Range { start, end }
     }
 
-    /// How many octets; 0 if the ends are the wrong way round.
+    /// Its length; 0 if the ends are reversed.
     pub const fn len(self) -> u32 {
         self.end.saturating_since(self.start)
     }
@@ -117,7 +117,7 @@ impl Range {
         self.len() == 0
     }
 
-    /// Whether all of `other` lies in this stretch.
+    /// Whether all of `other` lies in this range.
     pub const fn contains(self, other: Range) -> bool {
         self.start.at_or_before(other.start) && self.end.at_or_after(other.end)
     }
@@ -127,7 +127,7 @@ impl Range {
         self.start.at_or_before(other.end) && self.end.at_or_after(other.start)
     }
 
-    /// The part in both; empty if there is none.
+    /// The intersection; empty if there is none.
     pub const fn and(self, other: Range) -> Range {
         let start = self.start.later(other.start);
         let end = self.end.earlier(other.end);

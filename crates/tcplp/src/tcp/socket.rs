@@ -1,4 +1,4 @@
-//! A connection: what it remembers, and what an application does with it.
+//! A connection: its fields, and the calls of the application.
 
 use chappe_core::{Instant, Wake};
 
@@ -16,36 +16,36 @@ use super::state::{Failure, State};
 use super::timers::{Timer, Timers};
 use super::{Endpoint, Flow, Local, Range, Seq};
 
-/// Why memory cannot serve a socket.
+/// Why a socket cannot be made or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
-    /// The send buffer, the receive buffer or the flight table has no room at all.
+pub enum SocketError {
+    /// The send buffer, the receive buffer or the flight table has length zero.
     Empty,
     /// A buffer is larger than 2^30 octets, the largest window (RFC 7323 2.3).
-    Huge,
+    TooLarge,
     /// The socket is in use: close it first.
     Busy,
 }
 
-/// The memory that a socket works in, lent by its owner.
+/// The memory of a socket, borrowed from its owner.
 #[derive(Debug)]
 pub struct Memory<'a> {
-    /// Ring of data not yet acknowledged. Three to four segments fill a low-power link.
+    /// Send buffer: a ring of data not yet acknowledged. Three to four segments fill a low-power link.
     pub send: &'a mut [u8],
-    /// Ring of data not yet read, and of data out of order; the window is offered from it.
+    /// Receive buffer: a ring of data not yet read and of data out of order. Its free part is the window offered.
     pub receive: &'a mut [u8],
-    /// Out-of-order ranges: one a hole; 8 octets each. With none, only data in order is kept.
+    /// Out-of-order ranges, one for each hole, 8 octets each. Without any, data out of order is dropped.
     pub ranges: &'a mut [Range],
-    /// Segments in flight: one for each that the window and the send buffer let out; 12 octets each.
+    /// Segments in flight, 12 octets each: as many as the windows and the send buffer allow.
     pub flight: &'a mut [Sent],
 }
 
 /// One TCP connection, without I/O.
 ///
 /// Methods are of four kinds: **getters**; **commands** of the application ([`connect`](Self::connect),
-/// [`write`](Self::write), [`read`](Self::read), [`close`](Self::close) ..); **`handle_*`** for segments and
-/// deadlines; **`poll_*`** for what goes out. After each command and each `handle_*`, call
-/// [`poll_segment`](Self::poll_segment) until it gives `None`, then read [`poll_timeout`](Self::poll_timeout).
+/// [`write`](Self::write), [`read`](Self::read), [`close`](Self::close) ..); **`handle_*`** for incoming segments and
+/// expired deadlines; **`poll_*`** for output. After each command and each `handle_*`, call
+/// [`poll_segment`](Self::poll_segment) until it returns `None`, then read [`poll_timeout`](Self::poll_timeout).
 /// Calling [`handle_timeout`](Self::handle_timeout) early changes nothing.
 #[derive(Debug)]
 pub struct Socket<'a, C: Congestion = NewReno> {
@@ -53,25 +53,25 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     pub(super) remote: Endpoint,
     pub(super) send: SendBuffer<'a>,
     pub(super) receive: Reassembly<'a>,
-    /// Knows SND.UNA.
+    /// The segments in flight; also holds SND.UNA.
     pub(super) flight: Flight<'a>,
     pub(super) timers: Timers,
     pub(super) bits: Bits,
 
-    /// SND.NXT: the next sequence number to send; never goes back.
+    /// SND.NXT: the next sequence number to send. Retransmissions do not move it back.
     pub(super) snd_nxt: Seq,
-    /// SND.WL1: the segment that last set the window. WL2 is not kept: an acknowledgement below SND.UNA never sets
+    /// SND.WL1: the sequence number of the segment that last set the window. WL2 is not kept: an acknowledgement below SND.UNA never sets
     /// the window (RFC 9293 3.10.7.4), and WL2 never lies above SND.UNA.
     pub(super) snd_wl1: Seq,
     /// RCV.NXT: the next sequence number expected.
     pub(super) rcv_nxt: Seq,
-    /// The right edge of the window offered.
+    /// The right edge of the window offered: RCV.NXT + RCV.WND.
     pub(super) rcv_adv: Seq,
     /// Last.ACK.sent (RFC 7323 4.3).
     pub(super) last_ack: Seq,
-    /// The peer's FIN, if its place is known.
+    /// The sequence number of the peer's FIN, while `bits::FIN_KNOWN` is set.
     pub(super) fin: Seq,
-    /// What arrived twice and is still to be reported (RFC 2883): where, and how many octets.
+    /// Duplicate data not yet reported by a D-SACK (RFC 2883): its first octet and its length.
     pub(super) duplicate: Seq,
     pub(super) duplicate_len: u16,
 
@@ -88,20 +88,20 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     pub(super) ts_offset: u32,
     /// When TS.Recent was set, in units of 2^40 ns.
     pub(super) ts_recent_at: u16,
-    /// Our port.
+    /// The local port; the address is in `local`.
     pub(super) port: u16,
-    /// The smaller of the peer's MSS and ours: payload and options.
+    /// The smaller of the peer's MSS and ours, in octets of payload and options.
     pub(super) mss: u16,
-    /// The largest payload received: what the peer takes for a full segment.
+    /// The largest payload received: the estimate of the peer's SMSS, by which delayed ACKs count segments.
     pub(super) rcv_mss: u16,
     /// When data was last sent, in units of 2^14 us: an idle time is known modulo 18 minutes.
     pub(super) sent_at: u16,
-    /// Since when challenge ACKs are counted, in units of 2^30 ns, modulo 2^12, and in the low four bits how many.
+    /// Challenge ACKs: in the upper twelve bits the start of the interval, in units of 2^30 ns; in the low four the count.
     pub(super) challenges: u16,
-    /// SND.WND and the largest ever offered, as in the header: to be scaled.
+    /// SND.WND and the largest window ever offered (MAX.SND.WND), as in the header: not scaled.
     pub(super) window_field: u16,
     pub(super) window_field_max: u16,
-    /// Timeouts or probes in a row without an answer.
+    /// Consecutive timeouts or probes without an answer.
     pub(super) retries: u8,
     /// Timeouts since the last progress: each doubles the next. Progress ends the back-off. (RFC 6298 5.7 would keep
     /// it until a new sample; on a lossy link that may never come, and the timeout would stay at its maximum.)
@@ -110,32 +110,32 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     pub(super) counters: Counters,
 }
 
-/// What happened on a connection so far.
+/// Events on a connection so far. Counters saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Segments sent anew, probes included.
+    /// Retransmitted segments, tail loss probes included.
     pub retransmits: u16,
-    /// Retransmission timeouts.
+    /// Expired retransmission timeouts, those of the SYN included.
     pub timeouts: u16,
-    /// Fast recoveries.
+    /// Times that fast recovery began.
     pub recoveries: u16,
-    /// Reductions that proved spurious and were undone.
+    /// Window reductions that proved spurious and were undone.
     pub undone: u16,
-    /// D-SACKs received.
+    /// Acknowledgements that carried a D-SACK.
     pub duplicates: u16,
     /// Segments dropped as old, out of window or otherwise unacceptable.
     pub dropped: u16,
 }
 
 impl<'a, C: Congestion> Socket<'a, C> {
-    /// A socket in CLOSED.
-    pub fn new(local: &'a Local, memory: Memory<'a>, congestion: C) -> Result<Self, Unfit> {
+    /// A socket in CLOSED. Allocates nothing: `memory` stays borrowed until [`release`](Self::release).
+    pub fn new(local: &'a Local, memory: Memory<'a>, congestion: C) -> Result<Self, SocketError> {
         let lens = [memory.send.len(), memory.receive.len()];
         if lens.contains(&0) || memory.flight.is_empty() {
-            return Err(Unfit::Empty);
+            return Err(SocketError::Empty);
         }
         if lens.iter().any(|&len| len > 1 << 30) || memory.flight.len() > usize::from(u16::MAX) {
-            return Err(Unfit::Huge);
+            return Err(SocketError::TooLarge);
         }
         let zero = Seq::default();
         Ok(Socket {
@@ -181,7 +181,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         })
     }
 
-    /// Gives the memory back; what was in the buffers is lost.
+    /// Returns the memory; what was in the buffers is lost.
     pub fn release(self) -> Memory<'a> {
         let (receive, ranges) = self.receive.release();
         Memory {
@@ -193,7 +193,12 @@ impl<'a, C: Congestion> Socket<'a, C> {
     }
 
     /// Opens a connection from `port` to `remote`: sends a SYN.
-    pub fn connect(&mut self, now: Instant, port: u16, remote: Endpoint) -> Result<(), Unfit> {
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        port: u16,
+        remote: Endpoint,
+    ) -> Result<(), SocketError> {
         self.begin(now, port, remote)?;
         self.state = State::SynSent;
         self.bits.set(bits::SYN_NOW);
@@ -206,7 +211,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         now: Instant,
         remote: Endpoint,
         syn: &Segment<'_>,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), SocketError> {
         self.begin(now, syn.destination_port, remote)?;
         self.state = State::SynReceived;
         self.bits.set(bits::SYN_NOW);
@@ -214,10 +219,10 @@ impl<'a, C: Congestion> Socket<'a, C> {
         Ok(())
     }
 
-    /// Puts everything to the start of a new connection.
-    fn begin(&mut self, now: Instant, port: u16, remote: Endpoint) -> Result<(), Unfit> {
+    /// Resets everything for a new connection.
+    fn begin(&mut self, now: Instant, port: u16, remote: Endpoint) -> Result<(), SocketError> {
         if self.state != State::Closed {
-            return Err(Unfit::Busy);
+            return Err(SocketError::Busy);
         }
         (self.port, self.remote) = (port, remote);
         let flow = self.flow();
@@ -225,6 +230,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.send.clear();
         self.receive.clear();
         self.flight.restart(iss);
+        // The SYN is the first entry of the flight: it occupies one sequence number and is retransmitted like data.
         self.flight.push(iss + 1, Stamp::of(now));
         self.timers.stop_all();
         self.bits = Bits::default();
@@ -237,6 +243,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.sent_at = Stamp::of(now).coarse();
         self.ts_recent = 0;
         self.ts_offset = self.local.secret.timestamp_offset(&flow);
+        // Ours, until the peer's option is known.
         self.mss = self.local.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
         (self.challenges, self.retries, self.backoff) = (0, 0, 0);
@@ -250,7 +257,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         Ok(())
     }
 
-    /// What a peer takes that has not said otherwise (RFC 9293 3.7.1).
+    /// The MSS of a peer that sent no MSS option (RFC 9293 3.7.1).
     pub(super) fn default_mss(&self) -> u32 {
         match self.remote.address() {
             core::net::IpAddr::V4(_) => 536,
@@ -264,7 +271,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         (0..=14).find(fits).unwrap_or(14)
     }
 
-    /// Takes in the peer's SYN: its sequence number, and what its options offer.
+    /// Processes the peer's SYN: its sequence number (IRS), and the options it offers.
     pub(super) fn synchronise(&mut self, now: Instant, syn: &Segment<'_>) {
         let options: &Options = &syn.options;
         self.rcv_nxt = syn.seq + 1;
@@ -289,7 +296,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.negotiate_ecn(syn);
     }
 
-    /// The shift of the windows we send, once agreed.
+    /// Rcv.Wind.Shift (RFC 7323 2.3): the shift of the windows we send, 0 unless both ends agreed.
     pub(super) fn rcv_scale(&self) -> u8 {
         match self.bits.has(bits::WINDOW_SCALE) {
             true => self.scale_wanted(),
@@ -307,12 +314,12 @@ impl<'a, C: Congestion> Socket<'a, C> {
         u32::from(self.window_field) << self.bits.number(bits::SCALE)
     }
 
-    /// The largest window the peer ever offered, octets.
+    /// MAX.SND.WND (RFC 5961 5.2): the largest window the peer ever offered, octets.
     pub(super) fn snd_wnd_max(&self) -> u32 {
         u32::from(self.window_field_max) << self.bits.number(bits::SCALE)
     }
 
-    /// What arrived twice and is still to be reported; empty if nothing.
+    /// The duplicate data not yet reported; empty if there is none.
     pub(super) fn duplicate(&self) -> Range {
         Range::new(
             self.duplicate,
@@ -330,9 +337,10 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.ts_recent_at = super::clock::coarse_clock(now);
     }
 
-    /// The connection stands: the window of RFC 5681 3.1, one segment if the SYN was lost.
+    /// Enters ESTABLISHED with the initial window of RFC 5681 3.1: one segment if the SYN was retransmitted.
     pub(super) fn establish(&mut self) {
         self.state = State::Established;
+        // The application closed in SYN-RECEIVED (RFC 9293 3.10.4).
         if self.bits.has(bits::FIN_QUEUED) {
             self.state = State::FinWait1;
         }
@@ -367,12 +375,12 @@ impl<'a, C: Congestion> Socket<'a, C> {
         u32::from(self.mss).saturating_sub(timestamps)
     }
 
-    /// The timestamp to put on a segment sent now.
+    /// TSval of a segment sent now.
     pub(super) fn timestamp(&self, now: Instant) -> u32 {
         timestamp_clock(now).wrapping_add(self.ts_offset)
     }
 
-    /// Writes as much of `data` into the send buffer as fits and returns how much: 0 after a close.
+    /// Copies as much of `data` into the send buffer as fits and returns the number of octets: 0 after a close.
     pub fn write(&mut self, data: &[u8]) -> usize {
         match self.may_write() {
             true => self.send.write(data),
@@ -380,7 +388,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
     }
 
-    /// The free part of the send buffer, to be filled in place and then [`commit`](Self::commit)ted.
+    /// The free part of the send buffer, to be filled in place and then passed on by [`commit`](Self::commit).
     pub fn vacant(&mut self) -> (&mut [u8], &mut [u8]) {
         match self.may_write() {
             true => self.send.vacant(),
@@ -388,19 +396,19 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
     }
 
-    /// Hands over the first `octets` of [`vacant`](Self::vacant).
+    /// Declares the first `octets` of [`vacant`](Self::vacant) as written.
     pub fn commit(&mut self, octets: usize) {
         if self.may_write() {
             self.send.commit(octets.min(1 << 30) as u32);
         }
     }
 
-    /// Whether the application may still write: the connection is open, or opening, and was not closed here.
+    /// Whether the application may still write: the connection is open or opening, and this end has not closed.
     pub fn may_write(&self) -> bool {
         self.state.can_send() && !self.bits.has(bits::FIN_QUEUED)
     }
 
-    /// Octets that can be written now.
+    /// Octets that [`write`](Self::write) would take now.
     pub fn writable(&self) -> usize {
         match self.may_write() {
             true => self.send.free() as usize,
@@ -408,24 +416,24 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
     }
 
-    /// Octets written and not yet acknowledged by the peer.
+    /// Octets written and not yet acknowledged by the peer, sent or not.
     pub fn unacknowledged(&self) -> usize {
         self.send.len() as usize
     }
 
-    /// Reads what has arrived in order and returns how much. May cause a window update: poll afterwards.
+    /// Reads data that arrived in order and returns the number of octets. May cause a window update: poll afterwards.
     pub fn read(&mut self, data: &mut [u8]) -> usize {
         let len = self.receive.read(data);
         self.offer_window();
         len
     }
 
-    /// What can be read, in place, in two parts; [`consume`](Self::consume) it when done.
+    /// The data that can be read, in place, in two parts; [`consume`](Self::consume) it when done.
     pub fn readable(&self) -> (&[u8], &[u8]) {
         self.receive.readable()
     }
 
-    /// Gives back the first `octets` of [`readable`](Self::readable).
+    /// Frees the first `octets` of [`readable`](Self::readable). May cause a window update: poll afterwards.
     pub fn consume(&mut self, octets: usize) {
         self.receive.consume(octets.min(1 << 30) as u32);
         self.offer_window();
@@ -438,7 +446,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         closed && self.receive.ready() == 0
     }
 
-    /// Closes this end's direction only: what was written is sent, then a FIN. Reading goes on.
+    /// Half-close: sends what was written, then a FIN. Reading goes on.
     pub fn shutdown(&mut self) {
         match self.state {
             State::SynSent => self.end(None),
@@ -449,18 +457,20 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
     }
 
-    /// Closes the connection for good: what was written is sent, then a FIN; nothing more is read. With data unread,
-    /// or if more data comes, the peer gets a reset, so that it knows of the loss (RFC 9293 3.6.1).
+    /// Closes both directions: sends what was written, then a FIN; nothing more is read. With data unread, or if more data
+    /// arrives, the peer gets a reset, so that it learns of the loss (RFC 9293 3.6.1).
     pub fn close(&mut self, now: Instant) {
+        // RFC 2525 2.17: a FIN would pretend that all data was read.
         if self.receive.ready() > 0 && self.state != State::Closed {
             self.abort();
             return;
         }
         self.shutdown();
-        self.bits.set(bits::DEAF);
-        if self.state == State::FinWait2 && !self.timers.runs(Timer::Linger) {
+        self.bits.set(bits::READ_CLOSED);
+        // Without a reader, FIN-WAIT-2 must not last forever.
+        if self.state == State::FinWait2 && !self.timers.runs(Timer::TimeWait) {
             self.timers
-                .start(Timer::Linger, now + self.local.config.fin_wait_2);
+                .start(Timer::TimeWait, now + self.local.config.fin_wait_2);
         }
     }
 
@@ -469,8 +479,9 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.state = state;
     }
 
-    /// Ends the connection at once; the peer gets a reset.
+    /// ABORT (RFC 9293 3.10.5): ends the connection at once; the peer gets a reset.
     pub fn abort(&mut self) {
+        // RFC 9293 3.10.5: in these states the peer gets no reset.
         let silent = matches!(self.state, State::Closed | State::SynSent | State::TimeWait);
         if self.state != State::Closed {
             self.end(Some(Failure::Aborted));
@@ -480,7 +491,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
     }
 
-    /// Enters CLOSED. What has arrived can still be read.
+    /// Enters CLOSED. Data that arrived can still be read.
     pub(super) fn end(&mut self, failure: Option<Failure>) {
         self.state = State::Closed;
         let code = failure.map_or(0, |failure| failure as u8);
@@ -490,12 +501,12 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.send.clear();
     }
 
-    /// The state.
+    /// The state of RFC 9293 3.3.2.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Why the connection ended, if not by both ends closing it.
+    /// Why the connection ended; `None` if both ends closed it.
     pub fn failure(&self) -> Option<Failure> {
         let code = self.bits.number(bits::FAILURE);
         Failure::ALL
@@ -503,26 +514,26 @@ impl<'a, C: Congestion> Socket<'a, C> {
             .find(|failure| *failure as u8 == code)
     }
 
-    /// The connection's four-tuple.
+    /// The four-tuple of the connection, or of the last one.
     pub fn flow(&self) -> Flow {
         Flow::new(Endpoint::new(self.local.address, self.port), self.remote)
     }
 
-    /// Whether an answer of the peer is due: a SYN, data or a FIN is not acknowledged, or a window probe is out.
-    /// A radio that sleeps should ask for frames more often while this holds.
+    /// Whether the peer owes an answer: a SYN, data or a FIN is not acknowledged, or the window is being probed. A sleepy
+    /// radio should poll its parent more often meanwhile.
     pub fn awaits_answer(&self) -> bool {
         self.state != State::Closed && (!self.flight.is_empty() || self.timers.runs(Timer::Persist))
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout), and why.
+    /// When to call [`handle_timeout`](Self::handle_timeout), and for which timer.
     pub fn poll_timeout(&self) -> Option<Wake> {
         self.timers.next()
     }
 }
 
-/// The smallest segment size that is believed: a peer that asks for less makes us send headers (CVE-2019-11479);
-/// 40 octets of options must leave room for data. 48 as in Linux (`TCP_MIN_SND_MSS`), so that a segment may be one frame
-/// of 802.15.4 with IPv6 addresses in line.
+/// The smallest MSS that is accepted from a peer: with a smaller one we would send mostly headers (CVE-2019-11479), and 40
+/// octets of options must leave room for data. 48 as in Linux (`TCP_MIN_SND_MSS`), so that a segment may be one frame of
+/// 802.15.4 with IPv6 addresses in line.
 pub const MSS_MIN: u16 = 48;
 
 /// The goal for microcontrollers: 256 octets a connection, without the lent memory.

@@ -1,6 +1,6 @@
-//! The states of a connection, and the ways in which it fails.
+//! The states of a connection, and the reasons for which it fails.
 
-/// The states of RFC 9293 3.3.2, but LISTEN, which is a [`Listener`](super::Listener).
+/// The states of RFC 9293 3.3.2 except LISTEN, which is a [`Listener`](super::Listener).
 ///
 /// ```text
 ///                 connect                        accept
@@ -17,25 +17,25 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No connection.
+    /// No connection: before the first one, and after each.
     Closed,
-    /// A SYN was sent.
+    /// Our SYN was sent; the peer has not answered.
     SynSent,
-    /// A SYN was received and answered.
+    /// A SYN was received and answered; our SYN is not acknowledged.
     SynReceived,
-    /// Data flows both ways.
+    /// Open: data flows both ways.
     Established,
     /// We closed; our FIN is not acknowledged.
     FinWait1,
-    /// We closed, and the peer knows; it has not closed.
+    /// We closed, and our FIN is acknowledged; the peer has not closed.
     FinWait2,
-    /// The peer closed.
+    /// The peer closed; we may still send.
     CloseWait,
     /// Both closed at once; our FIN is not acknowledged.
     Closing,
     /// The peer closed, then we; our FIN is not acknowledged.
     LastAck,
-    /// Both closed; old segments die out.
+    /// Both closed; waits until old segments of the connection have left the network.
     TimeWait,
 }
 
@@ -70,21 +70,21 @@ impl State {
     }
 }
 
-/// Why a connection ended before its time.
+/// Why a connection ended other than by both ends closing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The peer answered our SYN with a reset: nobody listens there.
+    /// The peer answered our SYN with a reset: the port is closed.
     Refused = 1,
     /// The peer reset the connection.
     Reset,
-    /// The peer did not answer for too long.
+    /// The peer did not answer within the configured number of retries.
     TimedOut,
     /// The application aborted it, or closed it with data unread.
     Aborted,
 }
 
 impl Failure {
-    /// All of them.
+    /// Every failure, in the order of their codes from 1.
     pub const ALL: [Failure; 4] = [
         Failure::Refused,
         Failure::Reset,

@@ -1,53 +1,53 @@
-//! All timers of a connection: one enum, one table of deadlines, one place that says which is due.
+//! All timers of a connection in one table of deadlines.
 //!
-//! Timers are one-shot. Those that never run together share a slot, so that seven timers cost four deadlines.
+//! Timers are one-shot. Timers that never run at the same time share a slot, so seven timers cost four deadlines.
 
 use chappe_core::{Instant, Wake};
 
-/// What a connection may wait for. Those whose numbers differ in the last bit only share a slot.
+/// The timers of a connection. Two timers share a slot if their numbers differ only in the last bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// An acknowledgement has waited long enough for company (RFC 9293 3.8.6.3).
-    Acknowledge = 0,
-    /// A segment sent earlier than one that arrived is not lost yet, but will be then (RFC 8985 6.3).
-    Reorder = 2,
-    /// The last segments of a burst may have been lost: send one more to find out (RFC 8985 7).
-    Probe = 3,
-    /// Nothing in flight was acknowledged for a retransmission timeout (RFC 6298 5).
+    /// A delayed acknowledgement is due (RFC 9293 3.8.6.3).
+    DelayedAck = 0,
+    /// RACK's reordering timer: a segment sent before one that was delivered counts as lost from then on (RFC 8985 6.3).
+    Reordering = 2,
+    /// The probe timeout (PTO): send one more segment to find out whether the tail was lost (RFC 8985 7).
+    TailLossProbe = 3,
+    /// The retransmission timeout (RFC 6298 5).
     Retransmit = 4,
-    /// Data waits, nothing is in flight, and the peer's window is too small: ask again (RFC 9293 3.8.6.1), or send
-    /// a small segment after all (the override of 3.8.6.2.1).
+    /// Data waits, nothing is in flight, and the peer's window is too small: probe the window (RFC 9293 3.8.6.1), or send
+    /// a small segment (the override timeout of 3.8.6.2.1).
     Persist = 5,
-    /// The peer was silent for long (RFC 9293 3.8.4).
+    /// The connection was idle for the keep-alive time (RFC 9293 3.8.4).
     KeepAlive = 6,
-    /// The end of TIME-WAIT, or of waiting for a FIN in FIN-WAIT-2.
-    Linger = 7,
+    /// The end of TIME-WAIT (2 MSL), or of a closed socket's wait for a FIN in FIN-WAIT-2.
+    TimeWait = 7,
 }
 
 impl Timer {
     const SLOTS: usize = 4;
 
-    /// All of them; the first of those due at once fires first.
+    /// All timers, in the order in which they fire when they are due at the same time.
     pub const ALL: [Timer; 7] = [
-        Timer::Acknowledge,
-        Timer::Reorder,
-        Timer::Probe,
+        Timer::DelayedAck,
+        Timer::Reordering,
+        Timer::TailLossProbe,
         Timer::Retransmit,
         Timer::Persist,
         Timer::KeepAlive,
-        Timer::Linger,
+        Timer::TimeWait,
     ];
 
-    /// The reason, in words, for a trace.
+    /// What the timer is for, in words: the reason of a [`Wake`].
     pub const fn why(self) -> &'static str {
         match self {
             Timer::Retransmit => "retransmission timeout",
             Timer::Persist => "window probe",
-            Timer::Probe => "tail loss probe",
-            Timer::Reorder => "reordering window",
-            Timer::Acknowledge => "delayed acknowledgement",
+            Timer::TailLossProbe => "tail loss probe",
+            Timer::Reordering => "reordering window",
+            Timer::DelayedAck => "delayed acknowledgement",
             Timer::KeepAlive => "keep-alive",
-            Timer::Linger => "linger",
+            Timer::TimeWait => "time wait",
         }
     }
 
@@ -62,18 +62,18 @@ impl Timer {
 
     const fn of(slot: usize, second: bool) -> Timer {
         match (slot, second) {
-            (0, _) => Timer::Acknowledge,
-            (1, false) => Timer::Reorder,
-            (1, true) => Timer::Probe,
+            (0, _) => Timer::DelayedAck,
+            (1, false) => Timer::Reordering,
+            (1, true) => Timer::TailLossProbe,
             (2, false) => Timer::Retransmit,
             (2, true) => Timer::Persist,
             (_, false) => Timer::KeepAlive,
-            (_, true) => Timer::Linger,
+            (_, true) => Timer::TimeWait,
         }
     }
 }
 
-/// A deadline in six octets: units of 2^14 ns (16 µs), rounded up, for clocks of up to 146 years. All ones: none.
+/// A deadline in six octets: units of 2^14 ns (16 µs), rounded up, for clocks of up to 146 years. All ones means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Deadline([u8; 6]);
 
@@ -100,11 +100,11 @@ impl Deadline {
     }
 }
 
-/// The deadlines.
+/// The deadlines of a connection's timers, by slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Timers {
     at: [Deadline; Timer::SLOTS],
-    /// For each slot, which of its two timers runs.
+    /// A bit for each slot: which of its two timers runs.
     second: u8,
 }
 
@@ -118,7 +118,7 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// Starts a timer, or starts it anew. A timer in the same slot stops.
+    /// Starts or restarts a timer. The other timer of its slot stops.
     pub fn start(&mut self, timer: Timer, at: Instant) {
         if let Some(slot) = self.at.get_mut(timer.slot()) {
             *slot = Deadline::at(at);
@@ -136,7 +136,7 @@ impl Timers {
         }
     }
 
-    /// Stops all.
+    /// Stops all timers, as on entering CLOSED.
     pub fn stop_all(&mut self) {
         *self = Timers::default();
     }
@@ -158,10 +158,10 @@ impl Timers {
 
     /// A timer that is due, stopped by this call.
     pub fn expire(&mut self, now: Instant) -> Option<Timer> {
-        // A deadline is a whole number of units, so one that has come is not after the unit that now lies in.
+        // Deadlines are whole units, rounded up: one is due if it is not after the unit that `now` lies in.
         let unit = now.nanos() >> Deadline::SHIFT;
         for (slot, at) in self.at.iter_mut().enumerate() {
-            // Never is later than any unit that a clock of 64 bits reaches.
+            // `now` reaches NEVER's 2^48 - 1 units only after 146 years.
             if at.units() <= unit {
                 *at = Deadline::NEVER;
                 return Some(Timer::of(slot, self.second & 1 << slot != 0));
@@ -170,7 +170,7 @@ impl Timers {
         None
     }
 
-    /// The next deadline.
+    /// The earliest deadline and its reason.
     pub fn next(&self) -> Option<Wake> {
         let (mut units, mut first) = (Deadline::NEVER.units(), 0);
         for (slot, at) in self.at.iter().enumerate() {
@@ -214,15 +214,15 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_due_fires_once_each() {
+    fn every_due_timer_fires_once() {
         let mut timers = Timers::default();
-        for timer in [Timer::Linger, Timer::Probe, Timer::Acknowledge] {
+        for timer in [Timer::TimeWait, Timer::TailLossProbe, Timer::DelayedAck] {
             timers.start(timer, Instant::from_millis(1));
         }
         let now = Instant::from_millis(2);
-        assert_eq!(timers.expire(now), Some(Timer::Acknowledge));
-        assert_eq!(timers.expire(now), Some(Timer::Probe));
-        assert_eq!(timers.expire(now), Some(Timer::Linger));
+        assert_eq!(timers.expire(now), Some(Timer::DelayedAck));
+        assert_eq!(timers.expire(now), Some(Timer::TailLossProbe));
+        assert_eq!(timers.expire(now), Some(Timer::TimeWait));
         assert_eq!(timers.expire(now), None);
     }
 }

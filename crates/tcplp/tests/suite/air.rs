@@ -1,4 +1,4 @@
-//! Bulk transfers over simulated 802.15.4: complete, and as fast as arithmetic allows.
+//! Bulk transfers over simulated 802.15.4: complete, and as fast as the bounds allow.
 
 use crate::row;
 
@@ -13,7 +13,7 @@ use chappe_tcplp::tcp::{self, State};
 
 use row::{Node, Setup, connect};
 
-/// Neighbours hear each other perfectly, and nobody else: every second neighbour is a hidden sender.
+/// Only neighbours hear each other, and they do so perfectly: every second neighbour is a hidden sender.
 fn chain(nodes: u16) -> Medium {
     let nodes = usize::from(nodes);
     let matrix = (1..nodes).fold(Matrix::silent(nodes), |matrix, i| {
@@ -23,7 +23,7 @@ fn chain(nodes: u16) -> Medium {
 }
 
 /// A row at TCPlp's -8 dBm on its radio, 30 m apart, without multipath: neighbours have some 8 dB more than they need,
-/// those behind them are seldom understood but often noticed.
+/// second neighbours are rarely received but often sensed.
 fn building(nodes: u16) -> Medium {
     let radio = Profile::named("at86rf233-indoor").unwrap();
     let alike = |dot15d4| Dot15d4 {
@@ -139,7 +139,7 @@ fn compressed_headers_beat_the_papers_bound() {
     assert!(headers > plain * 1.08 && thinned > 105.0, "{found:?}");
 }
 
-/// Relays pass compressed TCP headers on as they are.
+/// Relays forward compressed TCP headers unchanged.
 #[test]
 fn compressed_headers_cross_relays() {
     let headers = |setup: Setup| Setup {
@@ -168,7 +168,7 @@ fn compressed_headers_cross_relays() {
 }
 
 /// A transfer of 40 kB over one and three hops of TCPlp's radio: every octet in its place, both ends closed, and
-/// every loss has a reason.
+/// every loss counted under a reason.
 #[test]
 fn transfers_complete_on_the_papers_radio() {
     for hops in [1u16, 3] {
@@ -214,8 +214,8 @@ fn runs_repeat() {
 }
 
 /// Two hops of which a fifth of all frames is lost, clocks that differ by 40 ppm, a relay that crashes for a second in
-/// the middle, a link that is cut for five, and bits that are wrong without the check sequence showing it (which frame
-/// security notices, and TCP's sum would not always): the transfer is complete and right in the end.
+/// the middle, a link that is cut for five, and bit errors that the check sequence misses (frame security
+/// detects them, TCP's checksum not always): the transfer still completes correctly.
 #[test]
 fn transfers_survive_faults() {
     let medium = {

@@ -1,4 +1,4 @@
-//! The baselines: CoAP's retransmissions and blocks to the letter, and each of them over simulated air beside TCP.
+//! The baselines: CoAP's retransmissions and blocks exactly as in the RFC, and each baseline over simulated air beside TCP.
 
 use crate::row;
 
@@ -7,10 +7,8 @@ use std::net::Ipv6Addr;
 use chappe_core::{Address, Duration, Expect, Instant, Purpose, Seed, Wake};
 use chappe_mac::dot15d4::{self, Sleep};
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
-use chappe_tcplp::baseline::coap::{
-    Client, Cocoa, Config, Outcome, Post, Receive, Server, Standard, Timeout,
-};
-use chappe_tcplp::baseline::one_segment;
+use chappe_tcplp::baseline::{Post, Receive, one_segment};
+use chappe_tcplp::coap::{Client, Cocoa, Config, Outcome, Server, Standard, Timeout};
 use chappe_tcplp::host::{Application, Bulk, Datagram, Outgoing};
 use chappe_tcplp::tcp::NewReno;
 
@@ -29,7 +27,7 @@ fn fill(start: usize, part: &mut [u8]) -> bool {
 
 const PEER: (Ipv6Addr, u16) = (Ipv6Addr::LOCALHOST, 5683);
 
-/// RFC 7252, 4.2: 2 to 3 s, doubled four times, then given up after another doubled wait.
+/// RFC 7252, 4.2: 2 to 3 s, doubled four times; the client gives up after the last wait.
 #[test]
 fn retransmissions_are_spaced_as_the_rfc_says() {
     for seed in 0..200 {
@@ -55,7 +53,7 @@ fn retransmissions_are_spaced_as_the_rfc_says() {
     }
 }
 
-/// Bodies of every size around the blocks' edges arrive whole and once, although a third of all messages is lost.
+/// Bodies of every size around the block boundaries arrive complete and once, although a third of all messages is lost.
 #[test]
 fn bodies_arrive_over_a_lossy_path() {
     let config = Config {
@@ -101,9 +99,9 @@ fn bodies_arrive_over_a_lossy_path() {
     assert!(client.counters().retransmitted > 10);
 }
 
-/// Without confirmation a body leaves at once and nothing is sent twice.
+/// A non-confirmable body is sent at once, and nothing is sent twice.
 #[test]
-fn unconfirmed_bodies_are_sent_once() {
+fn non_confirmable_bodies_are_sent_once() {
     let config = Config {
         confirmable: false,
         szx: 2,
@@ -122,7 +120,7 @@ fn unconfirmed_bodies_are_sent_once() {
     assert_eq!(client.poll_timeout(), None);
 }
 
-/// What runs on a node of this comparison.
+/// The application of a node in this comparison.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)]
 enum App {
@@ -220,8 +218,7 @@ fn compare(mac: dot15d4::Config) -> [f64; 3] {
     ]
 }
 
-/// Radios that are always on: on one clean hop the air is what counts, and who waits for it does not matter. Within
-/// 3 % of each other.
+/// Radios that are always on: on one clean hop the air is the limit, whichever end waits for it. Within 3 % of each other.
 #[test]
 fn on_one_clean_hop_stop_and_wait_costs_little() {
     let [window, single, coap] = compare(dot15d4::Config::HAMILTON);
@@ -229,8 +226,8 @@ fn on_one_clean_hop_stop_and_wait_costs_little() {
     assert!((single / window - 1.0).abs() < 0.03 && (coap / window - 1.0).abs() < 0.03);
 }
 
-/// A leaf that asks every 100 ms (paper 8.1.2, where TCP moves 40 % more than CoAP): who waits for each answer waits
-/// for the next request.
+/// A leaf that polls every 100 ms (paper 8.1.2, where TCP moves 40 % more than CoAP): a protocol that waits for each answer
+/// waits for the next data request.
 //= tcplp 8.1.2: CoAP sends one block at a time, TCP several segments
 #[test]
 fn under_a_sleepy_radio_stop_and_wait_costs_much() {

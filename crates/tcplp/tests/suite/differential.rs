@@ -1,9 +1,9 @@
-//! The same random segments and calls, played to this TCP and to smoltcp's, in virtual time: what each acknowledges,
-//! sends, hands up and becomes must be the same after every step.
+//! The same random segments and calls for this TCP and for smoltcp, in virtual time: both must acknowledge, send and deliver
+//! the same, and be in the same state, after every step.
 //!
-//! The random peer keeps to the windows that it is offered. Where the two are known to differ, it does nothing of the
-//! kind; each of these differences has a test of its own, which says which of them the standard is with. Any other
-//! difference fails, with the seed and the steps that led there.
+//! The random peer respects the windows that it is offered, and avoids the known differences. Each of these has a separate
+//! test, which states which stack follows the standard. Any other difference fails, with the seed and the steps that led
+//! there.
 
 use crate::support;
 
@@ -30,7 +30,7 @@ const MSS: usize = 500;
 /// Both receive buffers, and both send buffers.
 const BUFFER: usize = 4_000;
 
-/// What a step does.
+/// A step of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// The peer sends `len` octets of its stream from `at` on.
@@ -60,7 +60,7 @@ enum Step {
     },
 }
 
-/// What can be seen of a stack from outside, in numbers relative to both initial ones.
+/// The observable state of a stack, with sequence numbers relative to the initial ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     /// The next number expected of the peer, as last acknowledged.
@@ -79,7 +79,7 @@ enum Stack {
     Rival(Box<Rival>),
 }
 
-/// A stack and what its peer knows of it.
+/// A stack, and its peer's knowledge of it.
 struct Subject {
     stack: Stack,
     iss: Option<Seq>,
@@ -416,7 +416,7 @@ fn both_do_the_same_on_random_segments_and_calls() {
     assert!(closed > 300 && octets > 1_000_000, "{closed} {octets}");
 }
 
-/// The steps, and then what both have become.
+/// Plays the steps and returns the observable state of both.
 fn after(steps: &[Step]) -> [Seen; 2] {
     let mut random = Seed(1).stream(Purpose::Trial(6));
     let mut pair = Pair::connected(&mut random);
@@ -433,7 +433,7 @@ const fn data(at: usize, len: usize) -> Step {
 }
 
 /// Known difference: a FIN before a hole is filled. We remember it (RFC 9293 3.10.7.4, "segments with higher beginning
-/// sequence numbers SHOULD be held for later processing"); smoltcp waits for it to come again.
+/// sequence numbers SHOULD be held for later processing"); smoltcp waits for a retransmission.
 #[test]
 fn a_fin_out_of_order_is_remembered_here() {
     let early = Step::Data {
@@ -446,9 +446,9 @@ fn a_fin_out_of_order_is_remembered_here() {
     assert_eq!((theirs.state, theirs.acknowledged), ("ESTABLISHED", 201));
 }
 
-/// Known difference: a FIN behind data that has all come before. The old part is cut off and the rest processed (RFC 9293
+/// Known difference: a FIN behind data that has all arrived before. The old part is cut off and the rest processed (RFC 9293
 /// 3.10.7.4: "trimming off any portions that lie outside the window (including SYN and FIN)", and this FIN lies inside);
-/// smoltcp answers and leaves the FIN.
+/// smoltcp answers and ignores the FIN.
 #[test]
 fn a_fin_behind_old_data_counts_here() {
     let old = Step::Data {
@@ -461,8 +461,8 @@ fn a_fin_behind_old_data_counts_here() {
     assert_eq!((theirs.state, theirs.acknowledged), ("ESTABLISHED", 541));
 }
 
-/// Known difference: data out of order beyond the window last offered, for which reading has made room since. We keep
-/// what fits, since RCV.WND is what there is room for; smoltcp keeps to its word.
+/// Known difference: data out of order beyond the window last offered, for which reading has made room since. We keep what
+/// fits, since RCV.WND is the free room; smoltcp drops it.
 #[test]
 fn data_for_which_there_is_room_is_kept_here() {
     let mut steps: Vec<Step> = (0..7).map(|n| data(n * 500, 500)).collect();
@@ -471,10 +471,10 @@ fn data_for_which_there_is_room_is_kept_here() {
     assert_eq!((ours.acknowledged, theirs.acknowledged), (4_251, 4_001));
 }
 
-/// Known difference: a reset in the window, but not at its left edge. We ask whether it is meant (RFC 5961 3.2); smoltcp
-/// believes it.
+/// Known difference: a reset in the window, but not at its left edge. We send a challenge ACK (RFC 5961 3.2);
+/// smoltcp accepts it.
 #[test]
-fn a_reset_inside_the_window_is_questioned_here() {
+fn a_reset_inside_the_window_is_challenged_here() {
     let reset = Step::Bare {
         flags: Flags::RST,
         ahead: 5,
@@ -483,7 +483,7 @@ fn a_reset_inside_the_window_is_questioned_here() {
     assert_eq!((ours.state, theirs.state), ("ESTABLISHED", "CLOSED"));
 }
 
-/// What to show of a difference.
+/// The text that describes a difference.
 #[derive(Debug)]
 #[allow(dead_code)] // printed
 struct Report<'a> {

@@ -16,7 +16,7 @@ use row::{PREFIX, address, memory};
 
 const FLOWS: usize = 3;
 
-/// Reads all sockets and counts what each brought; or sends on the first.
+/// Reads all sockets and counts the octets of each; or sends on the first.
 #[derive(Clone, Copy, Debug, Default)]
 struct App {
     bulk: Bulk,
@@ -81,7 +81,7 @@ fn node(number: u16, red: bool, seed: u64) -> Node {
     )
 }
 
-/// Goodput of each flow in kb/s, what the relay dropped, and what it marked, in two minutes.
+/// Goodput of each flow in kb/s, and the packets that the relay dropped and marked, in two minutes.
 fn run(red: bool, seed: u64) -> ([f64; FLOWS], u32, u32) {
     let nodes = FLOWS as u16 + 2;
     let stations = (0..nodes).map(|i| Box::new(node(i, red, seed))).collect();
@@ -119,10 +119,10 @@ fn fairness(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * squares)
 }
 
-/// The paper found tail drops unfair and RED with ECN the cure. Here the flows share with either: recovery by SACK and
-/// RACK does not wait for timeouts. A queue of 16 frames is less than half of the three windows together, so it
-/// overflows with RED as without, and what RED drops early (acknowledgements and retransmissions cannot be marked)
-/// comes on top.
+/// The paper found that tail drops are unfair and that RED with ECN restores fairness. Here flows share with either, because
+/// recovery by SACK and RACK does not wait for timeouts. A queue of 16 frames is less than half of the three windows together, so it
+/// overflows with and without RED, and RED's early drops (acknowledgements and retransmissions cannot be marked)
+/// come on top.
 //= tcplp 8.3: several flows compete at a relay with RED and ECN
 #[test]
 fn flows_share_a_relay() {

@@ -1,4 +1,4 @@
-//! A host by itself: pings, refused and accepted connections, and the promises of a node.
+//! A host alone: pings, refused and accepted connections, and the node contract.
 
 use crate::support;
 
@@ -11,7 +11,7 @@ use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socke
 use chappe_wire::ipv6::Header;
 use support::mote::{PREFIX, address, ms, packet, tcp_host};
 
-/// Pings of all sizes up to 64 octets come back, to the unicast address and to all nodes; nothing else does.
+/// Pings of all sizes up to 64 octets are answered, at the unicast address and at all-nodes; nothing else is.
 #[test]
 fn a_host_answers_pings() {
     use chappe_wire::icmpv6::Message;

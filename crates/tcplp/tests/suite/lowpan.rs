@@ -1,6 +1,6 @@
-//! The bug classes of other 6LoWPAN stacks (fragments, forwarding, lying lengths), and the promises of a node.
+//! The bug classes of other 6LoWPAN stacks (fragments, forwarding, wrong lengths), and the node contract.
 //!
-//! Method: frames are handed to one interface as its link would, by hand or from a second interface.
+//! Method: the test hands frames to one interface as its link would, made by hand or by a second interface.
 
 use crate::support;
 
@@ -18,7 +18,7 @@ use support::mote::{PREFIX, ms, packet, tcp_host};
 
 const FRAME: usize = 116;
 
-/// Sends what it is given, keeps what it gets.
+/// A host that sends queued packets and keeps received ones.
 #[derive(Default)]
 struct Mailbox {
     out: Vec<Vec<u8>>,
@@ -62,7 +62,7 @@ fn stack(number: u16) -> Stack {
     Interface::new(config, Mailbox::default(), table, random)
 }
 
-/// Everything that a node has to send, each frame confirmed at once: to whom, what.
+/// Everything that a node has to send, as (next hop, frame); each frame is confirmed at once.
 fn drain(now: Instant, node: &mut Stack) -> Vec<(Address, Vec<u8>)> {
     let mut frames = Vec::new();
     let mut sdu = [0; FRAME];
@@ -93,7 +93,7 @@ fn frames_of(from: u16, packet: Vec<u8>) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Every size from a bare header to the largest buffer goes in frames that fit, and comes out the same.
+/// Packets of every size, from a bare header to the largest buffer, are sent in frames that fit and arrive unchanged.
 #[test]
 fn every_size_is_cut_and_put_together() {
     for len in 40..=1280 {
@@ -118,7 +118,7 @@ fn the_papers_segment_takes_five_frames() {
     assert_eq!(frames_of(1, packet(1, 3, 534)).len(), 5, "along a path");
 }
 
-/// A datagram passes two relays fragment by fragment: each comes out before the next goes in, in as many octets.
+/// A datagram crosses two relays fragment by fragment: each fragment leaves before the next one enters, with the same length.
 #[test]
 fn fragments_pass_relays_one_by_one() {
     let sent = packet(1, 4, 534);
@@ -153,8 +153,8 @@ fn fragments_pass_relays_one_by_one() {
     }
 }
 
-/// F01, F02: sizes and offsets at all edges, in first and further fragments: never more is written than there is
-/// room for, and nothing but what was sent is handed up.
+/// F01, F02: sizes and offsets at all edges, in first and further fragments: never more is written than
+/// fits, and only what was sent is delivered.
 #[test]
 fn f01_offsets_and_sizes_at_the_edges() {
     let first = frames_of(1, packet(1, 2, 600)).remove(0);
@@ -179,7 +179,7 @@ fn f01_offsets_and_sizes_at_the_edges() {
     }
 }
 
-/// F02: a further fragment before its first one is not kept.
+/// F02: a further fragment before its first one is dropped.
 #[test]
 fn f02_further_fragments_come_after_the_first() {
     let frames = frames_of(1, packet(1, 2, 500));
@@ -224,12 +224,12 @@ fn f03_overlaps_end_the_datagram() {
     );
 }
 
-/// F04: a flood of first fragments from one source, or from a thousand, mixed 1 : 1 and 3 : 1 with an honest
-/// neighbour's datagrams: these come through.
+/// F04: a flood of first fragments from one source, or from a thousand, mixed 1 : 1 and 3 : 1 with a
+/// genuine neighbour's datagrams: these get through.
 #[test]
 fn f04_floods_of_first_fragments() {
-    let honest = packet(1, 2, 534);
-    let frames = frames_of(1, honest.clone());
+    let genuine = packet(1, 2, 534);
+    let frames = frames_of(1, genuine.clone());
     for sources in [1u32, 1000] {
         for ratio in [1u32, 3] {
             let (mut receiver, mut forged, mut rounds) = (stack(2), 0u32, 0);
@@ -254,12 +254,12 @@ fn f04_floods_of_first_fragments() {
             }
             let share = f64::from(receiver.host().got.len() as u32) / f64::from(rounds);
             assert!(share >= 0.5, "{sources} sources, {ratio} to 1: {share}");
-            assert!(receiver.host().got.iter().all(|got| *got == honest));
+            assert!(receiver.host().got.iter().all(|got| *got == genuine));
         }
     }
 }
 
-/// F05: packets that came in one frame pass although every slot is taken.
+/// F05: packets of one frame are delivered although every slot is taken.
 #[test]
 fn f05_whole_packets_need_no_slot() {
     let mut receiver = stack(2);
@@ -277,7 +277,7 @@ fn f05_whole_packets_need_no_slot() {
     assert_eq!(receiver.host().got.len(), 1);
 }
 
-/// F06: forwarding state touched in every order: all orders of a datagram's three fragments, with time passing.
+/// F06: forwarding with a datagram's three fragments in every order, with time passing.
 #[test]
 fn f06_forwarding_in_every_order() {
     let frames = frames_of(1, packet(1, 4, 300));
@@ -309,10 +309,10 @@ fn f06_forwarding_in_every_order() {
     }
 }
 
-/// F07: a neighbour that restarts uses an old tag for a new datagram: the new one comes through. And what waits is
-/// given up in time, 49.7 days after the clock's start as well.
+/// F07: a neighbour that restarts reuses a tag for a new datagram, which gets through. Incomplete datagrams time out, also
+/// 49.7 days after the start of the clock.
 #[test]
-fn f07_tags_used_anew_and_clocks_that_run_long() {
+fn f07_reused_tags_and_long_running_clocks() {
     let days = 4_294_967_296 - 500;
     let old = frames_of(1, packet(1, 2, 500));
     let mut receiver = stack(2);
@@ -331,7 +331,7 @@ fn f07_tags_used_anew_and_clocks_that_run_long() {
     assert_eq!(receiver.losses().of(Lost::Expired), 1);
 }
 
-/// A fragment that is lost for good takes the rest of its datagram with it, at the source and at a relay.
+/// A fragment that is finally lost discards the rest of its datagram, at the source and at a relay.
 #[test]
 fn a_lost_fragment_ends_its_datagram() {
     let mut sender = stack(1);
@@ -365,7 +365,7 @@ fn a_lost_fragment_ends_its_datagram() {
     }
 }
 
-/// A relay whose queue is long marks packets that understand marks and drops the others (RED with ECN).
+/// A relay with a long queue marks ECN-capable packets and drops the others (RED with ECN).
 //= tcplp 8: random early detection with explicit congestion notification at relays
 #[test]
 fn a_crowded_relay_marks() {
@@ -398,9 +398,9 @@ fn a_crowded_relay_marks() {
     assert!(relay.losses().of(Lost::Early) > 20, "{:?}", relay.losses());
 }
 
-/// P04, P07: packets that lie about their length, or have no hop left, are dropped under their reasons.
+/// P04, P07: packets with a wrong length, or an exhausted hop limit, are dropped and counted by reason.
 #[test]
-fn p07_lying_packets_are_dropped() {
+fn p07_packets_with_wrong_lengths_are_dropped() {
     let mut node = stack(2);
     let mut lying = packet(1, 2, 80);
     lying[5] += 1;
@@ -422,8 +422,8 @@ fn p07_lying_packets_are_dropped() {
     assert!(node.host().got.is_empty());
 }
 
-/// P04: nothing is sent in answer to a packet that is not understood, so nothing can go wrong in making it: neither
-/// the interface nor the host generates errors, whatever P01 to P03 bring.
+/// P04: malformed packets get no answer, so making one cannot fail: neither the interface nor the host generates errors for
+/// the inputs of P01 to P03.
 #[test]
 fn p04_no_errors_are_generated() {
     let mut host = tcp_host(1);
@@ -466,10 +466,10 @@ fn p09_ipv4_is_ignored() {
     assert!(node.host().got.is_empty());
 }
 
-/// A border router hands what lies outside the mesh to its host, which is the gateway, and takes from it what comes
-/// from there.
+/// A border router hands packets for destinations outside the mesh to its host, the gateway, and sends the gateway's
+/// packets into the mesh.
 #[test]
-fn a_border_router_has_the_world_for_a_host() {
+fn a_border_router_hands_outside_packets_to_its_host() {
     let outside: Ipv6Addr = "2001:db8::7".parse().unwrap();
     let mut border = stack(0);
     *border.routes_mut() = Table::new(Address::node(0), PREFIX, Route::Here);
@@ -507,7 +507,7 @@ fn a_border_router_has_the_world_for_a_host() {
 
 /// The whole stack as a node that owns its radio.
 #[test]
-fn a_whole_stack_keeps_its_promises() {
+fn a_whole_stack_keeps_the_contract() {
     contract::check_radio(40, |seed| {
         let here = Address::node(1);
         let sleep = seed
@@ -533,7 +533,7 @@ fn a_whole_stack_keeps_its_promises() {
 }
 
 #[test]
-fn an_interface_keeps_its_promises() {
+fn an_interface_keeps_the_contract() {
     contract::check_link(60, |seed| {
         let mut table: Table<8> =
             Table::new(Address::node(1), PREFIX, Route::Via(Address::node(3)));

@@ -1,10 +1,9 @@
-//! Everything that is tested through the public interface, in one program: linking is most of a test build.
+//! All tests through the public interface, in one program, because linking dominates the build time of tests.
 
 mod air;
 mod attacks;
 mod baseline;
 mod differential;
-mod fast_open;
 mod flows;
 mod goodput;
 mod host;

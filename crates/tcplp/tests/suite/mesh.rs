@@ -1,4 +1,4 @@
-//! A tree over a full mesh of routers, with a sleepy leaf: TCP between the leaf and the border, both ways.
+//! A mesh of routers with a sleepy leaf: TCP between the leaf and the border, in both directions.
 
 use crate::row;
 
@@ -15,7 +15,7 @@ use chappe_tcplp::tcp::{self, Endpoint, Local, NewReno, Secret, Socket};
 use row::{PREFIX, memory};
 
 const ROUTERS: usize = 4;
-/// Routers 0 - 1 - 2 - 3 in a row, and a poor link 0 - 2 that is not worth its cost.
+/// Routers 0 - 1 - 2 - 3 in a row, and a poor link 0 - 2 that costs more than the detour.
 const COSTS: [[u8; ROUTERS]; ROUTERS] = [[0, 1, 4, 0], [1, 0, 1, 0], [4, 1, 0, 1], [0, 0, 1, 0]];
 
 type Stack = Interface<Host<'static, Bulk>, Mesh<ROUTERS, 2>, 2, 4, 16, 1280>;
@@ -62,7 +62,7 @@ fn node(router: u8, child: u16, app: Bulk) -> Node {
     OverMac::new(mac, Interface::new(config, host, routes, stream(1)))
 }
 
-/// The leaf hangs on router 3, four hops from the border, router 0. It sends 5 kB and gets 5 kB.
+/// The leaf is a child of router 3, four hops from the border, router 0. It sends 5 kB and receives 5 kB.
 #[test]
 fn a_leaf_reaches_the_border_over_the_routers() {
     let nodes: Vec<Box<Node>> = vec![

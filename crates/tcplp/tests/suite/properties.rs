@@ -1,5 +1,5 @@
-//! Two sockets over a bad network, in virtual time: whatever the network does, what is read is what was written,
-//! nothing stalls, and both ends come to rest. The seed repeats a failure.
+//! Two sockets over a bad network, in virtual time: whatever the network does, the data read is the data written, nothing
+//! stalls, and both ends come to rest. A failure prints its seed.
 
 use crate::support;
 
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use chappe_core::{Duration, HostNode, Instant, Purpose, Seed, Stream, contract};
 use chappe_tcplp::tcp::congestion::Any;
-use chappe_tcplp::tcp::{Config, Cubic, Endpoint, Few, Flow, NewReno, Secret, State, Unlimited};
+use chappe_tcplp::tcp::{Config, Endpoint, Few, Flow, NewReno, Secret, State, Unlimited};
 
 use support::host::{Host, Sizes, address};
 use support::network::{Faults, Network};
@@ -33,7 +33,7 @@ impl Transfer {
     }
 }
 
-/// A configuration out of all there are, by seed.
+/// A random configuration.
 fn config(random: &mut Stream) -> Config {
     let mut coin = || random.chance(0.7);
     let standard = Config::STANDARD;
@@ -65,8 +65,7 @@ fn config(random: &mut Stream) -> Config {
 fn congestion(random: &mut Stream) -> Any {
     match random.below(4) {
         0 => Any::Few(Few::default()),
-        1 => Any::Cubic(Cubic::default()),
-        2 => Any::Unlimited(Unlimited),
+        1 => Any::Unlimited(Unlimited),
         _ => Any::NewReno(NewReno),
     }
 }
@@ -196,7 +195,7 @@ fn start_near_wrap(network: &mut Network, random: &mut Stream) {
     network.now = now.max(Instant::from_millis(1));
 }
 
-/// T12: a connection that lives for 60 days and says something now and then, from a second before the timestamps' clock
+/// T12: a connection that lives for 60 days and sends something now and then, from a second before the timestamps' clock
 /// wraps on: 32-bit milliseconds wrap once more, microseconds a thousand times, and PAWS's 24 days pass in silence.
 #[test]
 fn t12_a_connection_lives_through_every_wrap() {
@@ -262,7 +261,7 @@ fn streams_arrive_whole_whatever_the_network_does() {
     }
 }
 
-/// One seed, one trace; and the short path for expected segments changes nothing but cost.
+/// The same seed gives the same trace, and header prediction changes nothing but cost.
 #[test]
 fn header_prediction_changes_nothing() {
     for seed in 0..400 {
@@ -293,8 +292,8 @@ fn header_prediction_changes_nothing() {
 }
 
 /// The contract of every host: early timeouts change nothing, no deadline stays, two copies do the same, and no
-/// packet panics. The host listens and has one connection under way, so that its own packets, echoed, cut and bent,
-/// reach every state that they can.
+/// packet panics. The host listens and has one connection open, so that its own packets, echoed, truncated and corrupted,
+/// reach every possible state.
 #[test]
 fn a_host_keeps_the_contract() {
     contract::check_host(300, |seed| {
@@ -311,7 +310,7 @@ fn a_host_keeps_the_contract() {
     });
 }
 
-/// T14: packets per octet delivered stay within reason: nobody answers answers.
+/// T14: the number of packets per octet delivered is bounded: acknowledgements are not acknowledged.
 #[test]
 fn t14_no_storm_of_acknowledgements() {
     for seed in 0..200 {
@@ -377,7 +376,7 @@ fn t13_no_single_loss_deadlocks_a_shut_window() {
     }
 }
 
-/// T11: one end dies and comes back without memory; the other finds out when it speaks, or by keep-alive.
+/// T11: one end reboots without its state; the other finds out when it sends, or by keep-alive.
 #[test]
 fn t11_a_half_open_connection_is_found_after_a_reboot() {
     let config = Config::STANDARD;
@@ -395,10 +394,10 @@ fn t11_a_half_open_connection_is_found_after_a_reboot() {
     assert_eq!(socket.failure(), Some(chappe_tcplp::tcp::Failure::Reset));
 }
 
-/// Connections opened, used and cut off in random order, 10,000 of them, leave nothing behind: every socket goes back
-/// to the pool, and the pool never holds more than were open at once.
+/// 10,000 connections opened, used and aborted in random order leak nothing: every socket returns to the pool, and the pool
+/// never holds more than were open at once.
 #[test]
-fn ten_thousand_connections_leave_nothing_behind() {
+fn ten_thousand_connections_leak_no_socket() {
     let config = Config {
         time_wait: Duration::from_secs(1),
         fin_wait_2: Duration::from_secs(1),
@@ -472,7 +471,7 @@ fn ten_thousand_connections_leave_nothing_behind() {
     }
 }
 
-/// Addresses of both families work; nothing but the pseudo header and the default segment size differs.
+/// Both address families work; only the pseudo header and the default segment size differ.
 #[test]
 fn ipv4_connections_have_their_own_default_segment_size() {
     let v4 = |last| IpAddr::from([192, 0, 2, last]);

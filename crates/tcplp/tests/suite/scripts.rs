@@ -1,7 +1,7 @@
 //! Every script under `tests/scripts`, played to this crate's TCP.
 //!
-//! A failing script is named with the line that failed and what was sent instead. To run those whose path holds a
-//! word: `SCRIPT=word cargo test --release -p chappe-tcplp --test scripts`.
+//! A failure names the script, the line and what was sent instead. To run the scripts whose path contains a word:
+//! `SCRIPT=word cargo test --release -p chappe-tcplp --test suite scripts::`.
 
 use crate::support;
 
@@ -45,7 +45,7 @@ fn every_script_passes() {
     );
 }
 
-/// The runner itself must be able to fail: each of these scripts says something that is not so.
+/// The runner itself must be able to fail: each of these scripts expects something wrong.
 #[test]
 fn wrong_scripts_fail() {
     let open = "listen\n< S 0:0(0) win 9000 <mss 1000>\n";
@@ -54,7 +54,7 @@ fn wrong_scripts_fail() {
             "a packet that never comes",
             "+0 > S. 0:0(0) ack 1\n+0.1 > . 1:1(0) ack 1\n",
         ),
-        ("a packet nobody wrote down", "+0.5 quiet\n"),
+        ("an unexpected packet", "+0.5 quiet\n"),
         ("a wrong number", "> S. 0:0(0) ack 2\n"),
         ("a wrong flag", "> . 0:0(0) ack 1\n"),
         ("a wrong option", "> S. 0:0(0) ack 1 <mss 999>\n"),
@@ -72,7 +72,7 @@ fn wrong_scripts_fail() {
     }
 }
 
-/// Mistakes in a script are found before anything is played.
+/// Syntax errors in a script are reported before anything is played.
 #[test]
 fn mistakes_are_named_with_their_line() {
     for (text, part) in [

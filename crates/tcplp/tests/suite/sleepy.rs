@@ -1,11 +1,12 @@
-//! A sleepy leaf under TCP: the transport's state decides how often the radio wakes (TCPlp 8.1.1, 8.2).
+//! TCP over a sleepy leaf: the transport's state decides how often the radio wakes (TCPlp 8.1.1, 8.2).
 
 use crate::row;
 
 use chappe_core::{Address, Duration, Expect, HostNode, Instant, Seed};
 use chappe_mac::dot15d4::Sleep;
 use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
-use chappe_tcplp::baseline::coap::{Client, Config, Receive, Report, Standard};
+use chappe_tcplp::baseline::{Receive, Report};
+use chappe_tcplp::coap::{Client, Config, Standard};
 use chappe_tcplp::host::{Application, Bulk, Datagram, Outgoing, Readings, Sense};
 use chappe_tcplp::tcp::{NewReno, Socket};
 
@@ -110,8 +111,8 @@ fn readings_arrive_while_the_radio_sleeps() {
     assert_eq!(simulator.node(0).link.host().expects(), Expect::Nothing);
 }
 
-/// Paper 8.1.1: with a fixed interval each window costs a whole one; with an adaptive one the transfer is quick, and
-/// afterwards the leaf asks as seldom as before.
+/// Paper 8.1.1: with a fixed sleep interval each window costs a whole interval. With an adaptive one the transfer is quick,
+/// and afterwards the leaf polls as rarely as before.
 //= tcplp 8.1.1: a fixed sleep interval makes TCP wait for it in every round trip
 #[test]
 fn a_fixed_interval_makes_tcp_wait() {
@@ -137,7 +138,7 @@ fn a_fixed_interval_makes_tcp_wait() {
     assert!(fixed > 4.0 * adaptive, "{fixed} {adaptive}");
 }
 
-/// Segments of several frames go down to a leaf with one data request each frame, or one for all of them.
+/// Segments of several frames reach a leaf with one data request for each frame, or one for all.
 #[test]
 fn a_burst_saves_data_requests() {
     let down = |burst: bool| {
@@ -166,8 +167,8 @@ fn a_burst_saves_data_requests() {
     assert!(all.1 * 2 < each.1 && all.0 < each.0, "{each:?} {all:?}");
 }
 
-/// The same readings by CoAP: in messages of six, each confirmed, or sent once without. All arrive here, since nothing
-/// is lost; each confirmation costs a data request and its answer.
+/// The same readings by CoAP: in messages of six, confirmable or not. All arrive, since nothing is lost; each acknowledgement
+/// costs a data request and its answer.
 //= tcplp 8.2.4: unreliable: CoAP without confirmation
 #[test]
 fn readings_by_coap_cost_about_as_much() {

@@ -1,4 +1,4 @@
-//! This TCP and smoltcp's talk to each other through a bad network, in virtual time.
+//! This TCP and smoltcp over a bad network, in virtual time.
 
 use crate::support;
 
@@ -138,7 +138,7 @@ impl Talk {
     }
 }
 
-/// smoltcp takes the peer's acknowledgements and data in any order that a network makes of them, and so do we.
+/// Both stacks accept acknowledgements and data in any order that a network produces.
 #[test]
 fn streams_arrive_whole_between_the_two() {
     for seed in 0..300 {

@@ -1,12 +1,11 @@
-//! The applications of the study (TCPlp 8) by themselves: two hosts over a path with delay and loss, no radio.
+//! The applications of the study (TCPlp 8) alone: two hosts over a path with delay and loss, without a radio.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
 
 use chappe_core::{Address, Duration, Expect, HostNode, Instant, Purpose, Seed, Stream, Wake};
-use chappe_tcplp::baseline::coap::{
-    self, Client, Code, Fetch, Outcome, Report, Standard, content, option,
-};
+use chappe_tcplp::baseline::{Fetch, Report};
+use chappe_tcplp::coap::{self, Client, Code, Outcome, Standard, content, option};
 use chappe_tcplp::host::{Application, Collect, Host, Page, Readings, Sense, Visit};
 use chappe_tcplp::lowpan::Config;
 use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};
@@ -123,8 +122,8 @@ fn client(seed: u64, config: coap::Config) -> Client<Standard> {
     Client::new(config, Standard, Seed(seed).stream(Purpose::Node(0)))
 }
 
-/// Readings in batches and one by one, with a fifth of all packets lost: all of them arrive, in order, and nothing is
-/// expected any more at the end.
+/// Readings in batches and one by one, with a fifth of all packets lost: all of them arrive, in order, and at the end
+/// no answer is expected.
 //= tcplp 8.2: sense and send over a lossy path
 #[test]
 fn readings_arrive_by_tcp() {
@@ -152,7 +151,7 @@ fn readings_arrive_by_tcp() {
     }
 }
 
-/// The same by CoAP: messages that nobody confirmed in five attempts are lost, all others arrive once.
+/// The same by CoAP: messages without an acknowledgement after five attempts are lost, all others arrive once.
 //= tcplp 8.2: sense and send by CoAP
 #[test]
 fn readings_arrive_by_coap() {
@@ -185,7 +184,7 @@ fn readings_arrive_by_coap() {
     }
 }
 
-/// Pages of all sizes around the head's and the segments' edges, by HTTP, on a good and a bad path.
+/// Pages of all sizes around the boundaries of header and segments, by HTTP, on a good and a bad path.
 //= tcplp 8.1: a web server on a mote
 #[test]
 fn a_page_is_visited_by_http() {
@@ -241,7 +240,7 @@ fn a_page_is_fetched_by_coap() {
     }
 }
 
-/// A server may answer with smaller blocks than were asked for (RFC 7959, 2.4); the client goes on with these.
+/// A server may answer with smaller blocks than requested (RFC 7959, 2.4); the client continues with these.
 #[test]
 fn a_server_may_have_smaller_blocks() {
     let mut client = client(7, coap::Config::STANDARD);
@@ -273,9 +272,9 @@ fn a_server_may_have_smaller_blocks() {
     );
 }
 
-/// What is asked for behind the end, by another method, or with an option that must be understood, gets no content.
+/// Requests beyond the end, by another method, or with an unknown critical option get no content.
 #[test]
-fn a_server_refuses_what_it_has_not() {
+fn a_server_refuses_invalid_requests() {
     let mut answer = [0; 128];
     let none = |_: usize, _: &mut [u8]| unreachable!("nothing is read");
     let header = |code| [0x40, code, 0, 1];

@@ -1,4 +1,4 @@
-//! What goes over the air, read by Wireshark's tshark where that is installed.
+//! Frames on the air, decoded by Wireshark's tshark where it is installed.
 
 #![allow(
     clippy::disallowed_types,
@@ -17,7 +17,7 @@ use chappe_sim::{AirTime, Matrix, Medium, Simulator, World};
 
 use row::{Setup, connect};
 
-/// What goes over the air is 802.15.4, 6LoWPAN, IPv6 and TCP to others too: tshark finds no fault in it.
+/// Another implementation agrees that the frames are 802.15.4, 6LoWPAN, IPv6 and TCP: tshark reports no error.
 #[test]
 fn tshark_reads_the_air() {
     let Ok(version) = Command::new("tshark").arg("--version").output() else {
@@ -112,7 +112,7 @@ fn capture(file: &Path) {
     recorder.finish().unwrap();
 }
 
-/// Secured frames, opened by tshark with the same key: the layers above are there, and no integrity code is wrong.
+/// Secured frames, decrypted by tshark with the same key: the layers above are present, and every integrity code is right.
 #[test]
 fn tshark_opens_secured_frames() {
     if Command::new("tshark").arg("--version").output().is_err() {

@@ -121,10 +121,10 @@ fn most_headers_are_short() {
     assert_eq!(transfer.unreadable, 0);
 }
 
-/// With losses both ways everything arrives as it was sent, and hardly anything is unreadable: an anchor is used once
-/// it is known to be there.
+/// With losses in both directions everything arrives as it was sent, and nothing is unreadable: an anchor is only used once
+/// it is confirmed.
 #[test]
-fn losses_cost_no_more_than_themselves() {
+fn losses_leave_no_header_unreadable() {
     for seed in 0..20 {
         let mut transfer = Transfer::new(seed as u32 * 77);
         let mut random = random(seed);
@@ -137,9 +137,9 @@ fn losses_cost_no_more_than_themselves() {
     }
 }
 
-/// Either end, or both, forget everything again and again: repetitions bring the flow back at once.
+/// Either end, or both, lose their state again and again: retransmissions restore the flow at once.
 #[test]
-fn an_end_that_forgets_is_told_again() {
+fn an_end_that_loses_its_state_recovers() {
     for who in [[true, false], [false, true], [true, true]] {
         let mut transfer = Transfer::new(1);
         let mut random = random(4);
@@ -158,7 +158,7 @@ fn an_end_that_forgets_is_told_again() {
 
 /// More flows than places: each still arrives as it was sent.
 #[test]
-fn flows_that_take_each_others_places() {
+fn more_flows_than_places_still_arrive() {
     let mut transfer = Transfer::new(1);
     let mut random = random(9);
     for _ in 0..600 {
@@ -167,9 +167,9 @@ fn flows_that_take_each_others_places() {
     }
 }
 
-/// Noise from a neighbour costs no more than the flow that it names.
+/// Random octets from a neighbour only affect the flow that they name.
 #[test]
-fn noise_is_harmless() {
+fn random_octets_only_affect_one_flow() {
     let mut transfer = Transfer::new(1);
     let mut random = random(11);
     for _ in 0..3000 {

@@ -1,13 +1,13 @@
 //! Fractional window increment: TCP-FeW (K. Nahm, A. Helmy, C.-C. J. Kuo, "TCP over multihop 802.11 networks:
 //! issues and performance enhancement", MobiHoc 2005).
 //!
-//! One segment more a round trip is too much for a chain of radios, whose best window is a few segments: the
-//! window overshoots, and losses at the MAC follow. FeW adds `alpha` segments a round trip instead, with
-//! 0 < alpha <= 1; slow start and the reaction to loss stay.
+//! One more segment per round trip is too much for a chain of radios, whose best window is a few segments: the
+//! window overshoots, and MAC losses follow. FeW adds `alpha` segments per round trip instead, with
+//! 0 < alpha <= 1. Slow start and the reaction to loss stay the same.
 
-use super::{Acked, Congestion, Reduction, Window, halved, slow_start};
+use super::{Acked, Congestion, Window, halved, slow_start};
 
-/// TCP-FeW.
+/// TCP-FeW: NewReno with a fraction of a segment as the increment of each round trip.
 #[derive(Clone, Copy, Debug)]
 pub struct Few {
     /// The increment alpha, in thousandths of a segment a round trip. Default 10 (alpha = 0.01), the value the
@@ -47,15 +47,14 @@ impl Congestion for Few {
         }
     }
 
-    fn reduced(&mut self, reduction: &Reduction) -> u32 {
-        halved(reduction.flight, reduction.mss)
+    fn reduced(&mut self, flight: u32, mss: u32) -> u32 {
+        halved(flight, mss)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chappe_core::Instant;
 
     /// With alpha = 0.01 the window needs 100 round trips to grow by a segment.
     #[test]
@@ -68,10 +67,8 @@ mod tests {
         };
         for _ in 0..100 {
             let acked = Acked {
-                now: Instant::ZERO,
                 octets: window.cwnd,
                 mss: 462,
-                srtt: 0,
                 after_timeout: false,
             };
             few.acked(&mut window, &acked);

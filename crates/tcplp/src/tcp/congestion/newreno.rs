@@ -1,8 +1,8 @@
 //! The standard's additive increase and multiplicative decrease (RFC 5681), counted in octets (RFC 3465).
 
-use super::{Acked, Congestion, Reduction, Window, halved, slow_start};
+use super::{Acked, Congestion, Window, halved, slow_start};
 
-/// RFC 5681 with appropriate byte counting. Its fast recovery, NewReno's, is the socket's.
+/// RFC 5681 with appropriate byte counting. The socket itself does NewReno's fast recovery (RFC 6582).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno;
 
@@ -17,23 +17,19 @@ impl Congestion for NewReno {
         }
     }
 
-    fn reduced(&mut self, reduction: &Reduction) -> u32 {
-        halved(reduction.flight, reduction.mss)
+    fn reduced(&mut self, flight: u32, mss: u32) -> u32 {
+        halved(flight, mss)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Signal;
     use super::*;
-    use chappe_core::Instant;
 
     fn acked(octets: u32) -> Acked {
         Acked {
-            now: Instant::ZERO,
             octets,
             mss: 100,
-            srtt: 0,
             after_timeout: false,
         }
     }
@@ -72,9 +68,7 @@ mod tests {
 
     #[test]
     fn a_loss_halves_the_flight_down_to_two_segments() {
-        let loss = Reduction::of(800, 100, Signal::Loss);
-        assert_eq!(NewReno.reduced(&loss), 400);
-        let timeout = Reduction::of(300, 100, Signal::Timeout);
-        assert_eq!(NewReno.reduced(&timeout), 200);
+        assert_eq!(NewReno.reduced(800, 100), 400);
+        assert_eq!(NewReno.reduced(300, 100), 200);
     }
 }

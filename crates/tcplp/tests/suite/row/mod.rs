@@ -16,7 +16,7 @@ use chappe_wire::sixlowpan::Context;
 pub type Stack<A> = Interface<Host<'static, A>, Table<8>, 2, 4, 16, 1280, Option<TcpHeaders<2>>>;
 pub type Node<A = Bulk> = OverMac<Dot15d4, Stack<A>>;
 
-/// What differs between experiments.
+/// The parameters that differ between experiments.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// Link-layer parameters of every node.
@@ -28,7 +28,7 @@ pub struct Setup {
     pub contexts: bool,
     /// Whether TCP headers are compressed.
     pub headers: bool,
-    /// Silence after an own frame that has relays before it.
+    /// Pause after an own frame that has relays ahead of it.
     pub pace: Duration,
     /// Octets that frame security takes of each frame.
     pub overhead: usize,

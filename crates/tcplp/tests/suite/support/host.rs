@@ -6,15 +6,15 @@ use std::net::{IpAddr, Ipv6Addr};
 use chappe_core::{HostNode, Instant, Wake};
 use chappe_tcplp::tcp::congestion::Any;
 use chappe_tcplp::tcp::{
-    Config, Cookie, Endpoint, FastOpen, Flow, Heard, Listener, Local, Memory, Range, Secret,
-    Segment, Sent, Socket, State, Verdict,
+    Config, Endpoint, Flow, Heard, Listener, Local, Memory, Range, Secret, Segment, Sent, Socket,
+    State, Verdict,
 };
 
 use super::ip;
 
 pub type Connection = Socket<'static, Any>;
 
-/// Sizes of what each socket is lent.
+/// The sizes of each socket's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub send: usize,
@@ -38,8 +38,6 @@ pub struct Host {
     pub local: &'static Local,
     pub sizes: Sizes,
     pub congestion: Any,
-    /// What accepts data on SYNs, if anything does.
-    pub fast_open: Option<FastOpen>,
     pub sockets: Vec<Connection>,
     pub listeners: Vec<Listener>,
     /// Sockets accepted and not yet taken by the application.
@@ -63,7 +61,6 @@ impl Host {
             })),
             sizes,
             congestion,
-            fast_open: None,
             sockets: Vec::new(),
             listeners: Vec::new(),
             accepted: VecDeque::new(),
@@ -72,7 +69,7 @@ impl Host {
         }
     }
 
-    /// A closed socket: one that was given back, or a new one whose memory is leaked.
+    /// A closed socket: one from the pool, or a new one whose memory is leaked.
     fn socket(&mut self) -> usize {
         let sizes = self.sizes;
         let socket = self.pool.pop().unwrap_or_else(|| {
@@ -88,7 +85,7 @@ impl Host {
         self.sockets.len() - 1
     }
 
-    /// Takes closed sockets out of the table; the numbers of the others change. Returns how many are left.
+    /// Removes closed sockets from the table, which renumbers the others. Returns how many are left.
     pub fn collect(&mut self) -> usize {
         let closed = |socket: &mut Connection| {
             let dead = socket.state() == State::Closed;
@@ -108,22 +105,6 @@ impl Host {
         let socket = &mut self.sockets[index];
         socket
             .connect(now, port, remote)
-            .expect("the socket is closed");
-        index
-    }
-
-    /// Opens a connection by TCP Fast Open, with something to say at once.
-    pub fn connect_fast(
-        &mut self,
-        now: Instant,
-        port: u16,
-        remote: Endpoint,
-        cookie: Cookie,
-    ) -> usize {
-        let index = self.socket();
-        let socket = &mut self.sockets[index];
-        socket
-            .connect_fast(now, port, remote, cookie)
             .expect("the socket is closed");
         index
     }
@@ -150,11 +131,9 @@ impl Host {
             Some(Heard::Syn) => {
                 let index = self.socket();
                 let socket = &mut self.sockets[index];
-                let accepted = match &self.fast_open {
-                    Some(fast_open) => socket.accept_fast(now, flow.remote, segment, fast_open),
-                    None => socket.accept(now, flow.remote, segment),
-                };
-                accepted.expect("the socket is closed");
+                socket
+                    .accept(now, flow.remote, segment)
+                    .expect("the socket is closed");
                 self.accepted.push_back(index);
             }
             Some(Heard::Ignore) => {}

@@ -25,7 +25,7 @@ pub struct Packet<'a> {
     pub segment: &'a [u8],
 }
 
-/// Reads a packet; `None` unless it is whole, and TCP.
+/// Parses a packet; `None` unless it is complete and TCP.
 pub fn parse(packet: &[u8]) -> Option<Packet<'_>> {
     match packet.first()? >> 4 {
         4 => parse4(packet),
@@ -108,7 +108,7 @@ pub fn emit(packet: &mut [u8], source: IpAddr, destination: IpAddr, ecn: Ecn, le
     }
 }
 
-/// A router's mark (RFC 3168 5), if the packet says that its transport understands marks.
+/// Marks the packet CE as a router would (RFC 3168 5), if it is ECN-capable.
 pub fn mark(packet: &mut [u8]) {
     let (place, shift) = match packet[0] >> 4 {
         4 => (1, 0),

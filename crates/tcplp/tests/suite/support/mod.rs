@@ -1,5 +1,5 @@
-//! What the tests of this crate share: IPv6 packets, a host with sockets, a bad network between two hosts, and the
-//! stack that scripts are played to.
+//! Shared by the tests of this crate: IPv6 packets, a host with sockets, a bad network between two hosts, and the stack
+//! that scripts run against.
 
 #![allow(dead_code)]
 

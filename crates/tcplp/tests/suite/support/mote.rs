@@ -1,4 +1,4 @@
-//! A mote's host by itself, and the addresses of its network.
+//! A mote's host alone, and the addresses of its network.
 
 use std::net::{IpAddr, Ipv6Addr};
 

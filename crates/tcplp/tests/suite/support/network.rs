@@ -1,11 +1,10 @@
-//! A bad network between two hosts: it delays, loses, repeats, reorders, bends and marks packets,
-//! as a seed says.
+//! A bad network between two hosts: it delays, loses, duplicates, reorders, corrupts and marks packets, by seed.
 
 use chappe_core::{Duration, HostNode, Instant, Purpose, Seed, Stream, Wake};
 
 use super::host::Host;
 
-/// What the network does, in probabilities per packet.
+/// The faults of the network, as probabilities per packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     pub loss: f64,
@@ -13,10 +12,10 @@ pub struct Faults {
     pub reorder: f64,
     pub corrupt: f64,
     pub mark: f64,
-    /// One-way delay, and by how much a reordered packet is late at most.
+    /// One-way delay, and the largest additional delay of a reordered packet.
     pub delay: Duration,
     pub jitter: Duration,
-    /// How long an octet takes in each direction; packets queue for it.
+    /// Transmission time of an octet in each direction; packets queue for it.
     pub octet: Duration,
 }
 
@@ -42,7 +41,7 @@ struct Flying {
     packet: Vec<u8>,
 }
 
-/// What is between two hosts: packets that fly, and what befalls them.
+/// The link between two hosts: packets in flight, and their faults.
 pub struct Air {
     pub faults: Faults,
     random: Stream,
@@ -101,12 +100,12 @@ impl Air {
         }
     }
 
-    /// When the next packet lands.
+    /// When the next packet arrives.
     pub fn next(&self) -> Option<Instant> {
         self.flying.iter().map(|flying| flying.at).min()
     }
 
-    /// The next packet that has landed, and where.
+    /// The next packet that has arrived, and its host.
     pub fn land(&mut self, now: Instant) -> Option<(usize, Vec<u8>)> {
         let key = |flying: &Flying| (flying.at, flying.order);
         let landed = self
@@ -120,21 +119,21 @@ impl Air {
     }
 }
 
-/// Two hosts and what flies between them, in virtual time.
+/// Two hosts and the packets between them, in virtual time.
 pub struct Network {
     pub hosts: [Host; 2],
     pub now: Instant,
     pub air: Air,
     pub packets: u64,
     pub octets: u64,
-    /// A digest of everything that was sent and when.
+    /// A digest of all packets and their times.
     pub digest: u64,
     steps: u64,
-    /// Print every packet: for looking into a failure.
+    /// Print every packet, to debug a failure.
     pub verbose: bool,
 }
 
-/// A run that takes more steps than this has a loop in it.
+/// A run with more steps than this is in a loop.
 const STEPS_MAX: u64 = 3_000_000;
 
 impl Network {
@@ -151,7 +150,7 @@ impl Network {
         }
     }
 
-    /// Takes what the hosts have to send and puts it into the air.
+    /// Takes the hosts' packets and puts them on the link.
     pub fn drain(&mut self) {
         for from in 0..2 {
             let mut buffer = [0; 2048];
@@ -183,7 +182,7 @@ impl Network {
         }
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     fn next(&self) -> Option<Instant> {
         let air = self.air.next();
         let hosts = self.hosts.iter().map(HostNode::poll_timeout);
@@ -191,13 +190,13 @@ impl Network {
         [air, wake].into_iter().flatten().min()
     }
 
-    /// Goes to the next moment, if it is not after `limit`, and lets it happen. False if there is none.
+    /// Processes the next event, if it is not after `limit`. False if there is none.
     pub fn step(&mut self, limit: Instant) -> bool {
         self.step_with(limit, |_, _| {})
     }
 
-    /// The same with applications that look after their sockets after each packet, before anything is sent: as they
-    /// should, so that an acknowledgement already offers the room that reading makes.
+    /// The same with applications that serve their sockets after each packet and before anything is sent, so that an
+    /// acknowledgement already offers the room that reading makes.
     pub fn step_with(
         &mut self,
         limit: Instant,

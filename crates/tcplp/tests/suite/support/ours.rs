@@ -2,9 +2,7 @@
 
 use chappe_core::{HostNode, Instant};
 use chappe_tcplp::tcp::congestion::Any;
-use chappe_tcplp::tcp::{
-    Config, Cubic, Endpoint, Failure, Few, KeepAlive, NewReno, Phase, Unlimited,
-};
+use chappe_tcplp::tcp::{Config, Endpoint, Failure, Few, KeepAlive, NewReno, Phase, Unlimited};
 
 use chappe_packet_script::{Answer, Call, LOCAL_PORT, REMOTE_PORT, Stack, span};
 
@@ -113,7 +111,6 @@ impl Stack for Ours {
                 self.congestion = match value {
                     "newreno" => Any::NewReno(NewReno),
                     "few" => Any::Few(Few::default()),
-                    "cubic" => Any::Cubic(Cubic::default()),
                     "none" => Any::Unlimited(Unlimited),
                     _ => return Err(format!("no congestion control `{value}`")),
                 }

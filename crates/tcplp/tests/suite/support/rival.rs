@@ -102,7 +102,7 @@ impl Rival {
         self.sockets.get_mut(self.tcp)
     }
 
-    /// No congestion window, no delay of acknowledgements, no holding of small segments.
+    /// No congestion window, no delayed ACK, no Nagle.
     pub fn unhurried(&mut self) {
         let socket = self.socket();
         socket.set_congestion_control(CongestionControl::None);
@@ -127,13 +127,13 @@ impl Rival {
             .expect("the socket is closed");
     }
 
-    /// Takes a packet in and lets the stack work.
+    /// Delivers a packet and polls the stack.
     pub fn hand(&mut self, now: Instant, packet: &[u8]) {
         self.queues.inbound.push_back(packet.to_vec());
         self.work(now);
     }
 
-    /// Lets the stack do what is due.
+    /// Polls the stack for what is due.
     pub fn work(&mut self, now: Instant) {
         let now = time::Instant::from_micros((now.nanos() / 1_000) as i64);
         self.interface
@@ -145,7 +145,7 @@ impl Rival {
         self.queues.outbound.pop_front()
     }
 
-    /// When it wants to work again.
+    /// When smoltcp must be polled again.
     pub fn next(&mut self, now: Instant) -> Option<Instant> {
         let micros = time::Instant::from_micros((now.nanos() / 1_000) as i64);
         let delay = self.interface.poll_delay(micros, &self.sockets)?;

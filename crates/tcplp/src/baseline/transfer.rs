@@ -1,24 +1,21 @@
-//! A bulk transfer by CoAP, for comparison with TCP's: the applications of both ends.
+//! A bulk transfer by CoAP, for comparison with TCP: the applications of both ends.
 
 use core::net::Ipv6Addr;
 
 use chappe_core::{Expect, Instant, Wake};
 
-use super::PORT;
-use super::client::{Client, Outcome};
-use super::server::Server;
-use super::timeout::Timeout;
+use crate::coap::{Client, Outcome, PORT, Server, Timeout};
 use crate::host::{self, Application, Datagram, fill};
 use crate::tcp::Congestion;
 
-/// Posts `octets` that say where they stand, in bodies of `body` octets, one after the other.
+/// Posts `octets` test octets, in bodies of `body` octets, one after the other.
 #[derive(Clone, Debug)]
 pub struct Post<T> {
     client: Client<T>,
     to: Ipv6Addr,
     octets: u64,
     body: usize,
-    /// Octets of bodies that are done with, confirmed or given up.
+    /// Octets of finished bodies, acknowledged or given up.
     done: u64,
     /// Bodies that were given up.
     pub given_up: u32,
@@ -39,7 +36,7 @@ impl<T: Timeout> Post<T> {
         post
     }
 
-    /// The client.
+    /// The client, for its counters.
     pub fn client(&self) -> &Client<T> {
         &self.client
     }
@@ -56,7 +53,7 @@ impl<T: Timeout> Post<T> {
         }
     }
 
-    /// Takes note of how a body ended, and begins the next.
+    /// Counts a body that ended, and starts the next one.
     fn follow(&mut self) {
         let Some(outcome) = self.client.outcome() else {
             return;
@@ -109,7 +106,7 @@ impl<C: Congestion, T: Timeout> Application<'_, C> for Post<T> {
     }
 }
 
-/// Answers one client at a time and counts what it brings.
+/// Answers posts and counts their octets.
 #[derive(Clone, Debug, Default)]
 pub struct Receive {
     server: Server<8>,
@@ -117,7 +114,7 @@ pub struct Receive {
     written: [u8; 32],
     /// Octets received, each counted once.
     pub received: u64,
-    /// When the last ones came.
+    /// When octets last arrived.
     pub last: Instant,
 }
 

@@ -1,20 +1,20 @@
-//! When a confirmable message is sent again.
+//! Retransmission timeouts of confirmable messages.
 
 use chappe_core::{Duration, Instant, Stream};
 
-/// Decides the timeouts of one exchange after the other.
+/// Chooses the retransmission timeouts of successive exchanges.
 pub trait Timeout {
     /// The timeout of a message's first transmission.
     fn first(&mut self, now: Instant, random: &mut Stream) -> Duration;
 
-    /// The timeout after a retransmission, from the one before and from the first one.
+    /// The timeout after a retransmission, from the previous and the first timeout of the message.
     fn next(&mut self, before: Duration, first: Duration) -> Duration;
 
-    /// A message was confirmed `rtt` after its first transmission, after so many retransmissions.
+    /// A message was acknowledged `rtt` after its first transmission, after `retransmissions` of them.
     fn confirmed(&mut self, now: Instant, rtt: Duration, retransmissions: u8);
 }
 
-/// RFC 7252, 4.2 and 4.8: a random time of 2 to 3 s, doubled each time, whatever the path.
+/// RFC 7252, 4.2 and 4.8: a random time of 2 to 3 s, doubled at each retransmission, whatever the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standard;
 

@@ -1,4 +1,4 @@
-//! Posts bodies to a server or gets them, block by block, one message at a time.
+//! The client: posts a body to a server or gets one, block by block, one message at a time.
 
 use chappe_core::{Duration, Instant, Stream, Wake};
 
@@ -9,13 +9,13 @@ use super::timeout::Timeout;
 /// Parameters of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Whether messages are confirmed. If not, each block is sent once and nothing is awaited.
+    /// Whether messages are confirmable. If not, each block is sent once and no answer is awaited.
     pub confirmable: bool,
-    /// Size exponent of blocks: 2^(szx + 4) octets. 5 is 512 octets, the power of two next to TCPlp's segments.
+    /// Size exponent of blocks: 2^(szx + 4) octets. 5 is 512 octets, the power of two closest to TCPlp's segments.
     pub szx: u8,
     /// MAX_RETRANSMIT (RFC 7252, 4.8): 4.
     pub max_retransmit: u8,
-    /// The path that is posted to, one segment.
+    /// The path of the requests: one segment, without slashes.
     pub path: &'static str,
 }
 
@@ -32,9 +32,9 @@ impl Config {
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All of it was confirmed, or sent if nothing is confirmed.
+    /// Every block was acknowledged, or sent if they are non-confirmable.
     Done,
-    /// A block was not confirmed, after all retransmissions.
+    /// A block was not acknowledged after MAX_RETRANSMIT retransmissions.
     GaveUp,
     /// The server refused it with this code, or with a reset.
     Refused(Code),
@@ -53,21 +53,21 @@ pub struct Client<T> {
     counters: Counters,
 }
 
-/// What a client has done.
+/// Counters of a client. They wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Messages sent, retransmissions included.
     pub sent: u32,
-    /// Retransmissions.
+    /// Retransmissions of confirmable messages.
     pub retransmitted: u32,
-    /// Blocks confirmed.
+    /// Blocks that the server acknowledged.
     pub confirmed: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
     what: What,
-    /// The block at work, and its size exponent.
+    /// The present block, and its size exponent.
     number: u32,
     szx: u8,
     id: u16,
@@ -81,14 +81,14 @@ struct Exchange {
 /// What an exchange is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// To bring a body of so many octets.
+    /// To post a body of this many octets.
     Post(usize),
-    /// To get one.
+    /// To get a body of unknown length.
     Get,
 }
 
 impl Exchange {
-    /// Where the block at work begins in the body.
+    /// Where the present block begins in the body.
     fn start(&self) -> usize {
         (self.number as usize).saturating_mul(1 << (self.szx + 4))
     }
@@ -112,12 +112,13 @@ impl<T: Timeout> Client<T> {
         }
     }
 
-    /// Begins to post a body of `len` octets, which [`poll`](Self::poll) asks for. False if one is under way.
+    /// Begins to post a body of `len` octets, which [`poll`](Self::poll) reads block by block. False if an exchange is under
+    /// way.
     pub fn post(&mut self, len: usize) -> bool {
         self.begin(What::Post(len))
     }
 
-    /// Begins to get what the server has, block by block; [`handle`](Self::handle) hands it out. Requests are confirmable
+    /// Begins to get the server's content, block by block; [`handle`](Self::handle) returns it. Requests are confirmable
     /// whatever [`Config`] says. False if an exchange is under way.
     pub fn get(&mut self) -> bool {
         self.begin(What::Get)
@@ -153,24 +154,24 @@ impl<T: Timeout> Client<T> {
         self.exchange.is_some()
     }
 
-    /// How the last exchange ended, once.
+    /// How the last exchange ended; returned once.
     pub fn outcome(&mut self) -> Option<Outcome> {
         self.outcome.take()
     }
 
-    /// What it has done.
+    /// Messages sent, retransmitted and confirmed so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Whether an answer is due.
+    /// Whether the server owes an answer.
     pub fn awaits_answer(&self) -> bool {
         self.exchange
             .is_some_and(|exchange| exchange.deadline.is_some())
     }
 
-    /// Writes the message that is due to the front of `message`. `body` copies a part of the body, from a position on,
-    /// to a buffer, and returns whether it could.
+    /// Writes the next message to the front of `message` and returns its length. `body` copies a part of the body, from a
+    /// position on, to a buffer, and returns whether it could.
     pub fn poll(
         &mut self,
         now: Instant,
@@ -234,7 +235,7 @@ impl<T: Timeout> Client<T> {
         Some(len)
     }
 
-    /// The block at work is done with.
+    /// The present block is finished: moves to the next, or ends the exchange.
     fn advance(&mut self, more: bool) {
         if !more {
             self.exchange = None;
@@ -250,10 +251,11 @@ impl<T: Timeout> Client<T> {
         }
     }
 
-    /// A datagram of the server. Returns a part of what was asked for, each part once and in order.
+    /// Processes a datagram of the server. Returns the next part of the content requested, each part once and in order.
     pub fn handle<'b>(&mut self, now: Instant, bytes: &'b [u8]) -> Option<Received<'b>> {
         let exchange = self.exchange?;
         let message = Message::parse(bytes).ok()?;
+        // RFC 7252, 4.4: ACK and RST match by message ID. What is not awaited is a duplicate.
         if message.id != exchange.id || exchange.deadline.is_none() {
             return None;
         }
@@ -276,7 +278,7 @@ impl<T: Timeout> Client<T> {
         None
     }
 
-    /// The block that was asked for, perhaps smaller than asked.
+    /// The requested block; the server may have chosen a smaller size (RFC 7959, 2.4).
     fn take<'b>(&mut self, exchange: &Exchange, message: &Message<'b>) -> Option<Received<'b>> {
         let block = message.block2().unwrap_or(Block {
             number: 0,
@@ -304,7 +306,7 @@ impl<T: Timeout> Client<T> {
         self.outcome = Some(outcome);
     }
 
-    /// The deadline may have come: the message is due again, or given up (RFC 7252, 4.2).
+    /// The deadline may have expired: the message is retransmitted or given up (RFC 7252, 4.2).
     pub fn handle_timeout(&mut self, now: Instant) {
         let Some(exchange) = &mut self.exchange else {
             return;
@@ -318,7 +320,7 @@ impl<T: Timeout> Client<T> {
         exchange.retransmissions += 1;
     }
 
-    /// When the message at work is due again.
+    /// When the present message is to be retransmitted.
     pub fn poll_timeout(&self) -> Option<Wake> {
         let at = self.exchange?.deadline?;
         Some(Wake {

@@ -1,4 +1,4 @@
-//! Receives posts, block by block, from several clients; hands out a content, block by block, to anybody.
+//! The server: receives posts block by block from several clients, and serves a content block by block.
 
 use core::net::Ipv6Addr;
 
@@ -7,12 +7,12 @@ use super::message::{Block, Code, Kind, Message, Token, Writer, option};
 /// A client: address and port.
 type Peer = (Ipv6Addr, u16);
 
-/// A server that remembers up to `PEERS` clients: what each sent last, to answer repetitions without using them twice
-/// (RFC 7252, 4.5), and how far its body has come.
+/// A server that tracks up to `PEERS` clients: the last message of each, to answer duplicates without processing them twice
+/// (RFC 7252, 4.5), and the length of its body so far.
 #[derive(Clone, Debug)]
 pub struct Server<const PEERS: usize> {
     peers: [Option<Known>; PEERS],
-    /// The place that the next new client takes.
+    /// The place that the next unknown client takes.
     next: usize,
 }
 
@@ -26,14 +26,14 @@ struct Known {
     octets: usize,
 }
 
-/// What a message brought.
+/// A part of a body that a message carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// A part of a body, new to the server.
+    /// The octets, each delivered once.
     pub payload: &'a [u8],
-    /// Where it stands in the body.
+    /// The position of the first one in the body.
     pub start: usize,
-    /// Whether the body is complete with it.
+    /// Whether the body ends with this part.
     pub last: bool,
 }
 
@@ -47,7 +47,8 @@ impl<const PEERS: usize> Default for Server<PEERS> {
 }
 
 impl<const PEERS: usize> Server<PEERS> {
-    /// A datagram of a client. Returns what it brought, and the length of the answer written to `answer`, if any.
+    /// Processes a datagram of a client. Returns the part of the body it carried, and the length of the answer written to
+    /// `answer`, each if there is one.
     pub fn handle<'a>(
         &mut self,
         peer: Peer,
@@ -86,7 +87,7 @@ impl<const PEERS: usize> Server<PEERS> {
         Some(writer.len())
     }
 
-    /// The place of a client, or the one that it takes.
+    /// The place of a client; an unknown one takes the next place in turn.
     fn place_of(&mut self, peer: Peer) -> usize {
         let of = |known: &Option<Known>| known.is_some_and(|known| known.peer == peer);
         if let Some(place) = self.peers.iter().position(of) {
@@ -112,7 +113,7 @@ impl<const PEERS: usize> Server<PEERS> {
             .filter(|known| known.peer == peer && known.token == message.token)
             .map_or(0, |known| known.octets);
         let lossy = message.kind == Kind::NonConfirmable;
-        // RFC 7959, 2.5: a gap cannot be filled any more. Without confirmation gaps are what is to be expected.
+        // RFC 7959, 2.5: a gap cannot be filled later. Non-confirmable blocks may leave gaps.
         let gap = block.number > 0 && start != so_far && !lossy;
         let (answer, received) = if message.unknown_critical() {
             (Code::BAD_OPTION, None)
@@ -146,9 +147,9 @@ impl<const PEERS: usize> Server<PEERS> {
     }
 }
 
-/// Answers a confirmable GET with the block that it asks for of a content of `octets`, in blocks of `1 << (szx + 4)` or
-/// smaller if the client wants. `read` copies a part, from a position on. A block is the same however often it is asked
-/// for, so nothing is remembered. `None` if the datagram is no such request. Also says whether blocks are left.
+/// Answers a confirmable GET with the requested block of a content of `octets`, in blocks of `1 << (szx + 4)`, or smaller if
+/// the client asks for it. `read` copies a part, from a position on. Returns the length of the answer and whether more
+/// blocks follow; `None` if the datagram is no such request. Stateless: a duplicate gets the same answer.
 pub fn content(
     datagram: &[u8],
     octets: usize,
@@ -167,7 +168,7 @@ pub fn content(
     let asked = message.block2();
     let szx = asked.map_or(szx, |block| block.szx.min(szx)).min(6);
     let mut block = Block {
-        // A number counts blocks of the size that it names.
+        // NUM counts blocks of the size in the same option: rescale it to ours.
         number: asked.map_or(0, |block| block.number << block.szx.saturating_sub(szx)),
         more: false,
         szx,

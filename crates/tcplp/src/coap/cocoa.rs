@@ -1,8 +1,8 @@
-//! CoCoA: round-trip times for CoAP, also of messages that were sent more than once.
+//! CoCoA: round-trip estimates for CoAP, also from retransmitted messages.
 //!
 //! draft-ietf-core-cocoa-03 (expired), 4: a strong estimator for exchanges without retransmission, a weak one, measured
 //! from the first transmission, for those with one or two. TCPlp finds that the weak one inflates the timeout on lossy
-//! paths (8.2.2); it is implemented as the draft has it. Numbers are from the draft as remembered, unchecked; an early
+//! paths (8.2.2); it is implemented here as in the draft. The numbers are from memory of the draft and unchecked; an early
 //! implementation by its authors had 2.5 where the draft has 3.
 
 use chappe_core::{Duration, Instant, Stream};
@@ -17,12 +17,12 @@ struct Estimator {
     started: bool,
 }
 
-/// CoCoA's timeout.
+/// CoCoA's retransmission timeout: two estimators and their weighted mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Cocoa {
     strong: Estimator,
     weak: Estimator,
-    /// The overall timeout.
+    /// The overall timeout, before dithering.
     rto: Duration,
     updated: Instant,
 }
@@ -43,7 +43,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const THREE: Duration = Duration::from_secs(3);
 
 impl Estimator {
-    /// Takes a sample and gives SRTT + K RTTVAR.
+    /// Takes a sample and returns SRTT + K RTTVAR.
     fn sample(&mut self, rtt: Duration, k: u64) -> Duration {
         let rtt = (rtt.nanos() / 1000).min(1 << 40);
         if self.started {
@@ -62,12 +62,12 @@ impl Estimator {
 }
 
 impl Cocoa {
-    /// The present timeout, before it is dithered.
+    /// The present overall timeout, before dithering.
     pub fn rto(&self) -> Duration {
         self.rto
     }
 
-    /// Estimates lose their worth with time (4.3): small ones grow, large ones shrink towards the default.
+    /// Ages the estimate (4.3): small timeouts grow, large ones shrink towards the default.
     fn age(&mut self, now: Instant) {
         let silent = now.saturating_since(self.updated);
         if self.rto < SECOND && silent > self.rto * 16 {

@@ -1,4 +1,4 @@
-//! CoAP (RFC 7252) with blockwise transfer (RFC 7959): a client that posts and gets, a server for both.
+//! CoAP (RFC 7252) with blockwise transfer (RFC 7959): a client that posts and gets, and a server for both.
 //!
 //! ```text
 //! client                                     server
@@ -8,30 +8,24 @@
 //!   <-------  ACK 2.04 Changed   block1 1
 //! ```
 //!
-//! A [`Client`] has one exchange at a time (NSTART is 1). Confirmable messages are sent again after a timeout that a
-//! [`Timeout`] decides: [`Standard`] as in RFC 7252, or [`Cocoa`]. Non-confirmable ones are sent once, without waiting:
-//! the unreliable baseline of the paper (8.2.4).
+//! A [`Client`] has one exchange at a time (NSTART is 1). A [`Timeout`] decides when it retransmits a confirmable message:
+//! [`Standard`] as in RFC 7252, or [`Cocoa`]. Non-confirmable messages are sent once, without waiting: the unreliable
+//! baseline of the paper (8.2.4).
 //!
 //! Not supported: observing, separate responses, proxies, multicast, DTLS.
 
 mod client;
 mod cocoa;
-mod fetch;
 mod message;
-mod report;
 mod server;
 mod timeout;
-mod transfer;
 
 pub use client::{Client, Config, Outcome};
 pub use cocoa::Cocoa;
-pub use fetch::Fetch;
 pub(crate) use message::Writer;
 pub use message::{Block, Code, Kind, Malformed, Message, Token, option};
-pub use report::Report;
 pub use server::{Received, Server, content};
 pub use timeout::{Standard, Timeout};
-pub use transfer::{Post, Receive};
 
 /// CoAP's port (RFC 7252, 12.8).
 pub const PORT: u16 = 5683;

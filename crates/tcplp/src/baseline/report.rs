@@ -1,35 +1,33 @@
-//! Sense and send by CoAP (TCPlp 8.2): each batch in messages of a few readings, one after the other.
+//! Sense-and-send by CoAP (TCPlp 8.2): each batch in messages of a few readings, one after the other.
 
 use core::net::Ipv6Addr;
 
 use chappe_core::{Expect, Instant, Wake};
 
-use super::PORT;
-use super::client::{Client, Outcome};
-use super::timeout::Timeout;
+use crate::coap::{Client, Outcome, PORT, Timeout};
 use crate::host::{self, Application, Datagram, Readings, fill};
 use crate::tcp::Congestion;
 
-/// Posts readings to a server. A message that is given up is lost, and the next one follows.
+/// Posts readings to a server. A message that is given up is lost; the next one follows.
 #[derive(Clone, Debug)]
 pub struct Report<T> {
-    /// Where they come from.
+    /// The source of the readings.
     pub readings: Readings,
     client: Client<T>,
     to: Ipv6Addr,
-    /// Readings in a message at most: six of 82 octets are next to a segment of five frames.
+    /// The most readings in a message: six of 82 octets are closest to a segment of five frames.
     per_message: u32,
-    /// Readings of the present batch that are still to be sent, and in the message at work.
+    /// Readings of the present batch still to be sent, and those in the present message.
     released: u32,
     at_work: u32,
-    /// Readings that were confirmed, or sent if nothing is confirmed.
+    /// Readings that were acknowledged, or sent if messages are non-confirmable.
     pub done: u32,
     /// Readings in messages that were given up.
     pub given_up: u32,
 }
 
 impl<T: Timeout> Report<T> {
-    /// Reports to a server. The client's blocks must hold `per_message` readings, or a message is cut into several.
+    /// Reports to a server. If the client's blocks are too small for `per_message` readings, a message takes several blocks.
     pub fn new(readings: Readings, client: Client<T>, to: Ipv6Addr, per_message: u32) -> Report<T> {
         Report {
             readings,
@@ -43,12 +41,12 @@ impl<T: Timeout> Report<T> {
         }
     }
 
-    /// The client.
+    /// The client, for its counters.
     pub fn client(&self) -> &Client<T> {
         &self.client
     }
 
-    /// Takes note of how a message ended, and begins the next.
+    /// Counts a message that ended, and starts the next one.
     fn follow(&mut self) {
         if let Some(outcome) = self.client.outcome() {
             let count = match outcome {

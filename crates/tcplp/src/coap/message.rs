@@ -1,4 +1,4 @@
-//! Messages: read and written.
+//! Messages: the wire format, parsed and written.
 //!
 //! ```text
 //! version 2 | type 2 | token length 4 | code 8 | message id 16      4 octets
@@ -8,16 +8,16 @@
 
 use core::fmt;
 
-/// Whether and what is confirmed.
+/// The type of a message (RFC 7252, 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// To be confirmed.
+    /// CON: the receiver must acknowledge or reset it.
     Confirmable,
-    /// Sent once.
+    /// NON: sent once, without an acknowledgement.
     NonConfirmable,
-    /// Confirms.
+    /// ACK: acknowledges a confirmable message, and may carry the response.
     Ack,
-    /// Refuses.
+    /// RST: the receiver could not process the message.
     Reset,
 }
 
@@ -25,107 +25,107 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Code(pub u8);
 
-/// What matches a response to its request.
+/// The token that matches a response to its request (RFC 7252, 5.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
     octets: [u8; 8],
     len: u8,
 }
 
-/// Where a block stands (RFC 7959, 2.2).
+/// The value of a Block1 or Block2 option (RFC 7959, 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its number.
+    /// NUM: the number of the block, in units of the block size.
     pub number: u32,
-    /// Whether others follow.
+    /// M: whether more blocks follow.
     pub more: bool,
-    /// Size exponent: 2^(szx + 4) octets, 0 to 6.
+    /// SZX: the size exponent, 0 to 6; the block has 2^(szx + 4) octets.
     pub szx: u8,
 }
 
-/// A message whose structure was checked.
+/// A parsed message; its structure is valid to the end of the options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Whether and what is confirmed.
+    /// Confirmable, non-confirmable, acknowledgement or reset.
     pub kind: Kind,
-    /// Method or response.
+    /// The method of a request, or the code of a response.
     pub code: Code,
-    /// Message id.
+    /// The message ID, which matches ACK and RST, and detects duplicates.
     pub id: u16,
-    /// Token.
+    /// The token; empty in messages without a code.
     pub token: Token,
     options: &'a [u8],
-    /// What it carries.
+    /// The payload behind the marker; may be empty.
     pub payload: &'a [u8],
 }
 
-/// Why octets are no message.
+/// Why octets are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// Too short, or a length that reaches beyond the end.
     Truncated,
-    /// Not version 1.
+    /// The version is not 1 (RFC 7252, 3).
     Version,
-    /// A value that the RFC reserves.
+    /// A value that RFC 7252 reserves.
     Reserved,
 }
 
-/// Numbers of options.
+/// Option numbers (RFC 7252, 5.10 and RFC 7959, 2.1).
 pub mod option {
-    /// Host, port and query of the address, and the format that the client understands (RFC 7252, 5.10).
+    /// Uri-Host: the host of the request's URI (RFC 7252, 5.10.1).
     pub const URI_HOST: u16 = 3;
-    /// See [`URI_HOST`].
+    /// Uri-Port: the port of the request's URI (RFC 7252, 5.10.1).
     pub const URI_PORT: u16 = 7;
-    /// A segment of the path (RFC 7252, 5.10.1).
+    /// Uri-Path: one segment of the path (RFC 7252, 5.10.1).
     pub const URI_PATH: u16 = 11;
-    /// What the payload is (RFC 7252, 5.10.3).
+    /// Content-Format: the media type of the payload (RFC 7252, 5.10.3).
     pub const CONTENT_FORMAT: u16 = 12;
-    /// See [`URI_HOST`].
+    /// Uri-Query: one argument of the query (RFC 7252, 5.10.1).
     pub const URI_QUERY: u16 = 15;
-    /// See [`URI_HOST`].
+    /// Accept: the media type that the client prefers (RFC 7252, 5.10.4).
     pub const ACCEPT: u16 = 17;
-    /// Where a block of a response stands, or which one is asked for (RFC 7959).
+    /// Block2: the block of a response, or the one requested (RFC 7959, 2.1).
     pub const BLOCK2: u16 = 23;
-    /// Octets of the whole response (RFC 7959, 4).
+    /// Size2: the size of the whole response in octets (RFC 7959, 4).
     pub const SIZE2: u16 = 28;
-    /// Where a block of a request stands (RFC 7959).
+    /// Block1: the block of a request (RFC 7959, 2.1).
     pub const BLOCK1: u16 = 27;
 }
 
 impl Code {
-    /// No code: an acknowledgement or reset alone.
+    /// 0.00, Empty: an acknowledgement or reset alone, or a ping.
     pub const EMPTY: Code = Code(0);
-    /// GET, 0.01.
+    /// Method 0.01, GET: read a resource.
     pub const GET: Code = Code(1);
-    /// POST, 0.02.
+    /// Method 0.02, POST: deliver a body to a resource.
     pub const POST: Code = Code(2);
-    /// PUT, 0.03.
+    /// Method 0.03, PUT: treated like POST.
     pub const PUT: Code = Code(3);
-    /// 2.04 Changed.
+    /// Response 2.04, Changed: a POST or PUT succeeded.
     pub const CHANGED: Code = Code(2 << 5 | 4);
-    /// 2.05 Content.
+    /// Response 2.05, Content: the answer to a GET.
     pub const CONTENT: Code = Code(2 << 5 | 5);
-    /// 2.31 Continue (RFC 7959).
+    /// Response 2.31, Continue: send the next block (RFC 7959, 2.9.1).
     pub const CONTINUE: Code = Code(2 << 5 | 31);
-    /// 4.00 Bad Request.
+    /// Response 4.00, Bad Request: here, a block beyond the end.
     pub const BAD_REQUEST: Code = Code(4 << 5);
-    /// 4.02 Bad Option.
+    /// Response 4.02, Bad Option: a critical option is not understood.
     pub const BAD_OPTION: Code = Code(4 << 5 | 2);
-    /// 4.04 Not Found.
+    /// Response 4.04, Not Found: no resource at this path.
     pub const NOT_FOUND: Code = Code(4 << 5 | 4);
-    /// 4.05 Method Not Allowed.
+    /// Response 4.05, Method Not Allowed.
     pub const NOT_ALLOWED: Code = Code(4 << 5 | 5);
-    /// 4.08 Request Entity Incomplete (RFC 7959).
+    /// Response 4.08, Request Entity Incomplete: a block is missing (RFC 7959, 2.9.2).
     pub const INCOMPLETE: Code = Code(4 << 5 | 8);
-    /// 4.13 Request Entity Too Large.
+    /// Response 4.13, Request Entity Too Large.
     pub const TOO_LARGE: Code = Code(4 << 5 | 13);
 
-    /// 2.xx.
+    /// Whether it is a success response, class 2.
     pub const fn is_success(self) -> bool {
         self.0 >> 5 == 2
     }
 
-    /// 0.01 to 0.31.
+    /// Whether it is a request, 0.01 to 0.31.
     pub const fn is_request(self) -> bool {
         self.0 >> 5 == 0 && self.0 != 0
     }
@@ -147,14 +147,14 @@ impl Token {
         }
     }
 
-    /// Its octets.
+    /// The octets of the token: none to eight.
     pub fn octets(&self) -> &[u8] {
         self.octets.get(..usize::from(self.len)).unwrap_or_default()
     }
 }
 
 impl Block {
-    /// Octets of a block.
+    /// The block size in octets.
     pub const fn size(&self) -> usize {
         1 << (self.szx + 4)
     }
@@ -177,7 +177,7 @@ impl Block {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a message and checks its options to their ends.
+    /// Parses a message and validates the structure of all its options.
     pub fn parse(bytes: &'a [u8]) -> Result<Message<'a>, Malformed> {
         let (&[first, code, a, b], rest) = bytes.split_first_chunk().ok_or(Malformed::Truncated)?;
         if first >> 6 != 1 {
@@ -208,6 +208,7 @@ impl<'a> Message<'a> {
             [_] => return Err(Malformed::Reserved),
             [_, payload @ ..] => payload,
         };
+        // RFC 7252, 4.1: an Empty message has no token, options or payload.
         if code == 0 && bytes.len() > 4 {
             return Err(Malformed::Reserved);
         }
@@ -224,7 +225,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// The options, in their order.
+    /// The options as (number, value), in ascending order.
     pub fn options(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
         let mut walk = Options {
             rest: self.options,
@@ -233,12 +234,12 @@ impl<'a> Message<'a> {
         core::iter::from_fn(move || walk.step().ok().flatten())
     }
 
-    /// Where this block of a request stands, if it says so.
+    /// The Block1 option, if present and valid.
     pub fn block1(&self) -> Option<Block> {
         self.block(option::BLOCK1)
     }
 
-    /// Where this block of a response stands, or which one is asked for.
+    /// The Block2 option, if present and valid.
     pub fn block2(&self) -> Option<Block> {
         self.block(option::BLOCK2)
     }
@@ -248,7 +249,7 @@ impl<'a> Message<'a> {
         Block::parse(value)
     }
 
-    /// An option that must be understood and is not: odd numbers are critical (RFC 7252, 5.4.1).
+    /// Whether a critical option (an odd number) is present that this client and server do not understand (RFC 7252, 5.4.1).
     pub fn unknown_critical(&self) -> bool {
         let known = [option::URI_PATH, option::BLOCK2, option::BLOCK1];
         self.options()
@@ -256,7 +257,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Walks options.
+/// A cursor over the encoded options.
 #[derive(Clone, Copy)]
 struct Options<'a> {
     rest: &'a [u8],
@@ -283,7 +284,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// A nibble and its extension (RFC 7252, 3.1).
+/// Decodes an option delta or length: a nibble and its extension (RFC 7252, 3.1).
 fn extended(nibble: u8, rest: &[u8]) -> Result<(u16, &[u8]), Malformed> {
     match nibble {
         0..=12 => Ok((u16::from(nibble), rest)),
@@ -333,7 +334,7 @@ impl<'b> Writer<'b> {
         Some(())
     }
 
-    /// An option; none here is longer than 12 octets or further than 268 from the one before.
+    /// Appends an option. None here is longer than 12 octets or has a delta above 268.
     pub fn option(&mut self, number: u16, value: &[u8]) -> Option<()> {
         let delta = number.checked_sub(self.number)?;
         self.number = number;
@@ -346,13 +347,13 @@ impl<'b> Writer<'b> {
         self.put(value)
     }
 
-    /// A block's place, as [`option::BLOCK1`] or [`option::BLOCK2`].
+    /// Appends a [`option::BLOCK1`] or [`option::BLOCK2`].
     pub fn block(&mut self, option: u16, block: Block) -> Option<()> {
         let bits = block.number << 4 | u32::from(block.more) << 3 | u32::from(block.szx);
         self.number(option, bits)
     }
 
-    /// An option whose value is a number, in as few octets as do (RFC 7252, 3.2).
+    /// Appends an option with an unsigned value, in as few octets as possible (RFC 7252, 3.2).
     pub fn number(&mut self, option: u16, value: u32) -> Option<()> {
         let octets = value.to_be_bytes();
         let skip = (value.leading_zeros() / 8).min(4) as usize;
@@ -367,7 +368,7 @@ impl<'b> Writer<'b> {
         self.put(payload)
     }
 
-    /// The place of a payload of `len` octets, to be written there.
+    /// Reserves room for a payload of `len` octets, to be written in place.
     pub fn room(&mut self, len: usize) -> Option<&mut [u8]> {
         if len > 0 {
             self.put(&[0xff])?;

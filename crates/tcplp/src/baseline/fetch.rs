@@ -4,27 +4,25 @@ use core::net::Ipv6Addr;
 
 use chappe_core::{Expect, Instant, Wake};
 
-use super::PORT;
-use super::client::{Client, Outcome};
-use super::timeout::Timeout;
+use crate::coap::{Client, Outcome, PORT, Timeout};
 use crate::host::{self, Application, Datagram, octet};
 use crate::tcp::Congestion;
 
-/// Gets what a server has, once.
+/// Gets a server's content once, and verifies its test octets.
 #[derive(Clone, Debug)]
 pub struct Fetch<T> {
     client: Client<T>,
     from: Ipv6Addr,
-    /// Octets that came.
+    /// Octets of the content received.
     pub received: usize,
-    /// Of these, how many were wrong.
+    /// Of these, the octets that were not the expected ones.
     pub wrong: usize,
-    /// How it ended, and when.
+    /// When and how the exchange ended.
     pub done: Option<(Instant, Outcome)>,
 }
 
 impl<T: Timeout> Fetch<T> {
-    /// Begins at once.
+    /// Starts a GET at `from`, which goes out at the first poll.
     pub fn new(mut client: Client<T>, from: Ipv6Addr) -> Fetch<T> {
         client.get();
         Fetch {
@@ -36,7 +34,7 @@ impl<T: Timeout> Fetch<T> {
         }
     }
 
-    /// The client.
+    /// The client, for its counters.
     pub fn client(&self) -> &Client<T> {
         &self.client
     }
