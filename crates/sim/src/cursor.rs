@@ -42,12 +42,13 @@ pub(crate) fn scan_starts<R: Recorder>(
     limits: Limits,
 ) -> Stop {
     let reach = rejection.reach();
-    // With a recorder every loss is reported by itself, so every signal is examined.
-    let examined = if R::FRAMES || frame.noise {
+    // Noise bursts cannot be received, but they decide what else is: every signal is examined.
+    let examined = if frame.noise {
         Power::ZERO
     } else {
         rules.examined
     };
+    let reports = frame.counts() && ledger.reports_frames();
     let first = frame.started as usize;
     let (mut place, mut away) = (first, 0);
     let mut stop = Stop::End;
@@ -86,6 +87,15 @@ pub(crate) fn scan_starts<R: Recorder>(
                 at,
             });
             break;
+        }
+        if reports {
+            let meeting = Meeting {
+                node: arrival.receiver,
+                at,
+                started: at,
+                power: arrival.power,
+            };
+            ledger.report_weak(frame, meeting);
         }
         // Too weak to lock on to: only the carrier can change.
         radio.energy = radio.energy.plus(arrival.power);

@@ -53,9 +53,20 @@ impl<R: Recorder> Ledger<R> {
         own.airtime += frame.airtime;
     }
 
+    /// Whether frames and their outcomes are reported. A constant where the recorder's type decides it.
+    #[inline]
+    pub(crate) fn reports_frames(&self) -> bool {
+        R::FRAMES && self.recorder.wants_frames()
+    }
+
+    /// An idle radio missed a frame that is too weak to lock on to. The caller counts it.
+    pub(crate) fn report_weak(&mut self, frame: &Frame, meeting: Meeting) {
+        self.report(frame, meeting, Err(Loss::TooWeak));
+    }
+
     /// The recorder hears of a frame that left its antenna.
     pub(crate) fn report_sent(&mut self, frame: &Frame) {
-        if R::FRAMES && frame.counts() {
+        if self.reports_frames() && frame.counts() {
             self.recorder.sent(&Sent {
                 at: frame.begin,
                 node: frame.source.index(),
@@ -77,7 +88,7 @@ impl<R: Recorder> Ledger<R> {
         if why != Loss::TooWeak {
             self.mix(frame, meeting, why as u64 + 2);
         }
-        if R::FRAMES && frame.counts() {
+        if self.reports_frames() && frame.counts() {
             self.report(frame, meeting, Err(why));
         }
     }
@@ -87,7 +98,7 @@ impl<R: Recorder> Ledger<R> {
         self.counters.receptions += 1;
         self.node(meeting.node).receptions += 1;
         self.mix(frame, meeting, 1);
-        if R::FRAMES {
+        if self.reports_frames() {
             self.report(frame, meeting, Ok(()));
         }
     }
@@ -104,7 +115,7 @@ impl<R: Recorder> Ledger<R> {
     pub(crate) fn pass(&mut self, frame: &Frame, meeting: Meeting, why: Loss) {
         if frame.counts() {
             self.counters.lost.count(why);
-            if R::FRAMES {
+            if self.reports_frames() {
                 self.report(frame, meeting, Err(why));
             }
         }

@@ -11,6 +11,11 @@ pub trait Recorder {
     /// Whether to report nodes' trace events and the reasons of their deadlines.
     const NODES: bool = true;
 
+    /// Whether this recorder wants frames and their outcomes now. Where [`FRAMES`](Self::FRAMES) is false nobody asks.
+    fn wants_frames(&self) -> bool {
+        Self::FRAMES
+    }
+
     /// A frame's first bit left an antenna.
     fn sent(&mut self, _frame: &Sent<'_>) {}
     /// A frame was received or lost at one receiver. Losses that are known at a frame's start are reported then.

@@ -555,11 +555,12 @@ mod tests {
         assert!(
             read(&folder)
                 .unwrap_err()
-                .message
+                .to_string()
                 .contains("different scenarios")
         );
         fs::remove_dir_all(&folder).unwrap();
-        assert!(read(&folder).unwrap_err().message.contains("no such file"));
+        let gone = read(&folder).unwrap_err();
+        assert!(matches!(gone, StoreError::Io { .. }), "{gone}");
     }
 
     #[test]

@@ -92,6 +92,10 @@ impl Drop for Capture {
 }
 
 impl Recorder for Watch {
+    fn wants_frames(&self) -> bool {
+        self.capture.is_some()
+    }
+
     fn sent(&mut self, frame: &Sent<'_>) {
         if let Some(frames) = self
             .capture
