@@ -7,7 +7,8 @@ mod bans;
 mod direction;
 mod licence;
 mod page;
-pub mod rooms;
+pub mod roles;
+mod rooms;
 mod text;
 
 use std::fmt;
@@ -29,6 +30,7 @@ type Rule = (&'static str, fn(&Workspace) -> Vec<Finding>);
 
 /// All rules.
 const RULES: &[Rule] = &[
+    ("every crate has a role", roles::rule),
     ("dependencies point down", direction::rule),
     ("only sys talks to the system", direction::system_rule),
     ("rooms have one shape", rooms::shape),
@@ -87,14 +89,49 @@ impl fmt::Display for Finding {
 /// What the rules' own tests share.
 #[cfg(test)]
 mod planted {
+    use std::sync::OnceLock;
+
     use super::*;
-    use crate::workspace::TextFile;
+    use crate::workspace::{Dependency, Kind, Package, TextFile};
+
+    /// This workspace, read once.
+    pub fn here() -> &'static Workspace {
+        static HERE: OnceLock<Workspace> = OnceLock::new();
+        HERE.get_or_init(|| Workspace::load().unwrap())
+    }
 
     /// Fails with every finding that `rule` has in this workspace.
     pub fn holds_here(rule: fn(&Workspace) -> Vec<Finding>) {
-        let findings = rule(&Workspace::load().unwrap());
+        let findings = rule(here());
         let findings: Vec<String> = findings.iter().map(Finding::to_string).collect();
         assert!(findings.is_empty(), "\n{}", findings.join("\n"));
+    }
+
+    /// A member in this folder with this role.
+    pub fn member(folder: &str, role: &str) -> Package {
+        let name = folder.rsplit('/').next().unwrap_or(folder);
+        Package {
+            name: format!("chappe-{name}"),
+            folder: folder.to_owned(),
+            role: Some(role.to_owned()),
+            ..Package::default()
+        }
+    }
+
+    /// Lets a member build on another.
+    pub fn depends(member: &mut Package, name: &str) {
+        member.dependencies.push(Dependency {
+            name: name.to_owned(),
+            kind: Kind::Normal,
+        });
+    }
+
+    /// A workspace of these members without files.
+    pub fn members<const N: usize>(members: [Package; N]) -> Workspace {
+        Workspace {
+            members: members.to_vec(),
+            ..Workspace::default()
+        }
     }
 
     /// A workspace of one file.

@@ -54,23 +54,6 @@ fn static_checks(workspace: &Workspace, report: &mut Report) {
         args.extend(["--quiet", "--", "-Dwarnings"]);
         cargo(&workspace.root, &args)
     });
-    report.step("clippy: panics", || no_panics(workspace));
-}
-
-/// In the libraries from `core` to the protocols nothing may panic by decision. Their tests may.
-fn no_panics(workspace: &Workspace) -> Outcome {
-    let mut args = vec!["clippy", "--release", "--quiet", "--keep-going", "--lib"];
-    let rooms = rules::rooms::NO_STD.map(|room| format!("chappe-{room}"));
-    for room in rooms.iter().filter(|room| workspace.member(room).is_some()) {
-        args.extend(["-p", room]);
-    }
-    args.extend([
-        "--",
-        "-Dclippy::unwrap_used",
-        "-Dclippy::expect_used",
-        "-Dclippy::panic",
-    ]);
-    cargo(&workspace.root, &args)
 }
 
 /// Names the files that `cargo fmt` would change.
