@@ -10,6 +10,7 @@ mod debian;
 mod demo;
 mod elf;
 mod firmware;
+mod modules;
 mod no_std;
 mod process;
 mod report;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         ("firmware", []) => firmware::alone(),
         ("sizes", []) => sizes::alone(),
         ("bench", packages) => bench::run(packages),
+        ("circles", []) => rules::circles::list(),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {
             print!("{HELP}");

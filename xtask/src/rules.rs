@@ -4,6 +4,7 @@
 //! must find.
 
 mod bans;
+pub mod circles;
 mod direction;
 mod licence;
 mod page;
@@ -36,6 +37,7 @@ const RULES: &[Rule] = &[
     ("rooms have one shape", rooms::shape),
     ("protocols and below are no_std", rooms::no_std),
     ("clocks and hash order are banned", bans::rule),
+    ("files import each other in no circle", circles::rule),
     ("unsafe stays in its files", text::unsafe_code),
     ("nothing is left unfinished", text::unfinished),
     ("files stay short", text::length),
