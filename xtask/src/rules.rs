@@ -8,6 +8,7 @@ pub mod circles;
 mod direction;
 mod licence;
 mod page;
+mod programs;
 pub mod roles;
 mod rooms;
 mod text;
@@ -42,6 +43,8 @@ const RULES: &[Rule] = &[
     ("nothing is left unfinished", text::unfinished),
     ("files stay short", text::length),
     ("no path of one machine", text::machine_paths),
+    ("crates have one test program", programs::rule),
+    ("pages have their headings", page::headings),
     ("pages map their papers", page::rule),
     ("licences are free ones", licence::rule),
 ];
