@@ -49,6 +49,8 @@ fn main() -> ExitCode {
         ("sizes", []) => sizes::alone(),
         ("bench", packages) => bench::run(packages),
         ("circles", []) => rules::circles::list(),
+        ("words", []) => rules::words::list(""),
+        ("words", [folder]) => rules::words::list(folder),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {
             print!("{HELP}");

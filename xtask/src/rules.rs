@@ -12,6 +12,7 @@ mod programs;
 pub mod roles;
 mod rooms;
 mod text;
+pub mod words;
 
 use std::fmt;
 
@@ -46,6 +47,7 @@ const RULES: &[Rule] = &[
     ("crates have one test program", programs::rule),
     ("pages have their headings", page::headings),
     ("pages map their papers", page::rule),
+    ("words are plain", words::rule),
     ("licences are free ones", licence::rule),
 ];
 
@@ -70,6 +72,7 @@ pub fn check(workspace: &Workspace) -> Outcome {
             twice.join(", ")
         );
     }
+    println!("note  {}; `cargo xtask words`", words::summary(workspace));
     match broken {
         0 => Outcome::Passed(format!("{} rules hold", RULES.len())),
         n => Outcome::Failed(format!("{n} findings")),
