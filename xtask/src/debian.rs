@@ -50,7 +50,7 @@ pub fn install(root: &Path, may_install: bool) -> Outcome {
         .filter(|t| !process::exists(t.program))
         .collect();
     if missing.is_empty() {
-        return Outcome::Passed("all there".to_owned());
+        return Outcome::Passed("all installed".to_owned());
     }
     let packages: Vec<&str> = missing.iter().map(|t| t.package).collect();
     let wanted: Vec<String> = missing
@@ -60,7 +60,7 @@ pub fn install(root: &Path, may_install: bool) -> Outcome {
     let wanted = wanted.join(", ");
     if !may_install {
         return Outcome::Skipped(format!(
-            "missing: {wanted}. `cargo xtask test --install` as root installs it"
+            "missing: {wanted}. `cargo xtask test --install` as root installs them"
         ));
     }
     let is_root = process::first_line("id", &["-u"], root).as_deref() == Some("0");

@@ -17,6 +17,7 @@ mod report;
 mod rules;
 mod sizes;
 mod source;
+mod targets;
 mod test;
 mod workspace;
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     let done = match (command, rest) {
         ("test", []) => test::everything(false),
         ("test", [flag]) if flag == "--install" => test::everything(true),
+        ("install", []) => test::install(),
         ("check", []) => test::fast(),
         ("firmware", []) => firmware::alone(),
         ("sizes", []) => sizes::alone(),

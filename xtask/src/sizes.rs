@@ -8,9 +8,10 @@ use std::fmt::Write;
 use std::fs;
 
 use crate::elf::Elf;
-use crate::firmware::{self, Image, TARGET};
+use crate::firmware::{self, Image};
 use crate::process;
 use crate::report::{Outcome, Report};
+use crate::targets::{self, FIRMWARE as TARGET};
 use crate::workspace::Workspace;
 
 /// Where the figures are kept.
@@ -47,15 +48,13 @@ pub fn alone() -> Result<(), String> {
 
 /// Builds, measures, prints and judges.
 pub fn sizes(workspace: &Workspace, keep: bool) -> Outcome {
-    if !firmware::has_target(&workspace.root) {
+    if !targets::is_installed(TARGET, &workspace.root) {
         return Outcome::Skipped(format!("needs `rustup target add {TARGET}`"));
     }
     measure(workspace, keep).into()
 }
 
 fn measure(workspace: &Workspace, keep: bool) -> Result<String, String> {
-    let image = Image::build(workspace, FOLDER, &["tcp"], &["--features", "fast-open"])?;
-    let with_fast_open = image.elf("tcp")?;
     let image = Image::build(workspace, FOLDER, &["bare", "tcp"], &[])?;
     let (bare, tcp) = (image.elf("bare")?, image.elf("tcp")?);
     let mut text = String::new();
@@ -69,11 +68,6 @@ fn measure(workspace: &Workspace, keep: bool) -> Result<String, String> {
         &format!("{}; `cargo xtask sizes`", compiler.unwrap_or_default()),
     );
     let code = judge_code(&mut text, &bare, &tcp);
-    let more = with_fast_open.loaded().saturating_sub(tcp.loaded());
-    say(
-        &mut text,
-        &format!("{more:>7}  more with TCP Fast Open (the feature fast-open)"),
-    );
     let memory = judge_memory(&mut text, &tcp);
     let work = match firmware::can_run() {
         true => judge_work(&mut text, &firmware::compare(workspace, FOLDER)?.counted),

@@ -13,7 +13,7 @@ use crate::process;
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
     pub root: PathBuf,
-    /// Where cargo builds.
+    /// The folder in which cargo builds.
     pub target: PathBuf,
     pub members: Vec<Package>,
     /// Packages from elsewhere that members need, directly or not, on any platform.
@@ -22,7 +22,7 @@ pub struct Workspace {
     pub files: Vec<TextFile>,
 }
 
-/// One package.
+/// A package, a member or from elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Package {
     pub name: String,
@@ -31,7 +31,7 @@ pub struct Package {
     pub folder: String,
     pub edition: String,
     pub rust_version: String,
-    /// SPDX expression.
+    /// Its licence as an SPDX expression.
     pub licence: Option<String>,
     pub dependencies: Vec<Dependency>,
     pub targets: Vec<Target>,

@@ -6,7 +6,7 @@
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    /// 64 random bits.
+    /// The next 64 random bits.
     #[allow(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -26,7 +26,7 @@ impl SplitMix64 {
         (self.next() % bound as u64) as usize
     }
 
-    /// Fills `bytes`.
+    /// Fills `bytes` with random octets.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.next().to_le_bytes();
@@ -34,7 +34,7 @@ impl SplitMix64 {
         }
     }
 
-    /// `count` random octets.
+    /// A vector of `count` random octets.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.fill(&mut bytes);

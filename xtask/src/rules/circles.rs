@@ -25,7 +25,7 @@ pub fn rule(workspace: &Workspace) -> Vec<Finding> {
     beside(workspace, KNOWN)
 }
 
-/// Prints every circle.
+/// `cargo xtask circles`: prints every circle and what ties it.
 pub fn list() -> Result<(), String> {
     let circles = all(&Workspace::load()?);
     for circle in &circles {

@@ -22,7 +22,7 @@ use crate::workspace::{Package, Workspace};
 pub enum Role {
     /// Types, wire formats and arithmetic.
     Foundation,
-    /// Medium access control.
+    /// The medium access control of a radio.
     Mac,
     /// One protocol as a state machine.
     Protocol,
@@ -121,7 +121,7 @@ impl Role {
 
     /// Whether its tests may use members of role `other`.
     pub fn tests_may_use(self, other: Role) -> bool {
-        self.may_use(other) || (self != Tool && FOR_TESTS.contains(&other))
+        self.may_use(other) || FOR_TESTS.contains(&other)
     }
 }
 

@@ -25,7 +25,6 @@ const BANNED: &[(&str, &str)] = &[
     ("are told", "report, are notified"),
     ("was told", "was notified"),
     ("were told", "were notified"),
-    ("what is told", "events, reports"),
     ("so many as", "as many as"),
     ("just so many", "exactly n"),
     ("in so far as", "if, as far as"),
