@@ -1,4 +1,4 @@
-//! The Debian packages that some steps need, in one place.
+//! The Debian packages that some steps need.
 
 use std::path::Path;
 use std::process::Command;
@@ -43,7 +43,7 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// Installs the packages whose programs are missing, where that is allowed (`may_install`) and possible (root,
-/// apt-get). Otherwise says what is missing; the steps that need it skip themselves.
+/// apt-get). Otherwise reports what is missing; the steps that need a program skip themselves.
 pub fn install(root: &Path, may_install: bool) -> Outcome {
     let missing: Vec<&Tool> = TOOLS
         .iter()

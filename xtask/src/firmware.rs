@@ -49,7 +49,7 @@ pub fn alone() -> Result<(), String> {
     report.close()
 }
 
-/// Plays every image.
+/// Runs every image here and on the board, and compares what they send.
 pub fn firmware(workspace: &Workspace) -> Outcome {
     if !targets::is_installed(TARGET, &workspace.root) {
         return Outcome::Skipped(format!("needs `rustup target add {TARGET}`"));

@@ -1,4 +1,4 @@
-//! The proofs that the rooms from `core` to the protocols need no operating system.
+//! The proofs that the crates from `core` to the protocols need no operating system.
 //!
 //! `proof/no-std` uses `core`, `wire`, `coding` and `mac` and has no allocator; `proof/no-std-alloc` adds the
 //! protocol crates over an allocator of its own. Each is a static library with its own panic handler. It builds
@@ -17,19 +17,19 @@ use crate::workspace::Workspace;
 /// What a compiler takes for granted even without an operating system: moving and comparing memory.
 const FREESTANDING: [&str; 6] = ["memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen"];
 
-/// The rooms that allocate nothing, built and linked without an allocator.
+/// The crates that do not allocate, built and linked without an allocator.
 pub fn without_allocator(workspace: &Workspace) -> Outcome {
     proof(workspace, "no-std").into()
 }
 
-/// The protocols, over an allocator of the proof's own.
+/// The protocols, over the proof's own allocator.
 pub fn with_allocator(workspace: &Workspace) -> Outcome {
     proof(workspace, "no-std-alloc").into()
 }
 
 /// Both proofs for other processors, as far as the compiler has their core library.
 pub fn on_other_processors(workspace: &Workspace) -> Outcome {
-    let (there, missing) = targets::ALL
+    let (there, missing) = targets::PROOFS
         .into_iter()
         .partition::<Vec<&str>, _>(|target| targets::is_installed(target, &workspace.root));
     if there.is_empty() {

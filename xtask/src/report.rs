@@ -1,4 +1,4 @@
-//! What ran, what was skipped and why, and how long each step took.
+//! The steps of a command: how each ended, and how long it took.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It held; a few words on what was seen may be empty.
+    /// It passed; the note may be empty.
     Passed(String),
-    /// It did not hold, and why.
+    /// It failed, and why.
     Failed(String),
-    /// It could not be run here, and what is missing.
+    /// It cannot run on this machine, and what is missing.
     Skipped(String),
 }
 

@@ -1,7 +1,6 @@
-//! The rules of the house, each a function over the workspace that gives what breaks it.
+//! The rules of the house. Each is a function that takes the workspace and returns its findings.
 //!
-//! Every rule is tested twice: on this workspace, where it must find nothing, and on a planted breach, which it
-//! must find.
+//! Every rule has two tests: it finds nothing in this workspace, and it finds a planted breach.
 
 mod bans;
 pub mod circles;
@@ -28,7 +27,7 @@ pub struct Finding {
     pub what: String,
 }
 
-/// A rule: its name, and the function that gives what breaks it.
+/// A rule: its name, and the function that returns its findings.
 type Rule = (&'static str, fn(&Workspace) -> Vec<Finding>);
 
 /// All rules.
@@ -36,29 +35,32 @@ const RULES: &[Rule] = &[
     ("every crate has a role", roles::rule),
     ("dependencies point down", direction::rule),
     ("only sys talks to the system", direction::system_rule),
-    ("rooms have one shape", rooms::shape),
-    ("protocols and below are no_std", rooms::no_std),
+    ("crates have the same shape", rooms::shape),
+    (
+        "protocols and below are no_std and do not panic",
+        rooms::no_std,
+    ),
     ("clocks and hash order are banned", bans::rule),
-    ("files import each other in no circle", circles::rule),
+    ("no files import each other in a circle", circles::rule),
     ("unsafe stays in its files", text::unsafe_code),
-    ("nothing is left unfinished", text::unfinished),
+    ("no code is unfinished", text::unfinished),
     ("files stay short", text::length),
-    ("no path of one machine", text::machine_paths),
+    ("no file names a path of one machine", text::machine_paths),
     ("crates have one test program", programs::rule),
     ("pages have their headings", page::headings),
     ("pages map their papers", page::rule),
     ("words are plain", words::rule),
-    ("licences are free ones", licence::rule),
+    ("licences are permissive", licence::rule),
 ];
 
-/// Checks every rule and prints what breaks it; duplicate versions are printed too, as a remark.
+/// Checks every rule and prints the findings. Duplicate versions and the counts of [`words`] are printed as notes.
 pub fn check(workspace: &Workspace) -> Outcome {
     let mut broken = 0;
     for (name, rule) in RULES {
         let findings = rule(workspace);
         println!(
             "{} {name}",
-            if findings.is_empty() { "ok  " } else { "BAD " }
+            if findings.is_empty() { "ok  " } else { "FAIL" }
         );
         findings
             .iter()

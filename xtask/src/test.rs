@@ -90,13 +90,15 @@ fn rustfmt(workspace: &Workspace) -> Outcome {
 /// one when this program starts, so git is asked. Away from CI the change may be yours, and right.
 fn lock_file(root: &Path, in_ci: bool) -> Outcome {
     if !in_ci {
-        return Outcome::Skipped("looked at in CI only: yours may be about to change".to_owned());
+        return Outcome::Skipped("checked in CI only, since you may be changing it".to_owned());
     }
     let is_kept = process::first_line("git", &["ls-files", "Cargo.lock"], root).is_some();
     let changed = process::first_line("git", &["diff", "--name-only", "HEAD", "Cargo.lock"], root);
     match (is_kept, changed) {
         (true, None) => Outcome::Passed(String::new()),
-        (true, Some(_)) => Outcome::Failed("Cargo.lock lags behind a Cargo.toml".to_owned()),
+        (true, Some(_)) => Outcome::Failed(
+            "Cargo.lock does not match a Cargo.toml: commit the changed one".to_owned(),
+        ),
         (false, _) => Outcome::Failed("Cargo.lock is not committed".to_owned()),
     }
 }
