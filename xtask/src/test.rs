@@ -118,8 +118,10 @@ fn documentation(root: &Path) -> Outcome {
     process::show(&mut doc).into()
 }
 
+/// Builds all libraries, programs and tests, with the features that the tests run with.
 fn build(root: &Path) -> Outcome {
-    cargo(root, &["build", "--workspace", "--release", "--quiet"])
+    let args = ["test", "--workspace", "--release", "--quiet", "--no-run"];
+    cargo(root, &args)
 }
 
 /// Unit, integration and documentation tests of all members. The totals go into the summary, and so do the tests that
