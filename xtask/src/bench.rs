@@ -85,9 +85,9 @@ fn benchmarks(workspace: &Workspace) -> Vec<Benchmark> {
     let mut all = Vec::new();
     for package in &workspace.members {
         let name = package.name.as_str();
-        for (_, bench) in package.targets.iter().filter(|(kind, _)| kind == "bench") {
-            let args = ["bench", "--quiet", "-p", name, "--bench", bench];
-            all.push(Benchmark::new(name, bench, &args));
+        for bench in package.targets.iter().filter(|t| t.kind == "bench") {
+            let args = ["bench", "--quiet", "-p", name, "--bench", &bench.name];
+            all.push(Benchmark::new(name, &bench.name, &args));
         }
     }
     let outside = workspace.stand_alone().into_iter();

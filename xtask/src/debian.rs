@@ -1,4 +1,4 @@
-//! The Debian packages that some steps need, in one place.
+//! The Debian packages that some steps need.
 
 use std::path::Path;
 use std::process::Command;
@@ -43,14 +43,14 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// Installs the packages whose programs are missing, where that is allowed (`may_install`) and possible (root,
-/// apt-get). Otherwise says what is missing; the steps that need it skip themselves.
+/// apt-get). Otherwise reports what is missing; the steps that need a program skip themselves.
 pub fn install(root: &Path, may_install: bool) -> Outcome {
     let missing: Vec<&Tool> = TOOLS
         .iter()
         .filter(|t| !process::exists(t.program))
         .collect();
     if missing.is_empty() {
-        return Outcome::Passed("all there".to_owned());
+        return Outcome::Passed("all installed".to_owned());
     }
     let packages: Vec<&str> = missing.iter().map(|t| t.package).collect();
     let wanted: Vec<String> = missing
@@ -60,7 +60,7 @@ pub fn install(root: &Path, may_install: bool) -> Outcome {
     let wanted = wanted.join(", ");
     if !may_install {
         return Outcome::Skipped(format!(
-            "missing: {wanted}. `cargo xtask test --install` as root installs it"
+            "missing: {wanted}. `cargo xtask test --install` as root installs them"
         ));
     }
     let is_root = process::first_line("id", &["-u"], root).as_deref() == Some("0");

@@ -10,8 +10,8 @@ use crate::process;
 use crate::report::Outcome;
 use crate::workspace::Workspace;
 
-/// The README's first command.
-const DEMO: [&str; 4] = ["run", "--release", "--", "demo"];
+/// The README's first command, `cargo run --release -- demo`, without cargo.
+const DEMO: [&str; 1] = ["demo"];
 /// What the demo's table must name.
 const DEMO_NAMES: [&str; 4] = ["Pacifier", "MORE", "bound", "seed"];
 /// The README promises ten seconds; a laden machine gets this much.
@@ -23,13 +23,13 @@ const EXAMPLE_LIMIT: Duration = Duration::from_secs(300);
 const BEGIN: &str = "<!-- demo output, written by `cargo xtask readme` -->";
 const END: &str = "<!-- end of demo output -->";
 
-/// Runs the demo as the README says; it must print its table, and the README must show the same one.
+/// Runs the demo. It must print its table, and the README must show the same one.
 pub fn demo(workspace: &Workspace) -> Outcome {
     if let Some(missing) = no_command(workspace) {
         return missing;
     }
     let started = Instant::now();
-    let output = match run(workspace, &DEMO) {
+    let output = match run(workspace, &DEMO, DEMO_LIMIT) {
         Ok(output) => output,
         Err(why) => return Outcome::Failed(why),
     };
@@ -50,7 +50,8 @@ pub fn demo(workspace: &Workspace) -> Outcome {
 /// Writes the demo's output between the README's two marks.
 pub fn write_readme() -> Result<(), String> {
     let workspace = Workspace::load()?;
-    let output = run(&workspace, &DEMO)?;
+    process::show(&mut process::cargo(&workspace.root, ["build", "--release"]))?;
+    let output = run(&workspace, &DEMO, DEMO_LIMIT)?;
     let readme = workspace.text("README.md").ok_or("there is no README.md")?;
     let new = with_transcript(readme, &output).ok_or("README.md has no marks for the demo")?;
     fs::write(workspace.root.join("README.md"), new).map_err(|why| why.to_string())
@@ -62,7 +63,7 @@ pub fn example(workspace: &Workspace) -> Outcome {
         return missing;
     }
     let args = ["sim", EXAMPLE, "--object", "README.md", "--json"];
-    let output = run_quiet(workspace, &args);
+    let output = run(workspace, &args, EXAMPLE_LIMIT);
     output.and_then(|json| complete_flows(&json)).into()
 }
 
@@ -82,7 +83,7 @@ fn decode(workspace: &Workspace) -> Result<String, String> {
     fs::create_dir_all(&folder).map_err(|why| why.to_string())?;
     let file = folder.join("example.pcapng");
     let path = file.to_string_lossy();
-    run_quiet(
+    run(
         workspace,
         &[
             "sim",
@@ -93,6 +94,7 @@ fn decode(workspace: &Workspace) -> Result<String, String> {
             "--pcap",
             &path,
         ],
+        EXAMPLE_LIMIT,
     )?;
     let frames = |filter: &str| {
         let mut tshark = Command::new("tshark");
@@ -126,13 +128,11 @@ fn no_command(workspace: &Workspace) -> Option<Outcome> {
     missing.then(|| Outcome::Skipped("the workspace has no package `chappe` yet".to_owned()))
 }
 
-fn run(workspace: &Workspace, args: &[&str]) -> Result<String, String> {
-    process::take(&mut process::cargo(&workspace.root, args), DEMO_LIMIT)
-}
-
-fn run_quiet(workspace: &Workspace, args: &[&str]) -> Result<String, String> {
-    let all = ["run", "--release", "--quiet", "--"].iter().chain(args);
-    process::take(&mut process::cargo(&workspace.root, all), EXAMPLE_LIMIT)
+/// What the command prints. It runs the program that the build step left, not `cargo run`: the dependencies of tests turn
+/// on further features of shared crates, so cargo would compile those that depend on them again.
+fn run(workspace: &Workspace, args: &[&str], limit: Duration) -> Result<String, String> {
+    let mut command = Command::new(workspace.target.join("release/chappe"));
+    process::take(command.current_dir(&workspace.root).args(args), limit)
 }
 
 /// Counts the flows of a JSON result; an error unless there are some, all complete and with a right digest.

@@ -1,7 +1,7 @@
 //! As much of a 32-bit ELF file as it takes to weigh a firmware image: sections and function symbols (System V ABI,
 //! chapter 4).
 
-/// A file.
+/// An ELF file and its section table.
 pub struct Elf {
     bytes: Vec<u8>,
     sections: Vec<Section>,

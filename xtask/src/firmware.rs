@@ -4,17 +4,16 @@
 //! are shown.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::elf::Elf;
 use crate::process;
 use crate::report::{Outcome, Report};
+use crate::targets::{self, FIRMWARE as TARGET};
 use crate::workspace::Workspace;
 
-/// The processor.
-pub const TARGET: &str = "thumbv7em-none-eabi";
 const QEMU: &str = "qemu-system-arm";
 /// The board, its processor, one nanosecond of its time per instruction, and output through the debugger's calls.
 const BOARD: [&str; 15] = [
@@ -34,31 +33,25 @@ const BOARD: [&str; 15] = [
     "enable=on,target=native,chardev=out",
     "-kernel",
 ];
-/// They take seconds.
-/// What is played, and what is counted in it.
+/// The packages that are run, and what each prints a line for.
 const IMAGES: [(&str, &str); 2] = [
     ("proof/p3-relay", "frames"),
     ("proof/tcplp-two-sockets", "segments"),
 ];
+/// A transfer takes seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// `cargo xtask firmware`: this step alone.
 pub fn alone() -> Result<(), String> {
     let workspace = Workspace::load()?;
     let mut report = Report::new();
-    report.step("firmware", || firmware(&workspace, false));
+    report.step("firmware", || firmware(&workspace));
     report.close()
 }
 
-/// Plays every image. In CI the target is installed first if it is missing.
-pub fn firmware(workspace: &Workspace, in_ci: bool) -> Outcome {
-    let root = &workspace.root;
-    if in_ci && !has_target(root) {
-        let mut rustup = Command::new("rustup");
-        // Without a network the step says below what is missing.
-        let _ = process::show(rustup.args(["target", "add", TARGET]));
-    }
-    if !has_target(root) {
+/// Runs every image here and on the board, and compares what they send.
+pub fn firmware(workspace: &Workspace) -> Outcome {
+    if !targets::is_installed(TARGET, &workspace.root) {
         return Outcome::Skipped(format!("needs `rustup target add {TARGET}`"));
     }
     if !can_run() {
@@ -75,12 +68,6 @@ fn both(workspace: &Workspace) -> Result<String, String> {
         seen.push(format!("{} {what}", run.sent));
     }
     Ok(format!("{}, the same on both", seen.join(" and ")))
-}
-
-/// Whether the compiler has the processor's core library.
-pub fn has_target(root: &Path) -> bool {
-    let args = ["--print", "target-libdir", "--target", TARGET];
-    process::first_line("rustc", &args, root).is_some_and(|folder| Path::new(&folder).is_dir())
 }
 
 /// Whether there is something to run it on.
@@ -144,7 +131,7 @@ fn build(
 
 /// A program that printed the same here and on the board.
 pub struct Run {
-    /// Frames or segments.
+    /// Number of frames or segments sent.
     pub sent: usize,
     /// The lines of what was counted.
     pub counted: Vec<String>,

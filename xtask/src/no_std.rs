@@ -1,4 +1,4 @@
-//! The proofs that the rooms from `core` to the protocols need no operating system.
+//! The proofs that the crates from `core` to the protocols need no operating system.
 //!
 //! `proof/no-std` uses `core`, `wire`, `coding` and `mac` and has no allocator; `proof/no-std-alloc` adds the
 //! protocol crates over an allocator of its own. Each is a static library with its own panic handler. It builds
@@ -11,36 +11,27 @@ use std::process::Command;
 
 use crate::process;
 use crate::report::Outcome;
+use crate::targets;
 use crate::workspace::Workspace;
-
-/// Cortex-M4, the processor of common 802.15.4 radios, with and without its floating-point unit; and the 64-bit ARM
-/// of routers, which has vector instructions of its own.
-const OTHERS: [&str; 3] = [
-    "thumbv7em-none-eabihf",
-    "thumbv7em-none-eabi",
-    "aarch64-unknown-none",
-];
 
 /// What a compiler takes for granted even without an operating system: moving and comparing memory.
 const FREESTANDING: [&str; 6] = ["memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen"];
 
-/// The rooms that allocate nothing, built and linked without an allocator.
+/// The crates that do not allocate, built and linked without an allocator.
 pub fn without_allocator(workspace: &Workspace) -> Outcome {
     proof(workspace, "no-std").into()
 }
 
-/// The protocols, over an allocator of the proof's own.
+/// The protocols, over the proof's own allocator.
 pub fn with_allocator(workspace: &Workspace) -> Outcome {
     proof(workspace, "no-std-alloc").into()
 }
 
 /// Both proofs for other processors, as far as the compiler has their core library.
 pub fn on_other_processors(workspace: &Workspace) -> Outcome {
-    let (there, missing) = OTHERS.into_iter().partition::<Vec<&str>, _>(|target| {
-        let args = ["--print", "target-libdir", "--target", target];
-        let library = process::first_line("rustc", &args, &workspace.root);
-        library.is_some_and(|folder| Path::new(&folder).is_dir())
-    });
+    let (there, missing) = targets::PROOFS
+        .into_iter()
+        .partition::<Vec<&str>, _>(|target| targets::is_installed(target, &workspace.root));
     if there.is_empty() {
         return Outcome::Skipped(format!("needs `rustup target add {}`", missing.join(" ")));
     }
@@ -104,7 +95,8 @@ fn build(workspace: &Workspace, name: &str, target: Option<&str>) -> Result<Path
     let folder = workspace.root.join("proof").join(name);
     fs::copy(workspace.root.join("Cargo.lock"), folder.join("Cargo.lock"))
         .map_err(|why| format!("Cargo.lock: {why}"))?;
-    let mut built = workspace.target.join("xtask").join(name);
+    // One folder for both, since they have one profile and share the crates below the protocols.
+    let mut built = workspace.target.join("xtask").join("proof");
     let mut cargo = process::cargo(&folder, ["build", "--release", "--quiet", "--target-dir"]);
     cargo.arg(&built);
     if let Some(target) = target {
@@ -124,8 +116,7 @@ mod tests {
     #[test]
     fn a_call_to_the_system_is_found() {
         if !process::exists("cc") {
-            println!("skipped: there is no cc");
-            return;
+            return chappe_testkit::skip("there is no cc");
         }
         let folder = Workspace::load().unwrap().target.join("xtask/link");
         fs::create_dir_all(&folder).unwrap();

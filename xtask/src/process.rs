@@ -94,7 +94,10 @@ fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
             // It may have ended between the two calls; then there is nothing to end.
             let _ = child.kill();
             let _ = child.wait();
-            return Err(format!("ended by us after {} s", limit.as_secs()));
+            return Err(format!(
+                "stopped after {} s: it took too long",
+                limit.as_secs()
+            ));
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -120,10 +123,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_hangs_is_ended() {
+    fn a_program_that_hangs_is_stopped() {
         let started = Instant::now();
         let why = take(Command::new("sleep").arg("30"), Duration::from_millis(200));
-        assert!(why.unwrap_err().contains("ended by us"));
+        assert!(why.unwrap_err().contains("stopped after"));
         assert!(started.elapsed() < Duration::from_secs(20));
     }
 

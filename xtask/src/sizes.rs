@@ -8,9 +8,10 @@ use std::fmt::Write;
 use std::fs;
 
 use crate::elf::Elf;
-use crate::firmware::{self, Image, TARGET};
+use crate::firmware::{self, Image};
 use crate::process;
 use crate::report::{Outcome, Report};
+use crate::targets::{self, FIRMWARE as TARGET};
 use crate::workspace::Workspace;
 
 /// Where the figures are kept.
@@ -47,7 +48,7 @@ pub fn alone() -> Result<(), String> {
 
 /// Builds, measures, prints and judges.
 pub fn sizes(workspace: &Workspace, keep: bool) -> Outcome {
-    if !firmware::has_target(&workspace.root) {
+    if !targets::is_installed(TARGET, &workspace.root) {
         return Outcome::Skipped(format!("needs `rustup target add {TARGET}`"));
     }
     measure(workspace, keep).into()

@@ -3,9 +3,34 @@
 /// The source with comments, strings and characters blanked out; lines keep their numbers.
 pub fn code_only(source: &str) -> String {
     let mut code = String::with_capacity(source.len());
+    scan(source, |text, is_code| {
+        if is_code {
+            code.push_str(text);
+        } else {
+            code.extend(text.chars().map(|c| if c == '\n' { c } else { ' ' }));
+        }
+    });
+    code
+}
+
+/// The string literals, quotes included, with the line of each from 1.
+pub fn strings(source: &str) -> Vec<(usize, &str)> {
+    let mut strings = Vec::new();
+    let mut line = 1;
+    scan(source, |text, is_code| {
+        if !is_code && !text.starts_with(['/', '\'']) {
+            strings.push((line, text));
+        }
+        line += text.matches('\n').count();
+    });
+    strings
+}
+
+/// Gives the source to `see` in parts: a character of code, or a comment, string or character literal.
+fn scan<'a>(source: &'a str, mut see: impl FnMut(&'a str, bool)) {
     let mut rest = source;
+    let mut after_word = false;
     while let Some(first) = rest.chars().next() {
-        let after_word = code.chars().next_back().is_some_and(is_word);
         let blank = match first {
             '/' => comment(rest),
             '\'' => character(rest),
@@ -18,14 +43,10 @@ pub fn code_only(source: &str) -> String {
             None => (first.len_utf8(), true),
         };
         let (text, tail) = rest.split_at(taken);
-        if keep {
-            code.push_str(text);
-        } else {
-            code.extend(text.chars().map(|c| if c == '\n' { c } else { ' ' }));
-        }
+        see(text, keep);
+        after_word = keep && is_word(first);
         rest = tail;
     }
-    code
 }
 
 /// The words of blanked code: line number from 1, word, and the first character after it that is no space.
@@ -158,6 +179,12 @@ mod tests {
         check("fn f<'a>(x: &'a u8) {}", &["fn", "f", "a", "x", "a", "u8"]);
         check("r#type; bar\"x\" b", &["r", "type", "bar", "b"]);
         check("unsafe { todo!() }", &["unsafe", "todo"]);
+    }
+
+    #[test]
+    fn strings_are_found() {
+        let source = "// \"no\"\nf(\"a\nb\", 'c', r#\"d\"#)";
+        assert_eq!(strings(source), [(2, "\"a\nb\""), (3, "r#\"d\"#")]);
     }
 
     #[test]

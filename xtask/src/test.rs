@@ -1,17 +1,18 @@
 //! `cargo xtask test` and `cargo xtask check`: the steps, in order.
 
+use std::fs;
 use std::path::Path;
 
 use crate::report::{Outcome, Report};
 use crate::workspace::{self, Workspace};
-use crate::{debian, demo, firmware, no_std, process, rules, sizes};
+use crate::{debian, demo, firmware, no_std, process, rules, sizes, targets};
 
 /// Everything that CI runs. What cannot run here is skipped with its reason; all steps run even if one fails.
 pub fn everything(install: bool) -> Result<(), String> {
     let root = workspace::root()?;
     let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
     let mut report = Report::new();
-    report.step("packages", || debian::install(&root, install || in_ci));
+    install_all(&root, install || in_ci, &mut report);
     report.step("lock file", || lock_file(&root, in_ci));
     let workspace = Workspace::load()?;
     static_checks(&workspace, &mut report);
@@ -21,15 +22,27 @@ pub fn everything(install: bool) -> Result<(), String> {
     report.step("no_std, other CPUs", || {
         no_std::on_other_processors(&workspace)
     });
-    report.step("firmware", || firmware::firmware(&workspace, in_ci));
+    report.step("firmware", || firmware::firmware(&workspace));
     report.step("sizes", || sizes::sizes(&workspace, false));
     if report.step("build", || build(&root)) {
         report.step("demo", || demo::demo(&workspace));
         report.step("example", || demo::example(&workspace));
         report.step("capture", || demo::capture(&workspace));
     }
-    report.step("cargo test", || cargo_test(&root));
+    report.step("cargo test", || cargo_test(&workspace));
     report.close()
+}
+
+/// `cargo xtask install`: what `cargo xtask test` needs beyond a toolchain.
+pub fn install() -> Result<(), String> {
+    let mut report = Report::new();
+    install_all(&workspace::root()?, true, &mut report);
+    report.close()
+}
+
+fn install_all(root: &Path, may_install: bool, report: &mut Report) {
+    report.step("packages", || debian::install(root, may_install));
+    report.step("targets", || targets::install(root, may_install));
 }
 
 /// The fast part: no test is run.
@@ -54,23 +67,6 @@ fn static_checks(workspace: &Workspace, report: &mut Report) {
         args.extend(["--quiet", "--", "-Dwarnings"]);
         cargo(&workspace.root, &args)
     });
-    report.step("clippy: panics", || no_panics(workspace));
-}
-
-/// In the libraries from `core` to the protocols nothing may panic by decision. Their tests may.
-fn no_panics(workspace: &Workspace) -> Outcome {
-    let mut args = vec!["clippy", "--release", "--quiet", "--keep-going", "--lib"];
-    let rooms = rules::rooms::NO_STD.map(|room| format!("chappe-{room}"));
-    for room in rooms.iter().filter(|room| workspace.member(room).is_some()) {
-        args.extend(["-p", room]);
-    }
-    args.extend([
-        "--",
-        "-Dclippy::unwrap_used",
-        "-Dclippy::expect_used",
-        "-Dclippy::panic",
-    ]);
-    cargo(&workspace.root, &args)
 }
 
 /// Names the files that `cargo fmt` would change.
@@ -94,13 +90,15 @@ fn rustfmt(workspace: &Workspace) -> Outcome {
 /// one when this program starts, so git is asked. Away from CI the change may be yours, and right.
 fn lock_file(root: &Path, in_ci: bool) -> Outcome {
     if !in_ci {
-        return Outcome::Skipped("looked at in CI only: yours may be about to change".to_owned());
+        return Outcome::Skipped("checked in CI only, since you may be changing it".to_owned());
     }
     let is_kept = process::first_line("git", &["ls-files", "Cargo.lock"], root).is_some();
     let changed = process::first_line("git", &["diff", "--name-only", "HEAD", "Cargo.lock"], root);
     match (is_kept, changed) {
         (true, None) => Outcome::Passed(String::new()),
-        (true, Some(_)) => Outcome::Failed("Cargo.lock lags behind a Cargo.toml".to_owned()),
+        (true, Some(_)) => Outcome::Failed(
+            "Cargo.lock does not match a Cargo.toml: commit the changed one".to_owned(),
+        ),
         (false, _) => Outcome::Failed("Cargo.lock is not committed".to_owned()),
     }
 }
@@ -120,23 +118,39 @@ fn documentation(root: &Path) -> Outcome {
     process::show(&mut doc).into()
 }
 
+/// Builds all libraries, programs and tests, with the features that the tests run with.
 fn build(root: &Path) -> Outcome {
-    cargo(root, &["build", "--workspace", "--release", "--quiet"])
+    let args = ["test", "--workspace", "--release", "--quiet", "--no-run"];
+    cargo(root, &args)
 }
 
-/// Unit, integration and documentation tests of all members, with the total in the summary.
-fn cargo_test(root: &Path) -> Outcome {
-    let mut test = process::cargo(root, ["test", "--workspace", "--release", "--no-fail-fast"]);
+/// Unit, integration and documentation tests of all members. The totals go into the summary, and so do the tests that
+/// skipped themselves.
+fn cargo_test(workspace: &Workspace) -> Outcome {
+    let skipped = workspace.target.join("skipped.txt");
+    if let Err(why) = fs::write(&skipped, "") {
+        return Outcome::Failed(format!("{}: {why}", skipped.display()));
+    }
+    let args = ["test", "--workspace", "--release", "--no-fail-fast"];
+    let mut test = process::cargo(&workspace.root, args);
+    test.env(SKIPPED_FILE, &skipped);
     let mut total = Tally::default();
     let result = process::show_and_see(&mut test, |line| total.add(line));
-    let Tally {
-        passed,
-        failed,
-        ignored,
-    } = total;
-    let seen = format!("{passed} tests passed, {failed} failed, {ignored} ignored");
+    let collected = fs::read_to_string(&skipped).unwrap_or_default();
+    total.skipped.extend(collected.lines().map(str::to_owned));
+    total
+        .skipped
+        .iter()
+        .for_each(|test| println!("skipped: {test}"));
+    let seen = format!(
+        "{} tests passed, {} failed, {} ignored, {} skipped",
+        total.passed,
+        total.failed,
+        total.ignored,
+        total.skipped.len()
+    );
     match result {
-        Ok(()) if passed == 0 => Outcome::Failed("no test ran".to_owned()),
+        Ok(()) if total.passed == 0 => Outcome::Failed("no test ran".to_owned()),
         Ok(()) => Outcome::Passed(seen),
         Err(why) => Outcome::Failed(format!("{why}; {seen}")),
     }
@@ -146,17 +160,26 @@ fn cargo(root: &Path, args: &[&str]) -> Outcome {
     process::show(&mut process::cargo(root, args)).into()
 }
 
-/// Totals over the closing lines of the test binaries.
+/// Names the file in which `chappe_testkit::skip` collects skipped tests.
+const SKIPPED_FILE: &str = "CHAPPE_SKIPPED";
+
+/// Totals over what the test programs print.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     passed: u64,
     failed: u64,
     ignored: u64,
+    /// Why tests were skipped, one entry for each.
+    skipped: Vec<String>,
 }
 
 impl Tally {
-    /// Adds a line such as `test result: ok. 7 passed; 0 failed; 1 ignored; 0 measured; ...`.
+    /// Adds a line such as `test result: ok. 7 passed; 0 failed; 1 ignored; 0 measured; ...`, or `skipped: no iperf3`
+    /// of a program without a harness, whose output is shown.
     fn add(&mut self, line: &str) {
+        if let Some(reason) = line.trim().strip_prefix("skipped: ") {
+            self.skipped.push(reason.to_owned());
+        }
         let Some(result) = line.strip_prefix("test result: ") else {
             return;
         };
@@ -178,15 +201,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn skipped_tests_are_collected_under_one_name() {
+        assert_eq!(SKIPPED_FILE, chappe_testkit::SKIPPED_FILE);
+    }
+
+    #[test]
     fn closing_lines_add_up() {
         let mut total = Tally::default();
         total.add("test result: ok. 7 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
         total.add("test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured");
         total.add("test tests::seven_passed ... ok");
+        total.add("  skipped: there is no ping");
         let expected = Tally {
             passed: 9,
             failed: 3,
             ignored: 1,
+            skipped: vec!["there is no ping".to_owned()],
         };
         assert_eq!(total, expected);
     }

@@ -13,7 +13,7 @@ use crate::process;
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
     pub root: PathBuf,
-    /// Where cargo builds.
+    /// The folder in which cargo builds.
     pub target: PathBuf,
     pub members: Vec<Package>,
     /// Packages from elsewhere that members need, directly or not, on any platform.
@@ -22,7 +22,7 @@ pub struct Workspace {
     pub files: Vec<TextFile>,
 }
 
-/// One package.
+/// A package, a member or from elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Package {
     pub name: String,
@@ -31,11 +31,26 @@ pub struct Package {
     pub folder: String,
     pub edition: String,
     pub rust_version: String,
-    /// SPDX expression.
+    /// Its licence as an SPDX expression.
     pub licence: Option<String>,
     pub dependencies: Vec<Dependency>,
-    /// Kind (`lib`, `bin`, `bench`, ...) and name.
-    pub targets: Vec<(String, String)>,
+    pub targets: Vec<Target>,
+    /// `role` of `[package.metadata.chappe]`; what it means is in `rules/roles.rs`.
+    pub role: Option<String>,
+    /// `also` of the same table: members that this one may build on, though its role may not.
+    pub also: Vec<String>,
+    /// `also-for-tests` of the same table.
+    pub also_for_tests: Vec<String>,
+}
+
+/// A library, program, test, example or benchmark of a package.
+#[derive(Clone, Debug, Default)]
+pub struct Target {
+    /// `lib`, `bin`, `test`, `bench`, ...
+    pub kind: String,
+    pub name: String,
+    /// Its root file, relative to the workspace's root for members.
+    pub file: String,
 }
 
 /// An edge of the dependency graph.
@@ -145,9 +160,15 @@ fn package(value: &Value, root: &Path) -> Result<Package, String> {
         })
     });
     let targets = array(value, "targets").iter().map(|t| {
-        let kind = t["kind"][0].as_str().unwrap_or_default().to_owned();
-        Ok((kind, string(t, "name")?))
+        let file = PathBuf::from(string(t, "src_path")?);
+        let file = file.strip_prefix(root).unwrap_or(&file);
+        Ok(Target {
+            kind: t["kind"][0].as_str().unwrap_or_default().to_owned(),
+            name: string(t, "name")?,
+            file: file.to_string_lossy().into_owned(),
+        })
     });
+    let declared = &value["metadata"]["chappe"];
     Ok(Package {
         name: string(value, "name")?,
         version: string(value, "version")?,
@@ -160,6 +181,9 @@ fn package(value: &Value, root: &Path) -> Result<Package, String> {
         licence: value["license"].as_str().map(str::to_owned),
         dependencies: dependencies.collect::<Result<_, String>>()?,
         targets: targets.collect::<Result<_, String>>()?,
+        role: declared["role"].as_str().map(str::to_owned),
+        also: names(declared, "also"),
+        also_for_tests: names(declared, "also-for-tests"),
     })
 }
 
@@ -192,6 +216,12 @@ fn string(value: &Value, key: &str) -> Result<String, String> {
     }
 }
 
+/// The strings of an array; none where there is no such array.
+fn names(value: &Value, key: &str) -> Vec<String> {
+    let names = array(value, key).iter().filter_map(Value::as_str);
+    names.map(str::to_owned).collect()
+}
+
 fn array<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map(Vec::as_slice).unwrap_or_default()
 }
@@ -205,10 +235,8 @@ mod tests {
         let workspace = Workspace::load().unwrap();
         let own = workspace.member("xtask").unwrap();
         assert_eq!(own.folder, "xtask");
-        assert!(
-            own.targets
-                .contains(&("bin".to_owned(), "xtask".to_owned()))
-        );
+        let program = own.targets.iter().find(|t| t.kind == "bin").unwrap();
+        assert_eq!(program.file, "xtask/src/main.rs");
         assert!(own.dependencies.iter().any(|d| d.name == "serde_json"));
         assert!(workspace.foreign.iter().any(|p| p.name == "serde_json"));
         assert!(workspace.text("xtask/src/workspace.rs").is_some());

@@ -86,6 +86,10 @@
 //! - constant time: table look-ups depend on the coefficients, which are not secrets.
 #![no_std]
 #![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+#![cfg_attr(
     not(any(target_arch = "x86_64", target_arch = "aarch64")),
     allow(
         dead_code,

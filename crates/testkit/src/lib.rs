@@ -30,6 +30,8 @@ pub mod processor;
 pub mod random;
 pub mod saturated;
 pub mod script;
+mod skip;
 
 pub use random::SplitMix64;
 pub use saturated::{Backlog, Saturated};
+pub use skip::{SKIPPED_FILE, skip};

@@ -1,9 +1,9 @@
-//! Processor time, which other work on the machine disturbs less than wall-clock time.
+//! Time on a processor, which other work on the machine disturbs less than the time of the day.
 
 use std::fs;
 use std::time::Duration;
 
-/// The processor time of the calling thread; `None` where the system does not report it.
+/// How long the calling thread has run on a processor; `None` where the system does not say.
 ///
 /// Source: the first number of Linux's `/proc/thread-self/schedstat`, in nanoseconds (kernel documentation,
 /// `scheduler/sched-stats`). It comes from the scheduler's own clock, so it is not rounded to ticks.
@@ -20,8 +20,7 @@ mod tests {
     #[test]
     fn processor_time_grows_with_work() {
         let Some(before) = thread_time() else {
-            println!("skipped: this system does not report processor time");
-            return;
+            return crate::skip("this system does not report processor time");
         };
         let mut sum = 0u64;
         while thread_time().is_some_and(|now| now <= before) {

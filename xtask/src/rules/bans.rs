@@ -1,13 +1,19 @@
 //! Clocks, entropy, threads, the environment and hash-ordered collections are banned below the media.
 //!
-//! Each room of [`super::rooms::NO_STD`] has a `clippy.toml` that names them. `no_std` already keeps them out of
-//! the libraries; the file also covers the host programs beside a library (tests, benchmarks), which must say so
-//! where they read a clock, and it stays in force should a room ever need `std`.
+//! Each bare crate ([`super::roles::Role::is_bare`]) has a `clippy.toml` that names them, a copy of `bans.toml` beside this
+//! file: clippy looks for it in the crate's folder and above, where one file would bind the media too. `no_std` already
+//! keeps these things out of the libraries; the file also covers the host programs beside a library (tests, benchmarks),
+//! which must say where they read a clock, and it stays in force if a crate ever needs `std`.
 
-use super::{Finding, rooms};
+use super::{Finding, roles};
 use crate::workspace::Workspace;
 
-/// What every such `clippy.toml` must name.
+/// What the `clippy.toml` of every bare crate holds.
+const BANS: &str = include_str!("bans.toml");
+const SOURCE: &str = "xtask/src/rules/bans.toml";
+
+/// What the bans must cover; a test has clippy find each.
+#[cfg(test)]
 const BANNED: &[&str] = &[
     "std::time::Instant",
     "std::time::SystemTime",
@@ -24,29 +30,13 @@ const BANNED: &[&str] = &[
     "std::net::TcpStream",
 ];
 
-/// Rooms whose `clippy.toml` is missing or names too little.
+/// Bare crates whose `clippy.toml` is missing or differs from the source.
 pub fn rule(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for room in rooms::NO_STD {
-        if workspace
-            .text(&format!("crates/{room}/Cargo.toml"))
-            .is_none()
-        {
-            continue;
-        }
-        let path = format!("crates/{room}/clippy.toml");
-        match workspace.text(&path) {
-            None => findings.push(Finding::new(
-                path,
-                "is missing; copy the one of crates/core",
-            )),
-            Some(text) => {
-                let named = |path: &str| text.contains(&format!("path = \"{path}\""));
-                let missing = BANNED.iter().filter(|banned| !named(banned));
-                findings.extend(
-                    missing.map(|banned| Finding::new(&path, format!("does not ban {banned}"))),
-                );
-            }
+    for package in roles::bare(workspace) {
+        let path = format!("{}/clippy.toml", package.folder);
+        if workspace.text(&path) != Some(BANS) {
+            findings.push(Finding::new(path, format!("must be a copy of {SOURCE}")));
         }
     }
     findings
@@ -61,39 +51,43 @@ mod tests {
     use crate::process;
 
     #[test]
-    fn every_room_bans_them_here() {
+    fn every_bare_crate_bans_them_here() {
         planted::holds_here(rule);
     }
 
     #[test]
-    fn a_missing_ban_is_found() {
-        let mut workspace = planted::file("crates/mac/Cargo.toml", "");
-        assert_eq!(rule(&workspace).len(), 1);
-        let text = "{ path = \"std::time::Instant\" }";
-        let clippy = planted::file("crates/mac/clippy.toml", text);
-        workspace.files.extend(clippy.files);
-        assert_eq!(rule(&workspace).len(), BANNED.len() - 1);
+    fn a_missing_or_different_copy_is_found() {
+        let find = |role, path, text: &str| {
+            let mut workspace = planted::file(path, text);
+            workspace
+                .members
+                .push(planted::member("crates/novelty", role));
+            rule(&workspace).len()
+        };
+        let path = "crates/novelty/clippy.toml";
+        assert_eq!(find("protocol", path, BANS), 0);
+        assert_eq!(find("protocol", path, &BANS[1..]), 1);
+        assert_eq!(find("protocol", "clippy.toml", BANS), 1);
+        assert_eq!(find("medium", "clippy.toml", BANS), 0);
     }
 
-    /// Goal: the file that the rooms carry really stops each banned thing. Method: a package with one use of
+    /// Goal: the bans really stop each banned thing. Method: a package with one use of
     /// each, under a copy of that file, given to clippy.
     #[test]
     fn the_ban_bites() {
-        let workspace = Workspace::load().unwrap();
+        let workspace = planted::here();
         if process::cargo(&workspace.root, ["clippy", "--version"])
             .output()
             .map_or(true, |output| !output.status.success())
         {
-            println!("skipped: cargo has no clippy here");
-            return;
+            return chappe_testkit::skip("cargo has no clippy here");
         }
         let folder = workspace.target.join("xtask").join("ban");
         fs::create_dir_all(folder.join("src")).unwrap();
         let manifest = "[package]\nname = \"ban\"\nedition = \"2024\"\n[workspace]\n";
         fs::write(folder.join("Cargo.toml"), manifest).unwrap();
         fs::write(folder.join("src/lib.rs"), offences()).unwrap();
-        let bans = workspace.text("crates/core/clippy.toml").unwrap();
-        fs::write(folder.join("clippy.toml"), bans).unwrap();
+        fs::write(folder.join("clippy.toml"), BANS).unwrap();
 
         let mut clippy = process::cargo(&folder, ["clippy", "--quiet", "--offline"]);
         clippy

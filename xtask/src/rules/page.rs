@@ -1,10 +1,71 @@
-//! A protocol's page maps the paper's sections to the code, and the map is complete.
+//! A protocol's page has the promised headings, and maps the paper's sections to the code without a gap.
 //!
 //! Code carries out a section under a comment such as `//= pacifier III-C: the source leaves a batch`. For each,
 //! `docs/pacifier.md` must have a table row that begins with that section and names that file.
 
 use super::Finding;
+use super::roles::Role;
 use crate::workspace::Workspace;
+
+/// Pages whose headings are still to be brought in order.
+const LATER: &[&str] = &["docs/wildnet.md", "docs/dpclo.md"];
+
+/// Where the headings are promised, and the heading above their numbered list.
+const PROMISE: &str = "docs/README.md";
+const LIST: &str = "## Headings of a protocol page";
+
+/// Pages of systems that lack a heading of `docs/README.md`, or have them in another order.
+pub fn headings(workspace: &Workspace) -> Vec<Finding> {
+    let systems = workspace.members.iter();
+    let systems = systems.filter(|package| Role::of(package) == Some(Role::System));
+    let pages: Vec<String> = systems
+        .filter_map(|package| package.folder.strip_prefix("crates/lab-"))
+        .map(|name| format!("docs/{name}.md"))
+        .collect();
+    judge(workspace, &pages, LATER)
+}
+
+fn judge(workspace: &Workspace, pages: &[String], later: &[&str]) -> Vec<Finding> {
+    let promised = promised(workspace.text(PROMISE).unwrap_or_default());
+    if promised.is_empty() {
+        let what = format!("needs a numbered list below `{LIST}`");
+        return vec![Finding::new(PROMISE, what)];
+    }
+    let mut findings = Vec::new();
+    for page in pages {
+        let wrong = match workspace.text(page) {
+            Some(text) => wrong_heading(text, &promised),
+            None => Some("is missing: every system has a page".to_owned()),
+        };
+        match (wrong, later.contains(&page.as_str())) {
+            (Some(what), false) => findings.push(Finding::new(page, what)),
+            (None, true) => findings.push(Finding::new(page, "is in order: remove it from LATER")),
+            _ => {}
+        }
+    }
+    findings
+}
+
+/// The list of headings.
+fn promised(readme: &str) -> Vec<&str> {
+    let (_, below) = readme.split_once(LIST).unwrap_or_default();
+    let section = below.split("\n## ").next().unwrap_or_default();
+    let items = section.lines().filter_map(|line| line.split_once(". "));
+    let numbered = items.filter(|(number, _)| number.parse::<u32>().is_ok());
+    numbered.map(|(_, heading)| heading.trim()).collect()
+}
+
+/// What is wrong with a page's headings; others may stand between the promised ones.
+fn wrong_heading(page: &str, promised: &[&str]) -> Option<String> {
+    let mut headings = page.lines().filter_map(|line| line.strip_prefix("## "));
+    let missing = promised
+        .iter()
+        .find(|wanted| !headings.any(|heading| heading.trim() == **wanted))?;
+    Some(format!(
+        "has no heading `## {missing}` in its place; {PROMISE} promises {}",
+        promised.join(", ")
+    ))
+}
 
 /// Tagged sections that the protocol's page does not map to the file where the tag stands.
 pub fn rule(workspace: &Workspace) -> Vec<Finding> {
@@ -56,6 +117,38 @@ fn maps(row: &str, section: &str, path: &str) -> bool {
 mod tests {
     use super::super::planted;
     use super::*;
+
+    #[test]
+    fn pages_have_their_headings_here() {
+        planted::holds_here(headings);
+    }
+
+    #[test]
+    fn a_missing_or_misplaced_heading_is_found() {
+        let page = |text| {
+            let list =
+                format!("# Pages\n\n{LIST}\n\n1. Usage\n2. References\n\n## More\n\n1. No\n");
+            let mut workspace = planted::file(PROMISE, &list);
+            let page = planted::file("docs/novelty.md", text);
+            workspace.files.extend(page.files);
+            workspace
+        };
+        let pages = ["docs/novelty.md".to_owned()];
+        let find = |text| judge(&page(text), &pages, &[]).len();
+        assert_eq!(find("## Usage\n## Ours\n## References\n"), 0);
+        assert_eq!(find("## usage\n## References\n"), 1);
+        assert_eq!(find("## References\n## Usage\n"), 1);
+        assert_eq!(find("## Usage\n"), 1);
+        let later = |text| judge(&page(text), &pages, &["docs/novelty.md"]).len();
+        assert_eq!(later("## Usage\n"), 0);
+        assert_eq!(later("## Usage\n## References\n"), 1, "a stale exception");
+        assert_eq!(judge(&planted::file("a", ""), &pages, &[]).len(), 1);
+        let member = planted::member("crates/lab-novelty", "system");
+        let mut workspace = page("");
+        workspace.files.pop();
+        workspace.members.push(member);
+        assert_eq!(headings(&workspace).len(), 1, "a system without a page");
+    }
 
     #[test]
     fn pages_map_their_papers_here() {

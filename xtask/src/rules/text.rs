@@ -52,7 +52,7 @@ pub fn unfinished(workspace: &Workspace) -> Vec<Finding> {
         let left = words.filter(|(_, word, next)| {
             ["todo", "unimplemented", "dbg"].contains(word) && *next == Some('!')
         });
-        left.map(|(line, word, _)| (line, format!("{word}! was left behind")))
+        left.map(|(line, word, _)| (line, format!("{word}! is unfinished code")))
             .collect()
     })
 }
@@ -73,7 +73,7 @@ pub fn length(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-/// Absolute paths into somebody's home, a temporary folder, or the place where this checkout happens to be.
+/// Absolute paths into a home folder, a temporary folder, or the place where this checkout happens to be.
 pub fn machine_paths(workspace: &Workspace) -> Vec<Finding> {
     let mut folders = ["home", "root", "Users", "tmp"]
         .map(|name| format!("/{name}/"))
@@ -86,7 +86,7 @@ pub fn machine_paths(workspace: &Workspace) -> Vec<Finding> {
         for (number, line) in file.text.lines().enumerate() {
             if let Some(folder) = folders.iter().find(|folder| names_folder(line, folder)) {
                 let place = format!("{}:{}", file.path, number + 1);
-                let what = format!("names a path under {folder}, which is of one machine only");
+                let what = format!("names a path under {folder}, which exists on one machine only");
                 findings.push(Finding::new(place, what));
             }
         }
