@@ -308,14 +308,14 @@ fn banned(words: &[Word]) -> Found {
             .ends_with(|c: char| c.is_alphanumeric() || c == '*')
     };
     let mut found = Vec::new();
-    for at in 0..words.len() {
+    for (at, (_, line)) in words.iter().enumerate() {
         for (phrase, instead) in BANNED {
             let len = phrase.split(' ').count();
             let here = plain.get(at..at + len);
             let is_it = here.is_some_and(|here| here.iter().eq(phrase.split(' ')));
             if is_it && (at..at + len - 1).all(goes_on) {
                 let what = format!("\"{phrase}\": write {instead}");
-                found.push((words[at].1, Kind::Banned, what));
+                found.push((*line, Kind::Banned, what));
             }
         }
     }
