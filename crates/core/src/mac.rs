@@ -5,7 +5,7 @@ use crate::{Instant, LinkNode, RadioEvent, RadioNode, RadioRequest, TraceEvent, 
 /// Channel access. A MAC calls the link node above it directly: layers inside a node are fields and plain
 /// calls, and the compiler sees through them.
 ///
-/// Each method gets that link node. [`OverMac`] promises to call [`look_up`](Self::look_up) whenever the link
+/// Each method gets that link node. [`OverMac`] promises to call [`link_changed`](Self::link_changed) whenever the link
 /// node may have changed its mind about [`LinkNode::pending`].
 pub trait Mac {
     /// Something happened on the air.
@@ -25,8 +25,8 @@ pub trait Mac {
     /// The MAC's own next deadline.
     fn poll_timeout(&self) -> Option<Wake>;
 
-    /// The link node above may have new frames waiting, or none any more.
-    fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L);
+    /// [`LinkNode::pending`] of the node above may have changed.
+    fn link_changed<L: LinkNode>(&mut self, now: Instant, link: &L);
 
     /// What the MAC recorded about itself since the last call.
     fn poll_trace(&mut self) -> Option<TraceEvent> {
@@ -54,7 +54,7 @@ impl<M: Mac, L: LinkNode> OverMac<M, L> {
 impl<M: Mac, L: LinkNode> RadioNode for OverMac<M, L> {
     fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
         self.mac.handle_radio(now, event, &mut self.link);
-        self.mac.look_up(now, &self.link);
+        self.mac.link_changed(now, &self.link);
     }
 
     fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
@@ -68,7 +68,7 @@ impl<M: Mac, L: LinkNode> RadioNode for OverMac<M, L> {
         if Wake::due(self.mac.poll_timeout(), now) {
             self.mac.handle_timeout(now, &mut self.link);
         }
-        self.mac.look_up(now, &self.link);
+        self.mac.link_changed(now, &self.link);
     }
 
     fn poll_timeout(&self) -> Option<Wake> {

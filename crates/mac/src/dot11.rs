@@ -297,9 +297,9 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
     }
 
     #[inline]
-    fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
+    fn link_changed<L: LinkNode>(&mut self, now: Instant, link: &L) {
         let waiting = self.waiting(link);
-        // Drivers look up after every event, and most change nothing.
+        // `OverMac` calls this after every event, and most events change nothing.
         let mut functions = self.functions.iter();
         if self.claims.get().is_some() || functions.any(|f| f.pending != f.is_for(waiting)) {
             self.note_waiting(now, waiting);
@@ -336,7 +336,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         };
         if N > 1 {
             // A link node that gave one frame away may wish to send others sooner or later than before.
-            self.look_up(now, link);
+            self.link_changed(now, link);
         }
         transmit.map(RadioRequest::Transmit)
     }

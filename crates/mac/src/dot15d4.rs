@@ -270,7 +270,7 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
         Wake::earlier(self.deadline, Wake::earlier(leaf, held))
     }
 
-    fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
+    fn link_changed<L: LinkNode>(&mut self, now: Instant, link: &L) {
         let pending = !link.pending().is_empty();
         self.stalled &= pending;
         self.pending = pending;

@@ -148,7 +148,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             }
             _ => {}
         }
-        // The drivers look up after every reception, and a notice to pass on is part of what waits.
-        self.look_up(now, link);
+        // A notice to pass on counts as a waiting frame, so the contention must be reconsidered now.
+        self.link_changed(now, link);
     }
 }

@@ -26,7 +26,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
         self.miss_answer(now, link);
         self.note_undecodable(now);
-        self.look_up(now, link);
+        self.link_changed(now, link);
         self.reconsider(now);
     }
 
