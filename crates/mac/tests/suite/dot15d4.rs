@@ -15,7 +15,7 @@ use chappe_wire::dot15d4::{Frame, Header, Kind, Node};
 #[derive(Default)]
 struct Feeder {
     queue: VecDeque<(Address, usize)>,
-    /// Refills the queue with this for ever.
+    /// Refills the queue with this permanently.
     endless: Option<(Address, usize)>,
     sent: Vec<(u32, Outcome)>,
     received: Vec<(Instant, Vec<u8>)>,
@@ -421,7 +421,7 @@ fn a_child_that_asks_comes_before_further_attempts() {
         };
         let mut simulator = family(sleep, parent, 8);
         simulator.with_node(0, |node, _| {
-            // For the child, then for somebody who is not there.
+            // For the child, then for a node that does not exist.
             node.link.queue.push_back((Address::node(1), 60));
             node.link.queue.push_back((Address::node(9), 60));
         });
