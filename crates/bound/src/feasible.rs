@@ -1,12 +1,9 @@
 //! From a solver's answer to flows and transmissions that break no constraint.
 
+use crate::flows::{Flows, by_sender};
 use crate::hyperarc::{Share, transmissions_needed};
-use crate::master::by_sender;
 use crate::maxflow::Arcs;
 use crate::network::Network;
-
-/// Flows of all receivers, (from, to, frames/s) sorted by sender.
-pub(crate) type Flows = Vec<Vec<(usize, usize, f64)>>;
 
 /// Transmissions (frames/s) that carry `flows` almost whole: each node's are raised by as much as its
 /// flows need, but at most by the part `raise` (and a bit of the mean, for nodes that should rest).

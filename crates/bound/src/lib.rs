@@ -59,12 +59,14 @@ pub mod certificate;
 pub mod closed;
 pub mod error;
 mod feasible;
+mod flows;
 pub mod fluid;
 pub mod graph;
 pub mod hyperarc;
 mod master;
 mod maxflow;
 pub mod mean;
+pub mod medium;
 pub mod mesh;
 pub mod multicast;
 pub mod network;
@@ -76,10 +78,11 @@ pub use certificate::{Certificate, Prices};
 pub use error::Error;
 pub use fluid::{Fluid, fluid_rate, max_flow};
 pub use mean::{MeanBound, mean_bound_cheap, mean_bound_exact};
+pub use medium::Medium;
 pub use mesh::{
     CliqueBound, Conflict, Mesh, MeshBound, MeshCertificate, MeshFlow, MeshLink, MeshOptions,
     Objective, clique_bound, mesh_bound,
 };
-pub use multicast::{Bound, Medium, Options, multicast, single_receivers};
+pub use multicast::{Bound, Options, multicast, single_receivers};
 pub use network::Network;
 pub use sensing::{SensedSet, overfull_sets};

@@ -2,9 +2,9 @@
 
 use crate::certificate::Certificate;
 use crate::error::Error;
-use crate::feasible::Flows;
+use crate::flows::{Flows, by_sender};
 use crate::hyperarc::{Share, most_violated_set};
-use crate::multicast::Medium;
+use crate::medium::Medium;
 use crate::network::Network;
 use crate::program::{Program, Row};
 use std::collections::BTreeSet;
@@ -236,16 +236,4 @@ impl<'a> Master<'a> {
             })
             .collect()
     }
-}
-
-/// Runs of equal senders in flows sorted by (from, to).
-pub(crate) fn by_sender(flows: &[(usize, usize, f64)]) -> Vec<(usize, Range<usize>)> {
-    let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
-    for (place, &(from, _, _)) in flows.iter().enumerate() {
-        match runs.last_mut() {
-            Some((sender, range)) if *sender == from => range.end = place + 1,
-            _ => runs.push((from, place..place + 1)),
-        }
-    }
-    runs
 }

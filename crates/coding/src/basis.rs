@@ -1,6 +1,6 @@
 //! What a node knows about a batch: the span of the coefficient vectors that it has heard.
 
-use crate::batch::BatchError;
+use crate::error::BatchError;
 use crate::field;
 use crate::kernel::Kernel;
 use crate::matrix::Matrix;

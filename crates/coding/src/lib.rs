@@ -101,6 +101,7 @@ mod batch;
 mod draw;
 mod encoder;
 mod erasure;
+mod error;
 pub mod field;
 mod kernel;
 mod matrix;
@@ -113,8 +114,9 @@ mod simd;
 mod simd;
 
 pub use basis::{Basis, Insertion, MAX_BATCH};
-pub use batch::{Batch, BatchError, Precoded};
+pub use batch::{Batch, Precoded};
 pub use encoder::{Encoder, unit};
 pub use erasure::{Erasure, ReconstructError};
+pub use error::BatchError;
 pub use kernel::Kernel;
 pub use rows::{MAX_ROWS, Rows, RowsMut, Shape, ShapeError};

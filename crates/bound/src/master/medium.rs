@@ -2,7 +2,7 @@
 
 use super::{Master, Transmissions};
 use crate::certificate::Prices;
-use crate::multicast::Medium;
+use crate::medium::Medium;
 use crate::network::Network;
 use crate::program::Row;
 use crate::sensing::{SensedSet, overfull_sets};
