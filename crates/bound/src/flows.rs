@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Flows of all receivers, (from, to, frames/s) sorted by sender.
+/// The flows to each receiver: (from, to, frames/s), sorted by sender.
 pub(crate) type Flows = Vec<Vec<(usize, usize, f64)>>;
 
 /// Runs of equal senders in flows sorted by (from, to).
