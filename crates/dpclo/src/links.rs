@@ -155,6 +155,7 @@ impl Links {
                 link.settled |= of >= settings.window;
                 Some(damped.map_or(sample, |old| damp(settings.damping, old, sample)))
             }
+            // Too few probes: the last estimate stays.
             None => link.etx,
         };
         link.settled &= link.etx.is_some();
@@ -200,6 +201,7 @@ impl Link {
         let ahead = number.wrapping_sub(self.last);
         if self.span == 0 || self.epoch != epoch {
             (self.epoch, self.last, self.came, self.span) = (epoch, number, 1, 1);
+        // A repeated or old probe.
         } else if ahead == 0 || ahead > u16::MAX / 2 {
             return;
         } else {

@@ -145,6 +145,7 @@ pub fn adapt(
     };
     let growth = growth + refused;
     let change = growth / span.as_secs_f64().max(1e-3);
+    // Queues are whole packets, so an unchanged one has a growth of exactly zero.
     let rate = match (growth == 0.0, law.plus) {
         (true, _) => rate + law.step,
         (false, false) => rate - change,

@@ -513,6 +513,7 @@ impl LinkNode for Router {
     }
 
     fn pending(&self) -> Classes {
+        // Drivers read this after every event, so the choice was computed when the event was handled.
         let data = self.choice.map(|choice| choice.class);
         let rounds = self.rounds.as_ref();
         let pairing = rounds.is_some_and(|rounds| rounds.advertise || rounds.has_message());

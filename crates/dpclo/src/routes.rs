@@ -194,12 +194,14 @@ impl Routes {
         if route.destination == self.me {
             return RouteChange::Own(route.seq);
         }
+        // An unreachable destination that is not known needs no place.
         if !route.metric.exists() && self.find(route.destination).is_none() {
             return RouteChange::None;
         }
         let Some(place) = self.enter(now, route.destination, spare) else {
             return RouteChange::None;
         };
+        // Poisoned reverse: the neighbour's route leads through this node.
         let metric = match route.via == self.me {
             true => Metric::NONE,
             false => route.metric,
@@ -207,6 +209,7 @@ impl Routes {
         if let Some(cell) = self.cell_mut(place, neighbour) {
             (cell.seq, cell.metric, cell.heard) = (route.seq, metric, now);
         }
+        // A neighbour without a route is no evidence that the destination lives.
         let newer = route.metric.exists()
             && self
                 .get_mut(place)
@@ -230,6 +233,8 @@ impl Routes {
                 continue;
             };
             let behind = destination.newest.wrapping_sub(cell.seq);
+            // A destination's sequence number grows by 2 a period, so the second test is the same life in numbers: it rejects
+            // a neighbour that repeats an old route in new updates.
             let fresh = now.saturating_since(cell.heard) <= life
                 && behind <= 2 * u16::from(self.routing.lost_after);
             let cost = cell.metric.behind(link);

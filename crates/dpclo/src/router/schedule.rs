@@ -116,9 +116,12 @@ impl Router {
             true => 0.0,
             false => self.routes.backlog(oldest, place, hop.place).packets(),
         };
+        // Positive for neighbours nearer to the destination than this node, by its best route.
         let nearer = destination.metric().etx() - hop.rest.etx();
         let bias = self.settings.extras.bias * nearer;
+        // Zero turns credits off: no room is below it.
         let least = self.settings.extras.credits;
+        // Credits: a neighbour without room gets nothing. The destination itself always has room.
         if node != destination.node && self.routes.room(oldest, place, hop.place) < least {
             return None;
         }

@@ -312,6 +312,7 @@ impl Router {
             .is_some_and(|link| link.node == flight.node);
         if same {
             self.links.on_failure(flight.neighbour);
+            // The link's ETX grew, so another next hop may be better now.
             self.rank_all(now);
         }
         let Some(place) = flight.packet else {
@@ -321,6 +322,7 @@ impl Router {
         let Some(packet) = self.store.packet_mut(place) else {
             return self.release_in_flight(flight);
         };
+        // Counted per packet, not per link: another next hop gets what is left of the limit.
         packet.failures = packet.failures.saturating_add(1);
         if packet.failures >= failures_max {
             self.counters.losses.link += 1;

@@ -183,6 +183,7 @@ impl Router {
             false => now + self.settings.routing.period,
         };
         if self.rounds.is_none() {
+            // Even numbers, as in DSDV: a destination numbers its own route in steps of 2.
             self.seq = self.seq.wrapping_add(2);
             self.advertise_all(now, Duration::ZERO);
         }
@@ -224,6 +225,7 @@ impl Router {
         let next_hops = self.settings.next_hops;
         let neighbours = self.links.usable().count();
         let limit = price::k_max(&next_hops, neighbours, NEXT_HOPS_MAX);
+        // Advertised lengths from before this instant have expired.
         let oldest = now.saturating_before(self.settings.queues.backlog_life);
         let mut wide = false;
         for at in 0..self.routes.count() {

@@ -147,6 +147,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
 
     /// A boundary is reached: the most urgent function that has a frame gets the medium (10.23.2.4).
     pub(super) fn grant(&mut self, now: Instant) {
+        // Categories are ordered least urgent first.
         for (at, function) in self.functions.iter_mut().enumerate().rev() {
             if !function.is_due(now) {
                 continue;
@@ -280,6 +281,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             if at == active {
                 function.contending = false;
                 function.at = None;
+                // `txop` is zero without a TXOP limit (10.23.2.8).
                 self.txop_end = now + function.txop;
             } else if function.give_way(now, self.timing.slot, &mut self.random) {
                 collisions += 1;

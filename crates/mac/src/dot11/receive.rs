@@ -135,6 +135,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let receiver = data.transmitter;
         let duration = NavTime::ZERO;
         self.answer(now, Repr::Ack { receiver, duration });
+        // The sender missed the ACK: it gets another one, the link node gets no second copy.
         if self
             .duplicates
             .is_duplicate(data.transmitter, data.sequence, data.retry)
@@ -184,6 +185,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let sdu = match (self.config.llc, llc::parse(body)) {
             (None, _) => body,
             (Some(wanted), Ok((found, sdu))) if found == wanted => sdu,
+            // A notification is the MACs' own traffic and never reaches the link node.
             (Some(_), Ok((EtherType::EXPERIMENTAL_2, sdu))) if self.claims.get().is_some() => {
                 self.on_notice(now, sdu, link);
                 return false;

@@ -84,6 +84,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if let Some(notice) = self.send_notice(now, psdu) {
             return Some(notice);
         }
+        // A kept frame is retransmitted before a new one is taken.
         if self.kept()?.frame.is_none() {
             let Some(send) = self.take(now, psdu, link) else {
                 self.decline(now, link);
@@ -130,6 +131,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return None;
         };
         let group = is_group(send.to);
+        // No station acknowledges a group frame, so nothing has to fit behind it.
         let (mode, answer) = match group {
             true => (self.group_mode(send), Duration::ZERO),
             false => {
@@ -240,6 +242,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             false => (self.ack_nav(), send.mode.unwrap_or(self.config.data)),
         };
         self.write_headers(psdu, send.to, sequence, false, nav);
+        // dot11RTSThreshold counts the FCS. A group has no single station that could answer an RTS.
         let announced = !group && len + FCS_LEN > self.config.rts_threshold;
         let Some(kept) = self.kept() else { return };
         if let (Some(kept), Some(frame)) = (kept.psdu.get_mut(..len), psdu.get(..len)) {
@@ -274,6 +277,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if !fresh && let (Some(from), Some(to)) = (kept.psdu.get(..len), psdu.get_mut(..len)) {
             to.copy_from_slice(from);
         }
+        // The kept copy has the headers of the first attempt; a retransmission differs by the Retry bit.
         if retry {
             self.write_headers(psdu, to, sequence, true, self.ack_nav());
             self.counters.retries += 1;
@@ -374,6 +378,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             State::Sending(OnAir::Broadcast { token }) => {
                 self.finish(now, token, Outcome::Unconfirmed, link);
             }
+            // A broadcast of the MAC's own: no ACK follows, and there is no outcome to report to the link node.
             State::Sending(OnAir::Notice) => {
                 self.holder_pending(link);
                 self.contend_again(now, Duration::ZERO);
@@ -412,6 +417,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return;
         };
         self.counters.acknowledged += 1;
+        // The failed attempts and this one.
         let attempts = frame.short.saturating_add(frame.long).saturating_add(1);
         self.finish(now, frame.token, Outcome::Acknowledged { attempts }, link);
     }
@@ -486,6 +492,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
         let more = self.report(now, token, outcome, link);
         let next = now + self.timing.sifs;
+        // Without a TXOP limit the opportunity ended as it began, so this is false.
         if more && next < self.txop_end {
             self.deadline = None;
             self.state = State::Holding(next);

@@ -86,6 +86,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         if self.state != State::Idle {
             return;
         }
+        // A frame for a child moves to `indirect` and leaves `direct` free: hence a loop.
         while self.pending && !self.stalled && self.direct.is_free() {
             self.take(now, link);
         }
@@ -93,6 +94,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             Ok(active) => {
                 self.active = Some(active);
                 let min_be = self.config.min_be;
+                // 6.2.5.1: NB and BE start anew with each attempt.
                 if let Some(job) = self.job_mut() {
                     (job.backoffs, job.exponent) = (0, min_be);
                 }
@@ -250,6 +252,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         if let Some(end) = self.answer_end(now) {
             return self.enter(State::BackingOff, end, BACKOFF);
         }
+        // Energy that is present already counts; later energy is added by carrier events.
         self.busy = self.sensing && self.carrier;
         let span = self.config.cca_time.max(Duration::from_nanos(1));
         self.enter(State::Assessing, now + span, ASSESSED);
@@ -272,6 +275,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
     }
 
     fn assessed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        // An acknowledgement that is due counts as a busy channel: the frame would overlap it.
         if !self.busy && self.answer_end(now).is_none() {
             self.state = State::Sending;
             return;
@@ -281,6 +285,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         let Some(job) = self.job_mut() else {
             return self.put_aside();
         };
+        // 6.2.5.1: access fails once NB exceeds macMaxCsmaBackoffs.
         job.backoffs = job.backoffs.saturating_add(1);
         job.exponent = job.exponent.saturating_add(1).min(max_be);
         if job.backoffs <= max_backoffs {
@@ -311,6 +316,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             job.sequence,
         );
         if let Some(Active::Indirect(place)) = self.active {
+            // 6.7.3: the frame-pending bit makes the child listen on or ask again.
             header.pending = self.indirect.has_another(place);
             if let Some(job) = self.indirect.job_mut(place) {
                 job.announced = header.pending;
@@ -325,6 +331,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
                 at + job.sdu().len()
             }
             Some(security) => {
+                // The auxiliary security header came with the 2006 edition.
                 header.version = Version::V2006;
                 security.protect(header, self.address, job.sdu(), room)?
             }
@@ -450,6 +457,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
                 }
                 if let Some(Active::Indirect(place)) = active {
                     self.indirect.done(place);
+                    // A child that saw the frame-pending bit still listens: no new request is needed.
                     let heard = matches!(outcome, Outcome::Acknowledged { .. });
                     if heard && announced && self.config.burst {
                         self.indirect.asked(to, now + self.config.data_wait);

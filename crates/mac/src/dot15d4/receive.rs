@@ -38,6 +38,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         let header = *frame.header();
         match (header.kind, header.sequence) {
             (Kind::Ack, Some(sequence)) => {
+                // An immediate acknowledgement carries no address: only the sequence number identifies it.
                 let awaited = self.state == State::AwaitingAck
                     && self.job().is_some_and(|job| job.sequence == sequence);
                 match awaited {
@@ -70,6 +71,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         if !ours || (to != self.address && !to.is_broadcast()) {
             return self.drop(DropReason::NotForUs);
         }
+        // No valid frame has these as its source.
         if from == self.address || from.is_broadcast() {
             return self.drop(DropReason::Malformed);
         }

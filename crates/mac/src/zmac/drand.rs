@@ -339,6 +339,7 @@ impl Drand {
         if grant {
             self.lock = Some((from, round, now + self.timing.lock));
         }
+        // Spread answers do not collide, and the latest still arrives before the request is repeated.
         let spread = self.timing.answer.nanos() / 4 * 3;
         let at = now + Duration::from_nanos(self.random.below(spread));
         if let Some(neighbour) = self.neighbour(from) {
@@ -407,6 +408,7 @@ impl Drand {
     /// around itself.
     fn draw(&mut self, now: Instant) {
         self.next_lottery = now + self.jittered();
+        // A node that has granted a neighbour waits for the outcome before it asks.
         if self.state != State::Undecided || self.lock.is_some_and(|(.., until)| now < until) {
             return;
         }
@@ -420,6 +422,7 @@ impl Drand {
         for neighbour in self.neighbours.iter_mut().flatten() {
             neighbour.granted = false;
         }
+        // No neighbour to ask.
         if self.mutual().next().is_none() {
             return self.decide(0);
         }
