@@ -1,4 +1,4 @@
-//! A proof that nothing can carry more: dual values that anyone can check without a solver.
+//! Dual certificates: proofs of a bound that can be checked without a solver.
 
 use crate::anypath::priced;
 use crate::hyperarc::{Share, expected_best};
@@ -23,7 +23,7 @@ const ROUNDING: f64 = 1e-9;
 /// [`Prices`] does that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Certificate {
-    /// The source.
+    /// The node that sends the multicast.
     pub source: usize,
     /// The receivers, in the order of `potentials`.
     pub receivers: Vec<usize>,
@@ -37,7 +37,7 @@ pub struct Certificate {
 /// Prices of the medium, in frames/s.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prices {
-    /// Of rows that the medium keeps; any family may be empty.
+    /// Prices of the medium's rows; any family may be empty.
     Rows {
         /// Price of each row of carrier sense ([`SensedSet`]).
         sensed: Vec<(SensedSet, f64)>,
@@ -47,7 +47,7 @@ pub enum Prices {
         /// than the transmission pays for); paid from `busy`.
         reception: Vec<Vec<(usize, usize, f64)>>,
     },
-    /// None: the bound is the heaviest independent set of the sensing graph.
+    /// No prices: the bound is the heaviest independent set of the sensing graph.
     IndependentSets,
 }
 
@@ -61,7 +61,7 @@ impl Prices {
         }
     }
 
-    /// What one transmission of each node pays to the rows.
+    /// The price of one transmission of each node.
     pub(crate) fn paid(&self, network: &Network) -> Vec<f64> {
         let mut paid = vec![0.0; network.nodes()];
         if let Prices::Rows { sensed, busy, .. } = self {
@@ -77,7 +77,7 @@ impl Prices {
         paid
     }
 
-    /// Is this something that the medium charges at all?
+    /// Whether all rows exist and all prices are non-negative. Otherwise they prove nothing.
     fn are_proper(&self, nodes: usize, receivers: usize) -> bool {
         let Prices::Rows {
             sensed,
@@ -141,6 +141,8 @@ impl Certificate {
                 network.senses().heaviest_independent_set(&weights).1
             }
             rows => {
+                // The proof needs prices that cover every weight. Scaling all of them by the overload achieves that, and
+                // the bound grows by the same factor: so any prices prove a bound.
                 let (handed, covered) = self.receptions(network);
                 let overload =
                     overload(&weight, &rows.paid(network)).max(overload(&handed, &covered));
@@ -151,8 +153,8 @@ impl Certificate {
         if bound >= 0.0 { bound } else { f64::INFINITY }
     }
 
-    /// Raises prices until they cover every weight, where they fall short; what a solver leaves out
-    /// within its tolerance costs next to nothing here.
+    /// Raises prices that do not cover every weight. A deficit within the solver's tolerance costs next
+    /// to nothing this way; without repair the overload of one node would scale all prices.
     pub(crate) fn repair(&mut self, network: &Network, paid: &mut Vec<f64>) {
         self.spread_reception(network);
         let weights = self.weights(network);
@@ -204,8 +206,8 @@ impl Certificate {
         }
     }
 
-    /// Makes the receptions of each link cost what the receiver's time pays for, all of it: no more,
-    /// and where a potential difference can use it, no less. Returns them as dense tables.
+    /// Sets the reception prices of each link to exactly what the receiver's time pays for: no more, and
+    /// no less where a potential difference can use it. Returns them as dense tables.
     pub(crate) fn spread_reception(&mut self, network: &Network) -> Vec<Vec<f64>> {
         let nodes = network.nodes();
         let mut tolls = self.tolls(network);
@@ -252,8 +254,8 @@ impl Certificate {
         tolls
     }
 
-    /// The same with potentials within 0 and the source's own. That shrinks differences, so it
-    /// never hurts.
+    /// The same certificate with potentials clamped between 0 and the source's own. That shrinks
+    /// differences, so the bound never gets worse.
     fn clamped(&self) -> Certificate {
         let mut clamped = self.clone();
         for (potential, &receiver) in clamped.potentials.iter_mut().zip(&self.receivers) {
@@ -266,7 +268,7 @@ impl Certificate {
         clamped
     }
 
-    /// What the receptions of each link cost all receivers together, and what the time of the
+    /// For each link, the reception prices of all receivers together, and what the time of the
     /// receiving node pays for.
     fn receptions(&self, network: &Network) -> (Vec<f64>, Vec<f64>) {
         let nodes = network.nodes();
@@ -302,7 +304,7 @@ impl Certificate {
             .collect()
     }
 
-    /// The neighbours that one receiver's packets at `from` gain by, with what they gain.
+    /// The neighbours of `from` that are better for one receiver's packets, with the gain of each.
     pub(crate) fn levels(
         &self,
         network: &Network,
@@ -366,7 +368,7 @@ fn raise(network: &Network, sensed: &mut [(SensedSet, f64)], lack: &mut [f64]) {
             .filter_map(|row| help(&lines[row]).map(|(price, help)| (row, price, help)))
             .max_by(|a, b| a.2.total_cmp(&b.2));
         let Some((row, price, _)) = best else {
-            // No row charges it: the proof will not hold, and says so.
+            // No row charges this node, so no price can cover it: the bound becomes infinite.
             return;
         };
         sensed[row].1 += price;

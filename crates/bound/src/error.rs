@@ -1,52 +1,50 @@
-//! Why a question about a network could not be answered.
+//! Errors: invalid input, or a solver that failed.
 
 use std::fmt;
 
-/// A description of a network, or a question about it, that makes no sense; or a solver that gave up.
-///
-/// The numbers needed to repair the input are in the value.
+/// An invalid network or question, or a failure of the solver. The values say what was given.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
     /// A network needs at least one node.
     NoNodes,
     /// A table has the wrong number of entries.
     Shape {
-        /// Which table.
+        /// The name of the table.
         table: &'static str,
-        /// Entries it must have.
+        /// The number of entries required.
         expected: usize,
-        /// Entries it has.
+        /// The number of entries given.
         got: usize,
     },
     /// A probability is not a number in 0..=1.
     Probability {
         /// Of what: `delivery` or `sensing`.
         of: &'static str,
-        /// Transmitting node.
+        /// The node that transmits.
         from: usize,
-        /// Receiving node.
+        /// The node that receives.
         to: usize,
-        /// What was given.
+        /// The value that was given.
         value: f64,
     },
     /// A time, a rate or a number of transmissions is negative, infinite or not a number (an
     /// airtime must also be above zero).
     Quantity {
-        /// What it describes.
+        /// The quantity, such as `airtime`.
         what: &'static str,
         /// The node it belongs to.
         node: usize,
-        /// What was given.
+        /// The value that was given.
         value: f64,
     },
     /// The gap between frames is negative, infinite or not a number.
     Gap {
-        /// What was given, in seconds.
+        /// The gap that was given, in seconds.
         value: f64,
     },
     /// A node number that the network does not have.
     NoSuchNode {
-        /// The number given.
+        /// The node number given.
         node: usize,
         /// The network's nodes are `0..nodes`.
         nodes: usize,
@@ -55,40 +53,40 @@ pub enum Error {
     NoReceivers,
     /// A receiver is named twice, or is the source.
     BadReceiver {
-        /// The receiver.
+        /// The receiver's node number.
         node: usize,
     },
     /// More receivers than the computation over all subsets can take.
     TooManyReceivers {
-        /// Receivers asked for.
+        /// The number of receivers given.
         got: usize,
-        /// Largest number supported.
+        /// The largest number supported.
         limit: usize,
     },
     /// A link from a node to itself.
     LoopLink {
         /// Place of the link in the list.
         link: usize,
-        /// The node.
+        /// The number of that node.
         node: usize,
     },
     /// The rate of a link is not a positive number.
     LinkRate {
         /// Place of the link in the list.
         link: usize,
-        /// What was given, in bit/s.
+        /// The rate that was given, in bit/s.
         value: f64,
     },
     /// A question about a mesh needs at least one flow.
     NoFlows,
     /// No sequence of links leads from the source of a flow to its sink, or they are the same node.
     NoRoute {
-        /// Where the flow begins.
+        /// The source of the flow.
         source: usize,
-        /// Where it ends.
+        /// The sink of the flow.
         sink: usize,
     },
-    /// The linear-programming solver stopped without a solution; its own word for it.
+    /// The linear-programming solver stopped without a solution, for this reason.
     Solver(String),
 }
 

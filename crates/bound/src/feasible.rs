@@ -1,18 +1,15 @@
-//! From a solver's answer to flows and transmissions that break no constraint.
+//! Turns a solver's answer into flows and transmissions that violate no constraint.
 
+use crate::flows::{Flows, by_sender};
 use crate::hyperarc::{Share, transmissions_needed};
-use crate::master::by_sender;
 use crate::maxflow::Arcs;
 use crate::network::Network;
-
-/// Flows of all receivers, (from, to, frames/s) sorted by sender.
-pub(crate) type Flows = Vec<Vec<(usize, usize, f64)>>;
 
 /// Transmissions (frames/s) that carry `flows` almost whole: each node's are raised by as much as its
 /// flows need, but at most by the part `raise` (and a bit of the mean, for nodes that should rest).
 ///
-/// An answer whose program lacks many rows promises more flow than its transmissions carry. To send
-/// more costs airtime evenly; to cut the flows can close a whole path. Which is better is tried.
+/// An answer whose program lacks many rows promises more flow than its transmissions carry. Sending
+/// more costs airtime evenly; cutting the flows can close a whole path. The caller tries both.
 pub(crate) fn raised(
     network: &Network,
     transmissions: &[f64],

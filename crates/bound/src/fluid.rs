@@ -1,11 +1,11 @@
-//! What given forwarding rates carry in the fluid limit: the ceiling of a credit rule.
+//! The fluid limit of given forwarding rates: the upper limit of a credit rule.
 
 use crate::error::Error;
 use crate::feasible::{carried_fps, cut};
 use crate::master::Master;
 use crate::network::Network;
 
-/// What a protocol's transmissions would carry with a perfect MAC, no collisions and endless batches.
+/// The rates of a protocol's transmissions with a perfect MAC, no collisions and infinite batches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fluid {
     /// Factor from the given transmissions per packet to frames/s: source packets/s at which the
@@ -37,7 +37,7 @@ impl Fluid {
 ///
 /// A protocol's credits say how often nodes send; random linear coding then carries the smallest cut
 /// sum over i in U of z_i b_i(outside U). The ratio to the carrier-sense bound says what the
-/// credits alone cost. Zero where nothing arrives, and everywhere if nobody transmits.
+/// credits alone cost. Zero where nothing arrives, and everywhere if no node transmits.
 pub fn fluid_rate(
     network: &Network,
     transmissions: &[f64],

@@ -1,4 +1,4 @@
-//! Graphs of who disturbs whom: maximal cliques, heaviest independent sets.
+//! Conflict graphs: maximal cliques, heaviest independent sets.
 //!
 //! The vertices are nodes here, but may as well be links: the functions know nothing of radio.
 

@@ -1,4 +1,4 @@
-//! One transmission heard by many: the polymatroid of a broadcast, and how to cut and price it.
+//! One transmission received by many nodes: the polymatroid of a broadcast, its violated rows and its prices.
 //!
 //! A frame of a node is received by at least one member of a set K with probability
 //! b(K) = 1 - prod over j in K of (1 - p_j). What the node hands to its neighbours, x_j, must keep

@@ -1,14 +1,14 @@
-//! What the network could carry at best: linear programs with proofs, and closed formulas.
+//! Upper bounds on the capacity of a wireless network: linear programs with proofs, and closed formulas.
 //!
-//! Every result of Chappe is printed beside a bound, so that "how much is left" has an answer that
-//! does not depend on which protocols happened to be compared. This crate computes the bounds from
-//! plain tables of a [`Network`]: delivery probabilities, airtimes, how surely who senses whom. It knows no
+//! Chappe prints every result beside a bound, so the remaining gain does not depend on the protocols
+//! that happened to be compared. This crate computes bounds from plain tables of a [`Network`]:
+//! delivery probabilities, airtimes, and the probabilities that nodes sense each other. It knows no
 //! protocol, no clock and no file.
 //!
 //! ```
 //! use chappe_bound::{Medium, Network, Options, multicast};
 //!
-//! // A source, two relays, a receiver; everyone senses everyone; 7 ms and 1500 bytes per frame.
+//! // A source, two relays, a receiver; all nodes sense each other; 7 ms and 1500 bytes per frame.
 //! let mut delivery = vec![0.0; 16];
 //! for (from, to, p) in [(0, 1, 0.5), (0, 2, 0.5), (1, 3, 0.9), (2, 3, 0.9), (0, 3, 0.1)] {
 //!     delivery[from * 4 + to] = p;
@@ -20,7 +20,7 @@
 //! assert!((bound.goodput_bps() / 1e3 - 759.0).abs() < 0.5);
 //! assert!(bound.gap() < 1e-4 && bound.transmissions[1] > 0.0);
 //!
-//! // The proof needs no solver: anyone can check it.
+//! // Checking the proof needs no solver.
 //! assert_eq!(bound.certificate.bound_fps(&network), bound.certified_fps);
 //! # Ok::<(), chappe_bound::Error>(())
 //! ```
@@ -32,21 +32,21 @@
 //! - [`mean_bound_exact`], [`mean_bound_cheap`]: the bound on mean throughput when receivers may
 //!   finish one after another.
 //! - [`Certificate`]: the dual proof that comes with every bound.
-//! - [`fluid_rate`], [`max_flow`]: what given forwarding rates carry without collisions and with
-//!   endless batches: the ceiling of a credit rule.
+//! - [`fluid_rate`], [`max_flow`]: the rates of given forwarding rates without collisions and with
+//!   infinite batches: the upper limit of a credit rule.
 //! - [`mesh`](mod@mesh): several unicast flows over links with a conflict graph: the sum, the smallest or the
 //!   product of their rates, with a schedule, a proven gap and the bottleneck.
 //! - [`anypath`](mod@anypath): the single-receiver bound of one collision domain, in closed form.
 //! - [`closed`]: DCF, chains, erasure channels, repetition.
-//! - [`sensing`]: what sets of nodes can have on the air when frames are sensed by chance.
-//! - [`graph`], [`hyperarc`]: the combinatorial parts, usable alone.
+//! - [`sensing`]: the airtime of sets of nodes when frames are sensed at random.
+//! - [`graph`], [`hyperarc`]: the combinatorial parts, usable separately.
 //!
 //! # What a bound assumes
 //!
 //! Losses of one frame are independent between receivers and do not depend on other traffic; only
 //! long-run averages count; node i's frames take `airtime_s(i)`; feedback and headers are free. A real
-//! run has less of all of these, so it stays below, if the airtimes are the minimal ones and the
-//! run keeps the assumption of the chosen [`Medium`].
+//! run is worse in all of these, so it stays below the bound, if the airtimes are minimal and the
+//! run satisfies the assumption of the chosen [`Medium`].
 //!
 //! # Not supported
 //!
@@ -59,12 +59,14 @@ pub mod certificate;
 pub mod closed;
 pub mod error;
 mod feasible;
+mod flows;
 pub mod fluid;
 pub mod graph;
 pub mod hyperarc;
 mod master;
 mod maxflow;
 pub mod mean;
+pub mod medium;
 pub mod mesh;
 pub mod multicast;
 pub mod network;
@@ -76,10 +78,11 @@ pub use certificate::{Certificate, Prices};
 pub use error::Error;
 pub use fluid::{Fluid, fluid_rate, max_flow};
 pub use mean::{MeanBound, mean_bound_cheap, mean_bound_exact};
+pub use medium::Medium;
 pub use mesh::{
     CliqueBound, Conflict, Mesh, MeshBound, MeshCertificate, MeshFlow, MeshLink, MeshOptions,
     Objective, clique_bound, mesh_bound,
 };
-pub use multicast::{Bound, Medium, Options, multicast, single_receivers};
+pub use multicast::{Bound, Options, multicast, single_receivers};
 pub use network::Network;
 pub use sensing::{SensedSet, overfull_sets};

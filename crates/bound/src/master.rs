@@ -1,10 +1,10 @@
-//! The growing linear program: few columns and rows at first, more where it proves too optimistic.
+//! The growing linear program: it starts with few columns and rows and gains more where it proves too optimistic.
 
 use crate::certificate::Certificate;
 use crate::error::Error;
-use crate::feasible::Flows;
+use crate::flows::{Flows, by_sender};
 use crate::hyperarc::{Share, most_violated_set};
-use crate::multicast::Medium;
+use crate::medium::Medium;
 use crate::network::Network;
 use crate::program::{Program, Row};
 use std::collections::BTreeSet;
@@ -55,7 +55,7 @@ pub(crate) struct Answer {
 
 impl<'a> Master<'a> {
     /// A program whose transmissions are free within `medium`; `cliques` always sense each other,
-    /// `crowds` cover all nodes and tell a first guess what will be scarce.
+    /// `crowds` cover all nodes and guide the first guess of what will be scarce.
     pub fn new(
         network: &'a Network,
         source: usize,
@@ -150,7 +150,7 @@ impl<'a> Master<'a> {
     }
 
     /// Adds rows for sets of neighbours that are promised more than they can hear, by more than
-    /// `tolerance` frames/s, and for overfull sets of nodes. Returns how many rows came.
+    /// `tolerance` frames/s, and for overfull sets of nodes. Returns the number of new rows.
     pub fn add_violated_rows(&mut self, answer: &Answer, tolerance: f64) -> usize {
         let before = self.program.at_most.len();
         for index in 0..self.receivers.len() {
@@ -177,8 +177,8 @@ impl<'a> Master<'a> {
         self.program.at_most.len() - before
     }
 
-    /// At an optimum the sets that matter are the neighbours of lowest potential: the sets that
-    /// the present potentials would pick are good guesses where one set was violated.
+    /// At an optimum the sets that matter are the neighbours of lowest potential. So where one set was
+    /// violated, the sets that the present potentials would pick are good guesses.
     fn add_hyperarcs_by_potential(
         &mut self,
         index: usize,
@@ -222,8 +222,8 @@ impl<'a> Master<'a> {
         self.program.at_most.push(Row { terms, limit });
     }
 
-    /// The source's name for a receiver's potential is "what a packet still misses": the dual of
-    /// the flow conservation.
+    /// The potentials of one receiver, from the duals of flow conservation: what a packet at each node
+    /// still misses.
     fn potentials(&self, index: usize, equal_dual: &[f64]) -> Vec<f64> {
         let value = |node: usize| self.conserved[index][node].map(|row| -equal_dual[row]);
         let own = value(self.source).unwrap_or(0.0).max(0.0);
@@ -236,16 +236,4 @@ impl<'a> Master<'a> {
             })
             .collect()
     }
-}
-
-/// Runs of equal senders in flows sorted by (from, to).
-pub(crate) fn by_sender(flows: &[(usize, usize, f64)]) -> Vec<(usize, Range<usize>)> {
-    let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
-    for (place, &(from, _, _)) in flows.iter().enumerate() {
-        match runs.last_mut() {
-            Some((sender, range)) if *sender == from => range.end = place + 1,
-            _ => runs.push((from, place..place + 1)),
-        }
-    }
-    runs
 }

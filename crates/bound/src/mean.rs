@@ -17,7 +17,7 @@ pub const RECEIVERS_MAX: usize = 16;
 pub struct MeanBound {
     /// Frames/s that no protocol exceeds with m + 1 receivers at once, at index m; falling.
     pub best_of_fps: Vec<f64>,
-    /// Multicast programs solved.
+    /// The number of multicast programs solved.
     pub programs: usize,
     /// Useful bits in one frame.
     pub payload_bits: f64,

@@ -1,4 +1,4 @@
-//! What a mesh of links can carry for several unicast flows at once: conflict graphs, routing and scheduling together.
+//! The capacity of a mesh of links for several unicast flows: conflict graphs, routing and scheduling together.
 //!
 //! Every node may send any mixture of flows over any of its links; at each moment the links that are on form an
 //! independent set of the *conflict graph*. The bound is over all routings and all schedules, so no MAC and no routing
@@ -14,17 +14,17 @@
 //! maximise  sum x  |  min x  |  sum log x
 //! ```
 //!
-//! There are far too many sets to list: they are found one by one (column generation), greedily while that helps and by
-//! an exact search when it does not. [`MeshCertificate`] turns the prices of any stage into a bound that holds whatever
-//! the solver did, and what is returned as feasible is rebuilt from paths, so the gap between the two is proven.
+//! There are far too many sets to list. Column generation finds them one by one, greedily while that helps and by an exact
+//! search when it does not. [`MeshCertificate`] turns the prices of any stage into a bound that holds whatever the solver
+//! did. The feasible solution is rebuilt from paths. So the gap between the two is proven.
 //!
-//! **"Maximise the sum" is a degenerate goal**: with all flows towards one sink it gives the whole channel to whoever
-//! stands beside the sink. Print [`Objective::MaxMin`] and [`Objective::SumLog`] beside it.
+//! **"Maximise the sum" is a degenerate goal**: with all flows towards one sink it gives the whole channel to the node
+//! beside the sink. Print [`Objective::MaxMin`] and [`Objective::SumLog`] with it.
 //!
 //! ```
 //! use chappe_bound::{Conflict, Mesh, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
 //!
-//! // A chain of three hops where everyone disturbs everyone: a third of a link.
+//! // A chain of three hops that all disturb each other: a third of a link.
 //! let link = |from| MeshLink { from, to: from + 1, rate_bps: 900e3 };
 //! let mesh = Mesh::new(4, vec![link(0), link(1), link(2)], Conflict::Symmetric, |_, _| true)?;
 //! let flows = [MeshFlow { source: 0, sink: 3 }];
@@ -49,23 +49,23 @@ pub use columns::mesh_bound;
 pub use network::{Conflict, Mesh, MeshFlow, MeshLink};
 pub use paths::Path;
 
-/// What is to be as large as possible.
+/// The objective to maximise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Objective {
     /// The sum of the rates.
     Sum,
-    /// The smallest rate.
+    /// The smallest rate of any flow.
     MaxMin,
     /// The sum of the logarithms: proportional fairness.
     SumLog,
 }
 
-/// How hard to try.
+/// When to stop the computation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshOptions {
-    /// The relative gap at which to stop; 2e-3.
+    /// The relative gap at which to stop. Default 2e-3.
     pub gap: f64,
-    /// Solutions of the linear program after which to stop with the gap that there is; 200.
+    /// Linear programs after which to stop, whatever the gap. Default 200.
     pub rounds: usize,
 }
 
@@ -78,10 +78,10 @@ impl Default for MeshOptions {
     }
 }
 
-/// The optimum of a mesh between a feasible solution and a proven bound.
+/// The optimum of a mesh, enclosed by a feasible solution and a proven bound.
 #[derive(Clone, Debug)]
 pub struct MeshBound {
-    /// What was maximised.
+    /// The objective that was maximised.
     pub objective: Objective,
     /// Feasible rate of each flow, in bit/s.
     pub rates_bps: Vec<f64>,
@@ -89,7 +89,7 @@ pub struct MeshBound {
     pub value: f64,
     /// The objective that nothing exceeds, by `certificate`.
     pub bound: f64,
-    /// How far the two are apart: relative, for `SumLog` per flow (the geometric mean could grow by this share).
+    /// Their relative difference; for `SumLog` per flow (the geometric mean could grow by this share).
     pub gap: f64,
     /// The routes of the feasible solution.
     pub paths: Vec<Path>,
@@ -97,7 +97,7 @@ pub struct MeshBound {
     pub schedule: Vec<(Vec<usize>, f64)>,
     /// Airtime that each link needs: its load over its rate.
     pub airtime: Vec<f64>,
-    /// Price of each link's airtime in units of the objective: what a little more of it would be worth.
+    /// Price of each link's airtime in units of the objective: the marginal value of more of it.
     pub price: Vec<f64>,
     /// The busiest set of links, all in conflict with each other, among those with a price: where the bottleneck is.
     pub bottleneck: Vec<usize>,
@@ -107,10 +107,10 @@ pub struct MeshBound {
     pub effort: Effort,
 }
 
-/// What a bound cost.
+/// The effort that a bound took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// Linear programs solved.
+    /// The number of linear programs solved.
     pub programs: usize,
     /// Exact searches for the heaviest independent set.
     pub searches: usize,
@@ -128,7 +128,7 @@ impl Objective {
         }
     }
 
-    /// How far `value` is below `bound`, as [`MeshBound::gap`] says it.
+    /// The gap between `value` and `bound`, as in [`MeshBound::gap`].
     pub fn gap(self, value: f64, bound: f64, flows: usize) -> f64 {
         match self {
             Objective::SumLog => ((bound - value) / flows as f64).exp() - 1.0,

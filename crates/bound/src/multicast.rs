@@ -4,47 +4,25 @@ use crate::certificate::{Certificate, Prices};
 use crate::error::Error;
 use crate::feasible::{carried_fps, cut, raised};
 use crate::master::{Answer, Master};
+use crate::medium::Medium;
 use crate::network::Network;
-
-/// What transmissions must not overlap: three outer regions of what a medium can carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Medium {
-    /// One radio per node, which at any time sends one frame, receives one, or rests. Holds for any
-    /// MAC, with any interference, as long as no radio takes in several frames at once. The gap of
-    /// the network does not count.
-    OneRadio,
-    /// Nobody begins a frame while it senses another or within the gap after it: for every set of
-    /// nodes, the airtime that all of the set (or all but a few) sense adds up to at most 1 (or a
-    /// few more; see [`crate::sensing`]). Holds for carrier-sense MACs; backoff ties can exceed it
-    /// slightly. Without fading the sets that matter are the cliques of the sensing graph; with
-    /// fading they are searched for.
-    CarrierSense,
-    /// Both at once, the tightest that a carrier-sense MAC with one radio per node keeps when sensing
-    /// is a matter of chance.
-    CarrierSenseOneRadio,
-    /// Carrier sense taken to its end: transmissions happen in independent sets of the sensing
-    /// graph, whose pairs count as if they *always* sensed each other (Jain, Padhye, Padmanabhan,
-    /// Qiu, MobiCom 2003). Without fading at most as large as `CarrierSense`, equal on perfect
-    /// graphs; slower: every round finds a heaviest independent set.
-    IndependentSets,
-}
 
 /// How to compute a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What the medium allows.
+    /// The assumption about the medium.
     pub medium: Medium,
-    /// Stop when bound and rate differ by no more than this, relatively.
+    /// Stop when the relative difference of bound and rate is at most this.
     pub gap: f64,
-    /// Stop after so many rounds in any case; the bound is valid, only less tight.
+    /// Stop after this many rounds in any case. The bound is then valid, but less tight.
     pub rounds_max: usize,
-    /// Stop listing cliques after so many; the bound is valid, only less tight, and `rate_fps` and
-    /// `transmissions` then keep the listed cliques only.
+    /// Stop listing cliques at this number. The bound is then valid, but less tight, and `rate_fps`
+    /// and `transmissions` respect the listed cliques only.
     pub cliques_max: usize,
 }
 
 impl Default for Options {
-    /// Carrier sense, to 5e-5.
+    /// Carrier sense, to a gap of 5e-5.
     fn default() -> Options {
         Options {
             medium: Medium::CarrierSense,
@@ -55,7 +33,7 @@ impl Default for Options {
     }
 }
 
-/// What the network could carry at best, between a rate that is reached and a bound that is proven.
+/// The capacity of the network, enclosed by a feasible rate and a proven bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// Frames/s that `transmissions` carry to every receiver, by network coding, in the
@@ -66,7 +44,7 @@ pub struct Bound {
     /// Frames/s of each node that carry `rate_fps` (z in the literature): the ideal forwarding
     /// rates, credits that a protocol may follow.
     pub transmissions: Vec<f64>,
-    /// Linear programs solved.
+    /// The number of linear programs solved.
     pub rounds: usize,
     /// The proof of `certified_fps`.
     pub certificate: Certificate,
@@ -80,13 +58,14 @@ impl Bound {
         self.certified_fps * self.payload_bits
     }
 
-    /// Keeps the proof in the answer if it is the best so far.
+    /// Keeps the answer's proof if it is the best so far.
     fn take_proof(&mut self, network: &Network, answer: &Answer) {
         let mut certificate = answer.certificate.clone();
         let mut paid = answer.paid.clone();
         certificate.repair(network, &mut paid);
         let mut improved = certificate.clone();
         improved.improve(network, &paid);
+        // Both prove a bound, whatever the solver did; the smaller one counts.
         for proof in [certificate, improved] {
             let certified = proof.bound_fps(network);
             if certified < self.certified_fps {
@@ -96,7 +75,7 @@ impl Bound {
         }
     }
 
-    /// Keeps the best rate that can be made feasible of the answer, if it is the best so far.
+    /// Makes the answer feasible and keeps its rate if it is the best so far.
     fn take_rate(
         &mut self,
         network: &Network,
@@ -105,6 +84,7 @@ impl Bound {
         master: &Master<'_>,
         answer: &Answer,
     ) {
+        // An early answer lacks many rows and needs more transmissions; a late one needs hardly any (see `raised`).
         for raise in [0.0, 0.001, 0.01, 0.1, 1.0] {
             let sent = raised(network, &answer.transmissions, &answer.flows, raise);
             let flows = cut(network, &sent, &answer.flows);
@@ -112,6 +92,7 @@ impl Bound {
                 .map(|(&receiver, flows)| carried_fps(network, source, receiver, flows))
                 .fold(f64::INFINITY, f64::min);
             let overload = master.overload(&sent, &flows, &answer.values);
+            // Dividing by the overload makes the answer fit the medium exactly.
             if carried > self.rate_fps * overload {
                 self.rate_fps = carried / overload;
                 self.transmissions = sent.iter().map(|z| z / overload).collect();
@@ -120,7 +101,7 @@ impl Bound {
         self.rate_fps = self.rate_fps.min(self.certified_fps);
     }
 
-    /// How far the proven bound lies above the reached rate, relatively.
+    /// The relative difference between the proven bound and the reached rate.
     pub fn gap(&self) -> f64 {
         if self.certified_fps > 0.0 {
             1.0 - self.rate_fps / self.certified_fps
@@ -152,8 +133,8 @@ pub fn multicast(
     multicast_above(network, source, receivers, options, 0.0)
 }
 
-/// The same for checked receivers, but whoever asks has no use for a bound below `enough` frames/s:
-/// the computation may stop as soon as it is.
+/// As [`multicast`], for checked receivers. The computation may stop as soon as the bound is below
+/// `enough` frames/s, since the caller then needs no tighter one.
 pub(crate) fn multicast_above(
     network: &Network,
     source: usize,
@@ -177,7 +158,8 @@ pub(crate) fn multicast_above(
         &crowds,
     );
     let mut bound = unknown(network, source, receivers);
-    // A loose answer lies in the middle of the optimal ones: it meets deeper rows, sooner.
+    // A loose interior-point answer lies in the middle of the optimal ones and violates deeper rows, so fewer rounds
+    // are needed.
     let mut tolerance = 1e-6;
     for round in 1..=options.rounds_max.max(1) {
         let answer = match master.solve(tolerance) {
@@ -234,7 +216,7 @@ fn unknown(network: &Network, source: usize, receivers: &[usize]) -> Bound {
     }
 }
 
-/// Zero, and the cut without a link that proves it.
+/// The bound zero, proven by the cut that no link crosses.
 fn nothing(
     network: &Network,
     source: usize,

@@ -1,4 +1,4 @@
-//! The network that a bound is about: plain tables of numbers.
+//! The network of a bound: plain tables of numbers.
 
 use crate::error::Error;
 use crate::graph::Graph;
@@ -86,7 +86,7 @@ impl Network {
     }
 
     /// The same network where at least `gap_s` seconds pass between a frame's end and the next frame
-    /// of whoever sensed it, or of the same sender: DIFS, without backoff. Not negative.
+    /// of any node that sensed it, or of the same sender: DIFS, without back-off. Not negative.
     pub fn with_gap(mut self, gap_s: f64) -> Result<Network, Error> {
         if !(gap_s >= 0.0 && gap_s.is_finite()) {
             return Err(Error::Gap { value: gap_s });
@@ -138,7 +138,7 @@ impl Network {
         &self.senses
     }
 
-    /// The same network with links below `p` taken away.
+    /// The same network without links below `p`.
     ///
     /// A bound computed on the result holds only for protocols that make no use of such links:
     /// without them a bound can be lower than what the full network carries.
@@ -160,7 +160,7 @@ impl Network {
         1.0 - missed
     }
 
-    /// Is any sensing left to chance?
+    /// Whether any sensing probability is neither 0 nor 1.
     pub(crate) fn fades(&self) -> bool {
         let nodes = self.nodes();
         (0..nodes * nodes).any(|pair| {

@@ -37,7 +37,7 @@ impl Program {
     }
 
     /// Solves by interior point to about `tolerance` (relative). The answer is only as good as
-    /// floating point: whoever needs certainty must check primal and dual (see `certificate`).
+    /// floating point: a caller that needs certainty must check primal and dual (see `certificate`).
     pub fn solve(&self, tolerance: f64) -> Result<Solution, Error> {
         let columns = self.gain.len();
         let (equal, at_most) = (self.equal.len(), self.at_most.len());
@@ -67,7 +67,7 @@ impl Program {
         let solution = &solver.solution;
         use SolverStatus::{AlmostSolved, InsufficientProgress, MaxIterations, Solved};
         match solution.status {
-            // A solution short of the tolerance is no danger: only checked values leave this crate.
+            // A solution short of the tolerance is safe: rates are made feasible and bounds proven before they are returned.
             Solved | AlmostSolved | InsufficientProgress | MaxIterations => Ok(Solution {
                 values: solution.x[..columns].to_vec(),
                 equal_dual: solution.z[..equal].to_vec(),

@@ -1,9 +1,9 @@
-//! A quick look at the dual before the first program: which links and orders will matter.
+//! A quick approximation of the dual before the first program: it finds the links and orders that will matter.
 
 use crate::anypath::priced;
 use crate::network::Network;
 
-/// What each receiver's flow will probably use.
+/// The links that a receiver's flow will probably use.
 pub(crate) struct Scouted {
     /// Per node, the mean expected cost from there to the receiver; infinite if there is no way.
     pub potential: Vec<f64>,
@@ -11,7 +11,7 @@ pub(crate) struct Scouted {
     pub links: Vec<(usize, usize)>,
 }
 
-/// Looks of the price game.
+/// Rounds of the price game.
 const LOOKS: usize = 60;
 
 /// Links enter if they carried at least this part of a receiver's packets, on average.

@@ -1,4 +1,4 @@
-//! Carrier sense under fading: what sets of nodes can have on the air when frames are sensed by chance.
+//! Carrier sense under fading: the airtime of sets of nodes when frames are sensed at random.
 //!
 //! Take any set S of nodes. Call a frame of a member *plain* if at most `misses` of the other
 //! members fail to sense it. **No more than `misses + 1` plain frames are on the air at once**: each
@@ -13,17 +13,17 @@
 //! product is at least 1 - sum of (1 - q_ij), the weight that Bonferroni's inequality for the measure
 //! of a union gives; it needs the fades of one frame towards different nodes to be independent,
 //! which the sum does not. Larger `misses` are for large sets in which every frame is missed by
-//! somebody.
+//! some member.
 //!
 //! Assumptions, beside those of the crate:
 //!
-//! - Nobody begins a frame while it senses another, or within the gap after it. Equal-slot ties (two
+//! - No node begins a frame while it senses another, or within the gap after it. Equal-slot ties (two
 //!   that begin at the same moment) break this, and frames sent without looking (after a clear to
 //!   send), if they are counted.
 //! - A frame has one fade towards each node, drawn anew and independently of what its sender knew
-//!   when it chose to send. Reciprocal fading that lasts longer than a frame breaks this: who senses
-//!   nothing of the others sends more, just when the others sense nothing of it. Coherence well below
-//!   the airtime keeps it, but for frames begun within the same coherence time.
+//!   when it chose to send. Reciprocal fading that lasts longer than a frame breaks this: a node that
+//!   senses no other sends more, just when the others do not sense it. Coherence well below the
+//!   airtime satisfies it, except for frames begun within the same coherence time.
 
 use crate::network::Network;
 
@@ -37,7 +37,7 @@ pub struct SensedSet {
 }
 
 impl SensedSet {
-    /// The row of a set of which nobody may miss a frame.
+    /// The row of a set in which no member may miss a frame.
     pub fn clique(nodes: Vec<usize>) -> SensedSet {
         SensedSet { nodes, misses: 0 }
     }
@@ -48,7 +48,7 @@ impl SensedSet {
     pub fn weights(&self, network: &Network) -> Vec<(usize, f64)> {
         let most = (self.misses + 1) as f64;
         let weight = |from: usize| {
-            let mut missed = Missed::nobody(self.misses);
+            let mut missed = Missed::none(self.misses);
             self.nodes
                 .iter()
                 .filter(|&&to| to != from)
@@ -117,7 +117,7 @@ const MISSES_MAX: usize = 6;
 struct Missed(Vec<f64>);
 
 impl Missed {
-    fn nobody(most: usize) -> Missed {
+    fn none(most: usize) -> Missed {
         let mut chances = vec![0.0; most + 1];
         chances[0] = 1.0;
         Missed(chances)
@@ -158,7 +158,7 @@ impl<'a> Search<'a> {
             shares,
             misses,
             member: vec![false; shares.len()],
-            missed: vec![Missed::nobody(misses); shares.len()],
+            missed: vec![Missed::none(misses); shares.len()],
             total: 0.0,
         }
     }

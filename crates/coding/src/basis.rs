@@ -1,6 +1,6 @@
-//! What a node knows about a batch: the span of the coefficient vectors that it has heard.
+//! A node's knowledge of a batch: the span of the coefficient vectors that it has received.
 
-use crate::batch::BatchError;
+use crate::error::BatchError;
 use crate::field;
 use crate::kernel::Kernel;
 use crate::matrix::Matrix;
@@ -9,7 +9,7 @@ use crate::rows::{Rows, RowsMut, Shape, ShapeError};
 /// Most packets in a batch: a coefficient vector is counted in one byte.
 pub const MAX_BATCH: usize = 255;
 
-/// The answer to a coefficient vector.
+/// The result of inserting a coefficient vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum Insertion {
@@ -17,7 +17,7 @@ pub enum Insertion {
     Innovative,
     /// It lies in the span of those before; the all-zero vector always does.
     NotInnovative,
-    /// It, or the payload, has not the length that this batch has.
+    /// Its length, or the payload's, is not that of this batch.
     Malformed,
 }
 
@@ -32,10 +32,10 @@ impl Insertion {
 /// The span of the coefficient vectors inserted so far, in reduced row echelon form, for a batch
 /// of up to `K` packets (at most [`MAX_BATCH`]). It holds 2 K² bytes and no payload.
 ///
-/// Row r has a pivot: a column where it is 1 and every other row is 0. So a new vector is reduced
-/// by multipliers that stand in it from the start, one per row, and the products do not depend on
-/// each other. Beside each row stand its weights over the packets as they arrived; at full rank
-/// the rows are the unit vectors and the weights are the inverse matrix.
+/// Row r has a pivot: a column where it is 1 and every other row is 0. So the multipliers that
+/// reduce a new vector are its own entries at the pivots, and the products do not depend on each
+/// other. Each row also has its weights over the packets in order of arrival. At full rank the
+/// rows are the unit vectors and the weights are the inverse matrix.
 ///
 /// Any vectors are allowed, in any order: unit vectors, copies, leading zeros, zero itself.
 #[derive(Clone)]
@@ -164,8 +164,8 @@ impl<const K: usize> Basis<K> {
         Insertion::Innovative
     }
 
-    /// The insertion for kernels and lengths that have no way of doing it in one go: the rows
-    /// change, the pivot is given.
+    /// The insertion in separate steps, for kernels and lengths without a fused one. Changes the rows
+    /// and returns the pivot.
     fn insert_by_steps(&mut self, coefficients: &[u8]) -> Option<u8> {
         let mut new = self.reduced(coefficients)?;
         let (pivot, value) = leading(&new[0])?;
@@ -194,7 +194,7 @@ impl<const K: usize> Basis<K> {
             .combine_matrix(inverse, stored, sources.select(order)?)?)
     }
 
-    /// As [`solve`](Self::solve), where the packets lie.
+    /// As [`solve`](Self::solve), in place.
     pub(crate) fn solve_in_place(&mut self, rows: &mut RowsMut<'_>) -> Result<(), BatchError> {
         let inverse = self.inverse()?;
         let order = self.pivots.get(..self.packets).unwrap_or_default();

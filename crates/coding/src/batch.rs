@@ -2,6 +2,7 @@
 
 use crate::basis::{Basis, Insertion};
 use crate::draw;
+use crate::error::BatchError;
 use crate::kernel::Kernel;
 use crate::matrix::Matrix;
 use crate::rows::{Rows, RowsMut, Shape, ShapeError};
@@ -9,43 +10,11 @@ use crate::rows::{Rows, RowsMut, Shape, ShapeError};
 /// Packets that [`Batch::recode_many`] makes per pass over the payloads.
 const RECODED_AT_ONCE: usize = 32;
 
-/// Why a batch could not do what was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BatchError {
-    /// No packet is stored, so there is nothing to recode.
-    Empty,
-    /// More innovative packets are needed.
-    Incomplete {
-        /// How many.
-        missing: usize,
-    },
-    /// A buffer does not fit.
-    Shape(ShapeError),
-}
-
-impl From<ShapeError> for BatchError {
-    fn from(error: ShapeError) -> Self {
-        Self::Shape(error)
-    }
-}
-
-impl core::fmt::Display for BatchError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Empty => f.write_str("no packet of the batch is stored"),
-            Self::Incomplete { missing } => write!(f, "{missing} innovative packets missing"),
-            Self::Shape(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for BatchError {}
-
-/// The innovative packets of a batch of up to `K`, stored as they came, with what is needed to
-/// recode and to decode them.
+/// The innovative packets of a batch of up to `K`, stored as received, with the matrices to recode
+/// and decode them.
 ///
-/// One type serves relays and receivers, and nodes that are both: a relay that has decoded goes on
-/// recoding. `B` is the memory for payloads and belongs to the caller: a `Vec<u8>`, an array, a
+/// One type serves relays, receivers, and nodes that are both: a relay can continue to recode after
+/// it has decoded. `B` is the memory for payloads and belongs to the caller: a `Vec<u8>`, an array, a
 /// `&mut [u8]` of [`Shape::bytes`] bytes.
 #[derive(Debug, Clone)]
 pub struct Batch<const K: usize, B> {
@@ -88,7 +57,7 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         Ok(())
     }
 
-    /// Gives the memory back; after [`decode`](Self::decode) it holds the source packets.
+    /// Returns the memory; after [`decode`](Self::decode) it holds the source packets.
     pub fn into_payloads(self) -> B {
         self.payloads
     }
@@ -99,7 +68,7 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         self.shape
     }
 
-    /// What is known, without the payloads.
+    /// The coefficient side of the batch, without payloads.
     #[must_use]
     pub fn basis(&self) -> &Basis<K> {
         &self.basis
@@ -129,8 +98,8 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         self.basis.is_innovative(coefficients)
     }
 
-    /// Takes in a packet. The payload is copied if the coefficients are innovative and is not
-    /// touched otherwise.
+    /// Inserts a packet. The payload is copied if the coefficients are innovative, and not read
+    /// otherwise.
     pub fn insert(&mut self, coefficients: &[u8], payload: &[u8]) -> Insertion {
         if payload.len() != self.shape.len() {
             return Insertion::Malformed;
@@ -217,8 +186,8 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         Ok(())
     }
 
-    /// Computes the source packets where the stored packets lie. Afterwards [`source`](Self::source)
-    /// gives all of them, and recoding goes on as before. Costs nothing the second time.
+    /// Computes the source packets in place of the stored packets. Afterwards [`source`](Self::source)
+    /// returns all of them, and recoding continues to work. A second call does nothing.
     pub fn decode(&mut self) -> Result<(), BatchError> {
         if self.decoded {
             return Ok(());

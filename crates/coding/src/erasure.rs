@@ -25,9 +25,9 @@ const BLOCK: usize = 16;
 pub enum ReconstructError {
     /// Fewer parity packets have come than data packets are missing.
     TooFew {
-        /// Data packets missing.
+        /// The number of data packets missing.
         missing: usize,
-        /// Parity packets received.
+        /// The number of parity packets received.
         parity: usize,
     },
     /// The buffers or lists do not fit the code.

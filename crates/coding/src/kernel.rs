@@ -1,4 +1,4 @@
-//! Which instructions do the arithmetic: one small value that the caller may choose.
+//! The choice of instructions for the arithmetic: one small value that the caller may set.
 
 use core::fmt;
 
@@ -7,14 +7,14 @@ use crate::portable;
 use crate::rows::{INDICES, Rows, RowsMut, ShapeError};
 use crate::simd::{self, Path};
 
-/// A way to compute on packets with the instructions that this processor has.
+/// An implementation of the packet arithmetic for one instruction set of this processor.
 ///
-/// All kernels give the same bytes for the same input. A `Kernel` can only be had for
+/// All kernels give the same bytes for the same input. A `Kernel` can be obtained only for
 /// instructions that the processor and the operating system support, so using one is always safe.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Kernel(Option<Path>);
 
-/// What becomes of the old content of the destination.
+/// Whether the old content of the destination is kept in the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Old {
     Replaced,
@@ -25,7 +25,8 @@ impl Kernel {
     /// Plain Rust on 64-bit words; works on every processor.
     pub const PORTABLE: Self = Self(None);
 
-    /// The fastest kernel of this processor. The processor is asked once; later calls read a byte.
+    /// The fastest kernel of this processor. The first call queries the processor; later calls read
+    /// a byte.
     #[inline]
     #[must_use]
     pub fn best() -> Self {
@@ -56,8 +57,8 @@ impl Kernel {
     /// `to[j] = sum over i of coefficients[j][i] * from[i]`.
     ///
     /// `coefficients` is a matrix stored row by row: one row of `from.count()` bytes for each
-    /// packet of `to`. Many outputs in one call cost less than one call each. If `to` selects a
-    /// packet twice, the later row of coefficients decides.
+    /// packet of `to`. One call with many outputs costs less than one call for each. If `to` selects
+    /// a packet twice, the later row of coefficients decides.
     pub fn combine(
         self,
         coefficients: &[u8],
@@ -69,7 +70,7 @@ impl Kernel {
     }
 
     /// `to[j] += sum over i of coefficients[j][i] * from[i]`: as [`combine`](Self::combine), but
-    /// added to what is there.
+    /// added to the old content.
     pub fn combine_onto(
         self,
         coefficients: &[u8],

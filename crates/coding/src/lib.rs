@@ -1,7 +1,7 @@
 //! Arithmetic in GF(2^8), random linear network coding and a systematic erasure code, for packets.
-//! No allocator, no clock, no generator of its own: memory and random bytes come from the caller.
+//! No allocator, no clock, no random generator: memory and random bytes come from the caller.
 //!
-//! A batch goes from a source over a relay to a receiver; half of the first packets are lost.
+//! A batch travels from a source over a relay to a receiver. The relay recodes without decoding.
 //!
 //! ```
 //! use chappe_coding::{Batch, Encoder, Rows, Shape};
@@ -32,12 +32,12 @@
 //!
 //! | type | what it does |
 //! |---|---|
-//! | [`Encoder`] | source: coded packets out of borrowed source packets |
-//! | [`Batch`] | relay and receiver: takes packets in, recodes from any rank, decodes |
+//! | [`Encoder`] | source: makes coded packets from borrowed source packets |
+//! | [`Batch`] | relay and receiver: stores packets, recodes at any rank, decodes |
 //! | [`Basis`] | the coefficient side of a batch alone: rank and innovation, no payload |
-//! | [`Precoded`] | a packet made early and updated by late arrivals |
+//! | [`Precoded`] | a packet made in advance and updated by late arrivals |
 //! | [`Erasure`] | n data + m parity packets, any n of them suffice |
-//! | [`Kernel`] | which instructions compute, and the raw operations |
+//! | [`Kernel`] | the instruction set in use, and the raw operations |
 //! | [`Shape`], [`Rows`], [`RowsMut`] | packets in a flat buffer |
 //! | [`field`] | single elements |
 //!
@@ -48,21 +48,21 @@
 //! packet is *innovative* for a node if its coefficients are linearly independent of those that
 //! the node has; the number of independent ones is the *rank*. At rank k, the number of packets in
 //! the batch, the node can solve for the sources. Innovation is decided from the coefficients
-//! alone, so a useless packet costs nanoseconds, and the payload of a useful one is stored as it
-//! came: elimination touches only rows of 2k bytes, which end up as the inverse matrix, and one
-//! pass over the payloads then gives all sources.
+//! alone, so a redundant packet costs nanoseconds. The payload of an innovative one is stored as
+//! received: elimination touches only rows of 2k bytes, which end up as the inverse matrix, and
+//! one pass over the payloads then gives all sources.
 //!
 //! # Wire format
 //!
-//! Three things are fixed for ever, because nodes of different versions must agree on them.
+//! Three things are fixed permanently, because nodes of different versions must agree on them.
 //!
 //! 1. **The field** is GF(2) modulo x^8 + x^4 + x^3 + x^2 + 1 ([`field::POLYNOMIAL`], 0x11d). A byte
 //!    is an element, its bit i the coefficient of x^i. This polynomial, and not that of AES
 //!    (0x11b), because it is the one of the field's erasure codes: RFC 5510 (Reed-Solomon FEC) and
 //!    RFC 8681 (random linear codes) prescribe it and ISA-L computes in it, so an independent
-//!    implementation can check ours byte for byte; and x generates its multiplicative group. What
-//!    AES's polynomial has in its favour, an instruction of its own (`GF2P8MULB`), is no gain: the
-//!    affine instruction multiplies in any polynomial as fast and takes the coefficient from memory
+//!    implementation can check ours byte for byte; and x generates its multiplicative group. AES's
+//!    polynomial has a dedicated instruction (`GF2P8MULB`), but that is no gain: the affine
+//!    instruction multiplies in any polynomial as fast and takes the coefficient from memory
 //!    without a shuffle.
 //! 2. **A coefficient vector** is one byte per source packet, in order; the systematic packet i has
 //!    1 at i and 0 elsewhere ([`unit()`]). The all-zero vector is never sent.
@@ -81,9 +81,9 @@
 //!
 //! - Other fields, sparse or banded coefficients, sliding windows;
 //! - packets of different lengths in one batch (pad them);
-//! - correction of errors: a corrupted packet spoils its batch, so check frames before they get
-//!   here;
-//! - constant time: table look-ups depend on the coefficients, which are not secrets.
+//! - error correction: a corrupted packet corrupts its batch, so check frames before inserting
+//!   them;
+//! - constant time: table look-ups depend on the coefficients, which are not secret.
 #![no_std]
 #![cfg_attr(
     not(test),
@@ -105,6 +105,7 @@ mod batch;
 mod draw;
 mod encoder;
 mod erasure;
+mod error;
 pub mod field;
 mod kernel;
 mod matrix;
@@ -117,8 +118,9 @@ mod simd;
 mod simd;
 
 pub use basis::{Basis, Insertion, MAX_BATCH};
-pub use batch::{Batch, BatchError, Precoded};
+pub use batch::{Batch, Precoded};
 pub use encoder::{Encoder, unit};
 pub use erasure::{Erasure, ReconstructError};
+pub use error::BatchError;
 pub use kernel::Kernel;
 pub use rows::{MAX_ROWS, Rows, RowsMut, Shape, ShapeError};

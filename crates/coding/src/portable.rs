@@ -9,7 +9,8 @@
 use crate::matrix::Matrix;
 use crate::rows::{Rows, RowsMut};
 
-/// Words of 8 bytes in a column. Small processors have little stack and no vector registers.
+/// Words of 8 bytes in a column. Small processors have little stack and no vector registers, so
+/// theirs is shorter.
 const WORDS: usize = if usize::BITS == 64 { 4 } else { 2 };
 /// Bytes that are computed at a time.
 const BYTES: usize = WORDS * 8;
@@ -17,7 +18,7 @@ const BYTES: usize = WORDS * 8;
 const GROUP: usize = 4;
 /// Groups of sources per pass.
 const GROUPS: usize = 8;
-/// Sources per pass.
+/// Sources in one pass over the payloads.
 const SOURCES: usize = GROUP * GROUPS;
 /// Outputs for which one set of tables is used.
 const OUTPUTS: usize = 16;
@@ -50,6 +51,7 @@ pub(crate) fn combine(coefficients: Matrix<'_>, from: &Rows<'_>, to: &mut RowsMu
 /// `rows[order[j]] = sum over i of coefficients[j][i] * rows[i]`; sizes are checked by the caller.
 pub(crate) fn combine_in_place(coefficients: Matrix<'_>, rows: &mut RowsMut<'_>, order: &[u8]) {
     let count = rows.count();
+    // Outputs overwrite sources, so a column of all sources is copied before the first output.
     let mut old = [[0u64; WORDS]; crate::rows::MAX_ROWS];
     for at in (0..rows.row_len()).step_by(BYTES) {
         for (row, old) in old.iter_mut().enumerate().take(count) {

@@ -21,7 +21,7 @@ pub(crate) static INDICES: [u8; MAX_ROWS] = {
 pub enum ShapeError {
     /// A number of packets outside what the operation allows.
     Count {
-        /// The number given.
+        /// The number of packets given.
         given: usize,
         /// The largest number allowed; the smallest is 1.
         most: usize,
@@ -43,7 +43,7 @@ pub enum ShapeError {
     },
     /// An index of a packet that does not exist, or that stands twice in a list.
     Index {
-        /// The index given.
+        /// The packet index given.
         given: usize,
         /// The number of packets: indices run from 0 to one less.
         count: usize,
@@ -194,7 +194,7 @@ impl Shape {
     }
 }
 
-/// Packets to read.
+/// A read-only view of packets in a flat buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     data: &'a [u8],
@@ -236,7 +236,7 @@ impl<'a> Rows<'a> {
         self.shape.len
     }
 
-    /// The whole buffer.
+    /// The whole buffer, gaps between rows included.
     pub(crate) fn data(&self) -> &'a [u8] {
         self.data
     }
@@ -260,7 +260,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Packets to write.
+/// A writable view of packets in a flat buffer.
 #[derive(Debug)]
 pub struct RowsMut<'a> {
     data: &'a mut [u8],
@@ -358,7 +358,7 @@ impl<'a> RowsMut<'a> {
         }
     }
 
-    /// The whole buffer.
+    /// The whole buffer, gaps between rows included.
     pub(crate) fn data_mut(&mut self) -> &mut [u8] {
         self.data
     }

@@ -3,7 +3,7 @@
 use crate::matrix::Matrix;
 use crate::rows::{Rows, RowsMut};
 
-/// No instruction set.
+/// An instruction set; there is none on this processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Path {}
 

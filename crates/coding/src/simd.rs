@@ -5,9 +5,9 @@
 //! lane and one affine instruction multiplies a whole register by it. Without, a product is the
 //! sum of two 16-entry table look-ups, one for each half of the byte, done by a byte shuffle.
 //!
-//! Packets are worked off in columns two registers wide. All outputs of a column are computed
-//! before the next column, so that the sources come from the first-level cache from the second
-//! group of outputs on; the outputs of a group stay in registers until all sources are summed.
+//! Packets are processed in columns two registers wide. All outputs of a column are computed
+//! before the next column, so from the second group of outputs on the sources are in the
+//! first-level cache. The outputs of a group stay in registers until all sources are summed.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "aarch64")]
@@ -65,7 +65,7 @@ macro_rules! dispatch {
     };
 }
 
-/// As [`crate::portable::combine`].
+/// The vector form of [`crate::portable::combine`].
 pub(crate) fn combine(
     path: Path,
     coefficients: Matrix<'_>,
@@ -99,7 +99,7 @@ pub(crate) fn combine(
     dispatch!(path, combine(&job));
 }
 
-/// As [`crate::portable::combine_in_place`].
+/// The vector form of [`crate::portable::combine_in_place`].
 pub(crate) fn combine_in_place(
     path: Path,
     coefficients: Matrix<'_>,
@@ -122,7 +122,7 @@ pub(crate) fn combine_in_place(
     dispatch!(path, combine(&job));
 }
 
-/// As [`crate::portable::reduce`].
+/// The vector form of [`crate::portable::reduce`].
 pub(crate) fn reduce(path: Path, factors: &[u8], rows: &[u8], to: &mut [u8]) {
     if to.is_empty() {
         return;
@@ -163,13 +163,13 @@ fn basis_row(vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<usize> {
     (last < vector.len() && vector.len() <= len / 2).then_some(len)
 }
 
-/// As [`crate::portable::scale`].
+/// The vector form of [`crate::portable::scale`].
 pub(crate) fn scale(path: Path, factor: u8, data: &mut [u8]) {
     let (len, data) = (data.len(), data.as_mut_ptr());
     dispatch!(path, scale(factor, data, len));
 }
 
-/// As [`crate::portable::eliminate`].
+/// The vector form of [`crate::portable::eliminate`].
 pub(crate) fn eliminate(path: Path, rows: &mut [u8], column: usize, pivot: &[u8]) {
     if column >= pivot.len() {
         return;

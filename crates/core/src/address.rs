@@ -22,7 +22,7 @@ impl Address {
         Address(LOCAL_PREFIX | number as u64)
     }
 
-    /// An EUI-48 as it stands on the air, first octet first.
+    /// An EUI-48 in the order of transmission, first octet first.
     pub const fn from_eui48(octets: [u8; 6]) -> Address {
         let [a, b, c, d, e, f] = octets;
         let value = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
@@ -33,7 +33,7 @@ impl Address {
         }
     }
 
-    /// The low 48 bits as octets on the air.
+    /// The low 48 bits in the order of transmission.
     pub const fn to_eui48(self) -> [u8; 6] {
         let [_, _, a, b, c, d, e, f] = self.0.to_be_bytes();
         [a, b, c, d, e, f]
@@ -58,7 +58,7 @@ impl Address {
         }
     }
 
-    /// Whether every node in range is meant.
+    /// Whether this is [`Address::BROADCAST`].
     pub const fn is_broadcast(self) -> bool {
         self.0 == u64::MAX
     }
@@ -84,7 +84,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn addresses_survive_the_air() {
+    fn addresses_round_trip_through_eui48() {
         for address in [Address::node(0), Address::node(513), Address::BROADCAST] {
             assert_eq!(Address::from_eui48(address.to_eui48()), address);
         }

@@ -1,48 +1,48 @@
-//! What a radio or link can do, told to a protocol when it is made.
+//! The abilities of a radio or link, which a protocol checks when it is created.
 
 use core::fmt;
 
 use crate::Duration;
 
-/// The abilities of the radio or link below a node. A protocol that cannot work on it refuses with [`Missing`].
+/// The abilities of the radio or link below a node. A protocol that cannot work on it returns [`Missing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Largest frame (radio: PSDU without FCS; link: SDU) in octets.
     pub frame_max: usize,
     /// Whether a frame can be sent at an exact future instant.
     pub schedules: bool,
-    /// How far a scheduled start may be off; meaningless without `schedules`.
+    /// Largest error of a scheduled start; meaningless without `schedules`.
     pub start_error: Duration,
     /// Whether received frames carry their power.
     pub reports_power: bool,
-    /// Whether frames to other nodes are handed up too.
+    /// Whether frames for other nodes are handed up too.
     pub overhears: bool,
     /// Whether the end of each own broadcast is reported, so that the sender can pace itself on the air.
     pub confirms_broadcast: bool,
 }
 
-/// An ability that a protocol needs and the medium lacks: a configuration error, said in full.
+/// An ability that a protocol needs and the medium lacks: a configuration error. Its `Display` explains it in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// Frames of at least this many octets.
+    /// Frames of a certain size.
     FrameSize {
         /// Octets the protocol needs.
         needed: usize,
         /// Octets the medium can carry.
         available: usize,
     },
-    /// Sending at exact instants.
+    /// Transmission at exact instants.
     Scheduling,
-    /// Power of received frames.
+    /// The power of received frames.
     Power,
-    /// Overhearing of frames to others.
+    /// Overhearing of frames for other nodes.
     Overhearing,
     /// Confirmation that a broadcast has left the antenna.
     BroadcastConfirmation,
 }
 
 impl Caps {
-    /// Checks that frames of `needed` octets fit.
+    /// Checks that the medium carries frames of `needed` octets.
     pub fn need_frame(&self, needed: usize) -> Result<(), Missing> {
         if self.frame_max >= needed {
             Ok(())

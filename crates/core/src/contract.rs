@@ -1,20 +1,18 @@
-//! The test that every node of every crate passes.
+//! The conformance test that every node of every crate passes.
 //!
-//! Goal: a node keeps the promises its driver relies on, whatever the air does to it. Method: a seeded script
-//! of plausible and hostile inputs (random bytes, the node's own frames echoed, cut and bent by a bit, a busy
-//! and an idle channel, heads of frames of which nothing follows, deadlines met on time and late) is played to fresh copies of the node, and the checks
-//! below hold at every step. A violation panics with the seed, the step and the broken promise, so that it can
-//! be repeated.
+//! Goal: a node keeps the rules that its driver relies on, whatever the radio delivers. Method: a seeded script of
+//! plausible and hostile inputs is played to fresh copies of the node, and the checks below are made at every step.
+//! Inputs are random bytes, the node's own frames (whole, truncated, with flipped bits), a busy and an idle channel,
+//! heads of frames that never end, and deadlines on time and late. A violation panics with the seed, the step and the
+//! broken rule, so that it can be repeated.
 //!
 //! - Calling `handle_timeout` before the deadline changes nothing.
 //! - A drained node has no deadline in the past, and none at `now` once that deadline has been handled.
 //! - Draining ends.
 //! - Two copies of the node under one script do the same.
-//! - No input panics (a panic of the node's own fails the test as it is).
+//! - No input makes the node panic.
 //!
-//! ```text
-//! contract::check_link(100, |seed| Relay::new(config, Seed(seed)));
-//! ```
+//! The [crate's page](crate) shows a whole node and its check.
 
 use crate::{
     Address, Arrival, Classes, Dbm, Duration, Failure, Head, HostNode, Instant, LinkEvent,
@@ -22,14 +20,18 @@ use crate::{
     Stream, TraceEvent, Wake,
 };
 
-/// Largest frame that the scripts play.
+/// Largest frame in the scripts, in octets.
 const FRAME_MAX: usize = 2304;
-/// Inputs per script.
+/// Number of inputs in a script.
 const STEPS: u32 = 400;
-/// A drain that has not ended after this many outputs never will.
+/// A drain that has not ended after this many outputs is taken to be endless.
 const DRAIN_MAX: u32 = 10_000;
 
 /// Checks a node that owns its radio, under `seeds` scripts. `make` builds a fresh node for a seed.
+///
+/// # Panics
+///
+/// If the node breaks the contract.
 pub fn check_radio<N: RadioNode>(seeds: u64, mut make: impl FnMut(u64) -> N) {
     for seed in 0..seeds {
         let mut play = |early| play(RadioPlay::new(make(seed)), seed, early);
@@ -37,7 +39,11 @@ pub fn check_radio<N: RadioNode>(seeds: u64, mut make: impl FnMut(u64) -> N) {
     }
 }
 
-/// Checks a node that sits on a link, under `seeds` scripts.
+/// Checks a node that sits on a link, under `seeds` scripts. `make` builds a fresh node for a seed.
+///
+/// # Panics
+///
+/// If the node breaks the contract.
 pub fn check_link<N: LinkNode>(seeds: u64, mut make: impl FnMut(u64) -> N) {
     for seed in 0..seeds {
         let mut play = |early| play(LinkPlay::new(make(seed)), seed, early);
@@ -45,7 +51,11 @@ pub fn check_link<N: LinkNode>(seeds: u64, mut make: impl FnMut(u64) -> N) {
     }
 }
 
-/// Checks a node that sends and receives packets, under `seeds` scripts.
+/// Checks a node that sends and receives packets, under `seeds` scripts. `make` builds a fresh node for a seed.
+///
+/// # Panics
+///
+/// If the node breaks the contract.
 pub fn check_host<N: HostNode>(seeds: u64, mut make: impl FnMut(u64) -> N) {
     for seed in 0..seeds {
         let mut play = |early| {
@@ -65,7 +75,7 @@ pub fn check_host<N: HostNode>(seeds: u64, mut make: impl FnMut(u64) -> N) {
 fn compare(seed: u64, first: Digest, second: Digest, early: Digest) {
     assert!(
         first == second,
-        "seed {seed}: one script, two copies of the node, two behaviours"
+        "seed {seed}: two copies of the node behave differently under one script"
     );
     assert!(
         first == early,
@@ -98,7 +108,7 @@ fn play(mut play: impl Play, seed: u64, early: bool) -> Digest {
                 let quiet = !play.output(now, &mut digest);
                 assert!(
                     quiet,
-                    "seed {seed}, step {step}: an early timeout made the node speak"
+                    "seed {seed}, step {step}: an early timeout made the node send or record something"
                 );
             }
         }
@@ -125,13 +135,13 @@ fn meet_deadlines(
                 let stuck = Wake::due(play.deadline(), now);
                 assert!(
                     !stuck,
-                    "seed {seed}, step {step}: deadline {wake:?} was handled at {now} and stays"
+                    "seed {seed}, step {step}: deadline {wake:?} was handled at {now} and is still due"
                 );
             }
             _ => return target,
         }
     }
-    // A node may keep very short deadlines; the script then goes on from where it got.
+    // A node may set very short deadlines again and again; the script then continues from the time reached.
     now
 }
 
@@ -153,7 +163,7 @@ fn drain(play: &mut impl Play, now: Instant, digest: &mut Digest, seed: u64, ste
     }
 }
 
-/// A node's earlier frames, to be echoed back whole, cut or bent.
+/// The node's last frame, to be echoed back whole, truncated or with flipped bits.
 struct Echo {
     frame: [u8; FRAME_MAX],
     len: usize,
@@ -176,7 +186,7 @@ impl Echo {
         }
     }
 
-    /// A hostile frame in `buffer`: noise, or an echo that is whole, cut short, or has bits flipped.
+    /// A hostile frame in `buffer`: noise, or an echo that is whole, truncated, or has bits flipped.
     fn frame<'a>(&self, script: &mut Stream, buffer: &'a mut [u8; FRAME_MAX]) -> &'a [u8] {
         let kind = script.below(4);
         let len = match kind {
@@ -216,7 +226,7 @@ struct RadioPlay<N> {
     busy: bool,
     since: Instant,
     flying: u32,
-    /// Octets of each frame's front that the node wants to see early.
+    /// Octets of each frame that the node asked to see early.
     peek: usize,
 }
 
@@ -397,7 +407,7 @@ impl<N: LinkNode> Play for LinkPlay<N> {
         }
     }
 
-    /// A link node is asked for frames when the link can take one, so draining it means its trace only.
+    /// A link node is asked for frames only when the link can take one, so draining it concerns its trace only.
     fn output(&mut self, _: Instant, digest: &mut Digest) -> bool {
         match self.node.poll_trace() {
             Some(event) => digest.trace(event),
@@ -466,7 +476,7 @@ impl<N: HostNode> Play for HostPlay<N> {
     }
 }
 
-/// FNV-1a over everything a node put out.
+/// FNV-1a over all outputs of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest(u64);
 
@@ -506,7 +516,7 @@ mod tests {
     use super::*;
     use crate::{Class, LinkSend};
 
-    /// Repeats each frame once after a pause; `broken` breaks one promise.
+    /// Repeats each frame once after a pause; `broken` breaks one rule.
     struct Repeater {
         broken: Broken,
         waiting: Option<(Instant, u8)>,
@@ -577,13 +587,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "early timeouts changed")]
-    fn early_timeouts_that_matter_are_found() {
+    fn effects_of_early_timeouts_are_found() {
         check_link(50, |_| Repeater::new(Broken::EarlyTimeout));
     }
 
     #[test]
     #[should_panic(expected = "was handled")]
-    fn deadlines_that_stay_are_found() {
+    fn deadlines_that_remain_due_are_found() {
         check_link(50, |_| Repeater::new(Broken::StaleDeadline));
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{Expect, Instant, TraceEvent, Wake};
 
-/// Sends and receives IP packets: our TCP and UDP traffic in the simulator, the kernel behind a TUN device
-/// elsewhere. The same driver's rule as for the other contracts holds.
+/// Sends and receives IP packets: our TCP and UDP traffic in the simulator, the kernel behind a TUN device elsewhere.
+/// The rule for drivers is the same as for the other contracts.
 pub trait HostNode {
     /// A packet for this host. Outside data: parse it, never trust it.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]);
@@ -11,10 +11,10 @@ pub trait HostNode {
     /// Writes the next packet to send to the front of `packet` and returns its length.
     fn poll_packet(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize>;
 
-    /// The deadline of [`poll_timeout`](Self::poll_timeout) has come, or not: calling early changes nothing.
+    /// Handles the deadline of [`poll_timeout`](Self::poll_timeout), if it has come; calling early changes nothing.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// When the host must be woken next, and why.
+    /// The next deadline, and the reason for it.
     fn poll_timeout(&self) -> Option<Wake>;
 
     /// What the host expects soon; see [`Expect`].
@@ -22,7 +22,7 @@ pub trait HostNode {
         Expect::Nothing
     }
 
-    /// What the host recorded about itself since the last call; `None` when there is no more.
+    /// The next trace event of the host; `None` when there is no more.
     fn poll_trace(&mut self) -> Option<TraceEvent> {
         None
     }

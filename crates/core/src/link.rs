@@ -2,63 +2,63 @@
 
 use crate::{Address, Dbm, Instant, Mode, TraceEvent, Wake};
 
-/// Sits on a MAC. It is *asked* for a frame when the link can take one, so that what goes out is made of all
-/// that is known at that moment (a fresh coded packet, the newest acknowledgement).
+/// A node that sits on a MAC. The MAC *asks* it for a frame at the moment the frame can leave, so that the frame can
+/// contain the latest state (a fresh coded packet, the newest acknowledgement).
 ///
-/// The driver looks at [`pending`](Self::pending) to learn whether to contend for the channel, and calls
-/// [`poll_link`](Self::poll_link) when the frame can really leave. Between the two the node may change its mind:
-/// `poll_link` may return `None` although `pending` said otherwise before.
+/// The driver reads [`pending`](Self::pending) to learn whether to contend for the channel, and calls
+/// [`poll_link`](Self::poll_link) when the frame can leave. The node may change its mind in between: `poll_link` may
+/// return `None` although `pending` was not empty.
 pub trait LinkNode {
-    /// A frame arrived, or one of the node's own was dealt with.
+    /// Handles a received frame, or the outcome of one of the node's own.
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>);
 
-    /// The classes in which a frame is waiting right now. Cheap: it is read after every event.
+    /// The classes in which a frame is waiting now. Must be cheap: it is read after every event.
     fn pending(&self) -> Classes;
 
-    /// The frame to send now, the most urgent of the `allowed` classes, written to the front of `sdu`. `sdu` holds
-    /// at least [`Caps::frame_max`](crate::Caps::frame_max) octets.
+    /// Writes the frame to send now, the most urgent of the `allowed` classes, to the front of `sdu`, which holds at
+    /// least [`Caps::frame_max`](crate::Caps::frame_max) octets. `None`: there is nothing to send after all.
     fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend>;
 
-    /// The deadline of [`poll_timeout`](Self::poll_timeout) has come, or not: calling early changes nothing.
+    /// Handles the deadline of [`poll_timeout`](Self::poll_timeout), if it has come; calling early changes nothing.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// When the node must be woken next, and why.
+    /// The next deadline, and the reason for it.
     fn poll_timeout(&self) -> Option<Wake>;
 
-    /// What the node expects of the link soon. A sleeping radio asks its parent for frames accordingly.
+    /// What the node expects of the link soon. It decides how often a sleepy radio asks its parent for frames.
     fn expects(&self) -> Expect {
         Expect::Nothing
     }
 
-    /// What the node recorded about itself since the last call; `None` when there is no more.
+    /// The next trace event of the node; `None` when there is no more.
     fn poll_trace(&mut self) -> Option<TraceEvent> {
         None
     }
 }
 
-/// What a transport expects: it decides how often a sleepy radio wakes. A state that is read, not an event, so that
-/// none can be missed.
+/// What a transport expects of its peer, which decides how often a sleepy radio wakes. It is a state that is read, not
+/// an event, so that no change can be missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Expect {
-    /// Idle: nothing is under way, or the batch is done. The radio may sleep for long.
+    /// Idle: nothing is in progress. The radio may sleep long.
     #[default]
     Nothing,
-    /// A peer's opening was answered: its request is likely to follow.
+    /// A peer opened a connection and was answered: its request is likely to follow.
     Request,
-    /// Something was sent whose acknowledgement or answer is due.
+    /// An acknowledgement or an answer is due.
     Answer,
 }
 
-/// What a link tells its node.
+/// An event that a link reports to its node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkEvent<'a> {
-    /// A frame for this node, for everybody, or (where the link overhears) for somebody else.
+    /// A frame was received: for this node, broadcast, or (where the link overhears) for another node.
     Received(Arrival<'a>),
-    /// A frame of this node has been dealt with.
+    /// A frame of this node was sent or given up.
     Sent {
         /// The token it was sent with.
         token: u32,
-        /// What became of it.
+        /// How the transmission ended.
         outcome: Outcome,
     },
 }
@@ -68,7 +68,7 @@ pub enum LinkEvent<'a> {
 pub struct Arrival<'a> {
     /// The neighbour that transmitted it.
     pub from: Address,
-    /// To whom; compare with the own address to tell an overheard frame.
+    /// The destination; a frame is overheard if this is neither the own address nor broadcast.
     pub to: Address,
     /// The payload. Outside data: parse it, never trust it.
     pub sdu: &'a [u8],
@@ -76,19 +76,19 @@ pub struct Arrival<'a> {
     pub power: Option<Dbm>,
 }
 
-/// What became of a frame.
+/// How the transmission of a frame ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It went out once, and nobody was asked to confirm it (broadcast).
+    /// It was sent once, and no acknowledgement was requested (broadcast).
     Unconfirmed,
-    /// The neighbour confirmed it after this many attempts.
+    /// The neighbour acknowledged it.
     Acknowledged {
         /// Transmissions made, at least one.
         attempts: u8,
     },
-    /// Given up after this many attempts.
+    /// It was given up at the retry limit.
     Failed {
-        /// Transmissions made.
+        /// Transmissions made, zero if none was possible.
         attempts: u8,
     },
 }
@@ -96,24 +96,24 @@ pub enum Outcome {
 /// A frame that a node hands to its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSend {
-    /// The neighbour, or [`Address::BROADCAST`].
+    /// The destination: a neighbour, or [`Address::BROADCAST`].
     pub to: Address,
-    /// How many octets of the buffer are the SDU.
+    /// Length of the SDU in the buffer, in octets.
     pub len: usize,
-    /// How urgent it is.
+    /// The urgency of the frame.
     pub class: Class,
-    /// How to send it; `None` leaves it to the MAC.
+    /// Rate and preamble; `None` leaves them to the MAC.
     pub mode: Option<Mode>,
-    /// Comes back in [`LinkEvent::Sent`].
+    /// Chosen by the node; returned in [`LinkEvent::Sent`].
     pub token: u32,
 }
 
-/// How urgent a frame is, least first. 802.11e's access categories in other words.
+/// The urgency of a frame, least first: 802.11e's access categories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// After everything else.
+    /// Bulk traffic that yields to all other classes.
     Background,
-    /// Ordinary data.
+    /// Ordinary data: 802.11e's best effort.
     Data,
     /// Data with a deadline.
     Urgent,
@@ -136,22 +136,22 @@ impl Class {
 }
 
 impl Classes {
-    /// No class.
+    /// The set without any class.
     pub const NONE: Classes = Classes(0);
-    /// Every class.
+    /// The set of all four classes.
     pub const ALL: Classes = Classes(0b1111);
 
-    /// This set and `class`.
+    /// This set with `class` added.
     pub const fn with(self, class: Class) -> Classes {
         Classes(self.0 | 1 << class as u8)
     }
 
-    /// This set and `class` if `condition` holds.
+    /// This set, with `class` added if `condition` holds.
     pub const fn with_if(self, class: Class, condition: bool) -> Classes {
         if condition { self.with(class) } else { self }
     }
 
-    /// Only `class`.
+    /// The set that contains only `class`.
     pub const fn only(class: Class) -> Classes {
         Classes::NONE.with(class)
     }
@@ -161,7 +161,7 @@ impl Classes {
         self.0 & 1 << class as u8 != 0
     }
 
-    /// What is in both sets.
+    /// The intersection of both sets.
     pub const fn and(self, other: Classes) -> Classes {
         Classes(self.0 & other.0)
     }

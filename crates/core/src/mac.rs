@@ -1,17 +1,16 @@
-//! How a MAC and the node above it make one radio node.
+//! The contract of a MAC, and how a MAC and the link node above it make one radio node.
 
 use crate::{Instant, LinkNode, RadioEvent, RadioNode, RadioRequest, TraceEvent, Wake};
 
-/// Channel access. A MAC calls the link node above it directly: layers inside a node are fields and plain
-/// calls, and the compiler sees through them.
+/// Channel access. Each method receives the link node above, which the MAC calls directly: layers inside a node are
+/// fields and plain calls, and the compiler can inline them.
 ///
-/// Each method gets that link node. [`OverMac`] promises to call [`look_up`](Self::look_up) whenever the link
-/// node may have changed its mind about [`LinkNode::pending`].
+/// [`OverMac`] calls [`link_changed`](Self::link_changed) whenever [`LinkNode::pending`] may have changed.
 pub trait Mac {
-    /// Something happened on the air.
+    /// Handles an event of the radio.
     fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L);
 
-    /// What the MAC wants of the radio next. This is where a frame is taken from `link`, at the last moment.
+    /// The next request to the radio. Here the MAC takes a frame from `link`, at the last moment.
     fn poll_radio<L: LinkNode>(
         &mut self,
         now: Instant,
@@ -19,27 +18,27 @@ pub trait Mac {
         link: &mut L,
     ) -> Option<RadioRequest>;
 
-    /// The MAC's own deadline may have come.
+    /// Handles the MAC's own deadline, if it has come; calling early changes nothing.
     fn handle_timeout<L: LinkNode>(&mut self, now: Instant, link: &mut L);
 
-    /// The MAC's own next deadline.
+    /// The MAC's own next deadline, without the link node's.
     fn poll_timeout(&self) -> Option<Wake>;
 
-    /// The link node above may have new frames waiting, or none any more.
-    fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L);
+    /// [`LinkNode::pending`] of the node above may have changed.
+    fn link_changed<L: LinkNode>(&mut self, now: Instant, link: &L);
 
-    /// What the MAC recorded about itself since the last call.
+    /// The next trace event of the MAC; `None` when there is no more.
     fn poll_trace(&mut self) -> Option<TraceEvent> {
         None
     }
 }
 
-/// A radio node made of a MAC and what sits on it.
+/// A radio node made of a MAC and the link node above it.
 #[derive(Clone, Debug)]
 pub struct OverMac<M, L> {
-    /// Channel access.
+    /// The MAC, below the link node.
     pub mac: M,
-    /// The node above. After changing it from outside (offering it data, for instance), call
+    /// The link node, above. After changing it from outside (offering it data, for instance), call
     /// [`RadioNode::handle_timeout`] with the present time and drain as after any input.
     pub link: L,
 }
@@ -54,7 +53,7 @@ impl<M: Mac, L: LinkNode> OverMac<M, L> {
 impl<M: Mac, L: LinkNode> RadioNode for OverMac<M, L> {
     fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
         self.mac.handle_radio(now, event, &mut self.link);
-        self.mac.look_up(now, &self.link);
+        self.mac.link_changed(now, &self.link);
     }
 
     fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
@@ -62,13 +61,14 @@ impl<M: Mac, L: LinkNode> RadioNode for OverMac<M, L> {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        // The link node first: what it decides now, the MAC can act on in the same call.
         if Wake::due(self.link.poll_timeout(), now) {
             self.link.handle_timeout(now);
         }
         if Wake::due(self.mac.poll_timeout(), now) {
             self.mac.handle_timeout(now, &mut self.link);
         }
-        self.mac.look_up(now, &self.link);
+        self.mac.link_changed(now, &self.link);
     }
 
     fn poll_timeout(&self) -> Option<Wake> {

@@ -1,5 +1,5 @@
-//! Modulations and how long a frame occupies the air. Both MACs and media must agree on this to the
-//! nanosecond, so it stands here once.
+//! Modulations, and the airtime of a frame. MACs and media must agree on it to the nanosecond, so it is defined here
+//! once.
 
 use core::fmt;
 
@@ -20,7 +20,7 @@ pub enum Rate {
     Oqpsk250,
 }
 
-/// The 802.11b synchronisation preamble; other rates have one only and use `Long`.
+/// The 802.11b synchronisation preamble. Other rates have a single preamble and use `Long`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Preamble {
     /// 144 us of preamble and 48 us of header at 1 Mbit/s.
@@ -34,7 +34,7 @@ pub enum Preamble {
 pub struct Mode {
     /// The rate of the PSDU.
     pub rate: Rate,
-    /// What stands before it.
+    /// The synchronisation preamble before it.
     pub preamble: Preamble,
 }
 
@@ -72,7 +72,7 @@ impl Mode {
         Mode { rate, preamble }
     }
 
-    /// What stands on the air before the first bit of the PSDU: preamble and PHY header.
+    /// The time on the air before the first bit of the PSDU: preamble and PHY header.
     ///
     /// 802.11b: IEEE 802.11-2020, 16.2.2 (144 + 48 us long, 72 + 24 us short). 802.15.4: 8 preamble symbols,
     /// 2 of SFD, 2 of PHR, of 16 us each (IEEE 802.15.4-2006, 6.3 and 6.5).
@@ -110,7 +110,7 @@ mod tests {
 
     /// specs: ACK of 14 octets 304 us at 1 Mbit/s, 248 us at 2; DATA of 1500 + 28 at 11 Mbit/s 1304 us by TXTIME.
     #[test]
-    fn airtime_is_the_standards() {
+    fn airtime_matches_the_standards() {
         let us = Duration::from_micros;
         assert_eq!(Mode::long(Rate::Dsss1).airtime(14), us(304));
         assert_eq!(Mode::long(Rate::Dsss2).airtime(14), us(248));

@@ -1,23 +1,22 @@
 //! Seeded, independent random streams that can be read at any position.
 //!
-//! A run has one [`Seed`]. Each [`Purpose`] has a stream of its own, so that two protocols compared on one
-//! seed meet the same fading, the same placement and the same faults however many numbers each of them
-//! draws for itself. A [`Stream`] is stateless at heart: [`Stream::at`] gives the number at a position, so the
-//! fade of link (a, b) in its n-th block does not depend on who asked before.
+//! A run has one [`Seed`]. Each [`Purpose`] has a separate stream, so two protocols compared on one seed meet the same
+//! fading, placement and faults, however many numbers each of them draws. [`Stream::at`] gives the number at any
+//! position, so the fade of link (a, b) in its n-th block does not depend on earlier draws.
 //!
 //! The generator is Squares-64 (B. Widynski, "Squares: A Fast Counter-Based RNG", arXiv:2004.06278), five
 //! rounds of squaring a counter that was multiplied by a key. Its keys need irregular digits; [`Seed::stream`]
 //! makes them as the author's key program does: hexadecimal digits that differ from their neighbours, the
 //! last one odd.
 
-/// The number that decides everything random in a run.
+/// The number that determines every random value in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seed(pub u64);
 
-/// What a stream of random numbers is for. Two purposes never share numbers.
+/// The purpose of a stream of random numbers. Two purposes never share numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Where the nodes stand, who is a source and who receives.
+    /// Node positions, and the choice of sources and receivers.
     Topology,
     /// Slow, static gain of each link.
     Shadowing,
@@ -25,7 +24,7 @@ pub enum Purpose {
     Fading,
     /// Whether a frame with a given success probability survived.
     Reception,
-    /// External interferers.
+    /// External interferers: when and where they transmit.
     Interference,
     /// Crystal errors and the phase of node clocks.
     Clock,
@@ -60,7 +59,7 @@ impl Seed {
         }
     }
 
-    /// A seed of its own for part `index` of a run, such as one scenario out of ten.
+    /// An independent seed for part `index` of a run, such as one scenario out of ten.
     pub fn child(self, index: u64) -> Seed {
         Seed(mix(self.0 ^ mix(index.wrapping_add(1))))
     }
@@ -96,7 +95,7 @@ impl Stream {
         open_fraction(self.at(position))
     }
 
-    /// The next number.
+    /// The next number, uniform over all 64-bit values.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let value = squares(self.next, self.key);
@@ -125,7 +124,7 @@ impl Stream {
         }
     }
 
-    /// True with the given probability; below 0 never, above 1 always.
+    /// True with the given probability: never at 0 and below, always at 1 and above.
     #[inline]
     pub fn chance(&mut self, probability: f64) -> bool {
         self.fraction() <= probability
@@ -152,7 +151,7 @@ impl Stream {
         }
     }
 
-    /// Puts `items` into a random order, all orders equally likely (Fisher and Yates).
+    /// Shuffles `items`, all orders equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;
@@ -167,7 +166,7 @@ fn open_fraction(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Squares-64, five rounds.
+/// Squares-64: five rounds of Widynski's generator.
 #[inline]
 fn squares(counter: u64, key: u64) -> u64 {
     let y = counter.wrapping_mul(key);
@@ -222,7 +221,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// Keys must be what Squares-64 asks for, whatever the seed.
+    /// Keys must meet the conditions of Squares-64, whatever the seed.
     #[test]
     fn keys_have_irregular_digits_and_are_odd() {
         for seed in 0..10_000 {
@@ -234,9 +233,9 @@ mod tests {
         }
     }
 
-    /// The digest of a run must not change with a release of this crate: these values are fixed for ever.
+    /// The digest of a run must not change with a release of this crate: these values are fixed permanently.
     #[test]
-    fn numbers_are_the_same_for_ever() {
+    fn numbers_never_change() {
         let stream = Seed(1).stream(Purpose::Fading);
         assert_eq!(stream.key, 0xacf1_3879_1b4f_28e3);
         assert_eq!([stream.at(0), stream.at(1), stream.at(1 << 40)], FIXED);

@@ -1,7 +1,7 @@
 //! Instants and spans in whole nanoseconds, the same on a desktop and on a microcontroller.
 //!
-//! An [`Instant`] is read off one node's clock and means nothing on another node; a [`Duration`] is a
-//! span. `u64` nanoseconds last 584 years. Every subtraction says what it does at zero.
+//! An [`Instant`] belongs to one node's clock and means nothing on another node; a [`Duration`] is a span. `u64`
+//! nanoseconds last 584 years. The name of every subtraction states what happens below zero.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul};
@@ -15,9 +15,9 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
-    /// The clock's zero.
+    /// The zero of the clock, nanosecond 0.
     pub const ZERO: Instant = Instant(0);
-    /// Later than anything that happens.
+    /// The latest representable instant: a deadline at it never comes.
     pub const MAX: Instant = Instant(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the clock's zero.
@@ -65,9 +65,9 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// The empty span, zero nanoseconds.
     pub const ZERO: Duration = Duration(0);
-    /// Longer than any run.
+    /// The longest representable span.
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// A span of `nanos` nanoseconds.
@@ -95,7 +95,7 @@ impl Duration {
         Duration(libm::round(secs * 1e9) as u64)
     }
 
-    /// Whole nanoseconds.
+    /// The span in whole nanoseconds.
     pub const fn nanos(self) -> u64 {
         self.0
     }
@@ -193,7 +193,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn subtraction_says_what_it_does_at_zero() {
+    fn subtraction_saturates_or_is_checked() {
         let (a, b) = (Instant::from_micros(5), Instant::from_micros(7));
         assert_eq!(a.saturating_since(b), Duration::ZERO);
         assert_eq!(a.checked_since(b), None);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_print_in_their_own_unit() {
+    fn spans_print_in_the_largest_whole_unit() {
         assert_eq!(Duration::from_micros(6336).to_string(), "6336 us");
         assert_eq!(Duration::from_millis(20).to_string(), "20 ms");
         assert_eq!(Instant::from_micros(1_500_000).to_string(), "1.500000000 s");

@@ -1,17 +1,17 @@
-//! What a node tells about itself: one closed set of events, and counters of what it dropped and why.
+//! Trace events of a node: one closed set, and counters of dropped frames by reason.
 
 use core::fmt;
 
 use crate::Address;
 
-/// One thing a node did or noticed. Small and `Copy`: recording it costs a few stores, and nothing when off.
+/// One event inside a node. Small and `Copy`: recording it costs a few stores, and one test when tracing is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEvent {
     /// A frame or packet was handed to the layer below.
     Sent {
         /// The layer that sent it.
         layer: Layer,
-        /// To whom.
+        /// The address of the receiver.
         to: Address,
         /// Its size in octets.
         bytes: u32,
@@ -20,33 +20,33 @@ pub enum TraceEvent {
     Received {
         /// The layer that accepted it.
         layer: Layer,
-        /// From whom.
+        /// The address of the sender.
         from: Address,
         /// Its size in octets.
         bytes: u32,
     },
-    /// Something was not used.
+    /// A frame or packet was dropped.
     Dropped {
         /// The layer that dropped it.
         layer: Layer,
-        /// Why.
+        /// The reason for the drop.
         why: DropReason,
     },
-    /// A deadline came.
+    /// A deadline expired and was handled.
     Timer {
-        /// Which.
+        /// The deadline's name, as in [`Wake::why`](crate::Wake::why).
         why: &'static str,
     },
     /// Data reached the application for good.
     Delivered {
-        /// Which flow, batch or object.
+        /// Number of the flow, batch or object.
         flow: u32,
-        /// How much of it, in octets.
+        /// The number of octets delivered.
         bytes: u32,
     },
-    /// A state machine moved.
+    /// A state machine changed its state.
     State {
-        /// The machine's name.
+        /// Name of the state machine.
         machine: &'static str,
         /// The state it left.
         from: &'static str,
@@ -55,44 +55,44 @@ pub enum TraceEvent {
     },
 }
 
-/// Which part of a node speaks.
+/// The part of a node that records an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// Channel access.
+    /// The MAC: channel access.
     Mac,
-    /// The protocol on the link.
+    /// The protocol on the link (a link node).
     Link,
-    /// Transport.
+    /// The transport protocol above the link.
     Transport,
-    /// Application.
+    /// The application above the transport.
     Application,
 }
 
-/// Why a frame was not used. Outside data never causes more than one of these and a count.
+/// Why a frame was dropped. Outside data never causes more than one of these and a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// Not a frame of this protocol or broken: too short, unknown version, fields out of range.
+    /// Not a valid frame of this protocol: too short, unknown version, fields out of range.
     Malformed,
-    /// For somebody else.
+    /// Addressed to another node or network.
     NotForUs,
-    /// Seen before.
+    /// Received before, and recognised as a duplicate.
     Duplicate,
     /// Belongs to a past or an unknown batch, round, session or window.
     Stale,
     /// Adds nothing to what is known: a linear combination of packets already held.
     NotInnovative,
-    /// No room.
+    /// No room in a queue or table.
     QueueFull,
     /// Given up after the last allowed attempt.
     RetryLimit,
-    /// Its authentication failed.
+    /// It failed authentication, or was not protected.
     Unauthentic,
 }
 
 impl DropReason {
     const COUNT: usize = 8;
 
-    /// All reasons, in the order of [`Drops::iter`].
+    /// Every reason, in the order of [`Drops::iter`].
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Malformed,
         DropReason::NotForUs,
@@ -104,7 +104,7 @@ impl DropReason {
         DropReason::Unauthentic,
     ];
 
-    /// The reason in `snake_case`, as it stands in results.
+    /// The reason in `snake_case`, as written in results.
     pub const fn name(self) -> &'static str {
         match self {
             DropReason::Malformed => "malformed",
@@ -125,19 +125,19 @@ impl fmt::Display for DropReason {
     }
 }
 
-/// How many frames were dropped, by reason.
+/// Counters of dropped frames, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops([u64; DropReason::COUNT]);
 
 impl Drops {
-    /// Counts one more.
+    /// Counts one more drop for this reason.
     pub fn count(&mut self, why: DropReason) {
         if let Some(counter) = self.0.get_mut(why as usize) {
             *counter = counter.saturating_add(1);
         }
     }
 
-    /// How many were dropped for this reason.
+    /// The number of drops for this reason.
     pub fn of(&self, why: DropReason) -> u64 {
         self.0.get(why as usize).copied().unwrap_or(0)
     }
@@ -148,9 +148,9 @@ impl Drops {
     }
 }
 
-/// A node's outbox of trace events. Off until [`TraceRing::on`]; a full ring counts what it loses.
+/// A node's queue of trace events. It is off until [`TraceRing::on`]. A full ring counts the events it loses.
 ///
-/// The driver drains it after every input, so a few places suffice.
+/// The driver drains it after every input, so a small ring suffices.
 #[derive(Clone, Debug)]
 pub struct TraceRing<const N: usize = 8> {
     events: [Option<TraceEvent>; N],
@@ -195,7 +195,7 @@ impl<const N: usize> TraceRing<N> {
         }
     }
 
-    /// Takes out the oldest event.
+    /// Removes and returns the oldest event.
     pub fn pop(&mut self) -> Option<TraceEvent> {
         if self.len == 0 {
             return None;
@@ -206,7 +206,7 @@ impl<const N: usize> TraceRing<N> {
         event
     }
 
-    /// How many events did not fit since the node was made.
+    /// The number of events that did not fit since the node was created.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_ring_counts_what_it_loses() {
+    fn a_full_ring_counts_lost_events() {
         let mut ring = TraceRing::<2>::default();
         ring.push(TraceEvent::Timer { why: "off" });
         assert_eq!(ring.pop(), None);

@@ -1,4 +1,4 @@
-//! Powers, ratios and rates as types, so that a sum which means nothing does not compile.
+//! Powers, ratios and rates as types, so that meaningless sums do not compile.
 //!
 //! Two powers subtract to a ratio; a power and a ratio add to a power. Powers themselves add only as
 //! milliwatts:
@@ -33,7 +33,7 @@ pub struct Db(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct MilliWatt(pub f64);
 
-/// Bits per second.
+/// A data rate in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bitrate(pub u64);
 
@@ -68,7 +68,7 @@ impl Db {
 }
 
 impl Bitrate {
-    /// The time `bits` take at this rate, rounded up to a nanosecond. A rate of zero never ends.
+    /// The time that `bits` take at this rate, rounded up to a nanosecond. At a rate of zero: [`Duration::MAX`].
     pub const fn time_of(self, bits: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_zero_never_ends() {
+    fn a_rate_of_zero_takes_the_longest_time() {
         assert_eq!(Bitrate(0).time_of(1), Duration::MAX);
         assert_eq!(
             Bitrate(2_000_000).time_of(12_288),

@@ -1,4 +1,4 @@
-//! What the paper compares DPCLO with, beside TCP: the same node under other rules, chosen by
+//! The schemes that the paper compares DPCLO with, other than TCP: the same node under other rules, chosen by
 //! [`Scheme`](crate::Scheme).
 
 pub(crate) mod dclo;

@@ -1,11 +1,11 @@
-//! What a node counts.
+//! The counters of a node.
 
 use chappe_core::Drops;
 
-/// What a [`Router`](crate::Router) has done since it was made.
+/// Counters of a [`Router`](crate::Router) since it was created.
 ///
-/// A packet that was accepted is delivered, waits somewhere, or is in one count of [`Losses`]; with copies (a link that loses
-/// its confirmation makes them) there is more of both sides.
+/// Every accepted packet is delivered, waits somewhere, or is in one count of [`Losses`]. A link that loses acknowledgements
+/// makes copies, which are counted in addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets accepted from the application.
@@ -16,87 +16,87 @@ pub struct Counters {
     pub refused_full: u64,
     /// Packets accepted from neighbours to be forwarded.
     pub relayed: u64,
-    /// Packets that arrived here as their destination, copies left out.
+    /// Packets that arrived here as their destination, without copies.
     pub delivered: u64,
-    /// Octets of payload of these.
+    /// Octets of payload of the packets in `delivered`.
     pub delivered_octets: u64,
-    /// Packets handed to the link; one that the link gave up and that goes again counts again.
+    /// Packets handed to the link. A packet that the link gave up and that is sent again counts again.
     pub data_sent: u64,
-    /// Empty packets sent for queues that only exist as a number.
+    /// Empty packets sent to move floating queue length.
     pub empty_sent: u64,
-    /// Empty packets received.
+    /// Empty packets received from neighbours.
     pub empty_received: u64,
-    /// Probes sent.
+    /// Link probes that were sent.
     pub probes_sent: u64,
-    /// Probes heard.
+    /// Link probes received from neighbours.
     pub probes_heard: u64,
-    /// Updates sent.
+    /// Routing updates that were sent.
     pub updates_sent: u64,
-    /// Updates heard.
+    /// Routing updates received from neighbours.
     pub updates_heard: u64,
-    /// Reports of changed queues sent.
+    /// Reports of changed queues that were sent.
     pub reports_sent: u64,
-    /// Reports heard.
+    /// Reports of changed queues received.
     pub reports_heard: u64,
-    /// Rounds begun (DCLO).
+    /// Rounds that have begun (DCLO).
     pub rounds: u64,
-    /// Messages that make pairs sent (DCLO).
+    /// Pairing messages sent (DCLO).
     pub pairing_sent: u64,
-    /// Rounds in which this node was half of a pair when they ended (DCLO).
+    /// Rounds at whose end this node was in a pair (DCLO).
     pub paired: u64,
-    /// Octets of frames without data, all kinds.
+    /// Octets of control frames of all kinds.
     pub control_octets: u64,
-    /// Data frames to others that were overheard and told a queue's length.
+    /// Data frames for other nodes that were overheard.
     pub overheard: u64,
-    /// Times that the link gave a packet up.
+    /// Packets that the link gave up, each time counted.
     pub link_failures: u64,
     /// Times that K grew.
     pub k_grew: u64,
     /// Times that K shrank.
     pub k_shrank: u64,
-    /// Packets that left for another than the best next hop.
+    /// Packets sent to another than the best next hop.
     pub detours: u64,
-    /// Times that a flow changed its next hop.
+    /// Changes of a busy flow's next hop.
     pub repinned: u64,
-    /// Packets that waited at the destination for one before them.
+    /// Packets held at the destination because an earlier one was missing.
     pub held: u64,
-    /// Neighbours for which there was no place.
+    /// Frames from neighbours for which the table had no place.
     pub neighbours_refused: u64,
-    /// Packets that ended here without being delivered.
+    /// Packets lost at this node, by reason.
     pub losses: Losses,
-    /// Frames not used, by reason.
+    /// Frames dropped, by reason.
     pub drops: Drops,
 }
 
-/// Packets that a node had and has no more, by reason.
+/// Packets lost at a node, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// The queue for their destination was full.
     pub queue_full: u64,
-    /// No place in the node's store, or too long for it.
+    /// The node's store was full, or the packet too long for it.
     pub store_full: u64,
-    /// No place in the table of destinations.
+    /// The table of destinations was full.
     pub no_destination: u64,
-    /// They had been forwarded too often.
+    /// The hop limit was reached.
     pub hop_limit: u64,
-    /// The link gave them up too often.
+    /// The link gave the packet up `failures_max` times.
     pub link: u64,
-    /// They had waited too long.
+    /// The packet waited longer than `age_max`.
     pub age: u64,
-    /// Copies of packets that were here already.
+    /// Copies of packets that were received before.
     pub copies: u64,
-    /// At the destination, too late to tell whether they are copies.
+    /// At the destination, from before the window of packet numbers or from a past epoch.
     pub old: u64,
-    /// The link never said what became of them.
+    /// The link never reported the outcome.
     pub unanswered: u64,
     /// Pushed out by newer ones (LIFO).
     pub pushed_out: u64,
-    /// Delivered, but the application did not take them.
+    /// Arrived, but the application took no packets.
     pub inbox_full: u64,
 }
 
 impl Losses {
-    /// All of them.
+    /// The sum of all losses.
     pub fn total(&self) -> u64 {
         self.queue_full
             + self.store_full

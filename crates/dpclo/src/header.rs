@@ -1,15 +1,15 @@
-//! The frames of a mesh.
+//! The frame formats of DPCLO and its baselines.
 //!
-//! Numbers stand most significant octet first. A node is a 16-bit number, that of its link address. The first octet of
-//! every frame is version (4 bits) and kind (4 bits).
+//! Numbers are big-endian. A node is a 16-bit number, that of its link address. The first octet of every frame is version
+//! (4 bits) and kind (4 bits).
 //!
 //! ```text
-//! probe   1     epoch: another one means that the sender has started over
+//! probe   1     epoch: changes when the sender restarts
 //!         2..4  number: counts the sender's probes
 //!         4     how many counts follow         5   how many queues follow
 //!               counts: node (2), probes of it received (1), of how many (1)
 //!               queues: destination (2), length (2, units of 1/16 packet)
-//!               anything after that is filling
+//!               anything after that is padding
 //! routes  1     how many routes follow
 //!               routes: destination (2), sequence number (2), metric (2, units of 1/256 ETX; ffff: none), next hop (2)
 //! data    1     how often it may still be forwarded
@@ -54,8 +54,8 @@ pub const PROBE: usize = 6;
 pub const COUNT: usize = 4;
 /// Octets of a queue's length.
 pub const QUEUE: usize = 4;
-/// Most queues that a probe tells of: the longest ones.
-pub const QUEUES_TOLD: usize = 8;
+/// Most queues in a probe or a report.
+pub const QUEUES_MAX: usize = 8;
 /// Octets of an update before its routes.
 pub const ROUTES: usize = 2;
 /// Octets of a route.
@@ -64,7 +64,7 @@ pub const ROUTE: usize = 8;
 pub const DATA: usize = 16;
 /// Octets of prices before the queues.
 pub const PRICES: usize = 8;
-/// Octets of a message that makes pairs.
+/// Octets of a pairing message.
 pub const PAIRING: usize = 10;
 /// Octets of a report before its queues.
 pub const REPORT: usize = 2;
@@ -86,12 +86,12 @@ const KIND_REPORT: u8 = 6;
 pub struct Backlog(pub u16);
 
 impl Backlog {
-    /// From packets; saturates, and not-a-number is nothing.
+    /// Converts from packets; saturates, and not-a-number gives zero.
     pub fn from_packets(packets: f64) -> Backlog {
         Backlog(libm::round(packets * 16.0) as u16)
     }
 
-    /// In packets.
+    /// The length in packets.
     pub fn packets(self) -> f64 {
         f64::from(self.0) / 16.0
     }
@@ -102,27 +102,27 @@ impl Backlog {
 pub struct Metric(pub u16);
 
 impl Metric {
-    /// At the destination itself.
+    /// The metric at the destination itself.
     pub const ZERO: Metric = Metric(0);
-    /// No path.
+    /// The metric without a path.
     pub const NONE: Metric = Metric(UNREACHABLE);
 
-    /// From ETX; a path longer than 255 is none.
+    /// Converts from ETX; a path longer than 255 counts as none.
     pub fn from_etx(etx: f64) -> Metric {
         Metric(libm::round(etx * 256.0) as u16)
     }
 
-    /// In ETX; meaningless for [`Metric::NONE`].
+    /// The path length in ETX; meaningless for [`Metric::NONE`].
     pub fn etx(self) -> f64 {
         f64::from(self.0) / 256.0
     }
 
-    /// Whether there is a path.
+    /// Whether a path exists.
     pub fn exists(self) -> bool {
         self.0 != UNREACHABLE
     }
 
-    /// This path behind a link; [`Metric::NONE`] stays, and what is too long becomes it.
+    /// The metric of this path extended by a link; [`Metric::NONE`] if either is, or if the sum is too long.
     pub fn behind(self, link: Metric) -> Metric {
         match (self.exists(), link.exists()) {
             (true, true) => Metric(self.0.saturating_add(link.0)),
@@ -131,44 +131,44 @@ impl Metric {
     }
 }
 
-/// A frame as it was received.
+/// A parsed frame of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A measurement of links.
+    /// A probe: measures links.
     Probe(Probe<'a>),
-    /// An update of routes.
+    /// A routing update (DSDV).
     Routes(Routes<'a>),
-    /// Queues that have changed.
+    /// A report of changed queues.
     Report(Report<'a>),
-    /// A packet.
+    /// A data packet: header and payload.
     Data(Data, &'a [u8]),
-    /// Queues, told at the begin of a round (DCLO).
+    /// All queues of the sender at the beginning of a round (DCLO).
     Prices(Round, Prices<'a>),
-    /// How pairs are made (DCLO).
+    /// A pairing message (DCLO).
     Pairing(Round, Message),
 }
 
-/// How much waits at the sender.
+/// The length of one of the sender's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// For this destination.
+    /// The destination of the queue.
     pub destination: u16,
-    /// So much.
+    /// The length of the queue.
     pub backlog: Backlog,
 }
 
-/// Why octets are not a frame.
+/// Why octets are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Shorter than its own fields say.
+    /// Shorter than its fields require.
     Short,
     /// Another version or an unknown kind.
     Version,
-    /// A count of more probes than there were, an empty packet with payload, or more room than can be told.
+    /// More probes received than sent, an empty packet with payload, or more room than [`ROOM_MAX`].
     Contradiction,
 }
 
-/// Reads a frame.
+/// Parses a frame of any kind.
 pub fn parse(octets: &[u8]) -> Result<Frame<'_>, Malformed> {
     let first = *octets.first().ok_or(Malformed::Short)?;
     match (first >> 4, first & 15) {
@@ -196,7 +196,7 @@ fn split(octets: &[u8], len: usize) -> Result<(&[u8], &[u8]), Malformed> {
     octets.split_at_checked(len).ok_or(Malformed::Short)
 }
 
-/// Writes one thing behind the other.
+/// Writes fields one after the other.
 struct Writer<'a> {
     room: &'a mut [u8],
     len: usize,

@@ -1,4 +1,4 @@
-//! Neighbours, and how many transmissions a packet to each of them takes.
+//! Neighbours, and the ETX of the link to each of them.
 
 use alloc::vec::Vec;
 
@@ -7,44 +7,44 @@ use chappe_core::Instant;
 use crate::config::Probes;
 use crate::header::{Count, Metric};
 
-/// All neighbours of a node. A neighbour keeps its place as long as it is known.
+/// The neighbours of a node. A neighbour keeps its place in the table as long as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
     links: Vec<Option<Link>>,
     settings: Probes,
 }
 
-/// One neighbour.
+/// One neighbour and the statistics of its probes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub node: u16,
     epoch: u8,
     /// The last probe's number.
     last: u16,
-    /// Whether the probes before it came, the last one in bit 0.
+    /// The probes received, one bit each, the last one in bit 0.
     came: u64,
-    /// How many of these bits mean something.
+    /// Number of valid bits in `came`.
     span: u8,
     heard: Instant,
-    /// What the neighbour received of ours, and of how many.
+    /// Our probes that the neighbour received, and of how many.
     report: Option<(u8, u8)>,
     etx: Option<f64>,
-    /// A full window was averaged once: from here on eq. 6 damps.
+    /// The first full window has passed: from here on eq. 6 damps.
     settled: bool,
 }
 
-/// What a probe or a look at the links changed.
+/// The effect of an update on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Nothing that routes depend on.
     None,
-    /// The link's ETX is another one.
+    /// The link's ETX changed.
     Etx,
-    /// The link can be used from now on.
+    /// The link became usable.
     Up,
-    /// It cannot any more.
+    /// The link became unusable.
     Down,
-    /// The neighbour has not been heard for a whole window: its place is free again.
+    /// The neighbour was silent for a whole window; its place is free again.
     Gone,
 }
 
@@ -55,13 +55,13 @@ impl Links {
         Links { links, settings }
     }
 
-    /// The place of a neighbour that is known.
+    /// The place of a known neighbour.
     pub fn find(&self, node: u16) -> Option<u8> {
         let is = |link: &Option<Link>| link.is_some_and(|link| link.node == node);
         self.links.iter().position(is).map(|place| place as u8)
     }
 
-    /// The place of a neighbour, which gets one if there is one left.
+    /// The place of a neighbour, which is entered if new. `None` if the table is full.
     pub fn enter(&mut self, now: Instant, node: u16) -> Option<u8> {
         if let Some(place) = self.find(node) {
             return Some(place);
@@ -75,12 +75,12 @@ impl Links {
         self.links.get(usize::from(place))?.as_ref()
     }
 
-    /// ETX to the neighbour in a place, if the link can be used.
+    /// The ETX of the link to the neighbour at `place`, if the link is usable.
     pub fn etx(&self, place: u8) -> Option<f64> {
         self.get(place)?.etx
     }
 
-    /// Places of all links that can be used, with their ETX.
+    /// The places of all usable links, with their ETX.
     pub fn usable(&self) -> impl Iterator<Item = (u8, Metric)> + '_ {
         let usable = |(place, link): (usize, &Option<Link>)| {
             let etx = link.as_ref()?.etx?;
@@ -89,7 +89,7 @@ impl Links {
         self.links.iter().enumerate().filter_map(usable)
     }
 
-    /// What to tell of every neighbour in a probe.
+    /// The counts of all neighbours for a probe.
     pub fn counts(&self, now: Instant) -> impl Iterator<Item = Count> + '_ {
         self.links.iter().flatten().filter_map(move |link| {
             let (received, of) = link.received(now, &self.settings);
@@ -98,14 +98,14 @@ impl Links {
         })
     }
 
-    /// Something other than a probe was heard, where there are no probes.
+    /// A frame of a neighbour was received, under a scheme without probes.
     pub fn on_heard(&mut self, now: Instant, place: u8) {
         if let Some(Some(link)) = self.links.get_mut(usize::from(place)) {
             link.heard = now;
         }
     }
 
-    /// All neighbours, whether their links can be used or not.
+    /// All neighbours, with usable links or not.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &Link)> + Clone {
         self.links
             .iter()
@@ -113,7 +113,7 @@ impl Links {
             .filter_map(|(place, link)| Some((place as u8, link.as_ref()?)))
     }
 
-    /// A probe was heard; `report`: what it says of ours.
+    /// A probe was received; `report` is its count of our probes.
     pub fn on_probe(
         &mut self,
         now: Instant,
@@ -126,12 +126,12 @@ impl Links {
             return;
         };
         link.on_probe(now, epoch, number, window);
-        // A neighbour that does not list us has not heard us, as soon as it could have.
+        // A neighbour that does not list us has received none of as many probes as we have of its.
         link.report = report.or(Some((0, link.span)));
     }
 
     //= dpclo IV-A: ETX from the delivery ratios in both directions, damped (eq. 6)
-    /// Brings a link up to date, once in every interval.
+    /// Updates a link, once in every probe interval.
     pub fn update(&mut self, now: Instant, place: u8) -> Change {
         let settings = self.settings;
         let Some(slot) = self.links.get_mut(usize::from(place)) else {
@@ -155,6 +155,7 @@ impl Links {
                 link.settled |= of >= settings.window;
                 Some(damped.map_or(sample, |old| damp(settings.damping, old, sample)))
             }
+            // Too few probes: the last estimate stays.
             None => link.etx,
         };
         link.settled &= link.etx.is_some();
@@ -166,7 +167,7 @@ impl Links {
         }
     }
 
-    /// The link gave a packet up: that counts like a sample of the largest ETX.
+    /// The link gave a packet up: counts as a sample of the largest ETX.
     pub fn on_failure(&mut self, place: u8) {
         let settings = self.settings;
         if let Some(Some(link)) = self.links.get_mut(usize::from(place)) {
@@ -200,6 +201,7 @@ impl Link {
         let ahead = number.wrapping_sub(self.last);
         if self.span == 0 || self.epoch != epoch {
             (self.epoch, self.last, self.came, self.span) = (epoch, number, 1, 1);
+        // A repeated or old probe.
         } else if ahead == 0 || ahead > u16::MAX / 2 {
             return;
         } else {
@@ -211,13 +213,13 @@ impl Link {
         self.heard = now;
     }
 
-    /// Probes that should have come since the last one: half an interval late counts as lost.
+    /// Probes missed since the last one. One that is half an interval late counts as lost.
     fn silent(&self, now: Instant, settings: &Probes) -> u64 {
         let since = now.saturating_since(self.heard) + settings.interval / 2;
         since.steps(settings.interval).saturating_sub(1)
     }
 
-    /// Probes received in the window that ends now, and of how many.
+    /// Probes received in the window that ends now, and the number sent in it.
     fn received(&self, now: Instant, settings: &Probes) -> (u8, u8) {
         let silent = self.silent(now, settings).min(u64::from(settings.window));
         let of = (silent + u64::from(self.span)).min(u64::from(settings.window));
@@ -226,7 +228,7 @@ impl Link {
         (came.count_ones() as u8, of as u8)
     }
 
-    /// Delivery ratios there and back, once both are known well enough.
+    /// The delivery ratios to and from the neighbour, once both rest on enough probes.
     fn ratios(&self, received: u8, of: u8, settings: &Probes) -> Option<(f64, f64)> {
         let (theirs, of_ours) = self.report?;
         if of < settings.least || of_ours < settings.least {
@@ -283,7 +285,7 @@ mod tests {
         assert!((links.etx(place).unwrap() - want).abs() < 1e-9);
     }
 
-    /// Goal: random losses give the ETX they ought to. Method: many windows, loss rates of Fig. 4.
+    /// Goal: random losses give the expected ETX. Method: many windows, loss rates of Fig. 4.
     #[test]
     fn etx_of_random_losses_is_near_its_mean() {
         let mut random = Seed(1).stream(Purpose::Trial(0));
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_that_starts_over_or_does_not_hear_us_is_told_apart() {
+    fn restarted_and_deaf_neighbours_are_recognised() {
         let mut links = links();
         let place = links.enter(second(0), 7).unwrap();
         for n in 0..10 {
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_takes_nobody() {
+    fn a_full_table_takes_no_new_neighbour() {
         let mut links = links();
         assert!((0..4).all(|node| links.enter(second(0), node).is_some()));
         assert_eq!(links.enter(second(0), 9), None);

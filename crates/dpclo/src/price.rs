@@ -1,4 +1,4 @@
-//! What a packet is worth sending: pure computations.
+//! Prices, classes and the number of next hops: pure computations.
 
 use chappe_core::Class;
 
@@ -7,14 +7,15 @@ use crate::config::{KMax, NextHops, Priorities};
 //= dpclo IV-D: the differential price (eq. 7)
 /// The price of sending over a link: `(own - theirs + bias) / etx`, in packets per transmission.
 ///
-/// `own` and `theirs` are queue lengths in packets; `bias` is V times how much nearer the neighbour is, 0 in the paper. A
-/// price of 0 or less sends nothing, which is the hop-by-hop flow control.
+/// `own` and `theirs` are queue lengths in packets. `bias` is V times the ETX by which the neighbour is nearer, 0 in the
+/// paper. At a price of 0 or less nothing is sent, which is the hop-by-hop flow control.
 pub fn price(own: f64, theirs: f64, bias: f64, etx: f64) -> f64 {
+    // No link takes less than one transmission.
     (own - theirs + bias) / etx.max(1.0)
 }
 
 //= dpclo IV-F: three priorities by price; the fourth is for routing
-/// The class in which a packet of this price competes. `limit` is the longest queue, in packets.
+/// The MAC's class for a packet of this price. `limit` is the queue limit in packets, so thresholds are shares of it.
 pub fn class(price: f64, limit: u16, priorities: &Priorities) -> Class {
     let share = price / f64::from(limit.max(1));
     match share {
@@ -25,7 +26,7 @@ pub fn class(price: f64, limit: u16, priorities: &Priorities) -> Class {
 }
 
 //= dpclo IV-E: the upper limit of K
-/// How many next hops there may be with so many neighbours, 1 to `most`.
+/// The upper limit of K for a number of neighbours, 1 to `most`.
 pub fn k_max(next_hops: &NextHops, neighbours: usize, most: usize) -> usize {
     let share = next_hops.beta * neighbours as f64;
     let limit = match next_hops.limit {
@@ -37,8 +38,9 @@ pub fn k_max(next_hops: &NextHops, neighbours: usize, most: usize) -> usize {
 }
 
 //= dpclo IV-E: K grows when all next hops are full, and shrinks when all are empty
-/// The next K, after `queues` at the K next hops in use. Without any there is nothing to go by.
+/// The next K, from the `queues` of the K next hops in use. Without next hops K stays.
 pub fn next_k(k: usize, limit: usize, next_hops: &NextHops, queues: &[f64]) -> usize {
+    // Between the watermarks K stays.
     let (above, below) = (
         queues.iter().all(|&queue| queue > next_hops.high),
         queues.iter().all(|&queue| queue < next_hops.low),
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_price_is_that_of_equation_7() {
-        // The numbers: a queue of 8 here; next hops with 2 at ETX 2, with 5 at ETX 1, with 9 at ETX 1.
+        // A queue of 8 here; next hops with 2 at ETX 2, with 5 at ETX 1, with 9 at ETX 1.
         let prices = [(2.0, 2.0), (5.0, 1.0), (9.0, 1.0)].map(|(l, etx)| price(8.0, l, 0.0, etx));
         assert_eq!(prices, [3.0, 3.0, -1.0]);
         assert_eq!(price(8.0, 8.0, 0.0, 1.0), 0.0, "equal queues send nothing");

@@ -1,63 +1,63 @@
-//! How fast a source may send: rate and tokens for one destination.
+//! The source's rate limit: rate and tokens for one destination.
 
 use chappe_core::{Duration, Instant};
 
-use crate::baseline::fusion::Turns;
+use crate::baseline::fusion::OverheardTokens;
 use crate::config::{PriceLaw, QueueLaw, RateLaw};
 
-/// Packets that may be sent at once after a pause: tokens do not pile up.
+/// Size of the token bucket: packets that may be sent at once after a pause.
 const BURST: f64 = 2.0;
 
 /// The rate at which a node may put its own packets for one destination into its queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
     law: RateLaw,
-    /// Packets a second.
+    /// The rate in packets a second.
     rate: f64,
     tokens: f64,
     counted: Instant,
-    /// The queue at the last look.
+    /// The queue at the last update.
     before: f64,
-    /// Packets that found the queue full since then.
+    /// Packets refused by the full queue since then.
     refused: u32,
-    look: Instant,
-    /// Instead of all that, where the next hop is listened to.
-    turns: Option<Turns>,
+    next_update: Instant,
+    /// Replaces the fields above under [`RateLaw::Overheard`].
+    overheard: Option<OverheardTokens>,
 }
 
 impl Rate {
-    /// A source that begins now.
+    /// A source that begins at `now`.
     pub fn new(law: RateLaw, now: Instant) -> Rate {
-        let (rate, look) = match law {
+        let (rate, next_update) = match law {
             RateLaw::Queue(law) => (law.start, now + law.interval),
             RateLaw::Price(law) => (law.gain, now + law.interval),
-            RateLaw::Turns(_) | RateLaw::Unlimited => (f64::MAX, Instant::MAX),
+            RateLaw::Overheard(_) | RateLaw::Unlimited => (f64::MAX, Instant::MAX),
         };
-        let turns = match law {
-            RateLaw::Turns(law) => Some(Turns::new(law, now)),
+        let overheard = match law {
+            RateLaw::Overheard(law) => Some(OverheardTokens::new(law, now)),
             _ => None,
         };
         Rate {
-            turns,
+            overheard,
             law,
             rate,
             tokens: 1.0,
             counted: now,
             before: 0.0,
             refused: 0,
-            look,
+            next_update,
         }
     }
 
-    /// Packets a second; [`f64::MAX`] without a limit.
+    /// The rate in packets a second; [`f64::MAX`] without a limit.
     pub fn packets_per_second(&self) -> f64 {
         self.rate
     }
 
-    /// Takes a token, or says when there will be one.
+    /// Takes a token, or returns the instant of the next one.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
-        if let Some(turns) = &mut self.turns {
-            return turns.take(now);
+        if let Some(overheard) = &mut self.overheard {
+            return overheard.take(now);
         }
         if self.law == RateLaw::Unlimited {
             return Ok(());
@@ -65,7 +65,7 @@ impl Rate {
         let span = now.saturating_since(self.counted).as_secs_f64();
         self.tokens = (self.tokens + self.rate * span).min(BURST);
         self.counted = now;
-        // A token that is due by a rounding error of the clock is there.
+        // Deadlines are rounded to nanoseconds: a token that is short by such an error counts as whole.
         if self.tokens >= 1.0 - 1e-6 {
             self.tokens -= 1.0;
             return Ok(());
@@ -74,53 +74,53 @@ impl Rate {
         Err(now + missing.max(Duration::from_nanos(1)))
     }
 
-    /// A packet found the queue full.
+    /// Counts a packet that the full queue refused.
     pub fn on_refused(&mut self) {
         self.refused = self.refused.saturating_add(1);
     }
 
-    /// When the queue is looked at next.
-    pub fn look_at(&self) -> Instant {
-        self.look
+    /// When the rate is updated next.
+    pub fn next_update(&self) -> Instant {
+        self.next_update
     }
 
-    /// Looks at the queue, if it is time. `queue` is the source's own, in packets.
-    pub fn look(&mut self, now: Instant, queue: f64) {
+    /// Updates the rate from the source's own queue (in packets), if it is time.
+    pub fn update(&mut self, now: Instant, queue: f64) {
         let interval = match self.law {
             RateLaw::Queue(law) => law.interval,
             RateLaw::Price(law) => law.interval,
-            RateLaw::Turns(_) | RateLaw::Unlimited => return,
+            RateLaw::Overheard(_) | RateLaw::Unlimited => return,
         };
-        if now < self.look {
+        if now < self.next_update {
             return;
         }
-        // The bucket was filled at the old rate until now.
+        // Fills the bucket at the old rate before the rate changes.
         let span = now.saturating_since(self.counted).as_secs_f64();
         self.tokens = (self.tokens + self.rate * span).min(BURST);
         self.counted = now;
         let (span, growth) = (
-            now.saturating_since(self.look) + interval,
+            now.saturating_since(self.next_update) + interval,
             queue - self.before,
         );
         self.rate = match self.law {
             RateLaw::Queue(law) => adapt(&law, self.rate, growth, self.refused, queue, span),
             RateLaw::Price(law) => by_price(&law, queue),
-            RateLaw::Turns(_) | RateLaw::Unlimited => self.rate,
+            RateLaw::Overheard(_) | RateLaw::Unlimited => self.rate,
         };
-        (self.before, self.refused, self.look) = (queue, 0, now + interval);
+        (self.before, self.refused, self.next_update) = (queue, 0, now + interval);
     }
 
-    /// The next hop was heard sending a packet of `source` on.
+    /// The next hop was overheard forwarding a packet of `source`.
     pub(crate) fn on_forwarded(&mut self, now: Instant, source: u16) {
-        if let Some(turns) = &mut self.turns {
-            turns.hear(now, source);
+        if let Some(overheard) = &mut self.overheard {
+            overheard.on_forwarded(now, source);
         }
     }
 }
 
 //= dpclo III-A: the source's rate for the price of its own node (eq. 2)
-/// The rate that Chen and others' utility `gain * log(rate)` has at this price, packets a second. A queue below one packet
-/// counts as one.
+/// The rate that maximises Chen and others' utility `gain * log(rate)` at this price, in packets a second. A queue below one
+/// packet counts as one.
 pub fn by_price(law: &PriceLaw, queue: f64) -> f64 {
     law.gain / queue.max(1.0)
 }
@@ -128,8 +128,8 @@ pub fn by_price(law: &PriceLaw, queue: f64) -> f64 {
 //= dpclo IV-C: a queue that has not changed invites more; else the rate follows its growth
 /// The next rate, packets a second. `growth` is that of the queue over `span`, `refused` counts packets that found it full.
 ///
-/// A queue grows by what comes less what is served, so `rate - growth / span` is what was served: one step to the service
-/// rate. The paper's sign is lost in print; with the other one the rate goes away from the service rate.
+/// A queue grows by arrivals less departures, so `rate - growth / span` is the service rate, reached in one step. The
+/// paper's sign is lost in print; with the other one the rate moves away from the service rate.
 pub fn adapt(
     law: &QueueLaw,
     rate: f64,
@@ -145,6 +145,7 @@ pub fn adapt(
     };
     let growth = growth + refused;
     let change = growth / span.as_secs_f64().max(1e-3);
+    // Queues are whole packets, so an unchanged one has a growth of exactly zero.
     let rate = match (growth == 0.0, law.plus) {
         (true, _) => rate + law.step,
         (false, false) => rate - change,
@@ -162,7 +163,7 @@ mod tests {
     use crate::config::Drain;
     use chappe_core::{Purpose, Seed};
 
-    /// What the toy queue of a run did.
+    /// The results of one run of the toy queue.
     #[derive(Debug)]
     struct Toy {
         /// Packets served a second.
@@ -196,7 +197,7 @@ mod tests {
                 served += 1;
             }
             sum += u64::from(waiting);
-            rate.look(now, f64::from(waiting));
+            rate.update(now, f64::from(waiting));
         }
         Toy {
             served: f64::from(served) / 200.0,
@@ -220,10 +221,10 @@ mod tests {
         (what - reference).abs() <= share * reference
     }
 
-    /// Goal: the sign is minus. Method: a toy queue beside the numbers of an independent one (58 packets a second served, 22
+    /// Goal: the sign is minus. Method: a toy queue is compared with an independent one (58 packets a second served, 22
     /// waiting, 0.1 refused; with plus 40 waiting and 223 refused), whose arrivals were drawn in another way.
     #[test]
-    fn minus_follows_the_service_and_plus_runs_away() {
+    fn minus_follows_the_service_rate_and_plus_diverges() {
         let minus = mean(QueueLaw::PAPER);
         assert!(near(minus.served, 58.0, 0.05), "{minus:?}");
         assert!(
@@ -308,9 +309,9 @@ mod tests {
             [100.0, 100.0, 25.0]
         );
         let mut rate = Rate::new(RateLaw::Price(law), Instant::ZERO);
-        rate.look(Instant::from_millis(99), 10.0);
+        rate.update(Instant::from_millis(99), 10.0);
         assert_eq!(rate.packets_per_second(), 100.0, "not yet");
-        rate.look(Instant::from_millis(100), 10.0);
+        rate.update(Instant::from_millis(100), 10.0);
         assert_eq!(rate.packets_per_second(), 10.0);
     }
 

@@ -1,4 +1,4 @@
-//! A node of the mesh: what it knows, and what the application sees of it.
+//! A node of the mesh: its state, and the interface to the application.
 
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use chappe_core::{
 };
 
 use crate::baseline::dclo::Rounds;
-use crate::baseline::fusion::Bits;
+use crate::baseline::fusion::CongestionBits;
 use crate::config::{ConfigError, Scheme, Settings};
 use crate::counters::Counters;
 use crate::header::{self, Backlog};
@@ -28,14 +28,14 @@ use report::Reporter;
 use schedule::Choice;
 use timers::Timers;
 
-/// Packets that the link may have at the same time: one for each class, and one more each that it has not spoken of yet.
-const FLIGHTS: usize = 8;
+/// Packets that the link may hold at the same time: two for each class, one being sent and one not reported yet.
+const IN_FLIGHT_MAX: usize = 8;
 
 /// A node: source, relay and destination.
 ///
-/// Sits on a MAC that hears frames to others. The application offers packets with [`Router::offer`] and takes those that
-/// arrived with [`Router::poll_delivery`]; after either, drive the node as after any input ([`LinkNode::handle_timeout`]
-/// with the present time).
+/// It sits on a MAC that overhears. The application offers packets with [`Router::offer`] and takes received ones with
+/// [`Router::poll_delivery`]. After either, drive the node as after any input ([`LinkNode::handle_timeout`] with the
+/// present time).
 #[derive(Clone, Debug)]
 pub struct Router {
     me: u16,
@@ -44,63 +44,63 @@ pub struct Router {
     random: Stream,
     links: Links,
     routes: Routes,
-    /// By the place of the destination.
+    /// One per destination, at the destination's place.
     queues: Vec<Queue>,
-    /// Places of the destinations that have something to send.
+    /// Places of the destinations whose queue is not empty.
     active: Vec<u16>,
     store: Store,
     seen: Seen,
     flows: Flows,
     pins: Vec<Pin>,
-    /// Delivered, not yet taken.
+    /// Packets for the application that it has not taken yet.
     inbox: List,
-    /// At the destination, waiting for packets before them.
+    /// Packets that arrived here out of order and wait for those before them.
     held: List,
     sources: Vec<Source>,
-    /// Own flows.
-    numbers: Vec<Numbered>,
-    flights: [Option<Flight>; FLIGHTS],
+    /// The flows that begin at this node.
+    own_flows: Vec<OwnFlow>,
+    in_flight: [Option<InFlight>; IN_FLIGHT_MAX],
     tokens: u32,
     order: u64,
     timers: Timers,
     probe_number: u16,
     probe_ready: bool,
-    /// The own sequence number.
+    /// This node's DSDV sequence number.
     seq: u16,
     update_ready: bool,
     updated_at: Option<Instant>,
-    /// An offer was refused until then.
-    hungry: Option<Instant>,
-    /// Fusion's congestion bits of the neighbours.
-    bits: Bits,
-    /// DCLO's rounds.
+    /// The application's offer was refused; the rate allows the next packet at this instant.
+    refused_until: Option<Instant>,
+    /// The congestion bits of the neighbours (Fusion).
+    bits: CongestionBits,
+    /// The rounds of DCLO; `None` under other schemes.
     rounds: Option<Rounds>,
     reporter: Reporter,
-    /// What would be sent now, as of the last event.
+    /// The packet that would be sent now, computed after each event.
     choice: Option<Choice>,
     counters: Counters,
     trace: TraceRing,
 }
 
-/// What waits for one destination.
+/// The queue for one destination.
 #[derive(Clone, Copy, Debug, Default)]
 struct Queue {
     list: List,
-    /// Packets that the link has.
-    flying: u16,
-    /// Packets that were pushed out and still count (BCP's floating queue).
+    /// Packets that the link holds.
+    in_flight: u16,
+    /// Packets that were pushed out and still count in the length (BCP's floating queue).
     floating: u16,
-    /// The smoothed length.
+    /// The exponentially smoothed length.
     smooth: f64,
-    /// The length that was told at the begin of the round (DCLO).
-    told: Backlog,
-    /// The length that all neighbours were told last, by a probe or a report.
+    /// The length that was advertised at the beginning of the round (DCLO).
+    round_backlog: Backlog,
+    /// The length that was broadcast last, in a probe or a report.
     reported: Backlog,
 }
 
-/// A packet that the link has.
+/// A packet that the link holds.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
+struct InFlight {
     token: u32,
     /// Its place in the store; `None` for an empty packet.
     packet: Option<u16>,
@@ -112,7 +112,7 @@ struct Flight {
 /// This node as a source for one destination.
 #[derive(Clone, Copy, Debug)]
 struct Source {
-    /// The destination's node.
+    /// The number of the destination.
     node: u16,
     rate: Rate,
     used: Instant,
@@ -120,9 +120,9 @@ struct Source {
 
 /// A flow of this node.
 #[derive(Clone, Copy, Debug)]
-struct Numbered {
+struct OwnFlow {
     flow: u16,
-    /// The next packet's number.
+    /// The number of the next packet.
     next: u32,
     used: Instant,
 }
@@ -139,16 +139,16 @@ struct Pin {
 /// Why a packet was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The rate allows the next one at this instant; the node's deadlines include it.
+    /// The source's rate does not allow a packet yet. The node's deadlines include the instant when it does.
     Rate {
-        /// When.
+        /// When the rate allows the next packet.
         until: Instant,
     },
-    /// The queue for this destination is full, or the store.
+    /// The queue for this destination or the packet store is full.
     Full,
-    /// Longer than a packet can be.
+    /// The payload is longer than a packet allows.
     TooLong {
-        /// The most octets possible.
+        /// The largest payload in octets.
         most: u16,
     },
     /// There is no room for another destination, flow or source.
@@ -157,24 +157,24 @@ pub enum Refused {
     Own,
 }
 
-/// A packet that arrived.
+/// A packet that arrived at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The node that made it.
+    /// The node that offered it.
     pub source: u16,
-    /// The source's name for the conversation.
+    /// The number that the source gave to the flow.
     pub flow: u16,
-    /// Counts the packets of the flow.
+    /// The packet's number within the flow, from 0.
     pub number: u32,
-    /// How often it was forwarded on its way.
+    /// How often it was forwarded.
     pub hops: u8,
     /// Octets written to the buffer.
     pub len: usize,
 }
 
 impl Router {
-    /// Node `me` of a mesh, whose links can do what `caps` says. `epoch` differs from that of the node's last life (count
-    /// starts, for instance); `random` is the node's own.
+    /// Node `me` of a mesh on a link with the abilities `caps`. `epoch` must differ from that before a restart (count
+    /// starts, for instance). The node draws its random numbers from `random`.
     pub fn new(
         settings: Settings,
         me: u16,
@@ -186,7 +186,8 @@ impl Router {
         settings.check(caps)?;
         let mut settings = settings;
         if !caps.overhears {
-            // What a neighbour got would count until its next probe, and nobody would hear it send that on.
+            // Both rely on hearing a neighbour forward: without that, packets sent to it would count as waiting there
+            // until its next probe.
             (settings.extras.count_sent, settings.extras.credits) = (false, 0);
         }
         let room = settings.room;
@@ -215,8 +216,8 @@ impl Router {
             inbox: List::default(),
             held: List::default(),
             sources: Vec::with_capacity(usize::from(room.sources)),
-            numbers: Vec::with_capacity(usize::from(room.flows)),
-            flights: [None; FLIGHTS],
+            own_flows: Vec::with_capacity(usize::from(room.flows)),
+            in_flight: [None; IN_FLIGHT_MAX],
             tokens: 0,
             order: 0,
             timers: Timers::default(),
@@ -225,8 +226,8 @@ impl Router {
             seq: 0,
             update_ready: false,
             updated_at: None,
-            hungry: None,
-            bits: Bits::new(room.neighbours, settings.queues.told_for),
+            refused_until: None,
+            bits: CongestionBits::new(room.neighbours, settings.queues.backlog_life),
             rounds: None,
             reporter: Reporter::new(&settings.extras, caps),
             choice: None,
@@ -235,32 +236,31 @@ impl Router {
         };
         if let Scheme::Dclo(law) = settings.scheme {
             router.rounds = Some(Rounds::new(law, me, room.neighbours, now));
-            // What neighbours have for this node counts in the price of the link, too.
+            // Packets that neighbours hold for this node count in the price of the link, too.
             router.destination(now, me);
         }
         router.start_timers(now);
         Ok(router)
     }
 
-    /// The node's number.
+    /// The number of this node.
     pub fn number(&self) -> u16 {
         self.me
     }
 
-    /// Turns the recording of trace events on or off.
+    /// Turns trace events on or off. They are off initially.
     pub fn trace(&mut self, on: bool) {
         self.trace.on(on);
     }
 
-    /// What the node has done so far.
+    /// Counters since the node was created.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;
         counters.losses.no_destination += self.routes.refused;
         counters
     }
 
-    /// Offers a packet of one of this node's flows, which all go to one destination each. Order and losses are the flow's own
-    /// business.
+    /// Offers a packet of one of this node's flows. A flow has one destination. The mesh may lose and reorder packets.
     pub fn offer(
         &mut self,
         now: Instant,
@@ -282,10 +282,10 @@ impl Router {
             return Err(Refused::NoRoom);
         };
         entry.used = now;
-        // A full queue takes the token too: the law counts what it could not send.
+        // A packet refused by a full queue takes a token too: the rate law counts it as growth of the queue.
         if let Err(until) = entry.rate.take(now) {
             self.counters.refused_rate += 1;
-            self.hungry = Some(self.hungry.map_or(until, |before| before.min(until)));
+            self.refused_until = Some(self.refused_until.map_or(until, |before| before.min(until)));
             return Err(Refused::Rate { until });
         }
         if full {
@@ -297,7 +297,7 @@ impl Router {
             source: self.me,
             destination,
             flow,
-            number: self.numbers.get(number).map_or(0, |flow| flow.next),
+            number: self.own_flows.get(number).map_or(0, |flow| flow.next),
             epoch: self.epoch,
             hop_limit: self.settings.routing.hop_limit,
             came: now,
@@ -306,14 +306,14 @@ impl Router {
         if !self.enqueue(now, place, packet, payload) {
             return Err(Refused::Full);
         }
-        if let Some(flow) = self.numbers.get_mut(number) {
+        if let Some(flow) = self.own_flows.get_mut(number) {
             (flow.next, flow.used) = (flow.next.wrapping_add(1), now);
         }
         self.counters.accepted += 1;
         Ok(())
     }
 
-    /// Takes a packet that arrived, in the order in which it may be handed out. A buffer that is too short cuts it.
+    /// Takes the next packet that arrived. A buffer that is too short truncates it.
     pub fn poll_delivery(&mut self, buffer: &mut [u8]) -> Option<Delivery> {
         let mut inbox = self.inbox;
         let place = self.store.pop_first(&mut inbox)?;
@@ -338,30 +338,30 @@ impl Router {
         })
     }
 
-    /// Packets that wait for a destination here.
+    /// The number of packets that wait here for a destination.
     pub fn queue(&self, destination: u16) -> u16 {
         let place = self.routes.find(destination);
         let queue = place.and_then(|place| self.queues.get(usize::from(place)));
         queue.map_or(0, |queue| queue.list.len())
     }
 
-    /// Packets that wait here for any destination or that the link has.
+    /// The number of packets that wait here for any destination or that the link holds.
     pub fn waiting(&self) -> u64 {
-        let waits = |queue: &Queue| u64::from(queue.list.len()) + u64::from(queue.flying);
+        let waits = |queue: &Queue| u64::from(queue.list.len()) + u64::from(queue.in_flight);
         self.queues.iter().map(waits).sum()
     }
 
-    /// Packets that arrived and have not been taken, or wait for others before them.
+    /// The number of packets that arrived and were not taken yet, or wait for others before them.
     pub fn undelivered(&self) -> u16 {
         self.inbox.len().saturating_add(self.held.len())
     }
 
-    /// ETX to a neighbour, if the link can be used.
+    /// The ETX of the link to a neighbour, if the link is usable.
     pub fn etx(&self, neighbour: u16) -> Option<f64> {
         self.links.etx(self.links.find(neighbour)?)
     }
 
-    /// How far a destination is, in ETX, if it can be reached.
+    /// The distance to a destination in ETX, if it is reachable.
     pub fn distance(&self, destination: u16) -> Option<f64> {
         let metric = self.routes.get(self.routes.find(destination)?)?.metric();
         metric.exists().then(|| metric.etx())
@@ -386,7 +386,7 @@ impl Router {
         source.map(|source| source.rate.packets_per_second())
     }
 
-    /// The place of a destination, known or new.
+    /// The place of a destination, which is entered if new.
     fn destination(&mut self, now: Instant, node: u16) -> Option<u16> {
         let queues = &self.queues;
         let spare = |place: u16| queues.get(usize::from(place)).is_none_or(Queue::is_idle);
@@ -395,9 +395,9 @@ impl Router {
         Some(place)
     }
 
-    /// The places of source and flow among the own ones, known or new.
+    /// The places of a source and a flow in their tables. Both are entered if new.
     fn source(&mut self, now: Instant, node: u16, flow: u16) -> Option<(usize, usize)> {
-        let number = self.numbered(now, flow)?;
+        let number = self.own_flow(now, flow)?;
         if let Some(known) = self.sources.iter().position(|source| source.node == node) {
             return Some((known, number));
         }
@@ -410,36 +410,36 @@ impl Router {
             self.sources.push(fresh);
             return Some((self.sources.len() - 1, number));
         }
-        // The one that has been silent longest makes room.
+        // Replaces the least recently used one.
         let oldest = self.sources.iter().enumerate();
         let (place, _) = oldest.min_by_key(|(_, source)| source.used)?;
         *self.sources.get_mut(place)? = fresh;
         Some((place, number))
     }
 
-    /// The place of a flow among the own ones. Without room the one that has been silent longest goes; the new one then counts
-    /// from where no flow has been, as its name may be one that was used before.
-    fn numbered(&mut self, now: Instant, flow: u16) -> Option<usize> {
-        if let Some(known) = self.numbers.iter().position(|known| known.flow == flow) {
+    /// The place of an own flow, which is entered if new. A full table loses the least recently used flow; the new one then
+    /// numbers its packets from where no flow has been, since its flow number may have been used before.
+    fn own_flow(&mut self, now: Instant, flow: u16) -> Option<usize> {
+        if let Some(known) = self.own_flows.iter().position(|known| known.flow == flow) {
             return Some(known);
         }
-        let mut fresh = Numbered {
+        let mut fresh = OwnFlow {
             flow,
             next: 0,
             used: now,
         };
-        if self.numbers.len() < usize::from(self.settings.room.flows) {
-            self.numbers.push(fresh);
-            return Some(self.numbers.len() - 1);
+        if self.own_flows.len() < usize::from(self.settings.room.flows) {
+            self.own_flows.push(fresh);
+            return Some(self.own_flows.len() - 1);
         }
-        fresh.next = self.numbers.iter().map(|known| known.next).max()?;
-        let silent = self.numbers.iter().enumerate();
+        fresh.next = self.own_flows.iter().map(|known| known.next).max()?;
+        let silent = self.own_flows.iter().enumerate();
         let (place, _) = silent.min_by_key(|(_, known)| known.used)?;
-        *self.numbers.get_mut(place)? = fresh;
+        *self.own_flows.get_mut(place)? = fresh;
         Some(place)
     }
 
-    /// Whether nothing more may wait for a destination.
+    /// Whether the queue for a destination is full.
     fn is_full(&self, place: u16) -> bool {
         let limit = self.settings.queues.limit;
         match self.settings.scheme {
@@ -451,7 +451,7 @@ impl Router {
         }
     }
 
-    /// How many packets more a neighbour may send for a destination, as far as a packet can tell.
+    /// How many more packets for a destination this node can take, as advertised: at most [`header::ROOM_MAX`].
     fn room(&self, place: u16) -> u8 {
         let queues = &self.settings.queues;
         let most = queues.limit.saturating_add(queues.reserve);
@@ -472,7 +472,7 @@ impl Router {
         waiting.map(|queue| u64::from(queue.list.len())).sum()
     }
 
-    /// Whether hardly any room is left (Fusion).
+    /// Whether this node is congested (Fusion).
     fn is_congested(&self) -> bool {
         let Scheme::Fusion(fusion) = self.settings.scheme else {
             return false;
@@ -490,14 +490,14 @@ impl Router {
 
 impl Queue {
     fn is_idle(&self) -> bool {
-        self.list.is_empty() && self.flying == 0 && self.floating == 0
+        self.list.is_empty() && self.in_flight == 0 && self.floating == 0
     }
 
     fn has_something(&self) -> bool {
         !self.list.is_empty() || self.floating > 0
     }
 
-    /// Packets that count as waiting.
+    /// The length in packets, floating ones included.
     fn len(&self) -> f64 {
         f64::from(self.list.len()) + f64::from(self.floating)
     }
@@ -513,9 +513,10 @@ impl LinkNode for Router {
     }
 
     fn pending(&self) -> Classes {
+        // Drivers read this after every event, so the choice was computed when the event was handled.
         let data = self.choice.map(|choice| choice.class);
         let rounds = self.rounds.as_ref();
-        let pairing = rounds.is_some_and(|rounds| rounds.tell || rounds.has_message());
+        let pairing = rounds.is_some_and(|rounds| rounds.advertise || rounds.has_message());
         let control = self.probe_ready || self.update_ready || pairing || self.reporter.is_due();
         let classes = Classes::NONE.with_if(Class::Control, control);
         data.map_or(classes, |class| classes.with(class))
@@ -551,7 +552,7 @@ impl LinkNode for Router {
     }
 }
 
-/// A neighbour's link address.
+/// The link address of a neighbour.
 fn address(node: u16) -> Address {
     Address::node(node)
 }

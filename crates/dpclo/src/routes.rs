@@ -1,9 +1,9 @@
-//! Routes: what every neighbour tells of every destination, and the best next hops from that.
+//! Routes: every neighbour's route to every destination, and the best next hops.
 //!
-//! DSDV keeps the best route only; here every neighbour's is kept, since packets may take the K best ones. A route holds
-//! while its destination's sequence number goes on: after `lost_after` periods without a new one it is dead, until a newer
-//! number than that is heard. A neighbour whose own next hop is this node has no route for it ("poisoned reverse"); longer
-//! loops are possible while news spreads, and the hop limit ends them.
+//! DSDV keeps only the best route. Here every neighbour's is kept, since packets may take the K best ones. A route is valid
+//! while its destination's sequence number advances: after `lost_after` periods without a new one it is dead, until a newer
+//! number arrives. A neighbour whose next hop is this node has no route for it ("poisoned reverse"). Longer loops are
+//! possible while updates spread; the hop limit ends them.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::config::{NEXT_HOPS_MAX, Routing};
 use crate::header::{Backlog, Metric, ROOM_MAX, Route};
 use crate::links::Links;
 
-/// All destinations that a node has heard of. A destination keeps its place as long as it is known.
+/// All known destinations. A destination keeps its place as long as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
     me: u16,
@@ -22,18 +22,18 @@ pub(crate) struct Routes {
     destinations: Vec<Option<Destination>>,
     /// Node and place, in the order of nodes.
     index: Vec<(u16, u16)>,
-    /// What each neighbour told: destination by destination, one cell for each neighbour's place.
+    /// Each neighbour's information: row by row of destinations, one cell for each neighbour's place.
     cells: Vec<Cell>,
     neighbours: usize,
     /// Destinations for which there was no place.
     pub refused: u64,
 }
 
-/// A destination and the way to it.
+/// A destination and its next hops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Destination {
     pub node: u16,
-    /// The newest sequence number heard, and when.
+    /// The newest sequence number received, and when.
     newest: u16,
     newest_at: Instant,
     /// No newer number came for too long.
@@ -42,18 +42,18 @@ pub(crate) struct Destination {
     found: u8,
     /// K: how many of them may be used.
     pub k: u8,
-    /// To be told in the next update.
-    pub news: bool,
+    /// Must be in the next update.
+    pub changed: bool,
 }
 
-/// A next hop.
+/// A next hop towards a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
-    /// The neighbour's place.
+    /// The place of the neighbour.
     pub place: u8,
-    /// From here to the destination.
+    /// The metric from here to the destination, by this neighbour.
     pub cost: Metric,
-    /// From there.
+    /// The metric that the neighbour advertised.
     pub rest: Metric,
 }
 
@@ -62,22 +62,22 @@ struct Cell {
     seq: u16,
     metric: Metric,
     heard: Instant,
-    told: Backlog,
-    /// Packets for which it said to have room, less those that it has got since.
+    backlog: Backlog,
+    /// The room that it advertised, in packets, less the packets that it has received since.
     room: u8,
-    told_at: Instant,
+    backlog_at: Instant,
 }
 
-/// What an entry of an update changed.
+/// The effect of an entry of a neighbour's update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
-    /// Nothing that others must hear.
+pub(crate) enum RouteChange {
+    /// Nothing that must be advertised.
     None,
-    /// A newer sequence number: can wait a little.
+    /// A newer sequence number: advertising it can wait a little.
     Newer,
-    /// The destination can be reached now, or cannot any more.
+    /// The destination became reachable or unreachable.
     Reach,
-    /// Somebody tells of a newer number of this very node: it has forgotten its own.
+    /// The entry is for this node itself, with this sequence number.
     Own(u16),
 }
 
@@ -91,9 +91,9 @@ const BLANK: Cell = Cell {
     seq: 0,
     metric: Metric::NONE,
     heard: Instant::ZERO,
-    told: Backlog(0),
+    backlog: Backlog(0),
     room: ROOM_MAX,
-    told_at: Instant::ZERO,
+    backlog_at: Instant::ZERO,
 };
 
 impl Routes {
@@ -120,13 +120,14 @@ impl Routes {
         }
     }
 
-    /// The place of a destination that is known.
+    /// The place of a known destination.
     pub fn find(&self, node: u16) -> Option<u16> {
         let at = self.index.binary_search_by_key(&node, |&(node, _)| node);
         self.index.get(at.ok()?).map(|&(_, place)| place)
     }
 
-    /// The place of a destination, which gets one if there is one left, or one that is out of reach and `spare`.
+    /// The place of a destination, which is entered if new: at a free place, or at that of an unreachable destination that
+    /// is `spare`.
     pub fn enter(&mut self, now: Instant, node: u16, spare: impl Fn(u16) -> bool) -> Option<u16> {
         if let Some(place) = self.find(node) {
             return Some(place);
@@ -164,7 +165,7 @@ impl Routes {
         self.index.iter().map(|&(_, place)| place)
     }
 
-    /// How many destinations are known.
+    /// The number of known destinations.
     pub fn count(&self) -> usize {
         self.index.len()
     }
@@ -181,24 +182,26 @@ impl Routes {
     }
 
     //= dpclo IV-E: DSDV with ETX as the metric
-    /// Takes an entry of a neighbour's update.
-    pub fn hear(
+    /// Handles an entry of a neighbour's update.
+    pub fn on_route(
         &mut self,
         now: Instant,
         neighbour: u8,
         route: Route,
         links: &Links,
         spare: impl Fn(u16) -> bool,
-    ) -> News {
+    ) -> RouteChange {
         if route.destination == self.me {
-            return News::Own(route.seq);
+            return RouteChange::Own(route.seq);
         }
+        // An unreachable destination that is not known needs no place.
         if !route.metric.exists() && self.find(route.destination).is_none() {
-            return News::None;
+            return RouteChange::None;
         }
         let Some(place) = self.enter(now, route.destination, spare) else {
-            return News::None;
+            return RouteChange::None;
         };
+        // Poisoned reverse: the neighbour's route leads through this node.
         let metric = match route.via == self.me {
             true => Metric::NONE,
             false => route.metric,
@@ -206,18 +209,19 @@ impl Routes {
         if let Some(cell) = self.cell_mut(place, neighbour) {
             (cell.seq, cell.metric, cell.heard) = (route.seq, metric, now);
         }
+        // A neighbour without a route is no evidence that the destination lives.
         let newer = route.metric.exists()
             && self
                 .get_mut(place)
-                .is_some_and(|destination| destination.hear(now, route.seq));
+                .is_some_and(|destination| destination.on_sequence(now, route.seq));
         match (self.rank(now, place, links), newer) {
-            (true, _) => News::Reach,
-            (_, true) => News::Newer,
-            _ => News::None,
+            (true, _) => RouteChange::Reach,
+            (_, true) => RouteChange::Newer,
+            _ => RouteChange::None,
         }
     }
 
-    /// Puts the next hops of a destination in order again; whether it came into reach or went out of it.
+    /// Ranks the next hops of a destination anew. True if it became reachable or unreachable.
     pub fn rank(&mut self, now: Instant, place: u16, links: &Links) -> bool {
         let Some(&destination) = self.get(place) else {
             return false;
@@ -229,6 +233,8 @@ impl Routes {
                 continue;
             };
             let behind = destination.newest.wrapping_sub(cell.seq);
+            // A destination's sequence number grows by 2 a period, so the second test is the same life in numbers: it rejects
+            // a neighbour that repeats an old route in new updates.
             let fresh = now.saturating_since(cell.heard) <= life
                 && behind <= 2 * u16::from(self.routing.lost_after);
             let cost = cell.metric.behind(link);
@@ -260,7 +266,7 @@ impl Routes {
         changed
     }
 
-    /// Declares a destination dead whose number does not go on; whether it went out of reach.
+    /// Declares a destination dead if its sequence number has not advanced. True if it became unreachable.
     pub fn expire(&mut self, now: Instant, place: u16, links: &Links) -> bool {
         let life = self.routing.period * u64::from(self.routing.lost_after);
         let Some(destination) = self.get_mut(place) else {
@@ -272,59 +278,59 @@ impl Routes {
         self.rank(now, place, links)
     }
 
-    /// A neighbour has gone: what it told is forgotten.
+    /// Forgets all information of a neighbour that has gone.
     pub fn forget(&mut self, neighbour: u8) {
         let rows = self.cells.chunks_exact_mut(self.neighbours.max(1));
         rows.filter_map(|row| row.get_mut(usize::from(neighbour)))
             .for_each(|cell| *cell = BLANK);
     }
 
-    /// A neighbour's queue is so long.
-    pub fn tell(&mut self, now: Instant, place: u16, neighbour: u8, backlog: Backlog) {
+    /// Records the advertised length of a neighbour's queue.
+    pub fn set_backlog(&mut self, now: Instant, place: u16, neighbour: u8, backlog: Backlog) {
         if let Some(cell) = self.cell_mut(place, neighbour) {
-            (cell.told, cell.told_at) = (backlog, now);
+            (cell.backlog, cell.backlog_at) = (backlog, now);
         }
     }
 
-    /// What a neighbour told of its queue since `oldest`; nothing told is nothing waiting.
-    pub fn told(&self, oldest: Instant, place: u16, neighbour: u8) -> Backlog {
+    /// The queue length that a neighbour advertised since `oldest`; zero if it did not.
+    pub fn backlog(&self, oldest: Instant, place: u16, neighbour: u8) -> Backlog {
         match self.cell(place, neighbour) {
-            Some(cell) if cell.told_at >= oldest => cell.told,
+            Some(cell) if cell.backlog_at >= oldest => cell.backlog,
             _ => Backlog(0),
         }
     }
 
-    /// A neighbour has room for so many packets more.
-    pub fn tell_room(&mut self, place: u16, neighbour: u8, room: u8) {
+    /// Records a neighbour's advertised room, in packets.
+    pub fn set_room(&mut self, place: u16, neighbour: u8, room: u8) {
         if let Some(cell) = self.cell_mut(place, neighbour) {
             cell.room = room;
         }
     }
 
-    /// The room that a neighbour has by what it said since `oldest`; without such news as much as can be.
+    /// The room that a neighbour advertised since `oldest`, in packets; [`ROOM_MAX`] if it did not.
     pub fn room(&self, oldest: Instant, place: u16, neighbour: u8) -> u8 {
         match self.cell(place, neighbour) {
-            Some(cell) if cell.told_at >= oldest => cell.room,
+            Some(cell) if cell.backlog_at >= oldest => cell.room,
             _ => ROOM_MAX,
         }
     }
 
-    /// A neighbour got a packet, as far as is known, without having told of it.
+    /// Adds to a neighbour's queue a packet that it received but has not advertised yet.
     pub fn assume(&mut self, now: Instant, place: u16, neighbour: u8, more: Backlog) {
         if let Some(cell) = self.cell_mut(place, neighbour) {
-            cell.told = Backlog(cell.told.0.saturating_add(more.0));
-            cell.told_at = now;
+            cell.backlog = Backlog(cell.backlog.0.saturating_add(more.0));
+            cell.backlog_at = now;
         }
     }
 
-    /// The same for its room.
+    /// Takes one packet off a neighbour's room, likewise.
     pub fn take_room(&mut self, place: u16, neighbour: u8) {
         if let Some(cell) = self.cell_mut(place, neighbour) {
             cell.room = cell.room.saturating_sub(1);
         }
     }
 
-    /// What to tell of a destination.
+    /// The entry of a destination in this node's update.
     pub fn entry(&self, place: u16, links: &Links) -> Option<Route> {
         let destination = self.get(place)?;
         let best = destination.hops().first();
@@ -362,17 +368,17 @@ impl Destination {
             node,
             newest: 0,
             newest_at: now,
-            // Until its first number is heard.
+            // Until its first sequence number arrives.
             dead: true,
             hops: [NO_HOP; NEXT_HOPS_MAX],
             found: 0,
             k: 1,
-            news: false,
+            changed: false,
         }
     }
 
-    /// A sequence number was heard; whether it is a newer one.
-    fn hear(&mut self, now: Instant, seq: u16) -> bool {
+    /// Handles a sequence number. True if it is newer.
+    fn on_sequence(&mut self, now: Instant, seq: u16) -> bool {
         let first = self.dead && self.newest == 0;
         if !first && !newer(seq, self.newest) {
             return false;
@@ -392,19 +398,19 @@ impl Destination {
         hops.get(..usize::from(self.k)).unwrap_or(hops)
     }
 
-    /// How far it is.
+    /// The metric of the best route.
     pub fn metric(&self) -> Metric {
         self.hops().first().map_or(Metric::NONE, |hop| hop.cost)
     }
 }
 
-/// Whether one sequence number follows another, less than half the numbers apart.
+/// Whether one sequence number follows another: less than half the number space ahead.
 pub(crate) fn newer(seq: u16, than: u16) -> bool {
     let ahead = seq.wrapping_sub(than);
     ahead != 0 && ahead < 0x8000
 }
 
-/// Puts a hop where it belongs: by cost, then by place; the worst falls out.
+/// Inserts a hop in order of cost, then place; the worst is dropped.
 fn insert(hops: &mut [Hop; NEXT_HOPS_MAX], found: &mut u8, hop: Hop) {
     let count = usize::from(*found);
     let better = |other: &Hop| (other.cost, other.place) <= (hop.cost, hop.place);
@@ -413,7 +419,7 @@ fn insert(hops: &mut [Hop; NEXT_HOPS_MAX], found: &mut u8, hop: Hop) {
         .take(count)
         .take_while(|other| better(other))
         .count();
-    // The last one falls out and makes room; if all are better, it is this one.
+    // The last one is dropped to make room. If all are better, the new hop itself is.
     let after = hops.get_mut(at..).unwrap_or_default();
     if let Some(last) = after.last_mut() {
         *last = hop;
@@ -456,8 +462,8 @@ mod tests {
         }
     }
 
-    fn hear(routes: &mut Routes, now: Instant, neighbour: u8, entry: Route) -> News {
-        routes.hear(now, neighbour, entry, &links(), |_| true)
+    fn on_route(routes: &mut Routes, now: Instant, neighbour: u8, entry: Route) -> RouteChange {
+        routes.on_route(now, neighbour, entry, &links(), |_| true)
     }
 
     fn ranked(routes: &Routes, node: u16) -> Vec<(u8, f64)> {
@@ -469,20 +475,29 @@ mod tests {
     #[test]
     fn next_hops_are_ranked_by_the_whole_path() {
         let mut routes = routes();
-        assert_eq!(hear(&mut routes, NOW, 0, route(9, 2, 3.0, 5)), News::Reach);
-        assert_eq!(hear(&mut routes, NOW, 1, route(9, 4, 1.0, 9)), News::Newer);
-        assert_eq!(hear(&mut routes, NOW, 2, route(9, 4, 2.5, 5)), News::None);
+        assert_eq!(
+            on_route(&mut routes, NOW, 0, route(9, 2, 3.0, 5)),
+            RouteChange::Reach
+        );
+        assert_eq!(
+            on_route(&mut routes, NOW, 1, route(9, 4, 1.0, 9)),
+            RouteChange::Newer
+        );
+        assert_eq!(
+            on_route(&mut routes, NOW, 2, route(9, 4, 2.5, 5)),
+            RouteChange::None
+        );
         assert_eq!(ranked(&routes, 9), [(1, 3.0), (2, 3.5), (0, 4.0)]);
         let entry = routes.entry(routes.find(9).unwrap(), &links()).unwrap();
         assert_eq!(entry, route(9, 4, 3.0, 2));
         // Neighbour 1's route leads back here, then it has none.
-        hear(&mut routes, NOW, 1, route(9, 4, 1.0, 0));
+        on_route(&mut routes, NOW, 1, route(9, 4, 1.0, 0));
         assert_eq!(ranked(&routes, 9), [(2, 3.5), (0, 4.0)]);
         let mut gone = route(9, 4, 0.0, 0);
         gone.metric = Metric::NONE;
-        hear(&mut routes, NOW, 2, gone);
+        on_route(&mut routes, NOW, 2, gone);
         assert_eq!(ranked(&routes, 9), [(0, 4.0)]);
-        assert_eq!(hear(&mut routes, NOW, 0, gone), News::Reach);
+        assert_eq!(on_route(&mut routes, NOW, 0, gone), RouteChange::Reach);
     }
 
     /// Of more neighbours than can be kept the nearest are, in whatever order they come.
@@ -510,9 +525,9 @@ mod tests {
     #[test]
     fn downhill_leaves_detours_out() {
         let mut routes = Routes::new(0, Settings::paper().routing, true, 4, 4);
-        hear(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
-        hear(&mut routes, NOW, 2, route(9, 2, 2.0, 9));
-        hear(&mut routes, NOW, 1, route(9, 2, 2.5, 9));
+        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+        on_route(&mut routes, NOW, 2, route(9, 2, 2.0, 9));
+        on_route(&mut routes, NOW, 1, route(9, 2, 2.5, 9));
         assert_eq!(
             ranked(&routes, 9),
             [(0, 2.0), (2, 3.0)],
@@ -523,25 +538,31 @@ mod tests {
     #[test]
     fn a_route_dies_with_its_sequence_numbers_and_comes_back_with_a_newer_one() {
         let (mut routes, links) = (routes(), links());
-        hear(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
         let place = routes.find(9).unwrap();
         let life = Duration::from_secs(45);
         // The neighbour goes on telling, but the number does not move.
         let late = NOW + life;
-        hear(&mut routes, late, 0, route(9, 2, 1.0, 9));
+        on_route(&mut routes, late, 0, route(9, 2, 1.0, 9));
         assert!(!routes.expire(late, place, &links));
         assert!(routes.expire(late + Duration::from_millis(1), place, &links));
-        assert_eq!(hear(&mut routes, late, 2, route(9, 2, 1.0, 9)), News::None);
-        assert_eq!(hear(&mut routes, late, 2, route(9, 4, 1.0, 9)), News::Reach);
+        assert_eq!(
+            on_route(&mut routes, late, 2, route(9, 2, 1.0, 9)),
+            RouteChange::None
+        );
+        assert_eq!(
+            on_route(&mut routes, late, 2, route(9, 4, 1.0, 9)),
+            RouteChange::Reach
+        );
     }
 
     #[test]
     fn routes_that_are_far_behind_do_not_count() {
         let mut routes = routes();
-        hear(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
-        hear(&mut routes, NOW, 2, route(9, 8, 3.0, 9));
+        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+        on_route(&mut routes, NOW, 2, route(9, 8, 3.0, 9));
         assert_eq!(ranked(&routes, 9).len(), 2);
-        hear(&mut routes, NOW, 2, route(9, 10, 3.0, 9));
+        on_route(&mut routes, NOW, 2, route(9, 10, 3.0, 9));
         assert_eq!(ranked(&routes, 9), [(2, 4.0)]);
         // Numbers go round.
         assert!(newer(1, u16::MAX - 3) && !newer(u16::MAX - 3, 1) && !newer(4, 4));
@@ -552,35 +573,44 @@ mod tests {
         let mut routes = routes();
         (1..5).for_each(|node| {
             assert_eq!(
-                hear(&mut routes, NOW, 0, route(node, 2, 1.0, 9)),
-                News::Reach
+                on_route(&mut routes, NOW, 0, route(node, 2, 1.0, 9)),
+                RouteChange::Reach
             )
         });
-        assert_eq!(hear(&mut routes, NOW, 0, route(5, 2, 1.0, 9)), News::None);
+        assert_eq!(
+            on_route(&mut routes, NOW, 0, route(5, 2, 1.0, 9)),
+            RouteChange::None
+        );
         assert_eq!((routes.find(5), routes.refused), (None, 1));
         let mut gone = route(3, 4, 0.0, 0);
         gone.metric = Metric::NONE;
-        hear(&mut routes, NOW, 0, gone);
-        assert_eq!(hear(&mut routes, NOW, 0, route(5, 2, 1.0, 9)), News::Reach);
+        on_route(&mut routes, NOW, 0, gone);
+        assert_eq!(
+            on_route(&mut routes, NOW, 0, route(5, 2, 1.0, 9)),
+            RouteChange::Reach
+        );
         assert_eq!(routes.find(3), None);
-        assert_eq!(hear(&mut routes, NOW, 0, route(0, 7, 1.0, 9)), News::Own(7));
+        assert_eq!(
+            on_route(&mut routes, NOW, 0, route(0, 7, 1.0, 9)),
+            RouteChange::Own(7)
+        );
     }
 
     #[test]
     fn what_was_told_is_forgotten_after_a_while() {
         let mut routes = routes();
-        hear(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
         let place = routes.find(9).unwrap();
-        routes.tell(NOW, place, 0, Backlog(80));
-        assert_eq!(routes.told(NOW, place, 0), Backlog(80));
-        assert_eq!(routes.told(NOW, place, 1), Backlog(0));
+        routes.set_backlog(NOW, place, 0, Backlog(80));
+        assert_eq!(routes.backlog(NOW, place, 0), Backlog(80));
+        assert_eq!(routes.backlog(NOW, place, 1), Backlog(0));
         routes.assume(NOW, place, 0, Backlog(16));
-        assert_eq!(routes.told(NOW, place, 0), Backlog(96));
+        assert_eq!(routes.backlog(NOW, place, 0), Backlog(96));
         assert_eq!(
-            routes.told(NOW + Duration::from_millis(1), place, 0),
+            routes.backlog(NOW + Duration::from_millis(1), place, 0),
             Backlog(0)
         );
         routes.forget(0);
-        assert_eq!(routes.told(NOW, place, 0), Backlog(0));
+        assert_eq!(routes.backlog(NOW, place, 0), Backlog(0));
     }
 }

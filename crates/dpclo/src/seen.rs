@@ -1,21 +1,21 @@
-//! Packets that were here before.
+//! Detection of duplicate packets.
 //!
-//! A link that loses its confirmation sends a packet again, perhaps to another neighbour, and a packet may come round to a
-//! node that has forwarded it. The first is a copy and must go, the second is a detour and must not: a copy has the same
+//! A link that loses an acknowledgement sends a packet again, perhaps to another neighbour. A packet may also return to a
+//! node that has forwarded it. The first is a copy and is dropped, the second is a detour and is kept: a copy has the same
 //! hop limit, a detour a smaller one.
 
 use alloc::vec::Vec;
 
 use chappe_core::Instant;
 
-/// Recently forwarded packets. When two share a place the older one is forgotten: then a copy may pass, but no packet is
-/// ever taken for a copy that is none.
+/// Recently forwarded packets. If two share a place the older one is forgotten: a copy may then pass, but no packet is
+/// falsely taken for a copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     keys: Vec<Option<Key>>,
 }
 
-/// What makes a transmission the same as another.
+/// The fields that identify a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub source: u16,
@@ -32,7 +32,7 @@ impl Seen {
         Seen { keys }
     }
 
-    /// Whether this one was here before; it is from now on.
+    /// Records a packet. True if it was recorded before.
     pub fn enter(&mut self, key: Key) -> bool {
         let places = self.keys.len() as u64;
         let place = key.mixed().checked_rem(places).unwrap_or(0) as usize;
@@ -42,8 +42,8 @@ impl Seen {
         slot.replace(key) == Some(key)
     }
 
-    /// It was not taken after all: if it comes again, it is new.
-    pub fn leave(&mut self, key: Key) {
+    /// Removes a packet that was not accepted after all: if it comes again, it is new.
+    pub fn forget(&mut self, key: Key) {
         let places = self.keys.len() as u64;
         let place = key.mixed().checked_rem(places).unwrap_or(0) as usize;
         if let Some(slot) = self.keys.get_mut(place)
@@ -66,42 +66,42 @@ impl Key {
     }
 }
 
-/// Packets of one flow that ended here.
+/// The packets of one flow whose destination is this node.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct IncomingFlow {
     pub source: u16,
     pub flow: u16,
     epoch: u8,
-    /// The epoch before, whose late packets are old.
+    /// The previous epoch, whose late packets are dropped.
     past: Option<u8>,
-    /// Every number below this one has been handed out or given up.
+    /// Every number below this one was delivered or given up.
     pub next: u32,
-    /// The highest number so far.
+    /// The highest number received.
     highest: u32,
-    /// Whether the numbers below it came, the highest one in bit 0 of the first word.
+    /// The numbers received, one bit each, the highest one in bit 0 of the first word.
     came: [u64; WORDS],
     used: Instant,
 }
 
-/// Words of the window: 1024 numbers. What is older counts as a copy.
+/// Words of the window: 1024 numbers. Older packets are dropped.
 const WORDS: usize = 16;
 const WINDOW: u32 = WORDS as u32 * 64;
 
-/// What a packet is to its flow.
+/// How a packet relates to its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// New.
+    /// A packet that was not received before.
     New,
-    /// It has come before.
+    /// A packet that was received before.
     Copy,
-    /// Older than what is remembered.
+    /// A packet from before the window or from a past epoch.
     Old,
 }
 
-/// All flows that end here.
+/// The flows whose destination is this node.
 #[derive(Clone, Debug)]
 pub(crate) struct Flows {
-    flows: Vec<Arrived>,
+    flows: Vec<IncomingFlow>,
     most: usize,
 }
 
@@ -114,7 +114,7 @@ impl Flows {
         }
     }
 
-    /// Notes a packet. A new flow takes the place of the one that has been silent longest.
+    /// Records a packet. In a full table a new flow replaces the least recently used one.
     pub fn enter(
         &mut self,
         now: Instant,
@@ -125,7 +125,7 @@ impl Flows {
         if let Some(known) = self.find_mut(source, flow) {
             return known.enter(now, epoch, number);
         }
-        let fresh = Arrived::new(now, (source, flow), epoch, number);
+        let fresh = IncomingFlow::new(now, (source, flow), epoch, number);
         if self.flows.len() < self.most {
             self.flows.push(fresh);
         } else if let Some(oldest) = self.flows.iter_mut().min_by_key(|flow| flow.used) {
@@ -134,24 +134,24 @@ impl Flows {
         Arrival::New
     }
 
-    pub fn find_mut(&mut self, source: u16, flow: u16) -> Option<&mut Arrived> {
-        let is = |known: &&mut Arrived| (known.source, known.flow) == (source, flow);
+    pub fn find_mut(&mut self, source: u16, flow: u16) -> Option<&mut IncomingFlow> {
+        let is = |known: &&mut IncomingFlow| (known.source, known.flow) == (source, flow);
         self.flows.iter_mut().find(is)
     }
 }
 
-impl Arrived {
-    fn new(now: Instant, (source, flow): (u16, u16), epoch: u8, number: u32) -> Arrived {
+impl IncomingFlow {
+    fn new(now: Instant, (source, flow): (u16, u16), epoch: u8, number: u32) -> IncomingFlow {
         let mut came = [0; WORDS];
         if let Some(first) = came.first_mut() {
             *first = 1;
         }
-        Arrived {
+        IncomingFlow {
             source,
             flow,
             epoch,
             past: None,
-            // A flow begins at 0; one that is joined later begins where it is.
+            // A flow begins at 0. One whose first packets were missed begins at the present number.
             next: if number < WINDOW { 0 } else { number },
             highest: number,
             came,
@@ -165,7 +165,7 @@ impl Arrived {
         }
         if epoch != self.epoch {
             let past = Some(self.epoch);
-            *self = Arrived::new(now, (self.source, self.flow), epoch, number);
+            *self = IncomingFlow::new(now, (self.source, self.flow), epoch, number);
             self.past = past;
             return Arrival::New;
         }
@@ -223,7 +223,7 @@ mod tests {
             ..KEY
         };
         assert!(!seen.enter(detour));
-        seen.leave(detour);
+        seen.forget(detour);
         assert!(!seen.enter(detour));
     }
 

@@ -1,4 +1,4 @@
-//! Packets of a node: one block of memory, taken once, and lists through it.
+//! The packets of a node: one block of memory, allocated once, with linked lists through it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,19 +16,19 @@ pub(crate) struct Packet {
     pub flow: u16,
     pub number: u32,
     pub epoch: u8,
-    /// How often it may still be forwarded.
+    /// The number of times it may still be forwarded.
     pub hop_limit: u8,
-    /// Times that the link gave it up here.
+    /// The number of times the link gave it up here.
     pub failures: u8,
-    /// Octets of payload.
+    /// Length of the payload in octets.
     pub len: u16,
-    /// When it came here.
+    /// When it arrived here.
     pub came: Instant,
-    /// Counts the packets of the node: the order in which they came.
+    /// Its number among the packets of this node: the order of arrival.
     pub order: u64,
 }
 
-/// The places of all packets.
+/// The memory for all packets of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     slots: Vec<Slot>,
@@ -44,7 +44,7 @@ struct Slot {
     after: u16,
 }
 
-/// A list of packets in a [`Store`]. A place belongs to at most one list.
+/// A doubly linked list of packets in a [`Store`]. A place belongs to at most one list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct List {
     first: u16,
@@ -71,7 +71,7 @@ impl List {
         self.len == 0
     }
 
-    /// The place that [`Store::pop_first`] gives next.
+    /// The place that [`Store::pop_first`] returns next.
     pub fn first(&self) -> Option<u16> {
         (self.len > 0).then_some(self.first)
     }
@@ -101,12 +101,12 @@ impl Store {
         store
     }
 
-    /// Places that are free.
+    /// The number of free places.
     pub fn room(&self) -> u16 {
         self.free.len
     }
 
-    /// Keeps a packet; its place belongs to no list yet. `None` if there is no room.
+    /// Stores a packet. Its place belongs to no list yet. `None` if there is no room.
     pub fn keep(&mut self, packet: Packet, payload: &[u8]) -> Option<u16> {
         if payload.len() > self.payload {
             return None;
@@ -122,7 +122,7 @@ impl Store {
         Some(place)
     }
 
-    /// Gives a place back that belongs to no list.
+    /// Frees a place that belongs to no list.
     pub fn release(&mut self, place: u16) {
         let mut free = self.free;
         self.push_first(&mut free, place);
@@ -178,7 +178,7 @@ impl Store {
         Some(place)
     }
 
-    /// Takes a place out of the list that it belongs to.
+    /// Removes a place from the list that it belongs to.
     pub fn remove(&mut self, list: &mut List, place: u16) {
         let Some(&Slot { before, after, .. }) = self.slots.get(usize::from(place)) else {
             return;
@@ -231,7 +231,7 @@ mod tests {
 
     /// Goal: lists never lose or mix places. Method: random operations beside plain queues.
     #[test]
-    fn lists_do_what_plain_queues_do() {
+    fn lists_behave_as_plain_queues() {
         let mut random = Seed(1).stream(Purpose::Trial(1));
         let mut store = Store::new(20, 4);
         let mut lists = [List::default(); 3];
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn packets_that_do_not_fit_are_refused() {
         let mut store = Store::new(1, 4);
         assert_eq!(store.keep(Packet::default(), &[0; 5]), None);
         assert!(store.keep(Packet::default(), &[0; 4]).is_some());

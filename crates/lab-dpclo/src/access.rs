@@ -245,11 +245,11 @@ impl Mac for Channel {
         }
     }
 
-    fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
+    fn link_changed<L: LinkNode>(&mut self, now: Instant, link: &L) {
         match self {
-            Channel::Dcf(mac) => mac.look_up(now, link),
-            Channel::Edca(mac) => mac.look_up(now, link),
-            Channel::ZmacPlus(mac) => mac.look_up(now, link),
+            Channel::Dcf(mac) => mac.link_changed(now, link),
+            Channel::Edca(mac) => mac.link_changed(now, link),
+            Channel::ZmacPlus(mac) => mac.link_changed(now, link),
         }
     }
 

@@ -4,7 +4,7 @@
 //! cargo run --release -p chappe-mac --example starvation
 //! ```
 //!
-//! Saturated flows over the simulator's radio without capture: whoever hears two frames at once loses both. 802.11b at
+//! Saturated flows over the simulator's radio without capture: a station that receives two frames at once loses both. 802.11b at
 //! 2 Mbit/s, 200 octets of payload (an SDU of 212 with its IP header, LLC), 15 us to notice energy; EDCA sends best effort.
 //! Each cell holds the flows' rates in kbit/s of payload. A schedule could give every flow half of a link's rate, 430 to
 //! 500; the paper gives neither burst nor time slot, so that one line of this table says little.

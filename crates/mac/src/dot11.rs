@@ -1,5 +1,7 @@
-//! The distributed coordination function (DCF) of IEEE 802.11: listen before you talk, wait a random number
-//! of slots, expect an ACK, wait longer next time.
+//! The distributed coordination function (DCF) of IEEE 802.11, and its extension EDCA.
+//!
+//! A station senses the carrier before it sends, waits a random number of slots, expects an ACK, and doubles its
+//! contention window when none comes.
 //!
 //! ```text
 //!            frame waiting                     boundary reached
@@ -13,22 +15,22 @@
 //!     the contention meanwhile   +--           +-----> Sending data
 //! ```
 //!
-//! - **Carrier sense** is on only while the station contends. NAV and EIFS follow from the frames heard at all
+//! - **Carrier sense** is on only while the station contends. NAV and EIFS are derived from received frames at all
 //!   times.
-//! - **Immediate access** when the medium was idle for DIFS (or EIFS) as the frame came and no back-off is
-//!   running; otherwise a back-off. After each exchange another back-off is drawn, frame or not
-//!   (10.3.4.3).
-//! - **Late binding**: [`LinkNode::poll_link`] is called when the first bit is about to leave. A unicast
-//!   frame is then kept for its retransmissions; a broadcast is never copied.
-//! - **The order of events at one instant does not matter**: whether the radio reports the idle carrier or the
-//!   frame that ended first, the next slot boundary is the same.
+//! - **Immediate access** is granted if the medium was idle for DIFS (or EIFS) when the frame became ready and no
+//!   back-off is running. Otherwise a back-off is drawn. Each exchange is followed by another back-off, whether or
+//!   not a frame waits (10.3.4.3).
+//! - **Late binding**: [`LinkNode::poll_link`] is called when the first bit is about to leave. A unicast frame is
+//!   then kept for its retransmissions. A broadcast is copied only if it does not fit into its TXOP.
+//! - **The order of events at one instant does not matter**: the next slot boundary is the same whether the radio
+//!   first reports the idle carrier or the frame that ended.
 //!
-//! **EDCA** is the same station with four access functions, each with its own interframe space, window, back-off and
-//! frame. They count slots beside each other, from each slot's beginning, and meet only inside the station: the most
-//! urgent one that reaches its boundary transmits, the others draw anew from a wider window. [`Category`] holds the
-//! parameters. A function with a TXOP limit goes on after SIFS while its frames fit.
+//! **EDCA** is the same station with four access functions. Each has its own interframe space, window, back-off and
+//! frame. They count slots concurrently and meet only inside the station: if several reach their boundary together,
+//! the most urgent one transmits and the others draw anew from a wider window. [`Category`] holds the parameters. A
+//! function with a TXOP limit continues after SIFS while its frames fit.
 //!
-//! Clauses named in this module are those of IEEE Std 802.11-2020.
+//! Clauses cited in this module are those of IEEE Std 802.11-2020.
 
 mod backoff;
 mod category;
@@ -63,7 +65,7 @@ use medium::Medium;
 use receive::Answer;
 use send::OnAir;
 
-/// One station with `N` channel access functions: one makes the DCF, four make EDCA. `C` says whether it claims the
+/// One station with `N` channel access functions: one is the DCF, four are EDCA. `C` decides whether it claims the
 /// channel before it contends ([`ZmacPlus`]).
 #[derive(Clone, Debug)]
 pub struct Dot11<const N: usize = 1, C = NoClaims> {
@@ -73,39 +75,39 @@ pub struct Dot11<const N: usize = 1, C = NoClaims> {
     random: Stream,
     medium: Medium,
     functions: [Function; N],
-    /// Which of them was granted the medium or holds it.
+    /// Index of the function that was granted the medium or holds it.
     active: usize,
     /// When its transmission opportunity ends.
     txop_end: Instant,
     claims: C,
     state: State,
-    /// An ACK or CTS that is to be sent, or on its way.
+    /// An ACK or CTS that is scheduled, or on the air.
     answer: Option<Answer>,
     /// The radio was asked to report the carrier.
     sensing: bool,
     deadline: Option<Wake>,
-    /// When an answer that is awaited must have ended.
-    patience: Instant,
+    /// When an awaited CTS or ACK must have ended.
+    answer_deadline: Instant,
     sequence: Sequence,
     duplicates: Duplicates,
     counters: Counters,
     trace: TraceRing,
 }
 
-/// Where the station stands with its own frames.
+/// The state of the station's own transmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Nothing to send and no back-off running.
     Idle,
     /// Waiting for the medium, or counting slots.
     Contending,
-    /// A slot boundary is reached: the frame leaves with the next poll.
+    /// The slot boundary is reached: the frame leaves with the next poll.
     Granted,
-    /// A CTS came: the data leaves at this instant, with the next poll.
-    Cleared(Instant),
-    /// The transmission opportunity lasts: another frame may leave at this instant, with the next poll.
+    /// A CTS was received: the data leaves at this instant, with the next poll.
+    CtsReceived(Instant),
+    /// Within a transmission opportunity: another frame may leave at this instant, with the next poll.
     Holding(Instant),
-    /// ZMAC+: the moment to burst has come: the burst leaves with the next poll.
+    /// ZMAC+: the burst leaves with the next poll.
     Announcing,
     /// ZMAC+: the burst was handed to the radio.
     Claiming,
@@ -121,30 +123,29 @@ const BACKOFF: &str = "back-off";
 const CTS_TIMEOUT: &str = "CTS timeout";
 const ACK_TIMEOUT: &str = "ACK timeout";
 
-/// A station with the enhanced distributed channel access (EDCA) of 802.11e: four functions that contend beside each
-/// other.
+/// A station with the enhanced distributed channel access (EDCA) of 802.11e: four functions that contend
+/// concurrently.
 pub type Edca = Dot11<4>;
 
 /// A ZMAC+ station (see [`zmac`]): one function, which bursts before it contends.
 pub type ZmacPlus = Dot11<1, Claims>;
 
 impl Dot11<1> {
-    /// A station that has not heard anything yet. `random` is its own stream, for back-offs and its first
-    /// sequence number.
+    /// A DCF station that has received nothing yet. It draws back-offs and its first sequence number from `random`.
     pub fn new(config: Config, address: Address, random: Stream) -> Dot11 {
         Dot11::with_functions(config, [only(&config)], NoClaims, false, address, random)
     }
 }
 
 impl ZmacPlus {
-    /// A ZMAC+ station that has not heard anything yet (see [`zmac`]).
+    /// A ZMAC+ station that has received nothing yet (see [`zmac`]).
     pub fn zmac_plus(
         config: zmac::Config,
         schedule: Schedule,
         address: Address,
         random: Stream,
     ) -> ZmacPlus {
-        // Interframe spaces are SIFS, and an attempt that failed needs no other wait than that for its ACK.
+        // Interframe spaces are SIFS (`aifsn: 0`), and a failed attempt is followed by no wait beyond the ACK timeout.
         let station = Config {
             aifsn: 0,
             difs_after_timeout: false,
@@ -155,15 +156,15 @@ impl ZmacPlus {
         Dot11::with_functions(station, [only(&station)], claims, false, address, random)
     }
 
-    /// Gives a ZMAC+ station its time slots, from the next claim on.
+    /// Replaces the schedule of time slots, effective from the next claim.
     pub fn set_schedule(&mut self, schedule: Schedule) {
         self.claims.schedule = schedule;
     }
 }
 
 impl Edca {
-    /// An EDCA station that has not heard anything yet. Windows and AIFS are those of the `categories`, least urgent
-    /// first; `config` gives the rest.
+    /// An EDCA station that has received nothing yet. Windows and AIFS come from `categories`, least urgent first; the
+    /// rest comes from `config`.
     pub fn edca(
         config: Config,
         categories: [Category; 4],
@@ -200,7 +201,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             answer: None,
             sensing: false,
             deadline: None,
-            patience: Instant::ZERO,
+            answer_deadline: Instant::ZERO,
             sequence: Sequence::new(random.below(4096) as u16),
             duplicates: Duplicates::new(),
             counters: Counters::default(),
@@ -209,22 +210,22 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// What the station has done so far.
+    /// Counters since the station was created.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What decides how it contends.
+    /// The configuration it was created with.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Its own address.
+    /// The station's own address.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Turns trace events on or off; off at first.
+    /// Turns trace events on or off. They are off initially.
     pub fn trace(&mut self, on: bool) {
         self.trace.on(on);
     }
@@ -237,7 +238,7 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
             RadioEvent::Received(ref reception) => self.on_received(now, reception, link),
             RadioEvent::Failed(_) => self.on_failed(now, link),
             RadioEvent::Sent => self.on_sent(now, link),
-            // This MAC asks for no heads.
+            // This MAC never sends `RadioRequest::Peek`.
             RadioEvent::Head(_) => {}
         }
     }
@@ -248,9 +249,9 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
         psdu: &mut [u8],
         link: &mut L,
     ) -> Option<RadioRequest> {
-        // Most polls find nothing to send.
+        // The quick test first: most polls find nothing to send.
         let ready = match self.state {
-            State::Granted | State::Cleared(_) | State::Holding(_) | State::Announcing => true,
+            State::Granted | State::CtsReceived(_) | State::Holding(_) | State::Announcing => true,
             _ => self.answer.is_some() || N > 1,
         };
         if ready && let Some(request) = self.transmit(now, psdu, link) {
@@ -264,6 +265,8 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
         if wanted == self.sensing {
             return None;
         }
+        // Carrier reports cost the driver work on every frame of the neighbourhood, so sensing is off unless it decides
+        // something. What was known of the carrier is void once reports stop.
         self.sensing = wanted;
         self.medium.forget_carrier();
         Some(RadioRequest::Sense(wanted))
@@ -282,8 +285,9 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
                 }
                 self.grant(now);
             }
+            // 10.3.2.11: a frame whose preamble began in time is received to its end before the attempt has failed.
             State::AwaitingCts | State::AwaitingAck if self.answer_may_come(now) => {
-                let at = self.patience;
+                let at = self.answer_deadline;
                 self.deadline = Some(Wake { at, why: wake.why });
             }
             State::AwaitingCts => self.on_no_cts(now, link),
@@ -297,9 +301,9 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
     }
 
     #[inline]
-    fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
+    fn link_changed<L: LinkNode>(&mut self, now: Instant, link: &L) {
         let waiting = self.waiting(link);
-        // Drivers look up after every event, and most change nothing.
+        // `OverMac` calls this after every event, and most events change nothing.
         let mut functions = self.functions.iter();
         if self.claims.get().is_some() || functions.any(|f| f.pending != f.is_for(waiting)) {
             self.note_waiting(now, waiting);
@@ -312,8 +316,8 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
 }
 
 impl<const N: usize, C: Claiming> Dot11<N, C> {
-    /// What is to be sent now: an answer, a burst or an own frame.
-    #[inline(never)] // else every poll pays for the registers that this saves
+    /// The transmission that is due: an answer, a burst or an own frame.
+    #[inline(never)] // Inlined, it would make every poll save the registers that this needs.
     fn transmit<L: LinkNode>(
         &mut self,
         now: Instant,
@@ -330,19 +334,19 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
         let transmit = match self.state {
             State::Granted => self.launch(now, psdu, link),
-            State::Cleared(at) => self.send_data(at, psdu, false),
-            State::Holding(at) => self.hold_on(now, at, psdu, link),
+            State::CtsReceived(at) => self.send_data(at, psdu, false),
+            State::Holding(at) => self.continue_txop(now, at, psdu, link),
             _ => None,
         };
         if N > 1 {
-            // A link node that gave one frame away may wish to send others sooner or later than before.
-            self.look_up(now, link);
+            // The link node gave a frame away, so other classes may be pending for the other functions.
+            self.link_changed(now, link);
         }
         transmit.map(RadioRequest::Transmit)
     }
 }
 
-/// The category of a station that has one: all classes.
+/// The single category of a DCF station: all classes.
 fn only(config: &Config) -> Category {
     Category {
         classes: Classes::ALL,

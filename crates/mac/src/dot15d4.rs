@@ -8,16 +8,16 @@
 //!    +---- Spacing (IFS) <---- done, or a pause of up to d before the next attempt <-----------+
 //! ```
 //!
-//! - A **job** is a frame to be sent: the one in hand for a neighbour that listens, those held for sleepy children
-//!   until they ask (indirect), or a data request of the station's own. One job is worked on at a time; between two
-//!   of its attempts another may come first.
-//! - **The pause between attempts** (TCPlp, section 7.1) keeps two hidden senders, whose frames have collided, from
-//!   colliding again: each waits a random time of up to `retry_delay` besides the back-off.
-//! - **A leaf** sleeps. It wakes to send, and for the answer to a data request; how often it asks follows from
+//! - A **job** is a frame to send: the direct one for a neighbour that listens, those held for sleepy children until
+//!   they ask (indirect), or a data request of the station's own. The station works on one job at a time; between two
+//!   of its attempts another job may go first.
+//! - **The pause between attempts** (TCPlp, section 7.1) keeps two hidden senders whose frames have collided from
+//!   colliding again: each waits a random time of up to `retry_delay` in addition to the back-off.
+//! - **A leaf** sleeps. It wakes to send, and to receive the answer to a data request. How often it asks depends on
 //!   what the layers above [expect](chappe_core::Expect).
-//! - **Security** is CCM\* per frame ([`Security`]); a frame's replay is checked only after its authenticity.
+//! - **Security** is CCM\* per frame ([`Security`]). A frame is checked for replay only after it proved authentic.
 //!
-//! Clauses named in this module are those of IEEE Std 802.15.4-2015.
+//! Clauses cited in this module are those of IEEE Std 802.15.4-2015.
 
 mod config;
 mod counters;
@@ -44,8 +44,8 @@ use indirect::Indirect;
 use leaf::Leaf;
 use receive::Answer;
 
-/// One station. `INDIRECT` frames can be held for sleepy children, two for each child so that the first can say
-/// that there is another.
+/// One station. It can hold `INDIRECT` frames for sleepy children. Two for each child let the first one announce the
+/// second.
 #[derive(Debug)]
 pub struct Dot15d4<const INDIRECT: usize = 4> {
     config: Config,
@@ -53,36 +53,36 @@ pub struct Dot15d4<const INDIRECT: usize = 4> {
     random: Stream,
     state: State,
     deadline: Option<Wake>,
-    /// What is being worked on.
+    /// The job being worked on.
     active: Option<Active>,
     direct: Job,
     request: Job,
     indirect: Indirect<INDIRECT>,
     leaf: Option<Leaf>,
     answer: Option<Answer>,
-    /// The link node has something to send, as far as was last seen.
+    /// The link node had a frame to send when last asked.
     pending: bool,
-    /// The link node had no frame although it had said so, or one that could not be held: it is asked again when
-    /// something has happened.
+    /// The link node returned no frame although one was pending, or one that could not be held. It is asked again
+    /// after the next event.
     stalled: bool,
-    /// What the radio was last asked for.
+    /// The last request to the radio: carrier reports, receiver on.
     sensing: bool,
     listening: bool,
     /// Energy was seen during this assessment.
     busy: bool,
-    /// Energy is present, as far as the radio was asked.
+    /// Energy is present, as last reported.
     carrier: bool,
     sequence: u8,
     duplicates: Duplicates,
     security: Option<Security>,
     counters: Counters,
     listening_since: Instant,
-    /// Since when a radio that does not listen has been loaded or has backed off.
+    /// Since when a frame is loaded or a back-off runs with the receiver off.
     contending_since: Option<Instant>,
     trace: TraceRing,
 }
 
-/// Where the station stands with the job it works on.
+/// The progress of the active job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,
@@ -104,8 +104,7 @@ enum Active {
 }
 
 impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
-    /// A station that has not heard anything yet. `random` is its own stream, for back-offs, pauses and its first
-    /// sequence number.
+    /// A station that has received nothing yet. It draws back-offs, pauses and its first sequence number from `random`.
     pub fn new(config: Config, address: Address, mut random: Stream) -> Self {
         Dot15d4 {
             config,
@@ -136,38 +135,38 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         }
     }
 
-    /// Protects every data frame and command from now on, and refuses unprotected ones.
+    /// Protects every data frame and command from now on, and drops unprotected ones.
     pub fn secure(&mut self, security: Security) {
         self.security = Some(security);
     }
 
-    /// Frames to `child` are held until it asks for them. False if there is no room for one more child.
+    /// Holds frames to `child` until it asks for them. False if there is no room for another child.
     pub fn add_child(&mut self, child: Address) -> bool {
         self.indirect.add_child(child)
     }
 
-    /// What the station has done so far.
+    /// Counters since the station was created.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What decides how it contends.
+    /// The configuration it was created with.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Its own address.
+    /// The station's own address.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Turns trace events on or off; off at first.
+    /// Turns trace events on or off. They are off initially.
     pub fn trace(&mut self, on: bool) {
         self.trace.on(on);
     }
 
-    /// How long the radio has been on, receiving or sending, until `now`: over the time passed, the radio's duty
-    /// cycle.
+    /// How long the radio has been on until `now`, receiving or sending. Divided by the elapsed time it is the radio's
+    /// duty cycle.
     pub fn radio_on(&self, now: Instant) -> chappe_core::Duration {
         let present = match self.listening {
             true => now.saturating_since(self.listening_since),
@@ -176,8 +175,9 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         self.counters.radio_on + present
     }
 
-    /// How long the radio has been out of its deepest sleep until `now`: what [`radio_on`](Self::radio_on) counts, and while
-    /// a frame is loaded and the back-off runs. A leaf's receiver is off then, but a radio that sleeps takes no frame.
+    /// How long the radio has been out of its deepest sleep until `now`: [`radio_on`](Self::radio_on), and the time in
+    /// which a frame is loaded or the back-off runs. A leaf's receiver is off then, but a sleeping radio could not take
+    /// the frame.
     pub fn radio_awake(&self, now: Instant) -> chappe_core::Duration {
         let present = match self.contending_since {
             Some(since) => now.saturating_since(since),
@@ -186,7 +186,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         self.radio_on(now) + self.counters.contending + present
     }
 
-    /// Books the time in which a radio contends without listening.
+    /// Counts the time in which the station contends with the receiver off.
     fn note_contention(&mut self, now: Instant, listens: bool) {
         let contends = !listens && matches!(self.state, State::Loading | State::BackingOff);
         match (contends, self.contending_since) {
@@ -199,7 +199,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         }
     }
 
-    /// How an address stands on the air in this network.
+    /// The form of an address in this network's frames: short or extended.
     fn node(&self, address: Address) -> Node {
         match Node::short(address) {
             Some(short) if self.config.short_addresses => short,
@@ -218,7 +218,7 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
             }
             RadioEvent::Head(_) => {}
             RadioEvent::Received(ref reception) => self.on_received(now, reception, link),
-            RadioEvent::Failed(_) => Counters::add(&mut self.counters.undecodable),
+            RadioEvent::Failed(_) => self.counters.undecodable += 1,
             RadioEvent::Sent => self.on_sent(now, link),
         }
     }
@@ -270,7 +270,7 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
         Wake::earlier(self.deadline, Wake::earlier(leaf, held))
     }
 
-    fn look_up<L: LinkNode>(&mut self, now: Instant, link: &L) {
+    fn link_changed<L: LinkNode>(&mut self, now: Instant, link: &L) {
         let pending = !link.pending().is_empty();
         self.stalled &= pending;
         self.pending = pending;
@@ -285,7 +285,7 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
 }
 
 impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
-    /// Whether the receiver is needed.
+    /// Whether the receiver must be on.
     fn wants_to_listen(&self) -> bool {
         let exchanging = matches!(
             self.state,

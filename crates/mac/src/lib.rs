@@ -1,15 +1,8 @@
-//! Channel access: who may send, and when.
+//! Channel access: which node may send, and when.
 //!
-//! A MAC sits between a radio and a link node. It implements [`chappe_core::Mac`] and becomes a radio node
-//! with [`chappe_core::OverMac`]. It asks the link node for a frame at the moment it can really send, so a
-//! coded packet or an acknowledgement is made of all that is known by then.
-//!
-//! | module | method | for |
-//! |---|---|---|
-//! | [`dot11`] | the distributed coordination function (DCF) of IEEE 802.11 | 802.11b networks |
-//! | [`dot11`] as [`dot11::Edca`] | its enhanced access (EDCA): four categories | priorities on such networks |
-//! | [`zmac`] | ZMAC+: bursts by priority, time slots among equals | DPCLO |
-//! | [`dot15d4`] | unslotted CSMA-CA of IEEE 802.15.4, sleepy leaves, frame security | low-power networks |
+//! A MAC sits between a radio and a link node. It implements [`chappe_core::Mac`]; [`chappe_core::OverMac`] combines
+//! the two into a radio node. The MAC asks the link node for a frame at the moment it can send it, so a coded packet
+//! or an acknowledgement reflects everything received until then.
 //!
 //! ```
 //! use chappe_core::{Address, OverMac, Purpose, Rate, Seed};
@@ -28,6 +21,13 @@
 //! let mac = Dot11::new(config, Address::node(3), Seed(1).stream(Purpose::Node(3)));
 //! let node = OverMac::new(mac, Relay);
 //! ```
+//!
+//! | module | method | for |
+//! |---|---|---|
+//! | [`dot11`] | the distributed coordination function (DCF) of IEEE 802.11 | 802.11b networks |
+//! | [`dot11`] as [`dot11::Edca`] | its enhanced access (EDCA): four categories | priorities on such networks |
+//! | [`zmac`] | ZMAC+: bursts by priority, time slots among equals | DPCLO |
+//! | [`dot15d4`] | unslotted CSMA-CA of IEEE 802.15.4, sleepy leaves, frame security | low-power networks |
 //!
 //! **Architecture invariant:** a MAC knows no medium and no protocol, keeps one deadline, and allocates nothing.
 

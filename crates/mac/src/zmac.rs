@@ -10,14 +10,14 @@
 //!                  silent for Tno slots        the claim is lost, begin again
 //! ```
 //!
-//! - Whoever waits at a less urgent level hears the burst of a more urgent one and **stays silent for its contention
+//! - A station at a less urgent level hears the burst of a more urgent one and **stays silent for its contention
 //!   window**. The paper says "backs off"; without that silence it would burst again while the winner still counts.
-//! - Two of one level burst together and cannot hear it. The back-off decides: from 0 to To slots in the own time slot, from
-//!   To to Tno in another's.
-//! - Bursts reach as far as carrier sense: hidden nodes are not ordered by level. Only time slots help there.
-//! - **Notification** ([`Ecn`]): whoever loses frame after frame has its receiver tell the neighbours; whoever hears frame
-//!   after frame that it cannot decode, or waits for long, tells its own. For a while these keep out of time slots that a
-//!   node two hops away owns (Z-MAC's high contention level).
+//! - Two stations of one level burst together and cannot hear each other. The back-off decides: 0 to To slots in the own
+//!   time slot, To to Tno in another's.
+//! - Bursts reach as far as carrier sense, so they do not order hidden nodes. Only time slots do.
+//! - **Notification** ([`Ecn`]): a node that loses frame after frame has its receiver notify the neighbours. A node that
+//!   receives frame after frame it cannot decode, or that waits long, notifies its own neighbours. For a while these keep
+//!   out of time slots that a node two hops away owns (Z-MAC's high contention level).
 //! - Routing frames ([`chappe_core::Class::Control`]) claim at level 0 and count as owners in every slot.
 //!
 //! | class | level |
@@ -28,9 +28,9 @@
 //!
 //! Everything else (ACK, retries, NAV, EIFS, overhearing, late binding) is the station of [`dot11`](crate::dot11); make
 //! one with [`Dot11::zmac_plus`](crate::dot11::Dot11::zmac_plus). Time slots come from a colouring in which no two nodes
-//! within two hops share one: [`Drand`] finds it by messages, [`colour`] with the whole network in view.
+//! within two hops share one: [`Drand`] finds it by messages, [`colour`] computes it from the whole network.
 //!
-//! Node clocks are taken to agree: the synchronisation that Z-MAC adds to data frames is not here.
+//! Node clocks are assumed to agree: the synchronisation that Z-MAC adds to data frames is not implemented.
 
 mod config;
 pub mod drand;

@@ -45,7 +45,7 @@ pub const FCS_LEN: usize = 4;
 /// Largest body of a data frame: the largest MSDU (IEEE 802.11-2020, 9.2.4.7.1), unencrypted.
 pub const BODY_MAX: usize = 2304;
 
-/// What kind of frame it is: type and subtype (IEEE 802.11-2020, table 9-1).
+/// Frame type and subtype (IEEE 802.11-2020, table 9-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Data, type 2, subtype 0.
@@ -60,7 +60,7 @@ pub enum Kind {
     Unknown {
         /// 0 management, 1 control, 2 data, 3 extension.
         kind: u8,
-        /// 0 to 15.
+        /// The subtype within the type, 0 to 15.
         subtype: u8,
     },
 }
@@ -100,9 +100,9 @@ impl Kind {
 }
 
 impl NavTime {
-    /// Reserves nothing.
+    /// The empty reservation, zero microseconds.
     pub const ZERO: NavTime = NavTime(0);
-    /// The longest reservation.
+    /// The longest possible reservation, 32,767 us.
     pub const MAX: NavTime = NavTime(0x7fff);
 
     /// The shortest reservation that covers `span`: fractions of a microsecond round up (9.2.5.1), and what
@@ -125,7 +125,7 @@ impl NavTime {
         }
     }
 
-    /// Whole microseconds.
+    /// The reservation in whole microseconds.
     pub const fn micros(self) -> u16 {
         self.0
     }
@@ -168,7 +168,7 @@ impl Sequence {
         self.fragment
     }
 
-    /// The next MSDU's.
+    /// The sequence of the next MSDU.
     pub const fn next(self) -> Sequence {
         Sequence::new(self.number.wrapping_add(1))
     }

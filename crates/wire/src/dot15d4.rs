@@ -14,7 +14,7 @@
 //!                       request compr.          suppressed       mode           mode
 //! ```
 //!
-//! Versions 0 (2003), 1 (2006) and 2 (2015) differ in which PAN identifiers compression leaves out; the table of
+//! Versions 0 (2003), 1 (2006) and 2 (2015) differ in which PAN identifiers compression omits; the table of
 //! 2015 is in [`header`](Header). Information elements, beacons' own fields and multipurpose frames are not
 //! supported. The frame check sequence belongs to the radio and is not part of the bytes here.
 //!
@@ -38,12 +38,12 @@ pub const ACK_LEN: usize = 3;
 /// The command by which a sleepy device asks its parent for frames (IEEE 802.15.4-2015, 7.5.4).
 pub const DATA_REQUEST: u8 = 0x04;
 
-/// What kind of frame it is.
+/// The type of a frame, from its frame control field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A beacon.
+    /// A beacon; its fields are not parsed.
     Beacon,
-    /// Data.
+    /// A data frame, with a payload of the layer above.
     Data,
     /// An immediate or enhanced acknowledgement.
     Ack,
@@ -54,20 +54,20 @@ pub enum Kind {
 /// The edition whose rules a frame follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// IEEE 802.15.4-2003.
+    /// The frame follows IEEE 802.15.4-2003.
     V2003,
-    /// IEEE 802.15.4-2006.
+    /// The frame follows IEEE 802.15.4-2006.
     V2006,
-    /// IEEE 802.15.4-2015 and later.
+    /// The frame follows IEEE 802.15.4-2015 or later.
     V2015,
 }
 
-/// An address as it stands on the air.
+/// An address in the form in which it is transmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// 16 bits; `0xffff` is everybody.
+    /// 16 bits; `0xffff` is broadcast.
     Short(u16),
-    /// An EUI-64.
+    /// An EUI-64, most significant octet first.
     Extended(u64),
 }
 
@@ -75,10 +75,10 @@ pub enum Node {
 const NODE_EUI64: u64 = 0x0200_00ff_fe00_0000;
 
 impl Node {
-    /// Everybody.
+    /// The broadcast address `0xffff`.
     pub const BROADCAST: Node = Node::Short(0xffff);
 
-    /// The 16-bit address of a numbered node or of everybody; `None` if there is none. 0xfffe is reserved.
+    /// The 16-bit address of a numbered node, or broadcast; `None` if there is none. 0xfffe is reserved.
     pub const fn short(address: Address) -> Option<Node> {
         if address.is_broadcast() {
             return Some(Node::BROADCAST);
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// The 64-bit address; everybody has none and stays 16 bits.
+    /// The 64-bit address; broadcast has none and stays 16 bits.
     pub const fn extended(address: Address) -> Node {
         match address.node_number() {
             _ if address.is_broadcast() => Node::BROADCAST,

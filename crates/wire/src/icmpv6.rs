@@ -1,4 +1,4 @@
-//! ICMPv6: echo, and the errors that a router tells (RFC 4443).
+//! ICMPv6: echo, and the errors that a router reports (RFC 4443).
 
 use core::net::Ipv6Addr;
 
@@ -7,7 +7,7 @@ use crate::{Malformed, Writer, checksum, head, ipv6::next};
 /// Octets before an echo's data, or before the packet that an error quotes.
 pub const HEADER_LEN: usize = 8;
 
-/// A message.
+/// An echo message or an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// Echo request, or reply (4.1, 4.2).
@@ -16,20 +16,20 @@ pub enum Message<'a> {
         reply: bool,
         /// Identifier and sequence number, to match them.
         id: u16,
-        /// Counts the requests.
+        /// Number of the request, which the reply repeats.
         sequence: u16,
-        /// Comes back unchanged.
+        /// Arbitrary data, which the reply repeats unchanged.
         data: &'a [u8],
     },
     /// A packet was not delivered: type 1 unreachable, 2 too big, 3 hops used up, 4 not understood.
     Error {
-        /// The type.
+        /// The ICMPv6 type, 1 to 4.
         kind: u8,
-        /// Its code.
+        /// The code, which details the type.
         code: u8,
         /// MTU of a type 2, pointer of a type 4, otherwise zero.
         parameter: u32,
-        /// The packet's beginning.
+        /// The first octets of the packet that was not delivered.
         quote: &'a [u8],
     },
 }

@@ -1,4 +1,4 @@
-//! The IPv6 header, and the way past its extension headers.
+//! The IPv6 header, and skipping of its extension headers.
 //!
 //! ```text
 //! +---------+---------------+------------+
@@ -21,45 +21,45 @@ use crate::{Malformed, Writer, head};
 pub const HEADER_LEN: usize = 40;
 /// The smallest MTU of an IPv6 link (RFC 8200, 5).
 pub const MTU_MIN: usize = 1280;
-/// Most extension headers that are walked past: a packet with more is no honest one, and work stays bounded.
+/// Most extension headers that [`parse`] skips. No legitimate packet has more, and the limit bounds the work.
 pub const EXTENSIONS_MAX: usize = 8;
 
 /// Numbers of upper layers and extension headers (IANA, "Protocol Numbers").
 pub mod next {
     /// Hop-by-hop options (RFC 8200, 4.3).
     pub const HOP_BY_HOP: u8 = 0;
-    /// TCP (RFC 9293).
+    /// The Transmission Control Protocol (RFC 9293).
     pub const TCP: u8 = 6;
-    /// UDP (RFC 768).
+    /// The User Datagram Protocol (RFC 768).
     pub const UDP: u8 = 17;
     /// Routing header (RFC 8200, 4.4).
     pub const ROUTING: u8 = 43;
     /// Fragment header (RFC 8200, 4.5).
     pub const FRAGMENT: u8 = 44;
-    /// ICMPv6 (RFC 4443).
+    /// The Internet Control Message Protocol (RFC 4443).
     pub const ICMPV6: u8 = 58;
-    /// No next header.
+    /// No next header (RFC 8200, 4.7).
     pub const NONE: u8 = 59;
     /// Destination options (RFC 8200, 4.6).
     pub const DESTINATION: u8 = 60;
 }
 
-/// The fixed header.
+/// The fixed header of an IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// DSCP in the high six bits, ECN in the low two.
     pub traffic_class: u8,
-    /// 20 bits.
+    /// The flow label, 20 bits (RFC 6437).
     pub flow_label: u32,
-    /// Octets behind this header.
+    /// Octets behind this header, extension headers included.
     pub payload_len: u16,
-    /// What follows.
+    /// The number of the next header, from [`next`].
     pub next_header: u8,
-    /// Routers it may still pass.
+    /// Hop limit: routers it may still pass.
     pub hop_limit: u8,
-    /// From whom.
+    /// The address of the sender.
     pub source: Ipv6Addr,
-    /// To whom.
+    /// The address of the receiver.
     pub destination: Ipv6Addr,
 }
 
@@ -100,19 +100,19 @@ impl Header {
     }
 }
 
-/// The upper layer of a packet.
+/// The upper-layer part of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upper<'a> {
-    /// Its number.
+    /// The protocol's number, from [`next`].
     pub protocol: u8,
-    /// Its header and payload, exactly as long as the packet says.
+    /// Its header and payload, exactly as long as the IPv6 header states.
     pub packet: &'a [u8],
 }
 
 /// Reads a whole packet: its header, and the upper layer behind at most [`EXTENSIONS_MAX`] extension headers.
 ///
-/// Octets behind the stated length are left out; a packet shorter than stated is refused. Hop-by-hop options,
-/// destination options and spent routing headers are walked past; fragments, unspent routing headers and IPv6 in
+/// Octets behind the stated length are ignored; a packet shorter than stated is an error. Hop-by-hop options,
+/// destination options and spent routing headers are skipped; fragments, unspent routing headers and IPv6 in
 /// IPv6 are [`Malformed::Unsupported`].
 pub fn parse(packet: &[u8]) -> Result<(Header, Upper<'_>), Malformed> {
     let header = Header::parse(packet)?;

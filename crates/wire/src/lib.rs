@@ -1,18 +1,8 @@
-//! Frame formats of the standards, in two layers each.
+//! Frame formats of the standards: parsed, emitted, printed.
 //!
-//! The *view* wraps bytes from outside: it judges nothing beyond their length, reads a field when asked, and
-//! after its one length check no accessor can panic. The *repr* is a small plain struct of what is legal: if it
-//! can be built it can be sent. Every format prints itself in one line, as tcpdump would.
-//!
-//! | module | format | standard |
-//! |---|---|---|
-//! | [`dot11`] | Data, ACK, RTS, CTS | IEEE 802.11-2020, 9.2 and 9.3 |
-//! | [`llc`] | LLC/SNAP encapsulation | IEEE 802-2014, 9 |
-//! | [`fcs`] | the 32-bit frame check sequence | IEEE 802.11-2020, 9.2.4.8 |
-//! | [`radiotap`] | what a radio knew about a captured frame | radiotap.org |
-//! | [`dot15d4`] | Data, ACK, commands, with their security header | IEEE 802.15.4-2015, 7 and 9.4 |
-//! | [`sixlowpan`] | IPv6 over 802.15.4: fragments, mesh header, compression | RFC 4944, 6282 |
-//! | [`ipv6`], [`udp`], [`icmpv6`], [`checksum`] | what 6LoWPAN carries | RFC 8200, 768, 4443, 1071 |
+//! Each format has two layers. The *view* wraps bytes from outside: it checks their length once, reads a field on
+//! request, and its accessors cannot panic. The *repr* is a small plain struct of legal values: if it can be built it
+//! can be sent. Every format prints itself in one line, as tcpdump does.
 //!
 //! ```
 //! use chappe_core::{Address, Duration};
@@ -27,7 +17,17 @@
 //! assert_eq!(frame.to_string(), "ACK > n1 nav=0us len=0");
 //! ```
 //!
-//! **Architecture invariant:** nothing here keeps state, knows the time or decides what a frame means.
+//! | module | format | standard |
+//! |---|---|---|
+//! | [`dot11`] | Data, ACK, RTS, CTS | IEEE 802.11-2020, 9.2 and 9.3 |
+//! | [`llc`] | LLC/SNAP encapsulation | IEEE 802-2014, 9 |
+//! | [`fcs`] | the 32-bit frame check sequence | IEEE 802.11-2020, 9.2.4.8 |
+//! | [`radiotap`] | the radio's information about a captured frame | radiotap.org |
+//! | [`dot15d4`] | Data, ACK, commands, with their security header | IEEE 802.15.4-2015, 7 and 9.4 |
+//! | [`sixlowpan`] | IPv6 over 802.15.4: fragments, mesh header, compression | RFC 4944, 6282 |
+//! | [`ipv6`], [`udp`], [`icmpv6`], [`checksum`] | the packets that 6LoWPAN carries | RFC 8200, 768, 4443, 1071 |
+//!
+//! **Architecture invariant:** nothing here keeps state, knows the time or interprets a frame.
 
 #![no_std]
 #![cfg_attr(
@@ -60,10 +60,10 @@ pub enum Malformed {
     Truncated {
         /// Octets needed, as far as was understood.
         needed: usize,
-        /// Octets there were.
+        /// Octets present in the buffer.
         found: usize,
     },
-    /// A version of the format that nobody has assigned.
+    /// A version number of the format that is not assigned.
     Version(u8),
     /// A well-formed frame of a kind that is not supported here.
     Unsupported,

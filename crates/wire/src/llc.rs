@@ -22,13 +22,13 @@ pub const LEN: usize = 8;
 pub struct EtherType(pub u16);
 
 impl EtherType {
-    /// IPv4 (RFC 894).
+    /// IP version 4 (RFC 894).
     pub const IPV4: EtherType = EtherType(0x0800);
-    /// IPv6 (RFC 2464).
+    /// IP version 6 (RFC 2464).
     pub const IPV6: EtherType = EtherType(0x86dd);
-    /// Local experimental EtherType 1 (IEEE 802-2014, 9.2.3): for protocols that have none of their own.
+    /// Local experimental EtherType 1 (IEEE 802-2014, 9.2.3): for protocols without an assigned one.
     pub const EXPERIMENTAL: EtherType = EtherType(0x88b5);
-    /// Local experimental EtherType 2: for what a MAC tells its own kind.
+    /// Local experimental EtherType 2: for messages between MACs.
     pub const EXPERIMENTAL_2: EtherType = EtherType(0x88b6);
 }
 

@@ -1,4 +1,4 @@
-//! Radiotap: what the radio knew about a captured frame, written in front of it (pcap link type 127).
+//! Radiotap: the radio's information about a captured frame, written in front of it (pcap link type 127).
 //!
 //! ```text
 //! +---------+-----+--------+-----------------+-------------------------------------------
@@ -34,7 +34,7 @@ pub struct Radiotap {
     pub flags: Option<Flags>,
     /// Data rate in 500 kbit/s.
     pub rate: Option<u8>,
-    /// Where it was heard.
+    /// The channel on which it was received.
     pub channel: Option<Tuned>,
     /// Power at the antenna in whole dBm.
     pub signal: Option<i8>,
@@ -44,7 +44,7 @@ pub struct Radiotap {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
-/// The channel field.
+/// The channel field: frequency and modulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuned {
     /// Centre frequency in MHz.

@@ -1,9 +1,9 @@
-//! IPv6 over 802.15.4 (6LoWPAN): what the first octet says, fragments, the mesh header, and header compression.
+//! IPv6 over 802.15.4 (6LoWPAN): dispatch, fragments, the mesh header, and header compression.
 //!
 //! | first octet | what | module |
 //! |---|---|---|
 //! | `00xxxxxx` | not 6LoWPAN | |
-//! | `01000001` | an IPv6 packet as it is | |
+//! | `01000001` | an uncompressed IPv6 packet | |
 //! | `011xxxxx` | compressed headers (RFC 6282) | [`iphc`] |
 //! | `10xxxxxx` | mesh header (RFC 4944, 5.2) | [`mesh`] |
 //! | `11000xxx`, `11100xxx` | first and further fragments (RFC 4944, 5.3) | [`frag`] |
@@ -22,20 +22,20 @@ pub mod tcphc;
 
 pub use address::{Context, Ends};
 
-/// What a payload is, by its first octet.
+/// The kind of a payload, by its first octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch {
     /// IPv6 follows behind this octet.
     Ipv6,
     /// Compressed headers begin with this octet.
     Iphc,
-    /// A mesh header.
+    /// A mesh header begins with this octet.
     Mesh,
-    /// A first fragment.
+    /// The header of a first fragment begins with this octet.
     First,
-    /// A further fragment.
+    /// The header of a further fragment begins with this octet.
     Further,
-    /// Something else.
+    /// A dispatch value that is not supported.
     Unknown(u8),
 }
 

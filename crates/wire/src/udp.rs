@@ -7,14 +7,14 @@ use crate::{Malformed, Writer, checksum, head, ipv6::next};
 /// Octets of the header.
 pub const HEADER_LEN: usize = 8;
 
-/// A datagram.
+/// A UDP datagram, without its length and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// The sender's port.
+    /// The port of the sender.
     pub source_port: u16,
-    /// The receiver's port.
+    /// The port of the receiver.
     pub destination_port: u16,
-    /// What it carries.
+    /// The octets behind the header.
     pub payload: &'a [u8],
 }
 

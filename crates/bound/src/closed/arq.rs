@@ -30,7 +30,7 @@ pub fn delivered(loss: f64, retries: u32) -> f64 {
 /// until then: sum over t >= 0 of 1 - prod over receivers (1 - loss^t).
 ///
 /// The expectation of the largest of independent geometric variables, by its tail: after t
-/// transmissions somebody still misses the packet. This is the floor of any multicast that repairs
+/// transmissions some receiver still misses the packet. This is the floor of any multicast that repairs
 /// by plain repetition with perfect feedback; coding needs only [`super::erasure::floor`]. Infinite if
 /// a loss is 1. The tail is cut where it is below 1e-17 of the sum.
 pub fn multicast_transmissions(losses: &[f64]) -> f64 {

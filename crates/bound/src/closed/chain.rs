@@ -1,4 +1,4 @@
-//! A line of hops, each heard only by the next: what comes out at the end.
+//! A line of hops, each heard only by the next: the rate at its end.
 
 /// Packets/s over a chain whose hops all share one collision domain, with repetition or recoding at
 /// every hop: 1 / sum of a_h / p_h.

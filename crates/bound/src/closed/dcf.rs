@@ -5,9 +5,9 @@ use super::arq::delivered;
 /// Timing of one link under the distributed coordination function. All times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dcf {
-    /// Slot time.
+    /// The slot time of the PHY.
     pub slot_s: f64,
-    /// Short interframe space.
+    /// Short interframe space (SIFS).
     pub sifs_s: f64,
     /// DCF interframe space, SIFS + 2 slots.
     pub difs_s: f64,
@@ -15,15 +15,15 @@ pub struct Dcf {
     pub preamble_s: f64,
     /// Smallest contention window; the first backoff is uniform in 0..=cw_min slots.
     pub cw_min: u32,
-    /// Largest contention window.
+    /// Largest contention window (CWmax), in slots.
     pub cw_max: u32,
-    /// Data rate, bit/s.
+    /// Rate of data frames, bit/s.
     pub rate_bps: f64,
     /// Rate of acknowledgements, bit/s.
     pub ack_rate_bps: f64,
     /// MAC header and FCS of a data frame, bits, plus whatever else travels with each payload.
     pub overhead_bits: f64,
-    /// An acknowledgement, bits.
+    /// Length of an acknowledgement, bits.
     pub ack_bits: f64,
 }
 

@@ -8,15 +8,15 @@
 /// The times around a frame, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
-    /// To copy a frame into the radio.
+    /// Time to copy a frame into the radio.
     pub load_s: f64,
-    /// The mean back-off.
+    /// The mean back-off time.
     pub backoff_s: f64,
-    /// To assess the channel.
+    /// Time to assess the channel.
     pub assess_s: f64,
-    /// From receiving to sending and back.
+    /// Turnaround from receiving to sending and back.
     pub turnaround_s: f64,
-    /// To send an octet.
+    /// Time to send an octet.
     pub octet_s: f64,
     /// Octets before a frame's first: preamble, delimiter, length.
     pub preamble: f64,
@@ -55,17 +55,17 @@ impl Frame {
         }
     }
 
-    /// A frame of so many octets and nothing else.
+    /// A frame on the air, without anything before or after.
     pub fn air_s(&self, octets: f64) -> f64 {
         (octets + self.preamble) * self.octet_s
     }
 
-    /// From the first bit to the end of the acknowledgement: what nobody in reach may disturb.
+    /// From the first bit to the end of the acknowledgement: the time in which no node in reach may send.
     pub fn exchange_s(&self, octets: f64) -> f64 {
         self.air_s(octets) + self.turnaround_s + self.air_s(self.ack)
     }
 
-    /// All of it, from the load on.
+    /// The whole time of a frame, from the load on.
     pub fn whole_s(&self, octets: f64) -> f64 {
         self.load_s + self.backoff_s + self.assess_s + self.turnaround_s + self.exchange_s(octets)
     }
@@ -84,7 +84,7 @@ pub fn one_by_one(frame: &Frame, segments: &Segments, hops: usize) -> f64 {
     bits / (data + frame.whole_s(segments.ack)) / together(hops)
 }
 
-/// Goodput in bits per second that no channel access exceeds: a sender must load and contend for each of its own frames,
+/// Goodput in bits per second that no channel access exceeds: a sender must load and contend for each of its frames,
 /// and within [`together`] hops exchanges must not overlap.
 pub fn on_the_air(frame: &Frame, segments: &Segments, hops: usize) -> f64 {
     let exchanges = segments.each * segments.count * frame.exchange_s(segments.frames)

@@ -1,4 +1,4 @@
-//! Which links the program knows, per receiver.
+//! The links in the program, per receiver.
 
 use super::{Answer, Master, Row};
 use crate::anypath::priced;
@@ -6,8 +6,8 @@ use crate::hyperarc::Share;
 use crate::scout::scout;
 
 impl Master<'_> {
-    /// Adds the links that a proof still has to pay for although the program does not know them,
-    /// and independent sets worth more than they cost. Returns how many columns came.
+    /// Adds links that the proof must pay for and that the program lacks, and independent sets worth
+    /// more than they cost. Returns the number of new columns.
     pub fn add_missing_columns(&mut self, answer: &Answer) -> usize {
         let before = self.program.gain.len();
         let mut certificate = answer.certificate.clone();

@@ -1,8 +1,8 @@
-//! The medium's share of the program: rows, their prices, and what an answer makes of them.
+//! The medium's part of the program: rows, their prices, and the overload of an answer.
 
 use super::{Master, Transmissions};
 use crate::certificate::Prices;
-use crate::multicast::Medium;
+use crate::medium::Medium;
 use crate::network::Network;
 use crate::program::Row;
 use crate::sensing::{SensedSet, overfull_sets};
@@ -27,7 +27,7 @@ pub(super) enum Rows {
         /// Row of each node: `a_i z_i - sum of its sets <= 0`.
         nodes: Vec<usize>,
         total: usize,
-        /// (members, column)
+        /// The independent sets with their columns: (members, column).
         sets: Vec<(Vec<usize>, usize)>,
     },
 }
@@ -73,7 +73,7 @@ impl Master<'_> {
         }
     }
 
-    /// Prices in frames/s, and what they pay for one transmission of each node.
+    /// The prices in frames/s, and the price of one transmission of each node.
     pub(super) fn prices(&self, at_most_dual: &[f64]) -> (Prices, Vec<f64>) {
         let price = |row: usize| (at_most_dual[row] / self.unit_s).max(0.0);
         match &self.medium {
@@ -134,7 +134,7 @@ impl Master<'_> {
                     total += share;
                     set.iter().for_each(|&node| room[node] += share);
                 }
-                // What the sets leave uncovered gets slots of its own.
+                // Time that the sets do not cover is scheduled separately.
                 let uncovered = room
                     .iter()
                     .enumerate()
@@ -162,7 +162,7 @@ impl Master<'_> {
             .fold(0.0, f64::max)
     }
 
-    /// Looks for sets that the transmissions overfill, and remembers them.
+    /// Searches for sets that the transmissions overfill, and adds them to the pool.
     pub fn find_overfull_sets(&mut self, transmissions: &[f64]) {
         if let Rows::Shares { pool, .. } = &mut self.medium
             && !pool.is_empty()
@@ -258,7 +258,7 @@ impl Master<'_> {
             });
         }
         if cliques.is_some() && network.fades() {
-            // What would be overfull if everyone always transmitted.
+            // Sets that would be overfull if all nodes always transmitted.
             let always: Vec<f64> = (0..nodes).map(|i| 1.0 / network.channel_s(i)).collect();
             for (set, _) in overfull_sets(network, &always, EXCESS) {
                 chosen.push(pool.len());

@@ -1,4 +1,4 @@
-//! A proof that no routing and no schedule of a mesh carries more.
+//! Dual certificates of mesh bounds: proofs that no routing and no schedule carries more.
 
 use super::{Mesh, MeshFlow, Objective};
 
@@ -22,8 +22,8 @@ const ROUNDING: f64 = 1e-9;
 pub struct MeshCertificate {
     /// The sinks that occur, each once.
     pub sinks: Vec<usize>,
-    /// For each of them one potential per node: what a packet there is worth. Negative ones count as 0, and the sink's own
-    /// counts as 0 whatever it says.
+    /// For each sink one potential per node: the worth of a packet there. Negative ones count as 0, and the sink's own
+    /// always counts as 0.
     pub potentials: Vec<Vec<f64>>,
 }
 
@@ -40,7 +40,8 @@ impl MeshCertificate {
         }
     }
 
-    /// The heaviest set of links that are not lighter than this share of the heaviest, and what no set outweighs.
+    /// The heaviest independent set of links that weigh at least the share `least` of the heaviest link, and a weight that
+    /// no independent set exceeds.
     pub(super) fn heaviest(&self, mesh: &Mesh, least: f64) -> (Vec<usize>, f64) {
         let weights = self.weights(mesh);
         let heaviest = weights.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The cheap bound: links that all exclude each other share one channel.
+//! The clique bound, which is cheap: links that all exclude each other share one channel.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::program::{Row, Solution};
 
 /// A clique is added if it is overfull by more than this.
 const OVERFULL: f64 = 1e-6;
-/// Linear programs after which to stop; what is proven then holds all the same.
+/// Linear programs after which to stop; the bound proven by then is valid.
 const ROUNDS: usize = 60;
 
 /// An upper bound without a schedule: airtimes within each clique of the conflict graph sum to 1 at most. It is loose where
 /// the conflict graph is not perfect (a cycle of five links carries 2 at once, and its cliques allow 2.5).
 #[derive(Clone, Debug)]
 pub struct CliqueBound {
-    /// What was maximised.
+    /// The objective that was maximised.
     pub objective: Objective,
     /// The objective that nothing exceeds: bit/s, or the sum of logarithms of bit/s.
     pub bound: f64,
@@ -26,7 +26,7 @@ pub struct CliqueBound {
     pub rates_bps: Vec<f64>,
     /// The cliques that limit it, dearest first, with their prices in units of the objective.
     pub cliques: Vec<(Vec<usize>, f64)>,
-    /// Linear programs solved.
+    /// The number of linear programs solved.
     pub programs: usize,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Relaxed<'a> {
         let prices: Vec<f64> = (self.first..self.first + self.rows.len())
             .map(price)
             .collect();
-        // Whatever a link's cliques do not pay, it pays alone: a clique of one.
+        // The part of a link's weight that its cliques do not cover is charged to the link alone, as a clique of one.
         let mut unpaid = certificate.weights(routing.mesh);
         for (clique, price) in self.rows.iter().zip(&prices) {
             clique.iter().for_each(|&link| unpaid[link] -= price);

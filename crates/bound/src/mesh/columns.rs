@@ -1,4 +1,4 @@
-//! The growing program of a mesh: few independent sets at first, more where they pay.
+//! Column generation for a mesh: the program starts with few independent sets and gains more where they pay.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ pub fn mesh_bound(
         if !last && fresh > 0 {
             continue;
         }
-        // Greedy found nothing: look at all sets, and prove how much could be missing.
+        // Greedy found nothing: search all sets exactly, which also proves how much could be missing.
         effort.searches += 1;
         let (set, most) = answer.certificate.heaviest(mesh, LIGHT);
         let worth = answer.certificate.worth(mesh, flows);
@@ -102,7 +102,7 @@ struct Answer {
     certificate: MeshCertificate,
     /// Price times rate of each link.
     weights: Vec<f64>,
-    /// What the program pays for a moment of time.
+    /// The dual value of the schedule's row: the price of time.
     sigma: f64,
 }
 
@@ -187,7 +187,7 @@ impl Answer {
             .collect()
     }
 
-    /// Paths within what the schedule really offers.
+    /// Paths within the capacity that the schedule provides.
     fn paths(&self, mesh: &Mesh, flows: &[MeshFlow], master: &Master) -> Vec<Path> {
         let mut capacity = vec![0.0; mesh.links().len()];
         for (set, share) in self.schedule(master) {
@@ -228,7 +228,7 @@ impl Answer {
             }
         }
         let price = certificate.weights(mesh);
-        // A link that is nearly free is nobody's bottleneck.
+        // A link with a price near zero is not part of a bottleneck.
         let dear = price.iter().copied().fold(0.0, f64::max) * 1e-3;
         let priced: Vec<f64> = (airtime.iter().zip(&price))
             .map(|(&airtime, &price)| if price > dear { airtime } else { 0.0 })

@@ -1,4 +1,4 @@
-//! Links, flows, and which links disturb each other.
+//! Links, flows, and conflicts between links.
 
 use crate::error::Error;
 use crate::graph::Graph;
@@ -6,9 +6,9 @@ use crate::graph::Graph;
 /// One direction of a radio link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshLink {
-    /// Transmitting node.
+    /// The node that transmits on the link.
     pub from: usize,
-    /// Receiving node.
+    /// The node that receives on the link.
     pub to: usize,
     /// Payload in bit/s when the link has the channel for itself all the time: what the MAC carries on a single link,
     /// over its expected number of transmissions.
@@ -18,16 +18,16 @@ pub struct MeshLink {
 /// Traffic from one node to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeshFlow {
-    /// Where it begins.
+    /// The node where the flow begins.
     pub source: usize,
-    /// Where it ends.
+    /// The node where the flow ends.
     pub sink: usize,
 }
 
 /// When two links cannot be on at the same time. Links with a node in common never can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// Only then: the node-exclusive model.
+    /// Only if they have a node in common: the node-exclusive model.
     NodeExclusive,
     /// If a sender of one disturbs the receiver of the other: no acknowledgements.
     DataOnly,
@@ -35,7 +35,7 @@ pub enum Conflict {
     Symmetric,
 }
 
-/// Links and their conflicts.
+/// A mesh: links and their conflict graph.
 #[derive(Clone, Debug)]
 pub struct Mesh {
     nodes: usize,
@@ -63,7 +63,7 @@ impl Mesh {
     }
 
     /// A mesh with a conflict graph over the links' places in the list. Links that share a node should be connected
-    /// in it, or the bound is for nodes that do several things at once.
+    /// in it; otherwise the bound is for nodes that can use several links at once.
     pub fn with_conflicts(
         nodes: usize,
         links: Vec<MeshLink>,
@@ -115,7 +115,7 @@ impl Mesh {
         &self.links
     }
 
-    /// Which links exclude each other.
+    /// The conflict graph: links that exclude each other are adjacent.
     pub fn conflicts(&self) -> &Graph {
         &self.conflicts
     }

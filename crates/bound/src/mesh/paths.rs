@@ -1,4 +1,4 @@
-//! From the loads of links, as a solver left them, to paths that are feasible beyond doubt.
+//! Decomposes a solver's link loads into paths that are feasible for certain.
 
 use super::{Mesh, MeshFlow};
 
@@ -9,7 +9,7 @@ pub struct Path {
     pub flow: usize,
     /// Links in order, from the source to the sink.
     pub links: Vec<usize>,
-    /// What it carries, in bit/s.
+    /// The rate that it carries, in bit/s.
     pub rate_bps: f64,
 }
 

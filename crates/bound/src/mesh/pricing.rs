@@ -1,4 +1,4 @@
-//! Which independent sets would pay: greedy searches first, the exact one when they fail.
+//! The search for independent sets with a positive reduced cost: greedy here; the exact one is used when it fails.
 
 use crate::graph::Graph;
 

@@ -95,7 +95,7 @@ impl Report {
         self.section = name.to_owned();
     }
 
-    /// Times an operation of so many multiply-adds that handles so many bytes of source data. The
+    /// Times an operation of n multiply-adds on a number of bytes of source data. The
     /// rates are those of the median. `false`: filtered out.
     pub fn rate(&self, name: &str, macs: usize, bytes: usize, operation: impl FnMut()) -> bool {
         let Some((best, median)) = self.measure(name, operation) else {

@@ -1,4 +1,4 @@
-//! What the engine needs of an instruction set.
+//! The operations that the engine needs from an instruction set.
 
 /// Aligned so that no register straddles a cache line.
 #[repr(align(64))]
@@ -17,15 +17,15 @@ pub(super) trait Lanes: Sized {
     const OUTPUTS: usize;
     /// Loads and stores of part of a register are cheap.
     const MASKED: bool;
-    /// Products of two sources are added to a sum in one go.
+    /// [`mul_add_pair`](Self::mul_add_pair) adds the products of two sources with one instruction.
     const PAIRED: bool;
-    /// A register.
+    /// A vector register of [`BYTES`](Self::BYTES) bytes.
     type Vector: Copy;
     /// A register of source bytes, ready to be multiplied.
     type Source: Copy;
     /// A coefficient in registers.
     type Factor: Copy;
-    /// A coefficient in memory: what [`factor`](Self::factor) loads fastest.
+    /// A coefficient in memory, in the form that [`factor`](Self::factor) loads fastest.
     type Prepared: Copy;
 
     unsafe fn zero() -> Self::Vector;
@@ -89,7 +89,7 @@ pub(super) trait Lanes: Sized {
         }
     }
 
-    /// A coefficient that is in no hurry.
+    /// A coefficient that was not prepared in a block.
     #[inline(always)]
     unsafe fn factor_of(coefficient: u8) -> Self::Factor {
         // SAFETY: the pointer is to a live local.
@@ -132,7 +132,7 @@ pub(super) trait Lanes: Sized {
     }
 }
 
-/// One coefficient after the other.
+/// Prepares one coefficient after the other.
 #[inline(always)]
 pub(super) unsafe fn prepare_by_table<V: Lanes>(
     (coefficients, stride): (*const u8, usize),

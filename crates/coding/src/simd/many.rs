@@ -17,9 +17,9 @@ struct Column {
     load: usize,
     /// Offset of the stores in each destination.
     store: usize,
-    /// Leading bytes of the result that are not stored: another column has them.
+    /// Leading bytes of the result that are not stored, since another column stored them.
     skip: usize,
-    /// Bytes to store.
+    /// Bytes of the result to store.
     width: usize,
 }
 
@@ -33,6 +33,8 @@ pub(super) unsafe fn combine<V: Lanes>(job: &Job<'_>) {
     let short = !V::MASKED && job.len < V::BYTES;
     // SAFETY: the job's pointers are valid for its length; `prepared` has room for a block.
     unsafe {
+        // In place, outputs overwrite sources, so each column of sources is copied first. Packets shorter than a
+        // register are copied because loads without masks would read beyond them.
         if job.in_place || short {
             for at in (0..job.len).step_by(2 * V::BYTES) {
                 packed_column::<V>(job, at, block, prepared);
@@ -80,7 +82,8 @@ unsafe fn columns<V: Lanes>(job: &Job<'_>, outputs: Range<usize>, prepared: *con
         }
         let rest = job.len - at;
         if rest > 0 {
-            // A full register that ends with the packet.
+            // A full register that ends with the packet: it recomputes some bytes, but avoids partial loads, which
+            // without masks go through memory.
             let skip = V::BYTES - rest;
             let column = Column {
                 load: at - skip,

@@ -22,6 +22,7 @@ pub(super) unsafe fn insert<V: Lanes, const W: usize>(
         for (at, sum) in sums.into_iter().enumerate() {
             V::store(new.add(at * V::BYTES), sum);
         }
+        // Clears the new pivot column in the other rows, so that the form stays reduced.
         for index in 0..pivots.len() {
             let row = rows.add(index * len);
             let factor = V::factor_of(*row.add(usize::from(pivot)));
@@ -62,6 +63,8 @@ pub(super) unsafe fn residue<V: Lanes, const W: usize>(
         }
         let row =
             |index: usize, at: usize| V::source(V::load(rows.add(index * len + at * V::BYTES)));
+        // The factors come from the vector as it arrived, not from the running sum: in reduced form no row has an
+        // entry at another row's pivot. So the products do not wait for each other.
         let factor = |pivot: u8| V::factor_of(*vector.get_unchecked(usize::from(pivot)));
         let (pairs, last) = pivots.as_chunks::<2>();
         for (index, &[p, q]) in pairs.iter().enumerate() {

@@ -7,7 +7,7 @@ use super::compile::compile;
 use super::lanes::{Lanes, prepare_by_table};
 use crate::field::{AFFINE, AFFINE_BYTES, NIBBLES};
 
-/// Set in the answer of [`supported`] once the processor has been asked.
+/// Set in the result of [`supported`] once the processor was queried.
 const ASKED: u8 = 1 << 7;
 
 /// The instruction sets, slowest first.
@@ -46,7 +46,8 @@ const fn bit(path: Path) -> u8 {
     }
 }
 
-/// The [`bit`]s of the paths that work here.
+/// The [`bit`]s of the paths that work on this processor. The query is cached: CPUID takes hundreds of cycles, and
+/// racing threads find the same answer.
 fn supported() -> u8 {
     static SUPPORTED: AtomicU8 = AtomicU8::new(0);
     let known = SUPPORTED.load(Ordering::Relaxed);
@@ -58,7 +59,7 @@ fn supported() -> u8 {
     found
 }
 
-/// Asks the processor what it can do, and by XCR0 which registers the operating system saves.
+/// Queries the processor's features, and by XCR0 the registers that the operating system saves.
 /// Bit numbers: Intel SDM volume 2A, CPUID; volume 1, XCR0.
 #[cold]
 fn ask() -> u8 {
@@ -73,7 +74,7 @@ fn ask() -> u8 {
         found |= bit(Path::Ssse3);
     }
     let osxsave = all(one, &[26, 27, 28]);
-    // SAFETY: OSXSAVE (bit 27) says that XGETBV exists and is enabled.
+    // SAFETY: OSXSAVE (bit 27) means that XGETBV exists and is enabled.
     let saved = if osxsave { unsafe { xcr0() } } else { 0 };
     let gfni = all(seven.ecx, &[8]);
     if all(saved, &[1, 2]) && all(seven.ebx, &[5]) {

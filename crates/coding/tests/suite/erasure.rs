@@ -117,7 +117,7 @@ fn the_largest_codes_lose_all_they_can() {
     }
 }
 
-/// Goal: the code is fixed for ever. Method: coefficients and parity computed by hand from
+/// Goal: the code is fixed permanently. Method: coefficients and parity computed by hand from
 /// (n + j) / (n + i + j) in the field: for n = 2, row 1 is 2/3 and (2 + 1)/(3 + 1) = 3/2.
 #[test]
 fn coefficients_are_those_of_the_formula() {

@@ -1,11 +1,11 @@
 //! DCLO: the distributed form of Chen, Low, Chiang and Doyle (INFOCOM 2006), as the paper compares with it.
 //!
-//! Time goes in rounds. In the first part of a round every node tells its queues; then neighbours pair up, the largest queue
-//! differences first ([`matching`](super::matching)); until the round ends, data flows within pairs only. No ETX, no routes:
-//! every neighbour may be next.
+//! Time is divided into rounds. In the first part of a round every node broadcasts its queues. Then neighbours pair up, the
+//! largest queue differences first ([`matching`](super::matching)). Until the round ends, data flows within pairs only.
+//! There is no ETX and no routing: every neighbour may be the next hop.
 //!
-//! The paper leaves out how rounds are kept in step. Here every frame tells how far its sender is in which round, and who is
-//! behind jumps ahead: all follow the fastest clock.
+//! The paper does not say how rounds are synchronised. Here every frame carries its sender's round and the time within it,
+//! and a node that is behind jumps ahead: all follow the fastest clock.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ use super::matching::{Matcher, Message};
 use crate::config::Matching;
 use crate::header::Round;
 
-/// How far another clock may be ahead before a node jumps: less than an exchange of frames takes.
+/// How far another clock may be ahead before a node jumps: less than the time of a frame exchange.
 const SLACK: Duration = Duration::from_millis(1);
 
 /// The rounds of one node.
@@ -25,15 +25,15 @@ pub(crate) struct Rounds {
     pub matcher: Matcher,
     number: u32,
     began: Instant,
-    tell_at: Option<Instant>,
+    advertise_at: Option<Instant>,
     match_at: Option<Instant>,
     retry_at: Option<Instant>,
-    /// The queues are to be told as soon as the link allows.
-    pub tell: bool,
-    /// When this node may begin to ask: all that began together would never hear each other.
-    speak_at: Option<Instant>,
-    speaks: bool,
-    /// Neighbours that this node would send to, were they its pair.
+    /// The queues must be broadcast as soon as the link allows.
+    pub advertise: bool,
+    /// When this node may send its first request. Requests sent together would collide.
+    send_at: Option<Instant>,
+    may_send: bool,
+    /// Neighbours that this node would send to if paired; from the others it would receive.
     targets: Vec<u16>,
 }
 
@@ -43,18 +43,18 @@ pub(crate) struct Edge {
     pub node: u16,
     /// The largest queue difference in either direction, 1/16 packet (eqs. 3 and 4).
     pub weight: u32,
-    /// Whether it is larger from here to there.
+    /// Whether the difference is larger from here to there.
     pub outgoing: bool,
 }
 
-/// What has become due.
+/// An event within a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// A new round has begun.
     Round,
-    /// The queues are to be told.
-    Tell,
-    /// Pairs are to be made.
+    /// The queues must be broadcast.
+    Advertise,
+    /// The pairing phase begins.
     Match,
 }
 
@@ -65,18 +65,18 @@ impl Rounds {
             matcher: Matcher::new(me, usize::from(neighbours)),
             number: 0,
             began: now,
-            tell_at: Some(now),
+            advertise_at: Some(now),
             match_at: Some(now + law.exchange),
             retry_at: None,
-            tell: false,
-            speak_at: None,
-            speaks: false,
+            advertise: false,
+            send_at: None,
+            may_send: false,
             targets: Vec::with_capacity(usize::from(neighbours)),
         }
     }
 
     //= dpclo III-A: links with the largest price differences are matched (eqs. 3 to 5)
-    /// Begins to make pairs over these edges.
+    /// Begins pairing over these edges.
     pub fn start(&mut self, edges: impl Iterator<Item = Edge> + Clone) {
         let room = self.targets.capacity();
         let outgoing = edges.clone().filter(|edge| edge.outgoing);
@@ -87,14 +87,14 @@ impl Rounds {
             .start(edges.map(|edge| (edge.node, edge.weight)));
     }
 
-    /// The neighbour that data may go to now.
+    /// The neighbour that data may be sent to now.
     pub fn target(&self) -> Option<u16> {
         self.matcher
             .pair()
             .filter(|pair| self.targets.contains(pair))
     }
 
-    /// Where this node is in its round.
+    /// This node's position in its round.
     pub fn position(&self, now: Instant) -> Round {
         Round {
             number: self.number,
@@ -102,7 +102,7 @@ impl Rounds {
         }
     }
 
-    /// Another node is there in its round; whether this one jumped ahead.
+    /// Compares with another node's position. True if this node jumped to another round.
     pub fn follow(&mut self, now: Instant, other: Round, random: &mut Stream) -> bool {
         let newer = other.number.wrapping_sub(self.number);
         let mine = self.position(now).into;
@@ -124,46 +124,46 @@ impl Rounds {
         fresh
     }
 
-    /// The next thing that is due, each once.
+    /// The next event that is due, each once.
     pub fn poll_due(&mut self, now: Instant, random: &mut Stream) -> Option<Due> {
         if self.began + self.law.interval <= now {
-            // After a long sleep the round is the one that has just begun.
+            // After a long sleep, continue with the round that has just begun.
             let passed = now.saturating_since(self.began).steps(self.law.interval);
             self.number = self.number.wrapping_add(passed as u32);
             self.began += self.law.interval * passed;
             self.begin(now, random);
             return Some(Due::Round);
         }
-        if take(&mut self.tell_at, now) {
-            self.tell = true;
-            return Some(Due::Tell);
+        if take(&mut self.advertise_at, now) {
+            self.advertise = true;
+            return Some(Due::Advertise);
         }
         if take(&mut self.match_at, now) {
-            let speak_at = now + within(self.law.retry, random);
-            self.speak_at = Some(speak_at);
-            self.retry_at = Some(speak_at + self.law.retry);
+            let send_at = now + within(self.law.retry, random);
+            self.send_at = Some(send_at);
+            self.retry_at = Some(send_at + self.law.retry);
             return Some(Due::Match);
         }
-        if take(&mut self.speak_at, now) {
-            self.speaks = true;
+        if take(&mut self.send_at, now) {
+            self.may_send = true;
         }
         if take(&mut self.retry_at, now) {
-            self.matcher.on_silence();
+            self.matcher.on_timeout();
             let wait = self.law.retry / 2 + within(self.law.retry, random);
             self.retry_at = self.matcher.is_asking().then(|| now + wait);
         }
         None
     }
 
-    /// Whether a message that makes pairs is to be sent.
+    /// Whether a pairing message must be sent.
     pub fn has_message(&self) -> bool {
-        self.speaks && self.matcher.has_message()
+        self.may_send && self.matcher.has_message()
     }
 
-    /// A message was heard.
-    pub fn hear(&mut self, now: Instant, from: u16, message: Message) {
+    /// Handles a pairing message.
+    pub fn on_message(&mut self, now: Instant, from: u16, message: Message) {
         let before = self.matcher.is_asking();
-        self.matcher.hear(from, message);
+        self.matcher.on_message(from, message);
         if self.matcher.is_asking() && !before {
             self.retry_at = Some(now + self.law.retry);
         }
@@ -171,23 +171,28 @@ impl Rounds {
 
     pub fn deadline(&self) -> Option<Instant> {
         let end = Some(self.began + self.law.interval);
-        let others = [self.tell_at, self.match_at, self.speak_at, self.retry_at];
+        let others = [
+            self.advertise_at,
+            self.match_at,
+            self.send_at,
+            self.retry_at,
+        ];
         others.into_iter().flatten().chain(end).min()
     }
 
     fn begin(&mut self, now: Instant, random: &mut Stream) {
         self.matcher.stop();
         let left = (self.began + self.law.exchange).saturating_since(now);
-        // Not in the last moment: what is told then comes after the pairs are sought.
+        // In the first half of the exchange: later broadcasts would arrive after pairing has begun.
         let wait = within(left / 2, random);
-        (self.tell_at, self.retry_at) = (Some(now + wait), None);
-        (self.speak_at, self.speaks) = (None, false);
+        (self.advertise_at, self.retry_at) = (Some(now + wait), None);
+        (self.send_at, self.may_send) = (None, false);
         self.match_at = Some((self.began + self.law.exchange).max(now));
-        self.tell = false;
+        self.advertise = false;
     }
 }
 
-/// A random time up to `span`.
+/// A random time of at most `span`.
 fn within(span: Duration, random: &mut Stream) -> Duration {
     Duration::from_nanos(random.below(span.nanos().saturating_add(1)))
 }
@@ -228,18 +233,18 @@ mod tests {
             }
         }
         let kinds: Vec<Due> = due.iter().map(|&(_, what)| what).collect();
-        let round = [Due::Tell, Due::Match, Due::Round];
+        let round = [Due::Advertise, Due::Match, Due::Round];
         assert_eq!(kinds[..9], [round, round, round].concat());
         let times: Vec<u64> = due
             .iter()
-            .filter(|(_, what)| *what != Due::Tell)
+            .filter(|(_, what)| *what != Due::Advertise)
             .map(|&(ms, _)| ms)
             .collect();
         assert_eq!(times[..6], [20, 100, 120, 200, 220, 300]);
     }
 
     #[test]
-    fn who_is_behind_jumps_ahead_and_nobody_jumps_back() {
+    fn nodes_jump_ahead_and_never_back() {
         let mut random = Seed(1).stream(Purpose::Node(0));
         let mut rounds = Rounds::new(LAW, 0, 4, at(1000));
         let round = |number, ms| Round {

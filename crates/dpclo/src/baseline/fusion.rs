@@ -1,21 +1,21 @@
 //! Fusion (Hull, Jamieson, Balakrishnan, SenSys 2004): hop-by-hop flow control by one bit, and sources that send when they
-//! hear their parent forward.
+//! overhear their parent forwarding.
 //!
-//! The router's rule (`Scheme::Fusion`): one queue in order of arrival, the best route only; a node whose queue has hardly any
-//! room left sets a bit in every packet and competes in a higher class; who hears that bit from its next hop stops, after
-//! one more packet, so that the congestion becomes known further up.
+//! The router's rule (`Scheme::Fusion`): one queue in order of arrival, the best route only. A node whose queue is nearly full
+//! sets a bit in every packet and competes in a higher class. A node that receives that bit from its next hop stops after one
+//! more packet, which carries the congestion further up.
 
 use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant};
 
-use crate::config::TurnLaw;
+use crate::config::OverhearLaw;
 
-/// What the neighbours' last packets said of their queues.
+/// The congestion bits in the neighbours' last packets.
 #[derive(Clone, Debug)]
-pub(crate) struct Bits {
+pub(crate) struct CongestionBits {
     bits: Vec<Bit>,
-    /// How long a bit holds that is not heard again.
+    /// How long a bit is valid unless it is received again.
     life: Duration,
 }
 
@@ -23,19 +23,19 @@ pub(crate) struct Bits {
 struct Bit {
     set: bool,
     heard: Instant,
-    /// One packet may still go.
+    /// One more packet may be sent.
     grace: bool,
 }
 
-impl Bits {
-    pub fn new(neighbours: u8, life: Duration) -> Bits {
+impl CongestionBits {
+    pub fn new(neighbours: u8, life: Duration) -> CongestionBits {
         let bits = alloc::vec![Bit::default(); usize::from(neighbours)];
-        Bits { bits, life }
+        CongestionBits { bits, life }
     }
 
     //= dpclo II: Fusion's hop-by-hop flow control
-    /// A neighbour's packet was heard.
-    pub fn hear(&mut self, now: Instant, neighbour: u8, set: bool) {
+    /// A neighbour's packet was received or overheard.
+    pub fn on_packet(&mut self, now: Instant, neighbour: u8, set: bool) {
         if let Some(bit) = self.bits.get_mut(usize::from(neighbour)) {
             let first = set && !bit.set;
             *bit = Bit {
@@ -46,7 +46,7 @@ impl Bits {
         }
     }
 
-    /// Whether a packet may go to a neighbour.
+    /// Whether a packet may be sent to a neighbour.
     pub fn allows(&self, now: Instant, neighbour: u8) -> bool {
         let bit = self.bits.get(usize::from(neighbour));
         bit.is_none_or(|bit| {
@@ -55,7 +55,7 @@ impl Bits {
         })
     }
 
-    /// A packet went to a neighbour: the one that may still go has gone.
+    /// A packet was sent to a neighbour: uses up the one more packet.
     pub fn sent(&mut self, neighbour: u8) {
         if let Some(bit) = self.bits.get_mut(usize::from(neighbour)) {
             bit.grace = false;
@@ -63,24 +63,24 @@ impl Bits {
     }
 }
 
-/// Sources that a parent is told apart by.
+/// Most sources of a parent that are distinguished.
 const SOURCES: usize = 16;
-/// How long a source counts after its last packet (ours).
+/// How long a source counts as active after its last packet (ours).
 const REMEMBERED: Duration = Duration::from_secs(10);
 
 //= dpclo II: Fusion's sources send as often as their parent forwards for each source
-/// Tokens earned by listening: one for each N packets that the parent forwards, N the number of sources it forwards for.
+/// Tokens earned by overhearing: one for each N packets that the parent forwards, N being the number of its sources.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turns {
-    law: TurnLaw,
+pub(crate) struct OverheardTokens {
+    law: OverhearLaw,
     tokens: f64,
     counted: Instant,
     heard: [Option<(u16, Instant)>; SOURCES],
 }
 
-impl Turns {
-    pub fn new(law: TurnLaw, now: Instant) -> Turns {
-        Turns {
+impl OverheardTokens {
+    pub fn new(law: OverhearLaw, now: Instant) -> OverheardTokens {
+        OverheardTokens {
             law,
             tokens: law.most,
             counted: now,
@@ -88,9 +88,9 @@ impl Turns {
         }
     }
 
-    /// The parent was heard sending a packet of `source`. The destination itself sends nothing on: there, each own packet that
-    /// it confirmed counts.
-    pub fn hear(&mut self, now: Instant, source: u16) {
+    /// The parent was overheard sending a packet of `source`. The destination itself forwards nothing; there, each own packet
+    /// that it acknowledged counts.
+    pub fn on_forwarded(&mut self, now: Instant, source: u16) {
         let fresh = |known: &Option<(u16, Instant)>| {
             known.filter(|&(_, heard)| now.saturating_since(heard) <= REMEMBERED)
         };
@@ -106,7 +106,7 @@ impl Turns {
         self.tokens = (self.tokens + 1.0 / sources as f64).min(self.law.most);
     }
 
-    /// Takes a token, or says when there will be one if nothing is heard.
+    /// Takes a token, or returns the instant of the next one if nothing is overheard.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
         let span = now.saturating_since(self.counted).as_secs_f64();
         self.tokens = (self.tokens + self.law.floor * span).min(self.law.most);
@@ -128,34 +128,34 @@ mod tests {
 
     #[test]
     fn a_bit_stops_after_one_packet_and_for_a_second() {
-        let mut bits = Bits::new(2, Duration::from_secs(1));
+        let mut bits = CongestionBits::new(2, Duration::from_secs(1));
         assert!(bits.allows(NOW, 0));
-        bits.hear(NOW, 0, true);
+        bits.on_packet(NOW, 0, true);
         assert!(
             bits.allows(NOW, 0),
             "one more, so that the congestion becomes known"
         );
         bits.sent(0);
         assert!(!bits.allows(NOW, 0) && bits.allows(NOW, 1));
-        bits.hear(NOW, 0, true);
+        bits.on_packet(NOW, 0, true);
         assert!(!bits.allows(NOW, 0), "heard again is not heard first");
         assert!(!bits.allows(NOW + Duration::from_secs(1), 0));
         assert!(bits.allows(NOW + Duration::from_millis(1001), 0));
-        bits.hear(NOW, 0, false);
+        bits.on_packet(NOW, 0, false);
         assert!(bits.allows(NOW, 0));
     }
 
     #[test]
     fn tokens_come_with_every_nth_packet_of_the_parent() {
-        let law = TurnLaw {
+        let law = OverhearLaw {
             most: 2.0,
             floor: 0.001,
         };
-        let mut turns = Turns::new(law, NOW);
+        let mut turns = OverheardTokens::new(law, NOW);
         assert!(turns.take(NOW).is_ok() && turns.take(NOW).is_ok());
         let mut taken = 0;
         for n in 0..30 {
-            turns.hear(NOW, n % 3);
+            turns.on_forwarded(NOW, n % 3);
             taken += u32::from(turns.take(NOW).is_ok());
         }
         // 1 + 1/2 until all three are known, then 28 thirds: 10.8.

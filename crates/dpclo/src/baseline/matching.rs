@@ -1,20 +1,20 @@
-//! A matching made by messages: every node asks its heaviest free neighbour, and two that ask each other are a pair.
+//! A matching by messages: every node asks its heaviest free neighbour, and two nodes that ask each other are a pair.
 //!
 //! The order of edges is the same at both ends: by weight, then by node numbers. Without losses the pairs are those that a
 //! greedy choice over all edges would make (the heaviest first), whose weight is at least half of the largest possible
-//! (Preis, STACS 1999; Hoepman, "Simple distributed weighted matchings", 2004). All messages are broadcasts, so a pair that
-//! tells of itself takes both nodes from everybody who hears it. A request that stays unanswered is repeated; then the edge
-//! counts as absent.
+//! (Preis, STACS 1999; Hoepman, "Simple distributed weighted matchings", 2004). All messages are broadcasts, so every node
+//! that receives the announcement of a pair removes both its nodes. An unanswered request is repeated; then the edge counts
+//! as absent.
 
 use alloc::vec::Vec;
 
 /// Times that a request is sent before its edge is given up (ours).
 pub const TRIES: u8 = 3;
 
-/// What a node says.
+/// A message of the matching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// To this node: will you be mine?
+    /// The sender asks this node to be its pair.
     Request(u16),
     /// The sender and this node are a pair.
     Paired(u16),
@@ -25,7 +25,7 @@ pub enum Message {
 pub struct Matcher {
     me: u16,
     edges: Vec<Edge>,
-    /// The neighbour that is being asked, and how often it was.
+    /// The neighbour that was asked, and how often.
     asking: Option<(u16, u8)>,
     pair: Option<u16>,
     out: Option<Message>,
@@ -40,7 +40,7 @@ struct Edge {
 }
 
 impl Matcher {
-    /// Node `me`, with room for so many neighbours.
+    /// Node `me`, with room for a number of neighbours.
     pub fn new(me: u16, neighbours: usize) -> Matcher {
         Matcher {
             me,
@@ -51,7 +51,7 @@ impl Matcher {
         }
     }
 
-    /// Begins anew over these neighbours with their weights; those of weight 0 are no edges. No more than there is room for.
+    /// Starts over with these neighbours and weights. Those of weight 0 are no edges; those beyond the room are ignored.
     pub fn start(&mut self, edges: impl Iterator<Item = (u16, u32)>) {
         let room = self.edges.capacity();
         self.edges.clear();
@@ -67,12 +67,12 @@ impl Matcher {
         self.ask_next();
     }
 
-    /// Forgets everything: nobody is free until the next start.
+    /// Forgets everything: no neighbour is free until the next start.
     pub fn stop(&mut self) {
         self.start(core::iter::empty());
     }
 
-    /// The other one of the pair.
+    /// The other node of this node's pair.
     pub fn pair(&self) -> Option<u16> {
         self.pair
     }
@@ -82,18 +82,18 @@ impl Matcher {
         self.asking.is_some()
     }
 
-    /// Whether there is something to say.
+    /// Whether a message must be sent.
     pub fn has_message(&self) -> bool {
         self.out.is_some()
     }
 
-    /// What is to be said now.
+    /// The message to send now.
     pub fn poll(&mut self) -> Option<Message> {
         self.out.take()
     }
 
-    /// A neighbour said something.
-    pub fn hear(&mut self, from: u16, message: Message) {
+    /// Handles a neighbour's message.
+    pub fn on_message(&mut self, from: u16, message: Message) {
         match message {
             Message::Request(to) if to == self.me => self.on_request(from),
             Message::Request(_) => {}
@@ -107,7 +107,7 @@ impl Matcher {
     }
 
     /// No answer came in time.
-    pub fn on_silence(&mut self) {
+    pub fn on_timeout(&mut self) {
         match self.asking {
             Some((node, tries)) if tries < TRIES => {
                 self.asking = Some((node, tries + 1));
@@ -123,7 +123,7 @@ impl Matcher {
 
     fn on_request(&mut self, from: u16) {
         if let Some(pair) = self.pair {
-            // It has missed that, or its own pair's answer.
+            // It missed the announcement, or its own pair's answer.
             self.out = Some(Message::Paired(pair));
             return;
         }
@@ -135,12 +135,12 @@ impl Matcher {
         }
     }
 
-    /// A neighbour says that it is this node's pair.
+    /// A neighbour announces that it is this node's pair.
     fn on_accepted(&mut self, from: u16) {
         match (self.pair, self.asking) {
             (None, Some((node, _))) if node == from => self.join(from),
             (Some(pair), _) if pair == from => {}
-            // It believed a request that has been given up since.
+            // It answered a request that was given up since.
             _ => {
                 self.remove(from);
                 self.go_on();
@@ -208,7 +208,7 @@ mod tests {
         (0..n).map(make).collect()
     }
 
-    /// Lets one random node speak at a time until nobody has anything to say; the messages it took.
+    /// Lets one random node send at a time until no node has a message. Returns the number of messages.
     fn talk(matchers: &mut [Matcher], random: &mut Stream, loss: f64) -> u32 {
         let mut messages = 0;
         loop {
@@ -219,7 +219,7 @@ mod tests {
                 if matchers.iter().all(|matcher| !matcher.is_asking()) {
                     return messages;
                 }
-                matchers.iter_mut().for_each(Matcher::on_silence);
+                matchers.iter_mut().for_each(Matcher::on_timeout);
                 continue;
             }
             let from = speaking[random.below(speaking.len() as u64) as usize];
@@ -228,7 +228,7 @@ mod tests {
             assert!(messages < 10_000, "it ends");
             for to in (0..matchers.len()).filter(|&to| to != from) {
                 if !random.chance(loss) {
-                    matchers[to].hear(from as u16, message);
+                    matchers[to].on_message(from as u16, message);
                 }
             }
         }
@@ -337,13 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_answers_whoever_asks_again() {
+    fn a_pair_answers_repeated_requests() {
         let mut matcher = Matcher::new(1, 4);
         matcher.start([(2, 5), (3, 9)].into_iter());
         assert_eq!(matcher.poll(), Some(Message::Request(3)));
-        matcher.hear(3, Message::Request(1));
+        matcher.on_message(3, Message::Request(1));
         assert_eq!(matcher.poll(), Some(Message::Paired(3)));
-        matcher.hear(2, Message::Request(1));
+        matcher.on_message(2, Message::Request(1));
         assert_eq!(matcher.poll(), Some(Message::Paired(3)));
         matcher.stop();
         assert_eq!((matcher.pair(), matcher.poll()), (None, None));
@@ -356,7 +356,7 @@ mod tests {
         let mut said = vec![];
         for _ in 0..8 {
             said.extend(matcher.poll());
-            matcher.on_silence();
+            matcher.on_timeout();
         }
         let want = [3, 3, 3, 2, 2, 2].map(Message::Request);
         assert_eq!(said, want);

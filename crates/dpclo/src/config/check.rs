@@ -1,4 +1,4 @@
-//! What parameters can be, and what is said of those that cannot.
+//! The check of parameters, and its errors.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use super::{Matching, RateLaw, Scheme, Settings};
 use crate::header;
 
 impl Settings {
-    /// Checks the values that have limits, and that the link can carry the frames.
+    /// Checks that all values are within their limits and that the link can carry the frames.
     pub fn check(&self, caps: &Caps) -> Result<(), ConfigError> {
         let (room, probes) = (&self.room, &self.probes);
         let matching = |of: fn(Matching) -> Duration| match self.scheme {
@@ -52,7 +52,7 @@ impl Settings {
         self.check_shares()?;
         let probe = header::PROBE
             + header::COUNT * usize::from(room.neighbours)
-            + header::QUEUE * header::QUEUES_TOLD;
+            + header::QUEUE * header::QUEUES_MAX;
         let data = header::DATA + usize::from(room.payload);
         caps.need_frame(probe.max(probes.octets).max(data))
             .map_err(ConfigError::Link)
@@ -102,7 +102,7 @@ impl Settings {
                 *third = ("rate.floor", law.floor, 0.001, law.ceiling);
             }
             RateLaw::Price(law) => *first = ("rate.gain", law.gain, 0.001, any),
-            RateLaw::Turns(law) => {
+            RateLaw::Overheard(law) => {
                 *first = ("rate.most", law.most, 1.0, 1000.0);
                 *second = ("rate.floor", law.floor, 0.001, any);
             }
@@ -122,35 +122,35 @@ impl Settings {
     }
 }
 
-/// What is wrong with a configuration.
+/// Why a configuration is not valid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConfigError {
     /// A number or time that must be at least 1 (1 ms) is not.
     Zero {
-        /// Which.
+        /// The parameter's name, such as `queues.limit`.
         name: &'static str,
     },
-    /// More than there can be.
+    /// A number is above its limit.
     TooLarge {
-        /// Which.
+        /// The parameter's name, such as `queues.limit`.
         name: &'static str,
-        /// The value given.
+        /// The value that was given.
         given: u64,
-        /// The largest possible.
+        /// The largest value allowed.
         most: u64,
     },
-    /// Outside its range.
+    /// A number is outside its range.
     Range {
-        /// Which.
+        /// The parameter's name, such as `queues.limit`.
         name: &'static str,
-        /// The value given.
+        /// The value that was given.
         given: f64,
-        /// The smallest possible.
+        /// The smallest value allowed.
         least: f64,
-        /// The largest possible.
+        /// The largest value allowed.
         most: f64,
     },
-    /// The link cannot do what is needed.
+    /// The link lacks an ability that is needed.
     Link(Missing),
 }
 

@@ -1,4 +1,4 @@
-//! Whole sets of parameters.
+//! Complete sets of parameters.
 
 use chappe_core::Duration;
 
@@ -11,7 +11,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The paper's, as far as it can be read.
+    /// DPCLO as in the paper, as far as it can be read.
     pub fn paper() -> Settings {
         Settings {
             scheme: Scheme::Dpclo,
@@ -44,7 +44,7 @@ impl Settings {
             queues: Queues {
                 limit: 10,
                 reserve: 0,
-                told_for: Duration::from_secs(3),
+                backlog_life: Duration::from_secs(3),
                 age_max: Duration::from_secs(60),
                 failures_max: 2,
             },
@@ -67,8 +67,8 @@ impl Settings {
         }
     }
 
-    /// Our variant: all of [`Extras::ALL`], a rate law that counts what it had to refuse and drains the queue, and 20 places in
-    /// reserve (with the credits found by sweeps over five seeds of 108 nodes: `docs/dpclo.md`).
+    /// The improved variant: all of [`Extras::ALL`], a rate law that counts refused packets and drains the queue, and 20
+    /// places in reserve (found, with the credits, by sweeps over five seeds of 108 nodes: `docs/dpclo.md`).
     pub fn improved() -> Settings {
         let law = QueueLaw {
             count_refused: true,
@@ -90,7 +90,7 @@ impl Settings {
         }
     }
 
-    /// Plain forwarding over the best route: a queue of 50 packets (ns-2's), and the application decides how fast.
+    /// Plain forwarding over the best route: a queue of 50 packets (ns-2's) and no rate limit.
     pub fn shortest_path() -> Settings {
         let mut settings = Settings::paper();
         settings.scheme = Scheme::ShortestPath;
@@ -107,14 +107,14 @@ impl Settings {
             free_min: 0.25,
             prioritised: true,
         });
-        settings.rate = RateLaw::Turns(TurnLaw {
+        settings.rate = RateLaw::Overheard(OverhearLaw {
             most: 5.0,
             floor: 1.0,
         });
         settings
     }
 
-    /// DCLO: pairs in rounds, rates by price; queues of 50 packets, since the original has no limit at all.
+    /// DCLO: pairs in rounds, rates by price; queues of 50 packets, since the original has no limit.
     pub fn dclo() -> Settings {
         let mut settings = Settings::paper();
         settings.scheme = Scheme::Dclo(Matching {
@@ -146,7 +146,7 @@ impl QueueLaw {
 }
 
 impl Extras {
-    /// The paper's protocol.
+    /// No extension: the paper's protocol.
     pub const NONE: Extras = Extras {
         bias: 0.0,
         lifo: false,
@@ -159,7 +159,7 @@ impl Extras {
         reports: None,
     };
 
-    /// Everything but LIFO, which turns a flow's order round: switch it on for datagrams.
+    /// Every extension but LIFO, which reverses a flow's order and suits datagrams only.
     pub const ALL: Extras = Extras {
         bias: 2.0,
         lifo: false,

@@ -1,4 +1,4 @@
-//! A packet on its way.
+//! The data frame.
 
 use super::{Backlog, DATA, KIND_DATA, Malformed, VERSION, Writer};
 
@@ -7,31 +7,31 @@ const FLAG_EMPTY: u8 = 2;
 /// Bits below the room in the octet of the flags.
 const ROOM_SHIFT: u32 = 2;
 
-/// The most room that a packet can tell of.
+/// The most room that a packet can advertise.
 pub const ROOM_MAX: u8 = 63;
 
-/// What stands before a packet's payload.
+/// The header of a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// How often it may still be forwarded, this transmission included.
+    /// The number of times it may still be forwarded, this transmission included.
     pub hop_limit: u8,
-    /// The node that made it.
+    /// The node that offered it.
     pub source: u16,
-    /// The node that it is for.
+    /// The node that it is addressed to.
     pub destination: u16,
-    /// The source's name for the conversation.
+    /// The number that the source gave to the flow.
     pub flow: u16,
-    /// Counts the packets of the flow.
+    /// The packet's number within the flow.
     pub number: u32,
     /// The sender's queue for the destination, without this packet.
     pub backlog: Backlog,
-    /// The sender has hardly any room left (Fusion).
+    /// The sender is congested (Fusion).
     pub congested: bool,
-    /// There is no payload, only a queue's length moves on.
+    /// No payload: the frame only moves a unit of queue length.
     pub empty: bool,
-    /// How many more packets for the destination the sender can take; [`ROOM_MAX`] stands for that many and more.
+    /// How many more packets for the destination the sender can take; [`ROOM_MAX`] means that many or more.
     pub room: u8,
-    /// The source's epoch.
+    /// The epoch of the source.
     pub epoch: u8,
 }
 
@@ -111,7 +111,7 @@ mod tests {
     };
 
     #[test]
-    fn data_stands_as_drawn() {
+    fn data_matches_the_layout() {
         let mut room = [0; 20];
         let len = DATA_FRAME.emit(&[0xaa, 0xbb], &mut room).unwrap();
         let want = [

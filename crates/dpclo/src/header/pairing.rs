@@ -1,4 +1,4 @@
-//! DCLO's messages.
+//! The frames of DCLO: queues at the beginning of a round, and pairing messages.
 
 use chappe_core::Duration;
 
@@ -13,16 +13,16 @@ const PAIRED: u8 = 2;
 /// Unit of the time within a round.
 const INTO_UNIT: Duration = Duration::from_micros(64);
 
-/// Where a node is in time (DCLO).
+/// A node's position in DCLO's rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Counts rounds.
+    /// The number of the round.
     pub number: u32,
-    /// Since this one began.
+    /// The time since this round began.
     pub into: Duration,
 }
 
-/// Lengths of queues.
+/// The sender's queues at the beginning of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices<'a>(&'a [u8]);
 
@@ -36,12 +36,12 @@ impl<'a> Prices<'a> {
         Ok(Frame::Prices(Round::from_octets(round), Prices(queues)))
     }
 
-    /// The sender's queues; what it does not tell is empty.
+    /// The sender's queues; those not listed are empty.
     pub fn queues(&self) -> impl Iterator<Item = Queue> + 'a {
         queues(self.0)
     }
 
-    /// Writes as many queues as fit, at most 255; how long that is.
+    /// Writes as many queues as fit, at most 255. Returns the length.
     pub fn emit(
         round: Round,
         queues: impl Iterator<Item = Queue>,
@@ -76,7 +76,7 @@ pub(super) fn parse_pairing(octets: &[u8]) -> Result<Frame<'_>, Malformed> {
     Ok(Frame::Pairing(round, message))
 }
 
-/// Writes a message that makes pairs; how long it is.
+/// Writes a pairing message. Returns its length.
 pub fn emit_pairing(round: Round, message: Message, room: &mut [u8]) -> Option<usize> {
     let (what, node) = match message {
         Message::Request(node) => (REQUEST, node),
@@ -111,7 +111,7 @@ mod tests {
     use crate::header::{Backlog, parse};
 
     #[test]
-    fn rounds_and_pairs_come_back_as_they_were_told() {
+    fn rounds_and_pairs_round_trip() {
         let round = Round {
             number: 0x0102_0304,
             into: Duration::from_micros(64 * 300),

@@ -1,26 +1,26 @@
-//! A measurement of links.
+//! The probe, which measures links.
 
 use super::{COUNT, KIND_PROBE, Malformed, PROBE, QUEUE, Queue, VERSION, Writer, queues, split};
 
 /// A probe ("ETX message").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe<'a> {
-    /// Changes when the sender starts over.
+    /// Changes when the sender restarts.
     pub epoch: u8,
-    /// Counts the sender's probes.
+    /// The number of this probe.
     pub number: u16,
     counts: &'a [u8],
     queues: &'a [u8],
 }
 
-/// What a node has received of a neighbour's probes.
+/// How many of a neighbour's probes the sender received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The neighbour.
+    /// The number of the neighbour.
     pub node: u16,
-    /// Probes received.
+    /// Probes of it that were received.
     pub received: u8,
-    /// Of how many.
+    /// Probes that it sent in the window.
     pub of: u8,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// What the sender has received of its neighbours' probes.
+    /// The counts of probes that the sender received, one for each neighbour.
     pub fn counts(&self) -> impl Iterator<Item = Count> + 'a {
         let (entries, _) = self.counts.as_chunks::<COUNT>();
         entries.iter().map(|&[n0, n1, received, of]| Count {
@@ -59,7 +59,7 @@ impl<'a> Probe<'a> {
         queues(self.queues)
     }
 
-    /// Writes a probe and fills it up to `octets`; how long it is, or `None` if there is no room.
+    /// Writes a probe and pads it to `octets`. Returns its length, or `None` if the buffer is too small.
     pub fn emit(
         (epoch, number): (u8, u16),
         counts: impl Iterator<Item = Count>,
@@ -94,7 +94,7 @@ mod tests {
     use crate::header::{Backlog, Frame, parse};
 
     #[test]
-    fn probes_come_back_as_they_were_told() {
+    fn probes_round_trip() {
         let counts =
             [(7, 9, 10), (300, 0, 10)].map(|(node, received, of)| Count { node, received, of });
         let told = [Queue {

@@ -1,19 +1,19 @@
-//! Queues that have changed, for neighbours that do not overhear.
+//! The report of changed queues, for neighbours that do not overhear.
 
 use super::{Backlog, KIND_REPORT, Malformed, REPORT, REPORTED, ROOM_MAX, VERSION, Writer, split};
 
-/// Queues that have changed since their lengths were last told to everybody.
+/// Queues that have changed since their lengths were last broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report<'a>(&'a [u8]);
 
 /// A queue of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported {
-    /// For this destination.
+    /// The destination of the queue.
     pub destination: u16,
-    /// So much waits.
+    /// The length of the queue.
     pub backlog: Backlog,
-    /// So many packets more can be taken; [`ROOM_MAX`] stands for that many and more.
+    /// How many more packets it can take; [`ROOM_MAX`] means that many or more.
     pub room: u8,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The queues.
+    /// The queues of the report.
     pub fn queues(&self) -> impl Iterator<Item = Reported> + 'a {
         let (entries, _) = self.0.as_chunks::<REPORTED>();
         entries.iter().map(|&[d0, d1, l0, l1, room]| Reported {
@@ -40,7 +40,7 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// Writes a report of as many queues as fit, at most 255; how long it is.
+    /// Writes a report of as many queues as fit, at most 255. Returns its length.
     pub fn emit(queues: impl Iterator<Item = Reported>, room: &mut [u8]) -> Option<usize> {
         let most = (room.len().saturating_sub(REPORT) / REPORTED).min(255);
         let mut writer = Writer { room, len: 0 };
@@ -63,7 +63,7 @@ mod tests {
     use crate::header::{Frame, parse};
 
     #[test]
-    fn a_report_stands_as_drawn_and_takes_what_fits() {
+    fn a_report_matches_the_layout_and_takes_what_fits() {
         let queue = |destination| Reported {
             destination,
             backlog: Backlog(0x21),

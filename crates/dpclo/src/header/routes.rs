@@ -1,19 +1,19 @@
-//! An update of routes.
+//! The routing update.
 
 use super::{KIND_ROUTES, Malformed, Metric, ROUTE, ROUTES, VERSION, Writer, split};
 
-/// An update of routes.
+/// A routing update: the sender's routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routes<'a>(&'a [u8]);
 
 /// The sender's route to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Where to.
+    /// The node that the route leads to.
     pub destination: u16,
     /// The destination's own sequence number.
     pub seq: u16,
-    /// How far.
+    /// The path length, in ETX.
     pub metric: Metric,
     /// The next hop; the destination itself at the destination.
     pub via: u16,
@@ -28,7 +28,7 @@ impl<'a> Routes<'a> {
         Ok(Routes(routes))
     }
 
-    /// The routes.
+    /// The routes of the update.
     pub fn iter(&self) -> impl Iterator<Item = Route> + 'a {
         let (entries, _) = self.0.as_chunks::<ROUTE>();
         entries
@@ -41,7 +41,7 @@ impl<'a> Routes<'a> {
             })
     }
 
-    /// Writes an update of as many routes as fit, at most 255; how long it is.
+    /// Writes an update of as many routes as fit, at most 255. Returns its length.
     pub fn emit(routes: &mut dyn Iterator<Item = Route>, room: &mut [u8]) -> Option<usize> {
         let most = (room.len().saturating_sub(ROUTES) / ROUTE).min(255);
         let mut writer = Writer { room, len: 0 };

@@ -1,16 +1,16 @@
-//! Frames in.
+//! Received frames.
 
 use chappe_core::{Address, Arrival, DropReason, Duration, Instant, Layer, TraceEvent};
 
 use super::Router;
 use crate::baseline::matching::Message;
 use crate::header::{self, Backlog, Data, Frame, Prices, Probe, Round, Routes};
-use crate::routes::{self, News};
+use crate::routes::{self, RouteChange};
 use crate::seen::{self, Key};
 use crate::store::Packet;
 
 impl Router {
-    /// A frame was heard.
+    /// Handles a received or overheard frame.
     pub(super) fn on_frame(&mut self, now: Instant, arrival: Arrival<'_>) {
         let Some(from) = arrival.from.node_number().filter(|&from| from != self.me) else {
             return self.drop_frame(DropReason::NotForUs);
@@ -32,13 +32,13 @@ impl Router {
                     false => self.on_passing(now, arrival.to, &data),
                 }
             }
-            // A node under other rules.
+            // A node that runs another scheme.
             Ok(_) => self.drop_frame(DropReason::NotForUs),
             Err(_) => self.drop_frame(DropReason::Malformed),
         }
     }
 
-    /// DCLO: a neighbour tells all its queues.
+    /// DCLO: a neighbour advertises all its queues. Queues that it does not list are empty.
     fn on_prices(&mut self, now: Instant, from: u16, round: Round, prices: &Prices<'_>) {
         let Some(place) = self.links.enter(now, from) else {
             self.counters.neighbours_refused += 1;
@@ -48,24 +48,25 @@ impl Router {
         self.follow(now, round);
         for at in 0..self.routes.count() {
             if let Some(destination) = self.routes.place_at(at) {
-                self.routes.tell(now, destination, place, Backlog(0));
+                self.routes.set_backlog(now, destination, place, Backlog(0));
             }
         }
         for queue in prices.queues() {
             if let Some(destination) = self.destination(now, queue.destination) {
-                self.routes.tell(now, destination, place, queue.backlog);
+                self.routes
+                    .set_backlog(now, destination, place, queue.backlog);
             }
         }
     }
 
-    /// DCLO: a neighbour asks, or tells of its pair.
+    /// DCLO: a neighbour requests a pair, or announces one.
     fn on_pairing(&mut self, now: Instant, from: u16, round: Round, message: Message) {
         self.follow(now, round);
         let Some(rounds) = &mut self.rounds else {
             return;
         };
         match rounds.position(now).number == round.number {
-            true => rounds.hear(now, from, message),
+            true => rounds.on_message(now, from, message),
             false => self.drop_frame(DropReason::Stale),
         }
     }
@@ -89,7 +90,8 @@ impl Router {
             .on_probe(now, place, (probe.epoch, probe.number), report);
         for queue in probe.queues() {
             if let Some(destination) = self.routes.find(queue.destination) {
-                self.routes.tell(now, destination, place, queue.backlog);
+                self.routes
+                    .set_backlog(now, destination, place, queue.backlog);
             }
         }
         self.counters.probes_heard += 1;
@@ -109,18 +111,18 @@ impl Router {
                     .get(usize::from(place))
                     .is_none_or(super::Queue::is_idle)
             };
-            let news = self.routes.hear(now, place, route, &self.links, spare);
+            let news = self.routes.on_route(now, place, route, &self.links, spare);
             match news {
-                News::None => {}
-                News::Own(seq) => self.on_own_number(now, seq),
-                News::Newer => self.tell_soon(now, route.destination, settle),
-                News::Reach => self.tell_soon(now, route.destination, Duration::ZERO),
+                RouteChange::None => {}
+                RouteChange::Own(seq) => self.on_own_number(now, seq),
+                RouteChange::Newer => self.advertise_soon(now, route.destination, settle),
+                RouteChange::Reach => self.advertise_soon(now, route.destination, Duration::ZERO),
             }
         }
     }
 
-    /// Somebody knows a number of this node that is newer than its own: it has started over, and must pass that number to be
-    /// believed.
+    /// A neighbour knows a newer sequence number of this node than the node itself: it has restarted, and must exceed
+    /// that number for its updates to be accepted.
     fn on_own_number(&mut self, now: Instant, seq: u16) {
         if routes::newer(seq, self.seq) {
             self.seq = seq.wrapping_add(2);
@@ -128,10 +130,10 @@ impl Router {
         }
     }
 
-    fn tell_soon(&mut self, now: Instant, destination: u16, delay: Duration) {
+    fn advertise_soon(&mut self, now: Instant, destination: u16, delay: Duration) {
         let place = self.routes.find(destination);
         if let Some(known) = place.and_then(|place| self.routes.get_mut(place)) {
-            known.news = true;
+            known.changed = true;
             self.request_update(now, delay);
         }
     }
@@ -143,9 +145,10 @@ impl Router {
         let (Some(place), Some(destination)) = (place, destination) else {
             return;
         };
-        self.routes.tell(now, destination, place, data.backlog);
-        self.routes.tell_room(destination, place, data.room);
-        self.bits.hear(now, place, data.congested);
+        self.routes
+            .set_backlog(now, destination, place, data.backlog);
+        self.routes.set_room(destination, place, data.room);
+        self.bits.on_packet(now, place, data.congested);
         let parent = self
             .routes
             .get(destination)
@@ -160,7 +163,7 @@ impl Router {
         }
     }
 
-    /// A packet for somebody else: one more that waits there, unless it ends there.
+    /// A packet for another node was overheard: one more waits there, unless that node is the destination.
     fn on_passing(&mut self, now: Instant, to: Address, data: &Data) {
         self.counters.overheard += 1;
         let place = to.node_number().and_then(|node| self.links.find(node));
@@ -185,7 +188,7 @@ impl Router {
         }
     }
 
-    /// An empty packet moves a queue's length on; at the destination it is done.
+    /// An empty packet moves one unit of queue length to this node; at the destination it disappears.
     fn on_empty(&mut self, now: Instant, data: &Data) {
         self.counters.empty_received += 1;
         let place = self.routes.find(data.destination);
@@ -194,12 +197,12 @@ impl Router {
             return;
         };
         if let Some(queue) = self.queues.get_mut(usize::from(place)) {
-            // Only a bound: an honest neighbour stops when this queue is longer than its own.
+            // A bound against faulty neighbours: a correct one stops when this queue is longer than its own.
             queue.floating = queue
                 .floating
                 .saturating_add(1)
                 .min(limit.saturating_mul(8));
-            self.touched(now, place);
+            self.queue_changed(now, place);
             self.review_soon(now);
         }
     }
@@ -221,7 +224,7 @@ impl Router {
             hop_limit: data.hop_limit,
             ..received(now, data)
         };
-        // A quarter of the store at most: an application that does not look must not stop the forwarding.
+        // A quarter of the store at most: an application that takes no packets must not stop the forwarding.
         let full = self.undelivered() >= (self.settings.room.packets / 4).max(1);
         let place = match full {
             true => None,
@@ -237,28 +240,28 @@ impl Router {
             flow: u32::from(data.source) << 16 | u32::from(data.flow),
             bytes: payload.len() as u32,
         });
-        self.hold_or_hand_out(place, data);
+        self.hold_or_deliver(place, data);
     }
 
-    /// In order it can be taken at once; else it waits a little, if that is wanted.
-    fn hold_or_hand_out(&mut self, place: u16, data: &Data) {
+    /// Delivers a packet that is in order; holds one that is early, if resequencing is on.
+    fn hold_or_deliver(&mut self, place: u16, data: &Data) {
         let next = self
             .flows
             .find_mut(data.source, data.flow)
             .map(|flow| flow.next);
         let ahead = next.map_or(0, |next| data.number.wrapping_sub(next));
-        // Behind (a packet that was given up) is handed out too: order is best effort.
+        // A packet from before `next`, which was given up, is delivered late: order is best effort.
         let early = ahead > 0 && ahead < 1 << 31;
         if self.settings.extras.resequence.is_some() && early {
             self.counters.held += 1;
             return self.store.push_last(&mut self.held, place);
         }
-        self.hand_out(place);
-        self.hand_out_next(data.source, data.flow);
+        self.deliver(place);
+        self.deliver_next(data.source, data.flow);
     }
 
-    /// Gives a packet to the application; everything before it is given up.
-    fn hand_out(&mut self, place: u16) {
+    /// Delivers a packet to the application. Missing packets before it are given up.
+    fn deliver(&mut self, place: u16) {
         if let Some(packet) = self.store.packet(place).copied()
             && let Some(flow) = self.flows.find_mut(packet.source, packet.flow)
         {
@@ -270,8 +273,8 @@ impl Router {
         self.store.push_last(&mut self.inbox, place);
     }
 
-    /// Gives out what was waiting for the packet that has just been given out.
-    fn hand_out_next(&mut self, source: u16, flow: u16) {
+    /// Delivers the held packets that follow the packet just delivered.
+    fn deliver_next(&mut self, source: u16, flow: u16) {
         while let Some(next) = self.flows.find_mut(source, flow).map(|flow| flow.next) {
             let is_next = |place: &u16| {
                 let packet = self.store.packet(*place);
@@ -281,12 +284,12 @@ impl Router {
                 return;
             };
             self.store.remove(&mut self.held, place);
-            self.hand_out(place);
+            self.deliver(place);
         }
     }
 
-    /// Gives out what has waited for its predecessors long enough, the lowest numbers of its flow first.
-    pub(super) fn hand_out_late(&mut self, now: Instant) {
+    /// Delivers packets that have waited long enough for their predecessors, the lowest numbers of a flow first.
+    pub(super) fn deliver_late(&mut self, now: Instant) {
         while self.held_until().is_some_and(|until| until <= now) {
             let Some(oldest) = self.held.first().and_then(|place| self.store.packet(place)) else {
                 return;
@@ -304,12 +307,12 @@ impl Router {
             }
             let Some((_, place)) = lowest else { return };
             self.store.remove(&mut self.held, place);
-            self.hand_out(place);
-            self.hand_out_next(source, flow);
+            self.deliver(place);
+            self.deliver_next(source, flow);
         }
     }
 
-    /// Until when the packet that has waited longest may wait.
+    /// When the packet that was held longest must be delivered.
     pub(super) fn held_until(&self) -> Option<Instant> {
         let wait = self.settings.extras.resequence?;
         let oldest = self.store.packet(self.held.first()?)?;
@@ -332,7 +335,7 @@ impl Router {
             self.counters.losses.copies += 1;
             return self.drop_frame(DropReason::Duplicate);
         }
-        // A destination without a place counts itself as refused.
+        // If there is no place for the destination, `destination` counts the packet as refused.
         let taken = self
             .destination(now, data.destination)
             .is_some_and(|place| {
@@ -344,7 +347,7 @@ impl Router {
             });
         match taken {
             true => self.counters.relayed += 1,
-            false => self.seen.leave(key),
+            false => self.seen.forget(key),
         }
     }
 }

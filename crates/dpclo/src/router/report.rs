@@ -1,18 +1,18 @@
-//! What neighbours cannot overhear is told to all of them, for a bounded share of the air.
+//! Reports of changed queues on links that do not overhear, for a bounded share of the air time.
 
 use chappe_core::{Caps, Instant};
 
 use super::Router;
 use crate::config::{Extras, Reports};
-use crate::header::{Backlog, QUEUES_TOLD, Report, Reported};
+use crate::header::{Backlog, QUEUES_MAX, Report, Reported};
 
-/// Whether there is something to report, and whether that may cost something now.
+/// Decides when a report is worth sending and affordable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reporter {
     law: Option<Reports>,
-    /// Octets that reports may take now.
+    /// Octets that reports may use now.
     allowance: f64,
-    /// Some queue differs from what was told by enough.
+    /// A queue differs enough from its last reported length.
     wanted: bool,
 }
 
@@ -28,29 +28,29 @@ impl Reporter {
         reporter
     }
 
-    /// Octets on the air of a report of one queue.
+    /// Octets on the air of a report with one queue.
     fn least(&self) -> f64 {
         self.law.map_or(0.0, |law| {
             (law.around + crate::header::REPORT + crate::header::REPORTED) as f64
         })
     }
 
-    /// The node sent or received a frame with so many octets in it.
+    /// The node sent or received a frame of `octets`, which adds to the allowance.
     pub fn on_frame(&mut self, octets: usize) {
         if let Some(law) = self.law {
-            // What is not used is lost, except for two reports: a pause does not end in a burst.
+            // The unused allowance is capped at two reports, so that a pause is not followed by a burst.
             let more = law.share * (octets + law.around) as f64;
             self.allowance = (self.allowance + more).min(2.0 * self.least());
         }
     }
 
-    /// A queue's length, now and as it was told last.
-    fn on_change(&mut self, now: f64, told: f64) {
-        let enough = |law: Reports| libm::fabs(now - told) >= law.change;
+    /// A queue's length changed to `now`; `reported` was broadcast last.
+    fn on_change(&mut self, now: f64, reported: f64) {
+        let enough = |law: Reports| libm::fabs(now - reported) >= law.change;
         self.wanted |= self.law.is_some_and(enough);
     }
 
-    /// Whether a report is to be sent.
+    /// Whether a report is wanted and affordable.
     pub fn is_due(&self) -> bool {
         self.wanted && self.allowance >= self.least()
     }
@@ -63,28 +63,28 @@ impl Reporter {
 }
 
 impl Router {
-    /// A queue has changed: its length may be news.
-    pub(super) fn compare_with_told(&mut self, now: Instant, destination: u16) {
+    /// A queue changed: its length may be worth a report.
+    pub(super) fn compare_with_reported(&mut self, now: Instant, destination: u16) {
         if self.reporter.law.is_none() {
             return;
         }
         let length = self.backlog(now, destination);
         let queue = self.queues.get(usize::from(destination));
-        let told = queue.map_or(0.0, |queue| queue.reported.packets());
-        self.reporter.on_change(length, told);
+        let reported = queue.map_or(0.0, |queue| queue.reported.packets());
+        self.reporter.on_change(length, reported);
     }
 
-    /// A queue's length goes out to everybody.
-    pub(super) fn note_told(&mut self, destination: u16, backlog: Backlog) {
+    /// Records the length of a queue that is being broadcast.
+    pub(super) fn note_reported(&mut self, destination: u16, backlog: Backlog) {
         if let Some(queue) = self.queues.get_mut(usize::from(destination)) {
             queue.reported = backlog;
         }
     }
 
-    /// A report of the queues that have changed by enough, those of the lowest places first; how long it is.
+    /// Writes a report of the queues that changed enough, lowest places first. Returns its length.
     pub(super) fn write_report(&mut self, now: Instant, sdu: &mut [u8]) -> Option<usize> {
         let law = self.reporter.law.filter(|_| self.reporter.is_due())?;
-        let mut changed: [Option<(u16, Reported)>; QUEUES_TOLD] = [None; QUEUES_TOLD];
+        let mut changed: [Option<(u16, Reported)>; QUEUES_MAX] = [None; QUEUES_MAX];
         let mut free = changed.iter_mut();
         for (place, queue) in (0..).zip(&self.queues) {
             let Some(destination) = self.routes.get(place) else {
@@ -106,21 +106,21 @@ impl Router {
             }
         }
         if changed.iter().all(Option::is_none) {
-            // What had changed is as it was told again.
+            // The queues have returned to their reported lengths.
             self.reporter.wanted = false;
             return None;
         }
         let queues = changed.iter().flatten().map(|&(_, reported)| reported);
         let len = Report::emit(queues, sdu)?;
         for (place, reported) in changed.into_iter().flatten() {
-            self.note_told(place, reported.backlog);
+            self.note_reported(place, reported.backlog);
         }
         self.reporter.on_sent(len);
         self.counters.reports_sent += 1;
         Some(len)
     }
 
-    /// A neighbour reports its queues.
+    /// Handles a neighbour's report of its queues.
     pub(super) fn on_report(&mut self, now: Instant, from: u16, report: &Report<'_>) {
         let Some(place) = self.links.find(from) else {
             return;
@@ -128,8 +128,9 @@ impl Router {
         self.counters.reports_heard += 1;
         for queue in report.queues() {
             if let Some(destination) = self.routes.find(queue.destination) {
-                self.routes.tell(now, destination, place, queue.backlog);
-                self.routes.tell_room(destination, place, queue.room);
+                self.routes
+                    .set_backlog(now, destination, place, queue.backlog);
+                self.routes.set_room(destination, place, queue.room);
             }
         }
     }

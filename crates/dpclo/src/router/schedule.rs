@@ -1,4 +1,4 @@
-//! Which packet goes where: decided when the link can take one.
+//! The choice of packet and next hop, made when the link can take a frame.
 
 use chappe_core::{Class, Duration, Instant};
 
@@ -9,19 +9,19 @@ use crate::price;
 use crate::routes::{Destination, Hop};
 use crate::store::Packet;
 
-/// The packet that would go out now.
+/// The packet that would be sent now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Choice {
-    /// The destination's place.
+    /// The place of the destination.
     pub destination: u16,
-    /// The next hop's place.
+    /// The place of the next hop.
     pub neighbour: u8,
-    /// Whether there is a better route: the next hop is not the first.
+    /// Whether the next hop is not that of the best route.
     pub detour: bool,
-    /// How urgent.
+    /// The class for the MAC.
     pub class: Class,
     price: f64,
-    /// When its packet came, as a count.
+    /// The order of its packet's arrival.
     order: u64,
 }
 
@@ -31,12 +31,12 @@ struct Offer {
     neighbour: u8,
     detour: bool,
     price: f64,
-    /// The price without the bias, which is no sign of urgency.
+    /// The price without the bias. The class follows from this one, since the bias does not mean urgency.
     plain: f64,
 }
 
 impl Router {
-    /// The best packet and next hop as things stand.
+    /// The best packet and next hop by present knowledge.
     pub(super) fn choose(&self, now: Instant) -> Option<Choice> {
         match self.settings.scheme {
             Scheme::Dpclo => self.choose_by_price(now),
@@ -64,7 +64,7 @@ impl Router {
                 price: offer.price,
                 order: self.first(place).map_or(u64::MAX, |packet| packet.order),
             };
-            // Of equal prices the one that came first.
+            // Of equal prices, the packet that came first.
             let better = best.is_none_or(|best| {
                 choice.price > best.price || choice.price == best.price && choice.order < best.order
             });
@@ -78,7 +78,7 @@ impl Router {
     /// The next hop for the first packet of a queue, if there is one with a price above 0.
     fn best_offer(&self, now: Instant, place: u16, destination: &Destination) -> Option<Offer> {
         let own = self.backlog(now, place);
-        let oldest = now.saturating_before(self.settings.queues.told_for);
+        let oldest = now.saturating_before(self.settings.queues.backlog_life);
         let mut best: Option<Offer> = None;
         let pin = self.pin_of(now, place);
         let mut pinned: Option<Offer> = None;
@@ -97,7 +97,7 @@ impl Router {
         let (Some((_, rule)), Some(pinned)) = (pin, pinned) else {
             return Some(best);
         };
-        stay_or_go(pinned, best, &rule)
+        pinned_or_best(pinned, best, &rule)
     }
 
     fn price_of(
@@ -111,14 +111,17 @@ impl Router {
     ) -> Option<Offer> {
         let etx = self.links.etx(hop.place)?;
         let node = self.links.get(hop.place)?.node;
-        // The destination itself has no queue for itself.
+        // A destination has no queue for itself.
         let theirs = match node == destination.node {
             true => 0.0,
-            false => self.routes.told(oldest, place, hop.place).packets(),
+            false => self.routes.backlog(oldest, place, hop.place).packets(),
         };
+        // Positive for neighbours nearer to the destination than this node, by its best route.
         let nearer = destination.metric().etx() - hop.rest.etx();
         let bias = self.settings.extras.bias * nearer;
+        // Zero turns credits off: no room is below it.
         let least = self.settings.extras.credits;
+        // Credits: a neighbour without room gets nothing. The destination itself always has room.
         if node != destination.node && self.routes.room(oldest, place, hop.place) < least {
             return None;
         }
@@ -130,8 +133,8 @@ impl Router {
         })
     }
 
-    /// The oldest packet of all goes to the best next hop, if its destination can be reached and, with Fusion, if the next hop
-    /// is not congested.
+    /// The oldest packet goes to the best next hop, if its destination is reachable and, with Fusion, if the next hop is not
+    /// congested.
     fn choose_in_order(&self, now: Instant) -> Option<Choice> {
         let fusion = match self.settings.scheme {
             Scheme::Fusion(fusion) => Some(fusion),
@@ -161,15 +164,15 @@ impl Router {
                 });
             }
         }
-        // One queue: a packet that may not go holds up those behind it.
+        // It is one queue: a blocked packet holds up those behind it.
         best.filter(|best| fusion.is_none() || self.bits.allows(now, best.neighbour))
     }
 
-    /// The largest queue difference to the other one of the pair.
+    /// The packet with the largest queue difference to the other node of the pair.
     fn choose_for_pair(&self, now: Instant) -> Option<Choice> {
         let target = self.rounds.as_ref()?.target()?;
         let neighbour = self.links.find(target)?;
-        let oldest = now.saturating_before(self.settings.queues.told_for);
+        let oldest = now.saturating_before(self.settings.queues.backlog_life);
         let mut best: Option<Choice> = None;
         for &place in &self.active {
             let (Some(known), Some(packet)) = (self.routes.get(place), self.first(place)) else {
@@ -177,7 +180,7 @@ impl Router {
             };
             let theirs = match known.node == target {
                 true => 0.0,
-                false => self.routes.told(oldest, place, neighbour).packets(),
+                false => self.routes.backlog(oldest, place, neighbour).packets(),
             };
             let price = self.backlog(now, place) - theirs;
             if price > best.map_or(0.0, |best| best.price) {
@@ -194,9 +197,9 @@ impl Router {
         best
     }
 
-    /// The neighbours as possible pairs, with the differences between what they and this node have told (eqs. 3 and 4).
+    /// The neighbours as possible pairs, with the differences between their advertised queues and this node's (eqs. 3 and 4).
     pub(super) fn edges(&self, now: Instant) -> impl Iterator<Item = Edge> + Clone {
-        let oldest = now.saturating_before(self.settings.queues.told_for);
+        let oldest = now.saturating_before(self.settings.queues.backlog_life);
         self.links.iter().map(move |(neighbour, link)| {
             let (mut out, mut back) = (0u16, 0u16);
             for place in self.routes.places() {
@@ -206,11 +209,11 @@ impl Router {
                 let queue = self.queues.get(usize::from(place));
                 let own = match known.node == self.me {
                     true => 0,
-                    false => queue.map_or(0, |queue| queue.told.0),
+                    false => queue.map_or(0, |queue| queue.round_backlog.0),
                 };
                 let theirs = match known.node == link.node {
                     true => 0,
-                    false => self.routes.told(oldest, place, neighbour).0,
+                    false => self.routes.backlog(oldest, place, neighbour).0,
                 };
                 out = out.max(own.saturating_sub(theirs));
                 back = back.max(theirs.saturating_sub(own));
@@ -224,13 +227,13 @@ impl Router {
         })
     }
 
-    /// The packet that a queue would give next.
+    /// The packet at the head of a queue.
     pub(super) fn first(&self, place: u16) -> Option<&Packet> {
         let queue = self.queues.get(usize::from(place))?;
         self.store.packet(queue.list.first()?)
     }
 
-    /// How long a queue counts as being, in packets.
+    /// The effective length of a queue in packets: smoothed, plus the age term, where these are on.
     pub(super) fn backlog(&self, now: Instant, place: u16) -> f64 {
         let Some(queue) = self.queues.get(usize::from(place)) else {
             return 0.0;
@@ -247,7 +250,7 @@ impl Router {
         len + age
     }
 
-    /// The packet of a queue that came first, whichever end it is at.
+    /// The oldest packet of a queue, at whichever end it is.
     pub(super) fn oldest(&self, place: u16) -> Option<&Packet> {
         let list = &self.queues.get(usize::from(place))?.list;
         let end = match self.settings.extras.lifo {
@@ -257,7 +260,7 @@ impl Router {
         self.store.packet(end?)
     }
 
-    /// The pin of the flow whose packet is first in a queue, if it holds now.
+    /// The pin of the flow whose packet is at the head of a queue, if it has not expired.
     fn pin_of(&self, now: Instant, place: u16) -> Option<(Pin, Pins)> {
         let rule = self.settings.extras.pins?;
         let packet = self.first(place)?;
@@ -269,12 +272,13 @@ impl Router {
     }
 }
 
-/// Whether a flow stays on its next hop or goes to the best one. `None`: it waits for a better price on its own.
-fn stay_or_go(pinned: Offer, best: Offer, rule: &Pins) -> Option<Offer> {
+/// Decides whether a flow stays on its pinned next hop or moves to the best one. `None`: it waits for a positive price on
+/// the pinned one.
+fn pinned_or_best(pinned: Offer, best: Offer, rule: &Pins) -> Option<Offer> {
     if pinned.neighbour == best.neighbour {
         return Some(best);
     }
-    // A pinned hop that is full is left only for one that is worth a whole packet: prices near 0 are noise.
+    // At least one whole packet: prices near 0 are noise, and `gain` times such a price would not prevent changes.
     let enough = (rule.gain * pinned.price).max(1.0);
     match best.price >= enough {
         true => Some(best),
@@ -301,7 +305,7 @@ mod tests {
             plain: price,
         };
         let decide = |pinned, best| {
-            let choice = stay_or_go(offer(1, pinned), offer(2, best), &rule);
+            let choice = pinned_or_best(offer(1, pinned), offer(2, best), &rule);
             choice.map(|offer| offer.neighbour)
         };
         assert_eq!(decide(2.0, 3.9), Some(1));

@@ -1,19 +1,17 @@
-//! Frames out, and what becomes of them.
+//! Sent frames and their outcomes; the queues.
 
 use chappe_core::{Address, Class, Classes, DropReason, Duration, Instant, LinkSend, Outcome};
 
-use super::{FLIGHTS, Flight, Pin, Router, address};
+use super::{IN_FLIGHT_MAX, InFlight, Pin, Router, address};
 use crate::config::Scheme;
-use crate::header::{
-    self, Backlog, Data, Metric, Prices, Probe, QUEUES_TOLD, Queue, Route, Routes,
-};
+use crate::header::{self, Backlog, Data, Metric, Prices, Probe, QUEUES_MAX, Queue, Route, Routes};
 use crate::store::Packet;
 
-/// The token of frames whose fate is of no interest.
+/// The token of frames whose outcome is ignored.
 const NO_TOKEN: u32 = 0;
 
 impl Router {
-    /// A probe or an update, if one is due.
+    /// Writes the control frame that is due: probe, update, report or pairing message, in this order.
     pub(super) fn send_control(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
         let len = match self.probe_ready {
             true => self.write_probe(now, sdu),
@@ -42,18 +40,18 @@ impl Router {
         self.probe_number = self.probe_number.wrapping_add(1);
         for queue in longest.iter().flatten() {
             if let Some(place) = self.routes.find(queue.destination) {
-                self.note_told(place, queue.backlog);
+                self.note_reported(place, queue.backlog);
             }
         }
         self.counters.probes_sent += 1;
         Some(len)
     }
 
-    /// DCLO: the queues at the begin of a round, or a message that makes pairs.
+    /// DCLO: the queues at the beginning of a round, or a pairing message.
     fn write_pairing(&mut self, now: Instant, sdu: &mut [u8]) -> Option<usize> {
         let rounds = self.rounds.as_mut()?;
         let round = rounds.position(now);
-        if !core::mem::take(&mut rounds.tell) {
+        if !core::mem::take(&mut rounds.advertise) {
             if !rounds.has_message() {
                 return None;
             }
@@ -63,7 +61,7 @@ impl Router {
         }
         let active = &self.active;
         for (place, queue) in (0..).zip(&mut self.queues) {
-            queue.told = match active.contains(&place) {
+            queue.round_backlog = match active.contains(&place) {
                 true => Backlog::from_packets(queue.len()),
                 false => Backlog(0),
             };
@@ -73,15 +71,15 @@ impl Router {
             let queue = queues.get(usize::from(place))?;
             Some(Queue {
                 destination: routes.get(place)?.node,
-                backlog: queue.told,
+                backlog: queue.round_backlog,
             })
         });
         Prices::emit(round, told, sdu)
     }
 
     /// The longest queues, longest first.
-    fn longest(&self, now: Instant) -> [Option<Queue>; QUEUES_TOLD] {
-        let mut longest: [Option<Queue>; QUEUES_TOLD] = [None; QUEUES_TOLD];
+    fn longest(&self, now: Instant) -> [Option<Queue>; QUEUES_MAX] {
+        let mut longest: [Option<Queue>; QUEUES_MAX] = [None; QUEUES_MAX];
         for &place in &self.active {
             let Some(destination) = self.routes.get(place) else {
                 continue;
@@ -102,7 +100,7 @@ impl Router {
         longest
     }
 
-    //= dpclo IV-E: routes are told as in DSDV, with sums of ETX
+    //= dpclo IV-E: routes are advertised as in DSDV, with sums of ETX
     fn write_update(&mut self, now: Instant, sdu: &mut [u8]) -> Option<usize> {
         let own = Route {
             destination: self.me,
@@ -112,20 +110,20 @@ impl Router {
         };
         let len = {
             let (routes, links) = (&self.routes, &self.links);
-            let is_news = |place: &u16| routes.get(*place).is_some_and(|known| known.news);
-            let told = routes.places().filter(is_news);
+            let is_changed = |place: &u16| routes.get(*place).is_some_and(|known| known.changed);
+            let told = routes.places().filter(is_changed);
             let told = told.filter_map(|place| routes.entry(place, links));
             Routes::emit(&mut core::iter::once(own).chain(told), sdu)?
         };
-        // As many as were written are no news any more; the rest goes into the next frame.
+        // Routes that fitted the frame are done; the rest goes into the next one.
         let written = (len.saturating_sub(header::ROUTES) / header::ROUTE).saturating_sub(1);
         let (mut done, mut rest) = (0, false);
         for at in 0..self.routes.count() {
-            let Some(known) = self.routes.at_mut(at).filter(|known| known.news) else {
+            let Some(known) = self.routes.at_mut(at).filter(|known| known.changed) else {
                 continue;
             };
-            known.news = done >= written;
-            rest |= known.news;
+            known.changed = done >= written;
+            rest |= known.changed;
             done += 1;
         }
         self.update_ready = rest;
@@ -134,7 +132,7 @@ impl Router {
         Some(len)
     }
 
-    /// The best packet, if it deserves one of the `allowed` classes.
+    /// Sends the packet of the largest price, if the `allowed` classes permit.
     pub(super) fn send_data(
         &mut self,
         now: Instant,
@@ -142,7 +140,7 @@ impl Router {
         sdu: &mut [u8],
     ) -> Option<LinkSend> {
         let choice = self.choose(now)?;
-        // What was won for a lesser class may be used, what was won for a higher one may not.
+        // The packet may use channel access won for its own class or a less urgent one, never for a more urgent one.
         let mut classes = Class::BY_URGENCY.into_iter();
         let class = classes.find(|&class| allowed.contains(class) && class <= choice.class)?;
         let node = self.links.get(choice.neighbour)?.node;
@@ -151,7 +149,7 @@ impl Router {
         let header = self.header(now, choice.destination, packet.as_ref())?;
         let payload = place.map_or(&[][..], |place| self.store.payload(place));
         let Some(len) = header.emit(payload, sdu) else {
-            // The driver's buffer is shorter than it said: the packet stays.
+            // The driver's buffer is shorter than its caps state: the packet stays queued.
             if let Some(place) = place {
                 self.put_back(now, choice.destination, place);
             }
@@ -163,7 +161,7 @@ impl Router {
         if let Some(packet) = &packet {
             self.pin(now, packet, choice.neighbour);
         }
-        let token = self.take_off(Flight {
+        let token = self.note_in_flight(InFlight {
             token: 0,
             packet: place,
             destination: choice.destination,
@@ -179,10 +177,10 @@ impl Router {
         })
     }
 
-    /// What stands before a packet; an empty one if there is none.
+    /// The header of a data frame; of an empty packet if there is none.
     fn header(&self, now: Instant, destination: u16, packet: Option<&Packet>) -> Option<Data> {
         let node = self.routes.get(destination)?.node;
-        //= dpclo IV-A: each packet tells how many more wait for its destination
+        //= dpclo IV-A: each packet carries the number of packets that wait behind it
         let backlog = Backlog::from_packets(self.backlog(now, destination));
         Some(Data {
             hop_limit: packet.map_or(1, |packet| packet.hop_limit),
@@ -207,7 +205,7 @@ impl Router {
         counters.detours += u64::from(detour);
     }
 
-    /// Remembers by which next hop a flow goes.
+    /// Records the next hop of a packet's flow.
     fn pin(&mut self, now: Instant, packet: &Packet, neighbour: u8) {
         let Some(rule) = self.settings.extras.pins else {
             return;
@@ -231,41 +229,43 @@ impl Router {
         }
     }
 
-    /// Notes that the link has a packet, and gives it a token.
-    fn take_off(&mut self, flight: Flight) -> u32 {
+    /// Records that the link holds a packet. Returns its token.
+    fn note_in_flight(&mut self, flight: InFlight) -> u32 {
         self.tokens = self.tokens.wrapping_add(1).max(1);
         let token = self.tokens;
-        // All places taken: the link has forgotten one, and that must be the oldest.
-        let age =
-            |flight: &Option<Flight>| flight.map_or(u32::MAX, |old| token.wrapping_sub(old.token));
-        let place = (0..FLIGHTS).max_by_key(|&at| self.flights.get(at).map(age));
-        if let Some(slot) = place.and_then(|at| self.flights.get_mut(at)) {
-            let forgotten = slot.replace(Flight { token, ..flight });
+        // Takes a free place. If there is none, the link failed to report a packet; the oldest is taken for it.
+        let age = |flight: &Option<InFlight>| {
+            flight.map_or(u32::MAX, |old| token.wrapping_sub(old.token))
+        };
+        let place = (0..IN_FLIGHT_MAX).max_by_key(|&at| self.in_flight.get(at).map(age));
+        if let Some(slot) = place.and_then(|at| self.in_flight.get_mut(at)) {
+            let forgotten = slot.replace(InFlight { token, ..flight });
             if let Some(old) = forgotten {
                 self.counters.losses.unanswered += u64::from(old.packet.is_some());
-                self.land(old);
+                self.release_in_flight(old);
             }
         }
         if let Some(queue) = self.queues.get_mut(usize::from(flight.destination)) {
-            queue.flying += 1;
+            queue.in_flight += 1;
         }
         token
     }
 
-    /// The link has a packet no longer, and neither has the node.
-    fn land(&mut self, flight: Flight) {
+    /// Releases a packet that the link held and that is done with.
+    fn release_in_flight(&mut self, flight: InFlight) {
         if let Some(queue) = self.queues.get_mut(usize::from(flight.destination)) {
-            queue.flying = queue.flying.saturating_sub(1);
+            queue.in_flight = queue.in_flight.saturating_sub(1);
         }
         if let Some(packet) = flight.packet {
             self.store.release(packet);
         }
     }
 
-    /// The link tells what became of a frame.
+    /// Handles the link's report of a frame's outcome.
     pub(super) fn on_sent(&mut self, now: Instant, token: u32, outcome: Outcome) {
-        let is = |flight: &&mut Option<Flight>| flight.is_some_and(|flight| flight.token == token);
-        let slot = self.flights.iter_mut().find(is);
+        let is =
+            |flight: &&mut Option<InFlight>| flight.is_some_and(|flight| flight.token == token);
+        let slot = self.in_flight.iter_mut().find(is);
         let Some(flight) = slot.and_then(Option::take) else {
             return;
         };
@@ -275,8 +275,8 @@ impl Router {
         }
     }
 
-    fn on_confirmed(&mut self, now: Instant, flight: Flight) {
-        self.land(flight);
+    fn on_confirmed(&mut self, now: Instant, flight: InFlight) {
+        self.release_in_flight(flight);
         let destination = self.routes.get(flight.destination).map(|known| known.node);
         let arrived = destination == Some(flight.node);
         let source = self
@@ -293,7 +293,8 @@ impl Router {
         }
     }
 
-    /// A neighbour got a packet: until it tells itself it has room for one less and, if that `counts`, one more waits there.
+    /// A neighbour received a packet. Until it advertises anew, it has room for one less and, if `counts`, one more waits
+    /// there.
     pub(super) fn count_on(&mut self, now: Instant, destination: u16, neighbour: u8, counts: bool) {
         self.routes.take_room(destination, neighbour);
         if counts {
@@ -302,8 +303,8 @@ impl Router {
         }
     }
 
-    /// A packet that the link gave up goes again, perhaps elsewhere, and the link is worth less.
-    fn on_failed(&mut self, now: Instant, flight: Flight) {
+    /// The link gave a packet up: its ETX grows, and the packet is queued again, perhaps for another next hop.
+    fn on_failed(&mut self, now: Instant, flight: InFlight) {
         self.counters.link_failures += 1;
         let same = self
             .links
@@ -311,48 +312,50 @@ impl Router {
             .is_some_and(|link| link.node == flight.node);
         if same {
             self.links.on_failure(flight.neighbour);
+            // The link's ETX grew, so another next hop may be better now.
             self.rank_all(now);
         }
         let Some(place) = flight.packet else {
-            return self.land(flight);
+            return self.release_in_flight(flight);
         };
         let failures_max = self.settings.queues.failures_max;
         let Some(packet) = self.store.packet_mut(place) else {
-            return self.land(flight);
+            return self.release_in_flight(flight);
         };
+        // Counted per packet, not per link: another next hop gets what is left of the limit.
         packet.failures = packet.failures.saturating_add(1);
         if packet.failures >= failures_max {
             self.counters.losses.link += 1;
             self.drop_frame(DropReason::RetryLimit);
-            return self.land(flight);
+            return self.release_in_flight(flight);
         }
         if let Some(queue) = self.queues.get_mut(usize::from(flight.destination)) {
-            queue.flying = queue.flying.saturating_sub(1);
+            queue.in_flight = queue.in_flight.saturating_sub(1);
         }
         self.put_back(now, flight.destination, place);
     }
 
-    /// Puts a packet of the store at the end of its queue where the next one is taken from.
+    /// Puts a packet back at the head of its queue.
     fn put_back(&mut self, now: Instant, destination: u16, place: u16) {
         let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
             return self.store.release(place);
         };
         self.store.push_first(&mut queue.list, place);
-        self.touched(now, destination);
+        self.queue_changed(now, destination);
     }
 
-    /// Takes the next packet of a queue, or one off its floating length; `None` for the latter.
+    /// Takes the next packet of a queue. An empty queue loses one floating packet instead, which gives `None`.
     fn dequeue(&mut self, now: Instant, destination: u16) -> Option<u16> {
         let queue = self.queues.get_mut(usize::from(destination))?;
         let place = self.store.pop_first(&mut queue.list);
         if place.is_none() {
             queue.floating = queue.floating.saturating_sub(1);
         }
-        self.touched(now, destination);
+        self.queue_changed(now, destination);
         place
     }
 
-    /// Puts a packet into the queue of its destination; false, and counted, if there is no room.
+    /// Puts a packet into the queue of its destination. False, and counted as a loss, if there is no room.
     pub(super) fn enqueue(
         &mut self,
         now: Instant,
@@ -384,12 +387,12 @@ impl Router {
             true => self.store.push_first(&mut queue.list, place),
             false => self.store.push_last(&mut queue.list, place),
         }
-        self.touched(now, destination);
+        self.queue_changed(now, destination);
         self.review_soon(now);
         true
     }
 
-    /// LIFO: the oldest packet goes, but its place in the queue's length stays.
+    /// LIFO: drops the oldest packet, which still counts in the queue's length.
     fn push_out(&mut self, destination: u16) -> bool {
         let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
             return false;
@@ -403,8 +406,8 @@ impl Router {
         true
     }
 
-    /// A queue has changed: its smoothed length follows, and it is on the list of those that have something, or not.
-    pub(super) fn touched(&mut self, now: Instant, destination: u16) {
+    /// A queue changed: updates its smoothed length and the list of active queues.
+    pub(super) fn queue_changed(&mut self, now: Instant, destination: u16) {
         let weight = self.settings.extras.smoothing;
         let Some(queue) = self.queues.get_mut(usize::from(destination)) else {
             return;
@@ -418,10 +421,10 @@ impl Router {
             }
             _ => {}
         }
-        self.compare_with_told(now, destination);
+        self.compare_with_reported(now, destination);
     }
 
-    /// Drops what has waited too long.
+    /// Drops packets that have waited too long.
     pub(super) fn drop_old(&mut self, now: Instant) {
         let age_max = self.settings.queues.age_max;
         let lifo = self.settings.extras.lifo;
@@ -444,11 +447,11 @@ impl Router {
                 self.counters.losses.age += 1;
                 self.drop_frame(DropReason::Stale);
             }
-            self.touched(now, place);
+            self.queue_changed(now, place);
         }
     }
 
-    /// Asks for an update no later than after `delay`.
+    /// Schedules an update after at most `delay`, but no sooner than the gap between updates allows.
     pub(super) fn request_update(&mut self, now: Instant, delay: Duration) {
         let routing = self.settings.routing;
         let earliest = self.updated_at.map_or(now, |before| before + routing.gap);

@@ -1,4 +1,4 @@
-//! Everything that happens at a time: one table, one place.
+//! All deadlines of a node, in one table.
 
 use chappe_core::{Duration, Instant, TraceEvent, Wake};
 
@@ -8,16 +8,16 @@ use crate::config::NEXT_HOPS_MAX;
 use crate::links::Change;
 use crate::price;
 
-/// When what is due.
+/// The deadlines that belong to no other part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timers {
-    /// The next probe; links are brought up to date with it.
+    /// The next probe. Links are updated at the same time.
     probe: Instant,
     /// The next full update.
     period: Instant,
     /// The next update of any kind.
     pub update: Option<Instant>,
-    /// The next look at K and at what has grown old, while anything waits.
+    /// The next review of K and of packets' ages, while anything waits.
     review: Option<Instant>,
 }
 
@@ -31,8 +31,8 @@ const TOKEN: &str = "rate allows a packet";
 const HELD: &str = "missing packet given up";
 
 impl Router {
-    /// The first probe and update come at random moments of their first second, so that nodes that start together do not
-    /// speak together.
+    /// Draws the times of the first probe and update at random within the probe interval, so that nodes that start together
+    /// do not send together.
     pub(super) fn start_timers(&mut self, now: Instant) {
         let mut within =
             |span: Duration| now + Duration::from_nanos(self.random.below(span.nanos()));
@@ -47,9 +47,9 @@ impl Router {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Wake> {
-        let looks = self.sources.iter().map(|source| source.rate.look_at());
+        let looks = self.sources.iter().map(|source| source.rate.next_update());
         let look = looks.min().filter(|&at| at < Instant::MAX);
-        // What is ready waits for the link, not for a clock.
+        // Frames that are ready wait for the link and have no deadline.
         let round = self.rounds.as_ref().and_then(Rounds::deadline);
         let timers = [
             (round, ROUND),
@@ -58,7 +58,7 @@ impl Router {
             (self.timers.update, UPDATE),
             (self.timers.review, REVIEW),
             (look, LOOK),
-            (self.hungry, TOKEN),
+            (self.refused_until, TOKEN),
             (self.held_until(), HELD),
         ];
         let wakes = timers
@@ -93,12 +93,12 @@ impl Router {
             self.fired(REVIEW);
             self.review(now);
         }
-        if self.hungry.is_some_and(|at| at <= now) {
+        if self.refused_until.is_some_and(|at| at <= now) {
             self.fired(TOKEN);
-            self.hungry = None;
+            self.refused_until = None;
         }
-        self.look_at_rates(now);
-        self.hand_out_late(now);
+        self.update_rates(now);
+        self.deliver_late(now);
     }
 
     fn fired(&mut self, why: &'static str) {
@@ -109,12 +109,12 @@ impl Router {
         let probes = self.settings.probes;
         let factor = 1.0 + probes.jitter * (2.0 * self.random.fraction() - 1.0);
         let next = self.timers.probe + probes.interval.mul_f64(factor);
-        // After a long sleep there is one probe, not all that were missed.
+        // After a long sleep one probe is sent, not all that were missed.
         self.timers.probe = match next > now {
             true => next,
             false => now + probes.interval.mul_f64(factor),
         };
-        // DCLO measures nothing; only silent neighbours are forgotten.
+        // DCLO sends no probes; it only forgets silent neighbours.
         self.probe_ready = self.rounds.is_none();
         let (mut changed, mut fresh) = (false, false);
         for place in 0..self.links.places() {
@@ -131,8 +131,8 @@ impl Router {
             self.rank_all(now);
         }
         if fresh {
-            // A new neighbour knows nothing of what was told before.
-            self.tell_all(now, Duration::ZERO);
+            // A new neighbour has none of the routes that were advertised before.
+            self.advertise_all(now, Duration::ZERO);
         }
     }
 
@@ -142,34 +142,34 @@ impl Router {
                 return;
             };
             if self.routes.expire(now, place, &self.links) {
-                self.tell(now, place);
+                self.advertise(now, place);
             }
         }
     }
 
-    /// Puts the next hops of all destinations in order.
+    /// Ranks the next hops of all destinations anew.
     pub(super) fn rank_all(&mut self, now: Instant) {
         for at in 0..self.routes.count() {
             let Some(place) = self.routes.place_at(at) else {
                 return;
             };
             if self.routes.rank(now, place, &self.links) {
-                self.tell(now, place);
+                self.advertise(now, place);
             }
         }
     }
 
-    fn tell(&mut self, now: Instant, place: u16) {
+    fn advertise(&mut self, now: Instant, place: u16) {
         if let Some(known) = self.routes.get_mut(place) {
-            known.news = true;
+            known.changed = true;
             self.request_update(now, Duration::ZERO);
         }
     }
 
-    fn tell_all(&mut self, now: Instant, delay: Duration) {
+    fn advertise_all(&mut self, now: Instant, delay: Duration) {
         for at in 0..self.routes.count() {
             if let Some(known) = self.routes.at_mut(at) {
-                known.news = true;
+                known.changed = true;
             }
         }
         self.request_update(now, delay);
@@ -183,12 +183,13 @@ impl Router {
             false => now + self.settings.routing.period,
         };
         if self.rounds.is_none() {
+            // Even numbers, as in DSDV: a destination numbers its own route in steps of 2.
             self.seq = self.seq.wrapping_add(2);
-            self.tell_all(now, Duration::ZERO);
+            self.advertise_all(now, Duration::ZERO);
         }
     }
 
-    /// DCLO: everything of a round that has become due.
+    /// DCLO: handles everything in a round that has become due.
     fn on_rounds(&mut self, now: Instant) {
         while let Some(rounds) = &mut self.rounds {
             let paired = rounds.matcher.pair().is_some();
@@ -197,9 +198,9 @@ impl Router {
                     self.counters.rounds += 1;
                     self.counters.paired += u64::from(paired);
                 }
-                Some(Due::Tell) => {}
+                Some(Due::Advertise) => {}
                 Some(Due::Match) => {
-                    // Taken out while the edges are read off the rest.
+                    // Taken out because `edges` borrows the rest of the node.
                     let mut rounds = self.rounds.take();
                     if let Some(rounds) = &mut rounds {
                         rounds.start(self.edges(now));
@@ -211,7 +212,7 @@ impl Router {
         }
     }
 
-    /// Something waits: look at it before long.
+    /// Schedules a review, since something waits.
     pub(super) fn review_soon(&mut self, now: Instant) {
         if self.timers.review.is_none() {
             self.timers.review = Some(now + self.settings.next_hops.every);
@@ -224,7 +225,8 @@ impl Router {
         let next_hops = self.settings.next_hops;
         let neighbours = self.links.usable().count();
         let limit = price::k_max(&next_hops, neighbours, NEXT_HOPS_MAX);
-        let oldest = now.saturating_before(self.settings.queues.told_for);
+        // Advertised lengths from before this instant have expired.
+        let oldest = now.saturating_before(self.settings.queues.backlog_life);
         let mut wide = false;
         for at in 0..self.routes.count() {
             let Some(place) = self.routes.place_at(at) else {
@@ -235,7 +237,7 @@ impl Router {
             };
             let (mut queues, mut count) = ([0.0; NEXT_HOPS_MAX], 0);
             for (queue, hop) in queues.iter_mut().zip(known.in_use()) {
-                *queue = self.routes.told(oldest, place, hop.place).packets();
+                *queue = self.routes.backlog(oldest, place, hop.place).packets();
                 count += 1;
             }
             let k = usize::from(known.k);
@@ -256,12 +258,12 @@ impl Router {
         self.timers.review = again.then(|| now + next_hops.every);
     }
 
-    fn look_at_rates(&mut self, now: Instant) {
+    fn update_rates(&mut self, now: Instant) {
         for at in 0..self.sources.len() {
             let Some(source) = self
                 .sources
                 .get(at)
-                .filter(|source| source.rate.look_at() <= now)
+                .filter(|source| source.rate.next_update() <= now)
             else {
                 continue;
             };
@@ -269,7 +271,7 @@ impl Router {
             let queue = place.and_then(|place| self.queues.get(usize::from(place)));
             let len = queue.map_or(0.0, |queue| f64::from(queue.list.len()));
             if let Some(source) = self.sources.get_mut(at) {
-                source.rate.look(now, len);
+                source.rate.update(now, len);
             }
             self.fired(LOOK);
         }

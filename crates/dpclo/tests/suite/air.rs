@@ -1,5 +1,5 @@
-//! Goal: the router works over 802.11, by the DCF and by EDCA, and over ZMAC+, where frames collide and neighbours wait. Method:
-//! the simulator's radios, six nodes in one collision domain (the paper's Fig. 2), sources that always have something to send.
+//! Goal: the router works over 802.11, by the DCF and by EDCA, and over ZMAC+, where frames collide and neighbours defer.
+//! Method: the simulator's radios, six nodes in one collision domain (the paper's Fig. 2), saturated sources.
 
 use crate::on_air;
 
@@ -9,12 +9,12 @@ use chappe_mac::dot11::Config;
 use chappe_sim::{Matrix, Medium};
 use on_air::{Access, Mesh, Played};
 
-/// When sources begin (routes stand by then), counting begins, the run ends.
+/// In seconds: sources begin (routes exist by then), counting begins, the run ends.
 const TIMES_S: [u64; 3] = [20, 50, 110];
-/// Time slots stand after so many seconds.
+/// Seconds after which DRAND has settled and time slots are in use.
 const SLOTS_S: u64 = 30;
 
-/// What a run gave: packets a second and mean delay of both flows, and the routers.
+/// The results of a run: packets a second and mean delay of both flows, and the routers.
 struct Run {
     rates: [f64; 2],
     delays: [f64; 2],
@@ -29,7 +29,7 @@ fn config() -> Config {
     }
 }
 
-/// A-D, D-E, A-B, B-C, C-E, E-F with these ratios; everybody senses everybody. Flows A to E and D to F.
+/// A-D, D-E, A-B, B-C, C-E, E-F with these ratios; all nodes sense each other. Flows A to E and D to F.
 fn mesh(settings: Settings, ratios: [f64; 6], seed: u64) -> Mesh {
     let mut matrix = Matrix::silent(6);
     matrix.senses = vec![vec![true; 6]; 6];
@@ -82,7 +82,7 @@ fn single() -> Settings {
 
 const CLEAN: [f64; 6] = [1.0; 6];
 
-/// Packets a second that one link carries at best: 252 octets on the air (MAC 24, LLC 8, header 16, payload 200, FCS 4), the
+/// The most packets a second that one link can carry: 252 octets on the air (MAC 24, LLC 8, header 16, payload 200, FCS 4), the
 /// interframe spaces, the ACK and 15.5 slots of back-off.
 fn link_rate() -> f64 {
     let config = config();
@@ -104,9 +104,10 @@ fn one_path_each_comes_near_the_fair_share() {
     }
 }
 
-/// Plain forwarding drops where the longer way has to wait: the flow that ends first takes the air. Prices leave both.
+/// Plain forwarding drops packets where the longer path has to wait, and the flow that ends first takes the air. With
+/// prices both flows get through.
 #[test]
-fn prices_starve_nobody_where_plain_forwarding_does() {
+fn prices_starve_no_flow_where_plain_forwarding_does() {
     let (plain, ours) = (
         dcf(Settings::shortest_path(), CLEAN, 1),
         dcf(Settings::paper(), CLEAN, 1),
@@ -129,9 +130,9 @@ fn prices_starve_nobody_where_plain_forwarding_does() {
     );
 }
 
-/// The improved variant carries no less in total than the paper's, and takes less than two thirds of the time.
+/// The improved variant's total is no less than the paper's, and its delay is below two thirds.
 #[test]
-fn the_variant_is_quicker_over_802_11_too() {
+fn the_improved_variant_has_less_delay_over_802_11() {
     for access in [dcf, edca, zmac] {
         let (paper, ours) = (
             access(Settings::paper(), CLEAN, 1),
@@ -153,9 +154,9 @@ fn the_variant_is_quicker_over_802_11_too() {
     }
 }
 
-/// Fig. 2 over 802.11: both of DCLO's flows come to one rate, and to less than DPCLO's.
+/// Fig. 2 over 802.11: both of DCLO's flows converge to one rate, which is below DPCLO's.
 #[test]
-fn pairs_are_made_where_messages_collide() {
+fn pairs_form_although_messages_collide() {
     let (dclo, dpclo) = (
         dcf(Settings::dclo(), CLEAN, 1),
         dcf(Settings::paper(), CLEAN, 1),
@@ -171,8 +172,8 @@ fn pairs_are_made_where_messages_collide() {
     );
 }
 
-/// Goal: losses, collisions and copies cost no packet its account. Method: bad links over EDCA; what was accepted is
-/// delivered, lost for a reason, or waits. A confirmation that was lost makes copies, so there may be more.
+/// Goal: every packet is accounted for, despite losses, collisions and copies. Method: bad links over EDCA; each accepted
+/// packet is delivered, lost for a counted reason, or waits. Lost acknowledgements make copies, so there may be more.
 #[test]
 fn packets_are_accounted_for_over_bad_links() {
     let run = edca(Settings::paper(), [0.9, 0.6, 0.8, 0.7, 0.95, 0.75], 1);
@@ -192,8 +193,7 @@ fn packets_are_accounted_for_over_bad_links() {
     );
 }
 
-/// The thresholds of the priorities are ours: half and one and a half of them change the total by 15 % at
-/// most.
+/// The thresholds of the priorities are ours: half of them and one and a half change the total by 15 % at most.
 #[test]
 fn the_priority_table_matters_little() {
     let total = |factor: f64| {
@@ -208,22 +208,30 @@ fn the_priority_table_matters_little() {
     assert!((less - usual).abs() < 0.15 * usual && (more - usual).abs() < 0.15 * usual);
 }
 
-/// The paper's remark on delay: with queues of one packet it falls a lot, and the aggregate falls, too.
+/// Goal: the paper's remark on delay. With queues of one packet the delay falls a lot, and the aggregate falls somewhat.
+/// Method: five seeds; delays fall to 9 to 11 %, aggregates to 90 to 94 %, so each seed has room to a fifth and to 97 %.
 #[test]
-fn queues_of_one_packet_are_quick_and_carry_less() {
+fn queues_of_one_packet_cut_delay_and_aggregate() {
     let mut one = Settings::paper();
     one.queues.limit = 1;
-    let (short, usual) = (dcf(one, CLEAN, 1), dcf(Settings::paper(), CLEAN, 1));
     let sum = |values: [f64; 2]| values.iter().sum::<f64>();
-    assert!(sum(short.delays) < 0.5 * sum(usual.delays));
-    assert!(sum(short.rates) < sum(usual.rates));
+    for seed in 1..=5 {
+        let (short, usual) = (dcf(one, CLEAN, seed), dcf(Settings::paper(), CLEAN, seed));
+        let delay = sum(short.delays) / sum(usual.delays);
+        let total = sum(short.rates) / sum(usual.rates);
+        assert!(delay < 0.2, "seed {seed}: delays at {delay:.3}");
+        assert!(
+            (0.85..0.97).contains(&total),
+            "seed {seed}: total at {total:.3}"
+        );
+    }
 }
 
-/// Over ZMAC+ a frame in the time slot of a silent node waits 400 us longer, and once contention was notified nodes keep out of
-/// the slots of those two hops away, which in one collision domain helps nobody: three quarters of the DCF's total and more, and
-/// neither flow starves, where plain forwarding leaves one flow next to nothing.
+/// Over ZMAC+ a frame in the time slot of a silent node waits 400 us longer. After a notification of contention nodes keep
+/// out of the slots of nodes two hops away, which is useless in one collision domain. The total is at least three quarters
+/// of the DCF's, and neither flow starves, while plain forwarding leaves one flow next to nothing.
 #[test]
-fn time_slots_cost_something_in_one_domain_and_starve_nobody() {
+fn time_slots_cost_throughput_in_one_domain_and_starve_no_flow() {
     let (slots, usual) = (
         zmac(Settings::paper(), CLEAN, 1),
         dcf(Settings::paper(), CLEAN, 1),

@@ -45,7 +45,7 @@ fn long_rounds_make_long_delays() {
         if let Scheme::Dclo(law) = &mut settings.scheme {
             law.interval = Duration::from_millis(interval);
         }
-        settings.queues.told_for = Duration::from_millis(3 * interval);
+        settings.queues.backlog_life = Duration::from_millis(3 * interval);
         let mut mesh = Mesh::new(settings, 5, &chain(5, 1.0), 1);
         mesh.flows = vec![Flow::new(0, 4)];
         mesh.seconds(130);
@@ -81,7 +81,7 @@ fn the_congestion_bit_saves_packets() {
         let mut links = chain(4, 1.0);
         links[2].2 = 0.35;
         let mut mesh = Mesh::new(settings, 4, &links, 1);
-        // Nobody gives way to a node that is congested.
+        // No node yields to a congested one.
         mesh.prioritised = false;
         mesh.flows = vec![Flow::new(0, 3)];
         mesh.seconds(120);

@@ -16,7 +16,7 @@ fn quick(mut settings: Settings) -> Settings {
     settings.routing.settle = Duration::from_micros(300);
     settings.routing.jitter = Duration::from_micros(50);
     settings.next_hops.every = Duration::from_millis(1);
-    settings.queues.told_for = Duration::from_millis(2);
+    settings.queues.backlog_life = Duration::from_millis(2);
     settings.queues.age_max = Duration::from_millis(20);
     settings.room.destinations = 6;
     settings.room.neighbours = 4;

@@ -85,7 +85,7 @@ fn what_a_neighbour_confirmed_counts_as_its_queue() {
     assert_eq!(
         sent(Settings::paper()),
         6,
-        "an idle neighbour looks empty for ever"
+        "an idle neighbour looks empty forever"
     );
     assert_eq!(
         sent(with(|extras| extras.count_sent = true)),
@@ -100,7 +100,7 @@ fn what_goes_to_a_neighbour_counts_too() {
         let mut bench = Bench::new(with(|extras| extras.count_sent = counts), &[(1, 10, 1.0)]);
         bench.relay(3);
         bench.overhear(1, 2.0);
-        // Somebody hands neighbour 1 another one: it has three, as many as wait here.
+        // Another node sends neighbour 1 one more: it has three, as many as wait here.
         bench.hear_to(5, Address::node(1), |room| packet(9).emit(b"x", room));
         assert_eq!(wants_data(&bench.node), waits);
     }
@@ -187,7 +187,7 @@ fn overtaken_packets_are_put_in_order_for_a_while() {
         .into_iter()
         .for_each(|number| arrive(&mut bench, number));
     bench.wait(29);
-    assert_eq!(taken(&mut bench), []);
+    assert!(taken(&mut bench).is_empty());
     bench.wait(2);
     assert_eq!(taken(&mut bench), [5, 6, 8]);
     [7, 4, 9]

@@ -70,7 +70,7 @@ fn two_flows_share_the_air() {
 }
 
 /// Goal: a second path is used when the first one's queue fills, and not with K = 1. Method: the relay of the short path
-/// has packets of its own, and the link behind it loses every fifth frame.
+/// offers packets too, and the link behind it loses every fifth frame.
 #[test]
 fn a_full_next_hop_opens_a_second_path() {
     let mut links = figure2();
@@ -130,10 +130,10 @@ fn a_node_that_starts_over_is_believed_again() {
     mesh.restart(settings, 1, 1);
     let before = mesh.got.len();
     mesh.seconds(20);
-    assert!(mesh.got.len() - before > 600, "a relay starts over");
+    assert!(mesh.got.len() - before > 600, "a relay restarts");
 }
 
-/// Goal: a dead relay is passed by, its link goes down, and what it told is forgotten.
+/// Goal: a dead relay is bypassed, its link goes down, and its information is forgotten.
 #[test]
 fn a_dead_relay_is_passed_by() {
     let links = [(0, 1, 1.0), (1, 3, 1.0), (0, 2, 0.8), (2, 3, 0.8)];
@@ -159,7 +159,7 @@ fn a_dead_relay_is_passed_by() {
 
 /// Goal: a destination that is gone for good costs its packets, with a reason, and nothing else.
 #[test]
-fn packets_for_nobody_grow_old() {
+fn packets_without_a_route_expire() {
     let mut mesh = Mesh::new(Settings::paper(), 3, &chain(3, 1.0), 1);
     mesh.flows = vec![Flow::new(0, 2)];
     mesh.seconds(40);
@@ -174,7 +174,7 @@ fn packets_for_nobody_grow_old() {
     assert_eq!(
         mesh.nodes[1].counters().data_sent,
         sent,
-        "nobody sends to it any more"
+        "no node sends to it any more"
     );
 }
 

@@ -15,8 +15,8 @@ fn with_credits(least: u8) -> Settings {
     settings
 }
 
-/// A neighbour's packet for 9 to somebody else tells that its queue is empty and how much room it has.
-fn tell_room(bench: &mut Bench, from: u16, room: u8) {
+/// A neighbour's packet for 9 to another node, which carries an empty queue and the neighbour's room.
+fn set_room(bench: &mut Bench, from: u16, room: u8) {
     let data = Data { room, ..packet(9) };
     bench.hear_to(from, Address::node(77), |octets| data.emit(b"x", octets));
 }
@@ -26,7 +26,7 @@ fn who_told_of_too_little_room_gets_nothing() {
     for (least, room, sends) in [(0, 0, true), (1, 0, false), (1, 1, true), (5, 4, false)] {
         let mut bench = Bench::new(with_credits(least), &[(1, 10, 1.0)]);
         bench.relay(3);
-        tell_room(&mut bench, 1, room);
+        set_room(&mut bench, 1, room);
         assert_eq!(wants_data(&bench.node), sends, "{least} {room}");
         // What was said holds as long as a queue's length does.
         bench.wait(3100);
@@ -39,16 +39,16 @@ fn who_told_of_too_little_room_gets_nothing() {
 fn the_destination_needs_no_room() {
     let mut bench = Bench::new(with_credits(1), &[(1, 10, 1.0), (9, 10, 0.0)]);
     bench.relay(3);
-    tell_room(&mut bench, 9, 0);
+    set_room(&mut bench, 9, 0);
     assert_eq!(bench.send().unwrap().0.to, Address::node(9));
 }
 
-/// What a neighbour gets, from here or from others, takes of the room that it told of.
+/// Packets sent to a neighbour, from here or from others, reduce its advertised room.
 #[test]
 fn packets_take_room_until_the_next_word() {
     let mut bench = Bench::new(with_credits(1), &[(1, 10, 1.0)]);
     bench.relay(6);
-    tell_room(&mut bench, 1, 3);
+    set_room(&mut bench, 1, 3);
     for _ in 0..2 {
         let (send, _) = bench.send().unwrap();
         bench.sent(send.token, Outcome::Acknowledged { attempts: 1 });
@@ -56,7 +56,7 @@ fn packets_take_room_until_the_next_word() {
     assert!(wants_data(&bench.node));
     bench.hear_to(5, Address::node(1), |room| packet(9).emit(b"x", room));
     assert!(!wants_data(&bench.node));
-    tell_room(&mut bench, 1, 1);
+    set_room(&mut bench, 1, 1);
     assert!(wants_data(&bench.node));
 }
 
@@ -116,9 +116,9 @@ fn reports(bench: &mut Bench) -> Vec<Reported> {
     found
 }
 
-/// A queue that has changed by two packets is told, one that has changed by one is not, and where the link overhears none is.
+/// A queue that has changed by two packets is reported, one that has changed by one is not; where the link overhears, none is.
 #[test]
-fn changed_queues_are_reported_where_nobody_overhears() {
+fn changed_queues_are_reported_on_links_that_do_not_overhear() {
     let mut bench = Bench::over(&DEAF, reporting(1.0), &[(1, 10, 1.0)]);
     bench.relay(1);
     assert_eq!(reports(&mut bench), []);

@@ -63,7 +63,7 @@ fn no_price_above_zero_sends_nothing_until_a_queue_changes() {
     assert_eq!(bench.send().unwrap().0.class, Class::Background);
     bench.overhear(1, 7.0);
     assert!(!wants_data(&bench.node));
-    // What was told holds for three seconds.
+    // An advertised length is valid for three seconds.
     bench.wait(2900);
     assert!(!wants_data(&bench.node));
     bench.wait(300);
@@ -238,7 +238,7 @@ fn packets_for_this_node_are_handed_out_once() {
     assert!(at(0) < bench.now);
 }
 
-/// Of more queues than a probe tells, it tells the longest.
+/// If there are more queues than fit a probe, it carries the longest.
 #[test]
 fn a_probe_tells_the_longest_queues() {
     let mut bench = Bench::new(Settings::paper(), &[(1, 10, 1.0)]);

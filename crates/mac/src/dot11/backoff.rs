@@ -10,13 +10,13 @@ use chappe_core::{Duration, Instant, Stream};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
     window: u16,
-    /// Slots left; `None`: no back-off was drawn, access is immediate once the medium is idle.
+    /// Slots left. `None`: no back-off was drawn, and access is immediate once the medium is idle.
     remaining: Option<u16>,
     /// Boundary zero, while slots are counted.
     from: Option<Instant>,
-    /// Energy came too late before the last boundary to be noticed: the transmission goes ahead.
+    /// Energy began less than a CCA time before the last boundary: the transmission goes ahead.
     committed: bool,
-    /// A slot counts from its first boundary on, as in EDCA (10.23.2.4); if not, when it has been idle to its end.
+    /// A slot counts at its beginning, as in EDCA (10.23.2.4). Otherwise it counts once it was idle to its end.
     eager: bool,
 }
 
@@ -31,7 +31,7 @@ impl Backoff {
         }
     }
 
-    /// Draws a new back-off, all values from 0 to the window equally likely.
+    /// Draws a new back-off, uniformly from 0 to the window inclusive (10.3.3).
     #[inline]
     pub fn draw(&mut self, random: &mut Stream) {
         let slots = random.below(u64::from(self.window) + 1);
@@ -43,7 +43,7 @@ impl Backoff {
         };
     }
 
-    /// Draws a back-off from a range, all values equally likely; an empty range gives its beginning.
+    /// Draws a back-off uniformly from a range; an empty range gives its beginning.
     pub fn draw_from(&mut self, range: Range<u16>, random: &mut Stream) {
         let width = u64::from(range.end.saturating_sub(range.start));
         let slots = range.start.saturating_add(random.below(width) as u16);
@@ -51,12 +51,12 @@ impl Backoff {
         self.remaining = Some(slots);
     }
 
-    /// After a failed attempt the window goes from 2^k - 1 to 2^(k+1) - 1, up to `most`.
+    /// Widens the window after a failed attempt, from 2^k - 1 to 2^(k+1) - 1, up to `most`.
     pub fn widen(&mut self, most: u16) {
         self.window = self.window.saturating_mul(2).saturating_add(1).min(most);
     }
 
-    /// After success or giving up, the window is the smallest again.
+    /// Resets the window, after success or at the retry limit.
     pub fn reset(&mut self, least: u16) {
         self.window = least;
     }
@@ -67,50 +67,52 @@ impl Backoff {
         self.remaining.is_some()
     }
 
-    /// Whether the transmission goes ahead whatever is heard now.
+    /// Whether the transmission goes ahead regardless of the carrier.
     #[inline]
     pub fn is_committed(&self) -> bool {
         self.committed
     }
 
-    /// Counts slots from `from` on, and returns when they will have run out.
+    /// Counts slots from `from` on. Returns the boundary at which the back-off runs out.
     #[inline]
     pub fn resume(&mut self, from: Instant, slot: Duration) -> Instant {
         self.from = Some(from);
         from + slot * u64::from(self.remaining.unwrap_or(0))
     }
 
-    /// The medium became busy at `since`. Counts the slots whose boundary energy could not reach in time, and
-    /// freezes; or commits, if that was the last one.
+    /// The medium became busy at `since`. Counts the slots whose boundary passed before the energy could be detected
+    /// and freezes. If the last boundary is among them, commits to the transmission.
     #[inline]
     pub fn freeze(&mut self, since: Instant, slot: Duration, cca: Duration) {
         let Some(from) = self.from else { return };
         let left = self.remaining.unwrap_or(0);
-        // A boundary at or before `since` has passed. One less than `cca` after it has as good as passed.
+        // Boundaries at or before `since` have passed. At one less than `cca` after it the station cannot have detected
+        // the energy yet, so that one passes too; the nanosecond excludes a boundary exactly `cca` after.
         let seen = (since + cca)
             .saturating_before(Duration::from_nanos(1))
             .max(since);
         match seen.checked_since(from).map(|span| span.steps(slot)) {
             Some(passed) if passed >= u64::from(left) => self.committed = true,
             Some(passed) => self.count(passed.saturating_add(u64::from(self.eager))),
+            // Energy came before boundary zero: no slot has begun.
             None => self.from = None,
         }
     }
 
-    /// Stops counting at `now` for another reason than energy; a commitment is given up.
+    /// Stops counting at `now` for a reason other than energy. Cancels a commitment.
     pub fn pause(&mut self, now: Instant, slot: Duration) {
         let Some(from) = self.from else { return };
         self.committed = false;
         self.count(now.saturating_since(from).steps(slot));
     }
 
-    /// Slots do not count until the next [`Backoff::resume`], and a commitment is given up; none has passed.
+    /// Stops counting without counting any slot. Cancels a commitment.
     pub fn hold(&mut self) {
         self.from = None;
         self.committed = false;
     }
 
-    /// The last boundary is reached, or the back-off is abandoned.
+    /// Ends the back-off: the last boundary is reached, or it is abandoned. The window stays.
     #[inline]
     pub fn finish(&mut self) {
         *self = Backoff::new(self.window, self.eager);

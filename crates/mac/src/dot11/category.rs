@@ -1,20 +1,20 @@
-//! The access categories of EDCA: how urgent a class of traffic is towards the others.
+//! The access categories of EDCA and their parameters.
 
 use chappe_core::{Class, Classes, Duration};
 
-/// What one access category contends with (IEEE 802.11-2020, 10.23.2). Four of them make an EDCA station, least
-/// urgent first; of two that reach their boundary together, the later one in the array transmits.
+/// The parameters of one access category (IEEE 802.11-2020, 10.23.2). An EDCA station has four, least urgent first.
+/// If two reach their boundary together, the later one in the array transmits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Category {
-    /// The classes of the link node whose frames it sends.
+    /// The classes of link frames that it sends.
     pub classes: Classes,
     /// Slots from SIFS to where its back-off begins: AIFS = SIFS + AIFSN slots (10.23.2.4).
     pub aifsn: u8,
-    /// First contention window.
+    /// CWmin, in slots: a back-off is drawn from 0 to this.
     pub cw_min: u16,
-    /// Largest contention window.
+    /// CWmax, in slots: retries double the window up to this.
     pub cw_max: u16,
-    /// For how long it may go on with a SIFS between its frames once it has the medium; zero: one frame.
+    /// TXOP limit: how long it may send frames a SIFS apart once it has the medium. Zero: one frame.
     pub txop: Duration,
 }
 
@@ -29,7 +29,7 @@ impl Category {
         Category::of(Class::Control, 2, (7, 15), 3_264),
     ];
 
-    /// A category of one class; its TXOP limit in microseconds.
+    /// A category for one class; `window` is (CWmin, CWmax), the TXOP limit is in microseconds.
     pub const fn of(class: Class, aifsn: u8, window: (u16, u16), txop_us: u64) -> Category {
         Category {
             classes: Classes::only(class),

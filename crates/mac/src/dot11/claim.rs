@@ -1,53 +1,54 @@
-//! ZMAC+ on this station: the contention that replaces the back-off of the DCF. See [`zmac`](crate::zmac).
+//! ZMAC+'s contention, which replaces the back-off of the DCF. See [`zmac`](crate::zmac).
 
 use chappe_core::{Burst, Class, Classes, Duration, Instant, RadioRequest};
 
 use super::notice::Notice;
-use super::{Counters, Dot11, State};
+use super::{Dot11, State};
 use crate::zmac::{Config, Schedule};
 
-/// Whether a station claims the channel, decided when it is compiled: a plain one has neither the state nor the checks.
+/// Whether a station claims the channel before it contends. A type parameter, so that plain stations are compiled
+/// without the state and the checks.
 pub trait Claiming {
-    /// The claims, if there are any.
+    /// The claim's state; `None` for a plain station.
     fn get(&self) -> Option<&Claims>;
 
-    /// The same, to be changed.
+    /// As [`get`](Self::get), mutable.
     fn get_mut(&mut self) -> Option<&mut Claims>;
 }
 
-/// A station of the standard.
+/// A station that follows the standard: no claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoClaims;
 
-/// What a ZMAC+ station knows beside the medium.
+/// The state that a ZMAC+ station keeps in addition to the medium's.
 #[derive(Clone, Debug)]
 pub struct Claims {
     pub(super) config: Config,
     pub(super) schedule: Schedule,
     phase: Phase,
-    /// Since when the channel is busy with somebody else, while that is watched.
+    /// When the present busy period began, if the carrier was watched then.
     busy_since: Option<Instant>,
-    /// Somebody else's burst holds the channel until then.
+    /// Another station's burst holds the channel until then.
     silent_until: Instant,
-    /// The most urgent class that waits, or that of the frame to be sent again.
+    /// The most urgent class that waits, or the class of the frame to be retransmitted.
     urgency: Class,
-    /// Contention was notified: other nodes' time slots are theirs until then.
+    /// After a notification: until then, time slots owned two hops away are not used.
     pub(super) shy_until: Instant,
     /// A notification to send.
     pub(super) notice: Option<Notice>,
-    /// No own notification before that.
+    /// Earliest time of the next own notification.
     pub(super) notify_from: Instant,
-    /// Frames that could not be decoded since the last one for this station.
+    /// Undecodable frames since the last frame for this station.
     pub(super) undecodable: u8,
-    /// Since when the frame that waits has been waiting.
+    /// When the waiting frame began to wait.
     pub(super) waiting_since: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// For the channel to be idle long enough for a burst.
+    /// Waits until the channel has been idle long enough for a burst.
     Waiting,
-    /// The own burst ended at this moment: slots count.
+    /// The own burst ended at this instant; back-off slots count from here.
     Claimed(Instant),
 }
 
@@ -96,11 +97,11 @@ impl Claims {
         self.phase == Phase::Waiting
     }
 
-    /// The classes that the present claim covers.
+    /// The classes whose frames the present claim may send.
     pub(super) fn classes(&self) -> Classes {
         let all = Class::BY_URGENCY.into_iter();
         match self.urgency {
-            // The owner's window was taken for routing alone.
+            // A claim for a control frame used the owner's window in any slot, which data must not.
             Class::Control => Classes::only(Class::Control),
             urgency => all
                 .filter(|&class| Config::level(class) <= Config::level(urgency))
@@ -108,18 +109,18 @@ impl Claims {
         }
     }
 
-    /// Notes the most urgent class. True if it changed.
+    /// Sets the most urgent class. True if it changed.
     pub(super) fn weigh(&mut self, class: Class) -> bool {
         core::mem::replace(&mut self.urgency, class) != class
     }
 
-    /// How long the longest contention after a burst lasts.
+    /// The longest contention after a burst.
     fn contention(&self, slot: Duration) -> Duration {
         slot * u64::from(self.config.window)
     }
 
-    /// Somebody else began or stopped. A busy period as short as a burst is one, and its sender has the channel for its
-    /// contention window; a longer one was a frame, and all begin again.
+    /// The carrier changed. A busy period no longer than a burst is taken for one: its sender has the channel for its
+    /// contention window. A longer one was a frame, after which all stations begin again.
     pub(super) fn on_carrier(&mut self, busy: bool, since: Instant, slot: Duration, cca: Duration) {
         if busy {
             self.busy_since = Some(since);
@@ -134,11 +135,11 @@ impl Claims {
         };
     }
 
-    /// When to burst if the channel has been idle since `idle`.
+    /// When to burst if the channel has been idle since `idle` and the claim may not begin before `floor`.
     fn burst_at(&self, idle: Instant, floor: Instant, now: Instant) -> Instant {
         let config = &self.config;
         let level = config.beacon * Config::level(self.urgency);
-        // A notification does not wait for others to count: those who would hear it keep its sender from speaking.
+        // A notification does not respect bursts: the stations that should hear it are those that burst.
         let silent_until = match self.notice {
             Some(_) => Instant::ZERO,
             None => self.silent_until,
@@ -149,7 +150,7 @@ impl Claims {
                 let from = at.max(now);
                 let guard = ecn.guard.min(config.slot / 2);
                 let clear = self.schedule.clear_from(from, config.slot, guard);
-                // Whoever waited for a time slot to end bursts in the order of the levels.
+                // Stations that waited for the same time slot to end burst in the order of their levels.
                 if clear > from {
                     clear + config.wait + level
                 } else {
@@ -162,7 +163,7 @@ impl Claims {
 }
 
 impl<const N: usize, C: Claiming> Dot11<N, C> {
-    /// The counterpart of [`Dot11::contend`].
+    /// Finds the next burst or slot boundary; the counterpart of [`Dot11::contend`].
     pub(super) fn contend_by_claim(&mut self, now: Instant) {
         let (Some(claims), Some(function)) = (self.claims.get_mut(), self.functions.first_mut())
         else {
@@ -180,14 +181,15 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             None => self.medium.slots_from(Duration::ZERO),
         };
         if let Phase::Claimed(ended) = claims.phase {
-            // Another burst may end a little later than the own one.
+            // Another burst of the same level may end up to a CCA time later than the own one: that is a tie, which
+            // the back-off decides. Energy beyond that is a frame: the claim is lost.
             let latest = ended + self.timing.cca;
             let lost = match idle {
                 Some(idle) => idle > latest,
                 None => self.answer.is_some() || self.medium.is_busy() && now > latest,
             };
             if lost {
-                Counters::add(&mut self.counters.claims_lost);
+                self.counters.claims_lost += 1;
                 claims.phase = Phase::Waiting;
                 function.backoff.finish();
             } else if let Some(idle) = idle {
@@ -196,7 +198,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
         if let (Phase::Waiting, Some(idle)) = (claims.phase, idle) {
             if core::mem::take(&mut function.fresh) {
-                // The station did not listen before: there may have been a burst.
+                // Sensing was off until now, so a burst may have been missed: respect its contention window.
                 let until = idle + claims.contention(slot);
                 claims.silent_until = claims.silent_until.max(until);
             }
@@ -209,7 +211,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// The counterpart of [`Dot11::contend_again`]: nothing is drawn before the next burst.
+    /// Begins a new claim; the counterpart of [`Dot11::contend_again`]. A back-off is drawn after the burst only.
     pub(super) fn claim_again(&mut self, now: Instant, wait: Duration) {
         self.state = State::Contending;
         if let (Some(claims), Some(function)) = (self.claims.get_mut(), self.functions.first_mut())
@@ -222,7 +224,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.contend(now);
     }
 
-    /// The burst, once its moment has come.
+    /// The request for the burst, once its instant has come.
     pub(super) fn poll_burst(&mut self, now: Instant) -> Option<RadioRequest> {
         if self.state != State::Announcing {
             return None;
@@ -230,7 +232,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let claims = self.claims.get_mut()?;
         claims.busy_since = None;
         self.state = State::Claiming;
-        Counters::add(&mut self.counters.bursts_sent);
+        self.counters.bursts_sent += 1;
         Some(RadioRequest::Burst(Burst {
             at: now,
             lasts: claims.config.beacon,
@@ -238,7 +240,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }))
     }
 
-    /// The own burst ended: Z-MAC's contention in the present time slot.
+    /// The own burst ended: draws a back-off from the owner's or the others' window of the present time slot.
     pub(super) fn end_burst(&mut self, now: Instant) {
         if let (Some(claims), Some(function)) = (self.claims.get_mut(), self.functions.first_mut())
         {

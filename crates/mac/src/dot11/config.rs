@@ -1,37 +1,37 @@
-//! What decides how a station contends, each value with its source.
+//! The configuration of a station, each value with its source.
 
 use chappe_core::{Address, Caps, Duration, Mode, Rate};
 use chappe_wire::dot11::{ACK_LEN, CTS_LEN, DATA_HEADER_LEN, FCS_LEN};
 use chappe_wire::llc::{self, EtherType};
 
-/// Largest PSDU without its check sequence, in octets: what a station keeps for retransmission.
+/// Largest PSDU without its check sequence, in octets: the size of the retransmission buffer.
 ///
-/// The standard's largest MSDU, which leaves 2,272 octets to an SDU behind the headers.
+/// It is the standard's largest MSDU and leaves 2,272 octets to an SDU behind the headers.
 pub const PSDU_MAX: usize = 2304;
 
 /// How a station contends for the medium. Clauses are those of IEEE 802.11-2020.
 ///
-/// The published starvation figures hang on `eifs`, `nav`, `nav_reset`, `difs_after_timeout`, `early_timeout`,
-/// `rts_threshold`, the retry limits and `cca_time` (and on the radio's capture): print them beside every result.
+/// Published starvation figures depend on `eifs`, `nav`, `nav_reset`, `difs_after_timeout`, `early_timeout`,
+/// `rts_threshold`, the retry limits, `cca_time` and the radio's capture. Print them with every result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How unicast data is sent, unless the link node chooses.
+    /// Rate and preamble of unicast data, unless the link node chooses.
     pub data: Mode,
-    /// How ACK, CTS and RTS are sent.
+    /// Rate and preamble of ACK, CTS and RTS.
     pub control: Mode,
-    /// How broadcasts are sent, unless the link node chooses; `None`: like `data`.
+    /// Rate and preamble of broadcasts, unless the link node chooses. `None`: as `data`.
     pub broadcast: Option<Mode>,
     /// Slot time without propagation: 20 us for DSSS (16.3.3).
     pub slot: Duration,
     /// Short interframe space: 10 us for DSSS (16.3.3).
     pub sifs: Duration,
-    /// How long energy must last before the station can detect it: at most 15 us for DSSS (16.3.3, aCCATime). Energy that
-    /// begins less than this before a slot boundary comes too late to be noticed there: the slot counts as
-    /// idle, and if it was the last one the station transmits. Zero makes an ideal observer.
+    /// How long energy must last to be detected: at most 15 us for DSSS (16.3.3, aCCATime). Energy that begins less than
+    /// this before a slot boundary is not detected there: the slot counts as idle, and after the last one the station
+    /// transmits. Zero: energy is detected at once.
     pub cca_time: Duration,
-    /// First contention window: 31 for DSSS (16.3.3). A back-off is drawn from 0 to the window, inclusive.
+    /// CWmin in slots: 31 for DSSS (16.3.3). A back-off is drawn from 0 to the window, inclusive.
     pub cw_min: u16,
-    /// Largest contention window: 1023 (16.3.3).
+    /// CWmax in slots: 1023 (16.3.3).
     pub cw_max: u16,
     /// Failed attempts after which a frame sent without RTS, or an RTS, is given up: 7 (dot11ShortRetryLimit).
     /// Zero counts as one.
@@ -39,43 +39,43 @@ pub struct Config {
     /// Failed attempts after which a frame sent after an RTS is given up: 4 (dot11LongRetryLimit). Zero counts
     /// as one.
     pub retry_long: u8,
-    /// Unicast frames of more octets (FCS included) are announced by an RTS (dot11RTSThreshold). `usize::MAX`:
-    /// never; 0: always.
+    /// Unicast frames longer than this, in octets with FCS, are preceded by an RTS (dot11RTSThreshold).
+    /// `usize::MAX`: never; 0: always.
     pub rts_threshold: usize,
-    /// Whether a frame that could not be decoded is followed by EIFS instead of DIFS (10.3.2.3.7).
+    /// Whether the station waits EIFS instead of DIFS after a frame that it could not decode (10.3.2.3.7).
     pub eifs: bool,
-    /// Whether reservations in overheard frames are honoured (10.3.2.4).
+    /// Whether the NAV is set from overheard frames (10.3.2.4).
     pub nav: bool,
-    /// Whether a reservation by an RTS is dropped when nothing follows it (10.3.2.4, last paragraphs; a "may").
-    /// Known only while the station contends, since it senses the carrier only then.
+    /// Whether a reservation by an RTS is dropped when no frame follows it (10.3.2.4, last paragraphs; a "may"). The
+    /// station can know this only while it contends, since it senses the carrier only then.
     pub nav_reset: bool,
-    /// Whether DIFS is waited out anew after a missing ACK or CTS, as EDCA demands (10.23.2.4) and the DCF clause
-    /// leaves open. If not, slots count from the timeout on, as the medium was idle for DIFS by then.
+    /// Whether a station waits another DIFS after a missing ACK or CTS, as EDCA requires (10.23.2.4) and the DCF clause
+    /// leaves open. If not, slots count from the timeout, since the medium was idle for DIFS by then.
     pub difs_after_timeout: bool,
-    /// Whether a missing ACK or CTS is noticed as soon as none can have begun any more (10.3.2.11: SIFS, a slot and
-    /// the receiver's delay, which is preamble and header), as the standard says and ns-3 does; the carrier is
-    /// sensed meanwhile. If not, when none can have ended any more, as in ns-2 and GloMoSim.
+    /// Whether the timeout for an ACK or CTS ends when none can have begun any more (10.3.2.11: SIFS, a slot and the
+    /// receiver's delay, which is preamble and header), as in the standard and in ns-3. The carrier is sensed
+    /// meanwhile. If not, it ends when none can have ended any more, as in ns-2 and GloMoSim.
     pub early_timeout: bool,
-    /// Whether a frame that becomes ready when the medium has been idle, but for less than DIFS, begins with a
-    /// back-off. The standard grants immediate access "when medium is idle >= DIFS" (figure of 10.3.4.2) and says
-    /// nothing of a medium that is idle for less. Without a back-off, as in GloMoSim, all stations that one
-    /// received frame makes ready transmit together when DIFS ends, and none of them is heard.
+    /// Whether a frame begins with a back-off if the medium has been idle for less than DIFS when it becomes ready. The
+    /// standard grants immediate access "when medium is idle >= DIFS" (figure of 10.3.4.2) and does not mention shorter
+    /// idle times. Without a back-off, as in GloMoSim, all stations that one received frame makes ready transmit
+    /// together when DIFS ends, and all their frames collide.
     pub difs_backoff: bool,
-    /// Slots from SIFS to where a back-off begins: 2 make DIFS (10.3.7), 3 the AIFS of EDCA's best effort
+    /// Slots from the end of SIFS to the first back-off slot: 2 give DIFS (10.3.7), 3 the AIFS of EDCA's best effort
     /// (dot11EDCATableAIFSN, table 9-155).
     pub aifsn: u8,
-    /// Longest propagation delay to any neighbour: added to the slot once and to the ACK and CTS timeouts twice,
-    /// for long links (aAirPropagationTime and coverage classes, 10.3.7 and 10.21.5).
+    /// Longest propagation delay to any neighbour, for long links: added once to the slot and twice to the ACK and CTS
+    /// timeouts (aAirPropagationTime and coverage classes, 10.3.7 and 10.21.5).
     pub propagation_max: Duration,
-    /// Whether `propagation_max` lengthens the slot too. If not, only the timeouts, as on cards of which an operator
-    /// sets the ACK timeout and nothing else: two far stations then often begin in each other's slot.
+    /// Whether `propagation_max` lengthens the slot too. If not, it lengthens only the timeouts, as on cards where an
+    /// operator can set the ACK timeout only: two distant stations then often begin in each other's slot.
     pub stretch_slot: bool,
-    /// Whether data frames for others are handed up too.
+    /// Whether data frames for other stations are handed up too.
     pub overhear: bool,
-    /// The type in the LLC/SNAP header before each SDU; `None` leaves the header away, which no real network
-    /// does, but analytic models do.
+    /// The EtherType in the LLC/SNAP header before each SDU. `None` omits the header, as analytic models do; real
+    /// networks always have it.
     pub llc: Option<EtherType>,
-    /// The ad hoc network's identifier.
+    /// BSSID of the ad hoc network; frames with another one are dropped.
     pub bssid: Address,
 }
 
@@ -142,10 +142,10 @@ pub(super) struct Timing {
     pub cca: Duration,
     pub ack: Duration,
     pub cts: Duration,
-    /// From the end of the own data frame until an ACK can no longer end.
+    /// From the end of the own data frame to the latest end of an ACK.
     pub ack_wait: Duration,
     pub cts_wait: Duration,
-    /// From there until neither can have begun any more.
+    /// From the end of the own frame to the latest start of an ACK or CTS.
     pub start_wait: Duration,
 }
 
@@ -162,9 +162,9 @@ impl Timing {
         let cts = config.control.airtime(CTS_LEN + FCS_LEN);
         // 10.3.7: EIFS = SIFS + DIFS + an ACK at the lowest mandatory rate, which is 1 Mbit/s, long preamble.
         let slowest_ack = Mode::long(Rate::Dsss1).airtime(ACK_LEN + FCS_LEN);
-        // 10.3.2.11: a response must begin within SIFS + slot (+ the receiver's delay); it has ended an
-        // airtime later. The round trip comes on top.
-        let patience = sifs + config.slot + config.propagation_max * 2;
+        // 10.3.2.11: a response must begin within SIFS + slot (+ the receiver's delay) and ends an airtime later. The
+        // configured slot is used: the round trip is added here, not the stretched slot's share of it.
+        let response_start = sifs + config.slot + config.propagation_max * 2;
         Timing {
             slot,
             sifs,
@@ -173,9 +173,9 @@ impl Timing {
             cca: config.cca_time,
             ack,
             cts,
-            ack_wait: patience + ack,
-            cts_wait: patience + cts,
-            start_wait: patience + config.control.header_time(),
+            ack_wait: response_start + ack,
+            cts_wait: response_start + cts,
+            start_wait: response_start + config.control.header_time(),
         }
     }
 }
@@ -184,7 +184,7 @@ impl Timing {
 mod tests {
     use super::*;
 
-    /// The values of 802.11b as its users know them: DIFS 50 us, EIFS 364 us.
+    /// The usual values of 802.11b: DIFS 50 us, EIFS 364 us.
     #[test]
     fn interframe_spaces_of_dot11b() {
         let timing = Timing::new(&Config::dot11b(Rate::Cck11));

@@ -1,4 +1,4 @@
-//! Contention: when the station's functions may send, and which of them does.
+//! Contention: when the station's functions may send, and which of them does (10.3.4 and 10.23.2.4).
 
 use chappe_core::{Class, Classes, Duration, Instant, LinkNode, Wake};
 
@@ -8,7 +8,7 @@ use super::{BACKOFF, Dot11, State};
 
 impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// The radio reports the carrier.
-    #[inline(never)] // else every event pays for the registers that the longest path saves
+    #[inline(never)] // Inlined, it would make every event save the registers of its longest path.
     pub(super) fn on_carrier(&mut self, now: Instant, busy: bool, since: Instant) {
         if !self.sensing {
             return;
@@ -26,11 +26,11 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.contend(now);
     }
 
-    /// Energy came at `since`. True if it came too late for a function that transmits nevertheless.
+    /// Energy began at `since`: freezes the back-offs. True if a function is committed and transmits nevertheless.
     fn freeze(&mut self, now: Instant, since: Instant) -> bool {
         let (slot, cca) = (self.timing.slot, self.timing.cca);
         let mut committed = false;
-        // Here and below: the compiler unrolls this for one function, and would not with `filter`.
+        // Written without `filter`, here and below: the compiler then unrolls the loop for a single function.
         for function in &mut self.functions {
             if !function.contending {
                 continue;
@@ -48,7 +48,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         committed
     }
 
-    /// The medium became busy, and one function transmits nevertheless: the others' boundaries are void all the same.
+    /// The medium became busy while one function is committed. The other functions find it busy and must draw.
     fn hold_others(&mut self, now: Instant) {
         for function in &mut self.functions {
             if !function.contending || function.backoff.is_committed() {
@@ -61,8 +61,8 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// Finds the next slot boundary at which the station may send, as far as is known now. To be called in
-    /// state `Contending` whenever something that decides it has changed.
+    /// Finds the next slot boundary at which the station may send, by present knowledge. Call it in state `Contending`
+    /// whenever one of its inputs has changed.
     pub(super) fn contend(&mut self, now: Instant) {
         if self.claims.get().is_some() {
             return self.contend_by_claim(now);
@@ -70,8 +70,8 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if self.functions.iter().any(|f| f.backoff.is_committed()) {
             return self.settle();
         }
-        // 10.3.4.2: whoever finds the medium busy with a frame in hand starts a back-off. The own answer to a
-        // frame keeps it busy as well, from the end of that frame on.
+        // 10.3.4.2: a station that finds the medium busy when a frame is ready starts a back-off. Its own ACK or CTS
+        // keeps the medium busy as well, from the end of the frame that it answers.
         let reserved = self.sensing && self.medium.is_reserved(now);
         let answering = self.answer.is_some();
         let busy = self.medium.is_busy() || reserved || answering;
@@ -90,7 +90,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
                 continue;
             };
             let idle = idle + function.extra;
-            // The same for whoever finds it idle, but not for long enough: others may have waited for this moment too.
+            // `difs_backoff`: the medium is idle, but not for long enough. Other stations may wait for this same instant.
             let early = core::mem::take(&mut function.fresh) && idle > now;
             if early && self.config.difs_backoff && !function.backoff.is_drawn() {
                 function.draw(now, &mut self.random);
@@ -100,6 +100,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             function.at = Some(at);
             earliest = Some(earliest.map_or(at, |earliest: Instant| earliest.min(at)));
         }
+        // At most one deadline: the earliest boundary. The others are found again when this one is handled.
         match earliest {
             Some(at) if at <= now => self.grant(now),
             Some(at) => self.deadline = Some(Wake { at, why: BACKOFF }),
@@ -123,7 +124,8 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.deadline = earliest.map(|at| Wake { at, why: BACKOFF });
     }
 
-    /// Something other than the carrier changed when slots begin: count what has passed and start over.
+    /// Something other than the carrier moved the first slot boundary (NAV, EIFS, an answer): counts the slots that
+    /// have passed and contends anew.
     pub(super) fn reconsider(&mut self, now: Instant) {
         if self.state != State::Contending {
             return;
@@ -143,8 +145,9 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.contend(now);
     }
 
-    /// A boundary is reached: the most urgent function that has a frame gets the medium.
+    /// A boundary is reached: the most urgent function that has a frame gets the medium (10.23.2.4).
     pub(super) fn grant(&mut self, now: Instant) {
+        // Categories are ordered least urgent first.
         for (at, function) in self.functions.iter_mut().enumerate().rev() {
             if !function.is_due(now) {
                 continue;
@@ -164,8 +167,8 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.settle();
     }
 
-    /// Back to contention after an exchange or an attempt: the back-off that follows each of them. Slots count
-    /// from `wait` later on, and for a less urgent function later still.
+    /// Returns to contention after an exchange or a failed attempt, with the back-off that must follow (10.3.4.3).
+    /// Slots count from `wait` after now, and for a less urgent function from its AIFS.
     pub(super) fn contend_again(&mut self, now: Instant, wait: Duration) {
         if self.claims.get().is_some() {
             return self.claim_again(now, wait);
@@ -187,9 +190,9 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.contend(now);
     }
 
-    /// Which function was granted the medium or holds it.
+    /// Index of the function that was granted the medium or holds it.
     pub(super) fn active(&self) -> usize {
-        // A constant for a single one: the compiler drops the loops and the checks of bounds.
+        // A constant for the DCF: the compiler then removes loops and bounds checks.
         if N == 1 { 0 } else { self.active }
     }
 
@@ -208,7 +211,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.contend(now);
     }
 
-    /// What waits at the link node is not what it was, or a claim is to be weighed anew.
+    /// The pending classes of the link node changed, or a claim's urgency must be determined anew.
     pub(super) fn note_waiting(&mut self, now: Instant, waiting: Classes) {
         let (mut came, mut went) = (false, false);
         let waits = matches!(self.state, State::Idle | State::Contending);
@@ -223,12 +226,12 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
                 function.contending = true;
                 function.fresh = true;
                 came |= waits;
-                // The station's own exchange keeps the medium busy.
+                // The station's own exchange keeps the medium busy, so this frame starts with a back-off (10.3.4.2).
                 if !waits && !function.backoff.is_drawn() {
                     function.draw(now, &mut self.random);
                 }
             } else if !pending && waits && function.contending && !function.must_contend() {
-                // Nothing to send after all, and no back-off to finish.
+                // The frame is gone, and there is no back-off to finish.
                 function.rest();
                 went = true;
             }
@@ -242,7 +245,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// The classes in which a frame waits, an own notification among them.
+    /// The classes in which a frame waits, including a notification of this MAC's.
     pub(super) fn waiting<L: LinkNode>(&self, link: &L) -> Classes {
         match self.claims.get() {
             Some(claims) if claims.notice.is_some() => link.pending().with(Class::Control),
@@ -250,7 +253,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// Notes the most urgent class for the next claim. True if it changed.
+    /// Sets the most urgent class for the next claim. True if it changed.
     pub(super) fn weigh(&mut self, waiting: Classes) -> bool {
         let Some(claims) = self.claims.get_mut() else {
             return false;
@@ -270,7 +273,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         })
     }
 
-    /// The holder begins to transmit: the other functions find the medium busy.
+    /// The holder begins to transmit: the station's other functions find the medium busy.
     pub(super) fn seize(&mut self, now: Instant) {
         let mut collisions = 0;
         let active = self.active();
@@ -278,6 +281,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             if at == active {
                 function.contending = false;
                 function.at = None;
+                // `txop` is zero without a TXOP limit (10.23.2.8).
                 self.txop_end = now + function.txop;
             } else if function.give_way(now, self.timing.slot, &mut self.random) {
                 collisions += 1;

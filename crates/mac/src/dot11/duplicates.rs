@@ -1,9 +1,9 @@
-//! Which frames have been seen before.
+//! Detection of duplicate frames.
 
 use chappe_core::Address;
 use chappe_wire::dot11::Sequence;
 
-/// Neighbours remembered; the one that has been quiet for longest in table order makes room for a new one.
+/// Neighbours remembered. Entries are replaced in the order of the table.
 const NEIGHBOURS: usize = 32;
 
 /// The last sequence number of each neighbour (IEEE 802.11-2020, 10.3.2.14.3).
@@ -24,8 +24,8 @@ impl Duplicates {
         }
     }
 
-    /// Remembers a frame, and says whether it repeats the one before of the same neighbour: same sequence and
-    /// marked as a retry.
+    /// Records a frame and returns whether it is a duplicate: it has the Retry bit and the sequence number of the
+    /// neighbour's previous frame.
     pub fn is_duplicate(&mut self, from: Address, sequence: Sequence, retry: bool) -> bool {
         let known = |entry: &&mut Option<(Address, Sequence)>| {
             entry.is_some_and(|(neighbour, _)| neighbour == from)

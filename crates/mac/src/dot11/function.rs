@@ -6,23 +6,23 @@ use super::backoff::Backoff;
 use super::category::Category;
 use super::send::Kept;
 
-/// A back-off, a contention window and a frame of its own, towards one medium that the station's functions share.
+/// One channel access function: a back-off, a contention window and a frame, on the medium that all functions share.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
     pub classes: Classes,
-    /// How much later than the station's shortest interframe space its slots begin.
+    /// Its AIFS less the station's shortest.
     pub extra: Duration,
     pub cw_min: u16,
     pub cw_max: u16,
     pub txop: Duration,
     pub backoff: Backoff,
-    /// When the running back-off was drawn: slots before that do not count.
+    /// Slots before this instant do not count for the running back-off.
     pub floor: Instant,
-    /// The boundary at which it may transmit, as far as is known now.
+    /// The boundary at which it may transmit, by present knowledge.
     pub at: Option<Instant>,
-    /// The link node has something for it to send, as far as was last seen.
+    /// The link node had a frame for it when last asked.
     pub pending: bool,
-    /// It became so just now, and the carrier has not been looked at yet.
+    /// It became pending, and the carrier has not been considered since.
     pub fresh: bool,
     /// It waits for the medium or counts slots.
     pub contending: bool,
@@ -48,19 +48,19 @@ impl Function {
         }
     }
 
-    /// Whether one of these classes is its own.
+    /// Whether `waiting` includes a class of this function.
     #[inline]
     pub fn is_for(&self, waiting: Classes) -> bool {
         !waiting.and(self.classes).is_empty()
     }
 
-    /// Whether there is a frame to put on the air.
+    /// Whether it has a frame to send, new or kept.
     #[inline]
     pub fn has_frame(&self) -> bool {
         self.pending || self.kept.is_held()
     }
 
-    /// Whether it goes on contending although the link node has nothing.
+    /// Whether it continues to contend although the link node has nothing to send.
     pub fn must_contend(&self) -> bool {
         self.kept.is_held() || self.backoff.is_drawn()
     }
@@ -79,16 +79,16 @@ impl Function {
         self.at = None;
     }
 
-    /// Stops contending.
+    /// Stops contending and forgets the back-off.
     pub fn rest(&mut self) {
         self.backoff.finish();
         self.contending = false;
         self.at = None;
     }
 
-    /// Another function of the station begins to transmit at `now`. Slots count up to there; whoever waited without a
-    /// back-off finds the medium busy and draws one; and whoever has reached its own boundary has collided inside
-    /// the station, which widens its window (10.23.2.4). True for such a collision.
+    /// Another function of the station begins to transmit at `now`. A running back-off freezes; a function that waited
+    /// without one finds the medium busy and draws; a function at its boundary has collided internally and widens its
+    /// window (10.23.2.4). True for an internal collision.
     pub fn give_way(&mut self, now: Instant, slot: Duration, random: &mut Stream) -> bool {
         if !self.contending {
             return false;

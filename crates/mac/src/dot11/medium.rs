@@ -1,4 +1,4 @@
-//! What the station knows about the medium: physical carrier, virtual carrier (NAV) and EIFS.
+//! The state of the medium: physical carrier, virtual carrier (NAV) and EIFS.
 
 use chappe_core::{Duration, Instant};
 
@@ -8,28 +8,27 @@ pub(super) struct Medium {
     carrier: Carrier,
     /// End of the longest reservation heard.
     nav_end: Instant,
-    /// If that reservation came from an RTS: when the RTS ended, and when silence since then ends it.
+    /// Set if an RTS made that reservation (10.3.2.4 allows to drop it when no data follows).
     nav_of_rts: Option<RtsNav>,
     /// End of the wait after an undecodable frame.
     eifs_end: Instant,
-    /// An undecodable frame ended while the medium stayed busy: EIFS starts when it becomes idle.
+    /// An undecodable frame ended and the medium stayed busy: EIFS starts when the medium becomes idle.
     eifs_waits: bool,
 }
 
-/// The radio's last word on the carrier.
+/// The carrier as the radio last reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carrier {
-    /// Sensing is off.
     Unknown,
     Busy,
-    Idle {
-        since: Instant,
-    },
+    Idle { since: Instant },
 }
 
 #[derive(Clone, Copy, Debug)]
 struct RtsNav {
+    /// The RTS ended.
     heard: Instant,
+    /// The reservation ends here if the medium stays idle from `heard` on.
     void: Instant,
 }
 
@@ -44,11 +43,12 @@ impl Medium {
         }
     }
 
-    /// The radio says whether the channel is busy. `eifs` is the configured wait.
+    /// The radio reports the carrier. `eifs` is the configured wait.
     #[inline]
     pub fn on_carrier(&mut self, busy: bool, since: Instant, eifs: Duration) {
         if busy {
-            // Busy before the undecodable frame ended and still busy: its end was not the end of the energy.
+            // `eifs_end - eifs` is when the undecodable frame ended. If this busy period began earlier and still lasts, the
+            // frame's end was not the end of the energy. (Sensing was off at that time.)
             self.eifs_waits |=
                 self.eifs_end > since && self.eifs_end.saturating_since(since) > eifs;
             self.carrier = Carrier::Busy;
@@ -61,18 +61,18 @@ impl Medium {
         }
     }
 
-    /// Sensing goes off: what was known ages at once.
+    /// Sensing is turned on or off: earlier reports no longer hold.
     pub fn forget_carrier(&mut self) {
         self.carrier = Carrier::Unknown;
     }
 
-    /// A frame ended without a good check sequence: EIFS from when the medium becomes idle (10.3.2.3.7).
+    /// A frame ended without a good check sequence: EIFS counts from when the medium becomes idle (10.3.2.3.7).
     pub fn on_undecodable(&mut self, now: Instant, eifs: Duration) {
         self.eifs_end = now + eifs;
         self.eifs_waits = self.carrier == Carrier::Busy;
     }
 
-    /// A good frame resynchronises the station and ends EIFS (10.3.2.3.7). True if that changed anything.
+    /// A good frame resynchronises the station and ends EIFS (10.3.2.3.7). True if EIFS was running.
     #[inline]
     pub fn on_good_frame(&mut self, now: Instant) -> bool {
         let changed = self.eifs_waits || self.eifs_end > now;
@@ -81,10 +81,11 @@ impl Medium {
         changed
     }
 
-    /// An overheard frame reserves the medium for `span` from its end, now (10.3.2.4). `void` is how long the
-    /// silence after an RTS must last to cancel it; `None` for other frames. True if the reservation grew.
+    /// An overheard frame, which ends now, reserves the medium for `span` (10.3.2.4). `void` is the silence after an RTS
+    /// that cancels its reservation; `None` for other frames. True if the reservation grew.
     #[inline]
     pub fn reserve(&mut self, now: Instant, span: Duration, void: Option<Duration>) -> bool {
+        // 10.3.2.4: the NAV is updated only if the new value is greater than the present one.
         let end = now + span;
         if end <= self.nav_end {
             return false;
@@ -97,7 +98,7 @@ impl Medium {
         true
     }
 
-    /// The end of the reservation, shortened if it is an RTS's and nothing has been heard since.
+    /// The end of the reservation, shortened if an RTS made it and the medium has been idle since.
     #[inline]
     fn nav_end(&self) -> Instant {
         match (self.carrier, self.nav_of_rts) {
@@ -120,8 +121,8 @@ impl Medium {
         self.carrier == Carrier::Busy
     }
 
-    /// When the first back-off slot begins if nothing more happens: DIFS after the medium became idle in both
-    /// senses, and not before the end of EIFS. `None` while it is busy or unknown.
+    /// When the first back-off slot begins if nothing more happens: DIFS after physical and virtual carrier became
+    /// idle, and not before the end of EIFS. `None` while the medium is busy or unknown.
     #[inline]
     pub fn slots_from(&self, difs: Duration) -> Option<Instant> {
         match self.carrier {

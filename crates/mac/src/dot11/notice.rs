@@ -1,29 +1,30 @@
-//! Notification of contention: a broadcast of this station's own that travels two hops.
+//! Notification of contention: a broadcast that the MAC itself sends, and that travels two hops.
 //!
 //! ```text
 //! +------+------+------------------+------------------+
 //! | kind | hops |      origin      |       via        |
-//! |  1   | 0, 1 |  6, who suffers  | 6, its receiver  |
+//! |  1   | 0, 1 | 6, the suffering | 6, its receiver  |
 //! +------+------+------------------+------------------+
 //! ```
 //!
-//! It stands behind an LLC/SNAP header with the second experimental EtherType, in a broadcast data frame, so it needs
-//! networks with LLC headers.
+//! It is a broadcast data frame whose LLC/SNAP header has the second experimental EtherType. Networks without LLC
+//! headers cannot carry it.
 
 use chappe_core::{Address, DropReason, Duration, Instant, LinkNode, Mac, Transmit};
 use chappe_wire::dot11::{Data, NavTime, Repr};
 use chappe_wire::llc::{self, EtherType};
 
 use super::send::OnAir;
-use super::{Claiming, Counters, Dot11, State};
+use super::{Claiming, Dot11, State};
 
 const KIND: u8 = 1;
 const LEN: usize = 14;
 
-/// One notification.
+/// One notification of contention, as it stands in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Notice {
-    /// 0: from who suffers to the receiver of its frames. 1: from there, or from who suffers itself, to all neighbours.
+    /// 0: from the suffering node to the receiver of its frames. 1: from that receiver, or from the suffering node
+    /// itself, to all neighbours.
     hops: u8,
     origin: Address,
     via: Address,
@@ -53,7 +54,7 @@ impl Notice {
 }
 
 impl<const N: usize, C: Claiming> Dot11<N, C> {
-    /// An attempt towards `via` failed for the `failures`-th time: the rival is out of hearing, `via` must notify.
+    /// `failures` attempts towards `via` have failed: the rival is probably hidden from here, so `via` must notify.
     pub(super) fn note_failure(&mut self, now: Instant, via: Address, failures: u8) {
         let ecn = self.claims.get().and_then(|claims| claims.config.ecn);
         if ecn.is_some_and(|ecn| failures >= ecn.failures) {
@@ -61,7 +62,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// A frame was found and not decoded: if many were, this station's neighbours do not hear each other.
+    /// Counts an undecodable frame. Many of them mean that this station's neighbours do not hear each other.
     pub(super) fn note_undecodable(&mut self, now: Instant) {
         let Some(claims) = self.claims.get_mut() else {
             return;
@@ -73,7 +74,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// A frame is about to leave: if it has waited for long, its neighbours leave no gaps.
+    /// A frame is about to leave. If it has waited long, the neighbours leave this station no gaps.
     pub(super) fn note_wait(&mut self, now: Instant) {
         let Some(claims) = self.claims.get_mut() else {
             return;
@@ -98,7 +99,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// The station's own broadcast, before anything of the link node.
+    /// The notification to send, if there is one; it goes before frames of the link node.
     pub(super) fn send_notice(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
         let notice = self.claims.get_mut()?.notice.take()?;
         let header = Repr::Data(Data {
@@ -115,7 +116,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let len = at + head + notice.emit(body.get_mut(head..)?)?;
         self.seize(now);
         self.state = State::Sending(OnAir::Notice);
-        Counters::add(&mut self.counters.notices_sent);
+        self.counters.notices_sent += 1;
         self.note_sent(Address::BROADCAST, len);
         Some(Transmit {
             at: now,
@@ -125,8 +126,8 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         })
     }
 
-    /// Somebody else's notification. Its receiver passes it on; whoever gets it from there keeps out of time slots that
-    /// nodes two hops away own.
+    /// Handles a notification. The receiver it names passes it on; nodes that get it from there stop using time
+    /// slots that nodes two hops away own.
     pub(super) fn on_notice<L: LinkNode>(&mut self, now: Instant, body: &[u8], link: &mut L) {
         let Some(notice) = Notice::parse(body) else {
             self.counters.drops.count(DropReason::Malformed);
@@ -136,7 +137,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let Some(claims) = self.claims.get_mut() else {
             return;
         };
-        // Once is enough for a neighbourhood.
+        // One notification is enough for a neighbourhood.
         if let (1, Some(ecn)) = (notice.hops, claims.config.ecn) {
             claims.notify_from = claims.notify_from.max(now + ecn.again);
         }
@@ -148,7 +149,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             }
             _ => {}
         }
-        // The drivers look up after every reception, and a notice to pass on is part of what waits.
-        self.look_up(now, link);
+        // A notice to pass on counts as a waiting frame, so the contention must be reconsidered now.
+        self.link_changed(now, link);
     }
 }

@@ -1,4 +1,4 @@
-//! The frames of others: answered, handed up, or honoured as reservations.
+//! Received frames: answered, handed up, or honoured as reservations.
 
 use chappe_core::{
     Address, Arrival, DropReason, Instant, Layer, LinkEvent, LinkNode, Mac, Reception, TraceEvent,
@@ -7,9 +7,9 @@ use chappe_core::{
 use chappe_wire::dot11::{CTS_LEN, Data, FCS_LEN, Frame, Kind, NavTime, Repr};
 use chappe_wire::llc::{self, EtherType};
 
-use super::{Claiming, Counters, Dot11, State};
+use super::{Claiming, Dot11, State};
 
-/// An ACK or CTS: at first to be sent at an instant, then on its way.
+/// An ACK or CTS: scheduled for an instant, then on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
     Due { at: Instant, frame: Repr },
@@ -17,16 +17,16 @@ pub(super) enum Answer {
 }
 
 impl<const N: usize, C: Claiming> Dot11<N, C> {
-    /// A frame ended that the radio could not decode.
+    /// The radio could not decode a frame, which ends now.
     #[inline(never)] // as `on_carrier`
     pub(super) fn on_failed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
-        Counters::add(&mut self.counters.undecodable);
+        self.counters.undecodable += 1;
         if self.config.eifs {
             self.medium.on_undecodable(now, self.timing.eifs);
         }
         self.miss_answer(now, link);
         self.note_undecodable(now);
-        self.look_up(now, link);
+        self.link_changed(now, link);
         self.reconsider(now);
     }
 
@@ -109,12 +109,13 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// 10.3.2.9: a CTS after SIFS, unless the medium is reserved by somebody else.
+    /// 10.3.2.9: a CTS after SIFS, unless another station has reserved the medium.
     fn answer_rts(&mut self, now: Instant, receiver: Address, duration: NavTime) {
         if self.config.nav && self.medium.is_reserved(now) {
-            Counters::add(&mut self.counters.cts_withheld);
+            self.counters.cts_withheld += 1;
             return;
         }
+        // What the RTS reserved, less the SIFS and this CTS (9.3.1.3).
         let left = duration
             .span()
             .saturating_sub(self.timing.sifs + self.timing.cts);
@@ -134,20 +135,21 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let receiver = data.transmitter;
         let duration = NavTime::ZERO;
         self.answer(now, Repr::Ack { receiver, duration });
+        // The sender missed the ACK: it gets another one, the link node gets no second copy.
         if self
             .duplicates
             .is_duplicate(data.transmitter, data.sequence, data.retry)
         {
-            Counters::add(&mut self.counters.duplicates);
+            self.counters.duplicates += 1;
             self.drop(DropReason::Duplicate);
             return;
         }
         if self.hand_up(now, &data, body, reception, link) {
-            Counters::add(&mut self.counters.received);
+            self.counters.received += 1;
         }
     }
 
-    /// Data for a group or for somebody else.
+    /// Data for a group or for another station.
     fn on_others_data<L: LinkNode>(
         &mut self,
         now: Instant,
@@ -164,16 +166,14 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return;
         };
         if self.hand_up(now, &data, frame.body(), reception, link) {
-            let counters = &mut self.counters;
-            Counters::add(if group {
-                &mut counters.received
-            } else {
-                &mut counters.overheard
-            });
+            match group {
+                true => self.counters.received += 1,
+                false => self.counters.overheard += 1,
+            }
         }
     }
 
-    /// Hands a payload to the node above if it is of our network and type.
+    /// Hands a payload to the node above if BSSID and EtherType match. True if it did.
     fn hand_up<L: LinkNode>(
         &mut self,
         now: Instant,
@@ -185,6 +185,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let sdu = match (self.config.llc, llc::parse(body)) {
             (None, _) => body,
             (Some(wanted), Ok((found, sdu))) if found == wanted => sdu,
+            // A notification is the MACs' own traffic and never reaches the link node.
             (Some(_), Ok((EtherType::EXPERIMENTAL_2, sdu))) if self.claims.get().is_some() => {
                 self.on_notice(now, sdu, link);
                 return false;
@@ -216,7 +217,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return false;
         };
         let void = (self.config.nav_reset && frame.kind() == Kind::Rts).then(|| {
-            // Two SIFS, a CTS at the rate of the RTS, the receiver's delay to the first bit, two slots.
+            // 10.3.2.4: two SIFS, a CTS at the rate of the RTS, aRxPHYStartDelay, two slots.
             let mode = reception.mode;
             let cts = mode.airtime(CTS_LEN + FCS_LEN);
             self.timing.sifs * 2 + cts + mode.header_time() + self.timing.slot * 2
@@ -224,7 +225,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.medium.reserve(now, duration.span(), void)
     }
 
-    /// Schedules an answer and stops the contention meanwhile. A station that is sending cannot answer.
+    /// Schedules an answer and suspends contention until it has left. A station that is sending cannot answer.
     fn answer(&mut self, now: Instant, frame: Repr) {
         let free = matches!(self.state, State::Idle | State::Contending | State::Granted);
         if !free || self.answer.is_some() {
@@ -232,13 +233,14 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
         let at = now + self.timing.sifs;
         self.answer = Some(Answer::Due { at, frame });
+        // The boundary was reached at this same instant and no frame is taken yet: the answer goes first.
         if self.state == State::Granted {
             self.state = State::Contending;
         }
         self.reconsider(now);
     }
 
-    /// The answer that is due, once.
+    /// The scheduled answer; `None` once it was handed to the radio.
     pub(super) fn poll_answer(&mut self, psdu: &mut [u8]) -> Option<Transmit> {
         let Some(Answer::Due { at, frame }) = self.answer else {
             return None;
@@ -248,11 +250,10 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return None;
         };
         self.answer = Some(Answer::OnAir);
-        let sent = match frame {
-            Repr::Cts { .. } => &mut self.counters.cts_sent,
-            _ => &mut self.counters.acks_sent,
-        };
-        Counters::add(sent);
+        match frame {
+            Repr::Cts { .. } => self.counters.cts_sent += 1,
+            _ => self.counters.acks_sent += 1,
+        }
         Some(Transmit {
             at,
             len,
@@ -261,7 +262,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         })
     }
 
-    /// Whether it was an answer whose transmission ended.
+    /// Notes that a transmission ended. True if it was an answer.
     pub(super) fn end_answer(&mut self, now: Instant) -> bool {
         if !matches!(self.answer, Some(Answer::OnAir)) {
             return false;
@@ -271,7 +272,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         true
     }
 
-    /// Counts a frame that is not used. Always false, for "handed up".
+    /// Counts a dropped frame. Always false, the result of [`Self::hand_up`].
     fn drop(&mut self, why: DropReason) -> bool {
         self.counters.drops.count(why);
         self.trace.push(TraceEvent::Dropped {

@@ -1,4 +1,4 @@
-//! The own frames: from the link node to the air, again if need be, and back with what became of them.
+//! The station's own frames: taken from the link node, sent, retransmitted, and reported back with their outcome.
 
 use core::fmt;
 
@@ -9,9 +9,9 @@ use chappe_core::{
 use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
 use chappe_wire::llc;
 
-use super::{ACK_TIMEOUT, CTS_TIMEOUT, Claiming, Counters, Dot11, PSDU_MAX, State};
+use super::{ACK_TIMEOUT, CTS_TIMEOUT, Claiming, Dot11, PSDU_MAX, State};
 
-/// What the radio is sending for us.
+/// The own frame that the radio is sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnAir {
     Rts,
@@ -23,7 +23,7 @@ pub(super) enum OnAir {
     Notice,
 }
 
-/// The unicast frame that waits for its ACK, with what it has been through.
+/// The unicast frame that awaits its ACK, and the state of its attempts.
 #[derive(Clone)]
 pub(super) struct Kept {
     psdu: [u8; PSDU_MAX],
@@ -38,11 +38,11 @@ struct Frame {
     token: u32,
     class: Class,
     sequence: Sequence,
-    /// Announced by RTS.
+    /// An RTS precedes it.
     announced: bool,
-    /// The data frame itself has been on the air before.
+    /// The data frame was on the air before, so the Retry bit is set (9.2.4.1.6).
     sent: bool,
-    /// Failed attempts that count against the short and the long limit.
+    /// Failed attempts, by the retry limit they count against (10.3.4.4).
     short: u8,
     long: u8,
 }
@@ -73,7 +73,7 @@ impl fmt::Debug for Kept {
 }
 
 impl<const N: usize, C: Claiming> Dot11<N, C> {
-    /// The boundary is reached: puts the kept frame on the air again, or takes a new one from the link node.
+    /// The slot boundary is reached: retransmits the kept frame, or takes a new one from the link node.
     pub(super) fn launch<L: LinkNode>(
         &mut self,
         now: Instant,
@@ -84,6 +84,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if let Some(notice) = self.send_notice(now, psdu) {
             return Some(notice);
         }
+        // A kept frame is retransmitted before a new one is taken.
         if self.kept()?.frame.is_none() {
             let Some(send) = self.take(now, psdu, link) else {
                 self.decline(now, link);
@@ -110,14 +111,14 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// The frame of the function that holds the medium, or was granted it.
+    /// The kept frame of the function that holds the medium.
     fn kept(&mut self) -> Option<&mut Kept> {
         self.holder().map(|function| &mut function.kept)
     }
 
-    /// The transmission opportunity lasts: another frame a SIFS after the exchange before, if it and its ACK end in time
-    /// (10.23.2.8). One that does not fit is kept and contends.
-    pub(super) fn hold_on<L: LinkNode>(
+    /// Sends another frame a SIFS after the last exchange, if it and its ACK end within the transmission opportunity
+    /// (10.23.2.8). A frame that does not fit is kept and contends.
+    pub(super) fn continue_txop<L: LinkNode>(
         &mut self,
         now: Instant,
         at: Instant,
@@ -130,6 +131,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return None;
         };
         let group = is_group(send.to);
+        // No station acknowledges a group frame, so nothing has to fit behind it.
         let (mode, answer) = match group {
             true => (self.group_mode(send), Duration::ZERO),
             false => {
@@ -143,17 +145,17 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             self.contend_again(now, Duration::ZERO);
             return None;
         }
-        Counters::add(&mut self.counters.txop_frames);
+        self.counters.txop_frames += 1;
         if group {
             return self.send_broadcast(at, psdu, send);
         }
         self.keep(psdu, send);
-        // Whoever hears the first exchange of the opportunity keeps silent: no RTS.
+        // The first exchange of the TXOP has already silenced its hearers: no RTS.
         self.kept()?.frame.as_mut()?.announced = false;
         self.send_data(at, psdu, true)
     }
 
-    /// Asks the link node for a frame behind the headers, which are still to be written.
+    /// Asks the link node for a frame. It is written behind the space for the headers, which come later.
     fn take<L: LinkNode>(
         &mut self,
         now: Instant,
@@ -170,7 +172,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if send.len <= sdu.len() {
             return Some(send);
         }
-        // A defect of the node above: it claims more than there is room for.
+        // A defect of the node above: `len` exceeds the buffer it was given.
         self.counters.drops.count(DropReason::Malformed);
         let token = send.token;
         let outcome = Outcome::Failed { attempts: 0 };
@@ -178,9 +180,9 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         None
     }
 
-    /// The link node did not use its turn. If it still has something waiting, it gets another one.
+    /// The link node had no frame when its turn came. It gets another turn if it still reports one as pending.
     fn decline<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
-        Counters::add(&mut self.counters.declined);
+        self.counters.declined += 1;
         if self.holder_pending(link) {
             self.contend_again(now, Duration::ZERO);
         } else {
@@ -202,7 +204,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let sequence = self.next_sequence();
         self.write_headers(psdu, send.to, sequence, false, NavTime::ZERO);
         self.state = State::Sending(OnAir::Broadcast { token: send.token });
-        Counters::add(&mut self.counters.broadcast_sent);
+        self.counters.broadcast_sent += 1;
         let len = self.sdu_at() + send.len;
         self.note_sent(send.to, len);
         Some(Transmit {
@@ -213,14 +215,14 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         })
     }
 
-    /// A broadcast that did not fit into the transmission opportunity in which it was taken.
+    /// A broadcast that did not fit into the transmission opportunity in which it was taken, and was kept.
     fn send_kept_broadcast(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
         let kept = self.kept()?;
         let frame = kept.frame.take()?;
         let (len, to, token) = (frame.len, frame.to, frame.token);
         psdu.get_mut(..len)?.copy_from_slice(kept.psdu.get(..len)?);
         self.state = State::Sending(OnAir::Broadcast { token });
-        Counters::add(&mut self.counters.broadcast_sent);
+        self.counters.broadcast_sent += 1;
         self.note_sent(to, len);
         Some(Transmit {
             at: now,
@@ -230,7 +232,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         })
     }
 
-    /// Copies a new frame aside: a unicast one for its retransmissions.
+    /// Completes a new frame's headers and copies the frame: it may be retransmitted from the copy.
     fn keep(&mut self, psdu: &mut [u8], send: LinkSend) {
         let len = self.sdu_at() + send.len;
         let sequence = self.next_sequence();
@@ -240,6 +242,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             false => (self.ack_nav(), send.mode.unwrap_or(self.config.data)),
         };
         self.write_headers(psdu, send.to, sequence, false, nav);
+        // dot11RTSThreshold counts the FCS. A group has no single station that could answer an RTS.
         let announced = !group && len + FCS_LEN > self.config.rts_threshold;
         let Some(kept) = self.kept() else { return };
         if let (Some(kept), Some(frame)) = (kept.psdu.get_mut(..len), psdu.get(..len)) {
@@ -259,7 +262,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         });
     }
 
-    /// The kept data frame at `at`; `fresh` if it still stands in `psdu`.
+    /// Sends the kept data frame at `at`. With `fresh` it still stands in `psdu` and need not be copied.
     pub(super) fn send_data(
         &mut self,
         at: Instant,
@@ -274,11 +277,12 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if !fresh && let (Some(from), Some(to)) = (kept.psdu.get(..len), psdu.get_mut(..len)) {
             to.copy_from_slice(from);
         }
+        // The kept copy has the headers of the first attempt; a retransmission differs by the Retry bit.
         if retry {
             self.write_headers(psdu, to, sequence, true, self.ack_nav());
-            Counters::add(&mut self.counters.retries);
+            self.counters.retries += 1;
         }
-        Counters::add(&mut self.counters.data_sent);
+        self.counters.data_sent += 1;
         self.state = State::Sending(OnAir::Data);
         self.note_sent(to, len);
         Some(Transmit {
@@ -293,7 +297,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let frame = self.kept()?.frame?;
         let data = frame.mode.airtime(frame.len + FCS_LEN);
         let timing = self.timing;
-        // 9.3.1.2: the time for CTS, data and ACK with a SIFS before each.
+        // 9.3.1.2: an RTS reserves the time of CTS, data and ACK with a SIFS before each.
         let rest = timing.sifs * 3 + timing.cts + data + timing.ack;
         let rts = Repr::Rts {
             receiver: frame.to,
@@ -302,7 +306,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         };
         let len = rts.emit(psdu).ok()?;
         self.state = State::Sending(OnAir::Rts);
-        Counters::add(&mut self.counters.rts_sent);
+        self.counters.rts_sent += 1;
         self.note_sent(frame.to, len);
         Some(Transmit {
             at: now,
@@ -312,7 +316,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         })
     }
 
-    /// Data header and LLC/SNAP. A buffer too small for them was refused before a frame was taken.
+    /// Writes the data header and LLC/SNAP. `take` has refused buffers that are too small for them.
     fn write_headers(
         &self,
         psdu: &mut [u8],
@@ -337,7 +341,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// What a data frame reserves: SIFS and ACK (9.3.2.1).
+    /// The reservation in a data frame: SIFS and ACK (9.3.2.1).
     fn ack_nav(&self) -> NavTime {
         NavTime::covering(self.timing.sifs + self.timing.ack)
     }
@@ -374,6 +378,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             State::Sending(OnAir::Broadcast { token }) => {
                 self.finish(now, token, Outcome::Unconfirmed, link);
             }
+            // A broadcast of the MAC's own: no ACK follows, and there is no outcome to report to the link node.
             State::Sending(OnAir::Notice) => {
                 self.holder_pending(link);
                 self.contend_again(now, Duration::ZERO);
@@ -383,26 +388,27 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// Waits for an answer that takes `span` from now to its end.
+    /// Waits for an answer that must have ended `span` from now.
     fn wait(&mut self, now: Instant, span: Duration, why: &'static str) {
-        self.patience = now + span;
+        self.answer_deadline = now + span;
+        // The early timeout looks at the carrier once an answer must have begun, and goes on waiting if one has.
         let at = if self.config.early_timeout {
             now + self.timing.start_wait
         } else {
-            self.patience
+            self.answer_deadline
         };
         self.deadline = Some(Wake { at, why });
     }
 
-    /// Whether something began in time that may still become the answer.
+    /// Whether a frame began in time that may still turn out to be the answer.
     pub(super) fn answer_may_come(&self, now: Instant) -> bool {
-        self.medium.is_busy() && now < self.patience
+        self.medium.is_busy() && now < self.answer_deadline
     }
 
     /// The CTS to our RTS: the data follows after SIFS (10.3.2.9).
     pub(super) fn on_cts(&mut self, now: Instant) {
         self.deadline = None;
-        self.state = State::Cleared(now + self.timing.sifs);
+        self.state = State::CtsReceived(now + self.timing.sifs);
     }
 
     /// The ACK to our data.
@@ -410,23 +416,24 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let Some(frame) = self.kept().and_then(|kept| kept.frame.take()) else {
             return;
         };
-        Counters::add(&mut self.counters.acknowledged);
+        self.counters.acknowledged += 1;
+        // The failed attempts and this one.
         let attempts = frame.short.saturating_add(frame.long).saturating_add(1);
         self.finish(now, frame.token, Outcome::Acknowledged { attempts }, link);
     }
 
-    /// No CTS came: counts against the short limit (10.3.4.4).
+    /// No CTS came: the attempt counts against the short limit (10.3.4.4).
     pub(super) fn on_no_cts<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
-        Counters::add(&mut self.counters.cts_timeouts);
+        self.counters.cts_timeouts += 1;
         if let Some(frame) = self.kept().and_then(|kept| kept.frame.as_mut()) {
             frame.short = frame.short.saturating_add(1);
         }
         self.fail(now, link);
     }
 
-    /// No ACK came: counts against the long limit if the frame was announced by an RTS (10.3.4.4).
+    /// No ACK came: the attempt counts against the long limit if an RTS preceded the frame (10.3.4.4).
     pub(super) fn on_no_ack<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
-        Counters::add(&mut self.counters.ack_timeouts);
+        self.counters.ack_timeouts += 1;
         if let Some(frame) = self.kept().and_then(|kept| kept.frame.as_mut()) {
             let count = if frame.announced {
                 &mut frame.long
@@ -438,7 +445,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.fail(now, link);
     }
 
-    /// An attempt failed: try again with a wider window, or give up.
+    /// An attempt failed: tries again with a wider window, or gives up.
     fn fail<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         let (short, long) = (self.config.retry_short, self.config.retry_long);
         let Some(function) = self.holder() else {
@@ -455,9 +462,10 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             }
             return self.contend_again(now, self.timeout_pause());
         }
+        // 10.3.3: giving up resets the window as success does.
         function.kept.frame = None;
         function.backoff.reset(function.cw_min);
-        Counters::add(&mut self.counters.failed);
+        self.counters.failed += 1;
         self.counters.drops.count(DropReason::RetryLimit);
         self.trace.push(TraceEvent::Dropped {
             layer: Layer::Mac,
@@ -476,14 +484,15 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// The frame is done with: the window is the smallest again, and the function goes on if its transmission
-    /// opportunity lasts, or a back-off follows (10.3.4.3).
+    /// The exchange succeeded: the window is reset. The function continues if its transmission opportunity lasts;
+    /// otherwise a back-off follows (10.3.4.3).
     fn finish<L: LinkNode>(&mut self, now: Instant, token: u32, outcome: Outcome, link: &mut L) {
         if let Some(function) = self.holder() {
             function.backoff.reset(function.cw_min);
         }
         let more = self.report(now, token, outcome, link);
         let next = now + self.timing.sifs;
+        // Without a TXOP limit the opportunity ended as it began, so this is false.
         if more && next < self.txop_end {
             self.deadline = None;
             self.state = State::Holding(next);
@@ -492,7 +501,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    /// Tells the link node what became of a frame. True if it has another one for the same function.
+    /// Reports a frame's outcome to the link node. True if that has another one for the same function.
     fn report<L: LinkNode>(
         &mut self,
         now: Instant,
@@ -505,7 +514,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 }
 
-/// Whether nobody in particular is to confirm: bit 0 of the first octet marks a group.
+/// Whether `to` is a group address, whose frames no station acknowledges: bit 0 of the first octet.
 fn is_group(to: Address) -> bool {
     let [first, ..] = to.to_eui48();
     first & 1 != 0

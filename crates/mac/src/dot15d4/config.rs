@@ -1,4 +1,4 @@
-//! What decides how a station contends and sleeps, each value with its source.
+//! The configuration of a station, each value with its source.
 
 use chappe_core::{Address, Caps, Duration, Mode, Rate};
 use chappe_wire::dot15d4::{FCS_LEN, PSDU_MAX};
@@ -19,7 +19,7 @@ const fn symbols(count: u64) -> Duration {
 /// How a station contends for the medium. Clauses and constants are those of IEEE 802.15.4-2015 (2.4 GHz O-QPSK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The network's identifier.
+    /// PAN identifier; frames for another PAN are dropped.
     pub pan: u16,
     /// Whether numbered nodes use 16-bit addresses.
     pub short_addresses: bool,
@@ -38,22 +38,22 @@ pub struct Config {
     /// From receiving to sending and back, aTurnaroundTime: 12 symbols. Between assessment and frame, and between
     /// a frame and its acknowledgement (6.7.4.3).
     pub turnaround: Duration,
-    /// Patience for an acknowledgement to end, macAckWaitDuration: back-off period, turnaround, preamble with SFD
+    /// Timeout for the end of an acknowledgement, macAckWaitDuration: back-off period, turnaround, preamble with SFD
     /// (10 symbols) and 6 octets: 54 symbols (8.4.3.1).
     pub ack_wait: Duration,
     /// Silence after a frame of up to 18 octets, macSifsPeriod (12 symbols), and after a longer one, macLifsPeriod
-    /// (40 symbols); zeros switch it off.
+    /// (40 symbols). Zeros turn it off.
     pub spacing: (Duration, Duration),
-    /// Random time of up to this before each further attempt, besides the back-off (TCPlp 7.1: 40 ms). The standard
-    /// knows none.
+    /// Upper limit of a random pause before each further attempt, in addition to the back-off (TCPlp 7.1: 40 ms). The
+    /// standard has none.
     pub retry_delay: Duration,
-    /// Whether a channel that stayed busy counts as a failed attempt and is tried again. The standard gives the
+    /// Whether a channel access failure counts as a failed attempt and the frame is tried again. The standard gives the
     /// frame up (6.2.5.1); OpenThread tries again.
     pub retry_busy: bool,
     /// Time to copy a frame into the radio before each attempt: radios with one buffer for both directions lose it
     /// with the acknowledgement.
     pub load: Duration,
-    /// The receiver is off during back-off, as in radios that do CSMA by themselves (TCPlp 4.2, "deaf listening").
+    /// The receiver is off during back-off, as in radios with CSMA in hardware (TCPlp 4.2, "deaf listening").
     pub deaf: bool,
     /// A frame for a child that asks goes out before the further attempts of the frame in hand (TCPlp 8.2.3).
     pub preempt: bool,
@@ -88,7 +88,7 @@ pub struct Sleep {
 }
 
 impl Config {
-    /// The standard's values: what a station does that claims to be nothing else.
+    /// The standard's default values.
     pub const STANDARD: Config = Config {
         pan: 0xcafe,
         short_addresses: true,
@@ -129,7 +129,7 @@ impl Config {
         ..Config::STANDARD
     };
 
-    /// How every frame is sent.
+    /// Rate and preamble of every frame.
     pub const MODE: Mode = Mode::long(Rate::Oqpsk250);
 
     /// Octets of header before the SDU.
@@ -153,7 +153,7 @@ impl Config {
         }
     }
 
-    /// Silence after a frame of so many octets (check sequence included).
+    /// Interframe space after a frame of `octets` (check sequence included).
     pub(super) fn spacing_after(&self, octets: usize) -> Duration {
         // aMaxSifsFrameSize.
         match octets <= 18 {

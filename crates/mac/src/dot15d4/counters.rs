@@ -1,4 +1,4 @@
-//! What a station has done so far.
+//! Counters of what a station has sent, received and dropped.
 
 use chappe_core::{Drops, Duration};
 
@@ -7,19 +7,19 @@ use chappe_core::{Drops, Duration};
 pub struct Counters {
     /// Unicast data frames put on the air, further attempts included.
     pub data_sent: u64,
-    /// Of these, further attempts.
+    /// Data frames of [`data_sent`](Self::data_sent) that were further attempts.
     pub retries: u64,
     /// Broadcast data frames put on the air.
     pub broadcast_sent: u64,
     /// Data requests put on the air, further attempts included.
     pub requests_sent: u64,
-    /// Acknowledgements sent.
+    /// Acknowledgements put on the air, those for duplicates included.
     pub acks_sent: u64,
-    /// Data frames and requests that no acknowledgement followed.
+    /// Data frames and requests for which no acknowledgement arrived in time.
     pub ack_timeouts: u64,
     /// Assessments that found the channel busy.
     pub busy: u64,
-    /// Times that the channel stayed busy through all back-offs.
+    /// Channel access failures: the channel was busy at every assessment of an attempt.
     pub access_failures: u64,
     /// Unicast data frames confirmed.
     pub acknowledged: u64,
@@ -27,13 +27,13 @@ pub struct Counters {
     pub failed: u64,
     /// Frames held for a child and given up because it did not ask in time or did not get them.
     pub expired: u64,
-    /// Frames in hand that were put aside for a child.
+    /// Frames in hand that were put aside to serve a child that asked.
     pub preempted: u64,
     /// Data frames handed up.
     pub received: u64,
-    /// Data requests heard.
+    /// Data requests received from children.
     pub requests_received: u64,
-    /// Own data requests that were granted and then not answered.
+    /// Data requests that the parent granted (frame pending) and did not follow with a frame.
     pub requests_in_vain: u64,
     /// Frames received before; acknowledged, not handed up.
     pub duplicates: u64,
@@ -47,11 +47,4 @@ pub struct Counters {
     pub contending: Duration,
     /// Frames not used, by reason.
     pub drops: Drops,
-}
-
-impl Counters {
-    /// One more.
-    pub(super) fn add(counter: &mut u64) {
-        *counter = counter.saturating_add(1);
-    }
 }

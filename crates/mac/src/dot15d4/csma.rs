@@ -1,4 +1,4 @@
-//! The own frames: contended for, sent, confirmed, tried again.
+//! The station's own frames: channel access, transmission, acknowledgement, retries (6.2.5.1 and 6.7.4).
 
 use core::fmt;
 
@@ -9,28 +9,28 @@ use chappe_core::{
 use chappe_wire::dot15d4::{DATA_REQUEST, FCS_LEN, Header, Kind, PSDU_MAX, Version};
 
 use super::config::SDU_MAX;
-use super::{Active, Config, Counters, Dot15d4, State};
+use super::{Active, Config, Dot15d4, State};
 
-/// A frame to be sent, until its fate is known. The header is made anew for each attempt.
+/// A frame to send, until its outcome is known. The header is written anew for each attempt.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
     pub what: Option<What>,
     pub to: Address,
     pub sequence: u8,
-    /// Attempts that were made.
+    /// Attempts made so far.
     pub attempts: u8,
-    /// The last one said that another frame follows.
+    /// The last attempt had the frame-pending bit set.
     pub announced: bool,
-    /// NB and BE of the standard.
+    /// NB and BE (6.2.5.1).
     backoffs: u8,
     exponent: u8,
-    /// The next attempt waits until then.
+    /// Earliest time of the next attempt.
     not_before: Instant,
     pub len: u8,
     pub sdu: [u8; SDU_MAX],
 }
 
-/// What a job is.
+/// The kind of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Data { token: u32 },
@@ -44,7 +44,7 @@ const ACK: &str = "ACK timeout";
 const SPACING: &str = "interframe space";
 const PAUSE: &str = "pause before the next attempt";
 
-/// However short a life is asked for, a frame is held for longer than no time.
+/// A frame is held at least this long: with a life of zero it would expire before the child could ask.
 const LIFE_MIN: Duration = Duration::from_millis(1);
 
 impl Default for Job {
@@ -81,11 +81,12 @@ impl Job {
 }
 
 impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
-    /// Begins the next job if the station is free.
+    /// Begins the next job if the station is idle.
     pub(super) fn advance<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         if self.state != State::Idle {
             return;
         }
+        // A frame for a child moves to `indirect` and leaves `direct` free: hence a loop.
         while self.pending && !self.stalled && self.direct.is_free() {
             self.take(now, link);
         }
@@ -93,6 +94,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             Ok(active) => {
                 self.active = Some(active);
                 let min_be = self.config.min_be;
+                // 6.2.5.1: NB and BE start anew with each attempt.
                 if let Some(job) = self.job_mut() {
                     (job.backoffs, job.exponent) = (0, min_be);
                 }
@@ -106,10 +108,10 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         }
     }
 
-    /// The job to work on now, or until when all of them pause.
+    /// The job to work on now. If all of them pause: when the first pause ends.
     fn choose(&self, now: Instant) -> Result<Active, Option<Instant>> {
         let held = match self.indirect.next_ready(now) {
-            // Without pre-emption a frame in hand is brought to its end first.
+            // Without pre-emption the direct frame is finished first, retries included.
             Some(_) if !self.config.preempt && self.direct.attempts > 0 => None,
             held => held,
         };
@@ -130,7 +132,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         Err(soonest)
     }
 
-    /// Takes a frame from the link node: into the hand, or to be held for a child.
+    /// Takes a frame from the link node, to send it directly or to hold it for a child.
     fn take<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         let max = self.sdu_max();
         let room = self.direct.sdu.get_mut(..max).unwrap_or_default();
@@ -140,7 +142,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         };
         self.pending = !link.pending().is_empty();
         if send.len > max {
-            // A defect of the node above: it claims more than there is room for.
+            // A defect of the node above: `len` exceeds the buffer it was given.
             self.counters.drops.count(DropReason::Malformed);
             self.stalled = true;
             self.report(now, send.token, Outcome::Failed { attempts: 0 }, link);
@@ -158,7 +160,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
                 .hold(&self.direct, now + self.config.indirect_life.max(LIFE_MIN));
             self.direct.what = None;
             if !held {
-                // One frame at a time is refused, or a link node that insists would never let go.
+                // Stalled until the next event: a link node that offers another frame at once would loop forever.
                 self.counters.drops.count(DropReason::QueueFull);
                 self.stalled = true;
                 self.report(now, send.token, Outcome::Failed { attempts: 0 }, link);
@@ -166,13 +168,13 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         }
     }
 
-    /// Octets that an SDU may have, security considered.
+    /// Largest SDU in octets, less the overhead of frame security.
     fn sdu_max(&self) -> usize {
         let overhead = self.security.as_ref().map_or(0, |s| s.overhead());
         self.config.caps(overhead).frame_max.min(SDU_MAX)
     }
 
-    /// Makes a job of a data request to `parent`.
+    /// Creates the job of a data request to `parent`.
     pub(super) fn ask(&mut self, now: Instant, parent: Address) {
         let sequence = self.next_sequence();
         self.request = Job {
@@ -215,21 +217,21 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         self.deadline = Some(Wake { at, why });
     }
 
-    /// Leaves the present job as it is; the next poll chooses again.
+    /// Stops working on the present job without changing it; the next poll chooses again.
     fn put_aside(&mut self) {
         self.active = None;
         self.state = State::Idle;
         self.deadline = None;
     }
 
-    /// A child asks: a frame in hand that is not on the air yet goes after it.
+    /// A child asked: an active frame that is not on the air yet yields to the child's.
     pub(super) fn preempt(&mut self) {
         let contending = matches!(
             self.state,
             State::Loading | State::BackingOff | State::Assessing
         );
         if self.config.preempt && contending && self.active == Some(Active::Direct) {
-            Counters::add(&mut self.counters.preempted);
+            self.counters.preempted += 1;
             self.put_aside();
         }
     }
@@ -250,6 +252,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         if let Some(end) = self.answer_end(now) {
             return self.enter(State::BackingOff, end, BACKOFF);
         }
+        // Energy that is present already counts; later energy is added by carrier events.
         self.busy = self.sensing && self.carrier;
         let span = self.config.cca_time.max(Duration::from_nanos(1));
         self.enter(State::Assessing, now + span, ASSESSED);
@@ -261,39 +264,41 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             State::BackingOff => self.assess(now),
             State::Assessing => self.assessed(now, link),
             State::AwaitingAck => {
-                Counters::add(&mut self.counters.ack_timeouts);
+                self.counters.ack_timeouts += 1;
                 self.attempt_failed(now, link);
             }
             State::Spacing => self.put_aside(),
-            // The radio never said that it sent.
+            // The radio never reported the end of the transmission.
             State::Sending => self.attempt_failed(now, link),
             State::Idle => {}
         }
     }
 
     fn assessed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        // An acknowledgement that is due counts as a busy channel: the frame would overlap it.
         if !self.busy && self.answer_end(now).is_none() {
             self.state = State::Sending;
             return;
         }
-        Counters::add(&mut self.counters.busy);
+        self.counters.busy += 1;
         let (max_backoffs, max_be) = (self.config.max_backoffs, self.config.max_be);
         let Some(job) = self.job_mut() else {
             return self.put_aside();
         };
+        // 6.2.5.1: access fails once NB exceeds macMaxCsmaBackoffs.
         job.backoffs = job.backoffs.saturating_add(1);
         job.exponent = job.exponent.saturating_add(1).min(max_be);
         if job.backoffs <= max_backoffs {
             return self.back_off(now);
         }
-        Counters::add(&mut self.counters.access_failures);
+        self.counters.access_failures += 1;
         match self.config.retry_busy {
             true => self.attempt_failed(now, link),
             false => self.give_up(now, link),
         }
     }
 
-    /// The frame whose channel was found idle, once: it leaves a turnaround after the assessment.
+    /// The transmission after an idle assessment, once: it leaves a turnaround after the assessment's end.
     pub(super) fn poll_job(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
         if self.state != State::Sending || self.deadline.is_some() {
             return None;
@@ -311,6 +316,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             job.sequence,
         );
         if let Some(Active::Indirect(place)) = self.active {
+            // 6.7.3: the frame-pending bit makes the child listen on or ask again.
             header.pending = self.indirect.has_another(place);
             if let Some(job) = self.indirect.job_mut(place) {
                 job.announced = header.pending;
@@ -325,13 +331,14 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
                 at + job.sdu().len()
             }
             Some(security) => {
+                // The auxiliary security header came with the 2006 edition.
                 header.version = Version::V2006;
                 security.protect(header, self.address, job.sdu(), room)?
             }
         };
         self.count_sent(&job, len);
         let at = now + self.config.turnaround;
-        // No deadline of its own: the radio says when it is sent. This one guards against a radio that never does.
+        // The radio reports the end of the transmission. The deadline guards against a radio that never does.
         let airtime = Config::MODE.airtime(PSDU_MAX);
         let guard = at + airtime * 4;
         self.deadline = Some(Wake {
@@ -349,10 +356,10 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
     fn count_sent(&mut self, job: &Job, len: usize) {
         let counters = &mut self.counters;
         match job.what {
-            Some(What::Request) => Counters::add(&mut counters.requests_sent),
-            _ if job.to.is_broadcast() => Counters::add(&mut counters.broadcast_sent),
+            Some(What::Request) => counters.requests_sent += 1,
+            _ if job.to.is_broadcast() => counters.broadcast_sent += 1,
             _ => {
-                Counters::add(&mut counters.data_sent);
+                counters.data_sent += 1;
                 counters.retries += u64::from(job.attempts > 0);
             }
         }
@@ -378,19 +385,19 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         self.enter(State::AwaitingAck, now + self.config.ack_wait, ACK);
     }
 
-    /// The acknowledgement came; `pending` is its frame-pending bit.
+    /// The acknowledgement was received; `pending` is its frame-pending bit.
     pub(super) fn on_ack<L: LinkNode>(&mut self, now: Instant, pending: bool, link: &mut L) {
         let attempts = self.job().map_or(1, |job| job.attempts);
         self.finish(now, Outcome::Acknowledged { attempts }, pending, link);
     }
 
-    /// No acknowledgement, or no access: pause and try again, or give up.
+    /// No acknowledgement, or no channel access: pauses and tries again, or gives up.
     fn attempt_failed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         let retries = match self.active {
             Some(Active::Indirect(_)) => self.config.indirect_retries,
             _ => self.config.retries,
         };
-        // A channel that stayed busy counts as an attempt, although nothing was sent.
+        // A channel access failure counts as an attempt, although nothing was sent.
         let unsent = self.state != State::AwaitingAck;
         let pause = self.config.retry_delay.nanos();
         let pause = Duration::from_nanos(match pause {
@@ -405,7 +412,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         if job.attempts > retries {
             return self.give_up(now, link);
         }
-        // A child listens now: no pause (TCPlp 8.2.3, "link-layer retries more rapidly").
+        // The child listens only for a short time: no pause (TCPlp 8.2.3, "link-layer retries more rapidly").
         job.not_before = if indirect { now } else { now + pause };
         self.put_aside();
     }
@@ -427,7 +434,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         self.finish(now, Outcome::Failed { attempts }, false, link);
     }
 
-    /// The job is done with.
+    /// The job is finished: reports its outcome and keeps the interframe space.
     fn finish<L: LinkNode>(&mut self, now: Instant, outcome: Outcome, pending: bool, link: &mut L) {
         let Some(job) = self.job_mut() else {
             return self.put_aside();
@@ -440,16 +447,17 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             Some(What::Data { token }) => {
                 match outcome {
                     Outcome::Acknowledged { .. } => {
-                        Counters::add(&mut self.counters.acknowledged);
+                        self.counters.acknowledged += 1;
                         if let Some(leaf) = &mut self.leaf {
                             leaf.sent(now);
                         }
                     }
-                    Outcome::Failed { .. } => Counters::add(&mut self.counters.failed),
+                    Outcome::Failed { .. } => self.counters.failed += 1,
                     Outcome::Unconfirmed => {}
                 }
                 if let Some(Active::Indirect(place)) = active {
                     self.indirect.done(place);
+                    // A child that saw the frame-pending bit still listens: no new request is needed.
                     let heard = matches!(outcome, Outcome::Acknowledged { .. });
                     if heard && announced && self.config.burst {
                         self.indirect.asked(to, now + self.config.data_wait);

@@ -1,11 +1,11 @@
-//! Which frames have been seen before.
+//! Detection of duplicate frames.
 
 use chappe_core::{Address, Duration, Instant};
 
 /// Neighbours remembered.
 const NEIGHBOURS: usize = 16;
-/// A sequence number of 8 bits soon comes round: only this long after the first is the same number a repetition. A
-/// sender that pauses longer between attempts may be heard twice, which the layers above must bear anyway.
+/// A sequence number of 8 bits soon wraps, so an equal number marks a duplicate only for this long. The frame of a sender
+/// that pauses longer between attempts may be delivered twice, which the layers above must tolerate anyway.
 const MEMORY: Duration = Duration::from_secs(1);
 
 /// The last sequence number of each neighbour.
@@ -16,7 +16,7 @@ pub(super) struct Duplicates {
 }
 
 impl Duplicates {
-    /// Remembers a frame, and says whether it repeats the one before of the same neighbour.
+    /// Records a frame and returns whether it repeats the neighbour's previous one.
     pub fn is_duplicate(&mut self, now: Instant, from: Address, sequence: u8) -> bool {
         let known = |entry: &&mut Option<(Address, u8, Instant)>| {
             entry.is_some_and(|(neighbour, ..)| neighbour == from)

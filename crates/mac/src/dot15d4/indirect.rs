@@ -3,14 +3,14 @@
 use chappe_core::{Address, DropReason, Instant, LinkNode, Outcome, Wake};
 
 use super::csma::{Job, What};
-use super::{Active, Counters, Dot15d4};
+use super::{Active, Dot15d4};
 
 /// The frames held, oldest first for each child.
 #[derive(Debug)]
 pub(super) struct Indirect<const N: usize> {
     children: [Option<Address>; N],
     held: [Held; N],
-    /// Counts the frames held so far, to tell which is older.
+    /// Number of the next frame held: orders them by age.
     count: u32,
 }
 
@@ -18,9 +18,9 @@ pub(super) struct Indirect<const N: usize> {
 struct Held {
     job: Job,
     number: u32,
-    /// Data requests that were answered in vain.
+    /// Data requests after which all attempts failed.
     polls: u8,
-    /// The child asked, and listens until then.
+    /// The child asked, and listens until this instant.
     ready_until: Option<Instant>,
     expires: Instant,
 }
@@ -88,7 +88,7 @@ impl<const N: usize> Indirect<N> {
             .max_by_key(|held| count.wrapping_sub(held.number))
     }
 
-    /// A child asked, and listens until then. True if there is something for it.
+    /// A child asked, and listens until `until`. True if a frame is held for it.
     pub fn asked(&mut self, child: Address, until: Instant) -> bool {
         match self.oldest(child) {
             Some(held) => {
@@ -99,7 +99,7 @@ impl<const N: usize> Indirect<N> {
         }
     }
 
-    /// Whether there is something for a child.
+    /// Whether a frame is held for `child`.
     pub fn has(&self, child: Address) -> bool {
         self.held
             .iter()
@@ -117,14 +117,14 @@ impl<const N: usize> Indirect<N> {
         self.held.iter().enumerate().any(other)
     }
 
-    /// A frame whose child listens.
+    /// The place of a frame whose child listens now.
     pub fn next_ready(&self, now: Instant) -> Option<usize> {
         self.held.iter().position(|held| {
             !held.job.is_free() && held.ready_until.is_some_and(|until| until > now)
         })
     }
 
-    /// The frame was tried in vain: it waits for the next request. False if there were enough of them.
+    /// All attempts failed: the frame waits for the child's next request. False after `polls` requests.
     pub fn wait_for_poll(&mut self, place: usize, polls: u8) -> bool {
         let Some(held) = self.held.get_mut(place) else {
             return false;
@@ -150,13 +150,13 @@ impl<const N: usize> Indirect<N> {
         })
     }
 
-    /// Takes out a frame that was held for too long, other than the one at `busy`, which gets more time.
+    /// Removes a frame whose life has ended. The one at `busy` gets more time.
     fn expired(&mut self, now: Instant, busy: Option<usize>) -> Option<(usize, u32, u8)> {
         let late = |held: &Held| !held.job.is_free() && held.expires <= now;
         let place = self.held.iter().position(late)?;
         let held = self.held.get_mut(place)?;
         if busy == Some(place) {
-            // It is on its way; its fate is known soon.
+            // Its attempts are in progress, and their outcome is known within a second.
             held.expires = now + chappe_core::Duration::from_secs(1);
             return None;
         }
@@ -168,7 +168,7 @@ impl<const N: usize> Indirect<N> {
 }
 
 impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
-    /// Gives up what was held for too long.
+    /// Gives up frames that were held for too long.
     pub(super) fn expire<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         while Wake::due(self.indirect.next_expiry(), now) {
             let busy = match self.active {
@@ -177,7 +177,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             };
             if let Some((place, token, attempts)) = self.indirect.expired(now, busy) {
                 self.indirect.done(place);
-                Counters::add(&mut self.counters.expired);
+                self.counters.expired += 1;
                 self.counters.drops.count(DropReason::Stale);
                 self.report(now, token, Outcome::Failed { attempts }, link);
             }

@@ -1,11 +1,11 @@
 //! A sleepy leaf: when it asks its parent, and how long it listens.
 //!
-//! The interval between data requests follows from what the layers above expect: long while that is nothing, short
+//! The interval between data requests depends on what the layers above expect: long while they expect nothing, short
 //! while an answer is due (TCPlp 8.1.1, "Adaptive Duty Cycle").
 
 use chappe_core::{Address, Duration, Expect, Instant, LinkNode, Wake};
 
-use super::{Counters, Dot15d4, Sleep};
+use super::{Dot15d4, Sleep};
 
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
@@ -13,11 +13,11 @@ pub(super) struct Leaf {
     expect: Expect,
     /// The present interval while something is expected.
     interval: Duration,
-    /// When to ask next.
+    /// When the next data request is due.
     poll_at: Instant,
-    /// Waiting for the answer to a granted request until then.
+    /// A request was granted; the leaf listens for the frame until this instant.
     listens_until: Option<Instant>,
-    /// A request is under way.
+    /// A request is being sent.
     asking: bool,
 }
 
@@ -49,7 +49,7 @@ impl Leaf {
         Wake::earlier(poll, listen)
     }
 
-    /// The layers above expect this now.
+    /// Updates what the layers above expect.
     pub fn expect(&mut self, now: Instant, expect: Expect) {
         if expect == self.expect {
             return;
@@ -74,7 +74,7 @@ impl Leaf {
             };
     }
 
-    /// A request is done with; `granted` if the parent has something and the leaf is to listen for it.
+    /// A request is finished. `granted`: the parent holds a frame, and the leaf must listen for it.
     pub fn asked(&mut self, now: Instant, granted: bool, wait: Duration) {
         self.asking = false;
         if granted {
@@ -85,8 +85,8 @@ impl Leaf {
         self.schedule(now);
     }
 
-    /// An own frame was confirmed. Where the interval grows, what it asked for is younger than the requests in vain: it
-    /// starts anew.
+    /// An own frame was acknowledged. Its answer is more recent than the requests in vain, so an interval that has grown
+    /// is reset.
     pub fn sent(&mut self, now: Instant) {
         if self.sleep.growth > 1 && self.expect != Expect::Nothing {
             self.interval = self.sleep.short;
@@ -99,7 +99,8 @@ impl Leaf {
         self.interval = (self.interval * growth).min(self.sleep.base);
     }
 
-    /// A frame of the parent came; `more` if it announces another, which is awaited for `wait` or asked for.
+    /// A frame from the parent was received. With `more` it announces another one: the leaf listens for `wait`, or asks
+    /// at once if `wait` is `None`.
     pub fn received(&mut self, now: Instant, more: bool, wait: Option<Duration>) {
         self.interval = self.sleep.short;
         self.listens_until = match (self.listens_until, wait.filter(|_| more)) {
@@ -114,14 +115,14 @@ impl Leaf {
 }
 
 impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
-    /// The leaf's own deadlines.
+    /// Handles the leaf's deadlines.
     pub(super) fn leaf_timeout<L: LinkNode>(&mut self, now: Instant, _: &mut L) {
         let Some(leaf) = &mut self.leaf else { return };
         if leaf.listens_until.is_some_and(|until| until <= now) {
             leaf.listens_until = None;
             leaf.in_vain();
             leaf.schedule(now);
-            Counters::add(&mut self.counters.requests_in_vain);
+            self.counters.requests_in_vain += 1;
         }
         let due = !leaf.asking && leaf.listens_until.is_none() && leaf.poll_at <= now;
         if due {
@@ -131,7 +132,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         }
     }
 
-    /// Asks at once, whatever is expected: for an application that knows better.
+    /// Sends a data request as soon as possible, whatever is expected. For applications that know of a waiting frame.
     pub fn ask_now(&mut self, now: Instant) {
         if let Some(leaf) = &mut self.leaf {
             leaf.poll_at = leaf.poll_at.min(now);

@@ -1,4 +1,4 @@
-//! The frames of others: acknowledged, answered, handed up.
+//! Received frames: acknowledged, answered, handed up.
 
 use chappe_core::{
     Address, Arrival, DropReason, Duration, Instant, Layer, LinkEvent, LinkNode, Reception,
@@ -6,9 +6,9 @@ use chappe_core::{
 };
 use chappe_wire::dot15d4::{ACK_LEN, DATA_REQUEST, FCS_LEN, Frame, Header, Kind, PSDU_MAX};
 
-use super::{Config, Counters, Dot15d4, State};
+use super::{Config, Dot15d4, State};
 
-/// An acknowledgement: at first to be sent at an instant, then on its way.
+/// An acknowledgement: scheduled for an instant, then on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     at: Instant,
@@ -18,7 +18,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// When it will have left.
+    /// When its transmission ends.
     pub fn end(&self) -> Instant {
         self.at + Config::MODE.airtime(ACK_LEN + FCS_LEN)
     }
@@ -38,6 +38,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         let header = *frame.header();
         match (header.kind, header.sequence) {
             (Kind::Ack, Some(sequence)) => {
+                // An immediate acknowledgement carries no address: only the sequence number identifies it.
                 let awaited = self.state == State::AwaitingAck
                     && self.job().is_some_and(|job| job.sequence == sequence);
                 match awaited {
@@ -70,9 +71,12 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         if !ours || (to != self.address && !to.is_broadcast()) {
             return self.drop(DropReason::NotForUs);
         }
+        // No valid frame has these as its source.
         if from == self.address || from.is_broadcast() {
             return self.drop(DropReason::Malformed);
         }
+        // The acknowledgement must leave a turnaround from now, before security is checked: it confirms reception only
+        // (a forged frame is acknowledged too).
         if header.ack_request && !to.is_broadcast() {
             let asks = header.kind == Kind::Command && self.indirect.has(from);
             self.acknowledge(now, sequence, asks);
@@ -87,7 +91,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             },
         };
         if self.duplicates.is_duplicate(now, from, sequence) {
-            Counters::add(&mut self.counters.duplicates);
+            self.counters.duplicates += 1;
             return self.drop(DropReason::Duplicate);
         }
         if header.kind == Kind::Command {
@@ -104,7 +108,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             from,
             bytes: reception.psdu.len() as u32,
         });
-        Counters::add(&mut self.counters.received);
+        self.counters.received += 1;
         let arrival = Arrival {
             from,
             to,
@@ -120,14 +124,14 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         if payload.first() != Some(&DATA_REQUEST) {
             return self.drop(DropReason::NotForUs);
         }
-        Counters::add(&mut self.counters.requests_received);
+        self.counters.requests_received += 1;
         if self.indirect.asked(from, now + self.config.data_wait) {
             self.preempt();
         }
     }
 
-    /// 6.7.4.3: the acknowledgement leaves a turnaround after the frame's end, without CSMA. A station that is about
-    /// to send cannot answer.
+    /// 6.7.4.3: the acknowledgement leaves a turnaround after the frame's end, without CSMA. A station that has handed a
+    /// frame to its radio cannot answer.
     fn acknowledge(&mut self, now: Instant, sequence: u8, pending: bool) {
         if self.state == State::Sending || self.answer_end(now).is_some() {
             return;
@@ -140,10 +144,10 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         });
     }
 
-    /// When the acknowledgement that is due will have left; `None` if none is.
+    /// When the scheduled acknowledgement's transmission ends; `None` if there is none.
     pub(super) fn answer_end(&mut self, now: Instant) -> Option<Instant> {
-        // A radio that never says it sent must not keep the station busy for ever; one that says so a little late,
-        // by a clock that drifts, is waited for.
+        // A radio that never reports the end must not block the station forever. One whose clock drifts reports it a
+        // little late, hence the margin.
         let symbol = Duration::from_micros(16);
         self.answer
             .take_if(|answer| answer.end() + symbol * 60 <= now);
@@ -151,7 +155,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         Some(end.max(now + symbol))
     }
 
-    /// The acknowledgement that is due, once.
+    /// The scheduled acknowledgement; `None` once it was handed to the radio.
     pub(super) fn poll_answer(&mut self, psdu: &mut [u8]) -> Option<Transmit> {
         let answer = self.answer.as_mut().filter(|answer| !answer.on_air)?;
         answer.on_air = true;
@@ -160,7 +164,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             self.answer = None;
             return None;
         };
-        Counters::add(&mut self.counters.acks_sent);
+        self.counters.acks_sent += 1;
         Some(Transmit {
             at: answer.at,
             len,
@@ -169,7 +173,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         })
     }
 
-    /// The own transmission ended. True if it was an acknowledgement.
+    /// Notes that a transmission ended. True if it was an acknowledgement.
     pub(super) fn end_answer(&mut self) -> bool {
         self.answer.take_if(|answer| answer.on_air).is_some()
     }

@@ -1,12 +1,12 @@
 //! Frame security: CCM\* with AES-128 (IEEE 802.15.4-2015, 9.3 and annex B).
 //!
-//! One key, one level, for the whole network. Levels without an integrity code are refused: encryption alone lets
-//! anybody flip bits. A frame's counter is looked at only after its code proved right, so that a forged frame
-//! changes nothing; and it must be larger than the sender's last one.
+//! The whole network shares one key and one level. Levels without an integrity code are not offered: with encryption
+//! alone an attacker can flip bits. A frame's counter must be larger than the sender's last one, and is checked only
+//! after the integrity code, so that a forged frame changes nothing.
 //!
 //! The nonce is the sender's EUI-64, its counter and the level (9.3.3.1). **A counter must never repeat under one
-//! key**, not even after a loss of power: whenever [`Security::to_store`] rises, store it before the next frame is
-//! sent, and start from the stored value.
+//! key**, not even after a power failure: whenever [`Security::to_store`] rises, store it before the next frame is
+//! sent, and restart from the stored value.
 
 use core::fmt;
 
@@ -17,11 +17,11 @@ use ccm::{Ccm, Nonce, Tag};
 use chappe_core::Address;
 use chappe_wire::dot15d4::{self, Frame, Header, KeyId, Node};
 
-/// Neighbours whose counters are remembered. Frames of further ones are refused, since their replay could not be
-/// told.
+/// Neighbours whose counters are remembered. Frames of further neighbours are dropped, since a replay of theirs could
+/// not be detected.
 const NEIGHBOURS: usize = 32;
 
-/// What is protected, and by how many octets of integrity code (table 9-6).
+/// The security level: what is protected, and the octets of integrity code (table 9-6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Level 1: integrity, 4 octets.
@@ -38,7 +38,7 @@ pub enum Level {
     EncMic128 = 7,
 }
 
-/// The network's key and what is known of its use.
+/// The network's key and its counters.
 #[derive(Clone)]
 pub struct Security {
     cipher: Cipher,
@@ -59,7 +59,7 @@ enum Cipher {
 const AUXILIARY: usize = 6;
 
 impl Security {
-    /// A key for the whole network, and the first counter that was not used with it.
+    /// Takes the network's key and the first counter that was not used with it.
     pub fn new(key: [u8; 16], key_index: u8, level: Level, counter: u32) -> Security {
         let key = key.into();
         let cipher = match level {
@@ -76,13 +76,13 @@ impl Security {
         }
     }
 
-    /// The next counter to be used.
+    /// The frame counter of the next frame.
     pub fn counter(&self) -> u32 {
         self.counter
     }
 
-    /// The counter that must stand in lasting memory before the next frame is sent, so that a restart from there
-    /// repeats none: it rises by `block` once in as many frames. Zero counts as one.
+    /// The counter that must be in non-volatile memory before the next frame is sent, so that a restart from it repeats
+    /// none. It rises by `block` every `block` frames. Zero counts as one.
     pub const fn to_store(&self, block: u32) -> u32 {
         let block = if block == 0 { 1 } else { block };
         (self.counter / block)
@@ -90,7 +90,7 @@ impl Security {
             .saturating_mul(block)
     }
 
-    /// Octets that it adds to a frame.
+    /// Octets that security adds to a frame.
     pub const fn overhead(&self) -> usize {
         AUXILIARY + self.level.mic_len()
     }
@@ -247,7 +247,7 @@ impl Cipher {
 }
 
 impl fmt::Debug for Security {
-    /// Never the key.
+    /// Level and counter; the key is never printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}, counter {}", self.level, self.counter)
     }

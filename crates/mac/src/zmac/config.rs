@@ -1,50 +1,51 @@
-//! What decides how a ZMAC+ station claims the channel, each value with its source.
+//! The configuration of a ZMAC+ station, each value with its source.
 
 use chappe_core::{Class, Duration, Rate};
 
 use crate::dot11;
 
-/// How a ZMAC+ station contends. The paper leaves `beacon`, `slot`, both windows and notification open: print them beside
+/// How a ZMAC+ station contends. The paper leaves `beacon`, `slot`, both windows and notification open: print them with
 /// every result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Frames, rates, slot time, SIFS, retry limits. Its windows, `aifsn`, `difs_backoff` and `difs_after_timeout` mean
-    /// nothing here.
+    /// Frames, rates, slot time, SIFS, retry limits. Its windows, `aifsn`, `difs_backoff` and `difs_after_timeout` are
+    /// ignored.
     pub station: dot11::Config,
     /// Length of a burst, and the step between levels: T. 20 us, a DSSS slot time, is enough to detect energy and turn
-    /// around; one that carries a PLCP header takes 212 us. Not given in the paper. At most the station's `cca_time`, it
-    /// would not be noticed.
+    /// around; one that carries a PLCP header takes 212 us. Not given in the paper. A burst no longer than the station's
+    /// `cca_time` would not be detected.
     pub beacon: Duration,
-    /// Wait before the burst of level 0. SIFS, as the paper has it: an ACK begins at the same moment, so whoever did not
-    /// understand the data frame bursts over it. Longer waits protect ACKs and cost that much per frame.
+    /// Wait before the burst of level 0. SIFS, as in the paper: an ACK begins at the same instant, so a station that did
+    /// not decode the data frame bursts over it. A longer wait protects ACKs and costs that much per frame.
     pub wait: Duration,
     /// Length of a time slot. Z-MAC's 50 ms hold several packets of its slower radio; 10 ms hold six frames of 200 octets
     /// at 2 Mbit/s. Not given in the paper.
     pub slot: Duration,
-    /// To: the owner of a time slot counts fewer than this many back-off slots. 8 (Z-MAC).
+    /// To: the owner of a time slot draws fewer than this many back-off slots. 8 (Z-MAC).
     pub owner_window: u16,
-    /// Tno: all others count from `owner_window` to fewer than this. 32 (Z-MAC).
+    /// Tno: all others draw from `owner_window` to fewer than this. 32 (Z-MAC).
     pub window: u16,
     /// Notification of contention; `None`: every node may use every time slot at all times.
     pub ecn: Option<Ecn>,
 }
 
-/// Explicit contention notification.
+/// Explicit contention notification: when a node notifies, and how its neighbours respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ecn {
-    /// Failed attempts of one frame after which its sender asks its receiver to notify: the rival is out of hearing. Ours.
+    /// Failed attempts of one frame after which its sender asks its receiver to notify: the rival is hidden. Ours.
     pub failures: u8,
-    /// Frames found but not decoded, without one for this station in between, after which it notifies: its neighbours do not
-    /// hear each other. Ours.
+    /// Undecodable frames in a row, without one for this station in between, after which it notifies: its neighbours do
+    /// not hear each other. Ours.
     pub undecodable: u8,
-    /// How long a frame waits for the channel before its sender notifies: its neighbours leave it no gap. Z-MAC measures
-    /// how long it backs off; the value is ours.
+    /// How long a frame waits for the channel before its sender notifies: the neighbours leave it no gap. Z-MAC measures
+    /// the time of the back-off; the value is ours.
     pub wait: Duration,
-    /// For how long a notification keeps its hearers out of the slots of nodes two hops away: 10 s (Z-MAC).
+    /// How long a node that receives a notification keeps out of the slots of nodes two hops away: 10 s (Z-MAC).
     pub lasts: Duration,
-    /// The least time between two notifications of one node, or after one that it heard. Ours; must be well below `lasts`, as notifications get lost.
+    /// The least time between two notifications of one node, or after one that it received. Ours. It must be well below
+    /// `lasts`, since notifications get lost.
     pub again: Duration,
-    /// Keep out of the last part of a time slot before one that is barred, as an exchange would reach into it: this long,
+    /// Keep out of the last part of a time slot before a barred one, since an exchange would reach into it: this long,
     /// but half a time slot at most.
     /// An exchange of 1536 octets at 2 Mbit/s after the longest back-off takes 7.3 ms, one of 248 octets 2.2 ms.
     pub guard: Duration,

@@ -1,7 +1,8 @@
 //! DRAND: time slots by messages, so that no two nodes within two hops own the same one.
 //!
-//! After Rhee, Warrier, Min and Xu, "DRAND: distributed randomized TDMA scheduling for wireless ad hoc networks" (2006), as
-//! remembered: a lottery decides who asks, every neighbour must grant, and a grant locks its giver until the outcome is known.
+//! After Rhee, Warrier, Min and Xu, "DRAND: distributed randomized TDMA scheduling for wireless ad hoc networks" (2006);
+//! written from memory of the paper. A lottery decides which node asks, every neighbour must grant, and a grant locks its
+//! giver until the outcome is known.
 //!
 //! ```text
 //!              lottery won                       all neighbours granted
@@ -9,18 +10,18 @@
 //!       ^                      |  a neighbour rejects, or does not answer      |
 //!       +----------------------+                                               |
 //!       +----------------------------------------------------------------------+
-//!                     somebody within two hops has the same slot, and a lower address
+//!                     a node within two hops has the same slot, and a lower address
 //! ```
 //!
-//! Each node tells its round, its slot and its neighbours' slots in a *hello*, again and again: that finds neighbours, says
-//! how a round ended (for DRAND's messages of release and failure), and carries slots two hops far. Answers are broadcast too.
-//! A grant carries the slots that its giver sees taken, so the asker takes the smallest that is free in all grants. The giver
-//! answers nobody else until it hears the asker's next hello, so two nodes with a common neighbour never decide at once.
+//! Each node periodically broadcasts a *hello* with its round, its slot and its neighbours' slots. Hellos discover
+//! neighbours, report how a round ended (in place of DRAND's messages of release and failure), and carry slots over two
+//! hops. Answers are broadcast too. A grant lists the slots that its giver knows to be taken; the asker takes the smallest
+//! that is free in all grants. The giver grants no other node until it hears the asker's next hello, so two nodes with a
+//! common neighbour never decide at once.
 //!
-//! What goes wrong: a neighbour that was never heard grants nothing and may collide; its hellos repair that later, by the
-//! rule at the bottom of the drawing. A node that dies is asked, and its lock kept, for [`Timing::lock`]; its
-//! slot stays taken among nodes two hops away. Links must be symmetric: a neighbour
-//! counts only if it lists this node.
+//! Limits: a neighbour that was never heard grants nothing and may choose the same slot; its hellos repair that later, by
+//! the rule at the bottom of the drawing. A node that dies is still asked, and its lock kept, for [`Timing::lock`]; its
+//! slot stays taken among nodes two hops away. Links must be symmetric: a neighbour counts only if it lists this node.
 
 use chappe_core::{
     Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Stream, Wake,
@@ -34,7 +35,7 @@ use message::{Entry, Message};
 
 /// Neighbours that a node can have.
 pub const NEIGHBOURS_MAX: usize = 32;
-/// Nodes two hops away whose slots it can keep.
+/// Nodes two hops away whose slots a node can store.
 const BEYOND_MAX: usize = super::TWO_HOP_MAX;
 /// Slots that can be told apart: the bits of a grant.
 const SLOTS_MAX: u8 = 128;
@@ -50,7 +51,7 @@ pub struct Timing {
     pub answer: Duration,
     /// Requests sent before a round is given up.
     pub requests: u8,
-    /// After this a lock is opened although nothing was heard of the asker, and a neighbour without hellos is forgotten.
+    /// After this time without a hello of the asker a lock is released, and a neighbour without hellos is forgotten.
     pub lock: Duration,
 }
 
@@ -77,7 +78,7 @@ pub struct Drand {
     beyond: [Option<Entry>; BEYOND_MAX],
     round: u16,
     state: State,
-    /// The neighbour that was granted, its round, and when that is forgotten.
+    /// The neighbour that was granted, its round, and when the lock expires.
     lock: Option<(Address, u16, Instant)>,
     next_hello: Instant,
     next_lottery: Instant,
@@ -85,25 +86,25 @@ pub struct Drand {
     counters: Counters,
 }
 
-/// What a node has done.
+/// Counters of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Messages sent, of all kinds.
     pub sent: u64,
-    /// Rounds begun.
+    /// Rounds begun, one for each lottery won.
     pub rounds: u64,
     /// Rounds that ended without a slot.
     pub failed: u64,
-    /// Slots given up because somebody within two hops had the same.
+    /// Slots given up because a node within two hops had the same.
     pub repaired: u64,
-    /// Frames that were none of the protocol's, or neighbours that found no room.
+    /// Frames that were not the protocol's, and neighbours for which there was no room.
     pub dropped: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Neighbour {
     address: Address,
-    /// Its last hello.
+    /// When its last hello arrived.
     heard: Instant,
     slot: Option<Slot>,
     /// Undecided nodes that it counts around itself.
@@ -138,7 +139,7 @@ enum State {
 }
 
 impl Drand {
-    /// A node that knows nobody yet and begins to listen at `start`.
+    /// A node that knows no neighbour yet and begins to listen at `start`.
     pub fn new(address: Address, mut random: Stream, timing: Timing, start: Instant) -> Drand {
         let first = Duration::from_nanos(random.below(timing.period.nanos()));
         Drand {
@@ -157,7 +158,7 @@ impl Drand {
         }
     }
 
-    /// The own slot's number, once there is one.
+    /// The number of the own slot, once decided.
     pub fn slot(&self) -> Option<u8> {
         match self.state {
             State::Decided(slot) => Some(slot),
@@ -171,7 +172,7 @@ impl Drand {
         self.slot().is_some() && known.all(|neighbour| neighbour.slot.is_some())
     }
 
-    /// What a ZMAC+ station needs to know, once there is an own slot.
+    /// The schedule for a ZMAC+ station, once the own slot is decided.
     pub fn schedule(&self) -> Option<Schedule> {
         let mut schedule = Schedule::new(Some(self.own()?));
         for entry in self.beyond.iter().flatten() {
@@ -182,7 +183,7 @@ impl Drand {
         Some(schedule)
     }
 
-    /// What the node has done.
+    /// Counters since the node was created.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -241,7 +242,7 @@ impl Drand {
         matches!(self.state, State::Asking { .. })
     }
 
-    /// Notes a neighbour and its state.
+    /// Records a neighbour and its state.
     fn meet(
         &mut self,
         now: Instant,
@@ -275,7 +276,7 @@ impl Drand {
         }
     }
 
-    /// A neighbour that has gone grants nothing any more, and must not keep this node waiting for ever.
+    /// Forgets neighbours that have gone: they grant nothing and would block this node forever.
     fn forget_silent(&mut self, now: Instant) {
         let gone = |n: &Neighbour| now.saturating_since(n.heard) > self.timing.lock;
         for place in &mut self.neighbours {
@@ -283,7 +284,7 @@ impl Drand {
         }
     }
 
-    /// Notes the slots of a neighbour's neighbours.
+    /// Records the slots of a neighbour's neighbours.
     fn look_beyond(&mut self, entries: impl Iterator<Item = Entry>) {
         for entry in entries {
             let near = entry.address == self.address || self.neighbour(entry.address).is_some();
@@ -306,7 +307,7 @@ impl Drand {
         }
     }
 
-    /// Somebody within two hops owns the same slot: whoever has the higher address begins again.
+    /// If a node within two hops owns the same slot, the one with the higher address begins again.
     fn repair(
         &mut self,
         now: Instant,
@@ -338,6 +339,7 @@ impl Drand {
         if grant {
             self.lock = Some((from, round, now + self.timing.lock));
         }
+        // Spread answers do not collide, and the latest still arrives before the request is repeated.
         let spread = self.timing.answer.nanos() / 4 * 3;
         let at = now + Duration::from_nanos(self.random.below(spread));
         if let Some(neighbour) = self.neighbour(from) {
@@ -396,7 +398,7 @@ impl Drand {
             .fold(0, |taken, number| taken | 1 << number)
     }
 
-    /// A period, give or take half of it.
+    /// A random time of half a period to one and a half.
     fn jittered(&mut self) -> Duration {
         let period = self.timing.period;
         period / 2 + Duration::from_nanos(self.random.below(period.nanos()))
@@ -406,6 +408,7 @@ impl Drand {
     /// around itself.
     fn draw(&mut self, now: Instant) {
         self.next_lottery = now + self.jittered();
+        // A node that has granted a neighbour waits for the outcome before it asks.
         if self.state != State::Undecided || self.lock.is_some_and(|(.., until)| now < until) {
             return;
         }
@@ -419,6 +422,7 @@ impl Drand {
         for neighbour in self.neighbours.iter_mut().flatten() {
             neighbour.granted = false;
         }
+        // No neighbour to ask.
         if self.mutual().next().is_none() {
             return self.decide(0);
         }
@@ -430,7 +434,7 @@ impl Drand {
         };
     }
 
-    /// Answers have been awaited for long enough: ask again, or give up.
+    /// The answers are overdue: asks again, or gives up.
     fn ask_again(&mut self, now: Instant) {
         let wait = self.timing.answer;
         match &mut self.state {

@@ -1,8 +1,8 @@
-//! Time slots: who owns which, and how a network is coloured with them.
+//! Time slots: their owners, and the colouring of a network with them.
 
 use chappe_core::{Duration, Instant};
 
-/// How many owners two hops away a schedule can hold. In 108 nodes of mean degree 11 there are up to 55 within two hops.
+/// Owners two hops away that a schedule can hold. In 108 nodes of mean degree 11 there are up to 55 within two hops.
 pub const TWO_HOP_MAX: usize = 64;
 
 /// The time slots `number`, `number + frame`, `number + 2 frame`...
@@ -14,10 +14,10 @@ pub struct Slot {
     pub frame: u16,
 }
 
-/// Which time slots a node owns, and which belong to nodes two hops away.
+/// The time slots that a node owns, and those that belong to nodes two hops away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// The own slots; a node without any is nowhere an owner.
+    /// The own slots; `None`: the node owns no slot.
     pub own: Option<Slot>,
     two_hop: [Option<Slot>; TWO_HOP_MAX],
 }
@@ -42,7 +42,7 @@ impl Slot {
 }
 
 impl Schedule {
-    /// A node that owns `own` and knows nobody two hops away.
+    /// A node that owns `own` and knows no node two hops away.
     pub const fn new(own: Option<Slot>) -> Schedule {
         Schedule {
             own,
@@ -50,7 +50,7 @@ impl Schedule {
         }
     }
 
-    /// A node that owns every time slot: the only one far and wide.
+    /// A node that owns every time slot: no other node within two hops.
     pub const fn alone() -> Schedule {
         Schedule::new(Some(Slot {
             number: 0,
@@ -79,7 +79,7 @@ impl Schedule {
         schedule
     }
 
-    /// Notes the slots of a node two hops away. False if there is no more room.
+    /// Records the slots of a node two hops away. False if there is no room.
     pub fn bar(&mut self, slot: Slot) -> bool {
         let free = self.two_hop.iter_mut().find(|place| place.is_none());
         free.map(|place| *place = Some(slot)).is_some()
@@ -101,7 +101,7 @@ impl Schedule {
     /// The earliest moment from `at` on that lies neither in a barred time slot nor less than `guard` before one.
     pub fn clear_from(&self, at: Instant, slot: Duration, guard: Duration) -> Instant {
         let mut at = at;
-        // Owners return with their frames, so a bar that lasts longer than this lasts for ever.
+        // Owners recur with their frames, so a bar that lasts longer than this is permanent.
         for _ in 0..1024 {
             if !self.is_barred(at, slot) && !self.is_barred(at + guard, slot) {
                 return at;
@@ -122,8 +122,8 @@ fn within_two(a: usize, b: usize, nodes: usize, adjacent: &impl Fn(usize, usize)
             || (0..nodes).any(|via| via != a && via != b && adjacent(a, via) && adjacent(via, b)))
 }
 
-/// Gives each node in `order` the smallest slot that nobody within two hops has: the outcome of [`Drand`](super::Drand) when
-/// the nodes decide in that order. Nodes that `order` leaves out keep what stands in `slots`.
+/// Gives each node in `order` the smallest slot that no node within two hops has: the outcome of [`Drand`](super::Drand)
+/// if the nodes decide in that order. Nodes that `order` omits keep their entry in `slots`.
 ///
 /// O(n^3) calls of `adjacent`, which must be symmetric.
 pub fn colour(order: &[usize], slots: &mut [u16], adjacent: impl Fn(usize, usize) -> bool) {
@@ -198,7 +198,7 @@ mod tests {
 
     /// Random networks: no two nodes within two hops ever own one time slot, though their frames differ in length.
     #[test]
-    fn nobody_within_two_hops_shares_a_slot() {
+    fn nodes_within_two_hops_share_no_slot() {
         for seed in 0..10 {
             let mut random = Seed(seed).stream(Purpose::Topology);
             let places: Vec<(f64, f64)> = (0..40)

@@ -15,7 +15,7 @@ use chappe_wire::dot15d4::{Frame, Header, Kind, Node};
 #[derive(Default)]
 struct Feeder {
     queue: VecDeque<(Address, usize)>,
-    /// Refills the queue with this for ever.
+    /// Refills the queue with this permanently.
     endless: Option<(Address, usize)>,
     sent: Vec<(u32, Outcome)>,
     received: Vec<(Instant, Vec<u8>)>,
@@ -421,7 +421,7 @@ fn a_child_that_asks_comes_before_further_attempts() {
         };
         let mut simulator = family(sleep, parent, 8);
         simulator.with_node(0, |node, _| {
-            // For the child, then for somebody who is not there.
+            // For the child, then for a node that does not exist.
             node.link.queue.push_back((Address::node(1), 60));
             node.link.queue.push_back((Address::node(9), 60));
         });
@@ -570,7 +570,7 @@ fn the_largest_frame_has_127_octets() {
     assert!(Frame::new(&psdu).is_ok() || psdu[0] == 0x61);
 }
 
-/// The contract with `OverMac`: `look_up` follows every event, so a station at rest begins at once.
+/// The contract with `OverMac`: `link_changed` follows every event, so a station at rest begins at once.
 #[test]
 fn a_station_at_rest_begins_at_once() {
     let mut station = station(Config::STANDARD, 1, 1);
@@ -579,7 +579,7 @@ fn a_station_at_rest_begins_at_once() {
     assert_eq!(station.poll_timeout(), None);
     station.link.queue.push_back((Address::BROADCAST, 5));
     let now = Instant::from_micros(9);
-    station.mac.look_up(now, &station.link);
+    station.mac.link_changed(now, &station.link);
     drain(&mut station, now, &mut psdu);
     let wake = station.poll_timeout().expect("contention");
     assert!(["back-off", "channel assessed"].contains(&wake.why));

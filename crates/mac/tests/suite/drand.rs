@@ -1,4 +1,4 @@
-//! DRAND over the DCF on simulated air with losses: no two nodes within two hops own the same slot, whoever loses what.
+//! DRAND over the DCF on simulated air with losses: no two nodes within two hops own the same slot, whatever frames are lost.
 
 use chappe_core::{
     Address, Arrival, Classes, Instant, LinkEvent, LinkNode, OverMac, Purpose, Rate, Seed, Stream,
@@ -86,7 +86,7 @@ fn settle(simulator: &mut Simulator<Node>, nodes: usize) -> (f64, Vec<u8>) {
 /// Thirty nodes, every link losing none, a tenth or three tenths of its frames: slots for all, none shared within two hops,
 /// and not more of them than the greedy colouring in a random order needs by a half.
 #[test]
-fn nobody_within_two_hops_shares_a_slot() {
+fn nodes_within_two_hops_share_no_slot() {
     const NODES: usize = 30;
     for (seed, prr) in [(1, 1.0), (2, 1.0), (3, 0.9), (4, 0.9), (5, 0.7), (6, 0.7)] {
         let seed = Seed(seed);
@@ -139,7 +139,7 @@ fn schedules_follow_from_what_was_heard() {
     }
 }
 
-/// A node that comes late hears who is there before it asks; nobody else changes its slot.
+/// A node that joins late learns its neighbours before it asks; no other node changes its slot.
 #[test]
 fn a_latecomer_fits_in() {
     const NODES: usize = 12;
@@ -176,7 +176,7 @@ fn hear(drand: &mut Drand, now: Instant, (from, sdu): (Address, &[u8])) {
     drand.handle_link(now, LinkEvent::Received(arrival));
 }
 
-/// Goal: a neighbour that died does not keep a node from its slot for ever. Method: one hello that lists the node, then
+/// Goal: a neighbour that died does not keep a node from its slot forever. Method: one hello that lists the node, then
 /// silence: without the neighbour's grant there is no slot, until it is forgotten after half a minute.
 #[test]
 fn a_neighbour_that_died_is_forgotten() {
@@ -228,7 +228,7 @@ fn hostile_messages_do_no_harm() {
     );
 }
 
-/// A message of some kind with fields at random; from a `few` neighbours, or from anybody.
+/// A message of some kind with fields at random; from a `few` neighbours, or from any node.
 fn hostile(random: &mut Stream, few: bool) -> (Address, Vec<u8>) {
     let mut octets = vec![0; 120];
     random.fill(&mut octets);

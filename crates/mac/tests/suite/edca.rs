@@ -308,7 +308,7 @@ fn others_hear_what_a_committed_function_cannot() {
     station.handle_radio(at(2000), busy(false, 2000));
     assert_eq!(sends(&mut station, at(2000), Some(2000)), None);
     let wake = station.poll_timeout().unwrap();
-    // Whoever found the medium busy waits for more than AIFS, unless it has drawn zero.
+    // A station that found the medium busy waits for more than AIFS, unless it has drawn zero.
     assert!(wake.at > at(2070), "{}", wake.at);
     station.handle_timeout(wake.at);
     assert_eq!(sends(&mut station, wake.at, Some(2000)), Some(wake.at));

@@ -6,7 +6,7 @@ macro_rules! scripts {
     ($($name:ident)*) => {
         $(#[test] fn $name() { script::check(stringify!($name)); })*
 
-        /// A script that nobody plays proves nothing.
+        /// Every script file must be run by a test.
         #[test]
         fn every_script_is_played() {
             let mut played = [$(stringify!($name)),*];

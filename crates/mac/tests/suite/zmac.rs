@@ -228,8 +228,8 @@ fn minimum(flows: &[Flow]) -> f64 {
 /// | adjacent receivers | 454, 454 | 322, 322 | 356, 465 |
 /// | flow in the middle | 788, 143, 788 | 588, 78, 588 | 189, 550, 191 |
 ///
-/// Notification ends starvation: nobody has less than a fifth of a link. It costs: hidden senders together have less than
-/// under RTS/CTS, as the paper found, since both keep using the receiver's time slot and the one that nobody owns.
+/// Notification ends starvation: no sender has less than a fifth of a link. It costs: hidden senders together have less than
+/// under RTS/CTS, as the paper found, since both keep using the receiver's time slot and the one without an owner.
 #[test]
 fn notification_ends_starvation() {
     let (config, sdu) = notified();
@@ -266,7 +266,7 @@ fn without_notification_flows_starve() {
     assert!(run(&middle, config, sdu, (1, 20))[1].kbps < 30.0);
 }
 
-/// In one cell nobody is two hops away, and what notification there is changes nothing but the airtime it takes.
+/// In one cell no node is two hops away, so notifications change nothing but the airtime they take.
 #[test]
 fn notification_is_harmless_in_a_cell() {
     let (config, sdu) = notified();

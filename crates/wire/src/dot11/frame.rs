@@ -51,7 +51,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Type and subtype.
+    /// The frame type and subtype.
     #[inline]
     pub fn kind(&self) -> Kind {
         Kind::from_bits(self.start[0] >> 2 & 3, self.start[0] >> 4)
@@ -125,7 +125,7 @@ impl<'a> Frame<'a> {
         Some(Address::from_eui48([a, b, c, d, e, f]))
     }
 
-    /// Sequence control.
+    /// The sequence control field; `None` in control frames.
     #[inline]
     pub fn sequence(&self) -> Option<Sequence> {
         let &[.., low, high] = self.end?;

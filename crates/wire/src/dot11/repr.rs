@@ -19,38 +19,38 @@ pub enum Repr {
     },
     /// Clear to send (9.3.1.3).
     Cts {
-        /// Who asked to send.
+        /// The station that sent the RTS.
         receiver: Address,
-        /// What is left of the reservation in the RTS.
+        /// The rest of the reservation in the RTS.
         duration: NavTime,
     },
     /// Request to send (9.3.1.2).
     Rts {
-        /// Who is to answer.
+        /// The station that must answer with a CTS.
         receiver: Address,
-        /// Who asks.
+        /// The station that wants to send.
         transmitter: Address,
-        /// CTS, data, ACK and the three SIFS between.
+        /// The time of CTS, data, ACK and the three SIFS between them.
         duration: NavTime,
     },
-    /// Data (9.3.2.1).
+    /// A data frame (9.3.2.1).
     Data(Data),
 }
 
 /// The header of a data frame between stations of one ad hoc network: to-DS and from-DS zero, one fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// To whom: a station or [`Address::BROADCAST`].
+    /// The receiving station, or [`Address::BROADCAST`].
     pub receiver: Address,
-    /// From whom.
+    /// The station that sent the frame.
     pub transmitter: Address,
-    /// Which network.
+    /// The BSSID of the ad hoc network.
     pub bssid: Address,
-    /// Which MSDU.
+    /// The sequence control field: number of the MSDU.
     pub sequence: Sequence,
-    /// Whether it has been sent before.
+    /// The Retry bit: the frame was sent before.
     pub retry: bool,
-    /// SIFS and ACK; zero for a group.
+    /// The time of SIFS and ACK; zero for a group.
     pub duration: NavTime,
 }
 

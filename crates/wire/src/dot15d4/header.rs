@@ -19,25 +19,25 @@ use crate::{Malformed, Reader, Writer};
 /// | otherwise both | | 0 / 1 | yes | yes / no |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is.
+    /// Beacon, data, acknowledgement or command.
     pub kind: Kind,
-    /// Whose rules it follows.
+    /// The edition of the standard whose rules it follows.
     pub version: Version,
-    /// More frames wait for the receiver.
+    /// The frame-pending bit: more frames wait for the receiver.
     pub pending: bool,
-    /// The receiver is to acknowledge.
+    /// The receiver must acknowledge the frame.
     pub ack_request: bool,
-    /// Sequence number; only version 2015 can leave it out.
+    /// Sequence number; only version 2015 can omit it.
     pub sequence: Option<u8>,
-    /// The receiver's network, if said.
+    /// The receiver's PAN, if given.
     pub destination_pan: Option<u16>,
-    /// The receiver.
+    /// The receiver's address, if given.
     pub destination: Option<Node>,
-    /// The sender's network, if said apart from the receiver's.
+    /// The sender's PAN, if given separately from the receiver's.
     pub source_pan: Option<u16>,
-    /// The sender.
+    /// The sender's address, if given.
     pub source: Option<Node>,
-    /// How the payload is protected.
+    /// The auxiliary security header, if the payload is protected.
     pub security: Option<Security>,
 }
 
@@ -46,16 +46,16 @@ pub struct Header {
 pub struct Security {
     /// 0 to 7: bits 0 and 1 give the length of the integrity code (0, 4, 8, 16), bit 2 encryption.
     pub level: u8,
-    /// Never repeats under one key.
+    /// The frame counter, which must never repeat under one key.
     pub frame_counter: u32,
-    /// Which key.
+    /// The key that protects the frame.
     pub key: KeyId,
 }
 
 /// How a frame names its key (IEEE 802.15.4-2015, table 9-7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyId {
-    /// Known from the addresses.
+    /// The receiver knows the key from the addresses.
     Implicit,
     /// An index of the network's key source.
     Index(u8),
@@ -65,7 +65,7 @@ pub enum KeyId {
     Source8([u8; 8], u8),
 }
 
-/// A frame whose header was understood.
+/// A frame with a parsed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     psdu: &'a [u8],
@@ -344,12 +344,12 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// The header.
+    /// The parsed header of the frame.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The header's octets.
+    /// The octets of the MAC header, as received.
     pub fn header_octets(&self) -> &'a [u8] {
         self.psdu.get(..self.payload_at).unwrap_or_default()
     }

@@ -1,16 +1,16 @@
 //! Addresses in compressed form (RFC 6282, 3.1.1 and 3.2).
 //!
-//! There is one function that expands a form. Compression tries the forms from the shortest on and takes the first
-//! that expands to the address, so that what is compressed can be expanded by construction.
+//! One function expands every form. Compression tries the forms from the shortest on and takes the first that expands to
+//! the address, so every compressed address can be expanded, by construction.
 
 use core::net::Ipv6Addr;
 
 use crate::{Malformed, Reader};
 
-/// A prefix that both ends of a link know by a number.
+/// A prefix that both ends of a link share under a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// 0 to 15.
+    /// The context's number, 0 to 15.
     pub id: u8,
     /// The prefix; bits beyond `len` are ignored.
     pub prefix: Ipv6Addr,
@@ -18,12 +18,12 @@ pub struct Context {
     pub len: u8,
 }
 
-/// The interface identifiers that the link-layer addresses of a frame stand for.
+/// The interface identifiers that follow from the link-layer addresses of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Of the frame's sender.
+    /// Interface identifier of the frame's sender.
     pub source: [u8; 8],
-    /// Of its receiver.
+    /// Interface identifier of the frame's receiver.
     pub destination: [u8; 8],
 }
 

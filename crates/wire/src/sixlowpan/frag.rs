@@ -16,14 +16,14 @@ pub const FURTHER_LEN: usize = 5;
 /// Largest datagram that fragments can carry.
 pub const SIZE_MAX: usize = 0x7ff;
 
-/// A fragment header.
+/// The header of a first or further fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// Octets of the whole datagram, before compression; at most [`SIZE_MAX`].
     pub size: u16,
-    /// Which datagram of its sender.
+    /// The datagram's number, chosen by its sender.
     pub tag: u16,
-    /// Where it stands in the datagram, in units of 8 octets; zero makes it the first fragment.
+    /// The fragment's place in the datagram, in units of 8 octets; zero makes it the first fragment.
     pub offset: u8,
 }
 

@@ -15,16 +15,16 @@ use super::address::{
 use crate::ipv6::{self, Header, next};
 use crate::{Malformed, Reader, Writer, udp};
 
-/// What compression may lean on.
+/// What compression and expansion may rely on.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// Prefixes that both ends have.
+    /// Prefixes that both ends share.
     pub contexts: &'a [Context],
-    /// What the frame's addresses stand for.
+    /// The interface identifiers of the frame's addresses.
     pub ends: Ends,
 }
 
-/// For how long compressed headers must keep their form.
+/// The part of the path over which compressed headers must keep their form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The next hop is the destination: its address, the sender's, and the hop limit may be elided.
@@ -208,9 +208,9 @@ pub enum Next {
 /// A compressed IPv6 header that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// What it says; the payload length, which is not in it, is zero.
+    /// The header; its payload length, which is not transmitted, is zero.
     pub header: Header,
-    /// What follows it.
+    /// The form of the header that follows.
     pub next: Next,
     /// Octets that it takes.
     pub len: usize,

@@ -1,4 +1,4 @@
-//! The mesh header (RFC 4944, 5.2): who sent a frame first and who is to have it in the end, below IP.
+//! The mesh header (RFC 4944, 5.2): originator and final destination of a frame, below IP.
 //!
 //! ```text
 //! 10 | V | F | hops left, 4 bits | (deep: 8 bits, if the hops are 0xf) | originator | final destination
@@ -8,14 +8,14 @@
 use crate::dot15d4::Node;
 use crate::{Malformed, Reader, Writer};
 
-/// A mesh header.
+/// A mesh header: originator, final destination, hops left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mesh {
-    /// Links it may still pass.
+    /// The number of links it may still pass.
     pub hops_left: u8,
-    /// Who sent it first.
+    /// The node that sent the frame first.
     pub originator: Node,
-    /// Who is to have it.
+    /// The node that receives it in the end.
     pub destination: Node,
 }
 

@@ -1,15 +1,15 @@
-//! Compressed TCP headers: what a segment says beyond what both ends of the mesh remember.
+//! Compressed TCP headers: the difference from a header that both ends of the mesh remember.
 //!
-//! There is no standard for this: RFC 6282 leaves TCP alone, RFC 7400's dictionary finds little in it, and ROHC (RFC
-//! 6846) is too large for a mote. This format takes ROHC's two ideas that matter. A field goes as its low bits, which
-//! its receiver completes to the value nearest to one that it remembers; and a checksum over the header that comes out
-//! tells whether it remembered the right one. It is this project's own, and lies in the part of the LOWPAN_NHC number
-//! space that nobody has been given: both ends must be told to use it.
+//! There is no standard for this: RFC 6282 does not cover TCP, RFC 7400's dictionary saves little, and ROHC (RFC 6846) is
+//! too large for a mote. This format takes two ideas from ROHC. A field is sent as its low bits, which the receiver
+//! completes to the value nearest to a remembered one. A checksum over the reconstructed header shows whether the
+//! remembered one was right. The format is this project's own and uses an unassigned part of the LOWPAN_NHC number space:
+//! both ends must be configured to use it.
 //!
-//! What is remembered is an [`Anchor`]: one header that was sent whole. Every field is coded against the anchor and
-//! not against the header before, so that a segment that is lost, repeated or overtaken costs the others nothing. Two
-//! bits number the anchors, and each header also says which anchor its sender holds for the other direction, so that
-//! an anchor is only used once it is known to be there.
+//! Both ends remember an [`Anchor`]: one header that was sent whole. Every field is coded against the anchor and not
+//! against the previous header, so a lost, repeated or reordered segment does not affect the others. Two bits number the
+//! anchors. Each header also names the anchor that its sender holds for the other direction, so that an anchor is used
+//! only once the peer is known to have it.
 //!
 //! ```text
 //!  octet 0   0 | R | gen | held | flow      R: a whole TCP header follows, the new anchor `gen`
@@ -53,7 +53,7 @@ mod bit {
     pub const FLAGS: u8 = 1;
 }
 
-/// The first octet.
+/// The first octet of a compressed TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// A whole TCP header follows, which is the anchor from now on.
@@ -62,7 +62,7 @@ pub struct Lead {
     pub generation: u8,
     /// The newest anchor that the sender holds for the other direction; 0 for none.
     pub held: u8,
-    /// Which flow between these two addresses, 0 to 3.
+    /// The flow between these two addresses, 0 to 3.
     pub flow: u8,
 }
 
@@ -91,25 +91,25 @@ impl Lead {
         }
     }
 
-    /// The octet.
+    /// The octet that encodes this.
     pub fn octet(&self) -> u8 {
         let whole = if self.whole { 0x40 } else { 0 };
         whole | (self.generation & 3) << 4 | (self.held & 3) << 2 | self.flow & 3
     }
 }
 
-/// What of a TCP header is remembered.
+/// The fields of a TCP header against which later ones are coded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Anchor {
-    /// Of the segment's sender.
+    /// The port of the segment's sender.
     pub source_port: u16,
-    /// Of its receiver.
+    /// The port of the segment's receiver.
     pub destination_port: u16,
-    /// Sequence number.
+    /// The sequence number (SEG.SEQ).
     pub seq: u32,
-    /// Acknowledgement number.
+    /// The acknowledgement number (SEG.ACK).
     pub ack: u32,
-    /// Window as it stands in the header.
+    /// The window field, not scaled.
     pub window: u16,
     /// TSval and TSecr; zero without the option.
     pub times: [u32; 2],

@@ -83,7 +83,7 @@ impl Bench {
             .handle_link(self.now, LinkEvent::Received(arrival));
     }
 
-    /// A neighbour's packet for 9 to somebody else tells its queue.
+    /// A neighbour's packet for 9 to another node, which carries its queue length.
     pub fn overhear(&mut self, from: u16, packets: f64) {
         let data = Data {
             backlog: Backlog::from_packets(packets),

@@ -10,7 +10,7 @@ use chappe_sim::{AirTime, Medium, Simulator, World};
 use super::loaded::Loaded;
 use super::slotted::Slotted;
 
-/// What is the same for every MAC.
+/// The parts of a run that are the same for every MAC.
 pub struct Mesh {
     pub medium: Medium,
     pub caps: Caps,
@@ -27,7 +27,7 @@ pub struct Mesh {
 pub enum Access {
     Dcf,
     Edca,
-    /// ZMAC+: DRAND finds time slots on the air, which stand after so many seconds.
+    /// ZMAC+ with time slots that DRAND finds on the air; they are set after `slots_s` seconds.
     Zmac {
         slots_s: u64,
         /// Whether nodes notify of contention. Without it every node may use every time slot at all times.

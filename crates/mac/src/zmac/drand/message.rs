@@ -20,7 +20,7 @@ const REJECT: u8 = 4;
 const NONE: u8 = 255;
 const ENTRY: usize = 8;
 
-/// What one node says.
+/// One message of the protocol.
 #[derive(Clone, Debug)]
 pub(super) enum Message<'a> {
     Hello {
@@ -43,7 +43,7 @@ pub(super) enum Message<'a> {
     },
 }
 
-/// A node and its slot, as a neighbour tells it.
+/// A node and its slot, as a neighbour's hello lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub address: Address,

@@ -10,7 +10,7 @@
 //!                               show=sense
 //! draws WINDOW:SLOTS ...        states (and the player checks) which back-offs the seed gives, in order
 //!
-//! 100 offer n2 200              the link node has a frame of 200 octets for n2; `*` is everybody
+//! 100 offer n2 200              the link node has a frame of 200 octets for n2; `*` is broadcast
 //! 100 withdraw                  it has nothing any more
 //! 100 hear FRAME                a frame begins, and is whole at its end
 //! 100 garble 500                a frame of 500 us begins that cannot be decoded

@@ -81,7 +81,7 @@ impl Zones {
         zone == 1 || self.classes[class].later == 0
     }
 
-    /// Probability that nobody attempts in a slot of the zone.
+    /// Probability that no station attempts in a slot of the zone.
     fn idle(&self, zone: usize) -> f64 {
         let of = |class: usize| match self.attempts(zone, class) {
             true => (1.0 - self.tau[class]).powi(self.classes[class].stations as i32),

@@ -183,7 +183,7 @@ fn p10_every_dispatch_cut_at_each_octet() {
                 let mut again = [0; 64];
                 let small = compress(&whole[..lengths.expanded], &known, Reach::Link, &mut again);
                 let small = small.unwrap();
-                // A group under a context is sent in full: nobody is known to use that form.
+                // A group under a context is sent in full: no implementation is known to use that form.
                 let group_context = head & 0xc == 0xc;
                 assert!(
                     group_context || small.compressed <= lengths.compressed,
