@@ -21,12 +21,10 @@ use std::sync::{Mutex, PoisonError};
 use chappe_pacifier::Object;
 
 use crate::error::{Error, Result};
-use crate::manifest::{Cut, Digest, Entry, Manifest, Ticket, check_name};
+use crate::manifest::{Cut, Digest, Entry, FOLDER, Manifest, Ticket, check_name};
 use crate::reason::Reason;
 use shelf::Shelf;
 
-/// The folder, in the receiver's, of transfers that are not complete.
-pub const FOLDER: &str = ".chappe-cast";
 /// The map of batches, in a transfer's own folder.
 const MAP: &str = "batches";
 

@@ -22,6 +22,8 @@ pub const TICKET: usize = 8 + 2 + 1 + 2 + 1 + 2 + 8 + 4 + 32 + 64;
 pub const MANIFEST_MAX: u32 = 16 << 20;
 /// Most files in one transfer.
 pub const FILES_MAX: usize = 10_000;
+/// The folder of incomplete transfers inside the receiver's folder. No received file may have a name that begins so.
+pub const FOLDER: &str = ".chappe-cast";
 /// Longest name, in octets: what Linux file systems allow (NAME_MAX).
 pub const NAME_MAX: usize = 255;
 
@@ -320,7 +322,7 @@ pub fn check_name(name: &str) -> Result<()> {
         _ if name.len() > NAME_MAX => "is too long",
         _ if name.contains('/') => "has a folder in it",
         _ if name.contains(char::is_control) => "has control characters",
-        _ if name.starts_with(crate::disk::FOLDER) => "belongs to chappe",
+        _ if name.starts_with(FOLDER) => "belongs to chappe",
         _ => return Ok(()),
     };
     let short: String = name.chars().take(60).collect();

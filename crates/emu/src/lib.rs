@@ -34,6 +34,7 @@
 mod bridge;
 mod emulator;
 mod ethernet;
+mod interface;
 mod lateness;
 mod network;
 mod port;
@@ -41,6 +42,7 @@ mod ring;
 
 pub use bridge::{Bridge, BridgeCounters, Lost, Station};
 pub use emulator::{Emulator, Ending};
+pub use interface::INTERFACE;
 pub use lateness::Lateness;
-pub use network::{Host, INTERFACE, Joint, Network, Shape};
+pub use network::{Host, Joint, Network, Shape};
 pub use ring::Ring;

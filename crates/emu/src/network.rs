@@ -10,10 +10,8 @@ use chappe_core::Address;
 use chappe_sys::namespace::NetworkNamespace;
 use chappe_sys::{Interface, Links, Result, wireless};
 
-use crate::port::{MTU_MAX, Port};
-
-/// What the interface is called in every host.
-pub const INTERFACE: &str = "radio0";
+use crate::interface::{INTERFACE, MTU_MAX};
+use crate::port::Port;
 
 /// How a host's interface is joined to the emulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use chappe_sys::{BATCH, Interface, Links, Received, Result, Socket, packet};
 
 use crate::bridge::Bridge;
 use crate::ethernet::HEADER;
-use crate::network::INTERFACE;
+use crate::interface::{INTERFACE, MTU_MAX};
 
 /// Where whole Ethernet frames of one host come and go.
 #[derive(Debug)]
@@ -90,9 +90,6 @@ impl Port {
         }
     }
 }
-
-/// Largest MTU of an interface: what 802.11 carries at most, rounded up.
-pub(crate) const MTU_MAX: usize = 2400;
 
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {

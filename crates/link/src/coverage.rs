@@ -9,7 +9,7 @@ use chappe_core::{Duration, Instant};
 use chappe_sys::wireless::{Radio, class_for, radio};
 use chappe_sys::{Endpoint, Interface, Links};
 
-use crate::tunnel::Carrier;
+use crate::carrier::Carrier;
 
 /// Metres that light goes in a second.
 pub(crate) const LIGHT: f64 = 299_792_458.0;

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod carrier;
 pub mod classify;
 mod coverage;
 mod hints;
@@ -27,8 +28,9 @@ mod session;
 mod status;
 mod tunnel;
 
+pub use carrier::Carrier;
 pub use coverage::{Judgement, Verdict, Way};
 pub use peer::{BULK, Goodput, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
 pub use session::{Key, VERSION};
 pub use status::Status;
-pub use tunnel::{Carrier, Ending, Tunnel, TunnelConfig};
+pub use tunnel::{Ending, Tunnel, TunnelConfig};

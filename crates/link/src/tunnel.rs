@@ -2,60 +2,23 @@
 
 mod outbox;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
 
 use chappe_core::{Bitrate, Instant};
 use chappe_sys::tun::{Joined, Tun};
 use chappe_sys::{
-    Clock, Endpoint, Error, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet,
-    udp,
+    Clock, Error, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet, udp,
 };
 
+use crate::carrier::Carrier;
 use crate::classify::facts;
 use crate::coverage::{Coverage, Judgement, LIGHT};
 use crate::hints::Hints;
 use crate::packing::JOINED_MAX;
 use crate::peer::{PEERS_MAX, Peer, PeerConfig, peer_of};
-use crate::session::{HELLO, Hello, OVERHEAD, addressed};
+use crate::session::{HELLO, Hello, addressed};
 use outbox::Outbox;
-
-/// What carries the datagrams.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// UDP on this address and port.
-    Udp(SocketAddr),
-    /// Frames of an EtherType of their own on an interface, without IP. Needs CAP_NET_RAW.
-    Ethernet {
-        /// The interface.
-        interface: String,
-        /// The EtherType.
-        ether_type: u16,
-    },
-}
-
-impl Carrier {
-    /// Octets that the layers below add on the medium: Ethernet's header, and IP and UDP.
-    pub fn below(&self) -> usize {
-        match self {
-            Carrier::Udp(address) if address.is_ipv6() => 14 + 48,
-            Carrier::Udp(_) => 14 + 28,
-            Carrier::Ethernet { .. } => 14,
-        }
-    }
-
-    /// Largest datagram on a path whose packets may have `mtu` octets.
-    pub fn datagram_max(&self, mtu: usize) -> usize {
-        mtu.saturating_sub(self.below() - 14)
-    }
-
-    /// Of the octets on the medium, the share that packets of the host have in a full frame on such a path, 0 to 1.
-    pub fn payload_share(&self, mtu: usize) -> f64 {
-        let frame = self.datagram_max(mtu).saturating_sub(OVERHEAD);
-        let packet = chappe_wildnet::Config::tunnel(frame).packet_max();
-        packet as f64 / (mtu + 14) as f64
-    }
-}
 
 /// What a process needs besides its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -498,22 +461,4 @@ fn drawer(seed: [u64; 2]) -> Box<dyn FnMut() -> u64 + Send> {
             .first_chunk()
             .map_or(0, |first| u64::from_be_bytes(*first))
     })
-}
-
-/// Where a peer is, as an address of the carrier.
-impl Carrier {
-    /// Reads `host:port` (a literal address) or, for Ethernet, six octets with colons.
-    pub fn endpoint(&self, text: &str) -> Option<Endpoint> {
-        match self {
-            Carrier::Udp(_) => text.trim().parse().ok().map(Endpoint::Udp),
-            Carrier::Ethernet { .. } => {
-                let mut octets = [0; 6];
-                let mut parts = text.trim().split(':');
-                for octet in &mut octets {
-                    *octet = u8::from_str_radix(parts.next()?, 16).ok()?;
-                }
-                parts.next().is_none().then_some(Endpoint::Ethernet(octets))
-            }
-        }
-    }
 }

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::Interface;
 use crate::error::{Error, NEEDS_NET_ADMIN, Result};
-use crate::namespace::NetworkNamespace;
 use crate::netlink::{self, Netlink, Request};
 
 /// VETH_INFO_PEER (linux/veth.h).
@@ -30,7 +29,7 @@ impl Links {
     }
 
     /// Makes a pair of joined Ethernet interfaces: `here` in this namespace, `there` in `away`. Both are down.
-    pub fn veth(&self, here: &str, there: &str, away: &NetworkNamespace) -> Result<()> {
+    pub fn veth(&self, here: &str, there: &str, away: impl AsFd) -> Result<()> {
         let away = away.as_fd().as_raw_fd().to_ne_bytes();
         let peer = |data: Request| {
             data.nested(VETH_INFO_PEER, |peer| {
@@ -162,7 +161,7 @@ impl Links {
     }
 
     /// Moves the interface to another namespace, where it is down and without addresses.
-    pub fn move_to(&self, name: &str, away: &NetworkNamespace) -> Result<()> {
+    pub fn move_to(&self, name: &str, away: impl AsFd) -> Result<()> {
         let fd = away.as_fd().as_raw_fd().to_ne_bytes();
         let request = change(name)?.put(libc::IFLA_NET_NS_FD, &fd);
         self.ask("move the interface", name, request)
