@@ -174,7 +174,7 @@ impl Session {
             ..Config::new(Pace::Rate(options.rate), options.key.clone())
         };
         Ok(Session {
-            live: Live::on(config, ports, Box::new(member))?,
+            live: Live::with_ports(config, ports, Box::new(member))?,
             frame_max,
             channel,
             node,

@@ -90,7 +90,7 @@ fn lacks(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output();
     let lacks = !found.is_ok_and(|output| output.status.success());
     if lacks {
-        println!("  skipped: there is no {tool}");
+        println!("skipped: there is no {tool}");
     }
     lacks
 }
