@@ -24,16 +24,16 @@ fn main() {
             packet_sockets_reach_the_peer,
         ),
         (
-            "datagrams_go_together_and_come_apart",
-            datagrams_go_together_and_come_apart,
+            "segmented_datagrams_arrive_separately",
+            segmented_datagrams_arrive_separately,
         ),
         ("a_bridge_joins_three", a_bridge_joins_three),
         ("a_tap_device_carries_frames", a_tap_device_carries_frames),
-        ("errors_say_what_to_do", errors_say_what_to_do),
+        ("errors_carry_a_remedy", errors_carry_a_remedy),
         ("an_alias_makes_a_radio", an_alias_makes_a_radio),
         (
-            "a_namespace_takes_its_interfaces_along",
-            a_namespace_takes_its_interfaces_along,
+            "interfaces_vanish_with_their_namespace",
+            interfaces_vanish_with_their_namespace,
         ),
     ];
     for (name, case) in cases {
@@ -145,7 +145,7 @@ fn udp_groups_reach_the_peer() {
 
 /// Twenty datagrams in one piece, the last one shorter, and a single one in the same call come as twenty-one: to a socket that lets
 /// the kernel join them and to one that does not.
-fn datagrams_go_together_and_come_apart() {
+fn segmented_datagrams_arrive_separately() {
     let (a, b) = pair();
     let at = |host: u8, port: u16| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
     let sender = a.run(|| udp::bind(at(1, 9000)).unwrap()).unwrap();
@@ -166,7 +166,7 @@ fn datagrams_go_together_and_come_apart() {
         let runs = [run(&octets, 1000), run(&[9; 50], 50)];
         match sender.send_runs(runs.into_iter()) {
             Ok(taken) => assert_eq!(taken, 2),
-            Err(error) => return println!("  this kernel sends them one by one: {error}"),
+            Err(error) => return println!("skipped: the kernel cannot segment datagrams: {error}"),
         }
         let (mut received, mut heard) = (Received::new(slot), Vec::new());
         let begun = Instant::now();
@@ -265,7 +265,7 @@ fn a_bridge_joins_three() {
 fn a_tap_device_carries_frames() {
     let tap = match Tun::create("tap%d", Kind::Tap) {
         Ok(tap) => tap,
-        Err(error) => return println!("  skipped: {error}"),
+        Err(error) => return println!("skipped: {error}"),
     };
     Links::open().unwrap().up(tap.name()).unwrap();
     let interface = Interface::find(tap.name()).unwrap();
@@ -298,7 +298,7 @@ fn a_tap_device_carries_frames() {
     assert!(Interface::find(&name).is_err());
 }
 
-fn errors_say_what_to_do() {
+fn errors_carry_a_remedy() {
     let error = Interface::find("mesh0").unwrap_err().to_string();
     assert!(
         error.contains("mesh0") && error.contains("ip link"),
@@ -349,7 +349,7 @@ fn an_alias_makes_a_radio() {
     );
 }
 
-fn a_namespace_takes_its_interfaces_along() {
+fn interfaces_vanish_with_their_namespace() {
     let (a, b) = pair();
     a.run(|| Links::open().unwrap().set_mtu("a0", 1280).unwrap())
         .unwrap();
