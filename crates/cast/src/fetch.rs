@@ -165,7 +165,7 @@ mod tests {
         };
         Ticket::sign(
             0,
-            (crate::manifest::Way::Improved, 8),
+            (crate::manifest::Protocol::Improved, 8),
             cut,
             octets,
             &SignKey::new(&[1; 32]),
@@ -174,7 +174,7 @@ mod tests {
 
     /// Half of the pieces are lost: both listeners get all by asking, and one answer serves both.
     #[test]
-    fn pieces_are_asked_for_until_all_are_there() {
+    fn missing_pieces_are_requested_until_complete() {
         let mut random = Seed(2).stream(Purpose::Trial(0));
         let mut octets = vec![0; 70 * PIECE + 5];
         random.fill(&mut octets);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_piece_is_noticed_and_all_is_fetched_again() {
+    fn a_wrong_piece_restarts_the_fetch() {
         let octets = vec![7; 2000];
         let mut taker = Fetch::new(Instant::ZERO, ticket(&octets));
         assert!(!taker.put(Instant::ZERO, 0, &[8; PIECE]));

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_survive() {
+    fn frames_round_trip() {
         let holding = Holding {
             id: 7,
             receiver: 3,

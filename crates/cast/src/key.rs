@@ -252,7 +252,7 @@ mod tests {
     use crate::scratch::Scratch;
 
     #[test]
-    fn a_service_may_read_its_credentials() {
+    fn service_credentials_are_readable() {
         let (folder, path) = (
             Path::new("/run/credentials/a"),
             Path::new("/run/credentials/a/group"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_made_once_and_read_back() {
+    fn keys_round_trip_and_are_never_overwritten() {
         let place = Scratch::new("keys");
         let files = generate(&place.path("lab")).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_others_can_read_are_refused() {
+    fn keys_readable_by_others_are_rejected() {
         let place = Scratch::new("modes");
         let files = generate(&place.path("lab")).unwrap();
         fs::set_permissions(&files.group, fs::Permissions::from_mode(0o640)).unwrap();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wrong_file_is_named() {
+    fn a_wrong_key_file_is_named() {
         let place = Scratch::new("wrong");
         let files = generate(&place.path("lab")).unwrap();
         let error = group(&files.sign).unwrap_err();

@@ -41,8 +41,8 @@ pub mod session;
 
 pub use chappe_live::{Carrier, Group, GroupKey, Loss};
 pub use error::{Error, Kind, Result};
-pub use manifest::Way;
+pub use manifest::Protocol;
 pub use reason::Reason;
 pub use receiver::{Receiving, receive, relay};
 pub use sender::{Sending, headers, send};
-pub use session::{Channel, End, Options, Watch};
+pub use session::{Channel, Ending, Options, Watch};

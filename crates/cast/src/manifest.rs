@@ -6,7 +6,7 @@
 //! ticket's signature and the manifest's digest hold.
 //!
 //! ```text
-//! ticket     "ChppTkt1" source 2, serial 1, way 1, room 1, k 1, payload 2, octets 8, manifest's length 4 and digest 32, signature 64
+//! ticket     "ChppTkt1" source 2, serial 1, protocol 1, room 1, k 1, payload 2, octets 8, manifest's length 4 and digest 32, signature 64
 //! manifest   "ChppMan1" files 2, for each: length of name 2, name, octets 8, digest 32; for each batch: digest 32
 //! ```
 
@@ -48,7 +48,7 @@ pub struct Cut {
 
 /// How batches are coded and forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Protocol {
     /// As the paper has it: a tree, credits, acknowledgements.
     Pacifier,
     /// Our improved variant: every frame says what its sender has.
@@ -63,7 +63,7 @@ pub struct Ticket {
     /// What names the transfer in data frames.
     pub serial: u8,
     /// How it is coded and forwarded.
-    pub way: Way,
+    pub protocol: Protocol,
     /// Numbers of members below this, in eights, have room in data frames.
     pub room: u8,
     /// How it is cut.
@@ -130,7 +130,7 @@ impl Ticket {
     /// A ticket for `manifest`, signed.
     pub fn sign(
         source: u16,
-        (way, room): (Way, u8),
+        (protocol, room): (Protocol, u8),
         cut: Cut,
         manifest: &[u8],
         key: &SignKey,
@@ -140,7 +140,7 @@ impl Ticket {
             source,
             // The same files get the same number after a restart, other files most likely another one.
             serial: digest[31],
-            way,
+            protocol,
             room,
             cut,
             manifest_len: manifest.len() as u32,
@@ -177,7 +177,7 @@ impl Ticket {
         let mut octets = Vec::with_capacity(TICKET);
         octets.extend_from_slice(TICKET_MAGIC);
         octets.extend_from_slice(&self.source.to_be_bytes());
-        octets.extend_from_slice(&[self.serial, self.way as u8, self.room, self.cut.k]);
+        octets.extend_from_slice(&[self.serial, self.protocol as u8, self.room, self.cut.k]);
         octets.extend_from_slice(&self.cut.payload.to_be_bytes());
         octets.extend_from_slice(&self.cut.len.to_be_bytes());
         octets.extend_from_slice(&self.manifest_len.to_be_bytes());
@@ -193,10 +193,10 @@ impl Ticket {
         let mut rest = Reader(octets.get(..TICKET)?);
         (rest.take::<8>()? == *TICKET_MAGIC).then_some(())?;
         let source = u16::from_be_bytes(rest.take()?);
-        let [serial, way, room, k] = rest.take()?;
-        let way = match way {
-            0 => Way::Pacifier,
-            1 => Way::Improved,
+        let [serial, protocol, room, k] = rest.take()?;
+        let protocol = match protocol {
+            0 => Protocol::Pacifier,
+            1 => Protocol::Improved,
             _ => return None,
         };
         let payload = u16::from_be_bytes(rest.take()?);
@@ -204,7 +204,7 @@ impl Ticket {
         let ticket = Ticket {
             source,
             serial,
-            way,
+            protocol,
             room,
             cut: Cut { len, k, payload },
             manifest_len: u32::from_be_bytes(rest.take()?),
@@ -372,12 +372,12 @@ mod tests {
     }
 
     #[test]
-    fn manifests_and_tickets_survive() {
+    fn manifests_and_tickets_round_trip() {
         let (manifest, cut) = example();
         let octets = manifest.encode().unwrap();
         assert_eq!(Manifest::decode(&octets, &cut), Ok(manifest));
         let key = SignKey::new(&[3; 32]);
-        let ticket = Ticket::sign(7, (Way::Improved, 4), cut, &octets, &key);
+        let ticket = Ticket::sign(7, (Protocol::Improved, 4), cut, &octets, &key);
         assert_eq!(Ticket::decode(&ticket.encode()), Some(ticket));
         assert!(ticket.is_signed_by(&key.verify_key()) && ticket.names(&octets));
         assert!(!ticket.is_signed_by(&SignKey::new(&[4; 32]).verify_key()));
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_may_lie_in_several_files() {
+    fn a_batch_may_span_several_files() {
         let (manifest, cut) = example();
         let place = |file, offset, within| Place {
             file,
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn names_outside_the_folder_are_rejected() {
         let long = "x".repeat(256);
         let wrong = [
             "",
@@ -437,7 +437,7 @@ mod tests {
 
     /// Cut, bent and random octets are errors; whatever they claim, they reserve no memory.
     #[test]
-    fn damaged_manifests_are_errors() {
+    fn damaged_manifests_are_rejected() {
         let (manifest, cut) = example();
         let octets = manifest.encode().unwrap();
         for len in 0..octets.len() {

@@ -139,7 +139,7 @@ impl Member {
         let heard: Vec<(u16, f64)> = heard.collect();
         let who = |links: &[(u16, f64)]| links.iter().map(|link| link.0).collect::<Vec<_>>();
         if who(&own.links) != who(&heard) {
-            self.hurry(now);
+            self.announce_soon(now);
         }
         self.changed |= self.roster.own().links != heard;
         self.roster.own().links = heard;
@@ -201,18 +201,18 @@ impl Member {
             }
         };
         if news {
-            self.hurry(now);
+            self.announce_soon(now);
         }
     }
 
     /// Says goodbye: the others need not wait for this member any more.
     pub fn leave(&mut self, now: Instant) {
         self.roster.own().roles.leaves = true;
-        self.hurry(now);
+        self.announce_soon(now);
     }
 
     /// Tells the own record soon, and a few times.
-    fn hurry(&mut self, now: Instant) {
+    fn announce_soon(&mut self, now: Instant) {
         self.roster.renew();
         self.urgent = URGENT_TIMES;
         self.news_at = self.news_at.min(now);
@@ -270,9 +270,9 @@ impl LinkNode for Member {
                 node.handle_timeout(now);
             }
         }
-        self.tell_news(now);
+        self.send_news(now);
         self.exchange_manifests(now);
-        self.tell_holdings(now);
+        self.send_holdings(now);
     }
 
     fn poll_timeout(&self) -> Option<Wake> {

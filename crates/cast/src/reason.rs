@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_kept_also_those_of_later_versions() {
+    fn unknown_codes_are_preserved() {
         for code in 0..20 {
             assert_eq!(Reason::of(code).code(), code);
         }

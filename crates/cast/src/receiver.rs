@@ -16,7 +16,7 @@ use crate::manifest::{Manifest, Ticket};
 use crate::member::Member;
 use crate::reason::Reason;
 use crate::roster::{Roles, State};
-use crate::session::{End, Options, Role, Session, Watch};
+use crate::session::{Ending, Options, Role, Session, Watch};
 
 /// Where to put what is received.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ const GONE: Duration = Duration::from_secs(60);
 const ENDED_MAX: usize = 1000;
 
 /// Receives files until one transfer is complete and its sender has finished, or for ever.
-pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) -> Result<End> {
+pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) -> Result<Ending> {
     let about = std::fs::metadata(&receiving.folder);
     if !about.is_ok_and(|about| about.is_dir()) {
         let what = format!("{} is not a folder", receiving.folder.display());
@@ -74,7 +74,7 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
 }
 
 /// Does nothing but pass on what others send, until it is stopped.
-pub fn relay(options: &Options, watch: &mut dyn Watch) -> Result<End> {
+pub fn relay(options: &Options, watch: &mut dyn Watch) -> Result<Ending> {
     struct Relay;
     impl Role for Relay {
         fn step(
@@ -302,7 +302,7 @@ impl Receiver<'_> {
                 active.flushed = now;
                 incoming.flush();
             }
-            active.tell(now, self.node, member, watch);
+            active.report_progress(now, self.node, member, watch);
         }
         let whole = |incoming: &mut Incoming| incoming.is_whole();
         if let Some(incoming) = active.incoming.take_if(whole) {
@@ -416,7 +416,13 @@ impl Active {
         }));
     }
 
-    fn tell(&mut self, now: Instant, node: u16, member: &mut Member, watch: &mut dyn Watch) {
+    fn report_progress(
+        &mut self,
+        now: Instant,
+        node: u16,
+        member: &mut Member,
+        watch: &mut dyn Watch,
+    ) {
         let Some(incoming) = &self.incoming else {
             return;
         };
@@ -473,7 +479,7 @@ mod tests {
     use super::*;
     use crate::frame;
     use crate::key::SignKey;
-    use crate::manifest::{Cut, Way};
+    use crate::manifest::{Cut, Protocol};
     use crate::member::Settings;
     use crate::roster::Roster;
     use chappe_core::{Address, Arrival, Bitrate, LinkEvent, LinkNode, Purpose, Seed};
@@ -492,7 +498,7 @@ mod tests {
         };
         let key = SignKey::new(&[1; 32]);
         Active {
-            ticket: Ticket::sign(SENDER, (Way::Improved, 8), cut, b"manifest", &key),
+            ticket: Ticket::sign(SENDER, (Protocol::Improved, 8), cut, b"manifest", &key),
             incoming: None,
             finishing: None,
             sizes: Vec::new(),
@@ -537,7 +543,7 @@ mod tests {
 
     /// A sender keeps its place for a minute after its last word, and no longer; without `keep` it is waited for.
     #[test]
-    fn who_is_gone_makes_room() {
+    fn a_gone_sender_frees_its_place() {
         let receiving = Receiving {
             folder: PathBuf::new(),
             verify: SignKey::new(&[1; 32]).verify_key(),

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn records_survive_and_noise_does_not_panic() {
+    fn records_round_trip_and_noise_never_panics() {
         let mut octets = [0; 300];
         let age = Duration::from_millis(1200);
         let len = record(3, 4).write(age, &mut octets).unwrap();
@@ -418,7 +418,7 @@ mod tests {
 
     /// News goes down a line of members, the newest wins, and what nobody renews dies.
     #[test]
-    fn records_spread_and_die() {
+    fn records_spread_and_expire() {
         let members = 6;
         let mut line: Vec<Roster> = (0..members)
             .map(|node| Roster::new(node, "x", Roles::default()))
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restarted_member_speaks_louder_than_its_ghost() {
+    fn a_restarted_member_supersedes_its_former_record() {
         let mut roster = Roster::new(3, "x", Roles::default());
         roster.own().life = 6;
         assert_eq!(
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_what_listeners_say() {
+    fn links_are_what_receivers_report() {
         let mut roster = Roster::new(1, "x", Roles::default());
         roster.own().links = vec![(3, 0.5), (9, 0.9)];
         roster.learn(Instant::ZERO, record(3, 1), Duration::ZERO);

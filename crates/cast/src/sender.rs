@@ -14,10 +14,10 @@ use crate::disk::Sent;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Summary};
 use crate::key::SignKey;
-use crate::manifest::{Ticket, Way};
+use crate::manifest::{Protocol, Ticket};
 use crate::member::{DATA_STATES, Member};
 use crate::roster::{Roles, State};
-use crate::session::{End, Options, Role, Session, Watch};
+use crate::session::{Ending, Options, Role, Session, Watch};
 
 /// What to send, and when to begin.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Sending {
     /// Whether to go on when all have all, for those who come later.
     pub keep: bool,
     /// How data frames are coded and forwarded.
-    pub way: Way,
+    pub protocol: Protocol,
     /// Numbers of members below this, rounded up to eights, stand in every frame of the improved variant; if there are
     /// larger ones, reports between the data name the members.
     pub nodes: u16,
@@ -50,7 +50,11 @@ const FORWARDERS: usize = 4;
 const LATECOMERS: Duration = Duration::from_secs(3);
 
 /// Sends files until every receiver has them.
-pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Result<(End, Summary)> {
+pub fn send(
+    options: &Options,
+    sending: &Sending,
+    watch: &mut dyn Watch,
+) -> Result<(Ending, Summary)> {
     for path in &sending.files {
         // What is wrong with a file is known before anybody is asked.
         Sent::open_one(path)?;
@@ -89,7 +93,7 @@ pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Resu
 /// sender that was restarted cuts the files as before.
 fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
     let headers = headers(
-        sending.way,
+        sending.protocol,
         usize::from(sending.k),
         usize::from(sending.nodes),
     );
@@ -106,19 +110,19 @@ fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
 }
 
 /// Octets of a member's frame that are not of the file: for batches of `k` packets and members below `nodes`.
-pub fn headers(way: Way, k: usize, nodes: usize) -> usize {
-    match way {
-        Way::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
-        Way::Improved => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
+pub fn headers(protocol: Protocol, k: usize, nodes: usize) -> usize {
+    match protocol {
+        Protocol::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
+        Protocol::Improved => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
     }
 }
 
 /// The numbers that data frames have room for, in eights.
 fn room(sending: &Sending) -> u8 {
-    match sending.way {
+    match sending.protocol {
         // Its frames list who forwards, whatever the number.
-        Way::Pacifier => 32,
-        Way::Improved => eights(sending.nodes.into()),
+        Protocol::Pacifier => 32,
+        Protocol::Improved => eights(sending.nodes.into()),
     }
 }
 
@@ -175,7 +179,7 @@ impl Role for Sender<'_> {
         if self.begun.is_none() {
             self.begin(now, member, statistics, sent, watch)?;
         }
-        self.tell(now, &ticket, watch);
+        self.report_progress(now, &ticket, watch);
         self.sum_up(now, member, &ticket);
         let over = self.begun.is_some() && self.is_over() && !self.sending.keep;
         if over {
@@ -194,9 +198,9 @@ impl Sender<'_> {
         };
         let sent = sent?;
         let manifest = sent.manifest().encode()?;
-        let way = (self.sending.way, room(self.sending));
+        let terms = (self.sending.protocol, room(self.sending));
         let key = &self.sending.sign;
-        let ticket = Ticket::sign(self.node, way, sent.cut(), &manifest, key);
+        let ticket = Ticket::sign(self.node, terms, sent.cut(), &manifest, key);
         let files = sent.manifest().files.iter().map(|file| file.name.clone());
         self.summary.transfer = ticket.name();
         self.summary.bytes = ticket.cut.len;
@@ -273,7 +277,7 @@ impl Sender<'_> {
         let enough = here >= self.sending.receivers.max(1);
         let waited = now.saturating_since(self.announced) >= self.sending.wait;
         if waited && here == 0 && !self.sending.keep {
-            return Err(nobody(self.sending.wait, statistics));
+            return Err(no_receiver(self.sending.wait, statistics));
         }
         let asked = member.receivers().len();
         // Those whom we hear of, but who are still busy with the manifest.
@@ -306,7 +310,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    fn tell(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {
+    fn report_progress(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {
         let over = self.is_over() && self.begun.is_some();
         let last = over && self.finished.is_none();
         if now < self.told + Duration::from_secs(1) && !last {
@@ -379,7 +383,7 @@ const GONE: &str = "gone";
 const ENDED: [&str; 2] = ["complete", "failed"];
 
 /// Nobody came; why that may be.
-fn nobody(wait: Duration, statistics: &Statistics) -> Error {
+fn no_receiver(wait: Duration, statistics: &Statistics) -> Error {
     let forged = statistics.dropped(DropReason::Unauthentic);
     let what = format!("no receiver has asked for the files within {wait}");
     let todo = match forged {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use chappe_core::{Address, Bitrate, Duration, Instant, Purpose, Seed};
-use chappe_live::{Carrier, Config, Ending, GroupKey, Hellos, Live, Loss, Pace, Port, Statistics};
+use chappe_live::{Carrier, Config, GroupKey, Hellos, Live, Loss, Pace, Port, Statistics};
 use chappe_sys::wireless;
 
 use crate::error::{Error, Result};
@@ -106,7 +106,7 @@ pub(crate) trait Role {
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum Ending {
     /// There was no more to do.
     Done,
     /// By a signal, or because [`Watch::is_over`].
@@ -121,7 +121,7 @@ pub struct Session {
     channel: Channel,
     node: u16,
     known: BTreeMap<u16, (u64, String)>,
-    told_links: Option<Instant>,
+    links_reported: Option<Instant>,
     looked: Instant,
     conflict: bool,
 }
@@ -179,7 +179,7 @@ impl Session {
             channel,
             node,
             known: BTreeMap::new(),
-            told_links: None,
+            links_reported: None,
             looked: Instant::ZERO,
             conflict: false,
         })
@@ -207,11 +207,11 @@ impl Session {
     }
 
     /// Plays a role until there is no more to do, then says goodbye.
-    pub(crate) fn play(&mut self, role: &mut dyn Role, watch: &mut dyn Watch) -> Result<End> {
+    pub(crate) fn play(&mut self, role: &mut dyn Role, watch: &mut dyn Watch) -> Result<Ending> {
         let Session {
             live,
             known,
-            told_links,
+            links_reported,
             looked,
             conflict,
             node,
@@ -225,8 +225,8 @@ impl Session {
                 *conflict = true;
                 failure = Some(conflicting(*node));
             }
-            tell_members(now, member, known, watch);
-            tell_links(now, member, told_links, watch);
+            report_members(now, member, known, watch);
+            report_links(now, member, links_reported, watch);
             match role.step(now, member, statistics, watch) {
                 Ok(flow) if flow.is_break() => return flow,
                 Ok(_) => {}
@@ -250,8 +250,8 @@ impl Session {
         self.say_goodbye()?;
         match (failure, ending) {
             (Some(error), _) => Err(error),
-            (None, Ending::Asked) if !stopped => Ok(End::Done),
-            _ => Ok(End::Stopped),
+            (None, chappe_live::Ending::Asked) if !stopped => Ok(Ending::Done),
+            _ => Ok(Ending::Stopped),
         }
     }
 
@@ -306,7 +306,7 @@ pub fn role_word(record: &Record) -> &'static str {
     }
 }
 
-fn tell_members(
+fn report_members(
     now: Instant,
     member: &Member,
     known: &mut BTreeMap<u16, (u64, String)>,
@@ -333,7 +333,7 @@ fn tell_members(
 const LINKS: Duration = Duration::from_secs(5);
 
 /// The links, once they are measured and every few seconds.
-fn tell_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch: &mut dyn Watch) {
+fn report_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch: &mut dyn Watch) {
     let first = Instant::ZERO + Duration::from_millis(1900);
     let due = told.map_or(first, |told| told + LINKS);
     let Some(links) = member.links().filter(|_| now >= due) else {

@@ -15,7 +15,7 @@ use std::time::{Duration as Pause, Instant as Moment};
 use chappe_cast::event::Event;
 use chappe_cast::member::{Member, Settings};
 use chappe_cast::roster::Roles;
-use chappe_cast::{End, Options, receive, relay, send};
+use chappe_cast::{Ending, Options, receive, relay, send};
 use chappe_core::{
     Address, Bitrate, Classes, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend,
     Purpose, Seed, Wake,
@@ -33,10 +33,13 @@ fn main() {
     }
     common::run(&[
         ("twenty_kills", twenty_kills),
-        ("strangers_only_count", strangers_only_count),
         (
-            "a_polluting_relay_costs_time_only",
-            a_polluting_relay_costs_time_only,
+            "foreign_frames_are_only_counted",
+            foreign_frames_are_only_counted,
+        ),
+        (
+            "a_polluting_relay_only_costs_time",
+            a_polluting_relay_only_costs_time,
         ),
     ]);
 }
@@ -132,7 +135,7 @@ fn twenty_kills() {
 }
 
 /// 10,000 random, 10,000 mutated and 1,000 repeated frames a second, into a transfer: they are counted.
-fn strangers_only_count() {
+fn foreign_frames_are_only_counted() {
     let (network, place) = (Network::new(4), Place::new("strangers"));
     let file = place.file("a.bin", 400_000);
     let done = AtomicBool::new(false);
@@ -150,7 +153,7 @@ fn strangers_only_count() {
                     let run = || receive(&options, &place.receiving(&folder), &mut notes);
                     assert_eq!(
                         network.hosts[usize::from(node)].run(run).unwrap(),
-                        Ok(End::Done)
+                        Ok(Ending::Done)
                     );
                     *notes.drops.lock().unwrap()
                 })
@@ -272,7 +275,7 @@ impl LinkNode for Liar {
 }
 
 /// All that the receiver hears comes through the liar.
-fn a_polluting_relay_costs_time_only() {
+fn a_polluting_relay_only_costs_time() {
     let (network, place) = (Network::new(3), Place::new("liar"));
     let file = place.file("a.bin", 600_000);
     let done = AtomicBool::new(false);
@@ -295,7 +298,7 @@ fn a_polluting_relay_costs_time_only() {
             .unwrap()
             .unwrap();
         assert_eq!(summary.complete, [2]);
-        assert_eq!(receiver.join().unwrap(), Ok(End::Done));
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
         done.store(true, Ordering::SeqCst);
         let polluted = notes.count(|event| matches!(event, Event::Polluted { .. }));
         println!(

@@ -24,10 +24,10 @@ fn main() {
     }
     common::run(&[
         (
-            "a_full_disk_says_so_and_goes_on_later",
-            a_full_disk_says_so_and_goes_on_later,
+            "a_full_disk_is_reported_and_the_transfer_resumes",
+            a_full_disk_is_reported_and_the_transfer_resumes,
         ),
-        ("clocks_do_not_matter", clocks_do_not_matter),
+        ("clocks_may_disagree_and_jump", clocks_may_disagree_and_jump),
     ]);
 }
 
@@ -90,7 +90,7 @@ fn lacks(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output();
     let lacks = !found.is_ok_and(|output| output.status.success());
     if lacks {
-        println!("skipped: there is no {tool}");
+        println!("skipped: {tool} is not installed");
     }
     lacks
 }
@@ -98,7 +98,7 @@ fn lacks(tool: &str) -> bool {
 /// A disk of 4 MB. First it has no room for the file, which is said before anything is fetched. Then the room that was
 /// reserved is taken away in the middle, as a disk does that promises more than it has: the error says so, and what is there
 /// counts. With room again, the third attempt fetches the rest only.
-fn a_full_disk_says_so_and_goes_on_later() {
+fn a_full_disk_is_reported_and_the_transfer_resumes() {
     const SCRIPT: &str = r#"
         exec unshare -m sh -c '
             program=$1 place=$2 disk=$2/disk
@@ -132,7 +132,7 @@ fn a_full_disk_says_so_and_goes_on_later() {
     let (output, place) = beside_a_sender("full", SCRIPT);
     if output.status.code() == Some(77) {
         return println!(
-            "  skipped: {}",
+            "skipped: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }
@@ -168,7 +168,7 @@ fn a_full_disk_says_so_and_goes_on_later() {
 
 /// A receiver whose clock stands three years ahead of its sender's, is stopped in the middle, and comes again with a clock
 /// that is as it was at the start of the machine.
-fn clocks_do_not_matter() {
+fn clocks_may_disagree_and_jump() {
     const SCRIPT: &str = r#"
         mkdir $2/r1
         unshare -T --monotonic 100000000 true || exit 77
@@ -193,7 +193,7 @@ fn clocks_do_not_matter() {
     let (output, place) = beside_a_sender("clocks", SCRIPT);
     if output.status.code() == Some(77) {
         return println!(
-            "  skipped: {}",
+            "skipped: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }

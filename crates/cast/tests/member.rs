@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chappe_cast::key::SignKey;
-use chappe_cast::manifest::{Cut, Ticket, Way};
+use chappe_cast::manifest::{Cut, Protocol, Ticket};
 use chappe_cast::member::{Member, Settings};
 use chappe_cast::roster::{Roles, State};
 use chappe_cast::{Kind, Reason};
@@ -20,7 +20,7 @@ const FRAME_MAX: usize = 1442;
 /// Goal: a sender that reads its files for long sends them all the same. Method: its links are measured and settle; only then
 /// the transfer is announced. (It had waited for a link to change, which on a network without losses none does.)
 #[test]
-fn a_transfer_that_is_announced_late_can_begin() {
+fn a_transfer_announced_late_can_begin() {
     let mut member = member(0);
     for second in 1..20 {
         member.observe(Instant::from_millis(1000 * second), &hears(0, &[1]));
@@ -34,7 +34,7 @@ fn a_transfer_that_is_announced_late_can_begin() {
 /// Goal: the sender learns why a receiver has failed, over a relay. Method: a line of three members; the last one reports each
 /// reason, also one of a later version.
 #[test]
-fn a_sender_learns_why_a_receiver_failed() {
+fn a_sender_reports_why_a_receiver_failed() {
     let mut line = Line::new();
     line.member(0)
         .announce(Instant::ZERO, ticket(1000), MANIFEST.to_vec());
@@ -53,7 +53,7 @@ fn a_sender_learns_why_a_receiver_failed() {
 /// Goal: a transfer that Pacifier can never send ends with the reason, where it had waited for ever. Method: packets that fill the
 /// frame, so that the list of forwarding nodes has no room; the receiver is two hops away.
 #[test]
-fn a_transfer_that_cannot_be_sent_says_why() {
+fn an_unsendable_transfer_reports_why() {
     for (payload, sendable) in [(1381, true), (FRAME_MAX as u16 - 17 - 32, false)] {
         let mut line = Line::new();
         let ticket = ticket(payload);
@@ -125,7 +125,7 @@ fn ticket(payload: u16) -> Ticket {
         payload,
     };
     let key = SignKey::new(&[1; 32]);
-    Ticket::sign(0, (Way::Pacifier, 32), cut, MANIFEST, &key)
+    Ticket::sign(0, (Protocol::Pacifier, 32), cut, MANIFEST, &key)
 }
 
 /// Files of zeros.

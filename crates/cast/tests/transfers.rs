@@ -9,7 +9,7 @@ use std::fs;
 use std::thread;
 
 use chappe_cast::event::{Event, Progress};
-use chappe_cast::{End, Reason, receive, relay, send};
+use chappe_cast::{Ending, Reason, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -25,8 +25,8 @@ fn main() {
             "an_interface_goes_down_and_up",
             an_interface_goes_down_and_up,
         ),
-        ("small_mtus_are_told", small_mtus_are_told),
-        ("another_group_is_not_heard", another_group_is_not_heard),
+        ("small_mtus_are_reported", small_mtus_are_reported),
+        ("another_group_is_ignored", another_group_is_ignored),
     ]);
 }
 
@@ -47,7 +47,7 @@ fn two_files_to_three_receivers() {
                         let mut notes = Notes::default();
                         let run = || receive(&options, &receiving, &mut notes);
                         let end = network.hosts[usize::from(node)].run(run).unwrap();
-                        assert_eq!(end, Ok(End::Done));
+                        assert_eq!(end, Ok(Ending::Done));
                         notes.count(|event| matches!(event, Event::Present { .. }))
                     })
                 })
@@ -57,7 +57,7 @@ fn two_files_to_three_receivers() {
             let mut notes = Notes::default();
             let run = || send(&options, &sending, &mut notes);
             let (end, summary) = network.hosts[0].run(run).unwrap().unwrap();
-            assert_eq!((end, &summary.complete[..]), (End::Done, &[1, 2, 3][..]));
+            assert_eq!((end, &summary.complete[..]), (Ending::Done, &[1, 2, 3][..]));
             println!(
                 "  {:.2} s, {:.2} times the file",
                 summary.seconds, summary.redundancy
@@ -117,7 +117,7 @@ fn over_two_relays() {
             .unwrap()
             .unwrap();
         assert_eq!(summary.complete, [3]);
-        assert_eq!(receiver.join().unwrap(), Ok(End::Done));
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
         println!("  {:.2} s over three hops", summary.seconds);
         stop.stop();
         assert!(same(&file, &folder.join("a.bin")));
@@ -157,7 +157,7 @@ fn late_and_leaving_receivers() {
         notes[0].wait_for("a part", part);
         let late = begin(3);
         notes[2].stop();
-        assert_eq!(leaver.join().unwrap(), Ok(End::Stopped));
+        assert_eq!(leaver.join().unwrap(), Ok(Ending::Stopped));
         let (_, summary) = sender.join().unwrap().unwrap();
         assert_eq!(
             (&summary.complete[..], &summary.incomplete[..]),
@@ -165,7 +165,7 @@ fn late_and_leaving_receivers() {
         );
         assert_eq!(
             (first.join().unwrap(), late.join().unwrap()),
-            (Ok(End::Done), Ok(End::Done))
+            (Ok(Ending::Done), Ok(Ending::Done))
         );
     });
     assert!(same(&file, &place.path("r1/a.bin")) && same(&file, &place.path("r3/a.bin")));
@@ -250,13 +250,13 @@ fn an_interface_goes_down_and_up() {
         thread::sleep(std::time::Duration::from_millis(700));
         network.switch(1, true);
         assert_eq!(sender.join().unwrap().unwrap().1.complete, [1]);
-        assert_eq!(receiver.join().unwrap(), Ok(End::Done));
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
     });
     assert!(same(&file, &place.path("r1/a.bin")));
 }
 
 /// A link on which nothing useful fits is refused; one that is too small for this sender's frames says so, also to the sender.
-fn small_mtus_are_told() {
+fn small_mtus_are_reported() {
     let (network, place) = (Network::new(2), Place::new("mtu"));
     let file = place.file("a.bin", 10_000);
     let mtu = |octets| {
@@ -297,7 +297,7 @@ fn small_mtus_are_told() {
 }
 
 /// A receiver with another group's key hears nothing, and the sender says why it finds nobody.
-fn another_group_is_not_heard() {
+fn another_group_is_ignored() {
     let (network, place, other) = (Network::new(2), Place::new("ours"), Place::new("theirs"));
     let file = place.file("a.bin", 10_000);
     thread::scope(|scope| {
@@ -321,7 +321,7 @@ fn another_group_is_not_heard() {
             "{error}"
         );
         notes.stop();
-        assert_eq!(receiver.join().unwrap(), Ok(End::Stopped));
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Stopped));
         assert_eq!(
             notes.count(|event| matches!(event, Event::Joined { .. })),
             0

@@ -86,7 +86,7 @@ fn count(host: &Running) -> [f64; 8] {
     counts[0] = host.busy.load(Ordering::Relaxed) as f64;
     let rounds = host
         .show()
-        .strangers
+        .unmatched
         .into_iter()
         .find(|one| one.0 == "loop_rounds");
     counts[7] = rounds.map_or(0.0, |one| one.1 as f64);

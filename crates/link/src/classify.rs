@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_are_what_their_headers_say() {
+    fn packets_are_classified_by_their_headers() {
         let mut packet = vec![0; 40];
         (packet[0], packet[1], packet[9]) = (0x45, 46 << 2, 17);
         packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_hold_their_addresses() {
+    fn networks_contain_their_addresses() {
         let net = Net::parse("10.1.0.0/16").unwrap();
         assert!(net.has("10.1.255.1".parse().unwrap()) && !net.has("10.2.0.1".parse().unwrap()));
         assert!(

@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How a peer's frames leave this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum Egress {
     /// It has no address yet.
     #[default]
     Unknown,
@@ -61,7 +61,7 @@ pub enum Verdict {
 /// What is known about a peer's way and distance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage {
-    way: Way,
+    egress: Egress,
     /// The interface as it was then.
     found: Option<Interface>,
     /// As given, in metres.
@@ -88,15 +88,15 @@ impl Coverage {
                 true => Duration::from_secs_f64(LOOK_EVERY.as_secs_f64() * share),
                 false => LOOK_EVERY,
             };
-        self.way = way(device, carrier, to);
-        let interface = interface(&self.way).map(Interface::find);
+        self.egress = find_egress(device, carrier, to);
+        let interface = interface(&self.egress).map(Interface::find);
         self.found = interface.and_then(Result::ok);
     }
 
     /// What that means for a peer that is `most` metres away at most, by its round trip.
     pub fn judge(&self, most: Option<f64>) -> Judgement {
         Judgement {
-            way: self.way.clone(),
+            egress: self.egress.clone(),
             found: self.found.clone(),
             distance: self.distance,
             most,
@@ -104,31 +104,31 @@ impl Coverage {
     }
 }
 
-fn interface(way: &Way) -> Option<&str> {
+fn interface(way: &Egress) -> Option<&str> {
     match way {
-        Way::Unknown | Way::NoRoute(_) => None,
-        Way::Itself(interface) | Way::Wire(interface) => Some(interface),
-        Way::Radio(radio) => Some(&radio.interface),
+        Egress::Unknown | Egress::NoRoute(_) => None,
+        Egress::Itself(interface) | Egress::Wire(interface) => Some(interface),
+        Egress::Radio(radio) => Some(&radio.interface),
     }
 }
 
-fn way(device: &str, carrier: &Carrier, to: Option<Endpoint>) -> Way {
+fn find_egress(device: &str, carrier: &Carrier, to: Option<Endpoint>) -> Egress {
     let interface = match (carrier, to) {
         (Carrier::Ethernet { interface, .. }, _) => Some(interface.clone()),
         (_, Some(Endpoint::Udp(to))) => {
             match Links::open().and_then(|links| links.towards(to.ip())) {
                 Ok(interface) => Some(interface),
-                Err(error) => return Way::NoRoute(error.cause()),
+                Err(error) => return Egress::NoRoute(error.cause()),
             }
         }
         _ => None,
     };
     match interface {
-        None => Way::Unknown,
-        Some(interface) if interface == device => Way::Itself(interface),
+        None => Egress::Unknown,
+        Some(interface) if interface == device => Egress::Itself(interface),
         Some(interface) => match radio(&interface) {
-            Ok(Some(radio)) => Way::Radio(radio),
-            _ => Way::Wire(interface),
+            Ok(Some(radio)) => Egress::Radio(radio),
+            _ => Egress::Wire(interface),
         },
     }
 }
@@ -137,7 +137,7 @@ fn way(device: &str, carrier: &Carrier, to: Option<Endpoint>) -> Way {
 #[derive(Clone, Debug, Default)]
 pub struct Judgement {
     /// How frames leave.
-    pub way: Way,
+    pub egress: Egress,
     /// The interface that they leave through.
     pub found: Option<Interface>,
     /// The distance that was given, in metres.
@@ -149,13 +149,13 @@ pub struct Judgement {
 impl Judgement {
     /// The interface that frames leave through.
     pub fn interface(&self) -> Option<&str> {
-        interface(&self.way)
+        interface(&self.egress)
     }
 
     /// The card that they leave through.
     pub fn radio(&self) -> Option<&Radio> {
-        match &self.way {
-            Way::Radio(radio) => Some(radio),
+        match &self.egress {
+            Egress::Radio(radio) => Some(radio),
             _ => None,
         }
     }
@@ -196,7 +196,7 @@ impl Judgement {
 
     /// Why frames do not leave this host, or not whole, for packets of up to `path_mtu` octets.
     pub(crate) fn obstacle(&self, path_mtu: usize) -> Option<String> {
-        if matches!(self.way, Way::NoRoute(_) | Way::Itself(_)) {
+        if matches!(self.egress, Egress::NoRoute(_) | Egress::Itself(_)) {
             return Some(self.to_string());
         }
         let found = self.found.as_ref()?;
@@ -230,27 +230,27 @@ impl Verdict {
 /// A sentence that says what to do.
 impl fmt::Display for Judgement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let radio = match &self.way {
-            Way::Unknown => return f.write_str("it has no address yet"),
-            Way::NoRoute(why) => {
+        let radio = match &self.egress {
+            Egress::Unknown => return f.write_str("it has no address yet"),
+            Egress::NoRoute(why) => {
                 return write!(
                     f,
                     "{why}; give its address a route: `ip route` shows those that there are"
                 );
             }
-            Way::Itself(device) => {
+            Egress::Itself(device) => {
                 return write!(
                     f,
                     "the route to its endpoint leads into {device}, the link itself: take the endpoint out of `networks`, or give it a route of its own"
                 );
             }
-            Way::Wire(interface) => {
+            Egress::Wire(interface) => {
                 return write!(
                     f,
                     "{interface} is wired or virtual: a radio behind it has its own settings"
                 );
             }
-            Way::Radio(radio) => radio,
+            Egress::Radio(radio) => radio,
         };
         let (class, phy) = (radio.coverage_class, &radio.phy);
         let distance = self.distance.unwrap_or(0.0);
@@ -322,7 +322,7 @@ mod tests {
 
     fn judged(class: u8, distance: Option<f64>, most: Option<f64>) -> Judgement {
         Judgement {
-            way: Way::Radio(Radio {
+            egress: Egress::Radio(Radio {
                 interface: "wlan0".into(),
                 phy: "phy0".into(),
                 coverage_class: class,
@@ -336,7 +336,7 @@ mod tests {
 
     /// Goal: a card that gives up too early is told, with the command that mends it.
     #[test]
-    fn a_small_class_is_told() {
+    fn a_small_coverage_class_is_reported() {
         let judged = judged(3, Some(20e3), Some(3e6));
         assert_eq!(judged.verdict(), Verdict::TooSmall { needed: Some(45) });
         let said = judged.to_string();
@@ -349,7 +349,7 @@ mod tests {
     /// Goal: the verdict's borders: a class that just reaches, slots of twice their length, no class at all, and a round trip that
     /// proves nothing or all.
     #[test]
-    fn verdicts_end_where_they_should() {
+    fn verdicts_change_at_the_right_distances() {
         let verdict = |class, distance, most| judged(class, distance, most).verdict();
         assert_eq!(verdict(45, Some(20_250.0), None), Verdict::Enough);
         assert_eq!(verdict(48, Some(20_250.0), None), Verdict::Enough);
@@ -360,9 +360,9 @@ mod tests {
         assert_eq!(verdict(3, None, Some(1_350.0)), Verdict::Enough);
         assert_eq!(verdict(3, None, Some(1_351.0)), Verdict::Unclear);
         assert_eq!(verdict(3, None, None), Verdict::Unclear);
-        for wire in [Way::Wire("eth0".into()), Way::Unknown] {
+        for wire in [Egress::Wire("eth0".into()), Egress::Unknown] {
             let judgement = Judgement {
-                way: wire,
+                egress: wire,
                 ..judged(0, Some(20e3), None)
             };
             assert_eq!(judgement.verdict(), Verdict::None);
@@ -372,7 +372,7 @@ mod tests {
 
     /// Goal: what keeps frames here, or cuts them, is told; what does not, is not.
     #[test]
-    fn obstacles_are_told() {
+    fn conditions_that_block_frames_are_reported() {
         let interface = |mtu, up, running| Interface {
             name: "eth0".into(),
             index: 2,
@@ -382,9 +382,9 @@ mod tests {
             up,
             running,
         };
-        let told = |way, found| {
+        let reported = |egress, found| {
             let judgement = Judgement {
-                way,
+                egress,
                 found,
                 ..Judgement::default()
             };
@@ -392,14 +392,14 @@ mod tests {
         };
         let wire = |mtu, up, running| {
             let found = Some(interface(mtu, up, running));
-            told(Way::Wire("eth0".into()), found)
+            reported(Egress::Wire("eth0".into()), found)
         };
         assert!(wire(1400, true, true).contains("path_mtu = 1400"));
         assert_eq!(wire(1500, true, true), "");
         assert!(wire(1500, false, false).contains("set eth0 up"));
         assert!(wire(1500, true, false).contains("no carrier"));
-        assert!(told(Way::Itself("chappe0".into()), None).contains("the link itself"));
-        assert!(told(Way::NoRoute("cannot".into()), None).contains("ip route"));
-        assert_eq!(told(Way::Unknown, None), "");
+        assert!(reported(Egress::Itself("chappe0".into()), None).contains("the link itself"));
+        assert!(reported(Egress::NoRoute("cannot".into()), None).contains("ip route"));
+        assert_eq!(reported(Egress::Unknown, None), "");
     }
 }

@@ -32,7 +32,7 @@ impl Hints {
     }
 
     /// A datagram came that belongs to no peer.
-    pub fn stranger(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
+    pub fn unknown_caller(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
         if let [HELLO, version, ..] = *datagram {
             self.caller = Some((now, from, version));
         }
@@ -115,19 +115,19 @@ mod tests {
     /// Goal: a hello that no key fits is told of the peer it seems to come from: at its address whatever the port, or of one
     /// that has no address yet; for ten seconds, and not of another's.
     #[test]
-    fn a_caller_without_a_key_is_told() {
+    fn a_hello_with_an_unknown_key_is_reported() {
         let mut hints = Hints::new(None, 1);
         let now = Instant::ZERO + Duration::from_secs(20);
-        hints.stranger(now, endpoint("192.0.2.7:9"), &[7, VERSION]);
+        hints.unknown_caller(now, endpoint("192.0.2.7:9"), &[7, VERSION]);
         let (here, there) = (peer(Some("192.0.2.7:1795")), peer(Some("192.0.2.8:1795")));
         assert_eq!(hints.of(now, 0, &here), None, "that was no hello");
-        hints.stranger(now, endpoint("192.0.2.7:9"), &[HELLO, VERSION]);
+        hints.unknown_caller(now, endpoint("192.0.2.7:9"), &[HELLO, VERSION]);
         assert!(hints.of(now, 0, &here).unwrap().contains("the same key"));
         assert!(hints.of(now, 0, &peer(None)).is_some());
         assert_eq!(hints.of(now, 0, &there), None);
         let later = now + FRESH;
         assert_eq!(hints.of(later, 0, &here), None);
-        hints.stranger(later, endpoint("192.0.2.7:9"), &[HELLO, VERSION + 1]);
+        hints.unknown_caller(later, endpoint("192.0.2.7:9"), &[HELLO, VERSION + 1]);
         assert!(hints.of(later, 0, &here).unwrap().contains("version 3"));
         // A session is needed before packets can be foreign.
         hints.foreign(later, 0, Ipv4Addr::LOCALHOST.into());

@@ -29,7 +29,7 @@ mod status;
 mod tunnel;
 
 pub use carrier::Carrier;
-pub use coverage::{Judgement, Verdict, Way};
+pub use coverage::{Egress, Judgement, Verdict};
 pub use peer::{BULK, Goodput, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
 pub use session::{Key, VERSION};
 pub use status::Status;

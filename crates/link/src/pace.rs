@@ -181,7 +181,7 @@ mod tests {
 
     /// A path of 8 Mbit/s and 20 ms: the pace gets near it from below and stays, with a queue of some 15 ms.
     #[test]
-    fn the_pace_finds_the_path() {
+    fn the_pace_converges_to_the_path() {
         let mut pace = Pace::new(None, 1500);
         let (path, least) = (8e6, Duration::from_millis(20));
         let (mut now, mut queue, mut last) = (Instant::ZERO, 0.0, Vec::new());
@@ -250,7 +250,7 @@ mod tests {
     /// Goal: a fast pace needs a wake-up a millisecond, a slow one a wake-up for each frame; neither runs ahead of its rate by more than
     /// the step, and neither falls behind. Method: a program that wakes when it was told to, and sometimes in between.
     #[test]
-    fn fast_frames_leave_in_steps() {
+    fn fast_frames_leave_in_batches() {
         for (rate, most) in [
             (60_000_000, 4u64),
             (600_000_000, 49),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_under_way_than_a_given_rate_fills() {
+    fn octets_in_flight_are_bounded_by_the_given_rate() {
         let pace = Pace::new(Some(Bitrate(6_000_000)), 1514);
         // 40 ms of 6 Mbit/s are 30,000 octets, and four frames.
         let least = Some(Duration::from_millis(20));

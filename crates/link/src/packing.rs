@@ -393,7 +393,7 @@ mod tests {
     /// Goal: packets of any size come out once, unchanged, in the order of their flow. Method: some hundred packets of
     /// random lengths in three flows, in containers of 500 octets.
     #[test]
-    fn packets_of_any_size_come_out() {
+    fn packets_of_any_size_round_trip() {
         for sure in [true, false] {
             let mut random = Seed(3).stream(Purpose::Trial(0));
             let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
@@ -433,7 +433,7 @@ mod tests {
 
     /// A container that is lost costs its own packets and what it had parts of, and is counted.
     #[test]
-    fn a_lost_container_costs_its_own_packets() {
+    fn a_lost_container_loses_only_its_packets() {
         let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
         let mut queues = Queues::new();
         for i in 0..10u8 {
@@ -499,7 +499,7 @@ mod tests {
 
     /// A flow that fills the link does not hold another one up, and loses its own packets when there are too many.
     #[test]
-    fn flows_take_turns_and_the_longest_pays() {
+    fn flows_take_turns_and_the_longest_loses_packets() {
         let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
         let mut queues = Queues::new();
         for _ in 0..250 {

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_open_once_and_unchanged_only() {
+    fn frames_open_once_and_unchanged() {
         let (mut a, mut b) = pair();
         let mut sealed = frame(5);
         let len = a.seal(&mut sealed, 24).unwrap();
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_knows_what_has_come() {
+    fn the_replay_window_agrees_with_a_list() {
         let mut replay = Replay::default();
         for number in [10, 12, 11] {
             assert!(!replay.has(number));
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_and_other_versions_are_told_apart() {
+    fn wrong_keys_and_versions_are_told_apart() {
         let own = Introduction {
             index: 1,
             number: [1; 32],

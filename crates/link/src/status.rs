@@ -23,7 +23,7 @@ pub struct Status {
     /// Its MTU.
     pub mtu: usize,
     /// What belongs to no peer: name and count.
-    pub strangers: Vec<(&'static str, u64)>,
+    pub unmatched: Vec<(&'static str, u64)>,
     /// What the kernel said when it last refused to send.
     pub refusal: Option<String>,
     /// The peers.
@@ -40,7 +40,7 @@ pub struct PeerStatus {
     /// The last thing that went wrong, and what to do.
     pub trouble: Option<String>,
     /// How its frames leave this host, and whether the radio there waits long enough.
-    pub way: Judgement,
+    pub coverage: Judgement,
     /// Values that go up and down: name in JSON, value in the unit that ends the name; NaN where it is not known.
     pub gauges: Vec<(&'static str, f64)>,
     /// Values that only go up.
@@ -71,23 +71,23 @@ impl State {
 impl Status {
     /// The tunnel now.
     pub fn of(tunnel: &Tunnel, now: Instant) -> Status {
-        let strangers = tunnel.strangers();
+        let unmatched = tunnel.unmatched();
         Status {
             at: now,
             device: tunnel.device().to_owned(),
             mtu: tunnel.mtu(),
-            strangers: vec![
-                ("stranger_datagrams", strangers.datagrams),
-                ("unrouted_packets", strangers.unrouted),
-                ("not_ip_packets", strangers.not_ip),
-                ("socket_full", strangers.socket_full),
-                ("refused_datagrams", strangers.refused),
+            unmatched: vec![
+                ("stranger_datagrams", unmatched.datagrams),
+                ("unrouted_packets", unmatched.unrouted),
+                ("not_ip_packets", unmatched.not_ip),
+                ("socket_full", unmatched.socket_full),
+                ("refused_datagrams", unmatched.refused),
                 ("loop_rounds", tunnel.rounds()),
             ],
             refusal: tunnel.last_refusal().map(str::to_owned),
             peers: tunnel
                 .judged(now)
-                .map(|(peer, way, hint)| PeerStatus::of(peer, way, hint, now))
+                .map(|(peer, coverage, hint)| PeerStatus::of(peer, coverage, hint, now))
                 .collect(),
         }
     }
@@ -100,7 +100,7 @@ impl Status {
             quoted(&self.device),
             self.mtu
         );
-        for (name, count) in &self.strangers {
+        for (name, count) in &self.unmatched {
             let _ = write!(text, ",\"{name}\":{count}");
         }
         if let Some(refusal) = &self.refusal {
@@ -113,14 +113,14 @@ impl Status {
 }
 
 impl PeerStatus {
-    fn of(peer: &Peer, way: Judgement, hint: Option<String>, now: Instant) -> PeerStatus {
+    fn of(peer: &Peer, coverage: Judgement, hint: Option<String>, now: Instant) -> PeerStatus {
         let facts = Facts {
             peer,
             own: peer.counters(),
             report: peer.link().report(),
             link: peer.link().counters(),
             state: peer.state(now),
-            way: &way,
+            coverage: &coverage,
         };
         let name = &peer.config().name;
         let own = match facts.state {
@@ -149,7 +149,7 @@ impl PeerStatus {
                 .iter()
                 .map(|counter| (counter.row.key, (counter.read)(&facts)))
                 .collect(),
-            way,
+            coverage,
         }
     }
 
@@ -171,12 +171,12 @@ impl PeerStatus {
             quoted(&self.name),
             self.state.name()
         );
-        let advice = self.way.is_bad().then(|| self.way.to_string());
+        let advice = self.coverage.is_bad().then(|| self.coverage.to_string());
         for (key, value) in [
             ("trouble", self.trouble.as_deref()),
-            ("interface", self.way.interface()),
-            ("phy", self.way.radio().map(|radio| &*radio.phy)),
-            ("coverage", Some(self.way.verdict().name())),
+            ("interface", self.coverage.interface()),
+            ("phy", self.coverage.radio().map(|radio| &*radio.phy)),
+            ("coverage", Some(self.coverage.verdict().name())),
             ("coverage_advice", advice.as_deref()),
         ] {
             let _ = match value {

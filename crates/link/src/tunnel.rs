@@ -50,7 +50,7 @@ pub enum Ending {
 
 /// Counts of what belongs to no peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Strangers {
+pub struct UnmatchedTraffic {
     /// Datagrams that no session or key of ours fits.
     pub datagrams: u64,
     /// Packets of the host for which there is no peer.
@@ -81,7 +81,7 @@ pub struct Tunnel {
     joining: bool,
     /// Whether the kernel takes several datagrams in one piece, as far as is known.
     segments: bool,
-    strangers: Strangers,
+    unmatched: UnmatchedTraffic,
     /// Rounds of the loop, to notice one that does not wait.
     rounds: u64,
     mtu: usize,
@@ -161,7 +161,7 @@ impl Tunnel {
             outbox: Outbox::default(),
             joining: false,
             segments: udp && config.offloads,
-            strangers: Strangers::default(),
+            unmatched: UnmatchedTraffic::default(),
             rounds: 0,
             mtu,
             last_refusal: None,
@@ -217,8 +217,8 @@ impl Tunnel {
     }
 
     /// Counts of what belongs to no peer.
-    pub fn strangers(&self) -> &Strangers {
-        &self.strangers
+    pub fn unmatched(&self) -> &UnmatchedTraffic {
+        &self.unmatched
     }
 
     /// Rounds of the loop so far.
@@ -243,7 +243,7 @@ impl Tunnel {
             let now = self.clock.now();
             self.peers.iter_mut().for_each(|peer| peer.measure(now));
             self.join_or_cut()?;
-            self.look_at_ways(now);
+            self.refresh_egress(now);
             self.send(now)?;
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);
@@ -279,7 +279,7 @@ impl Tunnel {
         Ok(())
     }
 
-    fn look_at_ways(&mut self, now: Instant) {
+    fn refresh_egress(&mut self, now: Instant) {
         let (all, here) = (self.peers.len() as f64, (self.tun.name(), &self.carrier));
         let each = self.peers.iter().zip(&mut self.coverages).enumerate();
         for (number, (peer, coverage)) in each {
@@ -319,7 +319,7 @@ impl Tunnel {
             match self.socket.send_runs(self.outbox.runs()) {
                 // The link finds out, as with any loss.
                 Ok(0) => {
-                    self.strangers.socket_full += self.outbox.datagrams();
+                    self.unmatched.socket_full += self.outbox.datagrams();
                     self.outbox.clear();
                 }
                 Ok(sent) => {
@@ -330,7 +330,7 @@ impl Tunnel {
                 Err(error) if error.is_gone() => return Err(error),
                 Err(_) if self.outbox.cut_first() => cut = true,
                 Err(error) => {
-                    self.strangers.refused += 1;
+                    self.unmatched.refused += 1;
                     self.last_refusal = Some(error.to_string());
                     self.outbox.pass(1);
                 }
@@ -347,7 +347,7 @@ impl Tunnel {
             };
             let packet = packet.get(..len).unwrap_or_default();
             let Some(facts) = facts(packet) else {
-                self.strangers.not_ip += 1;
+                self.unmatched.not_ip += 1;
                 continue;
             };
             match self.route(facts.destination) {
@@ -357,7 +357,7 @@ impl Tunnel {
                         peer.offer_joined(now, (facts.service, facts.flow), packet, joined);
                     }
                 }
-                None => self.strangers.unrouted += 1,
+                None => self.unmatched.unrouted += 1,
             }
         }
         Ok(())
@@ -384,12 +384,12 @@ impl Tunnel {
         let now = self.clock.now();
         for heard in self.received.iter() {
             let Some((from, octets)) = heard else {
-                self.strangers.datagrams += 1;
+                self.unmatched.datagrams += 1;
                 continue;
             };
             let Some(number) = owner(&self.peers, octets) else {
-                self.strangers.datagrams += 1;
-                self.hints.stranger(now, from, octets);
+                self.unmatched.datagrams += 1;
+                self.hints.unknown_caller(now, from, octets);
                 continue;
             };
             let Some(peer) = self.peers.get_mut(number) else {

@@ -22,10 +22,10 @@ use tunnels::{Ends, Running};
 fn main() {
     isolated(|| {
         tcp_gets_most_of_the_bound();
-        a_dead_peer_stalls_nobody();
-        joined_segments_arrive_right();
-        a_wrong_key_is_told();
-        restarts_and_changes_go_on();
+        a_dead_peer_does_not_stall_the_others();
+        joined_segments_arrive_unchanged();
+        a_wrong_key_is_reported();
+        sessions_survive_restarts_and_rate_changes();
     });
 }
 
@@ -84,8 +84,8 @@ fn tcp_gets_most_of_the_bound() {
 }
 
 /// A peer that does not answer, and a flood for it, take nothing from another one.
-fn a_dead_peer_stalls_nobody() {
-    println!("a_dead_peer_stalls_nobody");
+fn a_dead_peer_does_not_stall_the_others() {
+    println!("a_dead_peer_does_not_stall_the_others");
     in_three_tries(Air::usual(0.0), "beside a flood", 4.0, beside_a_flood);
 }
 
@@ -123,8 +123,8 @@ fn beside_a_flood(field: &Field) -> f64 {
 }
 
 /// On a fast path the host joins segments and the kernel joins datagrams: every octet is right, with that and without.
-fn joined_segments_arrive_right() {
-    println!("joined_segments_arrive_right");
+fn joined_segments_arrive_unchanged() {
+    println!("joined_segments_arrive_unchanged");
     for offloads in [true, false] {
         let field = Field::direct();
         let ends = Ends {
@@ -164,8 +164,8 @@ fn prometheus_is_valid(text: &str) {
 }
 
 /// Two ends with different keys never have a session, count why, and say what to do.
-fn a_wrong_key_is_told() {
-    println!("a_wrong_key_is_told");
+fn a_wrong_key_is_reported() {
+    println!("a_wrong_key_is_reported");
     let field = Field::new(Air::usual(0.0), 4);
     let ends = Ends {
         keys: [Key::new([1; 32]), Key::new([2; 32])],
@@ -176,7 +176,7 @@ fn a_wrong_key_is_told() {
     for host in &hosts {
         let status = host.show();
         assert_eq!(status.peers[0].state, State::Calling);
-        assert!(status.strangers[0].1 > 0, "the other's hellos are counted");
+        assert!(status.unmatched[0].1 > 0, "the other's hellos are counted");
         assert!(
             status.peers[0]
                 .trouble
@@ -189,8 +189,8 @@ fn a_wrong_key_is_told() {
 }
 
 /// TCP goes on while promises and losses change, one direction dies for a while, and an end starts over.
-fn restarts_and_changes_go_on() {
-    println!("restarts_and_changes_go_on");
+fn sessions_survive_restarts_and_rate_changes() {
+    println!("sessions_survive_restarts_and_rate_changes");
     let field = Field::new(Air::usual(0.0), 5);
     let ends = Ends::usual();
     let mut hosts = [0, 1].map(|host| Some(Running::start(&field, host, &ends)));

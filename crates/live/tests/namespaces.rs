@@ -36,8 +36,8 @@ fn main() {
             "an_acknowledged_unicast_arrived_once",
             an_acknowledged_unicast_arrived_once,
         ),
-        ("nobody_there_means_failed", nobody_there_means_failed),
-        ("strangers_only_count", strangers_only_count),
+        ("a_unicast_to_an_absent_node_fails", a_unicast_to_an_absent_node_fails),
+        ("foreign_frames_are_only_counted", foreign_frames_are_only_counted),
         (
             "an_interface_that_goes_down_comes_back",
             an_interface_that_goes_down_comes_back,
@@ -198,7 +198,7 @@ fn an_acknowledged_unicast_arrived_once() {
     );
 }
 
-fn nobody_there_means_failed() {
+fn a_unicast_to_an_absent_node_fails() {
     let network = Network::new(1);
     let mut note = Note::default();
     note.to_send.push_back((Address::node(9), vec![1]));
@@ -211,7 +211,7 @@ fn nobody_there_means_failed() {
 }
 
 /// 10,000 random datagrams and as many mutated frames from a third host during a transfer: they only count.
-fn strangers_only_count() {
+fn foreign_frames_are_only_counted() {
     let network = Network::new(3);
     let flood = network.port(2, Carrier::UDP).interface().clone();
     let (stranger, everybody) = network.hosts[2]

@@ -5,7 +5,7 @@ use chappe_pacifier::improved::Settings as Pace;
 use chappe_pacifier::{Config, Variant};
 
 use super::Settings;
-use crate::manifest::{Ticket, Way};
+use crate::manifest::{Protocol, Ticket};
 
 /// Octets of states in a data frame: a dozen runs and ranks. Reports have the rest.
 pub const DATA_STATES: usize = 12;
@@ -14,9 +14,9 @@ pub const DATA_STATES: usize = 12;
 pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
     let batch = ticket.cut.batch_len().max(1);
     let window = (settings.memory as u64 / batch).clamp(1, u64::from(u32::MAX)) as u32;
-    let variant = match ticket.way {
-        Way::Pacifier => Variant::Pacifier { knob: 1.0 },
-        Way::Improved => Variant::Improved,
+    let variant = match ticket.protocol {
+        Protocol::Pacifier => Variant::Pacifier { knob: 1.0 },
+        Protocol::Improved => Variant::Improved,
     };
     // The variant's times are made for 2 Mbit/s, where a frame of 1500 octets takes 6 ms and more; a quarter of them
     // leaves the scheduler of a busy machine some room.

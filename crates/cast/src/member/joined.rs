@@ -75,7 +75,7 @@ impl Member {
     }
 
     /// Tells each sender what is there, from time to time: it may have restarted, or missed something.
-    pub(super) fn tell_holdings(&mut self, now: Instant) {
+    pub(super) fn send_holdings(&mut self, now: Instant) {
         let me = self.settings.node;
         let life = self.roster.own().life;
         for (&source, transfer) in &mut self.transfers {

@@ -92,7 +92,7 @@ impl Member {
             .own()
             .transfers
             .retain(|transfer| transfer.1 != State::Offering);
-        self.hurry(now);
+        self.announce_soon(now);
     }
 
     fn own_offer(&mut self) -> Option<&mut Offer> {

@@ -98,7 +98,7 @@ impl Outbox {
 
 impl Member {
     /// Tells the own record, others' records and the tickets, if it is time.
-    pub(super) fn tell_news(&mut self, now: Instant) {
+    pub(super) fn send_news(&mut self, now: Instant) {
         if self.news_at > now {
             return;
         }

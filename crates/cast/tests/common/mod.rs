@@ -11,7 +11,7 @@ use std::time::{Duration as Pause, Instant as Moment};
 use chappe_cast::event::Event;
 use chappe_cast::key::{self, SignKey, VerifyKey};
 use chappe_cast::session::View;
-use chappe_cast::{Carrier, Loss, Options, Receiving, Sending, Watch, Way};
+use chappe_cast::{Carrier, Loss, Options, Protocol, Receiving, Sending, Watch};
 use chappe_core::{Address, Bitrate, Duration, Purpose, Seed};
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::{Interface, Links};
@@ -38,11 +38,11 @@ pub fn run(cases: &[(&str, fn())]) {
     }
 }
 
-/// The way of coding: `CAST_WAY=pacifier` tries the other one.
-fn way() -> Way {
-    match std::env::var("CAST_WAY").as_deref() {
-        Ok("pacifier") => Way::Pacifier,
-        _ => Way::Improved,
+/// The protocol under test: `CAST_PROTOCOL=pacifier` selects the other one.
+fn protocol() -> Protocol {
+    match std::env::var("CAST_PROTOCOL").as_deref() {
+        Ok("pacifier") => Protocol::Pacifier,
+        _ => Protocol::Improved,
     }
 }
 
@@ -147,7 +147,7 @@ impl Place {
             receivers,
             wait: Duration::from_secs(20),
             keep: false,
-            way: way(),
+            protocol: protocol(),
             nodes: 16,
             k: 32,
         }

@@ -354,7 +354,7 @@ mod tests {
     /// Goal: what comes out is what went in, and a flow's usual packets are short. Method: a transfer with a
     /// retransmission, wrapped numbers and a changed window, over both versions of IP.
     #[test]
-    fn a_flow_comes_out_as_it_went_in() {
+    fn a_flow_round_trips() {
         for six in [false, true] {
             let (mut near, mut far) = (Headers::new(64), Headers::new(64));
             let (mut short, mut whole) = (Vec::new(), [0; 2048]);
@@ -383,7 +383,7 @@ mod tests {
 
     /// A packet that is missing is noticed, whole ones bring the ends together again.
     #[test]
-    fn what_does_not_follow_is_not_restored() {
+    fn a_header_out_of_sequence_is_not_restored() {
         let (mut near, mut far) = (Headers::new(1), Headers::new(1));
         let (mut short, mut whole) = (Vec::new(), [0; 2048]);
         let packet = |i: u32| segment(false, [i, 7, 5, i, 1, i], &[3; 9]);
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_stays_whole() {
+    fn unusual_packets_keep_their_headers() {
         let (mut near, mut short) = (Headers::new(1), Vec::new());
         let plain = segment(false, [1, 2, 3, 4, 5, 6], &[1; 50]);
         near.shorten(0, &plain, &mut short);

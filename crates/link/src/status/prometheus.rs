@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::table::{COUNTERS, GAUGES, Row, STRANGERS};
+use super::table::{COUNTERS, GAUGES, Row, UNMATCHED};
 use super::{PeerStatus, Status};
 use crate::peer::State;
 
@@ -14,7 +14,7 @@ impl Status {
         let device = ("device", &*self.device);
         page.family("mtu_bytes", "gauge", "Largest packet of the device");
         page.sample("mtu_bytes", &[device], self.mtu as f64);
-        for ((name, count), (_, what)) in self.strangers.iter().zip(STRANGERS) {
+        for ((name, count), (_, what)) in self.unmatched.iter().zip(UNMATCHED) {
             page.family(&format!("{name}_total"), "counter", what);
             page.sample(&format!("{name}_total"), &[device], *count as f64);
         }
@@ -108,13 +108,13 @@ mod tests {
             at: Instant::ZERO,
             device: "chappe0".into(),
             mtu: 1500,
-            strangers: STRANGERS.iter().map(|(name, _)| (*name, 7)).collect(),
+            unmatched: UNMATCHED.iter().map(|(name, _)| (*name, 7)).collect(),
             refusal: None,
             peers: vec![PeerStatus {
                 name: peer.into(),
                 state: State::Silent,
                 trouble: None,
-                way: Judgement::default(),
+                coverage: Judgement::default(),
                 gauges: GAUGES
                     .iter()
                     .map(|gauge| match gauge.row.key {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_escaped_as_the_format_says() {
+    fn labels_are_escaped() {
         let text = status("a\"b\\c\nd\té").prometheus();
         assert!(text.contains("peer=\"a\\\"b\\\\c\\nd\té\"}"), "{text}");
         assert!(

@@ -16,7 +16,7 @@ pub(super) struct Facts<'a> {
     pub report: Report,
     pub link: &'a Counters,
     pub state: State,
-    pub way: &'a Judgement,
+    pub coverage: &'a Judgement,
 }
 
 /// Names and meaning of a value.
@@ -202,7 +202,7 @@ pub(super) const GAUGES: &[Gauge] = &[
     gauge(
         ("distance_m", "distance_metres", None),
         "How far the peer is, as the configuration says",
-        |f| f.way.distance.unwrap_or(f64::NAN),
+        |f| f.coverage.distance.unwrap_or(f64::NAN),
     ),
     gauge(
         ("distance_most_m", "distance_most_metres", None),
@@ -212,12 +212,12 @@ pub(super) const GAUGES: &[Gauge] = &[
     gauge(
         ("coverage_class", "coverage_class", None),
         "Coverage class of the 802.11 card that frames leave through, 450 m each",
-        |f| class(f.way.radio().map(|radio| radio.coverage_class)),
+        |f| class(f.coverage.radio().map(|radio| radio.coverage_class)),
     ),
     gauge(
         ("coverage_class_needed", "coverage_class_needed", None),
         "Least coverage class for the distance that the configuration says",
-        |f| class(f.way.needed()),
+        |f| class(f.coverage.needed()),
     ),
 ];
 
@@ -387,7 +387,7 @@ pub(super) const COUNTERS: &[Counter] = &[
 ];
 
 /// What belongs to no peer, by its name in JSON.
-pub(super) const STRANGERS: &[(&str, &str)] = &[
+pub(super) const UNMATCHED: &[(&str, &str)] = &[
     (
         "stranger_datagrams",
         "Datagrams that no session or key of ours fits",
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_once_and_names_stand_together() {
+    fn keys_are_unique_and_metrics_are_grouped() {
         let mut keys: Vec<_> = rows().map(|row| row.key).collect();
         keys.sort_unstable();
         assert!(keys.windows(2).all(|two| two[0] != two[1]));
@@ -432,7 +432,7 @@ mod tests {
 
     /// Base units only (prometheus.io, "Metric and label naming"), and labels where a name is told more than once.
     #[test]
-    fn names_follow_the_conventions() {
+    fn metric_names_follow_the_conventions() {
         for row in rows() {
             let name = row.metric;
             let plain = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();

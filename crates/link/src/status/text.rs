@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{PeerStatus, Status};
-use crate::coverage::Way;
+use crate::coverage::Egress;
 
 /// Columns before a value.
 const INDENT: usize = 18;
@@ -14,7 +14,7 @@ impl Status {
     pub fn text(&self, width: usize, earlier: Option<&Status>) -> String {
         let mut text = format!("{}, MTU {}\n", self.device, self.mtu);
         let refused = |status: &Status| {
-            let mut counts = status.strangers.iter();
+            let mut counts = status.unmatched.iter();
             let found = counts.find(|count| count.0 == "refused_datagrams");
             found.map_or(0, |count| count.1)
         };
@@ -82,10 +82,10 @@ impl PeerStatus {
         item(text, width, "late or lost", &self.residual());
         item(text, width, "overhead", &self.overhead(earlier));
         item(text, width, "round trip", &self.round_trip());
-        match &self.way.way {
-            Way::Radio(_) => item(text, width, "radio", &self.way.to_string()),
-            Way::Wire(_) if self.way.distance.is_some() => {
-                item(text, width, "radio", &self.way.to_string());
+        match &self.coverage.egress {
+            Egress::Radio(_) => item(text, width, "radio", &self.coverage.to_string()),
+            Egress::Wire(_) if self.coverage.distance.is_some() => {
+                item(text, width, "radio", &self.coverage.to_string());
             }
             _ => {}
         }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_before_the_edge() {
+    fn lines_are_wrapped_at_the_width() {
         let mut text = String::new();
         let said = "no answer from other: is it running, is the address right, has it the same key, and does a firewall let it through?";
         item(&mut text, 60, "trouble", said);

@@ -160,7 +160,7 @@ mod tests {
     /// Goal: equal neighbours to one place go together, a shorter one ends a run, and each octet stays in its place whatever
     /// has left and whatever was cut.
     #[test]
-    fn equal_neighbours_go_together() {
+    fn equal_datagrams_form_one_run() {
         let datagrams = [(100, 1), (100, 1), (40, 1), (100, 1), (100, 2), (120, 2)];
         let mut outbox = Outbox::default();
         fill(&mut outbox, &datagrams, true);
@@ -194,7 +194,7 @@ mod tests {
 
     /// Goal: a run holds what the kernel takes and no more, and the outbox says when there is no room for another datagram.
     #[test]
-    fn runs_and_outbox_have_their_limits() {
+    fn runs_and_outbox_are_bounded() {
         let mut outbox = Outbox::default();
         fill(&mut outbox, &[(10, 1); 65], true);
         assert_eq!(seen(&outbox)[0].0, 640);

@@ -166,7 +166,7 @@ impl Net {
 
 /// The end that knows no address waits, is called, and both are up; packets go through losses.
 #[test]
-fn two_ends_find_each_other() {
+fn two_peers_find_each_other() {
     let mut net = Net::new(0.2);
     assert_eq!(net.ends[1].state(net.now), State::Waiting);
     net.run(3_000);
@@ -183,7 +183,7 @@ fn two_ends_find_each_other() {
 /// With half of all frames lost both ways, two ends are joined within three seconds nine times of ten: a hello and its
 /// answer must get through, which some ten tries do in 94 % of cases.
 #[test]
-fn hellos_get_through_losses() {
+fn hellos_survive_losses() {
     let joined = |seed: u64| {
         let mut net = Net::new(0.5);
         net.random = Seed(seed).stream(Purpose::Trial(1));
@@ -197,7 +197,7 @@ fn hellos_get_through_losses() {
 /// Everything that was ever sent, played again from another address, and bent copies of it: nothing is delivered, the
 /// address stays, and all of it is counted.
 #[test]
-fn replayed_and_bent_datagrams_only_count() {
+fn replayed_and_altered_datagrams_are_only_counted() {
     let mut net = Net::new(0.0);
     net.run(1_000);
     net.offer(0..100);
@@ -229,7 +229,7 @@ fn replayed_and_bent_datagrams_only_count() {
 
 /// The caller's address changes, as behind a translator that was restarted: the other end follows its first frame.
 #[test]
-fn an_address_that_changes_is_followed() {
+fn a_peer_may_change_its_address() {
     let mut net = Net::new(0.0);
     net.run(1_000);
     net.offer(0..50);
@@ -246,7 +246,7 @@ fn an_address_that_changes_is_followed() {
 
 /// An end starts over in the middle: it is found again, nothing comes twice, and new packets go through.
 #[test]
-fn an_end_that_starts_over_is_found_again() {
+fn a_restarted_peer_gets_a_new_session() {
     for (restarted, make) in [
         (0, plain as fn(u32) -> Vec<u8>),
         (1, plain),
@@ -297,7 +297,7 @@ fn hellos(life: u64, count: usize) -> Vec<Vec<u8>> {
 /// every 10 ms, less than a hello, its answer and its proof take, a stranger plays an old hello: always one, or the
 /// next of more than are kept, of the life before or one that the other end never saw. The other end starts over, too.
 #[test]
-fn replayed_hellos_keep_nobody_out() {
+fn replayed_hellos_do_not_block_sessions() {
     for (life, count, both) in [
         (1, 1, false),
         (55, 1, true),
@@ -353,7 +353,7 @@ fn replayed_hellos_keep_nobody_out() {
 
 /// Another key, another version, and noise: counters and words, no session.
 #[test]
-fn strangers_are_told_apart() {
+fn wrong_keys_and_versions_are_reported() {
     let mut net = Net::new(0.0);
     net.ends[0] = peer(0, 1, 8, Some("10.0.0.2:1"));
     net.run(4_000);
@@ -378,7 +378,7 @@ fn strangers_are_told_apart() {
 
 /// One direction dies: the sender says so, waits without filling the network, and goes on where it stopped.
 #[test]
-fn a_dead_direction_is_told_and_survived() {
+fn a_dead_direction_is_reported_and_survived() {
     let mut net = Net::new(0.0);
     net.run(1_000);
     net.offer(0..50);
@@ -404,7 +404,7 @@ fn a_dead_direction_is_told_and_survived() {
 
 /// Losses go from nothing to 60 % and back: every packet comes, in order, with its header made short on the way.
 #[test]
-fn a_storm_passes() {
+fn the_link_recovers_after_an_outage() {
     let mut net = Net::new(0.0);
     net.make = segment;
     net.run(1_000);
@@ -422,7 +422,7 @@ fn a_storm_passes() {
 
 /// Promises change while packets are under way, to each kind of order and back: none is lost, none is wrong.
 #[test]
-fn changed_promises_lose_nothing() {
+fn service_changes_lose_no_packet() {
     let mut net = Net::new(0.2);
     net.make = segment;
     net.run(1_000);
@@ -462,7 +462,7 @@ fn changed_promises_lose_nothing() {
 
 /// Ends that promise different things: each direction keeps its own sender's promise.
 #[test]
-fn ends_may_promise_different_things() {
+fn peers_may_use_different_services() {
     let mut net = Net::new(0.1);
     net.make = segment;
     let loose = Service {
@@ -548,7 +548,7 @@ fn ping(number: u32) -> Vec<u8> {
 /// packets. Method: pings over an idle link that loses a quarter of all frames, one a second, each answered at once;
 /// both ends' counts beside what came and when.
 #[test]
-fn an_idle_link_counts_what_was_lost() {
+fn an_idle_link_counts_losses() {
     let mut wrong = 0;
     for seed in 0..8 {
         let mut net = Net::new(0.25);
@@ -586,7 +586,7 @@ fn an_idle_link_counts_what_was_lost() {
 
 /// More than the link carries: the flow that is to blame loses packets, another one none, and both are counted.
 #[test]
-fn too_much_of_one_flow_costs_that_flow() {
+fn overload_drops_from_the_longest_flow() {
     let mut net = Net::new(0.0);
     net.run(1_000);
     for number in 0..2_000 {

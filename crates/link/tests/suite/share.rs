@@ -73,7 +73,7 @@ fn a_short_window_is_not_left_to_run_out() {
 }
 
 #[test]
-fn a_clean_path_costs_little() {
+fn overhead_is_small_on_a_clean_path() {
     for (below, least) in [(42, 0.98), (14, 0.995)] {
         let air = Air {
             below,
@@ -89,7 +89,7 @@ fn a_clean_path_costs_little() {
 
 /// A rate that is not told is found, and most of it used.
 #[test]
-fn a_rate_is_found() {
+fn an_unknown_rate_is_found() {
     let air = Air {
         told: false,
         ..Air::usual(0.1, 0.0)
@@ -101,7 +101,7 @@ fn a_rate_is_found() {
 /// Small packets pass a transfer that fills the link at 20 % loss: two turns of 40 ms at most as a rule, and within the urgent
 /// class's promise of 100 ms with their repetition; a bulk flow of its own does hardly worse.
 #[test]
-fn small_packets_pass_the_bulk() {
+fn small_packets_overtake_bulk_traffic() {
     let books = run(Air::usual(0.2, 0.0), 1, 30);
     let [urgent, own] = books.probes;
     println!("{:?}", books.probes);

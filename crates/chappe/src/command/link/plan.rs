@@ -3,7 +3,7 @@
 use chappe_core::{Bitrate, Duration};
 use chappe_lab::input::{InputError, telling};
 use chappe_lab::quantity::{Length, Rate, Time};
-use chappe_link::{Carrier, Judgement, Way};
+use chappe_link::{Carrier, Egress, Judgement};
 use chappe_sys::wireless;
 use chappe_wildnet::gilbert::Channel;
 use chappe_wildnet::targets::{self, Choice, Unmet, Wish};
@@ -293,7 +293,7 @@ fn coverage(metres: f64) -> String {
     let here = radios.into_iter().map(|radio| {
         let interface = radio.interface.clone();
         let judged = Judgement {
-            way: Way::Radio(radio),
+            egress: Egress::Radio(radio),
             distance: Some(metres),
             ..Judgement::default()
         };

@@ -376,7 +376,7 @@ fn receive(listener: &TcpListener, secs: f64) -> (f64, bool) {
     (counted as f64 * 8.0 / secs / 1e6, right)
 }
 
-/// Runs `cases` in namespaces of their own, or says why not.
+/// Runs `work` in new namespaces, or prints why it skips it.
 pub fn isolated(work: impl FnOnce()) {
     match isolate() {
         Ok(()) => work(),
