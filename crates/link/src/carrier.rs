@@ -1,4 +1,4 @@
-//! What carries the datagrams between two hosts, and what it costs.
+//! The encapsulation of datagrams between two hosts, and its overhead.
 
 use std::net::SocketAddr;
 
@@ -6,22 +6,22 @@ use chappe_sys::Endpoint;
 
 use crate::session::OVERHEAD;
 
-/// What carries the datagrams.
+/// The encapsulation of datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// UDP on this address and port.
+    /// UDP, bound to this local address and port.
     Udp(SocketAddr),
-    /// Frames of an EtherType of their own on an interface, without IP. Needs CAP_NET_RAW.
+    /// Ethernet frames of a separate EtherType, without IP. Needs CAP_NET_RAW.
     Ethernet {
-        /// The interface.
+        /// The interface's name.
         interface: String,
-        /// The EtherType.
+        /// The EtherType, the same at both ends.
         ether_type: u16,
     },
 }
 
 impl Carrier {
-    /// Octets that the layers below add on the medium: Ethernet's header, and IP and UDP.
+    /// Octets of the headers below on the medium: Ethernet, and for UDP also IP and UDP.
     pub fn below(&self) -> usize {
         match self {
             Carrier::Udp(address) if address.is_ipv6() => 14 + 48,
@@ -30,19 +30,19 @@ impl Carrier {
         }
     }
 
-    /// Largest datagram on a path whose packets may have `mtu` octets.
+    /// Largest datagram in octets on a path with this MTU.
     pub fn datagram_max(&self, mtu: usize) -> usize {
         mtu.saturating_sub(self.below() - 14)
     }
 
-    /// Of the octets on the medium, the share that packets of the host have in a full frame on such a path, 0 to 1.
+    /// The share of host packets in the octets of a full frame on such a path, 0 to 1.
     pub fn payload_share(&self, mtu: usize) -> f64 {
         let frame = self.datagram_max(mtu).saturating_sub(OVERHEAD);
         let packet = chappe_wildnet::Config::tunnel(frame).packet_max();
         packet as f64 / (mtu + 14) as f64
     }
 
-    /// Reads `host:port` (a literal address) or, for Ethernet, six octets with colons.
+    /// Parses a peer's address: `host:port` with a literal IP address, or six octets with colons for Ethernet.
     pub fn endpoint(&self, text: &str) -> Option<Endpoint> {
         match self {
             Carrier::Udp(_) => text.trim().parse().ok().map(Endpoint::Udp),

@@ -1,4 +1,4 @@
-//! How each peer does: as text for people, JSON for programs, metrics for Prometheus.
+//! The status of a tunnel, as text, as JSON and as Prometheus metrics.
 
 mod prometheus;
 mod table;
@@ -13,37 +13,37 @@ use crate::peer::{Peer, State};
 use crate::tunnel::Tunnel;
 use table::{COUNTERS, Facts, GAUGES};
 
-/// One moment of a tunnel.
+/// A snapshot of a tunnel.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// When, on the tunnel's clock.
+    /// The time on the tunnel's clock.
     pub at: Instant,
-    /// The TUN device.
+    /// The name of the TUN device.
     pub device: String,
-    /// Its MTU.
+    /// The device's MTU in octets.
     pub mtu: usize,
-    /// What belongs to no peer: name and count.
+    /// Counters that belong to no peer: name in JSON and value.
     pub unmatched: Vec<(&'static str, u64)>,
-    /// What the kernel said when it last refused to send.
+    /// The error message of the kernel's last refusal to send.
     pub refusal: Option<String>,
-    /// The peers.
+    /// The status of each peer.
     pub peers: Vec<PeerStatus>,
 }
 
-/// One moment of a peer.
+/// A snapshot of a peer.
 #[derive(Clone, Debug)]
 pub struct PeerStatus {
-    /// Its name.
+    /// The peer's name.
     pub name: String,
-    /// How things stand.
+    /// The state of its session.
     pub state: State,
-    /// The last thing that went wrong, and what to do.
+    /// The present problem, with what to do.
     pub trouble: Option<String>,
-    /// How its frames leave this host, and whether the radio there waits long enough.
+    /// The egress of its frames, and whether a radio there waits long enough.
     pub coverage: Judgement,
-    /// Values that go up and down: name in JSON, value in the unit that ends the name; NaN where it is not known.
+    /// Gauges: name in JSON, and value in the unit at the end of the name; NaN if it is unknown.
     pub gauges: Vec<(&'static str, f64)>,
-    /// Values that only go up.
+    /// Counters: name in JSON and value.
     pub counters: Vec<(&'static str, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl State {
         State::Deaf,
     ];
 
-    /// One word.
+    /// The state as one word, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             State::Waiting => "waiting",
@@ -69,7 +69,7 @@ impl State {
 }
 
 impl Status {
-    /// The tunnel now.
+    /// Takes a snapshot of the tunnel.
     pub fn of(tunnel: &Tunnel, now: Instant) -> Status {
         let unmatched = tunnel.unmatched();
         Status {
@@ -92,7 +92,7 @@ impl Status {
         }
     }
 
-    /// One JSON document.
+    /// The status as one JSON document on one line.
     pub fn json(&self) -> String {
         let mut text = format!(
             "{{\"at_s\":{:.3},\"device\":{},\"mtu\":{}",
@@ -125,17 +125,17 @@ impl PeerStatus {
         let name = &peer.config().name;
         let own = match facts.state {
             State::Deaf => Some(format!(
-                "frames of {name} come, but it reports none of ours: our direction is dead (a firewall, a route, or its receiver)"
+                "frames of {name} arrive, but it reports none of ours: the outgoing direction is dead; check firewall, route, and the other host"
             )),
             State::Silent => Some(format!(
-                "nothing has come from {name} for a while; it is being called"
+                "nothing has arrived from {name} for a while; sending hellos"
             )),
             State::Waiting => Some(format!(
-                "{name} has no address here and has not said hello yet"
+                "{name} has no `endpoint` here and has not sent a hello yet"
             )),
             State::Calling | State::Up => None,
         };
-        // What was seen beside a session explains what it misses.
+        // A hint explains the state better than the state itself does.
         let trouble = hint.or(peer.trouble().map(str::to_owned)).or(own);
         PeerStatus {
             name: name.clone(),
@@ -153,13 +153,13 @@ impl PeerStatus {
         }
     }
 
-    /// A value by its name in JSON; NaN where it is not known.
+    /// A gauge by its name in JSON; NaN if it is unknown.
     pub fn gauge(&self, key: &str) -> f64 {
         let found = self.gauges.iter().find(|gauge| gauge.0 == key);
         found.map_or(f64::NAN, |gauge| gauge.1)
     }
 
-    /// A count by its name in JSON.
+    /// A counter by its name in JSON; 0 if there is none.
     pub fn counter(&self, key: &str) -> u64 {
         let found = self.counters.iter().find(|counter| counter.0 == key);
         found.map_or(0, |counter| counter.1)
@@ -197,7 +197,7 @@ impl PeerStatus {
     }
 }
 
-/// A string of JSON.
+/// A JSON string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -215,7 +215,7 @@ fn quoted(text: &str) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// Goal: the page lists every key that a document has, and no other. Method: its tables, first column.
+    /// Goal: docs/link.md lists every key of the JSON document. Method: the first column of its tables.
     #[test]
     fn the_page_lists_all_keys() {
         let page = include_str!("../../../docs/link.md");
