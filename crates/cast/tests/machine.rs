@@ -150,11 +150,11 @@ fn a_full_disk_is_reported_and_the_transfer_resumes() {
         "nothing is begun that cannot end: {said}"
     );
     assert!(
-        lines[1].contains("error Environment cannot write what was received"),
+        lines[1].contains("error Environment cannot write received data"),
         "{said}{wrong}"
     );
     assert!(
-        lines[1].contains("make room and start again; what was received is kept"),
+        lines[1].contains("free some space and start again; received data are kept"),
         "{said}"
     );
     let held = lines[2]

@@ -292,7 +292,10 @@ fn small_mtus_are_reported() {
         });
         assert!(told > 0, "the sender is told: {why}");
         let error = receiver.join().unwrap().unwrap_err();
-        assert!(error.what.contains("too long for this link"), "{error}");
+        assert!(
+            error.what.contains("more than this link carries"),
+            "{error}"
+        );
     });
 }
 

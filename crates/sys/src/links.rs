@@ -176,8 +176,7 @@ impl Links {
 
     /// The interface of the kernel's route to an address.
     pub fn towards(&self, to: IpAddr) -> Result<String> {
-        let failed =
-            |error: io::Error| Error::new(format!("find a route to {to}"), error);
+        let failed = |error: io::Error| Error::new(format!("find a route to {to}"), error);
         let octets = match to {
             IpAddr::V4(to) => to.octets().to_vec(),
             IpAddr::V6(to) => to.octets().to_vec(),
