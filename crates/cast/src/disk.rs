@@ -325,7 +325,7 @@ impl Incoming {
         &self.held
     }
 
-    /// Octets received.
+    /// Octets of the batches received so far.
     pub fn octets(&self) -> u64 {
         self.octets
     }

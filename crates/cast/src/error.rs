@@ -24,7 +24,7 @@ pub enum Kind {
     Input,
     /// The machine lacks something: a permission, disk space, an interface.
     Environment,
-    /// A transfer failed.
+    /// The transfer failed although input and machine were right.
     Failed,
 }
 

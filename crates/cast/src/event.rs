@@ -12,9 +12,9 @@ use crate::roster::State;
 pub enum Event {
     /// The link is open.
     Started {
-        /// This member's number.
+        /// The number of this member.
         node: u16,
-        /// This member's name.
+        /// The name that other members show for it.
         name: String,
         /// The interfaces, separated by commas.
         interface: String,
@@ -25,7 +25,7 @@ pub enum Event {
     },
     /// A member has joined.
     Joined {
-        /// The member's number.
+        /// The number of the member.
         node: u16,
         /// The name of its host.
         name: String,
@@ -34,7 +34,7 @@ pub enum Event {
     },
     /// A member has left, or was silent for 10 s.
     Left {
-        /// The member's number.
+        /// The number of the member.
         node: u16,
         /// The name of its host.
         name: String,
@@ -48,20 +48,20 @@ pub enum Event {
     Offered {
         /// The identifier of the transfer.
         transfer: String,
-        /// The sender's number.
+        /// The number of the sender.
         source: u16,
         /// The names of the files.
         files: Vec<String>,
         /// Octets of all files together.
         bytes: u64,
-        /// Number of batches.
+        /// Number of batches that the files are cut into.
         batches: u32,
         /// Batches that a receiver has from before; 0 for the sender.
         held: u32,
     },
     /// The sender starts sending data.
     Begun {
-        /// The receivers' numbers.
+        /// The numbers of all receivers.
         receivers: Vec<u16>,
         /// The receivers that no path leads to.
         unreachable: Vec<u16>,
@@ -70,7 +70,7 @@ pub enum Event {
     Progress {
         /// The identifier of the transfer.
         transfer: String,
-        /// All known receivers.
+        /// All known receivers, those that failed or left included.
         receivers: Vec<Progress>,
     },
     /// A batch had a wrong digest and is collected again.
@@ -82,7 +82,7 @@ pub enum Event {
     },
     /// A file has its final name.
     Installed {
-        /// The file's path.
+        /// The path of the installed file.
         path: PathBuf,
         /// The file's size in octets.
         bytes: u64,
@@ -96,7 +96,7 @@ pub enum Event {
     Refused {
         /// The identifier of the transfer.
         transfer: String,
-        /// The problem.
+        /// The problem, as a sentence.
         why: String,
         /// The remedy; may be empty.
         todo: String,
@@ -124,7 +124,7 @@ pub struct Link {
 /// The progress of one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Progress {
-    /// The member's number.
+    /// The number of the receiver.
     pub node: u16,
     /// The name of its host.
     pub name: String,

@@ -50,7 +50,7 @@ impl Fetch {
         }
     }
 
-    /// A complete manifest.
+    /// A complete manifest, from which requests are answered.
     pub fn whole(now: Instant, ticket: Ticket, octets: Vec<u8>) -> Fetch {
         let mut fetch = Fetch::new(now, ticket);
         fetch.have.fill(true);

@@ -19,16 +19,16 @@ pub const HOLDING_BITS: usize = 1000;
 /// A decoded control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Tickets and records.
+    /// Tickets and records of members, broadcast at least once a second.
     News {
         /// The tickets, one after the other.
         tickets: &'a [u8],
-        /// The records.
+        /// The encoded records, one after the other.
         records: &'a [u8],
     },
     /// A request for pieces of a manifest.
     Ask {
-        /// The transfer's identifier.
+        /// The identifier of the transfer.
         id: u64,
         /// The piece that the first bit stands for.
         first: u32,
@@ -37,7 +37,7 @@ pub enum Frame<'a> {
     },
     /// A piece of a manifest.
     Piece {
-        /// The transfer's identifier.
+        /// The identifier of the transfer.
         id: u64,
         /// The index of the piece.
         piece: u32,
@@ -51,9 +51,9 @@ pub enum Frame<'a> {
 /// The batches that a receiver has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding<'a> {
-    /// The transfer's identifier.
+    /// The identifier of the transfer.
     pub id: u64,
-    /// The receiver's number.
+    /// The number of the receiver.
     pub receiver: u16,
     /// The receiver's life. Holdings of a former life are void.
     pub life: u64,
@@ -101,12 +101,12 @@ pub fn parse(sdu: &[u8]) -> Option<Frame<'_>> {
     }
 }
 
-/// Encodes a request.
+/// Encodes a request for pieces of a manifest.
 pub fn ask(id: u64, first: u32, bits: &[u8]) -> Vec<u8> {
     [&[ASK], &id.to_be_bytes()[..], &first.to_be_bytes(), bits].concat()
 }
 
-/// Encodes a piece.
+/// Encodes a piece of a manifest.
 pub fn piece(id: u64, piece: u32, octets: &[u8]) -> Vec<u8> {
     [
         &[PIECE],
@@ -118,7 +118,7 @@ pub fn piece(id: u64, piece: u32, octets: &[u8]) -> Vec<u8> {
 }
 
 impl Holding<'_> {
-    /// Encodes the frame.
+    /// Encodes the report as a frame.
     pub fn emit(&self) -> Vec<u8> {
         let mut octets = vec![HOLDING];
         octets.extend_from_slice(&self.id.to_be_bytes());

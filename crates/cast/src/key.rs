@@ -93,7 +93,7 @@ impl SignKey {
         SignKey(SigningKey::from_bytes(octets))
     }
 
-    /// Signs `message` (Ed25519).
+    /// Signs `message` with Ed25519 (RFC 8032).
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.0.sign(message).to_bytes()
     }

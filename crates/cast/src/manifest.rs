@@ -31,7 +31,7 @@ const MANIFEST_MAGIC: &[u8; 8] = b"ChppMan1";
 /// Domain separation: the key's signatures for other purposes differ.
 const SIGNED: &[u8] = b"chappe cast ticket v1\0";
 
-/// A BLAKE3 digest.
+/// A BLAKE3 digest of 32 octets.
 pub type Digest = [u8; 32];
 
 /// How the octets of a transfer are cut into batches and packets.
@@ -39,9 +39,9 @@ pub type Digest = [u8; 32];
 pub struct Cut {
     /// Octets of all files together.
     pub len: u64,
-    /// Packets per batch.
+    /// Packets per batch, at most [`chappe_pacifier::K_MAX`].
     pub k: u8,
-    /// Octets per packet.
+    /// Octets per packet, at least 1.
     pub payload: u16,
 }
 
@@ -171,7 +171,7 @@ impl Ticket {
         [SIGNED, body].concat()
     }
 
-    /// Encodes the ticket.
+    /// Encodes the ticket with its signature.
     pub fn encode(&self) -> [u8; TICKET] {
         let mut octets = Vec::with_capacity(TICKET);
         octets.extend_from_slice(TICKET_MAGIC);

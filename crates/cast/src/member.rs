@@ -86,9 +86,9 @@ struct Transfer {
     node: Option<Node>,
     /// The life of the sender at the last check.
     life: Option<u64>,
-    /// The receiver's side.
+    /// The receiver's side, once this member has joined.
     joined: Option<Joined>,
-    /// The sender's side.
+    /// The sender's side, if this member is the sender.
     offer: Option<Offer>,
 }
 

@@ -40,7 +40,7 @@ pub struct Roles {
 pub enum State {
     /// It fetches the manifest.
     Preparing,
-    /// It receives batches.
+    /// It has the manifest and receives batches.
     Receiving,
     /// It has all files.
     Complete,
@@ -53,7 +53,7 @@ pub enum State {
 /// The record of one member, as the member itself wrote it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The member's number.
+    /// The number of the member.
     pub node: u16,
     /// The random number of its life; it changes with each restart.
     pub life: u64,
@@ -61,7 +61,7 @@ pub struct Record {
     pub number: u32,
     /// The name of its host.
     pub name: String,
-    /// The member's roles.
+    /// The roles of the member.
     pub roles: Roles,
     /// For each transfer that it takes part in: identifier, state, and number of batches received.
     pub transfers: Vec<(u64, State, u32)>,
@@ -69,7 +69,7 @@ pub struct Record {
     pub links: Vec<(u16, f64)>,
 }
 
-/// All known members.
+/// The records of all known members.
 #[derive(Debug)]
 pub struct Roster {
     own: Record,
@@ -92,7 +92,7 @@ struct Known {
 /// What a received record has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// Nothing.
+    /// Nothing: the record is old, expired or this member's.
     None,
     /// A renewal, possibly with other delivery ratios.
     Renewed,

@@ -37,7 +37,7 @@ pub struct Sending {
     /// Every frame of the improved variant has room for member numbers below this, rounded up to a multiple of 8. Larger
     /// numbers are carried by additional reports.
     pub nodes: u16,
-    /// Packets per batch.
+    /// Packets per batch, at most [`chappe_pacifier::K_MAX`].
     pub k: u8,
 }
 

@@ -20,7 +20,7 @@ pub struct Options {
     pub interfaces: Vec<String>,
     /// The encapsulation of frames.
     pub carrier: Carrier,
-    /// The group's key.
+    /// The group's key, which seals every frame.
     pub key: GroupKey,
     /// The member's number. Default: the last octet of the first interface's IPv4 address, or of its link-layer address.
     pub node: Option<u16>,
@@ -133,7 +133,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const FRAME_MIN: usize = 400;
 
 impl Session {
-    /// Opens the link.
+    /// Opens the interfaces and creates the member. Fails if an interface is missing or its MTU too small.
     pub fn open(options: &Options, roles: Roles, verify: Option<VerifyKey>) -> Result<Session> {
         let node = match options.node {
             Some(node) if node > MEMBER_MAX => {
@@ -195,7 +195,7 @@ impl Session {
         }
     }
 
-    /// The member's number.
+    /// The number of this member.
     pub fn node(&self) -> u16 {
         self.node
     }
@@ -270,7 +270,7 @@ impl Session {
         Ok(())
     }
 
-    /// The link's counters.
+    /// The counters of the link.
     pub fn statistics(&self) -> &Statistics {
         self.live.statistics()
     }

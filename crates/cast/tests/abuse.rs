@@ -1,7 +1,7 @@
-//! What must not do harm: crashes at any moment, strangers, and a member who pollutes.
+//! Robustness: crashes at any moment, forged frames, and a member that pollutes batches.
 //!
-//! Goal: every receiver ends with the right files, whatever happens on the way. Method: members in namespaces as in
-//! `transfers.rs`; the ones that are killed are processes of their own. All choices come from seeds.
+//! Goal: every receiver ends with the right files, whatever happens meanwhile. Method: members in namespaces as in
+//! `transfers.rs`; members that are killed are separate processes. All choices come from seeds.
 
 mod common;
 
@@ -134,7 +134,7 @@ fn twenty_kills() {
     assert!(same(&file, &place.path("r2/a.bin")) && same(&file, &place.path("r3/a.bin")));
 }
 
-/// 10,000 random, 10,000 mutated and 1,000 repeated frames a second, into a transfer: they are counted.
+/// 10,000 random, 10,000 mutated and 1,000 replayed frames a second during a transfer: they are only counted.
 fn foreign_frames_are_only_counted() {
     let (network, place) = (Network::new(4), Place::new("strangers"));
     let file = place.file("a.bin", 400_000);
@@ -187,7 +187,7 @@ fn foreign_frames_are_only_counted() {
     assert!(same(&file, &place.path("r1/a.bin")) && same(&file, &place.path("r2/a.bin")));
 }
 
-/// Makes noise of its own and of what it hears until `done`. How many frames, and for how long.
+/// Sends random, mutated and replayed frames until `done`. Returns their number and the duration.
 fn flood(done: &AtomicBool) -> (u64, f64) {
     let interface = Interface::find("eth0").unwrap();
     let (socket, everybody) = udp::open(&interface, 1794, Group::Broadcast).unwrap();
@@ -238,7 +238,7 @@ fn flood(done: &AtomicBool) -> (u64, f64) {
     (sent, begun.elapsed().as_secs_f64())
 }
 
-/// A relay with the group's key, which bends an octet of many frames that it passes on.
+/// A relay with the group's key that alters an octet of many frames that it forwards.
 struct Liar {
     member: Member,
     bent: u32,
@@ -274,7 +274,7 @@ impl LinkNode for Liar {
     }
 }
 
-/// All that the receiver hears comes through the liar.
+/// Everything that the receiver hears comes through the polluting relay.
 fn a_polluting_relay_only_costs_time() {
     let (network, place) = (Network::new(3), Place::new("liar"));
     let file = place.file("a.bin", 600_000);

@@ -1,7 +1,7 @@
 //! Whole transfers between network namespaces.
 //!
-//! Goal: what the page promises to a user holds on real sockets. Method: a namespace and a thread for each member, a
-//! bridge between them, losses injected from seeds. Where the kernel forbids namespaces, it says so and passes.
+//! Goal: the behaviour that docs/cast.md describes, on real sockets. Method: a namespace and a thread for each member, a
+//! bridge between them, losses injected from seeds. Prints `skipped:` if the kernel forbids namespaces.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn main() {
     ]);
 }
 
-/// One hop, 20 % lost, one file empty: all three have both, and what is there already is not sent again.
+/// One hop, 20 % lost, one file empty: all three get both, and present files are not sent again.
 fn two_files_to_three_receivers() {
     let (network, place) = (Network::new(4), Place::new("three"));
     let files = [place.file("a.bin", 700_001), place.file("empty", 0)];
@@ -82,7 +82,7 @@ fn two_files_to_three_receivers() {
     }
 }
 
-/// A line of four, 15 % lost on each hop, nothing heard beyond: the relays pass on manifest, batches and reports.
+/// A line of four, 15 % lost on each hop, no links beyond neighbours: relays forward manifest, batches and reports.
 fn over_two_relays() {
     let (network, place) = (Network::new(4), Place::new("line"));
     let file = place.file("a.bin", 400_000);
@@ -124,7 +124,7 @@ fn over_two_relays() {
     });
 }
 
-/// One receiver comes when the others have a part, one leaves: the rest finish, and the sender does not wait for it.
+/// One receiver joins late and one leaves: the others finish, and the sender does not wait for the one that left.
 fn late_and_leaving_receivers() {
     let (network, place) = (Network::new(4), Place::new("late"));
     let file = place.file("a.bin", 1_500_000);
@@ -224,7 +224,7 @@ fn two_senders_in_one_group() {
     }
 }
 
-/// The receiver's interface goes down in the middle, and comes up again.
+/// The receiver's interface goes down during the transfer and comes up again.
 fn an_interface_goes_down_and_up() {
     let (network, place) = (Network::new(2), Place::new("down"));
     let file = place.file("a.bin", 1_000_000);
@@ -255,7 +255,8 @@ fn an_interface_goes_down_and_up() {
     assert!(same(&file, &place.path("r1/a.bin")));
 }
 
-/// A link on which nothing useful fits is refused; one that is too small for this sender's frames says so, also to the sender.
+/// A link whose frames are too short is rejected. A receiver whose link is too small for the sender's frames reports it,
+/// also to the sender.
 fn small_mtus_are_reported() {
     let (network, place) = (Network::new(2), Place::new("mtu"));
     let file = place.file("a.bin", 10_000);
@@ -299,7 +300,7 @@ fn small_mtus_are_reported() {
     });
 }
 
-/// A receiver with another group's key hears nothing, and the sender says why it finds nobody.
+/// A receiver with another group's key receives nothing, and the sender reports why it finds no receiver.
 fn another_group_is_ignored() {
     let (network, place, other) = (Network::new(2), Place::new("ours"), Place::new("theirs"));
     let file = place.file("a.bin", 10_000);
@@ -332,7 +333,7 @@ fn another_group_is_ignored() {
     });
 }
 
-/// A receiver that stays takes what one sender after the other has, also when it has long had as many as it takes at a time.
+/// A receiver with `keep` receives from one sender after the other, beyond the number that it can serve at a time.
 fn senders_one_after_the_other() {
     let (network, place) = (Network::new(2), Place::new("succession"));
     let folder = place.folder("r1");

@@ -32,7 +32,7 @@ pub struct Emulator<N: Station + ?Sized, R: Recorder = ()> {
     turns: u64,
 }
 
-/// Why [`Emulator::run`] returned.
+/// The event that ended [`Emulator::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// SIGINT or SIGTERM arrived.
@@ -188,7 +188,7 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         self.turns
     }
 
-    /// The simulator's counters.
+    /// The simulator's counters of frames on the air.
     pub fn air(&self) -> &Counters {
         self.simulator.counters()
     }

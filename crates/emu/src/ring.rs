@@ -49,7 +49,7 @@ impl Ring {
         true
     }
 
-    /// The oldest frame.
+    /// The oldest frame, if there is one.
     pub fn front(&self) -> Option<&[u8]> {
         self.iter().next()
     }

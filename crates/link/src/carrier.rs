@@ -13,7 +13,7 @@ pub enum Carrier {
     Udp(SocketAddr),
     /// Ethernet frames of a separate EtherType, without IP. Needs CAP_NET_RAW.
     Ethernet {
-        /// The interface's name.
+        /// The name of the interface.
         interface: String,
         /// The EtherType, the same at both ends.
         ether_type: u16,

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The classification of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The source address.
+    /// The IP source address.
     pub source: IpAddr,
-    /// The destination address.
+    /// The IP destination address.
     pub destination: IpAddr,
     /// The class: 0 urgent, 1 everything else.
     pub service: usize,

@@ -11,7 +11,7 @@ use crate::session::{HELLO, VERSION};
 /// How long an observation stays valid.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// The latest observations.
+/// The latest observations of a tunnel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hints {
     /// This host's own address on the TUN device.

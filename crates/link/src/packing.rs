@@ -41,7 +41,7 @@ pub(crate) fn longest(container: usize) -> usize {
     container.saturating_sub(ITEM + PART) * (PARTS - 1)
 }
 
-/// Fills containers.
+/// Fills containers with packets of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Packer {
     headers: Headers,
@@ -66,7 +66,7 @@ enum Kind {
     Plain,
     /// Whole, and later headers refer to it.
     Learned,
-    /// Compressed.
+    /// Compressed relative to the header before it.
     Short,
     /// Coalesced segments: one of the other kinds (1), `gso_type` of the segments (1) and their length (2), then the packet
     /// as the other kind says.
@@ -209,7 +209,7 @@ impl Rest {
     }
 }
 
-/// Unpacks containers.
+/// Unpacks the containers of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacker {
     headers: Headers,

@@ -59,7 +59,7 @@ pub enum State {
 /// Counters of a peer, in addition to those of [`Link`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerCounters {
-    /// Sessions established.
+    /// Sessions established since the start.
     pub sessions: u64,
     /// Datagrams not sealed with the session's key.
     pub forged: u64,
@@ -83,11 +83,11 @@ pub struct PeerCounters {
     pub unreadable: u64,
     /// Packets from the peer for which the host had no room.
     pub host_full: u64,
-    /// Datagrams sent.
+    /// Datagrams sent, with or without packets.
     pub datagrams_sent: u64,
     /// Octets of datagrams sent, with the headers of the layers below.
     pub octets_sent: u64,
-    /// Datagrams received.
+    /// Datagrams received that matched this peer, authentic or not.
     pub datagrams_received: u64,
     /// Octets of packets delivered to the host.
     pub octets_delivered: u64,
@@ -106,7 +106,7 @@ pub struct Peer {
     container: Vec<u8>,
     life: u64,
     number: u32,
-    /// Draws unpredictable numbers.
+    /// Draws unpredictable 64-bit numbers.
     random: Box<dyn FnMut() -> u64 + Send>,
     /// The session of outgoing frames, the session before it, and sessions whose initiator has not proved itself yet.
     current: Option<Session>,

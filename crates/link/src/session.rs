@@ -249,7 +249,7 @@ pub(crate) struct Session {
     seals: ChaCha20Poly1305,
     opens: ChaCha20Poly1305,
     replay: Replay,
-    /// Frames sealed.
+    /// Number of frames sealed so far.
     pub sealed: u32,
 }
 

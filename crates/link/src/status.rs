@@ -33,7 +33,7 @@ pub struct Status {
 /// A snapshot of a peer.
 #[derive(Clone, Debug)]
 pub struct PeerStatus {
-    /// The peer's name.
+    /// The configured name of the peer.
     pub name: String,
     /// The state of its session.
     pub state: State,
@@ -197,7 +197,7 @@ impl PeerStatus {
     }
 }
 
-/// A JSON string.
+/// Quotes and escapes a JSON string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

@@ -39,7 +39,7 @@ pub struct TunnelConfig {
     pub signals: bool,
 }
 
-/// Why [`Tunnel::run`] returned.
+/// The event that ended [`Tunnel::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The observer broke the loop.

@@ -43,13 +43,13 @@ pub struct Waiting {
     pub number: u32,
     /// The neighbour's node number.
     pub to: u16,
-    /// The node's token.
+    /// The node's token, for the report of the outcome.
     pub token: u32,
-    /// Its class.
+    /// The class of the frame.
     pub class: Class,
     /// The SDU, in the clear: each attempt is sealed anew, under another nonce.
     pub sdu: Vec<u8>,
-    /// Transmissions so far.
+    /// Number of transmissions so far.
     pub attempts: u8,
     due: Instant,
 }
@@ -124,7 +124,7 @@ impl Outstanding {
         Some(frame)
     }
 
-    /// The earliest timer.
+    /// When the earliest timer fires.
     pub fn deadline(&self) -> Option<Instant> {
         self.frames.iter().map(|frame| frame.due).min()
     }

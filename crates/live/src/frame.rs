@@ -45,10 +45,10 @@ pub enum Kind {
     Hello,
 }
 
-/// The decoded header.
+/// The decoded header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The frame's type.
+    /// The type of the frame.
     pub kind: Kind,
     /// The sender's node number.
     pub from: u16,

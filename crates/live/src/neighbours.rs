@@ -22,7 +22,7 @@ const TALLY: u32 = 256;
 /// A neighbour in [`Statistics`](crate::Statistics).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbour {
-    /// The neighbour's address.
+    /// The address of the neighbour.
     pub address: Address,
     /// The random number of its life; it changes with each restart.
     pub life: u64,
@@ -49,7 +49,7 @@ pub struct Neighbours {
 struct Peer {
     endpoint: Location,
     heard: Instant,
-    /// The trusted life.
+    /// The life that has proved itself.
     current: Option<Life>,
     /// A life that has not proved itself yet, and its challenge.
     candidate: Option<(Opener, u64)>,
@@ -95,7 +95,7 @@ impl Neighbours {
         }
     }
 
-    /// Handles a hello.
+    /// Handles a hello that arrived from `at`.
     pub fn hello(
         &mut self,
         now: Instant,

@@ -26,20 +26,20 @@ pub enum Target {
 /// Where a neighbour is: a port, and an address on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The port's index.
+    /// The index of the port.
     pub port: usize,
     /// The neighbour's UDP or Ethernet address.
     pub at: Endpoint,
 }
 
-/// One queued frame.
+/// One queued frame with its destination.
 #[derive(Clone, Debug)]
 pub struct Slot {
     /// Header, SDU and tag, at the front of a buffer of full length.
     pub frame: Vec<u8>,
     /// Octets of `frame` in use.
     pub len: usize,
-    /// The destination.
+    /// The destination of the frame.
     pub to: Target,
     /// Ports that still have to take it, one bit each.
     pub waits: u32,
@@ -143,7 +143,7 @@ impl Queue {
         }
     }
 
-    /// The oldest frame.
+    /// The oldest frame, if there is one.
     pub fn first(&self) -> Option<&Slot> {
         self.slots.get(..self.len)?.first()
     }

@@ -57,7 +57,7 @@ impl Opener {
         Opener { epoch, cipher }
     }
 
-    /// The sender's life.
+    /// The epoch of the sender's life.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }

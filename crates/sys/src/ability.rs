@@ -25,7 +25,7 @@ pub struct Ability {
     pub remedy: Option<String>,
 }
 
-/// Runs all probes.
+/// Runs all probes of this module.
 pub fn all() -> Vec<Ability> {
     vec![
         udp_broadcast(),

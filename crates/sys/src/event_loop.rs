@@ -32,7 +32,7 @@ pub enum Ready {
 /// A signal that asks the program to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGINT: Ctrl-C.
+    /// SIGINT, sent by Ctrl-C.
     Interrupt,
     /// SIGTERM: a service manager, or `kill`.
     Terminate,
@@ -103,7 +103,7 @@ impl EventLoop {
             .map_err(|error| Error::new("change what is waited for", error))
     }
 
-    /// Stops watching `fd`.
+    /// Stops watching the descriptor `fd`.
     pub fn remove(&self, fd: impl AsFd) -> Result<()> {
         epoll::delete(&self.epoll, fd).map_err(|error| Error::new("forget a descriptor", error))
     }

@@ -12,7 +12,7 @@ use crate::raw::{self, Offload, Query};
 /// A snapshot of a network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// The interface's name.
+    /// The name of the interface.
     pub name: String,
     /// The interface index, never 0.
     pub index: u32,

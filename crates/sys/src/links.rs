@@ -8,7 +8,7 @@ use crate::Interface;
 use crate::error::{Error, NEEDS_NET_ADMIN, Result};
 use crate::netlink::{self, Netlink, Request};
 
-/// VETH_INFO_PEER (linux/veth.h).
+/// The attribute VETH_INFO_PEER (linux/veth.h).
 const VETH_INFO_PEER: u16 = 1;
 
 /// Octets of `struct rtmsg` and `struct ifinfomsg`.

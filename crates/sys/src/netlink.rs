@@ -154,7 +154,7 @@ impl Request {
         self
     }
 
-    /// `struct ifaddrmsg`.
+    /// Appends a `struct ifaddrmsg`.
     pub(crate) fn address(mut self, family: i32, prefix: u8, index: u32) -> Request {
         self.octets.extend([family as u8, prefix, 0, 0]);
         self.octets.extend(index.to_ne_bytes());
@@ -184,7 +184,7 @@ impl Request {
         self
     }
 
-    /// An attribute.
+    /// Appends an attribute, padded to four octets.
     pub(crate) fn put(mut self, kind: u16, value: &[u8]) -> Request {
         let nest = self.open(kind);
         self.octets.extend(value);

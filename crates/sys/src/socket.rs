@@ -41,7 +41,7 @@ impl fmt::Display for Endpoint {
 /// kernels before 6.0) and 65,000 octets, which fit an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run<'a> {
-    /// The datagrams, concatenated.
+    /// The datagrams, one after the other.
     pub octets: &'a [u8],
     /// Octets of each datagram. For a single datagram: the length of `octets`, or more.
     pub segment: usize,

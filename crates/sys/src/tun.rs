@@ -11,9 +11,9 @@ use crate::raw;
 /// The kind of packets that pass through the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// IP packets.
+    /// IP packets without a link-layer header.
     Tun,
-    /// Ethernet frames.
+    /// Ethernet frames with their header.
     Tap,
 }
 
@@ -145,7 +145,7 @@ impl Tun {
         }
     }
 
-    /// The interface's name.
+    /// The name of the interface.
     pub fn name(&self) -> &str {
         &self.name
     }

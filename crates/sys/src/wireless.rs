@@ -91,11 +91,11 @@ const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 
-/// Commands of nl80211.
+/// The commands of nl80211 in use.
 const GET_WIPHY: u8 = 1;
 const GET_INTERFACE: u8 = 5;
 
-/// Attributes of nl80211.
+/// The attributes of nl80211 in use.
 const WIPHY: u16 = 1;
 const WIPHY_NAME: u16 = 2;
 const IFNAME: u16 = 4;

@@ -1,8 +1,7 @@
-//! Sockets, devices and interfaces against the kernel, in namespaces of their own.
+//! Sockets, devices and interfaces against the kernel, in separate namespaces.
 //!
-//! Goal: what the crate asks of Linux does what its documentation says. Method: the program isolates itself, so
-//! that it is root over interfaces that nobody else sees, and makes small networks. Where the kernel forbids that,
-//! it says so and passes.
+//! Goal: each request to Linux has the documented effect. Method: the test isolates itself, so that it is root over
+//! separate interfaces, and creates small networks. Prints `skipped:` if the kernel forbids namespaces.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -143,8 +142,8 @@ fn udp_groups_reach_the_peer() {
     }
 }
 
-/// Twenty datagrams in one piece, the last one shorter, and a single one in the same call come as twenty-one: to a socket that lets
-/// the kernel join them and to one that does not.
+/// A run of twenty datagrams, the last one shorter, and a single one in the same call arrive as twenty-one, on a socket
+/// with and without UDP_GRO.
 fn segmented_datagrams_arrive_separately() {
     let (a, b) = pair();
     let at = |host: u8, port: u16| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
@@ -325,7 +324,7 @@ fn errors_carry_a_remedy() {
     assert!(down.contains("on a0") && down.contains("up"), "{down}");
 }
 
-/// An interface is no radio until its alias says so; whatever else the alias says is for people.
+/// An interface counts as a radio once its alias begins with `radio`, whatever follows.
 fn an_alias_makes_a_radio() {
     let (a, _b) = pair();
     let seen = a.run(|| {

@@ -22,7 +22,7 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// An empty shelf.
+    /// An empty shelf; `reopen` opens a file that was closed to save descriptors.
     pub fn new(reopen: fn(&Path) -> io::Result<File>) -> Shelf {
         Shelf {
             paths: Vec::new(),

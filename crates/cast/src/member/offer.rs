@@ -35,7 +35,7 @@ pub(super) struct Receiver {
 }
 
 impl Member {
-    /// Announces a transfer.
+    /// Announces a transfer that this member sends.
     pub fn announce(&mut self, now: Instant, ticket: Ticket, manifest: Vec<u8>) {
         let transfer = Transfer {
             ticket,

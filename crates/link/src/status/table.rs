@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub metric: &'static str,
     /// The label that distinguishes rows with the same name, and its value.
     pub label: Option<(&'static str, &'static str)>,
-    /// The help text.
+    /// The help text in Prometheus.
     pub what: &'static str,
 }
 

@@ -122,7 +122,7 @@ impl Outbox {
         true
     }
 
-    /// Empties the outbox.
+    /// Empties the outbox, whatever has left.
     pub fn clear(&mut self) {
         self.runs.clear();
         (self.used, self.passed, self.left) = (0, 0, 0);

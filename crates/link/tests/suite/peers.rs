@@ -1,4 +1,4 @@
-//! Two peers without sockets: what a hostile or unlucky network may do to them, and what they count.
+//! Two peers without sockets on a hostile or unlucky network, and their counters.
 
 use std::net::SocketAddr;
 
@@ -164,7 +164,7 @@ impl Net {
     }
 }
 
-/// The end that knows no address waits, is called, and both are up; packets go through losses.
+/// The peer without an endpoint waits for a hello; then both are up, and packets survive losses.
 #[test]
 fn two_peers_find_each_other() {
     let mut net = Net::new(0.2);
@@ -180,8 +180,8 @@ fn two_peers_find_each_other() {
     net.in_order_and_once();
 }
 
-/// With half of all frames lost both ways, two ends are joined within three seconds nine times of ten: a hello and its
-/// answer must get through, which some ten tries do in 94 % of cases.
+/// With half of all frames lost in both directions, a session is up within three seconds in nine cases of ten: a hello
+/// and its answer must arrive, which some ten attempts achieve in 94 % of cases.
 #[test]
 fn hellos_survive_losses() {
     let joined = |seed: u64| {
@@ -194,8 +194,8 @@ fn hellos_survive_losses() {
     assert!(count >= 9, "{count} of 10");
 }
 
-/// Everything that was ever sent, played again from another address, and bent copies of it: nothing is delivered, the
-/// address stays, and all of it is counted.
+/// All sent datagrams, replayed from another address, and altered copies of them: nothing is delivered, the address stays,
+/// and all of them are counted.
 #[test]
 fn replayed_and_altered_datagrams_are_only_counted() {
     let mut net = Net::new(0.0);
@@ -227,7 +227,7 @@ fn replayed_and_altered_datagrams_are_only_counted() {
     net.in_order_and_once();
 }
 
-/// The caller's address changes, as behind a translator that was restarted: the other end follows its first frame.
+/// The initiator's address changes, as after a restart of a NAT: the other end follows with its first frame.
 #[test]
 fn a_peer_may_change_its_address() {
     let mut net = Net::new(0.0);
@@ -244,7 +244,7 @@ fn a_peer_may_change_its_address() {
     );
 }
 
-/// An end starts over in the middle: it is found again, nothing comes twice, and new packets go through.
+/// A peer restarts during traffic: it gets a new session, nothing is delivered twice, and new packets arrive.
 #[test]
 fn a_restarted_peer_gets_a_new_session() {
     for (restarted, make) in [
@@ -279,7 +279,7 @@ fn a_restarted_peer_gets_a_new_session() {
     }
 }
 
-/// Hellos that a host said while nobody answered it.
+/// Hellos that a host sent without an answer.
 fn hellos(life: u64, count: usize) -> Vec<Vec<u8>> {
     let (mut caller, mut now) = (peer(0, life, 7, Some("10.0.0.2:1")), Instant::ZERO);
     let mut buffer = [0; 2048];
@@ -293,9 +293,9 @@ fn hellos(life: u64, count: usize) -> Vec<Vec<u8>> {
     said
 }
 
-/// Goal: who has recorded hellos of a host cannot keep it out by playing them again. Method: the host starts over, and
-/// every 10 ms, less than a hello, its answer and its proof take, a stranger plays an old hello: always one, or the
-/// next of more than are kept, of the life before or one that the other end never saw. The other end starts over, too.
+/// Goal: replayed hellos of a host cannot prevent its sessions. Method: the host restarts. Every 10 ms, less than a
+/// handshake takes, an attacker replays an old hello: always the same, or the next of more than are remembered; of the
+/// former life, or of one that the other end never saw. The other end restarts, too.
 #[test]
 fn replayed_hellos_do_not_block_sessions() {
     for (life, count, both) in [
@@ -351,7 +351,7 @@ fn replayed_hellos_do_not_block_sessions() {
     }
 }
 
-/// Another key, another version, and noise: counters and words, no session.
+/// Another key, another version, and noise: counters and messages, but no session.
 #[test]
 fn wrong_keys_and_versions_are_reported() {
     let mut net = Net::new(0.0);
@@ -376,7 +376,7 @@ fn wrong_keys_and_versions_are_reported() {
     assert!(net.heard.is_empty());
 }
 
-/// One direction dies: the sender says so, waits without filling the network, and goes on where it stopped.
+/// One direction dies: the sender reports it, waits without filling the network, and continues afterwards.
 #[test]
 fn a_dead_direction_is_reported_and_survived() {
     let mut net = Net::new(0.0);
@@ -402,7 +402,7 @@ fn a_dead_direction_is_reported_and_survived() {
     net.in_order_and_once();
 }
 
-/// Losses go from nothing to 60 % and back: every packet comes, in order, with its header made short on the way.
+/// Losses rise from zero to 60 % and fall again: every packet arrives, in order, with header compression.
 #[test]
 fn the_link_recovers_after_an_outage() {
     let mut net = Net::new(0.0);
@@ -420,7 +420,7 @@ fn the_link_recovers_after_an_outage() {
     assert_eq!(net.ends[0].counters().queue_dropped, 0);
 }
 
-/// Promises change while packets are under way, to each kind of order and back: none is lost, none is wrong.
+/// Services change while packets are in flight, to each kind of order and back: no packet is lost or altered.
 #[test]
 fn service_changes_lose_no_packet() {
     let mut net = Net::new(0.2);
@@ -460,7 +460,7 @@ fn service_changes_lose_no_packet() {
     assert_eq!(net.ends[1].counters().unreadable, 0);
 }
 
-/// Ends that promise different things: each direction keeps its own sender's promise.
+/// Peers with different services: each direction has the service of its sender.
 #[test]
 fn peers_may_use_different_services() {
     let mut net = Net::new(0.1);
@@ -478,7 +478,7 @@ fn peers_may_use_different_services() {
     net.in_order_and_once();
 }
 
-/// Packets longer than a frame, up to six frames long, come whole; a longer one is refused and counted.
+/// Packets of up to six frames arrive whole; a longer one is refused and counted.
 #[test]
 fn long_packets_travel_in_parts() {
     let mut net = Net::new(0.2);
@@ -499,9 +499,8 @@ fn long_as_its_number(number: u32) -> Vec<u8> {
     packet
 }
 
-/// Goal: what is taken arrives, however short frames are. Method: the longest packets and the longest joined ones that
-/// an end takes, while reports on the other direction's packets want room in the same frames; one octet more is
-/// refused and counted.
+/// Goal: every accepted packet arrives, however short frames are. Method: the longest packets and the longest joined ones
+/// that a peer accepts, while reports for the other direction share the frames; one octet more is refused and counted.
 #[test]
 fn the_longest_packets_arrive_in_short_frames() {
     for (datagram_max, whole) in [(110, false), (300, false), (520, false), (1_150, true)] {
@@ -544,9 +543,9 @@ fn ping(number: u32) -> Vec<u8> {
     packet
 }
 
-/// Goal: what counts as given up did not arrive, and what counts as late came late, though reports are lost as often as
-/// packets. Method: pings over an idle link that loses a quarter of all frames, one a second, each answered at once;
-/// both ends' counts beside what came and when.
+/// Goal: bodies counted as given up did not arrive, and bodies counted as late arrived late, although reports are lost as
+/// often as packets. Method: pings over an idle link that loses a quarter of all frames, one a second, each answered at
+/// once; the counters of both ends are compared with the arrivals.
 #[test]
 fn an_idle_link_counts_losses() {
     let mut wrong = 0;
@@ -584,7 +583,7 @@ fn an_idle_link_counts_losses() {
     assert!(wrong <= 4, "{wrong} of 800");
 }
 
-/// More than the link carries: the flow that is to blame loses packets, another one none, and both are counted.
+/// Overload: the flow that causes it loses packets, another one loses none, and both are counted.
 #[test]
 fn overload_drops_from_the_longest_flow() {
     let mut net = Net::new(0.0);

@@ -13,7 +13,7 @@ use super::check;
 pub(crate) enum Query {
     /// Its MTU in octets.
     Mtu,
-    /// Its IFF_ flags.
+    /// The flags of the interface (IFF_...).
     Flags,
     /// Its link-layer address, the first six octets in the low 48 bits.
     Hardware,
@@ -99,7 +99,7 @@ pub(crate) fn set_offload(
     offload: Offload,
     on: bool,
 ) -> io::Result<()> {
-    /// `struct ethtool_value`.
+    /// The kernel's `struct ethtool_value`.
     #[repr(C)]
     struct Value {
         command: u32,
