@@ -218,7 +218,7 @@ fn every_ethertype_crosses() {
         while sockets[node].receive(&mut received).unwrap() > 0 {
             all.extend(received.iter().flatten().map(|(_, frame)| frame.to_vec()));
         }
-        // The hosts say a few things of their own on new interfaces.
+        // The kernel sends a few frames by itself on new interfaces.
         all.retain(|frame| frame.ends_with(&[0x5a]));
         all
     };

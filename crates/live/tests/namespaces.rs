@@ -75,7 +75,7 @@ fn drive(
                 let mut live = Live::new(config, port, Box::new(note)).unwrap();
                 let (mut counted, limit) = (false, Duration::from_secs(20));
                 let ending = live.run(|note, now, statistics| {
-                    // What is sent before all believe each other is lost.
+                    // Frames sent before all nodes trust each other are lost.
                     let believed = statistics.neighbours.iter().filter(|n| n.to.is_some());
                     note.held &= believed.count() + 1 < count;
                     if !counted && done(me, note) {
@@ -387,6 +387,6 @@ fn serve() {
     println!("serving");
     match live.run(|_, _, _| ControlFlow::Continue(())).unwrap() {
         Ending::Signal(signal) => println!("\"{signal:?}\""),
-        Ending::Asked => println!("nobody asked"),
+        Ending::Asked => println!("unexpected end"),
     }
 }

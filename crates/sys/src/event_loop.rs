@@ -100,7 +100,7 @@ impl EventLoop {
         let mut flags = epoll::EventFlags::IN;
         flags.set(epoll::EventFlags::OUT, want);
         epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(token), flags)
-            .map_err(|error| Error::new("change what is waited for", error))
+            .map_err(|error| Error::new("change the events of a descriptor", error))
     }
 
     /// Stops watching the descriptor `fd`.

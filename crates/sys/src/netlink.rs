@@ -215,7 +215,7 @@ impl Request {
     fn close(&mut self, Nest(start): Nest) {
         let len = (self.octets.len() - start) as u16;
         self.octets[start..start + 2].copy_from_slice(&len.to_ne_bytes());
-        // Padding belongs to what is around the attribute, not to it.
+        // The length of an attribute excludes its padding.
         self.octets.resize(self.octets.len().next_multiple_of(4), 0);
     }
 

@@ -285,7 +285,7 @@ fn a_tap_device_carries_frames() {
         .send([(&[6; 50][..], packet::BROADCAST)].into_iter())
         .unwrap();
     let mut buffer = [0; 2000];
-    // The host says a few things of its own on a new interface.
+    // The kernel sends a few frames by itself on a new interface.
     let ours = (0..100_000).filter_map(|_| {
         tap.receive(&mut buffer)
             .unwrap()

@@ -16,7 +16,7 @@ fn peer(number: usize, life: u64, key: u8, endpoint: Option<&str>) -> Peer {
     sized(1472, number, life, key, endpoint)
 }
 
-/// With datagrams of so many octets.
+/// A peer whose datagrams have up to this many octets.
 fn sized(datagram_max: usize, number: usize, life: u64, key: u8, endpoint: Option<&str>) -> Peer {
     let config = PeerConfig {
         name: format!("peer{number}"),
@@ -212,7 +212,7 @@ fn replayed_and_altered_datagrams_are_only_counted() {
     net.run(500);
     assert_eq!(net.heard.len(), before);
     let [a, b] = net.ends.each_ref().map(|end| *end.counters());
-    // A bent copy is told by its seal, unless its number has come before, which is looked at first.
+    // An altered copy fails authentication, unless its number has come before, which is checked first.
     assert!(
         a.repeated + b.repeated > 100 && a.forged + b.forged > 0,
         "{a:?} {b:?}"
