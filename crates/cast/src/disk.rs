@@ -304,6 +304,7 @@ impl Incoming {
             file.write_all_at(part, place.offset).map_err(failed)?;
             self.dirty.insert(place.file);
         }
+        // The order of data and map is free: `resume` checks the digest of every marked batch.
         self.held[index] = true;
         self.octets += octets.len() as u64;
         let first = index / 8 * 8;
@@ -382,6 +383,7 @@ impl Incoming {
                 let error = Error::failed(what, "start again to receive it anew");
                 return Err(error.because(Reason::Changed));
             }
+            // Before the rename, so that a crash never leaves a final name on incomplete data.
             part.sync_all().map_err(failed("write", &entry.name))?;
         }
         let mut paths = Vec::new();

@@ -216,18 +216,18 @@ fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
         });
         return Err(not_one(what));
     }
-    // Said of the right file only: to hide a wrong one helps nobody.
+    // Checked only for the right kind of key, since restricting access to a wrong file would not help.
     let mode = about.permissions().mode() & 0o777;
     let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
     if purpose != Purpose::Verify && is_open(mode, path, credentials.as_deref()) {
         let what = format!("{named} can be read by others (mode {mode:03o})");
-        return Err(Error::input(what, format!("`chmod 600 {named}`")));
+        return Err(Error::input(what, format!("run `chmod 600 {named}`")));
     }
     unhex(digits).ok_or_else(|| not_one("is damaged: a key has 64 hexadecimal digits".into()))
 }
 
-/// Whether others can read a file of this mode. systemd gives a service its credentials in a folder of its own, with an ACL for
-/// its user, which the mode shows as a right of the group (systemd#29435).
+/// Whether others can read a file of this mode. systemd passes credentials to a service in a separate folder, with an ACL
+/// for the service's user, which the mode shows as a permission of the group (systemd#29435).
 fn is_open(mode: u32, path: &Path, credentials: Option<&Path>) -> bool {
     let others = match credentials {
         Some(folder) if path.parent() == Some(folder) => 0o037,
@@ -297,7 +297,7 @@ mod tests {
         fs::set_permissions(&files.group, fs::Permissions::from_mode(0o640)).unwrap();
         let error = group(&files.group).unwrap_err();
         assert!(error.to_string().contains("mode 640"), "{error}");
-        assert!(error.todo.starts_with("`chmod 600 "), "{error}");
+        assert!(error.todo.starts_with("run `chmod 600 "), "{error}");
     }
 
     #[test]

@@ -175,6 +175,7 @@ impl Roster {
         let born = now.saturating_before(age);
         let news = match self.others.get(&record.node) {
             Some(known) => {
+                // An expired record no longer blocks lower numbers: a restarted member begins at 1.
                 let dead = now.saturating_since(known.born) >= LIFETIME;
                 if record.number <= known.record.number && !dead {
                     return News::None;
@@ -346,7 +347,7 @@ impl Record {
         let [tenths, roles, name] = take(&mut rest)?;
         let (name, after) = rest.split_at_checked(usize::from(name))?;
         rest = after;
-        // What is shown on terminals has no control characters.
+        // Names appear on terminals, so control characters are removed.
         let name = String::from_utf8_lossy(name).replace(char::is_control, "?");
         let [count] = take(&mut rest)?;
         let mut transfers = Vec::new();
@@ -417,7 +418,7 @@ mod tests {
         }
     }
 
-    /// News goes down a line of members, the newest wins, and what nobody renews dies.
+    /// Records travel along a line of members, the newest wins, and a record that is not renewed expires.
     #[test]
     fn records_spread_and_expire() {
         let members = 6;

@@ -289,6 +289,7 @@ impl Sender<'_> {
         let patient = self
             .first_asked
             .is_none_or(|first| now >= first + LATECOMERS);
+        // The plan depends on the links, so no data leave before they are measured.
         let begin = now >= self.measured && (enough || waited) && (all_ready || patient);
         let done = here > 0 && self.is_over();
         if !(begin && (asked > 0 || done)) {

@@ -291,7 +291,7 @@ fn small_mtus_are_reported() {
             Event::Progress { receivers, .. } => receivers.iter().any(says),
             _ => false,
         });
-        assert!(told > 0, "the sender is told: {why}");
+        assert!(told > 0, "the sender gets the reason: {why}");
         let error = receiver.join().unwrap().unwrap_err();
         assert!(
             error.what.contains("more than this link carries"),

@@ -110,6 +110,7 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
     fn turn(&mut self, due: Instant) -> Result<Option<Ending>> {
         self.turns += 1;
         let now = self.clock.now();
+        // The air first: a frame from a host must enter it at the present time.
         self.catch_up(now)?;
         let mut ending = None;
         for place in 0..self.ready.len() {

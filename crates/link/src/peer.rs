@@ -286,6 +286,7 @@ impl Peer {
 
     /// Writes the next datagram to the front of `datagram`. Returns its length and destination.
     pub fn poll(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
+        // Answers need no session and do not wait for the pace.
         if let Some((answer, to)) = self.answered.next_answer() {
             return Some((put(datagram, &answer)?, to));
         }
@@ -397,10 +398,12 @@ impl Peer {
             Ok(peer) => peer,
             Err(refusal) => return self.refuse(refusal, from),
         };
+        // A reflected hello: the session would be one of this host with itself.
         if peer.life == self.life {
             return self.refuse(Refusal::Echo, from);
         }
         let name = first(&peer.number);
+        // A repeated hello may only get its answer again.
         if self.answered.knows(name, from) {
             return self.counters.repeated += 1;
         }
@@ -456,6 +459,7 @@ impl Peer {
             self.previous = None;
             self.answered.forget_others(session.life);
         } else {
+            // Frames of the old session may still be in flight.
             self.previous = self.current.take();
         }
         self.peer_life = Some(session.life);

@@ -128,6 +128,7 @@ impl Tunnel {
                 peer.map_err(|error| Error::unusable(&format!("set up the peer {name}"), &error))?,
             );
         }
+        // One device serves all peers, so its MTU must suit the one with the shortest packets.
         let most = made.iter().map(Peer::packet_max).min();
         let mtu = config
             .mtu

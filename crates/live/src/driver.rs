@@ -167,6 +167,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let why = "1 to 32 ports of one address are needed";
             return Err(Error::invalid("drive a node", why));
         }
+        // The epoch is part of the key: if it repeated, so would the nonces.
         let epoch = chappe_sys::random_u64()?;
         // Separate seeds: an observer of the hello times must learn nothing about the challenges.
         let secret = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
@@ -509,6 +510,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 Err(error) => self.on_refusal(now, port, error)?,
             }
         }
+        // In order: a frame stays until every port has taken it or given it up.
         while let Some(slot) = self.queue.first().filter(|slot| slot.waits == 0) {
             let (token, octets, taken) = (slot.broadcast, slot.len as u64, slot.taken);
             self.queue.pop();
@@ -590,6 +592,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     fn on_frame(&mut self, at: Location, header: Header, frame: &[u8]) {
         let now = self.clock.now();
         let from = Address::node(header.from);
+        // A broadcast socket may receive this host's own frames. They need no decryption.
         if header.from == self.me && header.epoch == self.sealer.epoch() as u16 {
             self.statistics.echoes += 1;
             return;
@@ -599,6 +602,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             return;
         }
         let len = header.frame_len();
+        // Opening decrypts in place, and the receive buffer is borrowed by the caller.
         let mut scratch = std::mem::take(&mut self.scratch);
         if let (Some(place), Some(frame)) = (scratch.get_mut(..len), frame.get(..len)) {
             place.copy_from_slice(frame);

@@ -255,6 +255,7 @@ impl Neighbours {
         if self.known.len() < NEIGHBOURS_MAX || self.known.contains_key(&newcomer) {
             return;
         }
+        // Nodes without proof go first: recordings must not displace live neighbours.
         let age = |peer: &Peer| (peer.current.is_some(), peer.heard);
         let oldest = self.known.iter().min_by_key(|(_, peer)| age(peer));
         if let Some(node) = oldest.map(|(&node, _)| node) {

@@ -1,4 +1,4 @@
-//! What is sent and received, on a real disk.
+//! Sending and receiving files on a real disk.
 
 use super::*;
 use crate::key::SignKey;

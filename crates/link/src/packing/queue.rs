@@ -134,6 +134,7 @@ impl Queues {
     /// When a class may send. Small packets wait until `ride`, when a frame leaves anyway.
     pub fn ready_at(&self, class: usize, ride: Option<Instant>) -> Option<Instant> {
         let class = self.classes.get(class).filter(|class| class.packets > 0)?;
+        // Large packets, or enough small ones, are worth a frame at once.
         let waits = class.large == 0 && class.octets < SMALL_MOST;
         match ride.filter(|_| waits) {
             None => Some(Instant::ZERO),
