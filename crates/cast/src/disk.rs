@@ -1,10 +1,9 @@
-//! Files on disk: those that are sent, and those that are being received.
+//! Files on disk: files being sent, and files being received.
 //!
-//! A receiver keeps a transfer in `DIR/.chappe-cast/NAME/`: ticket, manifest, the parts of the files at their final
-//! size, and a map of the batches that were written. After a crash, each batch in the map is read again and its digest
-//! compared: what the disk has lost, or never had, is fetched anew. So nothing needs to be forced to the disk in a
-//! certain order, and what was acknowledged counts only while it is there. A file gets its final name, by renaming,
-//! after its whole digest has held and it is on the disk.
+//! A receiver keeps a transfer in `DIR/.chappe-cast/NAME/`: the files under temporary names at their final size, and a map
+//! of the batches written. After a crash it reads every batch in the map again and compares its digest. Batches that the
+//! disk has lost, or never had, are fetched again. So the order in which data reach the disk does not matter. A file gets
+//! its final name, by an atomic rename, after its digest has been checked and it is on the disk.
 
 mod shelf;
 #[cfg(test)]
@@ -21,42 +20,41 @@ use std::sync::{Mutex, PoisonError};
 use chappe_pacifier::Object;
 
 use crate::error::{Error, Result};
-use crate::manifest::{Cut, Digest, Entry, Manifest, Ticket, check_name};
+use crate::manifest::{Cut, Digest, Entry, FOLDER, Manifest, Ticket, check_name};
 use crate::reason::Reason;
 use shelf::Shelf;
 
-/// The folder, in the receiver's, of transfers that are not complete.
-pub const FOLDER: &str = ".chappe-cast";
-/// The map of batches, in a transfer's own folder.
+/// The map of batches, in the folder of a transfer.
 const MAP: &str = "batches";
 
-/// The files of a transfer that is sent.
+/// The files of a transfer that this host sends.
 #[derive(Debug)]
 pub struct Sent {
     manifest: Manifest,
     cut: Cut,
-    /// Read at by the link's thread only; the lock is for the others that could.
+    /// Only the link's thread reads; the lock satisfies `Sync`, which [`Object`] needs.
     files: Mutex<Shelf>,
     changed: AtomicBool,
 }
 
 impl Sent {
-    /// Opens files and makes their manifest, which reads all of them once.
+    /// Opens the files and builds their manifest, which reads all of them once. `k` is packets per batch, `payload` octets per
+    /// packet. Fails if a file cannot be read, or if two have the same name.
     pub fn open(paths: &[PathBuf], k: u8, payload: u16) -> Result<Sent> {
         let mut files = Shelf::new(|path| File::open(path));
         let mut entries: Vec<Entry> = Vec::new();
         for path in paths {
             let name = path.file_name().and_then(|name| name.to_str());
             let name = name.ok_or_else(|| {
-                let what = format!("{} has no name that can be sent", path.display());
-                Error::input(what, "rename it: names are UTF-8")
+                let what = format!("the name of {} is not valid UTF-8", path.display());
+                Error::input(what, "rename the file")
             })?;
             check_name(name)?;
             if entries.iter().any(|entry| entry.name == name) {
-                let what = format!("two of the files are called {name:?}");
+                let what = format!("two of the files have the name {name:?}");
                 return Err(Error::input(
                     what,
-                    "receivers put all into one folder: rename one",
+                    "rename one of them: receivers put all files into one folder",
                 ));
             }
             let (file, about) = Sent::open_one(path)?;
@@ -81,19 +79,19 @@ impl Sent {
         Ok(sent)
     }
 
-    /// Opens one file, if it can be sent.
+    /// Opens one file. Fails if it is not a regular file or cannot be read.
     pub fn open_one(path: &Path) -> Result<(File, fs::Metadata)> {
         let unreadable =
             |error: io::Error| Error::input(format!("cannot read {}: {error}", path.display()), "");
         let no_file = |about: &fs::Metadata| {
             let what = format!("{} is not a file", path.display());
             let todo = match about.is_dir() {
-                true => "a folder is sent as an archive: `tar`",
-                false => "only what has a size can be sent",
+                true => "pack the folder into an archive (`tar`) and send that",
+                false => "send regular files only",
             };
             Error::input(what, todo)
         };
-        // Looked at first: to open a pipe would wait for whoever writes into it.
+        // Checked before opening: opening a pipe would block until something writes into it.
         let about = fs::metadata(path).map_err(unreadable)?;
         if !about.is_file() {
             return Err(no_file(&about));
@@ -132,17 +130,17 @@ impl Sent {
         Ok(())
     }
 
-    /// What is in it.
+    /// The manifest of the files.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// How it is cut.
+    /// How the files are cut into batches.
     pub fn cut(&self) -> Cut {
         self.cut
     }
 
-    /// Whether a file has changed since its digest was taken: it cannot be sent any more.
+    /// Whether a file has changed since its digest was computed. Then the transfer must end.
     pub fn has_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
@@ -176,7 +174,7 @@ impl Object for Sent {
     }
 }
 
-/// A transfer that is being received.
+/// The files of a transfer that this host receives.
 #[derive(Debug)]
 pub struct Incoming {
     folder: PathBuf,
@@ -187,21 +185,22 @@ pub struct Incoming {
     map: File,
     held: Vec<bool>,
     octets: u64,
-    /// Parts that were written to since the disk was last asked to write what it has.
+    /// Files written to since the last flush.
     dirty: BTreeSet<usize>,
 }
 
-/// What [`Incoming::put`] made of a batch.
+/// The result of [`Incoming::put`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// It is right and on its way to the disk.
+    /// The batch is right and was written.
     Kept,
-    /// Its digest is another: somebody has polluted it.
+    /// The digest is wrong: a member has polluted the batch.
     Polluted,
 }
 
 impl Incoming {
-    /// Opens the place of a transfer in `folder`, and finds out what is there already.
+    /// Opens or creates the place of a transfer in `folder`, reserves disk space, and checks which batches are there. Fails if
+    /// a file of the same name exists (unless `overwrite`), or if there is no room.
     pub fn open(
         folder: &Path,
         ticket: &Ticket,
@@ -228,12 +227,12 @@ impl Incoming {
             }
             chappe_sys::reserve(&part, entry.size).map_err(|error| {
                 let what = format!(
-                    "no room for {:?} of {} octets in {}: {error}",
+                    "no room for {:?} ({} bytes) in {}: {error}",
                     entry.name,
                     entry.size,
                     folder.display()
                 );
-                let todo = "make room and start again; what is there is kept";
+                let todo = "free some space and start again; received data are kept";
                 Error::environment(what, todo).because(Reason::NoRoom)
             })?;
             parts.push(path, part);
@@ -255,11 +254,11 @@ impl Incoming {
         };
         incoming
             .resume()
-            .map_err(|error| failure("cannot read what was received before".into(), &error))?;
+            .map_err(|error| failure("cannot read the data received before".into(), &error))?;
         Ok(incoming)
     }
 
-    /// Takes the batches of the map whose digests hold.
+    /// Marks the batches of the map whose digests are right.
     fn resume(&mut self) -> io::Result<()> {
         let mut map = Vec::new();
         self.map.read_to_end(&mut map)?;
@@ -288,7 +287,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Writes a batch to its place, if it is what the manifest says.
+    /// Writes a batch if its digest is the one in the manifest.
     pub fn put(&mut self, batch: u32, octets: &[u8]) -> Result<Put> {
         let index = batch as usize;
         let digest: Option<&Digest> = self.manifest.batches.get(index);
@@ -298,13 +297,14 @@ impl Incoming {
         if self.held[index] {
             return Ok(Put::Kept);
         }
-        let failed = |error: io::Error| failure("cannot write what was received".into(), &error);
+        let failed = |error: io::Error| failure("cannot write received data".into(), &error);
         for place in self.manifest.places(self.cut.range(batch)) {
             let part = &octets[place.within];
             let file = self.parts.file(place.file).map_err(failed)?;
             file.write_all_at(part, place.offset).map_err(failed)?;
             self.dirty.insert(place.file);
         }
+        // The order of data and map is free: `resume` checks the digest of every marked batch.
         self.held[index] = true;
         self.octets += octets.len() as u64;
         let first = index / 8 * 8;
@@ -316,32 +316,32 @@ impl Incoming {
         Ok(Put::Kept)
     }
 
-    /// Whether a batch is there.
+    /// Whether a batch has been received.
     pub fn holds(&self, batch: u32) -> bool {
         self.held.get(batch as usize).copied().unwrap_or(false)
     }
 
-    /// Batches that are there.
+    /// For each batch, whether it has been received.
     pub fn held(&self) -> &[bool] {
         &self.held
     }
 
-    /// Octets that are there.
+    /// Octets of the batches received so far.
     pub fn octets(&self) -> u64 {
         self.octets
     }
 
-    /// Whether every batch is there.
+    /// Whether every batch has been received.
     pub fn is_whole(&self) -> bool {
         self.held.iter().all(|held| *held)
     }
 
-    /// The files.
+    /// The files in the manifest.
     pub fn files(&self) -> &[Entry] {
         &self.manifest.files
     }
 
-    /// Lets the disk write what it has, on a thread of its own, if something has changed.
+    /// Starts syncing changed data to the disk on a separate thread.
     pub fn flush(&mut self) {
         let dirty = std::mem::take(&mut self.dirty);
         if dirty.is_empty() {
@@ -350,12 +350,13 @@ impl Incoming {
         let path = |number: usize| self.parts.path(number).to_owned();
         let mut paths: Vec<PathBuf> = dirty.into_iter().map(path).collect();
         paths.push(self.place.join(MAP));
-        // A failure shows again at the end, when it counts.
+        // An error shows again in `finish`, which reports it.
         let sync = |path: PathBuf| reopen_part(&path).and_then(|file| file.sync_data());
         std::thread::spawn(move || paths.into_iter().for_each(|path| drop(sync(path))));
     }
 
-    /// Checks every file, brings it to the disk and gives it its name; removes what is no longer needed. The paths.
+    /// Checks the digest of every file, syncs it to the disk and gives it its final name. Removes the transfer's folder.
+    /// Returns the paths of the files.
     pub fn finish(mut self) -> Result<Vec<PathBuf>> {
         let folder = self.folder.display().to_string();
         let failed = |what: &str, name: &str| {
@@ -376,15 +377,13 @@ impl Incoming {
                 at += len as u64;
             }
             if hasher.finalize() != entry.digest {
-                // Every batch was right: the disk, or another program, has changed what was written.
-                let what = format!(
-                    "{:?} has changed on the disk while it was received",
-                    entry.name
-                );
+                // Every batch was right when it was written, so the disk or another program has changed it.
+                let what = format!("{:?} changed on the disk while it was received", entry.name);
                 let _ = fs::remove_file(self.place.join(MAP));
-                let error = Error::failed(what, "start again: it is fetched anew");
+                let error = Error::failed(what, "start again to receive it anew");
                 return Err(error.because(Reason::Changed));
             }
+            // Before the rename, so that a crash never leaves a final name on incomplete data.
             part.sync_all().map_err(failed("write", &entry.name))?;
         }
         let mut paths = Vec::new();
@@ -396,13 +395,13 @@ impl Incoming {
         let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
         synced.map_err(failed("write", "."))?;
         let _ = fs::remove_dir_all(&self.place);
-        // Only if no other transfer is there.
+        // Fails, as intended, if another transfer is in it.
         let _ = fs::remove_dir(self.folder.join(FOLDER));
         Ok(paths)
     }
 }
 
-/// Whether the files of a manifest stand in `folder` already, as they should be.
+/// Whether `folder` already has all files of a manifest, with the right digests.
 pub fn is_there(folder: &Path, manifest: &Manifest) -> bool {
     let same = |entry: &Entry| -> io::Result<bool> {
         let path = folder.join(&entry.name);
@@ -420,7 +419,7 @@ pub fn is_there(folder: &Path, manifest: &Manifest) -> bool {
         .all(|entry| same(entry).unwrap_or(false))
 }
 
-/// Refuses to replace what is there, unless told to; a folder is never replaced.
+/// Rejects a name that exists already: a folder always, a file unless `overwrite` is set.
 fn check_target(folder: &Path, entry: &Entry, overwrite: bool) -> Result<()> {
     let path = folder.join(&entry.name);
     let Ok(about) = path.symlink_metadata() else {
@@ -428,23 +427,23 @@ fn check_target(folder: &Path, entry: &Entry, overwrite: bool) -> Result<()> {
     };
     if about.is_dir() {
         let what = format!(
-            "{} is a folder; a file of this name is to be received",
+            "{} is a folder, but a file of this name is to be received",
             path.display()
         );
-        let error = Error::input(what, "move it away, or receive into another folder");
+        let error = Error::input(what, "rename it, or receive into another folder");
         return Err(error.because(Reason::NameTaken));
     }
     if overwrite {
         return Ok(());
     }
     let what = format!(
-        "{} exists, with other contents than what is to be received",
+        "{} exists with other contents than the file to be received",
         path.display()
     );
-    Err(Error::input(what, "--overwrite replaces it").because(Reason::NameTaken))
+    Err(Error::input(what, "use --overwrite to replace it").because(Reason::NameTaken))
 }
 
-/// Makes the folder of a transfer. What stands at its path and is not a folder of ours is not followed.
+/// Creates the folder of a transfer. A symbolic link in its place is not followed.
 fn make_place(folder: &Path, place: &Path) -> Result<()> {
     for path in [folder.join(FOLDER), place.to_owned()] {
         let made = fs::DirBuilder::new().mode(0o700).create(&path);
@@ -454,32 +453,30 @@ fn make_place(folder: &Path, place: &Path) -> Result<()> {
                 let real = path.symlink_metadata().is_ok_and(|about| about.is_dir());
                 if !real {
                     let what = format!("{} is not a folder", path.display());
-                    return Err(Error::input(what, "move it away").because(Reason::Disk));
+                    return Err(Error::input(what, "rename or remove it").because(Reason::Disk));
                 }
             }
             Err(error) => {
-                return Err(failure(format!("cannot make {}", path.display()), &error));
+                return Err(failure(format!("cannot create {}", path.display()), &error));
             }
         }
     }
     Ok(())
 }
 
-/// Opens a file of a transfer, or makes it.
+/// Opens or creates a file of a transfer.
 fn open_part(path: &Path) -> io::Result<File> {
     open_for_both(path, true)
 }
 
-/// Opens a file of a transfer that must be there: one that is gone would come back without what it held.
+/// Opens an existing file of a transfer. A new one would be empty although its batches count as received.
 fn reopen_part(path: &Path) -> io::Result<File> {
     open_for_both(path, false)
 }
 
 fn open_for_both(path: &Path, create: bool) -> io::Result<File> {
     if path.symlink_metadata().is_ok_and(|about| !about.is_file()) {
-        return Err(io::Error::other(
-            "something else than a file is in its place",
-        ));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut options = OpenOptions::new();
     options
@@ -494,13 +491,11 @@ fn open_for_both(path: &Path, create: bool) -> io::Result<File> {
 fn failure(what: String, error: &io::Error) -> Error {
     let (todo, reason) = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
-            "make room and start again; what was received is kept",
+            "free some space and start again; received data are kept",
             Reason::NoRoom,
         ),
-        io::ErrorKind::PermissionDenied => {
-            ("give this user the right to write there", Reason::Disk)
-        }
-        io::ErrorKind::ReadOnlyFilesystem => ("choose a folder that can be written", Reason::Disk),
+        io::ErrorKind::PermissionDenied => ("give this user write permission there", Reason::Disk),
+        io::ErrorKind::ReadOnlyFilesystem => ("choose a writable folder", Reason::Disk),
         _ => ("", Reason::Disk),
     };
     Error::environment(format!("{what}: {error}"), todo).because(reason)

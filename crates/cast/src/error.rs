@@ -1,38 +1,38 @@
-//! What stops a cast, and what to do about it.
+//! Errors, each with a remedy.
 
 use std::fmt;
 
 use crate::reason::Reason;
 
-/// Why a cast cannot begin or go on.
+/// Why a cast cannot start or continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Whose fault it is.
+    /// The kind of fault, which decides the exit code.
     pub kind: Kind,
-    /// What is wrong, as a sentence.
+    /// The problem, as a sentence.
     pub what: String,
-    /// What to do about it; may be empty.
+    /// The remedy; may be empty.
     pub todo: String,
-    /// What its sender is told, if a transfer cannot be received.
+    /// The reason that the sender gets if a receiver refuses a transfer.
     pub reason: Reason,
 }
 
-/// Whose fault it is.
+/// The kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A file, key or option is not what it should be.
+    /// A file, key or option is wrong.
     Input,
-    /// The machine lacks something: permission, room, an interface.
+    /// The machine lacks something: a permission, disk space, an interface.
     Environment,
-    /// A transfer failed.
+    /// The transfer failed although input and machine were right.
     Failed,
 }
 
-/// Either a value or why not.
+/// A result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A mistake in what was given.
+    /// A wrong file, key or option.
     pub fn input(what: impl Into<String>, todo: impl Into<String>) -> Error {
         let (what, todo) = (what.into(), todo.into());
         Error {
@@ -43,7 +43,7 @@ impl Error {
         }
     }
 
-    /// Something that the machine lacks.
+    /// A deficiency of the machine.
     pub fn environment(what: impl Into<String>, todo: impl Into<String>) -> Error {
         Error {
             kind: Kind::Environment,
@@ -59,7 +59,7 @@ impl Error {
         }
     }
 
-    /// The same, with what a sender is told of it.
+    /// Adds the reason that the sender gets.
     pub fn because(self, reason: Reason) -> Error {
         Error { reason, ..self }
     }

@@ -1,4 +1,4 @@
-//! What happens in a session, for people, programs and monitors.
+//! The events of a session, for terminals, programs and monitors.
 
 use std::path::PathBuf;
 
@@ -6,169 +6,169 @@ use serde::Serialize;
 
 use crate::roster::State;
 
-/// Something has happened. As JSON: one object with `event` and these fields; SI units, in the name.
+/// An event. In JSON it is one object with the field `event` and the fields below; units are in the names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The link is open.
     Started {
-        /// Our number.
+        /// The number of this member.
         node: u16,
-        /// Our name.
+        /// The name that other members show for it.
         name: String,
-        /// The interface, or several.
+        /// The interfaces, separated by commas.
         interface: String,
-        /// Octets of the largest frame that it carries, headers of ours not counted.
+        /// The largest SDU of the link in octets.
         frame_max_bytes: usize,
-        /// Whether members take each other's airtime: `shared` or `separate`.
+        /// Whether members share airtime: `shared` or `separate`.
         channel: &'static str,
     },
-    /// A member has come.
+    /// A member has joined.
     Joined {
-        /// Who.
+        /// The number of the member.
         node: u16,
-        /// Its host's name.
+        /// The name of its host.
         name: String,
         /// `sender`, `receiver` or `relay`.
         role: &'static str,
     },
-    /// A member has gone.
+    /// A member has left, or was silent for 10 s.
     Left {
-        /// Who.
+        /// The number of the member.
         node: u16,
-        /// Its host's name.
+        /// The name of its host.
         name: String,
     },
-    /// The links, measured.
+    /// The measured links, every 5 s.
     Links {
-        /// Each of them.
+        /// All links with a delivery ratio above zero.
         links: Vec<Link>,
     },
-    /// A transfer is announced: by us, or to us.
+    /// A transfer is announced, by this sender or to this receiver.
     Offered {
-        /// The transfer.
+        /// The identifier of the transfer.
         transfer: String,
-        /// Who sends.
+        /// The number of the sender.
         source: u16,
-        /// The files' names.
+        /// The names of the files.
         files: Vec<String>,
-        /// Octets of all files.
+        /// Octets of all files together.
         bytes: u64,
-        /// Batches that they are cut into.
+        /// Number of batches that the files are cut into.
         batches: u32,
-        /// As a receiver: batches that are there from before.
+        /// Batches that a receiver has from before; 0 for the sender.
         held: u32,
     },
-    /// The sender begins with the data.
+    /// The sender starts sending data.
     Begun {
-        /// To whom.
+        /// The numbers of all receivers.
         receivers: Vec<u16>,
-        /// Of these, those that no path leads to.
+        /// The receivers that no path leads to.
         unreachable: Vec<u16>,
     },
-    /// A receiver has got further; also told once a second while data flow.
+    /// The progress of the receivers, once a second while data flow.
     Progress {
-        /// The transfer.
+        /// The identifier of the transfer.
         transfer: String,
-        /// Each receiver that is known.
+        /// All known receivers, those that failed or left included.
         receivers: Vec<Progress>,
     },
-    /// A batch was wrong and is fetched again.
+    /// A batch had a wrong digest and is collected again.
     Polluted {
-        /// The transfer.
+        /// The identifier of the transfer.
         transfer: String,
-        /// The batch.
+        /// The index of the batch.
         batch: u32,
     },
     /// A file has its final name.
     Installed {
-        /// Where.
+        /// The path of the installed file.
         path: PathBuf,
-        /// Octets.
+        /// The file's size in octets.
         bytes: u64,
     },
-    /// The files were there already.
+    /// The receiver already has the files.
     Present {
-        /// The transfer.
+        /// The identifier of the transfer.
         transfer: String,
     },
-    /// A transfer cannot be received.
+    /// This receiver cannot receive a transfer.
     Refused {
-        /// The transfer.
+        /// The identifier of the transfer.
         transfer: String,
-        /// Why.
+        /// The problem, as a sentence.
         why: String,
-        /// What to do about it.
+        /// The remedy; may be empty.
         todo: String,
     },
-    /// Something that should be looked at.
+    /// A problem that does not stop the session.
     Warning {
-        /// What.
+        /// The problem and its remedy.
         what: String,
     },
-    /// The end.
+    /// The transfer has ended.
     Done(Summary),
 }
 
-/// One link.
+/// A measured link in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Link {
-    /// Who sends.
+    /// Number of the sending member.
     pub from: u16,
-    /// Who hears.
+    /// Number of the receiving member.
     pub to: u16,
-    /// The share of frames that arrive, 0 to 1.
+    /// The delivery ratio, 0 to 1.
     pub delivery: f64,
 }
 
-/// How far one receiver is.
+/// The progress of one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Progress {
-    /// Who.
+    /// The number of the receiver.
     pub node: u16,
-    /// Its host's name.
+    /// The name of its host.
     pub name: String,
     /// `preparing`, `receiving`, `complete`, `failed` or `gone`.
     pub state: &'static str,
-    /// Of one that has failed: why, by its own word.
+    /// The reason that a failed receiver gave.
     pub why: Option<String>,
-    /// Batches that it has.
+    /// Batches that the receiver has.
     pub batches_done: u32,
     /// Batches of the transfer.
     pub batches: u32,
 }
 
-/// What it came to.
+/// The result of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// The transfer.
+    /// The identifier of the transfer.
     pub transfer: String,
-    /// Octets of all files.
+    /// Octets of all files together.
     pub bytes: u64,
-    /// From the first data frame to the last receiver's word that it has all.
+    /// Time from the first data frame until the last receiver reported completion.
     pub seconds: f64,
-    /// From the start of the command.
+    /// Time since the start of the command.
     pub wall_seconds: f64,
-    /// Octets that the receiver lacked at the beginning that lacked most, or, of those that lacked some, least.
+    /// Octets that the receiver with the most missing data lacked at the start.
     pub lacked_max: u64,
-    /// See `lacked_max`.
+    /// Octets that the receiver with the least missing data lacked at the start, complete ones excluded.
     pub lacked_min: u64,
-    /// Octets that were lacking, at most, per second of `seconds`, in bits.
+    /// `lacked_max` in bits, divided by `seconds`.
     pub goodput_bps: f64,
-    /// Data frames that this node sent.
+    /// Data frames sent by this member.
     pub data_frames: u64,
-    /// Payload that this node sent, over the octets of the files.
+    /// Payload sent by this member, divided by the size of the files.
     pub redundancy: f64,
-    /// Octets of all frames that this node sent.
+    /// Octets of all frames sent by this member.
     pub octets_sent: u64,
     /// Receivers that have the files.
     pub complete: Vec<u16>,
-    /// Receivers that were there and do not have them.
+    /// Receivers that joined and do not have the files.
     pub incomplete: Vec<u16>,
 }
 
 impl State {
-    /// In a word.
+    /// The state as one word, as in events.
     pub fn word(self) -> &'static str {
         match self {
             State::Preparing => "preparing",

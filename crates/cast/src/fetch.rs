@@ -1,8 +1,8 @@
-//! How a manifest travels: asked for and given piece by piece, from neighbour to neighbour.
+//! The transfer of a manifest, piece by piece from neighbour to neighbour.
 //!
-//! A manifest must be there before the first batch can be checked, and members who come late need it as well. So it is
-//! not part of the coded transfer: whoever lacks pieces asks, and whoever has the whole answers with broadcasts that
-//! everybody overhears.
+//! A receiver needs the manifest before it can check the first batch, and so do members that join late. So it is not part
+//! of the coded transfer. A member that lacks pieces requests them, and members with the whole manifest answer with
+//! broadcasts, which all neighbours overhear.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use chappe_core::{Duration, Instant};
 
 use crate::manifest::Ticket;
 
-/// Octets of a piece.
+/// Octets of a piece; the last one may be shorter.
 pub const PIECE: usize = 1024;
-/// Pieces that one request can name.
+/// Largest number of pieces in one request.
 pub const WINDOW: u32 = 1024;
-/// After so long without a piece it is asked again.
+/// Interval between requests while no piece arrives.
 const PATIENCE: Duration = Duration::from_millis(60);
-/// Who is not the sender waits so long before it answers; an answer that is overheard ends the wait.
+/// How long members other than the sender wait before they answer. An overheard answer cancels theirs.
 pub const POLITENESS: Duration = Duration::from_millis(40);
 
-/// A manifest, as far as it is here.
+/// A manifest under transfer.
 #[derive(Debug)]
 pub struct Fetch {
     ticket: Ticket,
@@ -27,15 +27,15 @@ pub struct Fetch {
     have: Vec<bool>,
     missing: usize,
     ask_at: Instant,
-    /// Pieces that somebody waits for, and from when on they are given.
+    /// Pieces that a neighbour has requested, and from when on they are sent.
     wanted: BTreeSet<u32>,
     give_at: Instant,
-    /// Times that all pieces were here and the digest was wrong.
+    /// Times all pieces had arrived and the digest was wrong.
     polluted: u32,
 }
 
 impl Fetch {
-    /// Nothing of it is here.
+    /// An empty manifest, of which the first request is due now.
     pub fn new(now: Instant, ticket: Ticket) -> Fetch {
         let pieces = (ticket.manifest_len as usize).div_ceil(PIECE);
         Fetch {
@@ -50,7 +50,7 @@ impl Fetch {
         }
     }
 
-    /// All of it is here.
+    /// A complete manifest, from which requests are answered.
     pub fn whole(now: Instant, ticket: Ticket, octets: Vec<u8>) -> Fetch {
         let mut fetch = Fetch::new(now, ticket);
         fetch.have.fill(true);
@@ -58,19 +58,19 @@ impl Fetch {
         fetch
     }
 
-    /// The manifest, once it is complete and right.
+    /// The manifest, once it is complete and its digest is right.
     pub fn octets(&self) -> Option<&[u8]> {
         (self.missing == 0).then_some(&self.octets)
     }
 
-    /// Times that it had to be fetched again, since a piece was wrong.
+    /// Times the fetch restarted because a piece was wrong.
     pub fn polluted(&self) -> u32 {
         self.polluted
     }
 
-    /// Takes in a piece; whether that completed the manifest.
+    /// Stores a piece. Returns whether it completed the manifest.
     pub fn put(&mut self, now: Instant, piece: u32, octets: &[u8]) -> bool {
-        // Whoever has heard it needs no second one.
+        // The neighbours that requested it have overheard it too.
         self.wanted.remove(&piece);
         let start = piece as usize * PIECE;
         let end = (start + PIECE).min(self.octets.len());
@@ -93,21 +93,21 @@ impl Fetch {
         if self.ticket.names(&self.octets) {
             return true;
         }
-        // A member has sent a wrong piece, and nobody knows which.
+        // A member has sent a wrong piece, and only the whole has a digest: start again.
         self.have.fill(false);
         self.missing = self.have.len();
         self.polluted += 1;
-        // The liar may be the fastest to answer: wait longer each time.
+        // The polluter may answer fastest, so the interval grows.
         self.ask_at = now + PATIENCE * u64::from(self.polluted.min(100));
         false
     }
 
-    /// When to ask, if something is missing.
+    /// When to send a request, if a piece is missing.
     pub fn ask_at(&self) -> Option<Instant> {
         (self.missing > 0).then_some(self.ask_at)
     }
 
-    /// A request for what is missing: the first piece, and a bit for each that follows.
+    /// A request for missing pieces: the index of the first one, and one bit for each from there.
     pub fn ask(&mut self, now: Instant, jitter: Duration) -> Option<(u32, Vec<u8>)> {
         let first = self.have.iter().position(|have| !have)?;
         let lacking = self.have[first..].iter().take(WINDOW as usize);
@@ -119,7 +119,7 @@ impl Fetch {
         Some((first as u32, bits))
     }
 
-    /// Somebody asks.
+    /// Handles a request. The answer follows after `wait`.
     pub fn on_ask(&mut self, now: Instant, first: u32, bits: &[u8], wait: Duration) {
         if self.missing > 0 {
             return;
@@ -136,12 +136,12 @@ impl Fetch {
         }
     }
 
-    /// When a piece is to be given, if somebody waits for one.
+    /// When to send a piece, if one is requested.
     pub fn give_at(&self) -> Option<Instant> {
         (!self.wanted.is_empty()).then_some(self.give_at)
     }
 
-    /// The next piece to give.
+    /// The next piece to send: index and octets.
     pub fn give(&mut self) -> Option<(u32, &[u8])> {
         let piece = self.wanted.pop_first()?;
         let start = piece as usize * PIECE;
@@ -165,16 +165,16 @@ mod tests {
         };
         Ticket::sign(
             0,
-            (crate::manifest::Way::Improved, 8),
+            (crate::manifest::Protocol::Improved, 8),
             cut,
             octets,
             &SignKey::new(&[1; 32]),
         )
     }
 
-    /// Half of the pieces are lost: both listeners get all by asking, and one answer serves both.
+    /// Half of the pieces are lost. Both receivers get all of them by requests, and one answer serves both.
     #[test]
-    fn pieces_are_asked_for_until_all_are_there() {
+    fn missing_pieces_are_requested_until_complete() {
         let mut random = Seed(2).stream(Purpose::Trial(0));
         let mut octets = vec![0; 70 * PIECE + 5];
         random.fill(&mut octets);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_piece_is_noticed_and_all_is_fetched_again() {
+    fn a_wrong_piece_restarts_the_fetch() {
         let octets = vec![7; 2000];
         let mut taker = Fetch::new(Instant::ZERO, ticket(&octets));
         assert!(!taker.put(Instant::ZERO, 0, &[8; PIECE]));

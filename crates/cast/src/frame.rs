@@ -1,4 +1,4 @@
-//! Frames of the group besides Pacifier's. All of them are sealed by the link.
+//! Control frames of the group, in addition to Pacifier's frames. The link seals all of them.
 //!
 //! ```text
 //! c1  news      tickets n 1, n tickets, then records
@@ -7,63 +7,63 @@
 //! c4  holding   transfer 8, receiver 2, its life 8, first batch 4, a bit for each batch
 //! ```
 
-/// The first octet of each kind.
+/// The first octet of a frame with news. The constants below are those of the other types.
 pub const NEWS: u8 = 0xc1;
 const ASK: u8 = 0xc2;
 const PIECE: u8 = 0xc3;
 const HOLDING: u8 = 0xc4;
 
-/// Octets of bits in a holding frame: 8,000 batches.
+/// Largest bitmap of a holding frame in octets: 8,000 batches.
 pub const HOLDING_BITS: usize = 1000;
 
-/// A frame, by its kind.
+/// A decoded control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Tickets and records.
+    /// Tickets and records of members, broadcast at least once a second.
     News {
         /// The tickets, one after the other.
         tickets: &'a [u8],
-        /// The records.
+        /// The encoded records, one after the other.
         records: &'a [u8],
     },
     /// A request for pieces of a manifest.
     Ask {
-        /// Of which transfer.
+        /// The identifier of the transfer.
         id: u64,
-        /// The piece of the first bit.
+        /// The piece that the first bit stands for.
         first: u32,
-        /// Which are lacking.
+        /// One bit per piece, set if it is missing.
         bits: &'a [u8],
     },
     /// A piece of a manifest.
     Piece {
-        /// Of which transfer.
+        /// The identifier of the transfer.
         id: u64,
-        /// Which.
+        /// The index of the piece.
         piece: u32,
-        /// Its octets.
+        /// The octets of the piece.
         octets: &'a [u8],
     },
-    /// What a receiver has, on its way to the sender.
+    /// The batches of a receiver, on the way to the sender.
     Holding(Holding<'a>),
 }
 
-/// What a receiver has.
+/// The batches that a receiver has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding<'a> {
-    /// Of which transfer.
+    /// The identifier of the transfer.
     pub id: u64,
-    /// The receiver.
+    /// The number of the receiver.
     pub receiver: u16,
-    /// Its life: what a former life had counts no more.
+    /// The receiver's life. Holdings of a former life are void.
     pub life: u64,
-    /// The batch of the first bit.
+    /// The batch that the first bit stands for.
     pub first: u32,
-    /// Which it has.
+    /// One bit per batch, set if the receiver has it.
     pub bits: &'a [u8],
 }
 
-/// The frame in `sdu`, if it is one of these.
+/// Decodes a control frame; `None` if `sdu` is none.
 pub fn parse(sdu: &[u8]) -> Option<Frame<'_>> {
     let (&kind, rest) = sdu.split_first()?;
     if kind == NEWS {
@@ -101,12 +101,12 @@ pub fn parse(sdu: &[u8]) -> Option<Frame<'_>> {
     }
 }
 
-/// A request.
+/// Encodes a request for pieces of a manifest.
 pub fn ask(id: u64, first: u32, bits: &[u8]) -> Vec<u8> {
     [&[ASK], &id.to_be_bytes()[..], &first.to_be_bytes(), bits].concat()
 }
 
-/// A piece.
+/// Encodes a piece of a manifest.
 pub fn piece(id: u64, piece: u32, octets: &[u8]) -> Vec<u8> {
     [
         &[PIECE],
@@ -118,7 +118,7 @@ pub fn piece(id: u64, piece: u32, octets: &[u8]) -> Vec<u8> {
 }
 
 impl Holding<'_> {
-    /// The frame.
+    /// Encodes the report as a frame.
     pub fn emit(&self) -> Vec<u8> {
         let mut octets = vec![HOLDING];
         octets.extend_from_slice(&self.id.to_be_bytes());
@@ -129,7 +129,7 @@ impl Holding<'_> {
         octets
     }
 
-    /// The batches that it names.
+    /// The batches whose bits are set.
     pub fn batches(&self) -> impl Iterator<Item = u32> + '_ {
         let places = 0..self.bits.len() as u32 * 8;
         let set = |place: &u32| self.bits[*place as usize / 8] >> (place % 8) & 1 == 1;
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_survive() {
+    fn frames_round_trip() {
         let holding = Holding {
             id: 7,
             receiver: 3,

@@ -1,13 +1,13 @@
 //! Keys and their files.
 //!
-//! | file | who has it | what it is for |
+//! | file | holder | purpose |
 //! |---|---|---|
-//! | `NAME.group` | every member | seals frames: who has it belongs to the group |
-//! | `NAME.sign` | who may send | signs manifests: what receivers install |
-//! | `NAME.verify` | every receiver | checks these signatures; not a secret |
+//! | `NAME.group` | every member | seals frames; every holder is a member |
+//! | `NAME.sign` | senders | signs tickets, and so what receivers install |
+//! | `NAME.verify` | every receiver | checks the signatures; not secret |
 //!
-//! Each is one line of text: what it is, and 32 octets in hexadecimal digits. Secret ones are made with mode 0600, and
-//! refused when anybody but their owner can read them.
+//! Each file is one line of text: a tag and 32 octets in hexadecimal digits. Secret files are created with mode 0600, and
+//! rejected if anyone but the owner can read them.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -20,12 +20,12 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
 use crate::error::{Error, Result};
 
-/// Octets of every key.
+/// Length of every key in octets.
 const LENGTH: usize = 32;
-/// A key file has one short line.
+/// Largest size of a key file in octets.
 const FILE_MAX: u64 = 1024;
 
-/// What a key file holds.
+/// The kind of key in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Group,
@@ -33,34 +33,37 @@ enum Purpose {
     Verify,
 }
 
-/// Signs what a sender announces.
+/// The secret key with which a sender signs its tickets.
 #[derive(Clone)]
 pub struct SignKey(SigningKey);
 
-/// Checks what a sender has signed.
+/// The public key with which receivers check tickets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VerifyKey(VerifyingKey);
 
-/// The files that [`generate`] has written.
+/// The paths of the files written by [`generate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFiles {
-    /// For every member.
+    /// The group key, for every member.
     pub group: PathBuf,
-    /// For who may send.
+    /// The signing key, for senders.
     pub sign: PathBuf,
-    /// For every receiver.
+    /// The verification key, for receivers.
     pub verify: PathBuf,
 }
 
-/// Makes a new group: three files whose names begin with `name`. Nothing is overwritten: if one of them exists, none
-/// is made.
+/// Generates the keys of a new group in three files whose names begin with `name`. If one of them exists, nothing is
+/// written.
 pub fn generate(name: &Path) -> Result<KeyFiles> {
     let [group, sign, verify] =
         [Purpose::Group, Purpose::Sign, Purpose::Verify].map(|purpose| with(name, purpose));
     for path in [&group, &sign, &verify] {
         if path.symlink_metadata().is_ok() {
-            let what = format!("{} exists; no key was made", path.display());
-            return Err(Error::input(what, "choose another name, or move it away"));
+            let what = format!("{} exists, so no key was written", path.display());
+            return Err(Error::input(
+                what,
+                "choose another name, or rename the file",
+            ));
         }
     }
     let signing = SigningKey::from_bytes(&random()?);
@@ -74,45 +77,45 @@ pub fn generate(name: &Path) -> Result<KeyFiles> {
     })
 }
 
-/// Reads the key of a group.
+/// Reads a group key from its file.
 pub fn group(path: &Path) -> Result<GroupKey> {
     read(path, Purpose::Group).map(GroupKey::new)
 }
 
 impl SignKey {
-    /// Reads it from its file.
+    /// Reads the key from its file.
     pub fn read(path: &Path) -> Result<SignKey> {
         read(path, Purpose::Sign).map(|octets| SignKey::new(&octets))
     }
 
-    /// From its 32 octets.
+    /// A key from its 32 secret octets.
     pub fn new(octets: &[u8; LENGTH]) -> SignKey {
         SignKey(SigningKey::from_bytes(octets))
     }
 
-    /// The signature of `message`.
+    /// Signs `message` with Ed25519 (RFC 8032).
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.0.sign(message).to_bytes()
     }
 
-    /// What checks it.
+    /// The public key for this key's signatures.
     pub fn verify_key(&self) -> VerifyKey {
         VerifyKey(self.0.verifying_key())
     }
 }
 
 impl VerifyKey {
-    /// Reads it from its file.
+    /// Reads the key from its file.
     pub fn read(path: &Path) -> Result<VerifyKey> {
         let octets = read(path, Purpose::Verify)?;
         let key = VerifyingKey::from_bytes(&octets).map_err(|_| {
-            let what = format!("{} is not the key of a signer", path.display());
-            Error::input(what, "copy it again from where it was made")
+            let what = format!("{} contains no valid verification key", path.display());
+            Error::input(what, "copy the file again from the sender")
         });
         key.map(VerifyKey)
     }
 
-    /// Whether `signature` is the signer's under `message`.
+    /// Whether `signature` is a valid signature of `message`.
     pub fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         let signature = Signature::from_bytes(signature);
         self.0.verify_strict(message, &signature).is_ok()
@@ -167,7 +170,7 @@ fn random() -> Result<[u8; LENGTH]> {
 fn write(path: &Path, purpose: Purpose, octets: &[u8; LENGTH]) -> Result<()> {
     let failed = |error: io::Error| {
         let what = format!("cannot write {}: {error}", path.display());
-        Error::environment(what, "choose another place")
+        Error::environment(what, "choose another folder")
     };
     let mode = match purpose {
         Purpose::Verify => 0o644,
@@ -187,7 +190,10 @@ fn write(path: &Path, purpose: Purpose, octets: &[u8; LENGTH]) -> Result<()> {
 fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
     let named = path.display();
     let unreadable = |error: io::Error| {
-        let todo = format!("`chappe cast keygen NAME` makes NAME.{}", purpose.suffix());
+        let todo = format!(
+            "run `chappe cast keygen NAME` to create NAME.{}",
+            purpose.suffix()
+        );
         Error::input(format!("cannot read the key {named}: {error}"), todo)
     };
     let about = fs::metadata(path).map_err(unreadable)?;
@@ -210,18 +216,18 @@ fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
         });
         return Err(not_one(what));
     }
-    // Said of the right file only: to hide a wrong one helps nobody.
+    // Checked only for the right kind of key, since restricting access to a wrong file would not help.
     let mode = about.permissions().mode() & 0o777;
     let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
     if purpose != Purpose::Verify && is_open(mode, path, credentials.as_deref()) {
         let what = format!("{named} can be read by others (mode {mode:03o})");
-        return Err(Error::input(what, format!("`chmod 600 {named}`")));
+        return Err(Error::input(what, format!("run `chmod 600 {named}`")));
     }
     unhex(digits).ok_or_else(|| not_one("is damaged: a key has 64 hexadecimal digits".into()))
 }
 
-/// Whether others can read a file of this mode. systemd gives a service its credentials in a folder of its own, with an ACL for
-/// its user, which the mode shows as a right of the group (systemd#29435).
+/// Whether others can read a file of this mode. systemd passes credentials to a service in a separate folder, with an ACL
+/// for the service's user, which the mode shows as a permission of the group (systemd#29435).
 fn is_open(mode: u32, path: &Path, credentials: Option<&Path>) -> bool {
     let others = match credentials {
         Some(folder) if path.parent() == Some(folder) => 0o037,
@@ -252,7 +258,7 @@ mod tests {
     use crate::scratch::Scratch;
 
     #[test]
-    fn a_service_may_read_its_credentials() {
+    fn service_credentials_are_readable() {
         let (folder, path) = (
             Path::new("/run/credentials/a"),
             Path::new("/run/credentials/a/group"),
@@ -264,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_made_once_and_read_back() {
+    fn keys_round_trip_and_are_never_overwritten() {
         let place = Scratch::new("keys");
         let files = generate(&place.path("lab")).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -285,17 +291,17 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_others_can_read_are_refused() {
+    fn keys_readable_by_others_are_rejected() {
         let place = Scratch::new("modes");
         let files = generate(&place.path("lab")).unwrap();
         fs::set_permissions(&files.group, fs::Permissions::from_mode(0o640)).unwrap();
         let error = group(&files.group).unwrap_err();
         assert!(error.to_string().contains("mode 640"), "{error}");
-        assert!(error.todo.starts_with("`chmod 600 "), "{error}");
+        assert!(error.todo.starts_with("run `chmod 600 "), "{error}");
     }
 
     #[test]
-    fn the_wrong_file_is_named() {
+    fn a_wrong_key_file_is_named() {
         let place = Scratch::new("wrong");
         let files = generate(&place.path("lab")).unwrap();
         let error = group(&files.sign).unwrap_err();

@@ -1,27 +1,68 @@
-//! Files to many hosts over lossy networks of several hops: the library of `chappe cast`.
+//! File distribution to many hosts over lossy multi-hop networks: the library of `chappe cast`.
 //!
-//! A *group* is a set of hosts that have one key. Each runs a *member*: a sender, a receiver or a relay. Members find
-//! each other, measure their links, and pass on what they know of each other; the sender signs a *ticket*, which names a
-//! *manifest* by its digest, which has the digest of every batch; then Pacifier carries the batches.
+//! A *group* is a set of hosts that share a key. Each host runs a *member*: a sender, a receiver or a relay. Members
+//! discover each other, measure their links, and spread records of all members. The sender signs a *ticket*, which names a
+//! *manifest* by its digest. The manifest has the digest of every batch. Pacifier then carries the batches.
+//!
+//! Received batches are checked and stored before they are acknowledged. This is what sender and receiver do with a file,
+//! without the network between them:
+//!
+//! ```
+//! use chappe_cast::Protocol;
+//! use chappe_cast::disk::{Incoming, Put, Sent};
+//! use chappe_cast::key::{SignKey, generate};
+//! use chappe_cast::manifest::{Manifest, Ticket};
+//! use chappe_pacifier::Object;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = std::env::temp_dir().join(format!("chappe-cast-example-{}", std::process::id()));
+//! # let _ = std::fs::remove_dir_all(&folder);
+//! std::fs::create_dir_all(folder.join("received"))?;
+//! std::fs::write(folder.join("image.bin"), [7; 5000])?;
+//! let key = SignKey::read(&generate(&folder.join("lab"))?.sign)?;
+//!
+//! // The sender cuts the files into batches of 4 packets of 1000 octets, and signs what it has cut.
+//! let sent = Sent::open(&[folder.join("image.bin")], 4, 1000)?;
+//! let manifest = sent.manifest().encode()?;
+//! let ticket = Ticket::sign(0, (Protocol::Improved, 8), sent.cut(), &manifest, &key);
+//!
+//! // A receiver checks the signature, then stores only batches that match the manifest.
+//! assert!(ticket.is_signed_by(&key.verify_key()) && ticket.names(&manifest));
+//! let manifest = Manifest::decode(&manifest, &ticket.cut)?;
+//! let mut incoming = Incoming::open(&folder.join("received"), &ticket, manifest, false)?;
+//! assert_eq!(incoming.put(0, b"a polluted batch")?, Put::Polluted);
+//! for batch in 0..ticket.cut.batches() {
+//!     let range = ticket.cut.range(batch);
+//!     let mut octets = vec![0; (range.end - range.start) as usize];
+//!     sent.read(range.start as usize, &mut octets);
+//!     incoming.put(batch, &octets)?;
+//! }
+//! assert_eq!(incoming.finish()?, [folder.join("received/image.bin")]);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`send`], [`receive`] and [`relay`] do all of it on real interfaces.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`key`] | keys and their files |
-//! | [`manifest`] | tickets and manifests: what a sender promises |
-//! | [`disk`] | files that are sent; files that are being received |
-//! | [`roster`] | who is there, and what each says of itself |
-//! | [`fetch`] | how a manifest travels |
-//! | [`member`] | all of it as one link node |
-//! | [`session`] | a member on an interface; [`send`], [`receive`], [`relay`] |
-//! | [`event`] | what is told meanwhile |
+//! | [`key`] | keys and key files |
+//! | [`manifest`] | tickets and manifests: what a sender signs |
+//! | [`disk`] | files being sent; files being received |
+//! | [`roster`] | the members' records |
+//! | [`fetch`] | the transfer of a manifest |
+//! | [`member`] | a member as a link node |
+//! | [`session`] | a member on an interface |
+//! | [`event`] | progress events |
 //!
-//! **Who is trusted with what.** The link (`chappe-live`) keeps strangers out: it drops what was not sealed with the
-//! group's key. Members are trusted to pass frames on, and not to lie about who they are. They are *not* trusted with
-//! what is installed: that is what the owner of the signing key has signed. A member who pollutes batches costs time,
-//! since wrong batches are thrown away and collected anew, but no wrong octet gets a file's name.
+//! **Trust.** The link (`chappe-live`) drops frames that were not sealed with the group's key. Members are trusted to
+//! forward frames and not to lie about who they are. They are *not* trusted with file contents: a receiver installs only
+//! what the owner of the signing key has signed. A member that pollutes batches costs time, because receivers discard
+//! wrong batches and collect them again, but wrong octets never reach an installed file.
 //!
-//! **Architecture invariant:** [`member`] and what it is made of read no clock and do no I/O, like every node; files are
-//! touched in [`disk`] and [`key`] only.
+//! **Architecture invariant:** [`member`] and its parts read no clock and do no I/O, like every node. Only [`disk`] and
+//! [`key`] touch files.
 
 pub mod disk;
 mod error;
@@ -41,8 +82,8 @@ pub mod session;
 
 pub use chappe_live::{Carrier, Group, GroupKey, Loss};
 pub use error::{Error, Kind, Result};
-pub use manifest::Way;
+pub use manifest::Protocol;
 pub use reason::Reason;
 pub use receiver::{Receiving, receive, relay};
 pub use sender::{Sending, headers, send};
-pub use session::{Channel, End, Options, Watch};
+pub use session::{Channel, Ending, Options, Watch};

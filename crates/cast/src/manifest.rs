@@ -1,12 +1,11 @@
-//! What a sender promises: the ticket, which it signs, and the manifest, which the ticket names by its digest.
+//! Tickets and manifests. The sender signs the ticket, and the ticket names the manifest by its digest.
 //!
-//! The files of one transfer stand one after the other and are cut into batches of `k` packets of `payload` octets,
-//! whatever file they belong to. The manifest has a digest (BLAKE3) for each batch, so that a receiver throws away a
-//! batch that somebody has polluted and keeps the rest, and one for each file. Nothing of it is believed before the
-//! ticket's signature and the manifest's digest hold.
+//! The files of a transfer are concatenated and cut into batches of `k` packets of `payload` octets, across file
+//! boundaries. The manifest has a BLAKE3 digest for each batch and each file. So a receiver discards a polluted batch and
+//! keeps the others. A receiver trusts a manifest only after checking the ticket's signature and the manifest's digest.
 //!
 //! ```text
-//! ticket     "ChppTkt1" source 2, serial 1, way 1, room 1, k 1, payload 2, octets 8, manifest's length 4 and digest 32, signature 64
+//! ticket     "ChppTkt1" source 2, serial 1, protocol 1, room 1, k 1, payload 2, octets 8, manifest's length 4 and digest 32, signature 64
 //! manifest   "ChppMan1" files 2, for each: length of name 2, name, octets 8, digest 32; for each batch: digest 32
 //! ```
 
@@ -15,87 +14,89 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::key::{SignKey, VerifyKey, hex};
 
-/// Octets of a ticket.
+/// Length of a ticket in octets.
 pub const TICKET: usize = 8 + 2 + 1 + 2 + 1 + 2 + 8 + 4 + 32 + 64;
-/// The largest manifest: the digests of 500,000 batches, some 20 GB. A receiver reserves no more memory than this for
-/// what a signed ticket announces.
+/// Largest manifest in octets: the digests of 500,000 batches, some 20 GB of files. It bounds the memory that a receiver
+/// reserves for a signed ticket.
 pub const MANIFEST_MAX: u32 = 16 << 20;
-/// Most files in one transfer.
+/// Largest number of files in one transfer.
 pub const FILES_MAX: usize = 10_000;
-/// Longest name, in octets: what Linux file systems allow (NAME_MAX).
+/// The folder of incomplete transfers inside the receiver's folder. No received file may have a name that begins so.
+pub const FOLDER: &str = ".chappe-cast";
+/// Longest file name in octets, as on Linux (NAME_MAX).
 pub const NAME_MAX: usize = 255;
 
 const TICKET_MAGIC: &[u8; 8] = b"ChppTkt1";
 const MANIFEST_MAGIC: &[u8; 8] = b"ChppMan1";
-/// Separates these signatures from all others that the key may ever make.
+/// Domain separation: the key's signatures for other purposes differ.
 const SIGNED: &[u8] = b"chappe cast ticket v1\0";
 
-/// BLAKE3 of something.
+/// A BLAKE3 digest of 32 octets.
 pub type Digest = [u8; 32];
 
-/// How the octets of a transfer are cut.
+/// How the octets of a transfer are cut into batches and packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Octets of all files.
+    /// Octets of all files together.
     pub len: u64,
-    /// Packets in a batch.
+    /// Packets per batch, at most [`chappe_pacifier::K_MAX`].
     pub k: u8,
-    /// Octets in a packet.
+    /// Octets per packet, at least 1.
     pub payload: u16,
 }
 
-/// How batches are coded and forwarded.
+/// The protocol that codes and forwards batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// As the paper has it: a tree, credits, acknowledgements.
+pub enum Protocol {
+    /// Pacifier as in its paper: a tree, credits, acknowledgements.
     Pacifier,
-    /// Our improved variant: every frame says what its sender has.
+    /// The improved variant: every frame reports what its sender has.
     Improved,
 }
 
-/// One transfer, as its sender announces it.
+/// The announcement of a transfer, signed by its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// The sender's number.
+    /// The sender's member number.
     pub source: u16,
-    /// What names the transfer in data frames.
+    /// The number of the transfer in data frames.
     pub serial: u8,
-    /// How it is coded and forwarded.
-    pub way: Way,
-    /// Numbers of members below this, in eights, have room in data frames.
+    /// The protocol that carries it.
+    pub protocol: Protocol,
+    /// Data frames have room for member numbers below eight times this.
     pub room: u8,
-    /// How it is cut.
+    /// How the files are cut into batches.
     pub cut: Cut,
-    /// Octets of the manifest.
+    /// Length of the manifest in octets.
     pub manifest_len: u32,
-    /// Its digest, which names the transfer.
+    /// Digest of the manifest. Its first octets identify the transfer.
     pub manifest: Digest,
-    /// The signature.
+    /// Ed25519 signature of all other fields.
     pub signature: [u8; 64],
 }
 
-/// One file of a transfer.
+/// A file in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, without folders.
+    /// The file's name, without folders.
     pub name: String,
-    /// Octets.
+    /// The file's size in octets.
     pub size: u64,
-    /// Its digest.
+    /// The digest of the whole file.
     pub digest: Digest,
 }
 
-/// What is in a transfer.
+/// The contents of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// The files in the order in which they stand in the transfer.
+    /// The files, in the order in which they are concatenated.
     pub files: Vec<Entry>,
     /// The digest of each batch.
     pub batches: Vec<Digest>,
 }
 
 impl Cut {
-    /// Octets of a batch.
+    /// Octets of a full batch.
     pub fn batch_len(&self) -> u64 {
         u64::from(self.k) * u64::from(self.payload)
     }
@@ -106,7 +107,7 @@ impl Cut {
         batches.try_into().unwrap_or(u32::MAX)
     }
 
-    /// Where a batch stands.
+    /// The octets of the transfer that are in a batch; the last batch may be shorter.
     pub fn range(&self, batch: u32) -> Range<u64> {
         let start = (u64::from(batch) * self.batch_len()).min(self.len);
         start..(start + self.batch_len()).min(self.len)
@@ -114,21 +115,21 @@ impl Cut {
 }
 
 impl Ticket {
-    /// The transfer's name: the beginning of its manifest's digest.
+    /// The transfer's identifier: the first 8 octets of its manifest's digest.
     pub fn id(&self) -> u64 {
         let (first, _) = self.manifest.split_at(8);
         first.try_into().map_or(0, u64::from_be_bytes)
     }
 
-    /// The transfer's name in hexadecimal digits.
+    /// The identifier in hexadecimal digits.
     pub fn name(&self) -> String {
         hex(&self.manifest[..8])
     }
 
-    /// A ticket for `manifest`, signed.
+    /// Makes and signs a ticket for the encoded `manifest`.
     pub fn sign(
         source: u16,
-        (way, room): (Way, u8),
+        (protocol, room): (Protocol, u8),
         cut: Cut,
         manifest: &[u8],
         key: &SignKey,
@@ -136,9 +137,9 @@ impl Ticket {
         let digest = *blake3::hash(manifest).as_bytes();
         let mut ticket = Ticket {
             source,
-            // The same files get the same number after a restart, other files most likely another one.
+            // The same files get the same number after a restart. Other files most likely get another one.
             serial: digest[31],
-            way,
+            protocol,
             room,
             cut,
             manifest_len: manifest.len() as u32,
@@ -149,17 +150,17 @@ impl Ticket {
         ticket
     }
 
-    /// Numbers of members below this have room in data frames.
+    /// Data frames have room for member numbers below this.
     pub fn nodes_max(&self) -> u16 {
         u16::from(self.room) * 8
     }
 
-    /// Whether `key` has signed it.
+    /// Whether the signature is that of `key`.
     pub fn is_signed_by(&self, key: &VerifyKey) -> bool {
         key.verifies(&self.signed(), &self.signature)
     }
 
-    /// Whether `manifest` is the one that it names.
+    /// Whether `manifest` has the digest in the ticket.
     pub fn names(&self, manifest: &[u8]) -> bool {
         blake3::hash(manifest) == self.manifest
     }
@@ -170,12 +171,12 @@ impl Ticket {
         [SIGNED, body].concat()
     }
 
-    /// The ticket as octets.
+    /// Encodes the ticket with its signature.
     pub fn encode(&self) -> [u8; TICKET] {
         let mut octets = Vec::with_capacity(TICKET);
         octets.extend_from_slice(TICKET_MAGIC);
         octets.extend_from_slice(&self.source.to_be_bytes());
-        octets.extend_from_slice(&[self.serial, self.way as u8, self.room, self.cut.k]);
+        octets.extend_from_slice(&[self.serial, self.protocol as u8, self.room, self.cut.k]);
         octets.extend_from_slice(&self.cut.payload.to_be_bytes());
         octets.extend_from_slice(&self.cut.len.to_be_bytes());
         octets.extend_from_slice(&self.manifest_len.to_be_bytes());
@@ -186,15 +187,15 @@ impl Ticket {
         ticket
     }
 
-    /// Reads a ticket; `None` if it is none, or asks for what cannot be.
+    /// Decodes a ticket without checking its signature; `None` if it is malformed or inconsistent.
     pub fn decode(octets: &[u8]) -> Option<Ticket> {
         let mut rest = Reader(octets.get(..TICKET)?);
         (rest.take::<8>()? == *TICKET_MAGIC).then_some(())?;
         let source = u16::from_be_bytes(rest.take()?);
-        let [serial, way, room, k] = rest.take()?;
-        let way = match way {
-            0 => Way::Pacifier,
-            1 => Way::Improved,
+        let [serial, protocol, room, k] = rest.take()?;
+        let protocol = match protocol {
+            0 => Protocol::Pacifier,
+            1 => Protocol::Improved,
             _ => return None,
         };
         let payload = u16::from_be_bytes(rest.take()?);
@@ -202,7 +203,7 @@ impl Ticket {
         let ticket = Ticket {
             source,
             serial,
-            way,
+            protocol,
             room,
             cut: Cut { len, k, payload },
             manifest_len: u32::from_be_bytes(rest.take()?),
@@ -220,7 +221,7 @@ impl Ticket {
 }
 
 impl Manifest {
-    /// The manifest as octets.
+    /// Encodes the manifest. Fails if there are too many files or batches, or a name is not allowed.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let too_much = |what: &str| Error::input(what, "send it in several transfers");
         let count = u16::try_from(self.files.len()).ok();
@@ -242,17 +243,18 @@ impl Manifest {
         Ok(octets)
     }
 
-    /// Reads the manifest of a transfer that is cut so. Names that lead anywhere else than into the folder, a name
-    /// twice, or sizes that do not add up are errors.
+    /// Decodes the manifest of a transfer that is cut as `cut`. Fails if a name leads outside the folder or occurs twice, or
+    /// if the sizes do not add up.
     pub fn decode(octets: &[u8], cut: &Cut) -> Result<Manifest> {
-        let torn = || Error::failed("the manifest is not one of this version", "update chappe");
+        let torn = || Error::failed("the manifest is of another version", "update chappe");
         let mut rest = Reader(octets);
         if rest.take() != Some(*MANIFEST_MAGIC) {
             return Err(torn());
         }
         let count = u16::from_be_bytes(rest.take().ok_or_else(torn)?);
         if usize::from(count) > FILES_MAX {
-            let what = format!("the manifest has {count} files, {FILES_MAX} at most are taken");
+            let what =
+                format!("the manifest has {count} files, more than the limit of {FILES_MAX}");
             return Err(Error::failed(what, ""));
         }
         let mut files: Vec<Entry> = Vec::new();
@@ -262,7 +264,7 @@ impl Manifest {
             let entry = rest.entry().ok_or_else(torn)?;
             check_name(&entry.name)?;
             if !names.insert(entry.name.clone()) {
-                let what = format!("the manifest has the name {:?} twice", entry.name);
+                let what = format!("the manifest contains the name {:?} twice", entry.name);
                 return Err(Error::failed(what, ""));
             }
             sum = sum.saturating_add(entry.size);
@@ -275,13 +277,13 @@ impl Manifest {
             .collect::<std::result::Result<_, _>>()
             .map_err(|_| torn())?;
         if sum != cut.len || batches.len() != cut.batches() as usize {
-            let what = "the manifest's sizes do not add up to the transfer's";
+            let what = "the sizes in the manifest do not add up to the size of the transfer";
             return Err(Error::failed(what, ""));
         }
         Ok(Manifest { files, batches })
     }
 
-    /// Where the octets of `range` of the transfer stand: file, place in it, and place in the range.
+    /// The files that contain the octets `range` of the transfer, with the offset in each.
     pub fn places(&self, range: Range<u64>) -> impl Iterator<Item = Place> + '_ {
         let mut start = 0u64;
         self.files
@@ -301,18 +303,18 @@ impl Manifest {
     }
 }
 
-/// A part of a batch in a file.
+/// A part of a range that lies in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which file.
+    /// Index of the file in the manifest.
     pub file: usize,
-    /// Where in it.
+    /// Offset in the file.
     pub offset: u64,
-    /// Where in the batch.
+    /// Position in the range.
     pub within: Range<usize>,
 }
 
-/// Refuses names that are not plain names of a file in a folder.
+/// Rejects names that are not plain file names, such as those with a folder.
 pub fn check_name(name: &str) -> Result<()> {
     let why = match name {
         "" => "is empty",
@@ -320,11 +322,11 @@ pub fn check_name(name: &str) -> Result<()> {
         _ if name.len() > NAME_MAX => "is too long",
         _ if name.contains('/') => "has a folder in it",
         _ if name.contains(char::is_control) => "has control characters",
-        _ if name.starts_with(crate::disk::FOLDER) => "belongs to chappe",
+        _ if name.starts_with(FOLDER) => "belongs to chappe",
         _ => return Ok(()),
     };
     let short: String = name.chars().take(60).collect();
-    let what = format!("{short:?} is no name for a received file: it {why}");
+    let what = format!("{short:?} is not allowed as the name of a file: it {why}");
     Err(Error::input(what, "rename the file"))
 }
 
@@ -370,12 +372,12 @@ mod tests {
     }
 
     #[test]
-    fn manifests_and_tickets_survive() {
+    fn manifests_and_tickets_round_trip() {
         let (manifest, cut) = example();
         let octets = manifest.encode().unwrap();
         assert_eq!(Manifest::decode(&octets, &cut), Ok(manifest));
         let key = SignKey::new(&[3; 32]);
-        let ticket = Ticket::sign(7, (Way::Improved, 4), cut, &octets, &key);
+        let ticket = Ticket::sign(7, (Protocol::Improved, 4), cut, &octets, &key);
         assert_eq!(Ticket::decode(&ticket.encode()), Some(ticket));
         assert!(ticket.is_signed_by(&key.verify_key()) && ticket.names(&octets));
         assert!(!ticket.is_signed_by(&SignKey::new(&[4; 32]).verify_key()));
@@ -388,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_may_lie_in_several_files() {
+    fn a_batch_may_span_several_files() {
         let (manifest, cut) = example();
         let place = |file, offset, within| Place {
             file,
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn names_outside_the_folder_are_rejected() {
         let long = "x".repeat(256);
         let wrong = [
             "",
@@ -435,7 +437,7 @@ mod tests {
 
     /// Cut, bent and random octets are errors; whatever they claim, they reserve no memory.
     #[test]
-    fn damaged_manifests_are_errors() {
+    fn damaged_manifests_are_rejected() {
         let (manifest, cut) = example();
         let octets = manifest.encode().unwrap();
         for len in 0..octets.len() {

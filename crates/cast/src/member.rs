@@ -1,16 +1,16 @@
-//! A member of the group as a link node: records, manifests, and one Pacifier node for each sender that it hears of.
+//! A member of the group as a link node: records, manifests, and one Pacifier node for each sender.
 //!
-//! Like every node, a member reads no clock and does no I/O. What it has decoded waits until the application has
-//! compared and stored it ([`Member::decoded`], [`Member::accept`]); only then it is acknowledged.
+//! Like every node, a member reads no clock and does no I/O. A decoded batch waits until the application has checked and
+//! stored it ([`Member::decoded`], [`Member::accept`]). Only then is it acknowledged.
 //!
-//! The state stands here; what is done with it, by part:
+//! This file has the state. The methods are in the files of its parts:
 //!
 //! | file | holds |
 //! |---|---|
-//! | `offer.rs` | as a sender: the own transfer, and what its receivers have |
-//! | `joined.rs` | as a receiver: the transfers that it takes part in |
-//! | `inbox.rs` `outbox.rs` | what it hears from the others, and what it tells them |
-//! | `plan.rs` `config.rs` | links made of records, and Pacifier's nodes over them |
+//! | `offer.rs` | the sender's side: its transfer and the batches of its receivers |
+//! | `joined.rs` | the receiver's side: the transfers that it takes part in |
+//! | `inbox.rs` `outbox.rs` | received and sent control frames |
+//! | `plan.rs` `config.rs` | the links from the records, and Pacifier's nodes over them |
 
 mod config;
 mod inbox;
@@ -40,79 +40,79 @@ use crate::key::VerifyKey;
 use crate::manifest::Ticket;
 use crate::roster::{MEMBER_MAX, Roles, Roster, State};
 
-/// What a member is made of.
+/// The configuration of a member.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its number, 0 to [`MEMBER_MAX`].
+    /// The member's number, 0 to [`MEMBER_MAX`].
     pub node: u16,
-    /// The host's name, shown to others.
+    /// The name of the host, which other members show.
     pub name: String,
-    /// What it does besides relaying.
+    /// The roles in addition to relaying.
     pub roles: Roles,
-    /// Whose tickets it believes; without it (relays), those of every member.
+    /// The key that tickets must be signed with. Without one (relays), all tickets are accepted.
     pub verify: Option<VerifyKey>,
-    /// Octets of the largest frame.
+    /// The largest SDU of the link in octets.
     pub frame_max: usize,
-    /// Octets of memory for batches that are not complete.
+    /// Memory for incomplete batches in octets.
     pub memory: usize,
-    /// How fast frames leave.
+    /// The pace of outgoing frames.
     pub rate: Bitrate,
-    /// Whether a frame takes airtime of the other members.
+    /// Whether members share airtime.
     pub shared: bool,
 }
 
-/// A member of the group.
+/// The protocol state of a member.
 pub struct Member {
     settings: Settings,
     random: Stream,
     roster: Roster,
-    /// The delivery ratios that plans are made of.
+    /// The delivery ratios that plans are based on.
     links: Option<Arc<Links>>,
-    /// When links were last made of records, and whether records have changed since.
+    /// When the links were last computed, and whether records have changed since.
     linked: Instant,
     changed: bool,
-    /// One from each sender, by its number; the own one among them.
+    /// The transfer of each sender, by the sender's number, including this member.
     transfers: BTreeMap<u16, Transfer>,
     outbox: Outbox,
     news_at: Instant,
-    /// News that is to be told soon, so many times.
+    /// How many times news are still to be sent at the short interval.
     urgent: u32,
     counts: Counts,
 }
 
-/// One sender's transfer.
+/// The transfer of one sender.
 struct Transfer {
     ticket: Ticket,
     fetch: Fetch,
     node: Option<Node>,
-    /// The life of its sender when we last looked.
+    /// The life of the sender at the last check.
     life: Option<u64>,
-    /// As a receiver: what was there when it joined, until a node exists; then what is there.
+    /// The receiver's side, once this member has joined.
     joined: Option<Joined>,
-    /// As the sender.
+    /// The sender's side, if this member is the sender.
     offer: Option<Offer>,
 }
 
-/// What a member has counted besides its links' and Pacifier's counters.
+/// Counters of a member, in addition to those of the link and of Pacifier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Frames that made no sense, although a member has sent them.
+    /// Malformed frames of members.
     pub malformed: u64,
-    /// Tickets that nobody we trust has signed.
+    /// Tickets without a valid signature of the trusted key.
     pub unsigned: u64,
-    /// Control frames that found no room.
+    /// Control frames and tickets dropped because a queue or table was full.
     pub crowded: u64,
 }
 
-/// The time between news when something is urgent, and between tries when something is not there yet.
+/// The short interval between news, for urgent ones.
 const URGENT: Duration = Duration::from_millis(100);
-/// Urgent news is told so many times, since frames get lost.
+/// How many times urgent news are sent, since frames get lost.
 const URGENT_TIMES: u32 = 3;
-/// Most transfers of others at a time.
+/// Largest number of other members' transfers at a time.
 const TRANSFERS_MAX: usize = 4;
 
 impl Member {
-    /// A member that has heard of nobody.
+    /// A member that knows no other member yet.
     pub fn new(settings: Settings, random: Stream) -> Member {
         Member {
             roster: Roster::new(settings.node, &settings.name, settings.roles),
@@ -129,7 +129,7 @@ impl Member {
         }
     }
 
-    /// Takes over what the link has measured. Call it often: before each turn of the node.
+    /// Takes over the link measurements. Call it before each turn of the node.
     pub fn observe(&mut self, now: Instant, statistics: &Statistics) {
         let own = self.roster.own();
         own.life = statistics.life;
@@ -140,7 +140,7 @@ impl Member {
         let heard: Vec<(u16, f64)> = heard.collect();
         let who = |links: &[(u16, f64)]| links.iter().map(|link| link.0).collect::<Vec<_>>();
         if who(&own.links) != who(&heard) {
-            self.hurry(now);
+            self.announce_soon(now);
         }
         self.changed |= self.roster.own().links != heard;
         self.roster.own().links = heard;
@@ -149,17 +149,17 @@ impl Member {
         self.serve(now);
     }
 
-    /// The members.
+    /// The records of all members.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }
 
-    /// The delivery ratios that plans are made of.
+    /// The delivery ratios that plans are based on; `None` before the first records.
     pub fn links(&self) -> Option<&Arc<Links>> {
         self.links.as_ref()
     }
 
-    /// What was counted.
+    /// The counters since the start.
     pub fn counts(&self) -> Counts {
         let crowded = self.counts.crowded.saturating_add(self.outbox.crowded());
         Counts {
@@ -168,7 +168,7 @@ impl Member {
         }
     }
 
-    /// The transfers that are known, by sender.
+    /// The tickets of all known transfers.
     pub fn tickets(&self) -> impl Iterator<Item = &Ticket> + '_ {
         self.transfers.values().map(|transfer| &transfer.ticket)
     }
@@ -178,12 +178,12 @@ impl Member {
         self.transfers.get(&source)?.fetch.octets()
     }
 
-    /// What Pacifier has counted in a sender's transfer.
+    /// Pacifier's counters of a sender's transfer.
     pub fn counters(&self, source: u16) -> Option<&Counters> {
         Some(self.transfers.get(&source)?.node.as_ref()?.counters())
     }
 
-    /// Says how far this member is with a transfer.
+    /// Sets this member's state in a transfer, and announces it if it has changed.
     pub fn report(&mut self, now: Instant, id: u64, state: State, batches: u32) {
         let own = self.roster.own();
         let known = own.transfers.iter_mut().find(|transfer| transfer.0 == id);
@@ -202,18 +202,18 @@ impl Member {
             }
         };
         if news {
-            self.hurry(now);
+            self.announce_soon(now);
         }
     }
 
-    /// Says goodbye: the others need not wait for this member any more.
+    /// Announces that this member leaves, so that the others do not wait for it.
     pub fn leave(&mut self, now: Instant) {
         self.roster.own().roles.leaves = true;
-        self.hurry(now);
+        self.announce_soon(now);
     }
 
-    /// Tells the own record soon, and a few times.
-    fn hurry(&mut self, now: Instant) {
+    /// Sends this member's record soon, and repeats it a few times.
+    fn announce_soon(&mut self, now: Instant) {
         self.roster.renew();
         self.urgent = URGENT_TIMES;
         self.news_at = self.news_at.min(now);
@@ -271,9 +271,9 @@ impl LinkNode for Member {
                 node.handle_timeout(now);
             }
         }
-        self.tell_news(now);
+        self.send_news(now);
         self.exchange_manifests(now);
-        self.tell_holdings(now);
+        self.send_holdings(now);
     }
 
     fn poll_timeout(&self) -> Option<Wake> {

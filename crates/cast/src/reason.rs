@@ -1,31 +1,31 @@
-//! Why a receiver cannot have a transfer, in so few octets that its record can say it to the sender.
+//! Why a receiver refuses a transfer, as a short code in its record.
 
 use std::fmt;
 
-/// Why a member has given a transfer up, as its record says it.
+/// Why a member has given up a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It does not say: a fault that has no code, or an older version.
+    /// No reason given: a fault without a code, or an older version.
     #[default]
     Unsaid,
     /// The disk has no room for the files.
     NoRoom,
-    /// Files or folders of these names are there, and may not be replaced.
+    /// Files or folders with these names exist and may not be replaced.
     NameTaken,
-    /// The manifest cannot be accepted: a name that leads elsewhere, sizes that do not add up, another version.
+    /// The manifest is unacceptable: a name outside the folder, inconsistent sizes, or another version.
     Manifest,
-    /// The sender's frames are longer than what its link carries.
+    /// The sender's frames are longer than the receiver's link carries.
     FrameTooLong,
     /// The disk or folder cannot be read or written.
     Disk,
-    /// What it had stored was changed before it was complete.
+    /// Stored data changed on the disk before the transfer was complete.
     Changed,
-    /// A code that this version does not know.
+    /// A code of a later version.
     Unknown(u32),
 }
 
 impl Reason {
-    /// All that have a code; the code is the place.
+    /// The reasons in the order of their codes.
     const KNOWN: [Reason; 7] = [
         Reason::Unsaid,
         Reason::NoRoom,
@@ -36,7 +36,7 @@ impl Reason {
         Reason::Changed,
     ];
 
-    /// What stands for it in a record.
+    /// The code in a record.
     pub(crate) fn code(self) -> u32 {
         match self {
             Reason::Unknown(code) => code,
@@ -47,7 +47,7 @@ impl Reason {
         }
     }
 
-    /// What a code in a record stands for.
+    /// The reason for a code in a record.
     pub(crate) fn of(code: u32) -> Reason {
         let known = Reason::KNOWN.get(code as usize).copied();
         known.unwrap_or(Reason::Unknown(code))
@@ -57,15 +57,15 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Reason::Unsaid => "it does not say why",
+            Reason::Unsaid => "it gives no reason",
             Reason::NoRoom => "no room on its disk",
             Reason::NameTaken => {
-                "other files of these names are there; its --overwrite replaces them"
+                "other files with these names exist there; start it with --overwrite to replace them"
             }
-            Reason::Manifest => "it does not accept the manifest",
-            Reason::FrameTooLong => "its link does not carry frames as long as the sender's",
+            Reason::Manifest => "it rejects the manifest",
+            Reason::FrameTooLong => "the sender's frames are too long for its link",
             Reason::Disk => "its disk or folder cannot be read or written",
-            Reason::Changed => "what it had stored was changed by something else",
+            Reason::Changed => "another program changed the files while they were received",
             Reason::Unknown(code) => {
                 return write!(f, "reason {code}, which this version does not know");
             }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_kept_also_those_of_later_versions() {
+    fn unknown_codes_are_preserved() {
         for code in 0..20 {
             assert_eq!(Reason::of(code).code(), code);
         }

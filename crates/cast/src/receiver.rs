@@ -1,4 +1,4 @@
-//! The receiver: stores what is offered, checks it, and gives it its name.
+//! The receiver: stores offered files, checks them, and installs them. And the relay, which only forwards.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,39 +16,39 @@ use crate::manifest::{Manifest, Ticket};
 use crate::member::Member;
 use crate::reason::Reason;
 use crate::roster::{Roles, State};
-use crate::session::{End, Options, Role, Session, Watch};
+use crate::session::{Ending, Options, Role, Session, Watch};
 
-/// Where to put what is received.
+/// The options of a receiver.
 #[derive(Clone, Debug)]
 pub struct Receiving {
-    /// The folder.
+    /// The folder for received files.
     pub folder: PathBuf,
-    /// Whose files are installed.
+    /// The key that transfers must be signed with.
     pub verify: VerifyKey,
-    /// Whether files that are there may be replaced.
+    /// Whether to replace existing files.
     pub overwrite: bool,
-    /// Whether to go on after the first transfer.
+    /// Whether to continue after the first transfer.
     pub keep: bool,
 }
 
-/// The time between writings to the disk.
+/// Interval between syncs to the disk.
 const FLUSH: Duration = Duration::from_secs(5);
-/// The time between looks at how far we are.
+/// Interval between progress reports.
 const TELL: Duration = Duration::from_secs(1);
 
-/// A receiver that stays makes room for others when a sender has offered nothing for so long. What has come is on the disk,
-/// and counts when the sender is back.
+/// With `keep`, a sender that has offered nothing for this long loses its place to others. Its data stay on the disk for
+/// when it returns.
 const GONE: Duration = Duration::from_secs(60);
 
-/// Most transfers that are remembered as ended, with `keep`.
+/// Largest number of ended transfers that are remembered, with `keep`.
 const ENDED_MAX: usize = 1000;
 
-/// Receives files until one transfer is complete and its sender has finished, or for ever.
-pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) -> Result<End> {
+/// Receives files until one transfer is complete and its sender has finished, or, with `keep`, until stopped.
+pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) -> Result<Ending> {
     let about = std::fs::metadata(&receiving.folder);
     if !about.is_ok_and(|about| about.is_dir()) {
         let what = format!("{} is not a folder", receiving.folder.display());
-        return Err(Error::input(what, "make it, or name another"));
+        return Err(Error::input(what, "create the folder, or name another"));
     }
     let roles = Roles {
         receives: true,
@@ -73,8 +73,8 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
     }
 }
 
-/// Does nothing but pass on what others send, until it is stopped.
-pub fn relay(options: &Options, watch: &mut dyn Watch) -> Result<End> {
+/// Forwards other members' data until stopped.
+pub fn relay(options: &Options, watch: &mut dyn Watch) -> Result<Ending> {
     struct Relay;
     impl Role for Relay {
         fn step(
@@ -96,31 +96,31 @@ struct Receiver<'a> {
     receiving: &'a Receiving,
     node: u16,
     frame_max: usize,
-    /// Transfers whose place on the disk is being looked at, by sender.
+    /// Transfers whose stored data are being checked, by sender.
     opening: BTreeMap<u16, Opening>,
     active: BTreeMap<u16, Active>,
-    /// Transfers that are complete or refused, with their senders.
+    /// Complete and refused transfers: sender and identifier.
     ended: Vec<(u16, u64)>,
     buffer: Vec<u8>,
     failure: Option<Error>,
 }
 
-/// A transfer that is looked at on a thread of its own: what was received before is read again, which takes a while for large
-/// files, and a member that says nothing for 10 s is taken for gone.
+/// A transfer whose stored data are checked on a separate thread. Reading large files takes a while, and a member that is
+/// silent for 10 s counts as gone.
 struct Opening {
     ticket: Ticket,
     opened: JoinHandle<Result<Opened>>,
 }
 
-/// What was found.
+/// The result of that check.
 struct Opened {
     names: Vec<String>,
     sizes: Vec<u64>,
-    /// Where the rest goes; `None` if the files are there already.
+    /// The place of the missing data; `None` if the files are complete.
     incoming: Option<Incoming>,
 }
 
-/// One transfer.
+/// A transfer in progress.
 struct Active {
     ticket: Ticket,
     incoming: Option<Incoming>,
@@ -129,7 +129,7 @@ struct Active {
     begun: Instant,
     flushed: Instant,
     told: Instant,
-    /// When its sender was last known to offer it.
+    /// When its sender last offered it.
     offered: Instant,
     held_before: u64,
 }
@@ -145,7 +145,7 @@ impl Role for Receiver<'_> {
         let tickets: Vec<Ticket> = member.tickets().copied().collect();
         for ticket in tickets {
             let (source, id) = (ticket.source, ticket.id());
-            // If the sender has turned to something else, what is here stays on the disk.
+            // The sender may now offer another transfer. The data of the old one stay on the disk.
             self.active
                 .retain(|of, active| *of != source || active.ticket.id() == id);
             self.opening
@@ -165,11 +165,11 @@ impl Role for Receiver<'_> {
                 self.refuse(now, member, source, error, watch);
             }
         }
-        // Who has the files still passes them on to others, until the sender has finished.
+        // A complete receiver keeps forwarding until the sender has finished.
         let idle = self.active.is_empty() && self.opening.is_empty();
         let lasts = |of: &(u16, u64)| is_offered(now, member, *of);
         let over = idle && !self.ended.is_empty() && !self.ended.iter().any(lasts);
-        // A member takes part in few transfers at a time: those of the past make room.
+        // A member takes part in few transfers at a time, so past ones are forgotten.
         let known = member.tickets().map(|ticket| (ticket.source, ticket.id()));
         let past = |of: &(u16, u64)| self.ended.contains(of) && !is_offered(now, member, *of);
         let past: Vec<(u16, u64)> = known.filter(past).collect();
@@ -182,7 +182,7 @@ impl Role for Receiver<'_> {
 }
 
 impl Receiver<'_> {
-    /// A transfer is offered: as soon as its manifest is there, its place on the disk is looked at.
+    /// Starts the check of stored data for an offered transfer, once its manifest has arrived.
     fn begin(&mut self, now: Instant, member: &mut Member, ticket: Ticket, watch: &mut dyn Watch) {
         let Some(manifest) = member.manifest(ticket.source).map(<[u8]>::to_vec) else {
             return;
@@ -197,7 +197,7 @@ impl Receiver<'_> {
             .insert(ticket.source, Opening { ticket, opened });
     }
 
-    /// Takes part in the transfers whose place has been looked at.
+    /// Joins the transfers whose stored data have been checked.
     fn take_opened(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) {
         let done = |(_, opening): &(&u16, &Opening)| opening.opened.is_finished();
         let done: Vec<u16> = self
@@ -210,11 +210,11 @@ impl Receiver<'_> {
             let Some(Opening { ticket, opened }) = self.opening.remove(&source) else {
                 continue;
             };
-            // One that is offered no more is looked at again if it ever is.
+            // If the transfer is no longer offered, the check is repeated when it is offered again.
             if !member.tickets().any(|known| *known == ticket) {
                 continue;
             }
-            let ended = Error::failed("looking at what is there ended early", "");
+            let ended = Error::failed("the thread that checks stored data has crashed", "");
             match opened.join().unwrap_or(Err(ended)) {
                 Ok(opened) => self.join(now, member, ticket, opened, watch),
                 Err(error) => self.refuse_ticket(now, member, &ticket, error, watch),
@@ -222,7 +222,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Takes part in a transfer, unless the files are there.
+    /// Joins a transfer, unless the files are complete.
     fn join(
         &mut self,
         now: Instant,
@@ -262,21 +262,21 @@ impl Receiver<'_> {
         self.active.insert(ticket.source, active);
     }
 
-    /// Frames of the sender that our link cannot carry would never arrive.
+    /// Rejects a transfer whose data frames are too long for this link, since they would never arrive.
     fn check_frames(&self, ticket: &Ticket) -> Result<()> {
         let needed = usize::from(ticket.cut.payload) + usize::from(ticket.cut.k) + 17;
         if needed <= self.frame_max {
             return Ok(());
         }
         let what = format!(
-            "the sender's frames of {needed} octets are too long for this link, which carries {}",
+            "the sender's frames have {needed} octets, more than this link carries ({})",
             self.frame_max
         );
-        let error = Error::environment(what, "give all interfaces of the group one MTU");
+        let error = Error::environment(what, "set the same MTU on all interfaces of the group");
         Err(error.because(Reason::FrameTooLong))
     }
 
-    /// Stores what has come of a transfer, and ends it when all is there.
+    /// Stores decoded batches of a transfer, and installs the files when all have arrived.
     fn go_on(
         &mut self,
         now: Instant,
@@ -302,7 +302,7 @@ impl Receiver<'_> {
                 active.flushed = now;
                 incoming.flush();
             }
-            active.tell(now, self.node, member, watch);
+            active.report_progress(now, self.node, member, watch);
         }
         let whole = |incoming: &mut Incoming| incoming.is_whole();
         if let Some(incoming) = active.incoming.take_if(whole) {
@@ -314,7 +314,7 @@ impl Receiver<'_> {
         let Some(finished) = finished else {
             return Ok(());
         };
-        let ended = Error::failed("storing the files ended early", "");
+        let ended = Error::failed("the thread that installs the files has crashed", "");
         let paths = finished.join().map_err(|_| ended)??;
         if let Some(active) = self.active.remove(&source) {
             active.installed(now, self.node, paths, member, watch);
@@ -323,7 +323,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// There is no more to do for a transfer. One that was forgotten and is offered again is looked at again.
+    /// Remembers a transfer as ended. If it drops out of the memory and is offered again, it is checked again.
     fn end(&mut self, source: u16, id: u64) {
         if self.ended.len() >= ENDED_MAX {
             self.ended.remove(0);
@@ -331,7 +331,7 @@ impl Receiver<'_> {
         self.ended.push((source, id));
     }
 
-    /// Gives up the places of senders that are gone.
+    /// Frees the places of senders that have left.
     fn let_go(&mut self, now: Instant, member: &mut Member) {
         for (&source, active) in &mut self.active {
             if is_offered(now, member, (source, active.ticket.id())) {
@@ -355,7 +355,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// A transfer cannot be received. One that is merely a nuisance to us is not a failure of ours.
+    /// Refuses a transfer and reports why. A fault in the input becomes a failed transfer: the command line was right.
     fn refuse_ticket(
         &mut self,
         now: Instant,
@@ -380,12 +380,12 @@ impl Receiver<'_> {
 }
 
 impl Active {
-    /// Whether its sender is gone for good, as far as one can know; what is complete is finished all the same.
+    /// Whether its sender has been gone for a minute. Complete transfers are installed nevertheless.
     fn is_gone(&self, now: Instant) -> bool {
         self.finishing.is_none() && now > self.offered + GONE
     }
 
-    /// Tells that the files have their names.
+    /// Reports that the files are installed.
     fn installed(
         &self,
         now: Instant,
@@ -416,7 +416,13 @@ impl Active {
         }));
     }
 
-    fn tell(&mut self, now: Instant, node: u16, member: &mut Member, watch: &mut dyn Watch) {
+    fn report_progress(
+        &mut self,
+        now: Instant,
+        node: u16,
+        member: &mut Member,
+        watch: &mut dyn Watch,
+    ) {
         let Some(incoming) = &self.incoming else {
             return;
         };
@@ -444,13 +450,13 @@ impl Active {
     }
 }
 
-/// Whether a sender says that it offers a transfer.
+/// Whether a sender's record offers a transfer.
 fn is_offered(now: Instant, member: &Member, (source, id): (u16, u64)) -> bool {
     let record = member.roster().get(now, source);
     record.is_some_and(|record| matches!(record.transfer(id), Some((State::Offering, _))))
 }
 
-/// Finds out what of a transfer is there, and makes room for the rest.
+/// Checks which data of a transfer are stored, and reserves disk space for the rest.
 fn open(folder: &Path, ticket: &Ticket, manifest: &[u8], overwrite: bool) -> Result<Opened> {
     let decoded = Manifest::decode(manifest, &ticket.cut);
     let manifest = decoded.map_err(|error| error.because(Reason::Manifest))?;
@@ -473,7 +479,7 @@ mod tests {
     use super::*;
     use crate::frame;
     use crate::key::SignKey;
-    use crate::manifest::{Cut, Way};
+    use crate::manifest::{Cut, Protocol};
     use crate::member::Settings;
     use crate::roster::Roster;
     use chappe_core::{Address, Arrival, Bitrate, LinkEvent, LinkNode, Purpose, Seed};
@@ -492,7 +498,7 @@ mod tests {
         };
         let key = SignKey::new(&[1; 32]);
         Active {
-            ticket: Ticket::sign(SENDER, (Way::Improved, 8), cut, b"manifest", &key),
+            ticket: Ticket::sign(SENDER, (Protocol::Improved, 8), cut, b"manifest", &key),
             incoming: None,
             finishing: None,
             sizes: Vec::new(),
@@ -535,9 +541,9 @@ mod tests {
         member.handle_link(now, LinkEvent::Received(arrival));
     }
 
-    /// A sender keeps its place for a minute after its last word, and no longer; without `keep` it is waited for.
+    /// A sender keeps its place for a minute after its last record, and no longer.
     #[test]
-    fn who_is_gone_makes_room() {
+    fn a_gone_sender_frees_its_place() {
         let receiving = Receiving {
             folder: PathBuf::new(),
             verify: SignKey::new(&[1; 32]).verify_key(),
@@ -557,7 +563,7 @@ mod tests {
         let mut member = member();
         let id = active().ticket.id();
         offer(&mut member, at(30), id);
-        // A record lives for some seconds.
+        // A record itself lives for 10 s.
         for (seconds, there) in [(31, true), (90, true), (93, false)] {
             receiver.let_go(at(seconds), &mut member);
             assert_eq!(receiver.active.len() == 1, there, "after {seconds} s");

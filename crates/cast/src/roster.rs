@@ -1,9 +1,9 @@
-//! Who is in the group: one record for each member, spread from neighbour to neighbour.
+//! The roster of the group: one record for each member, flooded from neighbour to neighbour.
 //!
-//! A record says what its member does, how far it is with each transfer, and whom it hears how well. Members pass on
-//! what they have not passed on yet, and everything again from time to time, as link-state routing does: a newer
-//! number replaces an older one, a record that nobody renews dies, and a member that was restarted and hears its own
-//! former record goes on with a higher number (RFC 2328, 13.4).
+//! A record contains its member's role, its progress in each transfer, and the delivery ratios of its incoming links.
+//! Flooding works as in link-state routing. Members forward new records at once and all records from time to time. A
+//! higher sequence number replaces a lower one, and a record that is not renewed expires. A restarted member that receives
+//! its own former record continues with a higher number (RFC 2328, 13.4).
 
 use std::collections::BTreeMap;
 
@@ -12,96 +12,96 @@ use chappe_pacifier::Links;
 
 use crate::reason::Reason;
 
-/// Numbers of members go up to this: Pacifier's frames name a node by one octet.
+/// Largest member number: Pacifier's frames have one octet for it.
 pub const MEMBER_MAX: u16 = 255;
-/// A record that was not renewed for so long is dead. Members renew theirs each second.
+/// Lifetime of a record without renewal. Members renew theirs each second.
 pub const LIFETIME: Duration = Duration::from_secs(10);
-/// Octets of a name.
+/// Longest name in octets.
 const NAME_MAX: usize = 32;
-/// Most transfers and links in a record.
+/// Largest number of transfers and of links in a record.
 const TRANSFERS_MAX: usize = 8;
 const LINKS_MAX: usize = 255;
-/// Links that are heard less often than this carry nothing.
+/// Links with a lower delivery ratio are ignored.
 const SHARE_MIN: f64 = 0.02;
 
-/// What a member does.
+/// The roles of a member. Every member relays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// It offers files.
+    /// Whether it offers files.
     pub sends: bool,
-    /// It installs files.
+    /// Whether it installs files.
     pub receives: bool,
-    /// It is about to go.
+    /// Whether it has said goodbye.
     pub leaves: bool,
 }
 
-/// How far a member is with a transfer.
+/// The state of a member in a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// It collects the manifest.
+    /// It fetches the manifest.
     Preparing,
-    /// It collects batches.
+    /// It has the manifest and receives batches.
     Receiving,
-    /// The files are there.
+    /// It has all files.
     Complete,
-    /// It cannot have the files.
+    /// It cannot receive the files.
     Failed(Reason),
-    /// It is the sender, and offers the files.
+    /// It is the sender and offers the files.
     Offering,
 }
 
-/// One member's word.
+/// The record of one member, as the member itself wrote it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The member's number.
+    /// The number of the member.
     pub node: u16,
-    /// Its life: another number after a restart.
+    /// The random number of its life; it changes with each restart.
     pub life: u64,
-    /// Goes up with every change.
+    /// The sequence number, which rises with every change and renewal.
     pub number: u32,
-    /// The host's name.
+    /// The name of its host.
     pub name: String,
-    /// What it does.
+    /// The roles of the member.
     pub roles: Roles,
-    /// For each transfer that it takes part in: its name, how far it is, and batches that it has.
+    /// For each transfer that it takes part in: identifier, state, and number of batches received.
     pub transfers: Vec<(u64, State, u32)>,
-    /// Whom it hears, and the share of their broadcasts that it hears.
+    /// Its incoming links: neighbour and delivery ratio.
     pub links: Vec<(u16, f64)>,
 }
 
-/// The members that are known.
+/// The records of all known members.
 #[derive(Debug)]
 pub struct Roster {
     own: Record,
     others: BTreeMap<u16, Known>,
-    /// Where passing on goes on.
+    /// The member with which the next round of forwarding starts.
     next: u16,
-    /// Own records of another life with a higher number.
+    /// Records received under this member's number, of another life and with a higher sequence number.
     contested: u32,
 }
 
 #[derive(Debug)]
 struct Known {
     record: Record,
-    /// When its member wrote it.
+    /// When the member wrote it.
     born: Instant,
-    /// Whether it was passed on.
+    /// Whether it has been forwarded.
     told: bool,
 }
 
-/// What a record changed.
+/// What a received record has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// Nothing.
+    /// Nothing: the record is old, expired or this member's.
     None,
-    /// It only renews.
+    /// A renewal, possibly with other delivery ratios.
     Renewed,
-    /// A member is new, lives anew, or has another role or state.
+    /// A member is new or has restarted, or its roles, states or neighbours have changed.
     Member,
 }
 
 impl Roster {
-    /// Only this member.
+    /// A roster with this member only. Longer names are cut to 32 octets.
     pub fn new(node: u16, name: &str, roles: Roles) -> Roster {
         let mut name = name.to_owned();
         while name.len() > NAME_MAX {
@@ -123,22 +123,22 @@ impl Roster {
         }
     }
 
-    /// This member's record, to be changed; [`renew`](Self::renew) makes the change known.
+    /// This member's record. After a change, call [`renew`](Self::renew).
     pub fn own(&mut self) -> &mut Record {
         &mut self.own
     }
 
-    /// This member's record has changed, or is renewed.
+    /// Raises the sequence number of this member's record.
     pub fn renew(&mut self) {
         self.own.number = self.own.number.saturating_add(1);
     }
 
-    /// The records of the other members that are alive.
+    /// The records of the other live members.
     pub fn others(&self, now: Instant) -> impl Iterator<Item = &Record> + '_ {
         self.all(now).filter(|record| !record.roles.leaves)
     }
 
-    /// As [`others`](Self::others), with those who have said goodbye.
+    /// Like [`others`](Self::others), including members that have said goodbye.
     pub fn all(&self, now: Instant) -> impl Iterator<Item = &Record> + '_ {
         let alive = move |known: &&Known| now.saturating_since(known.born) < LIFETIME;
         self.others
@@ -147,21 +147,22 @@ impl Roster {
             .map(|known| &known.record)
     }
 
-    /// The record of a member that is alive.
+    /// The record of another live member.
     pub fn get(&self, now: Instant, node: u16) -> Option<&Record> {
         self.others(now).find(|record| record.node == node)
     }
 
-    /// How often a member of this number but of another life has contradicted: two have one number.
+    /// How often a record under this member's number came from another life. A rising count means that two members have the
+    /// same number.
     pub fn contested(&self) -> u32 {
         self.contested
     }
 
-    /// Takes in a record that was written `age` ago.
+    /// Handles a received record that was written `age` ago.
     pub fn learn(&mut self, now: Instant, record: Record, age: Duration) -> News {
         if record.node == self.own.node {
             if record.life != self.own.life && record.number >= self.own.number {
-                // Of a former life, most likely; two members with one number do this for ever.
+                // Most likely a record of a former life. Two members with one number would contradict each other forever.
                 self.own.number = record.number.saturating_add(1);
                 self.contested = self.contested.saturating_add(1);
                 return News::Member;
@@ -174,6 +175,7 @@ impl Roster {
         let born = now.saturating_before(age);
         let news = match self.others.get(&record.node) {
             Some(known) => {
+                // An expired record no longer blocks lower numbers: a restarted member begins at 1.
                 let dead = now.saturating_since(known.born) >= LIFETIME;
                 if record.number <= known.record.number && !dead {
                     return News::None;
@@ -203,7 +205,7 @@ impl Roster {
         news
     }
 
-    /// Writes records to `to`: the own one, those that were not passed on yet, then others in turn. Gives the length.
+    /// Writes records to `to`: this member's, then those not forwarded yet, then the others in turn. Returns the length.
     pub fn write(&mut self, now: Instant, to: &mut [u8]) -> usize {
         let mut len = self.own.write(Duration::ZERO, to).unwrap_or(0);
         self.others
@@ -232,7 +234,7 @@ impl Roster {
         len
     }
 
-    /// The delivery ratio of every link, by the word of those who hear.
+    /// The delivery ratios of all links, as their receivers report them.
     pub fn links(&self, now: Instant) -> Option<Links> {
         let mut table = BTreeMap::new();
         let mut last = self.own.node;
@@ -244,7 +246,7 @@ impl Roster {
                 }
             }
         }
-        // Somebody may hear a member whose own record has not come yet: it is not part of the network.
+        // A member may report a neighbour whose own record has not arrived yet. It has no incoming links then.
         let ratio = |from, to| table.get(&(from, to)).copied().unwrap_or(0.0);
         Links::measured(usize::from(last) + 1, ratio).ok()
     }
@@ -265,7 +267,7 @@ impl Roles {
 }
 
 impl State {
-    /// The state's octet in a record, and the four behind it: batches, or why a member has failed, which has no batches to tell of.
+    /// The state's octet in a record and the number behind it: batches, or the reason of a failed member.
     fn encode(self, batches: u32) -> (u8, u32) {
         match self {
             State::Preparing => (0, batches),
@@ -276,7 +278,7 @@ impl State {
         }
     }
 
-    /// The state and the batches of a record; `None` for a state of a later version.
+    /// Decodes a state and its batches; `None` for a state of a later version.
     fn decode(octet: u8, number: u32) -> Option<(State, u32)> {
         let state = match octet {
             0 => State::Preparing,
@@ -291,7 +293,7 @@ impl State {
 }
 
 impl Record {
-    /// How far it is with a transfer.
+    /// Its state and number of batches in a transfer, if it takes part.
     pub fn transfer(&self, id: u64) -> Option<(State, u32)> {
         let found = self
             .transfers
@@ -345,7 +347,7 @@ impl Record {
         let [tenths, roles, name] = take(&mut rest)?;
         let (name, after) = rest.split_at_checked(usize::from(name))?;
         rest = after;
-        // What is shown on terminals has no control characters.
+        // Names appear on terminals, so control characters are removed.
         let name = String::from_utf8_lossy(name).replace(char::is_control, "?");
         let [count] = take(&mut rest)?;
         let mut transfers = Vec::new();
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn records_survive_and_noise_does_not_panic() {
+    fn records_round_trip_and_noise_never_panics() {
         let mut octets = [0; 300];
         let age = Duration::from_millis(1200);
         let len = record(3, 4).write(age, &mut octets).unwrap();
@@ -416,9 +418,9 @@ mod tests {
         }
     }
 
-    /// News goes down a line of members, the newest wins, and what nobody renews dies.
+    /// Records travel along a line of members, the newest wins, and a record that is not renewed expires.
     #[test]
-    fn records_spread_and_die() {
+    fn records_spread_and_expire() {
         let members = 6;
         let mut line: Vec<Roster> = (0..members)
             .map(|node| Roster::new(node, "x", Roles::default()))
@@ -449,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restarted_member_speaks_louder_than_its_ghost() {
+    fn a_restarted_member_supersedes_its_former_record() {
         let mut roster = Roster::new(3, "x", Roles::default());
         roster.own().life = 6;
         assert_eq!(
@@ -464,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_what_listeners_say() {
+    fn links_are_what_receivers_report() {
         let mut roster = Roster::new(1, "x", Roles::default());
         roster.own().links = vec![(3, 0.5), (9, 0.9)];
         roster.learn(Instant::ZERO, record(3, 1), Duration::ZERO);

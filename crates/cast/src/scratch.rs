@@ -1,13 +1,13 @@
-//! A folder for one test.
+//! A temporary folder for a test.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// A folder that is removed when the value goes.
+/// A folder that is removed when the value is dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A new one; `name` tells tests apart.
+    /// Creates the folder. `name` must be unique among the tests.
     pub fn new(name: &str) -> Scratch {
         let unique = format!("chappe-cast-{}-{name}", std::process::id());
         let path = std::env::temp_dir().join(unique);
@@ -16,7 +16,7 @@ impl Scratch {
         Scratch(path)
     }
 
-    /// A place in it.
+    /// A path in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -1,4 +1,4 @@
-//! The sender: announces files, waits for receivers and for measurements, sends until all have all.
+//! The sender: announces files, waits for receivers and for link measurements, and sends until all receivers are complete.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,45 +14,49 @@ use crate::disk::Sent;
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Summary};
 use crate::key::SignKey;
-use crate::manifest::{Ticket, Way};
+use crate::manifest::{Protocol, Ticket};
 use crate::member::{DATA_STATES, Member};
 use crate::roster::{Roles, State};
-use crate::session::{End, Options, Role, Session, Watch};
+use crate::session::{Ending, Options, Role, Session, Watch};
 
-/// What to send, and when to begin.
+/// The options of a sender.
 #[derive(Clone, Debug)]
 pub struct Sending {
-    /// The files.
+    /// The files to send.
     pub files: Vec<PathBuf>,
-    /// Who answers for them.
+    /// The key that signs the transfer.
     pub sign: SignKey,
-    /// How many receivers to wait for.
+    /// The number of receivers to wait for.
     pub receivers: usize,
-    /// How long to wait for them.
+    /// The longest wait for receivers.
     pub wait: Duration,
-    /// Whether to go on when all have all, for those who come later.
+    /// Whether to continue for later receivers when all present ones are complete.
     pub keep: bool,
-    /// How data frames are coded and forwarded.
-    pub way: Way,
-    /// Numbers of members below this, rounded up to eights, stand in every frame of the improved variant; if there are
-    /// larger ones, reports between the data name the members.
+    /// The protocol that carries the data.
+    pub protocol: Protocol,
+    /// Every frame of the improved variant has room for member numbers below this, rounded up to a multiple of 8. Larger
+    /// numbers are carried by additional reports.
     pub nodes: u16,
-    /// Packets in a batch.
+    /// Packets per batch, at most [`chappe_pacifier::K_MAX`].
     pub k: u8,
 }
 
-/// Octets of Pacifier's header before the lists.
+/// Octets of Pacifier's fixed header.
 const PACIFIER_HEADER: usize = 17;
-/// Octets of a forwarding node in a frame, and how many of them have room.
+/// Octets of a forwarder in a frame, and the number of forwarders that have room.
 const FORWARDER: usize = 3;
 const FORWARDERS: usize = 4;
-/// Receivers that are known but have not asked yet are waited for this long.
+/// The longest wait for known receivers that have not asked for data yet.
 const LATECOMERS: Duration = Duration::from_secs(3);
 
-/// Sends files until every receiver has them.
-pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Result<(End, Summary)> {
+/// Sends files until every receiver has them or has failed. Returns how the session ended, and a summary.
+pub fn send(
+    options: &Options,
+    sending: &Sending,
+    watch: &mut dyn Watch,
+) -> Result<(Ending, Summary)> {
     for path in &sending.files {
-        // What is wrong with a file is known before anybody is asked.
+        // Reports a bad file before joining the group.
         Sent::open_one(path)?;
     }
     let roles = Roles {
@@ -85,11 +89,11 @@ pub fn send(options: &Options, sending: &Sending, watch: &mut dyn Watch) -> Resu
     Ok((end, summary))
 }
 
-/// Octets of file in a packet: what the frame leaves. It depends on the interface and the options only, so that a
-/// sender that was restarted cuts the files as before.
+/// Octets of file data per packet: what the headers leave. It depends only on the interface and the options, so that a
+/// restarted sender cuts the files as before.
 fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
     let headers = headers(
-        sending.way,
+        sending.protocol,
         usize::from(sending.k),
         usize::from(sending.nodes),
     );
@@ -99,26 +103,26 @@ fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
     let payload = payload.and_then(|payload| u16::try_from(payload).ok());
     payload.ok_or_else(|| {
         let what = format!(
-            "frames of {frame_max} octets leave no room for data beside {headers} of headers"
+            "frames of {frame_max} octets have no room for data beside {headers} octets of headers"
         );
         Error::environment(what, "raise the interface's MTU, or lower --nodes or --k")
     })
 }
 
-/// Octets of a member's frame that are not of the file: for batches of `k` packets and members below `nodes`.
-pub fn headers(way: Way, k: usize, nodes: usize) -> usize {
-    match way {
-        Way::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
-        Way::Improved => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
+/// Octets of headers in a data frame, for batches of `k` packets and member numbers below `nodes`.
+pub fn headers(protocol: Protocol, k: usize, nodes: usize) -> usize {
+    match protocol {
+        Protocol::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
+        Protocol::Improved => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
     }
 }
 
-/// The numbers that data frames have room for, in eights.
+/// The member numbers that data frames have room for, divided by 8.
 fn room(sending: &Sending) -> u8 {
-    match sending.way {
-        // Its frames list who forwards, whatever the number.
-        Way::Pacifier => 32,
-        Way::Improved => eights(sending.nodes.into()),
+    match sending.protocol {
+        // The paper's frames list the forwarders, whatever their numbers.
+        Protocol::Pacifier => 32,
+        Protocol::Improved => eights(sending.nodes.into()),
     }
 }
 
@@ -132,14 +136,14 @@ struct Sender<'a> {
     measured: Instant,
     opening: Option<JoinHandle<Result<Sent>>>,
     sent: Option<(Arc<Sent>, Ticket)>,
-    /// When receivers could first hear of the files: reading large ones takes a while.
+    /// When the files were announced, which may be late because reading large files takes a while.
     announced: Instant,
     first_asked: Option<Instant>,
     begun: Option<Instant>,
     finished: Option<Instant>,
     told: Instant,
     receivers: BTreeMap<u16, Progress>,
-    /// Batches that each receiver had when it was first ready for data.
+    /// Batches that each receiver had when it was ready for data.
     held: BTreeMap<u16, u32>,
     summary: Summary,
 }
@@ -162,10 +166,10 @@ impl Role for Sender<'_> {
             return Err(error.clone());
         }
         if sent.has_changed() {
-            let what = "a file has changed while it was sent";
+            let what = "a file changed while it was being sent";
             return Err(Error::failed(
                 what,
-                "send it again when nobody writes to it",
+                "send it again while no program writes to it",
             ));
         }
         self.count(now, member, &ticket);
@@ -175,7 +179,7 @@ impl Role for Sender<'_> {
         if self.begun.is_none() {
             self.begin(now, member, statistics, sent, watch)?;
         }
-        self.tell(now, &ticket, watch);
+        self.report_progress(now, &ticket, watch);
         self.sum_up(now, member, &ticket);
         let over = self.begun.is_some() && self.is_over() && !self.sending.keep;
         if over {
@@ -190,13 +194,16 @@ impl Sender<'_> {
     fn announce(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) -> Result<()> {
         let opened = self.opening.take().map(JoinHandle::join);
         let Some(Ok(sent)) = opened else {
-            return Err(Error::failed("reading the files ended early", ""));
+            return Err(Error::failed(
+                "the thread that reads the files has crashed",
+                "",
+            ));
         };
         let sent = sent?;
         let manifest = sent.manifest().encode()?;
-        let way = (self.sending.way, room(self.sending));
+        let terms = (self.sending.protocol, room(self.sending));
         let key = &self.sending.sign;
-        let ticket = Ticket::sign(self.node, way, sent.cut(), &manifest, key);
+        let ticket = Ticket::sign(self.node, terms, sent.cut(), &manifest, key);
         let files = sent.manifest().files.iter().map(|file| file.name.clone());
         self.summary.transfer = ticket.name();
         self.summary.bytes = ticket.cut.len;
@@ -213,7 +220,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Who is there, and how far, by their own word and by their acknowledgements.
+    /// Updates the receivers' progress from their records and acknowledgements.
     fn count(&mut self, now: Instant, member: &Member, ticket: &Ticket) {
         let (id, batches) = (ticket.id(), ticket.cut.batches());
         let acknowledged: BTreeMap<u16, u32> = member.receivers().into_iter().collect();
@@ -273,15 +280,16 @@ impl Sender<'_> {
         let enough = here >= self.sending.receivers.max(1);
         let waited = now.saturating_since(self.announced) >= self.sending.wait;
         if waited && here == 0 && !self.sending.keep {
-            return Err(nobody(self.sending.wait, statistics));
+            return Err(no_receiver(self.sending.wait, statistics));
         }
         let asked = member.receivers().len();
-        // Those whom we hear of, but who are still busy with the manifest.
+        // Receivers in `Preparing` still fetch the manifest.
         let ready = |receiver: &&Progress| receiver.state != State::Preparing.word();
         let all_ready = self.receivers.values().filter(ready).count() >= here;
         let patient = self
             .first_asked
             .is_none_or(|first| now >= first + LATECOMERS);
+        // The plan depends on the links, so no data leave before they are measured.
         let begin = now >= self.measured && (enough || waited) && (all_ready || patient);
         let done = here > 0 && self.is_over();
         if !(begin && (asked > 0 || done)) {
@@ -306,7 +314,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    fn tell(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {
+    fn report_progress(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {
         let over = self.is_over() && self.begun.is_some();
         let last = over && self.finished.is_none();
         if now < self.told + Duration::from_secs(1) && !last {
@@ -373,21 +381,21 @@ impl Sender<'_> {
     }
 }
 
-/// The state of a receiver that is heard no more.
+/// The state of a receiver whose record has expired or that has left.
 const GONE: &str = "gone";
-/// The states in which a receiver needs no data any more.
+/// The states in which a receiver needs no more data.
 const ENDED: [&str; 2] = ["complete", "failed"];
 
-/// Nobody came; why that may be.
-fn nobody(wait: Duration, statistics: &Statistics) -> Error {
+/// The error if no receiver came, with the most likely remedy.
+fn no_receiver(wait: Duration, statistics: &Statistics) -> Error {
     let forged = statistics.dropped(DropReason::Unauthentic);
     let what = format!("no receiver has asked for the files within {wait}");
     let todo = match forged {
         0 if statistics.neighbours.is_empty() => {
-            "start `chappe cast receive DIR` elsewhere on this network; same --port, and no firewall in between".into()
+            "start `chappe cast receive DIR` on another host of this network; check that --port is the same and no firewall blocks it".into()
         }
-        0 => "members are there, but none of them receives: start `chappe cast receive DIR`".into(),
-        _ => format!("{forged} frames were made with another key: give all members the same .group file"),
+        0 => "other members are there, but none is a receiver: start `chappe cast receive DIR`".into(),
+        _ => format!("{forged} frames were sealed with another key: give all members the same .group file"),
     };
     Error::failed(what, todo)
 }

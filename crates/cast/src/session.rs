@@ -1,10 +1,10 @@
-//! A member on a real interface, from the opening of the link to the goodbye.
+//! A member on network interfaces, from opening the link to leaving the group.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use chappe_core::{Address, Bitrate, Duration, Instant, Purpose, Seed};
-use chappe_live::{Carrier, Config, Ending, GroupKey, Hellos, Live, Loss, Pace, Port, Statistics};
+use chappe_live::{Carrier, Config, GroupKey, Hellos, Live, Loss, Pace, Port, Statistics};
 use chappe_sys::wireless;
 
 use crate::error::{Error, Result};
@@ -13,43 +13,42 @@ use crate::key::VerifyKey;
 use crate::member::{Member, Settings};
 use crate::roster::{MEMBER_MAX, Record, Roles};
 
-/// How a member reaches the others.
+/// The options of a member's link.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The interfaces, by name: one, or all that a router is to join. Each gets its own frames at full rate.
+    /// The names of the interfaces; a router has several. Each broadcast leaves on all of them.
     pub interfaces: Vec<String>,
-    /// What carries the frames.
+    /// The encapsulation of frames.
     pub carrier: Carrier,
-    /// The group's key.
+    /// The group's key, which seals every frame.
     pub key: GroupKey,
-    /// The member's number; without it, the last octet of the interface's IPv4 address, or of its hardware address.
+    /// The member's number. Default: the last octet of the first interface's IPv4 address, or of its link-layer address.
     pub node: Option<u16>,
-    /// The name that others see; without it, the host's.
+    /// The name that other members show. Default: the host's name.
     pub name: Option<String>,
-    /// How fast frames leave, headers of all layers included.
+    /// The pace of frames, headers of all layers included.
     pub rate: Bitrate,
-    /// Whether members take each other's airtime; without it, shared if one of the interfaces leads to a radio
-    /// ([`wireless::is_radio`]).
+    /// Whether members share airtime. Default: shared if one of the interfaces leads to a radio ([`wireless::is_radio`]).
     pub channel: Option<Channel>,
-    /// Octets of memory for batches that are not complete.
+    /// Memory for incomplete batches in octets.
     pub memory: usize,
-    /// How long links are measured before data flow.
+    /// How long links are measured before data are sent.
     pub measuring: Duration,
-    /// Frames to lose on purpose, for tests.
+    /// Received frames to drop at random, for tests.
     pub loss: Option<Loss>,
 }
 
-/// What a frame of one member takes from the others.
+/// Whether the frames of one member take airtime from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// Airtime: radios of one channel.
+    /// They do: radios on one channel.
     Shared,
-    /// Nothing: each member has a rate of its own, as on a switch.
+    /// They do not: each member has a separate rate, as on a switch.
     Separate,
 }
 
 impl Channel {
-    /// What the interfaces suggest: shared if one of them leads to a radio.
+    /// The default for these interfaces: shared if one of them leads to a radio.
     fn of(interfaces: &[String]) -> Channel {
         match interfaces.iter().any(|name| wireless::is_radio(name)) {
             true => Channel::Shared,
@@ -57,7 +56,7 @@ impl Channel {
         }
     }
 
-    /// The word for it, as on the command line.
+    /// The value as on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Channel::Shared => "shared",
@@ -66,35 +65,35 @@ impl Channel {
     }
 }
 
-/// What is told while a session runs.
+/// Observes a running session.
 pub trait Watch {
-    /// Something has happened.
+    /// Called for each event.
     fn event(&mut self, event: Event);
 
-    /// A look at everything, several times a second.
+    /// Called several times a second with a view of the state.
     fn look(&mut self, view: &View<'_>) {
         let _ = view;
     }
 
-    /// Whether the session is to end.
+    /// Whether the session should end. Asked several times a second.
     fn is_over(&mut self) -> bool {
         false
     }
 }
 
-/// Everything that can be looked at.
+/// A view of a session's state.
 pub struct View<'a> {
-    /// Since the start.
+    /// The time since the start.
     pub now: Instant,
-    /// The member.
+    /// The state of the member.
     pub member: &'a Member,
-    /// The link.
+    /// The counters of the link.
     pub statistics: &'a Statistics,
 }
 
-/// What a role does with a member.
+/// What a sender, receiver or relay does with its member.
 pub(crate) trait Role {
-    /// Its turn: after each wake-up. Breaks when there is no more to do.
+    /// Called after each wake-up. Breaks when the role is done.
     fn step(
         &mut self,
         now: Instant,
@@ -106,40 +105,40 @@ pub(crate) trait Role {
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// There was no more to do.
+pub enum Ending {
+    /// The role was done.
     Done,
-    /// By a signal, or because [`Watch::is_over`].
+    /// A signal arrived, or [`Watch::is_over`] returned true.
     Stopped,
 }
 
-/// A member with its link.
+/// A member and its link.
 pub struct Session {
     live: Live<Member>,
-    /// Octets of the largest frame.
+    /// The largest SDU in octets.
     frame_max: usize,
     channel: Channel,
     node: u16,
     known: BTreeMap<u16, (u64, String)>,
-    told_links: Option<Instant>,
+    links_reported: Option<Instant>,
     looked: Instant,
     conflict: bool,
 }
 
-/// Goodbyes take so long: a few frames, for those that are lost.
+/// How long a leaving member stays, so that it can repeat its goodbye a few times.
 const GOODBYE: Duration = Duration::from_millis(350);
-/// The time between looks.
+/// Interval between calls of [`Watch::look`].
 const LOOK: Duration = Duration::from_millis(200);
-/// The least frame: records and tickets must fit, and data should not be all headers.
+/// The smallest usable SDU: records and tickets must fit, and data should not drown in headers.
 const FRAME_MIN: usize = 400;
 
 impl Session {
-    /// Opens the link.
+    /// Opens the interfaces and creates the member. Fails if an interface is missing or its MTU too small.
     pub fn open(options: &Options, roles: Roles, verify: Option<VerifyKey>) -> Result<Session> {
         let node = match options.node {
             Some(node) if node > MEMBER_MAX => {
-                let what = format!("{node} is no number of a member");
-                return Err(Error::input(what, format!("give --node 0 to {MEMBER_MAX}")));
+                let what = format!("{node} is not a valid member number");
+                return Err(Error::input(what, format!("use --node 0 to {MEMBER_MAX}")));
             }
             Some(node) => node,
             None => number_of(options.interfaces.first().map_or("", String::as_str))?,
@@ -174,18 +173,18 @@ impl Session {
             ..Config::new(Pace::Rate(options.rate), options.key.clone())
         };
         Ok(Session {
-            live: Live::on(config, ports, Box::new(member))?,
+            live: Live::with_ports(config, ports, Box::new(member))?,
             frame_max,
             channel,
             node,
             known: BTreeMap::new(),
-            told_links: None,
+            links_reported: None,
             looked: Instant::ZERO,
             conflict: false,
         })
     }
 
-    /// What is told first.
+    /// The first event of a session.
     pub(crate) fn started(&self, options: &Options) -> Event {
         Event::Started {
             node: self.node,
@@ -196,22 +195,22 @@ impl Session {
         }
     }
 
-    /// The member's number.
+    /// The number of this member.
     pub fn node(&self) -> u16 {
         self.node
     }
 
-    /// Octets of the largest frame.
+    /// The largest SDU of the link in octets.
     pub fn frame_max(&self) -> usize {
         self.frame_max
     }
 
-    /// Plays a role until there is no more to do, then says goodbye.
-    pub(crate) fn play(&mut self, role: &mut dyn Role, watch: &mut dyn Watch) -> Result<End> {
+    /// Runs a role until it is done, then leaves the group.
+    pub(crate) fn play(&mut self, role: &mut dyn Role, watch: &mut dyn Watch) -> Result<Ending> {
         let Session {
             live,
             known,
-            told_links,
+            links_reported,
             looked,
             conflict,
             node,
@@ -225,8 +224,8 @@ impl Session {
                 *conflict = true;
                 failure = Some(conflicting(*node));
             }
-            tell_members(now, member, known, watch);
-            tell_links(now, member, told_links, watch);
+            report_members(now, member, known, watch);
+            report_links(now, member, links_reported, watch);
             match role.step(now, member, statistics, watch) {
                 Ok(flow) if flow.is_break() => return flow,
                 Ok(_) => {}
@@ -250,8 +249,8 @@ impl Session {
         self.say_goodbye()?;
         match (failure, ending) {
             (Some(error), _) => Err(error),
-            (None, Ending::Asked) if !stopped => Ok(End::Done),
-            _ => Ok(End::Stopped),
+            (None, chappe_live::Ending::Asked) if !stopped => Ok(Ending::Done),
+            _ => Ok(Ending::Stopped),
         }
     }
 
@@ -271,7 +270,7 @@ impl Session {
         Ok(())
     }
 
-    /// The link's counters.
+    /// The counters of the link.
     pub fn statistics(&self) -> &Statistics {
         self.live.statistics()
     }
@@ -292,12 +291,12 @@ fn port(interface: &str, node: u16, carrier: Carrier) -> Result<Port> {
 
 fn conflicting(node: u16) -> Error {
     Error::input(
-        format!("another member has the number {node} too"),
-        "give each member a number of its own: --node N",
+        format!("another member also has the number {node}"),
+        "give each member a different number: --node N",
     )
 }
 
-/// What a member does, in a word.
+/// The role of a member as one word.
 pub fn role_word(record: &Record) -> &'static str {
     match record.roles {
         Roles { sends: true, .. } => "sender",
@@ -306,7 +305,7 @@ pub fn role_word(record: &Record) -> &'static str {
     }
 }
 
-fn tell_members(
+fn report_members(
     now: Instant,
     member: &Member,
     known: &mut BTreeMap<u16, (u64, String)>,
@@ -329,11 +328,11 @@ fn tell_members(
     });
 }
 
-/// The time between tellings of the links.
+/// Interval between link reports.
 const LINKS: Duration = Duration::from_secs(5);
 
-/// The links, once they are measured and every few seconds.
-fn tell_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch: &mut dyn Watch) {
+/// Reports the links once they are measured, then every few seconds.
+fn report_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch: &mut dyn Watch) {
     let first = Instant::ZERO + Duration::from_millis(1900);
     let due = told.map_or(first, |told| told + LINKS);
     let Some(links) = member.links().filter(|_| now >= due) else {
@@ -355,7 +354,7 @@ fn tell_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch: 
     }
 }
 
-/// The number that an interface suggests.
+/// The default member number for an interface.
 fn number_of(interface: &str) -> Result<u16> {
     let found = chappe_sys::Interface::find(interface)?;
     let octet = match found.ipv4 {

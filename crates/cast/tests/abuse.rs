@@ -1,7 +1,7 @@
-//! What must not do harm: crashes at any moment, strangers, and a member who pollutes.
+//! Robustness: crashes at any moment, forged frames, and a member that pollutes batches.
 //!
-//! Goal: every receiver ends with the right files, whatever happens on the way. Method: members in namespaces as in
-//! `transfers.rs`; the ones that are killed are processes of their own. All choices come from seeds.
+//! Goal: every receiver ends with the right files, whatever happens meanwhile. Method: members in namespaces as in
+//! `transfers.rs`; members that are killed are separate processes. All choices come from seeds.
 
 mod common;
 
@@ -15,7 +15,7 @@ use std::time::{Duration as Pause, Instant as Moment};
 use chappe_cast::event::Event;
 use chappe_cast::member::{Member, Settings};
 use chappe_cast::roster::Roles;
-use chappe_cast::{End, Options, receive, relay, send};
+use chappe_cast::{Ending, Options, receive, relay, send};
 use chappe_core::{
     Address, Bitrate, Classes, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend,
     Purpose, Seed, Wake,
@@ -33,10 +33,13 @@ fn main() {
     }
     common::run(&[
         ("twenty_kills", twenty_kills),
-        ("strangers_only_count", strangers_only_count),
         (
-            "a_polluting_relay_costs_time_only",
-            a_polluting_relay_costs_time_only,
+            "foreign_frames_are_only_counted",
+            foreign_frames_are_only_counted,
+        ),
+        (
+            "a_polluting_relay_only_costs_time",
+            a_polluting_relay_only_costs_time,
         ),
     ]);
 }
@@ -131,8 +134,8 @@ fn twenty_kills() {
     assert!(same(&file, &place.path("r2/a.bin")) && same(&file, &place.path("r3/a.bin")));
 }
 
-/// 10,000 random, 10,000 mutated and 1,000 repeated frames a second, into a transfer: they are counted.
-fn strangers_only_count() {
+/// 10,000 random, 10,000 mutated and 1,000 replayed frames a second during a transfer: they are only counted.
+fn foreign_frames_are_only_counted() {
     let (network, place) = (Network::new(4), Place::new("strangers"));
     let file = place.file("a.bin", 400_000);
     let done = AtomicBool::new(false);
@@ -150,7 +153,7 @@ fn strangers_only_count() {
                     let run = || receive(&options, &place.receiving(&folder), &mut notes);
                     assert_eq!(
                         network.hosts[usize::from(node)].run(run).unwrap(),
-                        Ok(End::Done)
+                        Ok(Ending::Done)
                     );
                     *notes.drops.lock().unwrap()
                 })
@@ -184,7 +187,7 @@ fn strangers_only_count() {
     assert!(same(&file, &place.path("r1/a.bin")) && same(&file, &place.path("r2/a.bin")));
 }
 
-/// Makes noise of its own and of what it hears until `done`. How many frames, and for how long.
+/// Sends random, mutated and replayed frames until `done`. Returns their number and the duration.
 fn flood(done: &AtomicBool) -> (u64, f64) {
     let interface = Interface::find("eth0").unwrap();
     let (socket, everybody) = udp::open(&interface, 1794, Group::Broadcast).unwrap();
@@ -235,7 +238,7 @@ fn flood(done: &AtomicBool) -> (u64, f64) {
     (sent, begun.elapsed().as_secs_f64())
 }
 
-/// A relay with the group's key, which bends an octet of many frames that it passes on.
+/// A relay with the group's key that alters an octet of many frames that it forwards.
 struct Liar {
     member: Member,
     bent: u32,
@@ -271,8 +274,8 @@ impl LinkNode for Liar {
     }
 }
 
-/// All that the receiver hears comes through the liar.
-fn a_polluting_relay_costs_time_only() {
+/// Everything that the receiver hears comes through the polluting relay.
+fn a_polluting_relay_only_costs_time() {
     let (network, place) = (Network::new(3), Place::new("liar"));
     let file = place.file("a.bin", 600_000);
     let done = AtomicBool::new(false);
@@ -295,7 +298,7 @@ fn a_polluting_relay_costs_time_only() {
             .unwrap()
             .unwrap();
         assert_eq!(summary.complete, [2]);
-        assert_eq!(receiver.join().unwrap(), Ok(End::Done));
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
         done.store(true, Ordering::SeqCst);
         let polluted = notes.count(|event| matches!(event, Event::Polluted { .. }));
         println!(

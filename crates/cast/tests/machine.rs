@@ -1,8 +1,8 @@
-//! What a machine does to its members: disks that fill up, and clocks that disagree.
+//! Faults of the machine: disks that fill up, and clocks that disagree.
 //!
-//! Goal: a clear error, nothing lost, and the same command goes on when the machine is well again. Method: a receiver that is a
-//! process of its own, with a mount or a time namespace of its own; the sender stays and serves it each time it comes. Where
-//! the kernel or a tool is missing, the case says so.
+//! Goal: a clear error, no loss of data, and the same command resumes once the fault is gone. Method: the receiver is a
+//! separate process in a separate mount or time namespace; the sender stays and serves it each time it joins. A case
+//! prints `skipped:` if the kernel or a tool does not allow it.
 
 mod common;
 
@@ -24,10 +24,10 @@ fn main() {
     }
     common::run(&[
         (
-            "a_full_disk_says_so_and_goes_on_later",
-            a_full_disk_says_so_and_goes_on_later,
+            "a_full_disk_is_reported_and_the_transfer_resumes",
+            a_full_disk_is_reported_and_the_transfer_resumes,
         ),
-        ("clocks_do_not_matter", clocks_do_not_matter),
+        ("clocks_may_disagree_and_jump", clocks_may_disagree_and_jump),
     ]);
 }
 
@@ -38,7 +38,7 @@ fn options(place: &Place, node: u16) -> Options {
     }
 }
 
-/// A receiver that tells on standard output what becomes of it, one word to begin with.
+/// A receiver that prints its events, one word first.
 fn member(folder: &str, place: &Place) {
     let receiving = place.receiving(folder.as_ref());
     match receive(&options(place, 1), &receiving, &mut Told) {
@@ -90,15 +90,15 @@ fn lacks(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output();
     let lacks = !found.is_ok_and(|output| output.status.success());
     if lacks {
-        println!("  skipped: there is no {tool}");
+        println!("skipped: {tool} is not installed");
     }
     lacks
 }
 
-/// A disk of 4 MB. First it has no room for the file, which is said before anything is fetched. Then the room that was
-/// reserved is taken away in the middle, as a disk does that promises more than it has: the error says so, and what is there
-/// counts. With room again, the third attempt fetches the rest only.
-fn a_full_disk_says_so_and_goes_on_later() {
+/// A disk of 4 MB. First it has no room for the file, which is reported before anything is fetched. Then the reserved
+/// room vanishes during the transfer, as on an overcommitted disk: the error reports it, and received data count. With
+/// room again, the third attempt fetches only the rest.
+fn a_full_disk_is_reported_and_the_transfer_resumes() {
     const SCRIPT: &str = r#"
         exec unshare -m sh -c '
             program=$1 place=$2 disk=$2/disk
@@ -132,7 +132,7 @@ fn a_full_disk_says_so_and_goes_on_later() {
     let (output, place) = beside_a_sender("full", SCRIPT);
     if output.status.code() == Some(77) {
         return println!(
-            "  skipped: {}",
+            "skipped: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }
@@ -142,33 +142,33 @@ fn a_full_disk_says_so_and_goes_on_later() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 3, "{said}{wrong}");
     assert!(
-        lines[0].contains("error Environment no room for \"a.bin\" of 1500000 octets"),
+        lines[0].contains("error Environment no room for \"a.bin\" (1500000 bytes)"),
         "{said}"
     );
     assert!(
         !lines[0].contains("offered"),
-        "nothing is begun that cannot end: {said}"
+        "a transfer without room must not begin: {said}"
     );
     assert!(
-        lines[1].contains("error Environment cannot write what was received"),
+        lines[1].contains("error Environment cannot write received data"),
         "{said}{wrong}"
     );
     assert!(
-        lines[1].contains("make room and start again; what was received is kept"),
+        lines[1].contains("free some space and start again; received data are kept"),
         "{said}"
     );
     let held = lines[2]
         .strip_prefix("third offered ")
         .and_then(|rest| rest.split(' ').next());
     let held: u32 = held.and_then(|held| held.parse().ok()).unwrap_or(0);
-    assert!(held >= 8, "what was there is not fetched again: {said}");
+    assert!(held >= 8, "received data are not fetched again: {said}");
     assert!(lines[2].ends_with(" installed"), "{said}");
     assert!(same(&place.path("a.bin"), &place.path("copy")));
 }
 
-/// A receiver whose clock stands three years ahead of its sender's, is stopped in the middle, and comes again with a clock
-/// that is as it was at the start of the machine.
-fn clocks_do_not_matter() {
+/// A receiver whose clock is three years ahead of the sender's is stopped during the transfer, and returns with the clock
+/// as it was at boot.
+fn clocks_may_disagree_and_jump() {
     const SCRIPT: &str = r#"
         mkdir $2/r1
         unshare -T --monotonic 100000000 true || exit 77
@@ -193,7 +193,7 @@ fn clocks_do_not_matter() {
     let (output, place) = beside_a_sender("clocks", SCRIPT);
     if output.status.code() == Some(77) {
         return println!(
-            "  skipped: {}",
+            "skipped: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }

@@ -1,9 +1,9 @@
-//! Members by themselves, without a link under them.
+//! Members without a link under them.
 
 use std::sync::Arc;
 
 use chappe_cast::key::SignKey;
-use chappe_cast::manifest::{Cut, Ticket, Way};
+use chappe_cast::manifest::{Cut, Protocol, Ticket};
 use chappe_cast::member::{Member, Settings};
 use chappe_cast::roster::{Roles, State};
 use chappe_cast::{Kind, Reason};
@@ -17,10 +17,10 @@ use chappe_pacifier::Object;
 /// Octets of the largest frame: UDP over Ethernet, sealed.
 const FRAME_MAX: usize = 1442;
 
-/// Goal: a sender that reads its files for long sends them all the same. Method: its links are measured and settle; only then
-/// the transfer is announced. (It had waited for a link to change, which on a network without losses none does.)
+/// Goal: a sender that takes long to read its files can still send them. Method: its links settle before the transfer is
+/// announced. (It once waited for a link to change, which never happens on a network without losses.)
 #[test]
-fn a_transfer_that_is_announced_late_can_begin() {
+fn a_transfer_announced_late_can_begin() {
     let mut member = member(0);
     for second in 1..20 {
         member.observe(Instant::from_millis(1000 * second), &hears(0, &[1]));
@@ -31,10 +31,10 @@ fn a_transfer_that_is_announced_late_can_begin() {
     assert!(member.counters(0).is_some(), "a Pacifier node carries it");
 }
 
-/// Goal: the sender learns why a receiver has failed, over a relay. Method: a line of three members; the last one reports each
-/// reason, also one of a later version.
+/// Goal: the sender learns over a relay why a receiver has failed. Method: a line of three members; the last one reports
+/// each reason, including one of a later version.
 #[test]
-fn a_sender_learns_why_a_receiver_failed() {
+fn a_sender_reports_why_a_receiver_failed() {
     let mut line = Line::new();
     line.member(0)
         .announce(Instant::ZERO, ticket(1000), MANIFEST.to_vec());
@@ -50,10 +50,10 @@ fn a_sender_learns_why_a_receiver_failed() {
     }
 }
 
-/// Goal: a transfer that Pacifier can never send ends with the reason, where it had waited for ever. Method: packets that fill the
-/// frame, so that the list of forwarding nodes has no room; the receiver is two hops away.
+/// Goal: a transfer that Pacifier can never send ends with the reason; once it waited forever. Method: packets fill the
+/// frame, so that the list of forwarders has no room; the receiver is two hops away.
 #[test]
-fn a_transfer_that_cannot_be_sent_says_why() {
+fn an_unsendable_transfer_reports_why() {
     for (payload, sendable) in [(1381, true), (FRAME_MAX as u16 - 17 - 32, false)] {
         let mut line = Line::new();
         let ticket = ticket(payload);
@@ -101,7 +101,7 @@ fn member(node: u16) -> Member {
     Member::new(settings, Seed(1).stream(Purpose::Node(node.into())))
 }
 
-/// What the link of member `node` says when it hears every frame of these.
+/// The statistics of member `node`'s link if it receives every frame of these neighbours.
 fn hears(node: u16, others: &[u16]) -> Statistics {
     let near = |&node: &u16| Neighbour {
         address: Address::node(node),
@@ -125,7 +125,7 @@ fn ticket(payload: u16) -> Ticket {
         payload,
     };
     let key = SignKey::new(&[1; 32]);
-    Ticket::sign(0, (Way::Pacifier, 32), cut, MANIFEST, &key)
+    Ticket::sign(0, (Protocol::Pacifier, 32), cut, MANIFEST, &key)
 }
 
 /// Files of zeros.
@@ -161,7 +161,7 @@ impl Line {
         &mut self.members[node]
     }
 
-    /// Goes on in steps of 10 ms, in which every member sends what it has to say besides data.
+    /// Advances in steps of 10 ms, in each of which every member sends its control frames.
     fn run(&mut self, time: Duration) {
         let end = self.now + time;
         let near: [&[u16]; 3] = [&[1], &[0, 2], &[1]];

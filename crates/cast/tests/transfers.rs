@@ -1,7 +1,7 @@
 //! Whole transfers between network namespaces.
 //!
-//! Goal: what the page promises to a user holds on real sockets. Method: a namespace and a thread for each member, a
-//! bridge between them, losses injected from seeds. Where the kernel forbids namespaces, it says so and passes.
+//! Goal: the behaviour that docs/cast.md describes, on real sockets. Method: a namespace and a thread for each member, a
+//! bridge between them, losses injected from seeds. Prints `skipped:` if the kernel forbids namespaces.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::fs;
 use std::thread;
 
 use chappe_cast::event::{Event, Progress};
-use chappe_cast::{End, Reason, receive, relay, send};
+use chappe_cast::{Ending, Reason, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -25,12 +25,12 @@ fn main() {
             "an_interface_goes_down_and_up",
             an_interface_goes_down_and_up,
         ),
-        ("small_mtus_are_told", small_mtus_are_told),
-        ("another_group_is_not_heard", another_group_is_not_heard),
+        ("small_mtus_are_reported", small_mtus_are_reported),
+        ("another_group_is_ignored", another_group_is_ignored),
     ]);
 }
 
-/// One hop, 20 % lost, one file empty: all three have both, and what is there already is not sent again.
+/// One hop, 20 % lost, one file empty: all three get both, and present files are not sent again.
 fn two_files_to_three_receivers() {
     let (network, place) = (Network::new(4), Place::new("three"));
     let files = [place.file("a.bin", 700_001), place.file("empty", 0)];
@@ -47,7 +47,7 @@ fn two_files_to_three_receivers() {
                         let mut notes = Notes::default();
                         let run = || receive(&options, &receiving, &mut notes);
                         let end = network.hosts[usize::from(node)].run(run).unwrap();
-                        assert_eq!(end, Ok(End::Done));
+                        assert_eq!(end, Ok(Ending::Done));
                         notes.count(|event| matches!(event, Event::Present { .. }))
                     })
                 })
@@ -57,7 +57,7 @@ fn two_files_to_three_receivers() {
             let mut notes = Notes::default();
             let run = || send(&options, &sending, &mut notes);
             let (end, summary) = network.hosts[0].run(run).unwrap().unwrap();
-            assert_eq!((end, &summary.complete[..]), (End::Done, &[1, 2, 3][..]));
+            assert_eq!((end, &summary.complete[..]), (Ending::Done, &[1, 2, 3][..]));
             println!(
                 "  {:.2} s, {:.2} times the file",
                 summary.seconds, summary.redundancy
@@ -82,7 +82,7 @@ fn two_files_to_three_receivers() {
     }
 }
 
-/// A line of four, 15 % lost on each hop, nothing heard beyond: the relays pass on manifest, batches and reports.
+/// A line of four, 15 % lost on each hop, no links beyond neighbours: relays forward manifest, batches and reports.
 fn over_two_relays() {
     let (network, place) = (Network::new(4), Place::new("line"));
     let file = place.file("a.bin", 400_000);
@@ -117,14 +117,14 @@ fn over_two_relays() {
             .unwrap()
             .unwrap();
         assert_eq!(summary.complete, [3]);
-        assert_eq!(receiver.join().unwrap(), Ok(End::Done));
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
         println!("  {:.2} s over three hops", summary.seconds);
         stop.stop();
         assert!(same(&file, &folder.join("a.bin")));
     });
 }
 
-/// One receiver comes when the others have a part, one leaves: the rest finish, and the sender does not wait for it.
+/// One receiver joins late and one leaves: the others finish, and the sender does not wait for the one that left.
 fn late_and_leaving_receivers() {
     let (network, place) = (Network::new(4), Place::new("late"));
     let file = place.file("a.bin", 1_500_000);
@@ -157,7 +157,7 @@ fn late_and_leaving_receivers() {
         notes[0].wait_for("a part", part);
         let late = begin(3);
         notes[2].stop();
-        assert_eq!(leaver.join().unwrap(), Ok(End::Stopped));
+        assert_eq!(leaver.join().unwrap(), Ok(Ending::Stopped));
         let (_, summary) = sender.join().unwrap().unwrap();
         assert_eq!(
             (&summary.complete[..], &summary.incomplete[..]),
@@ -165,7 +165,7 @@ fn late_and_leaving_receivers() {
         );
         assert_eq!(
             (first.join().unwrap(), late.join().unwrap()),
-            (Ok(End::Done), Ok(End::Done))
+            (Ok(Ending::Done), Ok(Ending::Done))
         );
     });
     assert!(same(&file, &place.path("r1/a.bin")) && same(&file, &place.path("r3/a.bin")));
@@ -224,7 +224,7 @@ fn two_senders_in_one_group() {
     }
 }
 
-/// The receiver's interface goes down in the middle, and comes up again.
+/// The receiver's interface goes down during the transfer and comes up again.
 fn an_interface_goes_down_and_up() {
     let (network, place) = (Network::new(2), Place::new("down"));
     let file = place.file("a.bin", 1_000_000);
@@ -250,13 +250,14 @@ fn an_interface_goes_down_and_up() {
         thread::sleep(std::time::Duration::from_millis(700));
         network.switch(1, true);
         assert_eq!(sender.join().unwrap().unwrap().1.complete, [1]);
-        assert_eq!(receiver.join().unwrap(), Ok(End::Done));
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
     });
     assert!(same(&file, &place.path("r1/a.bin")));
 }
 
-/// A link on which nothing useful fits is refused; one that is too small for this sender's frames says so, also to the sender.
-fn small_mtus_are_told() {
+/// A link whose frames are too short is rejected. A receiver whose link is too small for the sender's frames reports it,
+/// also to the sender.
+fn small_mtus_are_reported() {
     let (network, place) = (Network::new(2), Place::new("mtu"));
     let file = place.file("a.bin", 10_000);
     let mtu = |octets| {
@@ -290,14 +291,17 @@ fn small_mtus_are_told() {
             Event::Progress { receivers, .. } => receivers.iter().any(says),
             _ => false,
         });
-        assert!(told > 0, "the sender is told: {why}");
+        assert!(told > 0, "the sender gets the reason: {why}");
         let error = receiver.join().unwrap().unwrap_err();
-        assert!(error.what.contains("too long for this link"), "{error}");
+        assert!(
+            error.what.contains("more than this link carries"),
+            "{error}"
+        );
     });
 }
 
-/// A receiver with another group's key hears nothing, and the sender says why it finds nobody.
-fn another_group_is_not_heard() {
+/// A receiver with another group's key receives nothing, and the sender reports why it finds no receiver.
+fn another_group_is_ignored() {
     let (network, place, other) = (Network::new(2), Place::new("ours"), Place::new("theirs"));
     let file = place.file("a.bin", 10_000);
     thread::scope(|scope| {
@@ -321,7 +325,7 @@ fn another_group_is_not_heard() {
             "{error}"
         );
         notes.stop();
-        assert_eq!(receiver.join().unwrap(), Ok(End::Stopped));
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Stopped));
         assert_eq!(
             notes.count(|event| matches!(event, Event::Joined { .. })),
             0
@@ -329,7 +333,7 @@ fn another_group_is_not_heard() {
     });
 }
 
-/// A receiver that stays takes what one sender after the other has, also when it has long had as many as it takes at a time.
+/// A receiver with `keep` receives from one sender after the other, beyond the number that it can serve at a time.
 fn senders_one_after_the_other() {
     let (network, place) = (Network::new(2), Place::new("succession"));
     let folder = place.folder("r1");

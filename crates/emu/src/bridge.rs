@@ -1,4 +1,4 @@
-//! What sits on a station's MAC in place of a protocol: the host's interface.
+//! The host's interface as a link node, on a station's MAC in place of a protocol.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use chappe_core::{
 use crate::ethernet::{self, Frame, HEADER, ON_AIR};
 use crate::ring::Ring;
 
-/// A radio node with a host's interface on top.
+/// A radio node that carries a host's frames.
 ///
-/// Any MAC with a [`Bridge`] on it is one; so may be a protocol that carries a host's packets itself.
+/// Any MAC with a [`Bridge`] on top is one. A protocol that carries a host's packets itself can be one too.
 pub trait Station: RadioNode {
-    /// The interface.
+    /// The host's interface, to read its counters and received frames.
     fn bridge(&self) -> &Bridge;
-    /// The same, to offer frames and take what came.
+    /// The host's interface, to offer frames and to remove received ones.
     fn bridge_mut(&mut self) -> &mut Bridge;
 }
 
@@ -32,12 +32,12 @@ impl<M: Mac> Station for OverMac<M, Bridge> {
 
 /// Carries whole Ethernet frames between a host's interface and the MAC below.
 ///
-/// A frame goes to the neighbour whose address it bears, with whatever the MAC does for that (802.11: ACK and
-/// retries), or to everybody if the address is a group's. Frames from the host wait in a queue of a stated length, as
-/// in a card's driver; one that finds it full is lost and counted.
+/// A unicast frame goes to the neighbour with its destination address, with the MAC's ACKs and retries; a group frame
+/// goes to all neighbours. Frames from the host wait in a queue of fixed length, as in a card's driver. If the queue is
+/// full, the frame is lost and counted.
 ///
-/// 802.11 in ad hoc mode has no room for a third address: frames whose source is not the station itself are not
-/// carried (counted as strange).
+/// An 802.11 ad hoc frame has no room for a third address. So the bridge drops frames whose source is not the station
+/// itself, and counts them as strange.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     address: Address,
@@ -47,20 +47,20 @@ pub struct Bridge {
     counters: BridgeCounters,
 }
 
-/// What a bridge did.
+/// Counters of a bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BridgeCounters {
-    /// Frames the host handed over.
+    /// Frames received from the host.
     pub from_host: u64,
-    /// Frames that went on to the host.
+    /// Frames delivered to the host.
     pub to_host: u64,
-    /// Octets of payload that went on to the host.
+    /// Octets of payload delivered to the host.
     pub octets_to_host: u64,
-    /// Frames to one neighbour that it acknowledged.
+    /// Unicast frames that the neighbour acknowledged.
     pub acknowledged: u64,
-    /// Frames to one neighbour that the MAC gave up.
+    /// Unicast frames that the MAC gave up.
     pub given_up: u64,
-    /// Frames to everybody that were sent.
+    /// Group frames sent, which nothing acknowledges.
     pub unconfirmed: u64,
     /// Frames lost, by reason.
     pub lost: Lost,
@@ -69,24 +69,25 @@ pub struct BridgeCounters {
 /// Frames lost above the MAC, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// From the host, while the queue was full.
+    /// From the host: the queue was full.
     pub queue_full: u64,
-    /// From the host: not from the station's own address, or no Ethernet frame at all.
+    /// From the host: the source is not the station's own address, or it is no Ethernet frame.
     pub strange: u64,
     /// From the host: longer than the interface's MTU.
     pub too_long: u64,
-    /// From the air: no frame that an interface could show.
+    /// From the air: cannot be written as an Ethernet frame.
     pub malformed: u64,
-    /// From the air, while the room for the host was full, or refused by the host's interface.
+    /// From the air: the queue to the host was full, or the host's interface refused the frame.
     pub host_full: u64,
 }
 
-/// Frames that may wait for the host. The emulator hands them over every 100 us of air time, in which no radio
-/// delivers more than a few.
+/// Length of the queue to the host. The emulator empties it every 100 us of air time, in which no radio delivers more
+/// than a few frames.
 const TO_HOST: usize = 32;
 
 impl Bridge {
-    /// The bridge of the station `address`, for frames with up to `mtu` octets of payload, `queue` of which may wait.
+    /// A bridge for the station `address`. Frames have up to `mtu` octets of payload, and `queue` of them may wait for the
+    /// air.
     pub fn new(address: Address, mtu: usize, queue: usize) -> Bridge {
         Bridge {
             address,
@@ -97,18 +98,18 @@ impl Bridge {
         }
     }
 
-    /// The largest payload for a link that carries SDUs of `frame_max` octets
-    /// ([`Caps::frame_max`](chappe_core::Caps::frame_max)): what is left behind LLC and SNAP.
+    /// The largest payload on a link that carries SDUs of `frame_max` octets
+    /// ([`Caps::frame_max`](chappe_core::Caps::frame_max)): LLC and SNAP take the rest.
     pub fn mtu_of(frame_max: usize) -> usize {
         frame_max.saturating_sub(ON_AIR)
     }
 
-    /// Octets of an SDU on the air for a payload of `octets`.
+    /// Octets of the SDU on the air for a payload of `octets`.
     pub fn on_air(octets: usize) -> usize {
         octets + ON_AIR
     }
 
-    /// The station's address.
+    /// The address of the station and of the interface.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -118,7 +119,7 @@ impl Bridge {
         self.mtu
     }
 
-    /// What it did so far.
+    /// The counters since the start.
     pub fn counters(&self) -> &BridgeCounters {
         &self.counters
     }
@@ -128,7 +129,7 @@ impl Bridge {
         self.to_air.len()
     }
 
-    /// A frame from the host, as on its interface. False if it was lost.
+    /// Queues an Ethernet frame from the host. Returns false if it was lost, and counts why.
     pub fn offer(&mut self, frame: &[u8]) -> bool {
         let counters = &mut self.counters;
         counters.from_host += 1;
@@ -149,17 +150,17 @@ impl Bridge {
         taken
     }
 
-    /// Frames that came over the air and wait for the host, oldest first, as for its interface.
+    /// Ethernet frames that wait for the host, oldest first.
     pub fn arrived(&self) -> impl Iterator<Item = &[u8]> {
         self.to_host.iter()
     }
 
-    /// Whether any wait.
+    /// Whether a frame waits for the host.
     pub fn has_arrived(&self) -> bool {
         !self.to_host.is_empty()
     }
 
-    /// The host took the `count` oldest of them.
+    /// Removes the `count` oldest frames that wait for the host and counts them as delivered.
     pub fn taken(&mut self, count: usize) {
         for frame in self.to_host.iter().take(count) {
             self.counters.to_host += 1;
@@ -168,20 +169,20 @@ impl Bridge {
         self.to_host.forget(count);
     }
 
-    /// The host refused the oldest of them, for good.
+    /// Removes the oldest frame that waits for the host and counts it as lost.
     pub fn refused(&mut self) {
         self.counters.lost.host_full += u64::from(self.has_arrived());
         self.to_host.forget(1);
     }
 
-    /// The host's interface lost `frames` of the host's frames before they came here.
+    /// Counts frames that the host's interface lost on the way to the bridge.
     pub(crate) fn overflowed(&mut self, frames: u64) {
         self.counters.from_host += frames;
         self.counters.lost.queue_full += frames;
     }
 
     fn on_arrival(&mut self, arrival: &Arrival<'_>) {
-        // Where the MAC overhears, an interface shows only what is for it.
+        // A MAC may overhear unicasts to others; an interface must not show them.
         let [first, ..] = arrival.to.to_eui48();
         if arrival.to != self.address && first & 1 == 0 {
             return;
@@ -247,7 +248,7 @@ impl LinkNode for Bridge {
 }
 
 impl BridgeCounters {
-    /// The sum of two.
+    /// The sum of two sets of counters.
     pub fn plus(self, other: BridgeCounters) -> BridgeCounters {
         BridgeCounters {
             from_host: self.from_host + other.from_host,
@@ -334,9 +335,9 @@ mod tests {
         assert!(bridge.pending().is_empty());
     }
 
-    /// What is for others stays on the air; what is for a group or for us reaches the host.
+    /// Unicasts to other stations stay on the air; group frames and unicasts to this one reach the host.
     #[test]
-    fn the_host_sees_what_is_for_it() {
+    fn the_host_receives_only_its_frames() {
         let mut bridge = Bridge::new(Address::node(1), 100, 2);
         let group = Address::from_eui48([0x33, 0x33, 0, 0, 0, 1]);
         let sdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x86, 0xdd][..], &[5; 40]].concat();
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn it_keeps_the_contract() {
+    fn the_bridge_keeps_the_link_contract() {
         contract::check_link(40, |_| {
             let mut bridge = Bridge::new(Address::node(1), 1500, 8);
             bridge.offer(&frame(1, Address::node(2), 60));

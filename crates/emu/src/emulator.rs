@@ -1,12 +1,12 @@
-//! The loop: simulated time follows the clock, frames pass between the air and the hosts' interfaces.
+//! The loop: simulated time follows the clock, and frames pass between the air and the hosts' interfaces.
 //!
 //! ```text
 //!   a host sends       take it; the air catches up with the clock; offer it to the station
 //!   an event is due    the air catches up; what arrived goes to the hosts; take down how late that was
 //! ```
 //!
-//! Between two turns nothing on the air can depend on a host, so an event that is handled late is handled as it
-//! would have been in time. What lateness falsifies is when a host learns of it.
+//! Between two turns nothing on the air can depend on a host. So an event that is handled late has the same outcome as
+//! one handled in time. Lateness only changes when a host learns of it.
 
 use std::os::fd::BorrowedFd;
 
@@ -20,7 +20,7 @@ use crate::ethernet::HEADER;
 use crate::lateness::Lateness;
 use crate::network::Network;
 
-/// A simulated network in real time, with a host's interface on each station.
+/// A simulated network in real time, with one host behind each station.
 pub struct Emulator<N: Station + ?Sized, R: Recorder = ()> {
     simulator: Simulator<N, R>,
     network: Network,
@@ -32,28 +32,28 @@ pub struct Emulator<N: Station + ?Sized, R: Recorder = ()> {
     turns: u64,
 }
 
-/// Why [`Emulator::run`] came back.
+/// The event that ended [`Emulator::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The program is asked to end.
+    /// SIGINT or SIGTERM arrived.
     Signal(Signal),
-    /// A descriptor that the caller watches has become readable: which one.
+    /// A watched descriptor became readable; the value is its token.
     Watched(u64),
-    /// The moment has come.
+    /// The end time has passed.
     Time,
 }
 
-/// The air goes on in steps of at most this: what arrives in one of them fits the room for it, and a packet that is
-/// handed on is at most so late on the air: half the time that the long preamble takes.
+/// The longest step of the air. Frames that arrive within a step must fit the queue to the host, and a forwarded packet
+/// is late on the air by up to one step: half the duration of the long preamble.
 const STEP: Duration = Duration::from_micros(100);
-/// Tokens of the caller's descriptors begin here; below are the hosts' ports.
+/// First token of the caller's descriptors; those below are the hosts' ports.
 const CALLERS: u64 = 1 << 32;
 
 impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
-    /// Joins station `i` of the simulator to host `i` of the network. Time starts now. SIGINT and SIGTERM are held back
-    /// from now on and reported by [`run`](Self::run).
+    /// Connects station `i` of the simulator to host `i` of the network. Time starts now. From now on [`run`](Self::run)
+    /// reports SIGINT and SIGTERM, which no longer end the program.
     ///
-    /// Panics if there are not as many stations as hosts.
+    /// Panics if the numbers of stations and hosts differ.
     pub fn new(simulator: Simulator<N, R>, network: Network) -> Result<Emulator<N, R>> {
         assert_eq!(
             simulator.nodes().count(),
@@ -78,17 +78,17 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         })
     }
 
-    /// Comes back from [`run`](Self::run) with [`Ending::Watched`] when `fd` becomes readable.
+    /// Lets [`run`](Self::run) return [`Ending::Watched`] when `fd` becomes readable.
     pub fn watch(&mut self, fd: BorrowedFd<'_>, token: u32) -> Result<()> {
         self.events.add(fd, CALLERS + u64::from(token))
     }
 
-    /// Forgets a descriptor that was watched.
+    /// Stops watching a descriptor.
     pub fn forget(&mut self, fd: BorrowedFd<'_>) -> Result<()> {
         self.events.remove(fd)
     }
 
-    /// Emulates until something ends it, or until `end` on the emulator's own clock.
+    /// Emulates until a signal arrives, a watched descriptor becomes readable, or [`clock`](Self::clock) reaches `end`.
     pub fn run(&mut self, end: Option<Instant>) -> Result<Ending> {
         loop {
             let due = self.due();
@@ -106,10 +106,11 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         }
     }
 
-    /// One turn: everything up to now.
+    /// Advances the air to now, then serves the descriptors that are ready.
     fn turn(&mut self, due: Instant) -> Result<Option<Ending>> {
         self.turns += 1;
         let now = self.clock.now();
+        // The air first: a frame from a host must enter it at the present time.
         self.catch_up(now)?;
         let mut ending = None;
         for place in 0..self.ready.len() {
@@ -126,12 +127,12 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         Ok(ending)
     }
 
-    /// When the air must go on.
+    /// When the next event on the air is due.
     fn due(&self) -> Instant {
         Instant::from_nanos(self.simulator.next_at().nanos())
     }
 
-    /// Lets the air go on until `now`, and hands what arrives to the hosts.
+    /// Advances the air to `now` and delivers arriving frames to the hosts.
     fn catch_up(&mut self, now: Instant) -> Result<()> {
         let now = AirTime::from_nanos(now.nanos());
         while self.simulator.now() < now {
@@ -142,15 +143,15 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         Ok(())
     }
 
-    /// Hands what has arrived to the hosts. A kernel that hands a packet on has done so before `send` comes back, so
-    /// it is taken at once: a late turn does not hold up the next hop.
+    /// Delivers arrived frames to the hosts. A kernel that forwards a packet has sent it before `send` returns, so it is
+    /// taken at once: otherwise a late turn would delay the next hop.
     fn hand_over(&mut self) -> Result<()> {
         for number in 0..self.network.ports.len() {
             if !self.simulator.node(number).bridge().has_arrived() {
                 continue;
             }
             let port = &self.network.ports[number];
-            // Taking what has arrived changes nothing about what the station wants of its radio.
+            // Removing received frames does not change what the station asks of its radio.
             self.simulator
                 .with_node(number, |station, _| port.send(station.bridge_mut()));
             self.take(number)?;
@@ -158,7 +159,7 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         Ok(())
     }
 
-    /// Takes what a host has sent.
+    /// Reads the frames that a host has sent.
     fn take(&mut self, number: usize) -> Result<()> {
         let (Some(port), received) = (self.network.ports.get(number), &mut self.received) else {
             return Ok(());
@@ -178,23 +179,22 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         self.clock
     }
 
-    /// How late the emulator was: from when the first event of a turn was due until all that came of it was in the
-    /// hosts' hands.
+    /// The lateness of all turns: from when a turn's first event was due until the hosts had all frames that followed.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// How often the loop went round.
+    /// Number of turns of the loop.
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// What happened on the air.
+    /// The simulator's counters of frames on the air.
     pub fn air(&self) -> &Counters {
         self.simulator.counters()
     }
 
-    /// What each bridge did, with what the kernel lost on the way to it.
+    /// The counters of each bridge, including frames that the kernel lost on the way to it.
     pub fn bridges(&mut self) -> Vec<BridgeCounters> {
         let mut all = Vec::new();
         for (number, port) in self.network.ports.iter().enumerate() {
@@ -208,7 +208,7 @@ impl<N: Station + ?Sized, R: Recorder> Emulator<N, R> {
         all
     }
 
-    /// What follows the run, to take out what it holds.
+    /// The recorder, to take out its records.
     pub fn recorder_mut(&mut self) -> &mut R {
         self.simulator.recorder_mut()
     }

@@ -1,12 +1,12 @@
-//! From the frames of a host's interface to what the air carries, and back.
+//! Conversion between Ethernet frames of an interface and SDUs on the air.
 //!
 //! ```text
 //! interface   to (6)  from (6)  type (2)   payload
 //! air         addresses in the MAC's header   LLC and SNAP with the type (8)   payload
 //! ```
 //!
-//! A type below 0x600 is a length: then LLC follows already (IEEE 802.3-2018, 3.2.6), and goes over the air as it is.
-//! Everything else gets the header of RFC 1042, so a capture shows what a real ad hoc network would.
+//! A type below 0x600 is a length (IEEE 802.3-2018, 3.2.6). Such a payload already begins with LLC and goes over the air
+//! unchanged. All other frames get the header of RFC 1042, so a capture looks like one of a real ad hoc network.
 
 use chappe_core::Address;
 use chappe_wire::llc::{self, EtherType};
@@ -14,13 +14,13 @@ use chappe_wire::llc::{self, EtherType};
 /// Octets of an Ethernet header.
 pub(crate) const HEADER: usize = 14;
 
-/// Octets that the air needs in addition to an interface's MTU.
+/// Octets that a frame on the air needs beyond the interface's MTU.
 pub(crate) const ON_AIR: usize = llc::LEN;
 
-/// Smallest number that is a type and not a length.
+/// Smallest value of the field that is a type and not a length.
 const FIRST_TYPE: u16 = 0x600;
 
-/// A frame as the interface has it.
+/// A parsed Ethernet frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     pub to: Address,
@@ -30,13 +30,13 @@ pub(crate) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// `None` for what is too short to be one.
+    /// `None` if the frame is shorter than its header or its length field.
     pub(crate) fn parse(frame: &'a [u8]) -> Option<Frame<'a>> {
         let (to, rest) = frame.split_first_chunk::<6>()?;
         let (from, rest) = rest.split_first_chunk::<6>()?;
         let (kind, payload) = rest.split_first_chunk::<2>()?;
         let kind = u16::from_be_bytes(*kind);
-        // Behind a length may stand padding.
+        // Padding may follow a payload that has a length.
         let payload = match kind < FIRST_TYPE {
             true => payload.get(..usize::from(kind))?,
             false => payload,
@@ -49,7 +49,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Writes what goes over the air to the front of `sdu`; `None` if it does not fit.
+    /// Writes the SDU to the front of `sdu`; `None` if it does not fit.
     pub(crate) fn to_air(self, sdu: &mut [u8]) -> Option<usize> {
         let header = match self.kind < FIRST_TYPE {
             true => 0,
@@ -61,7 +61,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Writes the frame that an interface shows for an SDU from the air; `None` if it does not fit.
+/// Writes the Ethernet frame for an SDU from the air; `None` if it does not fit.
 pub(crate) fn from_air(to: Address, from: Address, sdu: &[u8], frame: &mut [u8]) -> Option<usize> {
     let (kind, payload) = match llc::parse(sdu) {
         Ok((kind, payload)) if kind.0 >= FIRST_TYPE => (kind.0, payload),
@@ -94,7 +94,7 @@ mod tests {
 
     /// Every type crosses unchanged, and so does an 802.3 frame, without its padding.
     #[test]
-    fn frames_survive_the_air() {
+    fn frames_round_trip_over_the_air() {
         let head = [[0xff; 6], [2, 0, 0, 0, 0, 1]].concat();
         for kind in [0x600u16, 0x800, 0x806, 0x86dd, 0x88b5, 0xffff] {
             let frame = [&head[..], &kind.to_be_bytes(), &[7; 60]].concat();
@@ -107,7 +107,7 @@ mod tests {
 
     /// Goal: no octets from either side panic. Method: noise of all lengths, with and without an LLC header.
     #[test]
-    fn noise_does_no_harm() {
+    fn noise_never_panics() {
         let mut stream = Seed(3).stream(Purpose::Trial(0));
         let mut out = [0; 64];
         for len in (0..80).cycle().take(20_000) {

@@ -1,15 +1,15 @@
-//! How late the emulator was, kept without memory for each sample.
+//! The distribution of the emulator's lateness, in constant memory.
 //!
-//! Turns alone do not tell: a computer that stands still for a second is late in one turn of thousands. So the time spent
-//! beyond the limit is summed as well, and a run counts only if both shares are small.
+//! Counting late turns is not enough: a computer that stalls for a second is late in one turn of thousands. So the time
+//! beyond the limit is summed as well, and a run is valid only if both shares are small.
 
 use chappe_core::Duration;
 
-/// Buckets for each doubling: a percentile is right to a sixteenth.
+/// Buckets per doubling: a percentile is exact to 1/16.
 const STEPS: u32 = 16;
 const BUCKETS: usize = 64 * STEPS as usize;
 
-/// A distribution of spans of time. Percentiles are upper ends of buckets that are at most 1/16 wide.
+/// A histogram of durations. Percentiles are upper ends of buckets that are at most 1/16 wide.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Box<[u64; BUCKETS]>,
@@ -30,15 +30,15 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Above this at the 99th percentile, a run says nothing about the radios that it emulates: 1 ms is as long as an
-    /// 802.11b frame of 1500 octets at 11 Mbit/s.
+    /// The largest valid lateness at the 99th percentile. 1 ms is the length of an 802.11b frame of 1500 octets at
+    /// 11 Mbit/s: a later run says nothing about the radios that it emulates.
     pub const LIMIT: Duration = Duration::from_millis(1);
 
-    /// The share of turns, and of a run's time, that may be later than [`LIMIT`](Self::LIMIT): what is measured over the
-    /// run is wrong by about as much.
+    /// The share of turns, and of a run's time, that may exceed [`LIMIT`](Self::LIMIT). Measurements over the run are wrong
+    /// by about this share.
     pub const SHARE: f64 = 0.01;
 
-    /// Takes down one span.
+    /// Adds the lateness of one turn.
     pub fn add(&mut self, late: Duration) {
         if let Some(count) = self.counts.get_mut(bucket(late.nanos())) {
             *count += 1;
@@ -48,23 +48,22 @@ impl Lateness {
         self.behind += late.saturating_sub(Lateness::LIMIT);
     }
 
-    /// How many were taken down.
+    /// Number of turns added.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// The longest; zero if there is none.
+    /// The longest lateness; zero if there is none.
     pub fn max(&self) -> Duration {
         self.max
     }
 
-    /// For how long the emulator was later than [`LIMIT`](Self::LIMIT), all turns together: while it stands still, no
-    /// host can put anything on the air.
+    /// The sum over all turns of the lateness beyond [`LIMIT`](Self::LIMIT). While the emulator stalls, no host can send.
     pub fn behind(&self) -> Duration {
         self.behind
     }
 
-    /// What the given share of them did not exceed; zero if there are none.
+    /// The lateness that the given share (0 to 1) of turns did not exceed; zero if there are none.
     pub fn quantile(&self, share: f64) -> Duration {
         let wanted = (share * self.samples as f64).ceil() as u64;
         let mut seen = 0;
@@ -77,7 +76,7 @@ impl Lateness {
         self.max
     }
 
-    /// Whether a run of this length can stand for what it emulates.
+    /// Whether a run of this length kept time well enough to represent the emulated radios.
     pub fn is_valid(&self, run: Duration) -> bool {
         self.quantile(1.0 - Lateness::SHARE) <= Lateness::LIMIT
             && self.behind.as_secs_f64() <= Lateness::SHARE * run.as_secs_f64()
@@ -102,9 +101,9 @@ fn upper_end(bucket: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// Each value is in the bucket whose ends enclose it, and the bucket is narrow.
+    /// Each value lies within its bucket, and buckets are narrow.
     #[test]
-    fn buckets_follow_each_other() {
+    fn buckets_are_adjacent_and_narrow() {
         for shift in 0..64 {
             for value in [
                 1u64 << shift,
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_samples() {
+    fn quantiles_match_the_samples() {
         let mut late = Lateness::default();
         assert_eq!(
             (late.quantile(0.99), late.max()),
@@ -143,9 +142,9 @@ mod tests {
         assert!(!late.is_valid(Duration::from_secs(4)));
     }
 
-    /// One turn in ten thousand, but a quarter of the time.
+    /// One turn in ten thousand, but a quarter of the run's time.
     #[test]
-    fn a_standstill_counts_by_its_length() {
+    fn one_long_stall_invalidates_a_run() {
         let mut late = Lateness::default();
         (0..9_999).for_each(|_| late.add(Duration::from_micros(50)));
         late.add(Duration::from_millis(41));

@@ -1,8 +1,8 @@
 //! Medium 2: the simulator's radios in real time, behind network interfaces.
 //!
-//! Each node of a simulated network gets a network namespace with one interface, `radio0`. What a program sends there
-//! (the kernel's own TCP, iperf3, a routing daemon) contends for the simulated air, is lost, repeated, acknowledged
-//! and received as in the simulator; only the time is the clock's.
+//! Each node of a simulated network gets a network namespace with one interface, `radio0`. Frames that programs send
+//! there (the kernel's TCP, iperf3, a routing daemon) contend for the simulated air. They are lost, repeated,
+//! acknowledged and received as in the simulator, but in real time.
 //!
 //! ```text
 //!   namespace 0        namespace 1                       programs, kernel, `radio0`
@@ -16,17 +16,50 @@
 //!
 //! | type | what |
 //! |---|---|
-//! | [`Bridge`] | what sits on a MAC in place of a protocol: a host's interface |
-//! | [`Station`] | a radio node with a bridge: any MAC under one, or a protocol of its own |
-//! | [`Network`] | namespaces, interfaces, addresses, routes |
-//! | [`Emulator`] | the loop; runs programs' time and the air's side by side |
-//! | [`Lateness`] | how late it was; a run that was too late is worth nothing |
+//! | [`Bridge`] | a link node that carries a host's Ethernet frames over any MAC |
+//! | [`Station`] | a radio node with a bridge: a MAC under one, or a protocol that carries packets itself |
+//! | [`Network`] | the hosts: namespaces, interfaces, addresses, routes |
+//! | [`Emulator`] | the loop that keeps the simulated air in step with the clock |
+//! | [`Lateness`] | how late the loop was; a run that was too late is invalid |
 //!
-//! **What is not emulated:** back-pressure from the radio to a program's socket, since neither veth nor TAP has it
-//! (frames wait in the bridge's queue instead, and are counted when it is full); 802.11 addresses other than the
-//! station's own; VLAN tags.
+//! ```no_run
+//! use chappe_core::{Address, Duration, OverMac, Purpose, Rate, Seed};
+//! use chappe_emu::{Bridge, Emulator, Host, Joint, Network, Shape};
+//! use chappe_mac::dot11::{Config, Dot11};
+//! use chappe_sim::{Matrix, Medium, Simulator, World};
 //!
-//! **Architecture invariant:** this crate knows radios, links and the shape of a MAC ([`chappe_core::Mac`]), but no
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! chappe_sys::namespace::isolate()?; // First thing in main: no root needed after it.
+//! let matrix = Matrix::silent(2).with_link(0, 1, 0.9);
+//! let config = Config::dot11b(Rate::Cck11);
+//! let mtu = Bridge::mtu_of(config.caps().frame_max);
+//! let station = |node: u16| {
+//!     let address = Address::node(node);
+//!     let mac = Dot11::new(config, address, Seed(1).stream(Purpose::Node(node.into())));
+//!     Box::new(OverMac::new(mac, Bridge::new(address, mtu, 64)))
+//! };
+//! let world = World::new(Medium::matrix(&matrix)?);
+//! let simulator = Simulator::new(world, vec![station(0), station(1)], Seed(1), ())?;
+//! let host = |node: u16| Host {
+//!     address: Address::node(node),
+//!     ipv4: [10, 17, 0, node as u8 + 1].into(),
+//!     routes: Vec::new(),
+//! };
+//! let shape = Shape { prefix: 16, mtu, forwards: false, joint: Joint::Veth };
+//! let network = Network::make(&[host(0), host(1)], shape)?;
+//! let mut emulator = Emulator::new(simulator, network)?;
+//! let end = emulator.clock().now() + Duration::from_secs(10);
+//! emulator.run(Some(end))?; // Meanwhile: ping 10.17.0.2 in emulator.host(0).
+//! println!("99 % of turns within {}", emulator.lateness().quantile(0.99));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Not emulated:** back-pressure from the radio to a program's socket, since neither veth nor TAP has it (frames wait
+//! in the bridge's queue instead, and are counted if it is full); 802.11 addresses other than the station's own; VLAN
+//! tags.
+//!
+//! **Architecture invariant:** this crate knows radios, links and the trait of a MAC ([`chappe_core::Mac`]), but no
 //! particular MAC and no protocol.
 
 #![forbid(unsafe_code)]
@@ -34,6 +67,7 @@
 mod bridge;
 mod emulator;
 mod ethernet;
+mod interface;
 mod lateness;
 mod network;
 mod port;
@@ -41,6 +75,7 @@ mod ring;
 
 pub use bridge::{Bridge, BridgeCounters, Lost, Station};
 pub use emulator::{Emulator, Ending};
+pub use interface::INTERFACE;
 pub use lateness::Lateness;
-pub use network::{Host, INTERFACE, Joint, Network, Shape};
+pub use network::{Host, Joint, Network, Shape};
 pub use ring::Ring;

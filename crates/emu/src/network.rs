@@ -1,7 +1,7 @@
-//! The hosts: a network namespace each, with one interface, an address, and routes.
+//! The hosts: one network namespace each, with one interface, an address, and routes.
 //!
-//! Nothing is mounted and nothing has a name in the file system: the namespaces and interfaces live as long as this
-//! value and the programs in them, and so vanish with the process, however it ends.
+//! Nothing is mounted or named in the file system. The namespaces and interfaces live as long as this value and the
+//! programs in them, so they vanish with the process, however it ends.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -10,42 +10,40 @@ use chappe_core::Address;
 use chappe_sys::namespace::NetworkNamespace;
 use chappe_sys::{Interface, Links, Result, wireless};
 
-use crate::port::{MTU_MAX, Port};
+use crate::interface::{INTERFACE, MTU_MAX};
+use crate::port::Port;
 
-/// What the interface is called in every host.
-pub const INTERFACE: &str = "radio0";
-
-/// How a host's interface is joined to the emulator.
+/// How a host's interface is connected to the emulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Joint {
-    /// A veth pair with a packet socket: many frames to a system call, and no privilege on the host.
+    /// A veth pair with a packet socket: many frames per system call, and no privilege on the host.
     #[default]
     Veth,
-    /// A TAP device: for kernels without veth. Needs the right to open /dev/net/tun.
+    /// A TAP device, for kernels without veth. Needs permission to open /dev/net/tun.
     Tap,
 }
 
-/// One host, before it is made.
+/// The configuration of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its radio's and its interface's address.
+    /// The link-layer address of its radio and its interface.
     pub address: Address,
-    /// Its IPv4 address.
+    /// The IPv4 address of its interface.
     pub ipv4: Ipv4Addr,
-    /// Which host is reached over which neighbour.
+    /// Static routes: destination host and next hop.
     pub routes: Vec<(Ipv4Addr, Ipv4Addr)>,
 }
 
-/// What all hosts share.
+/// Configuration that all hosts share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How many bits of their addresses are those of the network.
+    /// Prefix length of the hosts' addresses, in bits.
     pub prefix: u8,
-    /// Largest packet in octets.
+    /// The interfaces' MTU in octets, at most 2400.
     pub mtu: usize,
-    /// Whether they hand on packets for others.
+    /// Whether hosts forward packets (`ip_forward`).
     pub forwards: bool,
-    /// What joins them to the emulator.
+    /// How the interfaces are connected to the emulator.
     pub joint: Joint,
 }
 
@@ -57,11 +55,11 @@ pub struct Network {
     pub(crate) mtu: usize,
 }
 
-/// How long an interface may take to come up.
+/// The longest wait for an interface to come up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Kernel parameters of every host. A relay sends out what came in by the same interface, which is no reason to tell
-/// the sender of a shorter way: it cannot hear whom we can.
+/// Kernel parameters of every host. A relay forwards packets through the interface they came in by. The kernel would
+/// then send an ICMP redirect, but the sender cannot reach the next hop directly.
 const PARAMETERS: [(&str, &str); 5] = [
     ("net/ipv4/conf/all/send_redirects", "0"),
     ("net/ipv4/conf/all/accept_redirects", "0"),
@@ -71,10 +69,10 @@ const PARAMETERS: [(&str, &str); 5] = [
 ];
 
 impl Network {
-    /// Makes all hosts. Needs CAP_NET_ADMIN and CAP_SYS_ADMIN over the present namespaces, which
-    /// [`isolate`](chappe_sys::namespace::isolate) gives.
+    /// Creates all hosts. Needs CAP_NET_ADMIN and CAP_SYS_ADMIN over the current namespaces, which
+    /// [`isolate`](chappe_sys::namespace::isolate) provides.
     pub fn make(hosts: &[Host], shape: Shape) -> Result<Network> {
-        // The near ends stand in a namespace of their own, so that two networks of one process do not meet.
+        // The near ends get a separate namespace, so that the interface names of two networks do not clash.
         let hub = NetworkNamespace::create()?;
         let mut network = Network {
             hosts: Vec::new(),
@@ -103,12 +101,12 @@ impl Network {
         Ok(network)
     }
 
-    /// How many hosts there are.
+    /// The number of hosts.
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no hosts.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
@@ -119,19 +117,19 @@ impl Network {
     }
 }
 
-/// Gives the interface what it needs and turns it on.
+/// Configures the interface and brings it up.
 fn raise(host: &Host, prefix: u8, mtu: u32) -> Result<()> {
     let links = Links::open()?;
     links.set_hardware(INTERFACE, host.address.to_eui48())?;
     links.set_mtu(INTERFACE, mtu)?;
-    // Who sends here takes airtime of the others: programs that care can know.
+    // Programs recognise a shared channel by this alias (`wireless::is_radio`).
     links.set_alias(INTERFACE, &format!("{}, emulated", wireless::ALIAS))?;
     links.add_address(INTERFACE, host.ipv4, prefix)?;
     Interface::find(INTERFACE)?.offloads_off()?;
     links.up(INTERFACE)
 }
 
-/// Waits until the interface carries frames, and adds the routes over it.
+/// Waits until the interface carries frames, then adds the routes over it.
 fn settle(host: &Host) -> Result<()> {
     let end = Instant::now() + PATIENCE;
     while !Interface::find(INTERFACE)?.running && Instant::now() < end {

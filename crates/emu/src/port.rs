@@ -8,9 +8,9 @@ use chappe_sys::{BATCH, Interface, Links, Received, Result, Socket, packet};
 
 use crate::bridge::Bridge;
 use crate::ethernet::HEADER;
-use crate::network::INTERFACE;
+use crate::interface::{INTERFACE, MTU_MAX};
 
-/// Where whole Ethernet frames of one host come and go.
+/// Sends and receives the Ethernet frames of one host.
 #[derive(Debug)]
 pub(crate) enum Port {
     /// A packet socket on the near end of a veth pair.
@@ -20,7 +20,7 @@ pub(crate) enum Port {
 }
 
 impl Port {
-    /// Makes a pair between the present namespace and that of host `number`, where its end is still down.
+    /// Creates a pair between the current namespace and that of host `number`, whose end stays down.
     pub(crate) fn veth(number: usize, host: &NetworkNamespace, mtu: u32) -> Result<Port> {
         let (links, name) = (Links::open()?, format!("p{number}"));
         links.veth(&name, INTERFACE, host)?;
@@ -32,18 +32,18 @@ impl Port {
         Ok(Port::Veth(socket))
     }
 
-    /// Makes a TAP device in the present namespace, still down.
+    /// Creates a TAP device in the current namespace, still down.
     pub(crate) fn tap() -> Result<Port> {
         Tun::create(INTERFACE, Kind::Tap).map(Port::Tap)
     }
 
-    /// Hands what the host has sent to `bridge`, up to [`BATCH`] frames; returns how many there were.
+    /// Passes up to [`BATCH`] frames from the host to `bridge`; returns how many there were.
     pub(crate) fn receive(&self, into: &mut Received, bridge: &mut Bridge) -> Result<usize> {
         match self {
             Port::Veth(socket) => {
                 let count = socket.receive(into)?;
                 for frame in into.iter() {
-                    // One that did not fit the room is longer than any MTU: the bridge says what is wrong with it.
+                    // A frame that did not fit the slot exceeds every MTU. The bridge counts the empty frame as strange.
                     bridge.offer(frame.map_or(&[], |(_, octets)| octets));
                 }
                 Ok(count)
@@ -61,7 +61,7 @@ impl Port {
         }
     }
 
-    /// Hands to the host what has arrived for it.
+    /// Delivers the bridge's received frames to the host.
     pub(crate) fn send(&self, bridge: &mut Bridge) {
         while bridge.has_arrived() {
             let sent = match self {
@@ -76,13 +76,13 @@ impl Port {
             };
             match sent {
                 Ok(count @ 1..) => bridge.taken(count),
-                // The host has turned its interface off, or has no memory: a card would lose the frame too.
+                // The host's interface is down or out of memory: a real card would lose the frame too.
                 Ok(0) | Err(_) => bridge.refused(),
             }
         }
     }
 
-    /// Frames of the host that were lost on the way here since the last call.
+    /// Frames from the host that the kernel lost since the last call.
     pub(crate) fn overflowed(&self) -> u64 {
         match self {
             Port::Veth(socket) => socket.overflowed(),
@@ -90,9 +90,6 @@ impl Port {
         }
     }
 }
-
-/// Largest MTU of an interface: what 802.11 carries at most, rounded up.
-pub(crate) const MTU_MAX: usize = 2400;
 
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -1,6 +1,6 @@
-//! A queue of frames whose memory is there from the start.
+//! A queue of frames in memory allocated once.
 
-/// Up to so many frames of up to so many octets, first in, first out.
+/// A bounded FIFO of frames of bounded length.
 #[derive(Clone, Debug)]
 pub struct Ring {
     octets: Vec<u8>,
@@ -23,18 +23,18 @@ impl Ring {
         }
     }
 
-    /// How many wait.
+    /// The number of frames.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether none waits.
+    /// Whether there are no frames.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Appends a frame that `write` makes in the room given to it; it returns the length, or `None` for no frame.
-    /// False if there was no room or no frame.
+    /// Appends a frame that `write` writes into its slot. `write` returns the frame's length, or `None` for no frame.
+    /// Returns false if the ring is full or there is no frame.
     pub fn push(&mut self, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
         if self.count == self.lengths.len() {
             return false;
@@ -49,12 +49,12 @@ impl Ring {
         true
     }
 
-    /// The oldest frame.
+    /// The oldest frame, if there is one.
     pub fn front(&self) -> Option<&[u8]> {
         self.iter().next()
     }
 
-    /// Forgets the `count` oldest frames.
+    /// Removes the `count` oldest frames.
     pub fn forget(&mut self, count: usize) {
         let count = count.min(self.count);
         self.first = (self.first + count) % self.lengths.len();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_out_in_order_and_none_too_many() {
+    fn the_ring_is_a_bounded_fifo() {
         let mut ring = Ring::new(2, 3);
         for round in 0..5u8 {
             assert!(push(&mut ring, &[round]));

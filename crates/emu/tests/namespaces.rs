@@ -1,8 +1,8 @@
 //! Programs in namespaces over emulated radios.
 //!
-//! Goal: what programs send crosses the simulated air, hop by hop, on time, and what is lost is counted. Method: the
-//! program isolates itself and emulates small lines of stations while `ping` and packet sockets use them. Where the
-//! kernel forbids that, it says so and passes.
+//! Goal: frames of programs cross the simulated air hop by hop and on time, and every lost frame is counted. Method: the
+//! test isolates itself and emulates short lines of stations while `ping` and packet sockets use them. If the kernel
+//! forbids namespaces, it prints `skipped:` with the reason and passes.
 
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
@@ -23,8 +23,7 @@ const NOENT: i32 = 2;
 type Node = OverMac<Dot11, Bridge>;
 
 fn main() {
-    // A busy machine is late, and these tests are about what is carried; still, the better the clock is kept the
-    // sooner they are done.
+    // These tests judge what is carried, not when; but the better the emulator keeps time, the sooner they end.
     let _ = process::prefer();
     if let Err(error) = isolate_by_any_means() {
         println!("skipped: {error}");
@@ -33,8 +32,8 @@ fn main() {
     let cases: [(&str, fn()); 4] = [
         ("neighbours_ping_each_other", neighbours_ping_each_other),
         ("three_hops_carry_a_ping", three_hops_carry_a_ping),
-        ("any_type_of_frame_crosses", any_type_of_frame_crosses),
-        ("a_tap_device_serves_as_well", a_tap_device_serves_as_well),
+        ("every_ethertype_crosses", every_ethertype_crosses),
+        ("a_tap_device_replaces_veth", a_tap_device_replaces_veth),
     ];
     for (name, case) in cases {
         println!("{name}");
@@ -97,7 +96,7 @@ fn line(nodes: usize, prr: f64, joint: Joint) -> Option<Emulator<Node>> {
             let forbidden = forbidden.contains(&error.os().kind());
             let missing = matches!(error.os().raw_os_error(), Some(OPNOTSUPP | NODEV | NOENT));
             assert!(forbidden || missing, "{error}");
-            println!("  skipped: {error}");
+            println!("skipped: {error}");
             None
         }
     }
@@ -111,7 +110,7 @@ fn run(emulator: &mut Emulator<Node>, node: usize, words: &[&str]) -> Option<Str
     let child: Child = match started {
         Ok(child) => child,
         Err(error) => {
-            println!("  skipped: {error}");
+            println!("skipped: {error}");
             return None;
         }
     };
@@ -154,8 +153,7 @@ fn neighbours_ping_each_other() {
     assert!(emulator.lateness().samples() > 0);
 }
 
-/// Over three hops of which each loses a fifth of its frames: the MAC's retries make that good, and all of it takes
-/// air time.
+/// Three hops that each lose a fifth of their frames: the MAC's retries recover them, and everything takes air time.
 fn three_hops_carry_a_ping() {
     let Some(mut emulator) = line(4, 0.8, Joint::Veth) else {
         return;
@@ -184,8 +182,8 @@ fn three_hops_carry_a_ping() {
     );
 }
 
-/// Broadcasts of whatever type reach every neighbour, unicasts theirs; frames in a stranger's name are counted.
-fn any_type_of_frame_crosses() {
+/// Broadcasts of every EtherType reach all neighbours, unicasts one; frames with a foreign source are counted.
+fn every_ethertype_crosses() {
     let Some(mut emulator) = line(3, 1.0, Joint::Veth) else {
         return;
     };
@@ -220,7 +218,7 @@ fn any_type_of_frame_crosses() {
         while sockets[node].receive(&mut received).unwrap() > 0 {
             all.extend(received.iter().flatten().map(|(_, frame)| frame.to_vec()));
         }
-        // The hosts say a few things of their own on new interfaces.
+        // The kernel sends a few frames by itself on new interfaces.
         all.retain(|frame| frame.ends_with(&[0x5a]));
         all
     };
@@ -231,7 +229,7 @@ fn any_type_of_frame_crosses() {
     assert!(bridges[1].acknowledged >= 1);
 }
 
-fn a_tap_device_serves_as_well() {
+fn a_tap_device_replaces_veth() {
     let Some(mut emulator) = line(2, 1.0, Joint::Tap) else {
         return;
     };

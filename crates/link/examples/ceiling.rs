@@ -1,10 +1,12 @@
-//! What a packet costs: kernel TCP through the link, and the processor time of both ends.
+//! The cost of a packet: kernel TCP through the link, and the processor time of both ends.
 //!
-//! `cargo run --release -p chappe-link --example ceiling [SECONDS [RATE in Mbit/s]]`: on a wire without losses. The throughput of a
-//! busy machine says little; the processor time of an end, which is one thread, says what one core could carry.
+//! `cargo run --release -p chappe-link --example ceiling [SECONDS [RATE in Mbit/s]]` measures on a wire without losses. The
+//! throughput of a busy machine says little. The processor time of an end, which is one thread, shows what one core could
+//! carry.
 //!
-//! With `parity` behind it: over a medium that loses three frames of ten, and with a deadline too near for a repetition, so that every
-//! block gets its repairs at once, and without losses beside it: the difference is what coding and decoding cost.
+//! With `parity` as the last argument it measures over a medium that loses three frames of ten, with a deadline too near
+//! for a repeat, so that every block gets its repairs at once. The difference from a run without losses is the cost of
+//! coding and decoding.
 
 #[path = "../tests/suite/medium/mod.rs"]
 mod medium;
@@ -86,7 +88,7 @@ fn count(host: &Running) -> [f64; 8] {
     counts[0] = host.busy.load(Ordering::Relaxed) as f64;
     let rounds = host
         .show()
-        .strangers
+        .unmatched
         .into_iter()
         .find(|one| one.0 == "loop_rounds");
     counts[7] = rounds.map_or(0.0, |one| one.1 as f64);

@@ -1,9 +1,9 @@
-//! What the engine alone costs: two peers in one thread, in virtual time, without sockets or devices, the sender always with packets to
-//! send. Sealing and opening are part of it; system calls and wake-ups are not (`--example ceiling` has both).
+//! The cost of the engine alone: two peers in one thread, in virtual time, without sockets or devices. The sender always has
+//! packets. Sealing and opening are included; system calls and wake-ups are not (`--example ceiling` has both).
 //!
-//! `cargo run --release -p chappe-link --example engine [PACKETS]`: without losses, and with three frames of ten lost and a deadline too
-//! near for a repetition, so that every block gets its repairs at once, about as many as it has packets (K = R). Each number is the
-//! least of several runs: what else the machine does only adds.
+//! `cargo run --release -p chappe-link --example engine [PACKETS]` measures without losses, and with three frames of ten lost
+//! and a deadline too near for a repeat, so that every block gets its repairs at once, about as many as it has packets
+//! (K = R). Each number is the least of several runs, since other load only adds to it.
 
 use std::collections::VecDeque;
 use std::time::Instant as Watch;

@@ -1,8 +1,8 @@
 //! Kernel TCP through the link and without it, on a lossy half-duplex medium of 6 Mbit/s and 20 ms, in namespaces.
 //!
 //! `cargo run --release -p chappe-link --example loss_table [SECONDS [RUNS [ROW [LOSSES]]]]` prints the table of docs/link.md
-//! (`bench/link/table.sh` does so with the arguments of the page). It needs no root where user namespaces are allowed, and no
-//! netem. Runs of one cell differ in the seed of the losses; the same seeds serve every row.
+//! (`bench/link/table.sh` does so with the arguments of the page). It needs no root where user namespaces are allowed, and
+//! no netem. The runs of a cell differ in the seed of the losses; all rows use the same seeds.
 
 #[path = "../tests/suite/medium/mod.rs"]
 mod medium;
@@ -128,8 +128,8 @@ fn mean(values: &[f64]) -> (f64, f64) {
     (mean, point * (squares / (count - 1.0) / count).sqrt())
 }
 
-/// Goodput in Mbit/s, run by run, and whether the computer kept time. A run in which it did not is made again, three times
-/// at most.
+/// Goodput in Mbit/s of each run, and whether the computer kept time. A run in which it did not is repeated, at most three
+/// times.
 fn measure(way: Way, congestion: &str, air: Air, secs: f64, runs: u64) -> (Vec<f64>, bool) {
     let mut in_time = true;
     let mut run = |seed| {

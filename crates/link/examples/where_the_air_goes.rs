@@ -1,4 +1,4 @@
-//! Where the air goes: a transfer through the link in virtual time, and what each part of its cost is.
+//! The use of the airtime: a transfer through the link in virtual time, and the cost of each part.
 //!
 //! `cargo run --release -p chappe-link --example where_the_air_goes [SECONDS [SEEDS [WINDOW [ethernet]]]]`; a WINDOW of 0 segments is
 //! BBR's.

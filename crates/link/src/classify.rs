@@ -1,17 +1,17 @@
-//! What a packet of the host is: its class, its flow, its addresses. Outside data: nothing here trusts a length.
+//! Classification of host packets by class, flow and addresses. Packets are untrusted: every length is checked.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What a packet says about itself.
+/// The classification of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// From whom.
+    /// The IP source address.
     pub source: IpAddr,
-    /// To whom.
+    /// The IP destination address.
     pub destination: IpAddr,
-    /// Its class: 0 urgent, 1 everything else.
+    /// The class: 0 urgent, 1 everything else.
     pub service: usize,
-    /// Its flow, 0 to 63: packets of one flow have one number, and rarely those of two.
+    /// The flow's hash, 0 to 63: the same for all packets of a flow, and rarely the same for two flows.
     pub flow: u8,
 }
 
@@ -20,7 +20,7 @@ const URGENT_DSCP: u8 = 40;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
-/// Reads a packet's headers; `None` if it is neither IPv4 nor IPv6.
+/// Classifies a packet by its headers; `None` if it is neither IPv4 nor IPv6.
 pub fn facts(packet: &[u8]) -> Option<Facts> {
     match packet.first()? >> 4 {
         4 => {
@@ -57,7 +57,8 @@ pub fn facts(packet: &[u8]) -> Option<Facts> {
     }
 }
 
-/// What the headers make of a packet; `rest` is what follows the IP header, unless the packet is a fragment.
+/// Classifies by the fields of the IP header. `rest` follows the IP header; a fragment has none, since only the first
+/// fragment of a packet has ports.
 fn judge(
     source: IpAddr,
     destination: IpAddr,
@@ -94,12 +95,12 @@ fn judge(
     }
 }
 
-/// A network: an address and how many of its bits count.
+/// An IP network in prefix notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Net {
-    /// Any address in it.
+    /// Any address in the network.
     pub address: IpAddr,
-    /// Bits that all its addresses have in common.
+    /// The prefix length in bits.
     pub prefix: u8,
 }
 
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_are_what_their_headers_say() {
+    fn packets_are_classified_by_their_headers() {
         let mut packet = vec![0; 40];
         (packet[0], packet[1], packet[9]) = (0x45, 46 << 2, 17);
         packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_hold_their_addresses() {
+    fn networks_contain_their_addresses() {
         let net = Net::parse("10.1.0.0/16").unwrap();
         assert!(net.has("10.1.255.1".parse().unwrap()) && !net.has("10.2.0.1".parse().unwrap()));
         assert!(

@@ -1,7 +1,7 @@
-//! Through which interface a peer's frames leave, and whether the 802.11 card there waits long enough for the distance.
+//! The egress interface of a peer's frames, and whether its 802.11 card waits long enough for the distance.
 //!
-//! A round trip says how far a peer can be at most, never how far it is: programs and queues take longer than light. So only a
-//! distance that somebody gives makes a warning; a round trip can but show that a card waits long enough.
+//! A round trip only bounds the distance from above, because programs and queues take longer than light. So a warning needs
+//! a configured distance. A round trip can only confirm that a card waits long enough.
 
 use std::fmt;
 
@@ -9,70 +9,70 @@ use chappe_core::{Duration, Instant};
 use chappe_sys::wireless::{Radio, class_for, radio};
 use chappe_sys::{Endpoint, Interface, Links};
 
-use crate::tunnel::Carrier;
+use crate::carrier::Carrier;
 
-/// Metres that light goes in a second.
+/// The speed of light in metres per second.
 pub(crate) const LIGHT: f64 = 299_792_458.0;
-/// Microseconds by which a coverage class lengthens every slot and every wait for an acknowledgement (IEEE 802.11-2020, 9.4.2.8).
+/// Microseconds by which each coverage class lengthens slots and ACK timeouts (IEEE 802.11-2020, 9.4.2.8).
 const CLASS_US: u32 = 3;
-/// A slot of 802.11 at 5 GHz, microseconds (IEEE 802.11-2020, table 17-21): a card that waits longer in vain than this has slots of
-/// twice their length.
+/// The 802.11 slot time at 5 GHz in microseconds (IEEE 802.11-2020, table 17-21). Excess waiting above it doubles the
+/// length of a slot.
 const SLOT_US: u32 = 9;
-/// Routes and cards change seldom.
+/// Interval between looks at routes and cards, which rarely change.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How a peer's frames leave this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Way {
-    /// It has no address yet.
+pub enum Egress {
+    /// The peer has no address yet.
     #[default]
     Unknown,
-    /// No route leads there: the address, and what the kernel says.
+    /// There is no route to the peer; the value is the kernel's error.
     NoRoute(String),
-    /// Into the link itself, where they never come out.
+    /// The route leads into the TUN device of this tunnel, a loop. The value is the device.
     Itself(String),
-    /// Through an interface that is wired or virtual. A radio behind it has settings of its own.
+    /// Through a wired or virtual interface. A radio behind it has separate settings.
     Wire(String),
-    /// Through an 802.11 card.
+    /// Through an 802.11 card of this host.
     Radio(Radio),
 }
 
-/// Whether a card waits as long as light takes.
+/// Whether a card's ACK timeout fits the distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// There is no card.
+    /// Frames do not leave through an 802.11 card.
     None,
-    /// It does.
+    /// The card waits long enough.
     Enough,
-    /// It does not: the class that would, or `None` where Linux has none.
+    /// The card gives up too early.
     TooSmall {
-        /// The least class that would do.
+        /// The smallest sufficient coverage class; `None` if Linux has none for the distance.
         needed: Option<u8>,
     },
-    /// It waits so much longer that every slot has twice its length.
+    /// The card waits so much longer than needed that slots have at least twice their length.
     Stretches {
-        /// The least class that would do.
+        /// The smallest sufficient coverage class.
         needed: u8,
     },
-    /// The distance is not known, and the round trip leaves it open.
+    /// The distance is unknown, and the round trip does not decide.
     Unclear,
 }
 
-/// What is known about a peer's way and distance.
+/// The egress and distance of a peer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage {
-    way: Way,
-    /// The interface as it was then.
+    egress: Egress,
+    /// A snapshot of the egress interface.
     found: Option<Interface>,
-    /// As given, in metres.
+    /// The configured distance in metres.
     pub distance: Option<f64>,
-    /// When to look again; zero: at once.
+    /// When to look again; zero before the first look.
     look_at: Instant,
 }
 
 impl Coverage {
-    /// Looks again if it is time to: through which interface frames leave, and what its driver was told. `share`: which part of
-    /// the usual pause lies between the first two looks, so that those of many peers do not come together.
+    /// Looks up the egress and the driver's coverage class anew if it is time. `share` is the part of the usual interval
+    /// between the first two looks, so that the looks of many peers spread out.
     pub fn look(
         &mut self,
         now: Instant,
@@ -88,15 +88,15 @@ impl Coverage {
                 true => Duration::from_secs_f64(LOOK_EVERY.as_secs_f64() * share),
                 false => LOOK_EVERY,
             };
-        self.way = way(device, carrier, to);
-        let interface = interface(&self.way).map(Interface::find);
+        self.egress = find_egress(device, carrier, to);
+        let interface = interface(&self.egress).map(Interface::find);
         self.found = interface.and_then(Result::ok);
     }
 
-    /// What that means for a peer that is `most` metres away at most, by its round trip.
+    /// Judges a peer whose round trip allows at most `most` metres.
     pub fn judge(&self, most: Option<f64>) -> Judgement {
         Judgement {
-            way: self.way.clone(),
+            egress: self.egress.clone(),
             found: self.found.clone(),
             distance: self.distance,
             most,
@@ -104,68 +104,68 @@ impl Coverage {
     }
 }
 
-fn interface(way: &Way) -> Option<&str> {
+fn interface(way: &Egress) -> Option<&str> {
     match way {
-        Way::Unknown | Way::NoRoute(_) => None,
-        Way::Itself(interface) | Way::Wire(interface) => Some(interface),
-        Way::Radio(radio) => Some(&radio.interface),
+        Egress::Unknown | Egress::NoRoute(_) => None,
+        Egress::Itself(interface) | Egress::Wire(interface) => Some(interface),
+        Egress::Radio(radio) => Some(&radio.interface),
     }
 }
 
-fn way(device: &str, carrier: &Carrier, to: Option<Endpoint>) -> Way {
+fn find_egress(device: &str, carrier: &Carrier, to: Option<Endpoint>) -> Egress {
     let interface = match (carrier, to) {
         (Carrier::Ethernet { interface, .. }, _) => Some(interface.clone()),
         (_, Some(Endpoint::Udp(to))) => {
             match Links::open().and_then(|links| links.towards(to.ip())) {
                 Ok(interface) => Some(interface),
-                Err(error) => return Way::NoRoute(error.cause()),
+                Err(error) => return Egress::NoRoute(error.cause()),
             }
         }
         _ => None,
     };
     match interface {
-        None => Way::Unknown,
-        Some(interface) if interface == device => Way::Itself(interface),
+        None => Egress::Unknown,
+        Some(interface) if interface == device => Egress::Itself(interface),
         Some(interface) => match radio(&interface) {
-            Ok(Some(radio)) => Way::Radio(radio),
-            _ => Way::Wire(interface),
+            Ok(Some(radio)) => Egress::Radio(radio),
+            _ => Egress::Wire(interface),
         },
     }
 }
 
-/// A way and a distance, judged.
+/// The egress of a peer's frames beside its distance. `Display` says what to do.
 #[derive(Clone, Debug, Default)]
 pub struct Judgement {
-    /// How frames leave.
-    pub way: Way,
-    /// The interface that they leave through.
+    /// The egress of the peer's frames.
+    pub egress: Egress,
+    /// A snapshot of the egress interface.
     pub found: Option<Interface>,
-    /// The distance that was given, in metres.
+    /// The configured distance in metres.
     pub distance: Option<f64>,
-    /// The largest distance that the round trip allows, in metres.
+    /// The upper bound on the distance from the least round trip, in metres.
     pub most: Option<f64>,
 }
 
 impl Judgement {
-    /// The interface that frames leave through.
+    /// The name of the egress interface.
     pub fn interface(&self) -> Option<&str> {
-        interface(&self.way)
+        interface(&self.egress)
     }
 
-    /// The card that they leave through.
+    /// The 802.11 card of the egress, if it is one.
     pub fn radio(&self) -> Option<&Radio> {
-        match &self.way {
-            Way::Radio(radio) => Some(radio),
+        match &self.egress {
+            Egress::Radio(radio) => Some(radio),
             _ => None,
         }
     }
 
-    /// The least class for the distance that was given.
+    /// The smallest coverage class for the configured distance.
     pub fn needed(&self) -> Option<u8> {
         class_for(self.distance?)
     }
 
-    /// Whether the card waits long enough.
+    /// Whether the card's ACK timeout fits the distance.
     pub fn verdict(&self) -> Verdict {
         let Some(radio) = self.radio() else {
             return Verdict::None;
@@ -185,7 +185,7 @@ impl Judgement {
         }
     }
 
-    /// Whether something should be done about the card.
+    /// Whether the card's coverage class should be changed.
     pub fn is_bad(&self) -> bool {
         let verdict = self.verdict();
         matches!(
@@ -194,9 +194,9 @@ impl Judgement {
         )
     }
 
-    /// Why frames do not leave this host, or not whole, for packets of up to `path_mtu` octets.
+    /// Why frames do not leave this host, or only in fragments, for packets of up to `path_mtu` octets.
     pub(crate) fn obstacle(&self, path_mtu: usize) -> Option<String> {
-        if matches!(self.way, Way::NoRoute(_) | Way::Itself(_)) {
+        if matches!(self.egress, Egress::NoRoute(_) | Egress::Itself(_)) {
             return Some(self.to_string());
         }
         let found = self.found.as_ref()?;
@@ -204,10 +204,10 @@ impl Judgement {
         match (found.up, found.running) {
             (false, _) => Some(format!("{name} is down: `ip link set {name} up`")),
             (true, false) => Some(format!(
-                "{name} has no carrier: no cable, no association, or nobody at the other end"
+                "{name} has no carrier: check the cable, the association, or the other end"
             )),
             (true, true) if mtu < path_mtu => Some(format!(
-                "{name} takes packets of {mtu} octets and `path_mtu` is {path_mtu}, so that full frames travel in pieces or not at all: write path_mtu = {mtu} at both ends"
+                "the MTU of {name} is {mtu} and `path_mtu` is {path_mtu}, so full frames are fragmented or dropped: write path_mtu = {mtu} on both hosts"
             )),
             (true, true) => None,
         }
@@ -215,7 +215,7 @@ impl Judgement {
 }
 
 impl Verdict {
-    /// One word, or two.
+    /// The verdict in one or two words.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::None => "no radio",
@@ -227,55 +227,55 @@ impl Verdict {
     }
 }
 
-/// A sentence that says what to do.
+/// A sentence with the judgement and what to do.
 impl fmt::Display for Judgement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let radio = match &self.way {
-            Way::Unknown => return f.write_str("it has no address yet"),
-            Way::NoRoute(why) => {
+        let radio = match &self.egress {
+            Egress::Unknown => return f.write_str("the peer has no address yet"),
+            Egress::NoRoute(why) => {
                 return write!(
                     f,
-                    "{why}; give its address a route: `ip route` shows those that there are"
+                    "{why}; add a route to the peer's address (`ip route` lists the routes)"
                 );
             }
-            Way::Itself(device) => {
+            Egress::Itself(device) => {
                 return write!(
                     f,
-                    "the route to its endpoint leads into {device}, the link itself: take the endpoint out of `networks`, or give it a route of its own"
+                    "the route to the peer's endpoint leads into {device}, the link itself: remove the endpoint from `networks`, or add a separate route to it"
                 );
             }
-            Way::Wire(interface) => {
+            Egress::Wire(interface) => {
                 return write!(
                     f,
-                    "{interface} is wired or virtual: a radio behind it has its own settings"
+                    "{interface} is wired or virtual: check the settings of any radio behind it"
                 );
             }
-            Way::Radio(radio) => radio,
+            Egress::Radio(radio) => radio,
         };
         let (class, phy) = (radio.coverage_class, &radio.phy);
         let distance = self.distance.unwrap_or(0.0);
         match self.verdict() {
             Verdict::TooSmall { needed: None } => write!(
                 f,
-                "this link needs {}, more than Linux' last coverage class (255, 114.75 km): no card waits that long; send without acknowledgement",
+                "this link spans {}, more than Linux' last coverage class (255, 114.75 km) covers: no card waits that long; disable acknowledgements",
                 Metres(distance)
             ),
             Verdict::TooSmall {
                 needed: Some(needed),
             } => write!(
                 f,
-                "coverage class {class} reaches {}; this link of {} needs {needed}: `iw phy {phy} set coverage {needed}`, at both ends; until then every frame is taken for lost and sent again{}",
+                "coverage class {class} reaches {}; this link of {} needs {needed}: run `iw phy {phy} set coverage {needed}` on both hosts; until then the card repeats every frame{}",
                 Metres(radio.reach()),
                 Metres(distance),
                 if radio.can_estimate {
-                    " (unless the driver measures by itself: `set distance auto`)"
+                    " (unless the driver estimates the distance: `set distance auto`)"
                 } else {
                     ""
                 }
             ),
             Verdict::Stretches { needed } => write!(
                 f,
-                "coverage class {class} makes every slot {} us longer; this link of {} needs {needed} only: `iw phy {phy} set coverage {needed}`, at both ends",
+                "coverage class {class} makes every slot {} us longer; this link of {} only needs {needed}: run `iw phy {phy} set coverage {needed}` on both hosts",
                 u32::from(class) * CLASS_US,
                 Metres(distance)
             ),
@@ -288,11 +288,11 @@ impl fmt::Display for Judgement {
                 if let Some(most) = self.most {
                     write!(
                         f,
-                        "by its round trip the peer may be up to {} away; ",
+                        "by the round trip the peer may be up to {} away; ",
                         Metres(most)
                     )?;
                 }
-                f.write_str("`distance = \"...\"` in the file tells whether that is enough")
+                f.write_str("set `distance = \"...\"` in the file to check whether that is enough")
             }
             Verdict::Enough | Verdict::None => write!(
                 f,
@@ -303,7 +303,7 @@ impl fmt::Display for Judgement {
     }
 }
 
-/// A distance for people.
+/// A distance in readable units.
 struct Metres(f64);
 
 impl fmt::Display for Metres {
@@ -322,7 +322,7 @@ mod tests {
 
     fn judged(class: u8, distance: Option<f64>, most: Option<f64>) -> Judgement {
         Judgement {
-            way: Way::Radio(Radio {
+            egress: Egress::Radio(Radio {
                 interface: "wlan0".into(),
                 phy: "phy0".into(),
                 coverage_class: class,
@@ -334,22 +334,22 @@ mod tests {
         }
     }
 
-    /// Goal: a card that gives up too early is told, with the command that mends it.
+    /// Goal: a card that gives up too early is reported, with the command that corrects it.
     #[test]
-    fn a_small_class_is_told() {
+    fn a_small_coverage_class_is_reported() {
         let judged = judged(3, Some(20e3), Some(3e6));
         assert_eq!(judged.verdict(), Verdict::TooSmall { needed: Some(45) });
         let said = judged.to_string();
         assert!(
-            said.starts_with("coverage class 3 reaches 1.35 km; this link of 20 km needs 45: `iw phy phy0 set coverage 45`"),
+            said.starts_with("coverage class 3 reaches 1.35 km; this link of 20 km needs 45: run `iw phy phy0 set coverage 45`"),
             "{said}"
         );
     }
 
-    /// Goal: the verdict's borders: a class that just reaches, slots of twice their length, no class at all, and a round trip that
-    /// proves nothing or all.
+    /// Goal: the limits of the verdicts: a class that just reaches, slots of twice their length, no sufficient class, and a
+    /// round trip that is or is not conclusive.
     #[test]
-    fn verdicts_end_where_they_should() {
+    fn verdicts_change_at_the_right_distances() {
         let verdict = |class, distance, most| judged(class, distance, most).verdict();
         assert_eq!(verdict(45, Some(20_250.0), None), Verdict::Enough);
         assert_eq!(verdict(48, Some(20_250.0), None), Verdict::Enough);
@@ -360,9 +360,9 @@ mod tests {
         assert_eq!(verdict(3, None, Some(1_350.0)), Verdict::Enough);
         assert_eq!(verdict(3, None, Some(1_351.0)), Verdict::Unclear);
         assert_eq!(verdict(3, None, None), Verdict::Unclear);
-        for wire in [Way::Wire("eth0".into()), Way::Unknown] {
+        for wire in [Egress::Wire("eth0".into()), Egress::Unknown] {
             let judgement = Judgement {
-                way: wire,
+                egress: wire,
                 ..judged(0, Some(20e3), None)
             };
             assert_eq!(judgement.verdict(), Verdict::None);
@@ -370,9 +370,9 @@ mod tests {
         }
     }
 
-    /// Goal: what keeps frames here, or cuts them, is told; what does not, is not.
+    /// Goal: conditions that block or fragment frames are reported, and no others.
     #[test]
-    fn obstacles_are_told() {
+    fn conditions_that_block_frames_are_reported() {
         let interface = |mtu, up, running| Interface {
             name: "eth0".into(),
             index: 2,
@@ -382,9 +382,9 @@ mod tests {
             up,
             running,
         };
-        let told = |way, found| {
+        let reported = |egress, found| {
             let judgement = Judgement {
-                way,
+                egress,
                 found,
                 ..Judgement::default()
             };
@@ -392,14 +392,14 @@ mod tests {
         };
         let wire = |mtu, up, running| {
             let found = Some(interface(mtu, up, running));
-            told(Way::Wire("eth0".into()), found)
+            reported(Egress::Wire("eth0".into()), found)
         };
         assert!(wire(1400, true, true).contains("path_mtu = 1400"));
         assert_eq!(wire(1500, true, true), "");
         assert!(wire(1500, false, false).contains("set eth0 up"));
         assert!(wire(1500, true, false).contains("no carrier"));
-        assert!(told(Way::Itself("chappe0".into()), None).contains("the link itself"));
-        assert!(told(Way::NoRoute("cannot".into()), None).contains("ip route"));
-        assert_eq!(told(Way::Unknown, None), "");
+        assert!(reported(Egress::Itself("chappe0".into()), None).contains("the link itself"));
+        assert!(reported(Egress::NoRoute("cannot".into()), None).contains("ip route"));
+        assert_eq!(reported(Egress::Unknown, None), "");
     }
 }

@@ -1,4 +1,4 @@
-//! What is seen beside the sessions and explains why one does not come up, or why packets are not used.
+//! Observations outside of sessions that explain why a session does not come up or packets are dropped.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,17 +8,17 @@ use chappe_sys::Endpoint;
 use crate::peer::{Peer, State};
 use crate::session::{HELLO, VERSION};
 
-/// How long what was seen counts.
+/// How long an observation stays valid.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// What was seen lately.
+/// The latest observations of a tunnel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hints {
-    /// This end's own address in the link.
+    /// This host's own address on the TUN device.
     own: Option<Ipv4Addr>,
-    /// A hello that no key here fits: when, from where, in which version.
+    /// A hello that matches no key here: when, from where, in which version.
     caller: Option<(Instant, Endpoint, u8)>,
-    /// For each peer: a packet of it whose source is not behind it.
+    /// For each peer, the source of a packet that is not in the peer's networks.
     foreign: Vec<Option<(Instant, IpAddr)>>,
 }
 
@@ -31,21 +31,21 @@ impl Hints {
         }
     }
 
-    /// A datagram came that belongs to no peer.
-    pub fn stranger(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
+    /// Notes a datagram that belongs to no peer, if it is a hello.
+    pub fn unknown_caller(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
         if let [HELLO, version, ..] = *datagram {
             self.caller = Some((now, from, version));
         }
     }
 
-    /// A packet of a peer had a source that is not behind it.
+    /// Notes a packet of a peer whose source is not in the peer's networks.
     pub fn foreign(&mut self, now: Instant, peer: usize, source: IpAddr) {
         if let Some(seen) = self.foreign.get_mut(peer) {
             *seen = Some((now, source));
         }
     }
 
-    /// A sentence that says what to do, if something was seen that has to do with a peer in its present state.
+    /// A hint on what to do, if an observation explains the peer's present state.
     pub fn of(&self, now: Instant, number: usize, peer: &Peer) -> Option<String> {
         let fresh = |at: Instant| now.saturating_since(at) < FRESH;
         let name = &peer.config().name;
@@ -55,10 +55,10 @@ impl Hints {
                 let here = peer.endpoint().is_none_or(|at| same_host(at, from));
                 here.then(|| match version {
                     VERSION => format!(
-                        "{from} calls with a key that is not here: {name} and this end need the same key file"
+                        "{from} sends hellos with an unknown key: give {name} and this host the same key file"
                     ),
                     other => format!(
-                        "{from} calls in version {other} of the link, this program has version {VERSION}, or with another key: install the same release and the same key file on both"
+                        "{from} sends hellos of protocol version {other} (this program has version {VERSION}), or with another key: install the same release and the same key file on both hosts"
                     ),
                 })
             }
@@ -66,11 +66,11 @@ impl Hints {
                 let (_, source) = (*self.foreign.get(number)?).filter(|seen| fresh(seen.0))?;
                 Some(if self.own.map(IpAddr::from) == Some(source) {
                     format!(
-                        "packets of {name} come from {source}, which is this end's own address, and are thrown away: give the two ends different ones"
+                        "packets of {name} have this host's own address {source} as their source and are dropped: give the two hosts different addresses"
                     )
                 } else {
                     format!(
-                        "packets of {name} come from {source}, which is not in its `networks`, and are thrown away: add it there, or mend the address at the other end"
+                        "packets of {name} have the source {source}, which is not in its `networks`, and are dropped: add it to `networks`, or correct the address on the other host"
                     )
                 })
             }
@@ -78,7 +78,7 @@ impl Hints {
     }
 }
 
-/// Translators change ports, not hosts.
+/// Address translators may change the port, so only the host is compared.
 fn same_host(a: Endpoint, b: Endpoint) -> bool {
     match (a, b) {
         (Endpoint::Udp(a), Endpoint::Udp(b)) => a.ip() == b.ip(),
@@ -112,22 +112,22 @@ mod tests {
         Peer::new(config, 0, 1, Box::new(|| 4)).unwrap()
     }
 
-    /// Goal: a hello that no key fits is told of the peer it seems to come from: at its address whatever the port, or of one
-    /// that has no address yet; for ten seconds, and not of another's.
+    /// Goal: a hello with an unknown key is reported at the peer that it seems to come from, for ten seconds: the peer with
+    /// its address, whatever the port, or one without an address; and at no other peer.
     #[test]
-    fn a_caller_without_a_key_is_told() {
+    fn a_hello_with_an_unknown_key_is_reported() {
         let mut hints = Hints::new(None, 1);
         let now = Instant::ZERO + Duration::from_secs(20);
-        hints.stranger(now, endpoint("192.0.2.7:9"), &[7, VERSION]);
+        hints.unknown_caller(now, endpoint("192.0.2.7:9"), &[7, VERSION]);
         let (here, there) = (peer(Some("192.0.2.7:1795")), peer(Some("192.0.2.8:1795")));
-        assert_eq!(hints.of(now, 0, &here), None, "that was no hello");
-        hints.stranger(now, endpoint("192.0.2.7:9"), &[HELLO, VERSION]);
+        assert_eq!(hints.of(now, 0, &here), None, "not a hello");
+        hints.unknown_caller(now, endpoint("192.0.2.7:9"), &[HELLO, VERSION]);
         assert!(hints.of(now, 0, &here).unwrap().contains("the same key"));
         assert!(hints.of(now, 0, &peer(None)).is_some());
         assert_eq!(hints.of(now, 0, &there), None);
         let later = now + FRESH;
         assert_eq!(hints.of(later, 0, &here), None);
-        hints.stranger(later, endpoint("192.0.2.7:9"), &[HELLO, VERSION + 1]);
+        hints.unknown_caller(later, endpoint("192.0.2.7:9"), &[HELLO, VERSION + 1]);
         assert!(hints.of(later, 0, &here).unwrap().contains("version 3"));
         // A session is needed before packets can be foreign.
         hints.foreign(later, 0, Ipv4Addr::LOCALHOST.into());

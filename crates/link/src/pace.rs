@@ -1,72 +1,71 @@
-//! How fast frames leave: at a given rate, or at the rate that the path turns out to carry.
+//! Pacing and congestion control: at a given rate, or at the rate that the path is found to carry.
 //!
-//! Loss says nothing here, since the link is there to lose frames. What says that the path is full is delay: frames
-//! queue, and the round trip grows. So there are two limits. Frames leave at a pace; and no more octets are under
-//! way than the pace fills in the least round trip, and a little more. Without a given rate the pace itself goes up
-//! while the queue is short and down when it is long.
+//! Loss is no congestion signal here, since the link exists for paths that lose frames. Delay is: when the path is full,
+//! frames queue and the round trip grows. So there are two limits. Frames leave at a pace, and the octets in flight are
+//! bounded by the pace times the least round trip, plus some slack. Without a given rate the pace goes up while the queue
+//! on the path is short, and down when it is long.
 //!
-//! A given rate is what the medium carries, not what is left for us: reports come back over the same medium, and so does
-//! whatever else is sent. So a share of it is used, whatever keeps a queue of few frames. Every further frame of queue
-//! would lengthen every round of repetition, and with it the time that a flow waits for its oldest packet.
+//! A given rate is the rate of the medium, not this sender's share: reports come back over the same medium, and other
+//! traffic uses it too. So the pace is the share of it that keeps a queue of a few frames. Each further queued frame
+//! would lengthen every round of repetition, and so the time that a flow waits for its oldest packet.
 //!
-//! A pace of thousands of frames a second is kept in steps: what a step holds leaves together, so that it costs one wake-up and
+//! A pace of thousands of frames a second is kept in steps. The frames of a step leave together and cost one wake-up and
 //! one system call.
 
 use chappe_core::{Bitrate, Duration, Instant};
 
-/// A step: frames leave together as long as they are not further ahead of their pace. As much as Linux's TCP sends together
-/// at its own pace (`sk_pacing_shift` is 10, the rate's 1024th part of a second, since Wi-Fi and cable queues all take that).
-/// The queue on the path empties within the step, so the least round trip does not see it. Up to 12 Mbit/s a
-/// frame takes as long, and each leaves alone.
+/// A step: frames may leave together if they are not further ahead of the pace than this. Linux's TCP paces in the same
+/// steps (`sk_pacing_shift` is 10, 1/1024 s), which the queues of Wi-Fi and cable devices take. The queue on the path
+/// empties within the step, so it does not raise the least round trip. Up to 12 Mbit/s one frame takes a step, so each
+/// leaves alone.
 const STEP: Duration = Duration::from_millis(1);
-/// How much a late wake-up may make good at once: a busy machine lets a program wait for a slice or two of its scheduler.
+/// The burst that may follow a late wake-up: a busy machine delays a program by one or two slices of its scheduler.
 const BURST: Duration = Duration::from_millis(4);
-/// Queue that is accepted on the path: acknowledgements come every 10 ms and some are lost.
+/// Slack of the limit in flight: reports come every 10 ms, and some are lost.
 const SLACK: Duration = Duration::from_millis(20);
-/// Queue at which a measured pace is right.
+/// Queue on the path at which a pace that is found stays the same.
 const QUEUE: Duration = Duration::from_millis(15);
-/// Frames of standing queue at which the share of a given rate is right: one bridges most of a
-/// round's jitter; with half of one the medium is often empty. Where hardly anything is repeated, three cost
-/// nothing and bridge it all.
+/// Frames of standing queue at which the share of a given rate stays the same. One frame bridges most of a round's
+/// jitter; with half a frame the medium is often idle. On a clean path three cost nothing and bridge all of it.
 const FRAMES_QUEUED: f64 = 1.0;
 const FRAMES_QUEUED_CLEAN: f64 = 3.0;
-/// Loss below which a path is clean.
+/// Loss ratio below which a path counts as clean.
 const CLEAN: f64 = 0.02;
-/// How much the share answers to a queue that is one whole too long, at once and with each round trip. The queue is the
-/// sum of what was sent too much, so the second alone would swing for ever; with 2 to 4 ms of queue and 25 ms of round trip
-/// these two settle within half a second (natural frequency 9 to 6.5 per second, damping 0.8 to 0.6).
+/// Proportional and integral gain of the share, for a queue of twice the right length. The queue integrates the excess
+/// rate, so integral control alone would oscillate permanently. With 2 to 4 ms of queue and a round trip of 25 ms both
+/// together settle within half a second (natural frequency 9 to 6.5 per second, damping 0.8 to 0.6).
 const SHARE_NOW: f64 = 0.03;
 const SHARE_STEP: f64 = 0.004;
-/// What two ends have that fill a half-duplex medium both ways.
+/// The smallest share: that of each of two hosts that fill a half-duplex medium in both directions.
 const SHARE_LEAST: f64 = 0.5;
-/// The pace before anything was measured.
+/// The pace before the first measurement, and the slowest one.
 const FIRST: Bitrate = Bitrate(1_000_000);
 const LEAST: Bitrate = Bitrate(64_000);
-/// Frames under way that are always allowed.
+/// Frames in flight that are always allowed.
 const FRAMES: usize = 4;
 
-/// Limits of one peer.
+/// The pace and the limit in flight of one peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     given: Option<Bitrate>,
     rate: Bitrate,
-    /// Share of a given rate that is used in the long run, and now.
+    /// The share of a given rate: its integral part, and the share in use.
     share: f64,
     share_now: f64,
     free_at: Instant,
-    /// How far the pace may be run ahead of in the present step.
+    /// The end of the present step, up to which frames may leave ahead of the pace.
     step_until: Instant,
     /// Octets of a full frame, headers below included.
     frame: usize,
     judged_at: Instant,
-    /// Until the first queue: the pace doubles with each round trip.
+    /// Whether no queue has been seen yet: until then the pace grows by half with each round trip.
     starting: bool,
-    /// Whether the pace has held something back since it was judged.
+    /// Whether the pace has held a frame back since it was last judged.
     used: bool,
 }
 
 impl Pace {
-    /// A pace for frames of so many octets at most, headers below included.
+    /// A pace for frames of up to `frame` octets, with the headers of the layers below.
     pub fn new(given: Option<Bitrate>, frame: usize) -> Pace {
         Pace {
             given,
@@ -82,7 +81,7 @@ impl Pace {
         }
     }
 
-    /// Another rate from now on.
+    /// Changes the given rate.
     pub fn give(&mut self, given: Option<Bitrate>) {
         self.rate = given.unwrap_or(self.rate());
         (self.given, self.share, self.share_now) = (given, 1.0, 1.0);
@@ -93,7 +92,7 @@ impl Pace {
         Bitrate((self.rate.0 as f64 * self.share_now) as u64)
     }
 
-    /// When the next frame may leave: at its pace, or at once if even a full one belongs to the step that has begun.
+    /// When the next frame may leave: at its pace, or at once if even a full one still fits the present step.
     pub fn free_at(&self) -> Instant {
         let ahead = self.free_at + self.rate().time_of(self.frame as u64 * 8);
         match ahead <= self.step_until {
@@ -102,7 +101,7 @@ impl Pace {
         }
     }
 
-    /// A datagram of `octets`, headers below included, leaves.
+    /// Charges a datagram of `octets`, with the headers of the layers below.
     pub fn spend(&mut self, now: Instant, octets: usize) {
         if self.free_at <= now {
             self.step_until = now + STEP;
@@ -112,20 +111,20 @@ impl Pace {
         self.used |= self.free_at > now;
     }
 
-    /// Whether `in_flight` octets are too many to add to.
+    /// Whether the path has no room for more octets in flight.
     pub fn is_full(&self, in_flight: usize, frame_max: usize, least_rtt: Option<Duration>) -> bool {
         let span = least_rtt.unwrap_or(Duration::from_millis(50)) + SLACK;
         let octets = self.rate.0 as f64 / 8.0 * span.as_secs_f64();
         in_flight > octets as usize + FRAMES * frame_max
     }
 
-    /// Something waits, since as much is under way as the path holds.
+    /// Notes that a frame waits because the path is full.
     pub fn hold(&mut self) {
         self.used = true;
     }
 
-    /// Looks at the round trips, smoothed and least, and at the queue that stands on the path, if it is known, beside the
-    /// one that should where a rate is given.
+    /// Adjusts the pace, once per round trip. `rtt` is smoothed and least round trip; `standing` is the queue on the path if
+    /// known, and `right` the queue that a given rate should keep.
     pub fn judge(
         &mut self,
         now: Instant,
@@ -156,7 +155,8 @@ impl Pace {
         self.rate = Bitrate((self.rate.0 as f64 * factor) as u64).max(LEAST);
     }
 
-    /// A queue that is not of our making is no reason to give way: who has held nothing back sends little anyway.
+    /// Adjusts the share of a given rate. A sender whose pace held nothing back did not cause the queue, so it does not slow
+    /// down.
     fn judge_share(&mut self, queue: Duration, right: Duration) {
         let over = queue.as_secs_f64() / right.as_secs_f64().max(1e-3) - 1.0;
         let over = if self.used { over.min(4.0) } else { -1.0 };
@@ -165,7 +165,7 @@ impl Pace {
         self.used = false;
     }
 
-    /// The queue to keep on a path of such loss, with frames of so many octets.
+    /// The queue to keep on a path with this loss ratio, for frames of `frame` octets.
     pub fn queued(&self, loss: f64, frame: usize) -> Duration {
         let frames = match loss < CLEAN {
             true => FRAMES_QUEUED_CLEAN,
@@ -181,7 +181,7 @@ mod tests {
 
     /// A path of 8 Mbit/s and 20 ms: the pace gets near it from below and stays, with a queue of some 15 ms.
     #[test]
-    fn the_pace_finds_the_path() {
+    fn the_pace_converges_to_the_path() {
         let mut pace = Pace::new(None, 1500);
         let (path, least) = (8e6, Duration::from_millis(20));
         let (mut now, mut queue, mut last) = (Instant::ZERO, 0.0, Vec::new());
@@ -250,7 +250,7 @@ mod tests {
     /// Goal: a fast pace needs a wake-up a millisecond, a slow one a wake-up for each frame; neither runs ahead of its rate by more than
     /// the step, and neither falls behind. Method: a program that wakes when it was told to, and sometimes in between.
     #[test]
-    fn fast_frames_leave_in_steps() {
+    fn fast_frames_leave_in_batches() {
         for (rate, most) in [
             (60_000_000, 4u64),
             (600_000_000, 49),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_under_way_than_a_given_rate_fills() {
+    fn octets_in_flight_are_bounded_by_the_given_rate() {
         let pace = Pace::new(Some(Bitrate(6_000_000)), 1514);
         // 40 ms of 6 Mbit/s are 30,000 octets, and four frames.
         let least = Some(Duration::from_millis(20));

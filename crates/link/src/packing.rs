@@ -1,8 +1,8 @@
-//! Packets of the host into containers, and out of them again.
+//! Packing of host packets into containers, and unpacking.
 //!
-//! A container is what one frame of the link carries: packets of one flow, several if they are small, and parts of them at
-//! its ends, so that every container of a busy flow is full whatever sizes its packets have. Where the link
-//! promises all packets in the order of their flow, headers of TCP are made short first ([`header`]).
+//! A container is the payload of one frame of the link. It holds packets of one flow, and parts of packets at its ends, so
+//! that the containers of a busy flow are full whatever sizes its packets have. If the link delivers all packets in the
+//! order of their flow, TCP headers are compressed first ([`header`]).
 //!
 //! ```text
 //! container  items, each behind two octets: kind (3 bits) and length (13 bits)
@@ -19,29 +19,29 @@ use chappe_sys::tun::Joined;
 use header::Headers;
 pub(crate) use queue::Queues;
 
-/// Octets before each item.
+/// Octets of kind and length before each item.
 const ITEM: usize = 2;
-/// Octets before a part's own.
+/// Octets of packet number and place before the octets of a part.
 const PART: usize = 2;
-/// A smaller part is not worth its octets: the packet waits for the next container.
+/// A smaller part is not worth its header, so the packet waits for the next container.
 const PART_LEAST: usize = 32;
-/// Longest packet: what jumbo frames carry; and longest joined one, what IP can say.
+/// Longest packet, as in jumbo frames, and longest packet of coalesced segments, the limit of IP.
 pub(crate) const PACKET_MAX: usize = 9000;
 pub(crate) const JOINED_MAX: usize = 65_535;
-/// Longest container, for the length of its items has 13 bits.
+/// Longest container: the length of an item has 13 bits.
 pub(crate) const CONTAINER_MAX: usize = 8000;
-/// Parts of a packet at most, for their place has 7 bits.
+/// Largest number of parts of a packet: their place has 7 bits.
 const PARTS: usize = 128;
-/// Packets of which parts are kept at once.
+/// Largest number of packets under reassembly.
 const PARTIAL: usize = 16;
 
-/// Longest packet that arrives, a joined one's head counted, where containers have at least so many octets. The first part
-/// is not counted: it may have to do with what others leave.
+/// Longest packet that can be carried in containers of at least `container` octets, including the head of a joined one.
+/// The first part does not count, since it may get only the room that other packets leave.
 pub(crate) fn longest(container: usize) -> usize {
     container.saturating_sub(ITEM + PART) * (PARTS - 1)
 }
 
-/// Makes containers.
+/// Fills containers with packets of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Packer {
     headers: Headers,
@@ -49,7 +49,7 @@ pub(crate) struct Packer {
     short: Vec<u8>,
 }
 
-/// A packet of which a part has left.
+/// A packet of which the first parts have left.
 #[derive(Clone, Debug)]
 pub(crate) struct Rest {
     octets: Vec<u8>,
@@ -59,17 +59,17 @@ pub(crate) struct Rest {
     place: u8,
 }
 
-/// How a packet's header travels.
+/// How a packet's header is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Whole, and nothing follows from it.
+    /// Whole, and no later header refers to it.
     Plain,
-    /// Whole, and later ones refer to it.
+    /// Whole, and later headers refer to it.
     Learned,
-    /// Short.
+    /// Compressed relative to the header before it.
     Short,
-    /// Segments that travel as one: which of the other kinds (1), kind of the segments (1) and their length (2), then
-    /// the packet as the other kind says.
+    /// Coalesced segments: one of the other kinds (1), `gso_type` of the segments (1) and their length (2), then the packet
+    /// as the other kind says.
     Joined,
 }
 
@@ -77,7 +77,7 @@ impl Kind {
     const ALL: [Kind; 4] = [Kind::Plain, Kind::Learned, Kind::Short, Kind::Joined];
 }
 
-/// Octets before a joined packet.
+/// Octets of the head of a joined packet.
 pub(crate) const JOINED: usize = 4;
 
 const PART_BIT: u16 = 4;
@@ -122,13 +122,13 @@ impl Packer {
         }
     }
 
-    /// From now on headers stand whole until the other end has seen new ones.
+    /// Forgets all headers: the next packet of each flow goes with a whole one.
     pub fn forget(&mut self) {
         self.headers.clear();
     }
 
-    /// Adds a packet to a container. `sure`: the link brings all packets in order, so headers may be short and a part
-    /// costs nothing. Gives the packet back if it does not belong here, or what is left of it.
+    /// Adds a packet to a container. With `sure` the link delivers all packets in order, so headers may be compressed and
+    /// packets split. Returns the packet if it does not go into this container, or the rest of it.
     pub fn add(
         &mut self,
         flow: usize,
@@ -136,7 +136,7 @@ impl Packer {
         sure: bool,
         into: &mut Container<'_>,
     ) -> Added {
-        // What may be lost alone should be: no parts, unless it is too long for any container.
+        // Where packets may be lost, a split one is lost with either part: split only what is too long for any container.
         let least = if sure {
             ITEM + PART + PART_LEAST
         } else {
@@ -180,7 +180,7 @@ impl Packer {
     }
 }
 
-/// What became of a packet.
+/// The result of adding a packet.
 pub(crate) enum Added {
     Whole,
     Part(Rest),
@@ -188,7 +188,7 @@ pub(crate) enum Added {
 }
 
 impl Rest {
-    /// Puts the next part into a container; whether it was the last.
+    /// Adds the next part to a container; returns whether it was the last.
     pub fn continue_in(&mut self, into: &mut Container<'_>) -> bool {
         let left = self.octets.get(self.at..).unwrap_or_default();
         let len = into.room().saturating_sub(ITEM + PART).min(left.len());
@@ -209,18 +209,18 @@ impl Rest {
     }
 }
 
-/// Takes containers apart.
+/// Unpacks the containers of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacker {
     headers: Headers,
     container: Vec<u8>,
     at: usize,
     flow: usize,
-    /// Packets of which parts are there, the oldest first.
+    /// Packets under reassembly, oldest first.
     partial: Vec<Partial>,
-    /// Packets whose header did not follow the last one, and containers that were none.
+    /// Packets whose short header did not follow the last header, and malformed containers.
     pub unreadable: u64,
-    /// Packets given up with a part missing.
+    /// Packets given up because a part is missing.
     pub in_pieces: u64,
 }
 
@@ -246,21 +246,21 @@ impl Unpacker {
         }
     }
 
-    /// The other end has started over.
+    /// Forgets headers and parts: the other end has restarted.
     pub fn forget(&mut self) {
         self.headers.clear();
         self.in_pieces += self.partial.len() as u64;
         self.partial.clear();
     }
 
-    /// Takes the next container; drain [`next`](Self::next) before.
+    /// Opens the next container. Drain [`next`](Self::next) before.
     pub fn open(&mut self, flow: u8, container: &[u8]) {
         self.container.clear();
         self.container.extend(container);
         (self.at, self.flow) = (0, flow.into());
     }
 
-    /// The next packet of the container, written to the front of `packet`.
+    /// Writes the next packet of the container to the front of `packet`; returns its length.
     pub fn next(&mut self, packet: &mut [u8]) -> Option<(usize, Option<Joined>)> {
         loop {
             let rest = self.container.get(self.at..)?;
@@ -316,7 +316,7 @@ fn finish(
     Some((item.len(), None))
 }
 
-/// Adds a part to its packet, which is given out with the last one.
+/// Adds a part to its packet; returns the packet with the last one.
 fn join(
     partial: &mut Vec<Partial>,
     (flow, kind): (usize, Kind),
@@ -368,7 +368,7 @@ mod tests {
     use super::*;
     use chappe_core::{Instant, Purpose, Seed};
 
-    /// Packs what the queues hold and unpacks it at once.
+    /// Packs everything in the queues and unpacks it at once.
     fn carry(
         queues: &mut Queues,
         packer: &mut Packer,
@@ -393,7 +393,7 @@ mod tests {
     /// Goal: packets of any size come out once, unchanged, in the order of their flow. Method: some hundred packets of
     /// random lengths in three flows, in containers of 500 octets.
     #[test]
-    fn packets_of_any_size_come_out() {
+    fn packets_of_any_size_round_trip() {
         for sure in [true, false] {
             let mut random = Seed(3).stream(Purpose::Trial(0));
             let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
@@ -431,9 +431,9 @@ mod tests {
         }
     }
 
-    /// A container that is lost costs its own packets and what it had parts of, and is counted.
+    /// A lost container loses its own packets and those it had parts of, and the loss is counted.
     #[test]
-    fn a_lost_container_costs_its_own_packets() {
+    fn a_lost_container_loses_only_its_packets() {
         let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
         let mut queues = Queues::new();
         for i in 0..10u8 {
@@ -458,7 +458,7 @@ mod tests {
         assert_eq!((came, far.in_pieces), (vec![0, 1, 4, 5, 6, 7, 8, 9], 1));
     }
 
-    /// Segments that travel as one come out as one, with their length, whatever lies before and behind them.
+    /// Coalesced segments arrive coalesced, with their length, whatever packets are before and behind them.
     #[test]
     fn joined_segments_stay_joined() {
         let joined = Joined {
@@ -497,9 +497,9 @@ mod tests {
         assert_eq!((queues.packets(), far.unreadable), (0, 0));
     }
 
-    /// A flow that fills the link does not hold another one up, and loses its own packets when there are too many.
+    /// A flow that fills the link does not delay another one, and loses its own packets when its queue is too long.
     #[test]
-    fn flows_take_turns_and_the_longest_pays() {
+    fn flows_take_turns_and_the_longest_loses_packets() {
         let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
         let mut queues = Queues::new();
         for _ in 0..250 {

@@ -1,4 +1,4 @@
-//! One peer: its sessions, its link, its pace. A value like a protocol: datagrams and time in, datagrams out.
+//! One peer: sessions, recovery, queues and pace. It does no I/O: datagrams and time go in, datagrams come out.
 
 mod answered;
 mod traffic;
@@ -18,82 +18,82 @@ use crate::session::{
     Session, first,
 };
 
-/// What is to be known about a peer.
+/// The configuration of a peer.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
     /// Its name in messages and metrics.
     pub name: String,
-    /// The key that both have.
+    /// The key shared with it.
     pub key: Key,
-    /// Where it is, if that is known: else it must say hello first.
+    /// Its address. Without one, the peer must send the first hello.
     pub endpoint: Option<Endpoint>,
-    /// Addresses behind it.
+    /// The networks behind it: packets to them go to this peer, and its packets must come from them.
     pub networks: Vec<Net>,
-    /// Largest datagram, and octets that the layers below add to it on the medium.
+    /// Largest datagram in octets.
     pub datagram_max: usize,
-    /// See above.
+    /// Octets that the layers below add to a datagram on the medium.
     pub below: usize,
-    /// What the medium carries; `None`: found out.
+    /// The rate of the medium; `None` to find it from the path's delay.
     pub rate: Option<Bitrate>,
-    /// What the classes are promised.
+    /// The service of each class.
     pub services: [Service; SERVICES],
-    /// A class has at most so much waiting as the link carries in this time; then its longest flow loses packets.
+    /// Queue length of a class, as the time in which the link carries it. Beyond it the longest flow loses packets.
     pub queue: Duration,
 }
 
-/// How things stand with a peer.
+/// The state of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No session, and nobody to ask: it must say hello first.
+    /// No session and no address: the peer must send the first hello.
     Waiting,
-    /// Hellos go out and are not answered.
+    /// No session: hellos go out unanswered.
     Calling,
-    /// A session, and frames come.
+    /// There is a session, and frames arrive.
     Up,
-    /// A session, but nothing has come for a while.
+    /// There is a session, but nothing has arrived for 5 s.
     Silent,
-    /// Frames come, but the peer reports none of ours: our direction is dead.
+    /// Frames arrive, but the peer reports none of ours: the outgoing direction is dead.
     Deaf,
 }
 
-/// Counts besides those of the link.
+/// Counters of a peer, in addition to those of [`Link`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerCounters {
-    /// Sessions made.
+    /// Sessions established since the start.
     pub sessions: u64,
-    /// Datagrams that were not made with the session's key.
+    /// Datagrams not sealed with the session's key.
     pub forged: u64,
-    /// Datagrams that had come before.
+    /// Replayed or duplicate datagrams.
     pub repeated: u64,
-    /// Hellos and answers whose proof was wrong: another key.
+    /// Hellos and answers with a wrong proof, made with another key.
     pub wrong_key: u64,
-    /// Hellos and answers of another version.
+    /// Hellos and answers of another protocol version.
     pub wrong_version: u64,
-    /// Datagrams of no known form, or for a session that is over.
+    /// Datagrams of an unknown form, or for a session that has ended.
     pub strange: u64,
     /// Times the peer's address changed.
     pub moved: u64,
     /// Packets from the peer whose source is not in its networks.
     pub foreign: u64,
-    /// Packets of the host that were too long.
+    /// Packets of the host that were empty or too long.
     pub not_taken: u64,
-    /// Packets of the host that were thrown away, since too many waited: how a full link slows its senders down.
+    /// Packets of the host dropped from a full queue, which is how a full link slows its senders down.
     pub queue_dropped: u64,
-    /// Packets from the peer that could not be put together: a part is missing, or a header follows none.
+    /// Packets from the peer that could not be reassembled, or whose short header follows none.
     pub unreadable: u64,
-    /// Packets from the peer that the host had no room for.
+    /// Packets from the peer for which the host had no room.
     pub host_full: u64,
-    /// Datagrams and their octets, the layers below counted.
+    /// Datagrams sent, with or without packets.
     pub datagrams_sent: u64,
-    /// See above.
+    /// Octets of datagrams sent, with the headers of the layers below.
     pub octets_sent: u64,
-    /// Datagrams received.
+    /// Datagrams received that matched this peer, authentic or not.
     pub datagrams_received: u64,
-    /// Octets of packets handed to the host.
+    /// Octets of packets delivered to the host.
     pub octets_delivered: u64,
 }
 
-/// A peer.
+/// The protocol state of one peer.
 pub struct Peer {
     config: PeerConfig,
     link: Link,
@@ -102,13 +102,13 @@ pub struct Peer {
     unpacker: Unpacker,
     spare: traffic::Spare,
     goodput: Goodput,
-    /// A container on its way to or from the link.
+    /// Buffer for a container on its way to or from the link.
     container: Vec<u8>,
     life: u64,
     number: u32,
-    /// Draws what nobody can guess.
+    /// Draws unpredictable 64-bit numbers.
     random: Box<dyn FnMut() -> u64 + Send>,
-    /// The session frames go out by, the one before, and those that their makers have not used yet.
+    /// The session of outgoing frames, the session before it, and sessions whose initiator has not proved itself yet.
     current: Option<Session>,
     previous: Option<Session>,
     answered: Answered,
@@ -120,37 +120,38 @@ pub struct Peer {
     pace: Pace,
     heard_at: Instant,
     sent_at: Instant,
-    /// When to send a frame that proves the session to the peer; until one of its frames has come.
+    /// When to send a frame that proves the session to the responder; `None` once a frame of it has come.
     prove_at: Option<Instant>,
     counters: PeerCounters,
-    /// The last thing that went wrong, in words.
+    /// The last problem, with what to do.
     trouble: Option<String>,
 }
 
-/// Pause between hellos that nobody answers: so many in a row, since losses come in bursts and some frames must get
-/// through in both directions; then it doubles up to the longest.
+/// The interval between unanswered hellos. The first eight keep it, because losses come in bursts and a handshake needs
+/// frames in both directions; then it doubles up to the longest.
 const HELLO_EVERY: Duration = Duration::from_millis(250);
 const HELLO_QUICK: u32 = 8;
 const HELLO_MOST: Duration = Duration::from_secs(4);
-/// With nothing to send, a frame without body goes out this often, so that either side notices the other's silence
-/// and address translators keep their entries (RFC 4787 allows them to forget after two minutes).
+/// Interval between empty frames when there is nothing to send. They let each side notice the other's silence, and keep
+/// the entries of address translators alive (RFC 4787 allows expiry after two minutes).
 const KEEPALIVE: Duration = Duration::from_secs(2);
-/// Pause between proofs of a session that the peer has not used yet: they are lost like anything.
+/// Interval between proofs of a session that the responder has not used yet, since proofs can be lost.
 const PROVE_EVERY: Duration = Duration::from_millis(100);
-/// Silence after which the peer is called again.
+/// Silence after which this end sends hellos again.
 const SILENT: Duration = Duration::from_secs(5);
-/// Bits of an index that are the peer's number; the rest is drawn.
+/// Random low bits of an index; the bits above are the peer's number.
 const INDEX_BITS: u32 = 14;
-/// Most peers of one process.
+/// Largest number of peers of one process.
 pub const PEERS_MAX: usize = 1 << (24 - INDEX_BITS);
 
-/// The peer that an index belongs to.
+/// The number of the peer that an index belongs to.
 pub(crate) fn peer_of(index: u32) -> usize {
     (index >> INDEX_BITS) as usize
 }
 
 impl Peer {
-    /// Peer `number` of a process. `life` is drawn when the process starts; `random` draws 64 bits that nobody guesses.
+    /// Peer `number` of a process. `life` is a random number of the process, and `random` draws unpredictable 64-bit
+    /// numbers. Fails if a datagram is too short for the recovery, or a service is invalid.
     pub fn new(
         config: PeerConfig,
         number: usize,
@@ -161,7 +162,7 @@ impl Peer {
         let link = Link::new(
             Config {
                 services: config.services,
-                // What is next is decided when it leaves, and several packets share a container, not a frame.
+                // The queues here decide what is next at the last moment. Packets are bundled in containers.
                 queue: 2,
                 bundle: false,
                 ..Config::tunnel(frame_max)
@@ -197,42 +198,42 @@ impl Peer {
         })
     }
 
-    /// What was configured, as changed since.
+    /// The configuration, with later changes.
     pub fn config(&self) -> &PeerConfig {
         &self.config
     }
 
-    /// Its link.
+    /// The recovery, to read its report and counters.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Counts besides those of the link.
+    /// The counters since the start.
     pub fn counters(&self) -> &PeerCounters {
         &self.counters
     }
 
-    /// The driver's own counts.
+    /// The counters, for those that the tunnel keeps.
     pub(crate) fn counters_mut(&mut self) -> &mut PeerCounters {
         &mut self.counters
     }
 
-    /// Where it was heard last, or is expected.
+    /// The address where it was last heard, or the configured one.
     pub fn endpoint(&self) -> Option<Endpoint> {
         self.endpoint
     }
 
-    /// The pace of frames, headers below included.
+    /// The present pace, with the headers of the layers below.
     pub fn rate(&self) -> Bitrate {
         self.pace.rate()
     }
 
-    /// The last thing that went wrong, in words that say what to do.
+    /// The last problem, with what to do about it.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// How things stand.
+    /// The state of the peer.
     pub fn state(&self, now: Instant) -> State {
         let silent = now.saturating_since(self.heard_at) > SILENT;
         match (&self.current, self.endpoint) {
@@ -244,35 +245,35 @@ impl Peer {
         }
     }
 
-    /// Changes what a class is promised. No packet is lost by it.
+    /// Changes the service of a class. It loses no packet.
     pub fn set_service(&mut self, class: usize, service: Service) {
         if let Some(own) = self.config.services.get_mut(class) {
             *own = service;
             self.link.set_service(class, service);
-            // What the new promise lets go may be what short headers refer to.
+            // Under the new service, packets that short headers refer to may be given up.
             self.packer.forget();
         }
     }
 
-    /// Changes the rate of the medium; `None`: found out from now on.
+    /// Changes the rate of the medium; `None` to find it from now on.
     pub fn set_rate(&mut self, rate: Option<Bitrate>) {
         self.config.rate = rate;
         self.pace.give(rate);
     }
 
-    /// Largest packet: 9000 octets, or less where frames are so short that it would need too many.
+    /// Largest packet in octets: 9000, or less if frames are so short that it would need too many.
     pub fn packet_max(&self) -> usize {
         PACKET_MAX.min(longest(self.container_least()))
     }
 
-    /// Largest packet of joined segments: 65,535 octets, or less where frames are short.
+    /// Largest packet of coalesced segments in octets: 65,535, or less if frames are short.
     pub fn joined_max(&self) -> usize {
         let carried = longest(self.container_least());
         JOINED_MAX.min(carried.saturating_sub(JOINED))
     }
 
-    /// A datagram came that is a hello of this peer's key, or is addressed to it. Drain [`deliver`](Self::deliver) and
-    /// [`poll`](Self::poll) afterwards.
+    /// Handles a datagram that is a hello with this peer's key, or is addressed to one of its sessions. Drain
+    /// [`deliver`](Self::deliver) and [`poll`](Self::poll) afterwards.
     pub fn handle(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) {
         self.counters.datagrams_received += 1;
         match datagram.first() {
@@ -283,8 +284,9 @@ impl Peer {
         }
     }
 
-    /// The next datagram to send, written to the front of `datagram`: its length and where it goes.
+    /// Writes the next datagram to the front of `datagram`. Returns its length and destination.
     pub fn poll(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
+        // Answers need no session and do not wait for the pace.
         if let Some((answer, to)) = self.answered.next_answer() {
             return Some((put(datagram, &answer)?, to));
         }
@@ -296,7 +298,7 @@ impl Peer {
         Some((len, to))
     }
 
-    /// When [`poll`](Self::poll) should be called although nothing came.
+    /// When to call [`poll`](Self::poll) if nothing arrives before.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         if self.answered.owes() {
             return Some(now);
@@ -305,7 +307,7 @@ impl Peer {
         if self.current.is_none() {
             return Some(self.hello_at);
         }
-        // What is due waits for the pace; what the path has no room for waits for a report.
+        // Due frames wait for the pace. Frames beyond the window wait for a report.
         let paced = |at: Instant| at.max(self.pace.free_at());
         let room = !self.is_full();
         let again = self.link.repeats() || self.link.probes() || self.fills();
@@ -331,14 +333,14 @@ impl Peer {
     }
 }
 
-/// Sessions.
+/// The handshake and incoming frames.
 impl Peer {
     fn introduce(&mut self) -> Introduction {
         let mut number = [0; 32];
         for part in number.chunks_exact_mut(8) {
             part.copy_from_slice(&(self.random)().to_be_bytes());
         }
-        // No two sessions have one index.
+        // Two sessions must not share an index.
         let mut drawn = (self.random)() as u32;
         while self.is_taken(self.index(drawn)) {
             drawn = drawn.wrapping_add(1);
@@ -375,14 +377,14 @@ impl Peer {
         let own = self.introduce();
         let hello = Hello::new(&self.config.key, own);
         let len = put(datagram, &hello.octets)?;
-        // What was told already says more.
+        // An earlier problem explains more.
         if self.unanswered == HELLO_QUICK && self.trouble.is_none() {
             self.trouble = Some(format!(
-                "no answer from {}: is it running, is the address right, has it the same key, and does a firewall let it through?",
+                "no answer from {}: check that it runs, that the address is right, that both hosts have the same key, and that no firewall blocks it",
                 self.config.name
             ));
         }
-        // Two that call each other at one moment should not do so again.
+        // Random, so that two hosts whose hellos cross do not keep crossing.
         let doublings = self.unanswered.saturating_sub(HELLO_QUICK - 1).min(8);
         let pause = (HELLO_EVERY * (1 << doublings)).min(HELLO_MOST);
         self.hello_at = now + pause + Duration::from_nanos((self.random)() % 100_000_000);
@@ -396,10 +398,12 @@ impl Peer {
             Ok(peer) => peer,
             Err(refusal) => return self.refuse(refusal, from),
         };
+        // A reflected hello: the session would be one of this host with itself.
         if peer.life == self.life {
             return self.refuse(Refusal::Echo, from);
         }
         let name = first(&peer.number);
+        // A repeated hello may only get its answer again.
         if self.answered.knows(name, from) {
             return self.counters.repeated += 1;
         }
@@ -432,29 +436,30 @@ impl Peer {
             Refusal::Version(version) => {
                 self.counters.wrong_version += 1;
                 self.trouble = Some(format!(
-                    "{name} speaks version {version} of the link, this program version {}: install the same release on both",
+                    "{name} uses protocol version {version}, this program version {}: install the same release on both hosts",
                     crate::session::VERSION
                 ));
             }
             Refusal::Proof => {
                 self.counters.wrong_key += 1;
                 self.trouble = Some(format!(
-                    "a hello in the name of {name}'s key came from {from} and was not made with it: somebody else's, or the key was copied wrong"
+                    "a hello from {from} carries the name of {name}'s key but was not made with it: it is forged, or the key was copied wrong"
                 ));
             }
         }
     }
 
-    /// The session becomes the one that frames go out by.
+    /// Makes a session the one of outgoing frames.
     fn adopt(&mut self, now: Instant, session: Session) {
         let other_life = self.peer_life.is_some_and(|life| life != session.life);
         if other_life {
-            // The peer has started over: it knows nothing of what was under way, and its old frames are history.
+            // The peer has restarted: it knows nothing of the frames in flight, and frames of its former life are void.
             self.link.peer_restarted();
             self.forget_packets();
             self.previous = None;
             self.answered.forget_others(session.life);
         } else {
+            // Frames of the old session may still be in flight.
             self.previous = self.current.take();
         }
         self.peer_life = Some(session.life);
@@ -466,7 +471,7 @@ impl Peer {
         self.counters.sessions += 1;
     }
 
-    /// The session that the peer addresses by an index, and whether a frame of it proves it.
+    /// The session with an index, and whether a frame of it is the proof that its initiator still owes.
     fn session(&mut self, index: u32) -> Option<(&mut Session, bool)> {
         let own = [&mut self.current, &mut self.previous];
         let mut own = own.into_iter().flatten();
@@ -494,7 +499,7 @@ impl Peer {
                 }
                 self.heard_at = now;
                 if self.unanswered > 3 {
-                    // It was said to give no answer, and does.
+                    // Clears the report of "no answer".
                     self.trouble = None;
                 }
                 self.unanswered = 0;
@@ -502,7 +507,7 @@ impl Peer {
                 self.move_to(from);
                 let from = crate::session::HEAD;
                 if let Some(frame) = datagram.get(from..from + frame) {
-                    // What is not a frame of the link is counted there.
+                    // The link counts malformed frames itself.
                     let _ = self.link.handle(now, frame);
                 }
                 let report = self.link.report();

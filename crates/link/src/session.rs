@@ -1,10 +1,12 @@
-//! Sessions: who may speak, and with which keys.
+//! Sessions: the handshake, session keys and sealed frames.
 //!
-//! Two hosts share a key. One says hello with a number drawn for the occasion; the other answers with its own, and
-//! proves that it has the key by a keyed hash over both (BLAKE3); the keys of the session, one for each direction,
-//! follow from the shared key and both numbers. The first sealed frame of the one that said hello is the proof for the
-//! other side: until then the older session goes on, so that a hello that somebody has recorded and plays again
-//! changes nothing, and it keeps none that comes meanwhile from its proof. There is no forward secrecy: whoever learns the shared key can read what was recorded.
+//! Two hosts share a key. The initiator sends a hello with a fresh random number. The responder answers with a random
+//! number of its own and a keyed hash (BLAKE3) over both, which proves that it has the key. The session keys, one for each
+//! direction, are derived from the shared key and both numbers.
+//!
+//! The initiator's first sealed frame is its proof to the responder. Until then the responder continues the older
+//! session, so a replayed hello changes nothing, and does not block the proof of another hello. There is no forward
+//! secrecy: whoever learns the shared key can decrypt recorded traffic.
 //!
 //! ```text
 //! hello   1, version, 0, 0, index (4), key name (8), number (32), life (8), window (2), proof (16)
@@ -12,22 +14,22 @@
 //! frame   3, to index (3), frame number (4), sealed rest of the link's frame, tag (16)
 //! ```
 //!
-//! A frame's number is its nonce: the link counts every frame once, and a session ends long before 2^32. A window over
-//! numbers drops what comes a second time.
+//! A frame's number is its nonce: the link never repeats a number, and a session ends long before 2^32. A replay window
+//! over the numbers drops duplicates.
 
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 use std::fmt;
 
-/// The version of everything on the wire.
+/// The version of the protocol on the wire.
 pub const VERSION: u8 = 3;
-/// What a session adds to a link's frame.
+/// Octets that a session adds to a frame of the link.
 pub const OVERHEAD: usize = HEAD + TAG;
-/// Before the frame's number.
+/// Octets before the frame number.
 pub(crate) const HEAD: usize = 4;
 const TAG: usize = 16;
 const NUMBER: usize = 4;
-/// Frames of one session at most; a new one is made in time.
+/// After this many frames a new session replaces the old one, long before the nonces run out.
 pub const FRAMES_MAX: u32 = 1 << 30;
 
 pub(crate) const HELLO: u8 = 1;
@@ -40,17 +42,17 @@ const PROOF_CONTEXT: &str = "chappe link 2026-11 proof of a hello";
 const NAME_CONTEXT: &str = "chappe link 2026-11 name of a key";
 const SESSION_CONTEXT: &str = "chappe link 2026-11 session key of a direction";
 
-/// A key that two hosts share.
+/// The secret key that two hosts share.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// From 32 octets that nobody can guess.
+    /// A key of 32 secret random octets.
     pub const fn new(octets: [u8; 32]) -> Key {
         Key(octets)
     }
 
-    /// Reads 64 hexadecimal digits, as `chappe link key` writes them.
+    /// Parses 64 hexadecimal digits, as written by `chappe link key`.
     pub fn parse(text: &str) -> Option<Key> {
         let text = text.trim();
         let digits = text.as_bytes();
@@ -65,12 +67,13 @@ impl Key {
         Some(Key(octets))
     }
 
-    /// The key as [`Key::parse`] reads it. Keep it secret.
+    /// The key as hexadecimal digits, which [`Key::parse`] reads. Keep it secret.
     pub fn to_text(&self) -> String {
         self.0.iter().map(|octet| format!("{octet:02x}")).collect()
     }
 
-    /// A name that tells nothing about the key: by it a host finds which key a hello is about.
+    /// A public identifier derived from the key, which reveals nothing about it. Hellos carry it, so that the receiver finds
+    /// the key.
     pub fn name(&self) -> [u8; 8] {
         first(&blake3::derive_key(NAME_CONTEXT, &self.0))
     }
@@ -82,7 +85,7 @@ impl Key {
         first(hasher.finalize().as_bytes())
     }
 
-    /// The key of one direction: `first` from the one that said hello.
+    /// Derives the key of one direction; `first`: from the initiator.
     fn session(&self, hello: &[u8; 32], answer: &[u8; 32], first: bool) -> ChaCha20Poly1305 {
         let mut hasher = blake3::Hasher::new_derive_key(SESSION_CONTEXT);
         for part in [&self.0, hello, answer] {
@@ -99,35 +102,35 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a host says about itself.
+/// The body of a hello or answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Introduction {
-    /// By which index the other one is to address it.
+    /// The index by which the peer addresses this session.
     pub index: u32,
-    /// Drawn for this hello or answer.
+    /// A random number, fresh for each hello or answer.
     pub number: [u8; 32],
-    /// Drawn when the process began: another one means that it has started over.
+    /// A random number drawn at the start of the process: a change means a restart.
     pub life: u64,
-    /// Bodies that its receiver keeps.
+    /// The receive window in bodies.
     pub window: u16,
 }
 
-/// A hello that has been sent and waits for its answer.
+/// A hello that awaits its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Hello {
     pub octets: [u8; HELLO_LEN],
     pub own: Introduction,
 }
 
-/// Why a hello or answer was not taken.
+/// Why a hello or answer was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Malformed,
-    /// The other side speaks this version.
+    /// The peer uses this version of the protocol.
     Version(u8),
-    /// Not made with our key, or not for what we said.
+    /// The keyed hash is wrong: another key, or an answer to another hello.
     Proof,
-    /// Our own hello has come back.
+    /// This host's own hello, received back.
     Echo,
 }
 
@@ -140,12 +143,12 @@ impl Hello {
         Hello { octets, own }
     }
 
-    /// Which key a hello is about.
+    /// The key name in a hello; see [`Key::name`].
     pub fn key_name(octets: &[u8]) -> Option<[u8; 8]> {
         octets.get(8..16)?.try_into().ok()
     }
 
-    /// Reads a hello, if it is one made with this key.
+    /// Parses a hello and checks that it was made with this key.
     pub fn read(key: &Key, octets: &[u8]) -> Result<Introduction, Refusal> {
         version(octets)?;
         let octets: &[u8; HELLO_LEN] = octets.try_into().map_err(|_| Refusal::Malformed)?;
@@ -156,7 +159,7 @@ impl Hello {
         Ok(introduction(&octets[4..8], &octets[16..58]))
     }
 
-    /// The answer to a hello, as octets.
+    /// Builds the answer to a hello.
     pub fn answer(key: &Key, hello: &[u8], to: u32, own: Introduction) -> [u8; ANSWER_LEN] {
         let mut octets = [0; ANSWER_LEN];
         write(&mut octets, ANSWER, &own, &to.to_be_bytes());
@@ -165,7 +168,7 @@ impl Hello {
         octets
     }
 
-    /// Reads the answer to this hello.
+    /// Parses the answer to this hello and checks its proof.
     pub fn read_answer(&self, key: &Key, octets: &[u8]) -> Result<Introduction, Refusal> {
         version(octets)?;
         let octets: &[u8; ANSWER_LEN] = octets.try_into().map_err(|_| Refusal::Malformed)?;
@@ -177,7 +180,7 @@ impl Hello {
     }
 }
 
-/// To which index an answer or frame goes.
+/// The index to which an answer or frame is addressed.
 pub(crate) fn addressed(octets: &[u8]) -> Option<u32> {
     match *octets {
         [ANSWER, _, _, _, _, _, _, _, a, b, c, d, ..] => Some(u32::from_be_bytes([a, b, c, d])),
@@ -194,7 +197,7 @@ fn version(octets: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// Writes a hello or an answer but for its proof. `about` is whom it is about: a key by its name, or the hello's index.
+/// Writes a hello or an answer without its proof. `about` is the key name (hello) or the peer's index (answer).
 fn write(octets: &mut [u8], kind: u8, own: &Introduction, about: &[u8]) {
     let parts: [&[u8]; 6] = [
         &[kind, VERSION, 0, 0],
@@ -210,7 +213,7 @@ fn write(octets: &mut [u8], kind: u8, own: &Introduction, about: &[u8]) {
     }
 }
 
-/// The first octets of a digest.
+/// The first `N` octets of a digest.
 pub(crate) fn first<const N: usize>(digest: &[u8; 32]) -> [u8; N] {
     const { assert!(N <= 32) };
     std::array::from_fn(|at| digest[at])
@@ -230,14 +233,14 @@ fn introduction(index: &[u8], rest: &[u8]) -> Introduction {
     }
 }
 
-/// Compares without telling by its time where two differ.
+/// Compares in constant time, so that timing does not reveal where two differ.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
-/// Keys of both directions.
+/// The state of a session: keys and indices of both directions.
 pub(crate) struct Session {
-    /// By which index the peer addresses us, and we it.
+    /// The indices by which the peer addresses us, and we the peer.
     pub mine: u32,
     pub theirs: u32,
     /// The peer's life and window.
@@ -246,12 +249,12 @@ pub(crate) struct Session {
     seals: ChaCha20Poly1305,
     opens: ChaCha20Poly1305,
     replay: Replay,
-    /// Frames sealed.
+    /// Number of frames sealed so far.
     pub sealed: u32,
 }
 
 impl Session {
-    /// The session between two introductions; `said_hello`: whether ours was the hello.
+    /// Derives the session of two introductions; `said_hello`: this host is the initiator.
     pub fn new(key: &Key, own: &Introduction, peer: &Introduction, said_hello: bool) -> Session {
         let (hello, answer) = match said_hello {
             true => (&own.number, &peer.number),
@@ -269,7 +272,7 @@ impl Session {
         }
     }
 
-    /// Seals the link's frame of `len` octets that stands in `octets` after [`HEAD`] octets; the datagram's length.
+    /// Seals the link's frame of `len` octets that stands behind the first [`HEAD`] octets. Returns the datagram's length.
     pub fn seal(&mut self, octets: &mut [u8], len: usize) -> Option<usize> {
         let whole = octets.get_mut(..OVERHEAD + len)?;
         let [_, a, b, c] = self.theirs.to_be_bytes();
@@ -286,13 +289,14 @@ impl Session {
         Some(OVERHEAD + len)
     }
 
-    /// Opens a datagram and gives the link's frame.
+    /// Opens a datagram in place and returns the link's frame.
     pub fn open<'a>(&mut self, octets: &'a mut [u8]) -> Result<&'a [u8], Refused> {
         if octets.len() < OVERHEAD + NUMBER {
             return Err(Refused::Forged);
         }
         let (clear, rest) = octets.split_at_mut(HEAD + NUMBER);
         let number = clear[HEAD..].try_into().map_or(0, u32::from_be_bytes);
+        // Checked first, since a replay then costs no decryption; noted only after the frame has proved authentic.
         if self.replay.has(number) {
             return Err(Refused::Repeated);
         }
@@ -312,9 +316,9 @@ impl Session {
 /// Why a frame was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Not made with the session's key, or changed on the way.
+    /// Not sealed with the session's key, or altered in transit.
     Forged,
-    /// It has come before, or is too old to tell.
+    /// A duplicate, or too old for the replay window.
     Repeated,
 }
 
@@ -324,10 +328,10 @@ fn nonce(clear: &[u8]) -> [u8; 12] {
     nonce
 }
 
-/// How far back a repeated frame is known: more than a window of bodies, each sent twice.
+/// Length of the replay window in frames: more than a window of bodies, each sent twice.
 const REPLAY: u32 = 4096;
 
-/// Which numbers have come (RFC 6479).
+/// The replay window (RFC 6479).
 struct Replay {
     started: bool,
     newest: u32,
@@ -411,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_open_once_and_unchanged_only() {
+    fn frames_open_once_and_unchanged() {
         let (mut a, mut b) = pair();
         let mut sealed = frame(5);
         let len = a.seal(&mut sealed, 24).unwrap();
@@ -430,14 +434,14 @@ mod tests {
     }
 
     #[test]
-    fn the_window_knows_what_has_come() {
+    fn the_replay_window_agrees_with_a_list() {
         let mut replay = Replay::default();
         for number in [10, 12, 11] {
             assert!(!replay.has(number));
             replay.note(number);
             assert!(replay.has(number));
         }
-        // 4096 numbers are remembered: 904 is too old to tell, 905 has not come.
+        // The window holds 4096 numbers: 904 is too old, 905 has not come.
         replay.note(5000);
         assert!(replay.has(12) && replay.has(904) && !replay.has(905));
         replay.note(4999);
@@ -448,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_and_other_versions_are_told_apart() {
+    fn wrong_keys_and_versions_are_told_apart() {
         let own = Introduction {
             index: 1,
             number: [1; 32],

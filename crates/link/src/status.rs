@@ -1,4 +1,4 @@
-//! How each peer does: as text for people, JSON for programs, metrics for Prometheus.
+//! The status of a tunnel, as text, as JSON and as Prometheus metrics.
 
 mod prometheus;
 mod table;
@@ -13,37 +13,37 @@ use crate::peer::{Peer, State};
 use crate::tunnel::Tunnel;
 use table::{COUNTERS, Facts, GAUGES};
 
-/// One moment of a tunnel.
+/// A snapshot of a tunnel.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// When, on the tunnel's clock.
+    /// The time on the tunnel's clock.
     pub at: Instant,
-    /// The TUN device.
+    /// The name of the TUN device.
     pub device: String,
-    /// Its MTU.
+    /// The device's MTU in octets.
     pub mtu: usize,
-    /// What belongs to no peer: name and count.
-    pub strangers: Vec<(&'static str, u64)>,
-    /// What the kernel said when it last refused to send.
+    /// Counters that belong to no peer: name in JSON and value.
+    pub unmatched: Vec<(&'static str, u64)>,
+    /// The error message of the kernel's last refusal to send.
     pub refusal: Option<String>,
-    /// The peers.
+    /// The status of each peer.
     pub peers: Vec<PeerStatus>,
 }
 
-/// One moment of a peer.
+/// A snapshot of a peer.
 #[derive(Clone, Debug)]
 pub struct PeerStatus {
-    /// Its name.
+    /// The configured name of the peer.
     pub name: String,
-    /// How things stand.
+    /// The state of its session.
     pub state: State,
-    /// The last thing that went wrong, and what to do.
+    /// The present problem, with what to do.
     pub trouble: Option<String>,
-    /// How its frames leave this host, and whether the radio there waits long enough.
-    pub way: Judgement,
-    /// Values that go up and down: name in JSON, value in the unit that ends the name; NaN where it is not known.
+    /// The egress of its frames, and whether a radio there waits long enough.
+    pub coverage: Judgement,
+    /// Gauges: name in JSON, and value in the unit at the end of the name; NaN if it is unknown.
     pub gauges: Vec<(&'static str, f64)>,
-    /// Values that only go up.
+    /// Counters: name in JSON and value.
     pub counters: Vec<(&'static str, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl State {
         State::Deaf,
     ];
 
-    /// One word.
+    /// The state as one word, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             State::Waiting => "waiting",
@@ -69,30 +69,30 @@ impl State {
 }
 
 impl Status {
-    /// The tunnel now.
+    /// Takes a snapshot of the tunnel.
     pub fn of(tunnel: &Tunnel, now: Instant) -> Status {
-        let strangers = tunnel.strangers();
+        let unmatched = tunnel.unmatched();
         Status {
             at: now,
             device: tunnel.device().to_owned(),
             mtu: tunnel.mtu(),
-            strangers: vec![
-                ("stranger_datagrams", strangers.datagrams),
-                ("unrouted_packets", strangers.unrouted),
-                ("not_ip_packets", strangers.not_ip),
-                ("socket_full", strangers.socket_full),
-                ("refused_datagrams", strangers.refused),
+            unmatched: vec![
+                ("stranger_datagrams", unmatched.datagrams),
+                ("unrouted_packets", unmatched.unrouted),
+                ("not_ip_packets", unmatched.not_ip),
+                ("socket_full", unmatched.socket_full),
+                ("refused_datagrams", unmatched.refused),
                 ("loop_rounds", tunnel.rounds()),
             ],
             refusal: tunnel.last_refusal().map(str::to_owned),
             peers: tunnel
                 .judged(now)
-                .map(|(peer, way, hint)| PeerStatus::of(peer, way, hint, now))
+                .map(|(peer, coverage, hint)| PeerStatus::of(peer, coverage, hint, now))
                 .collect(),
         }
     }
 
-    /// One JSON document.
+    /// The status as one JSON document on one line.
     pub fn json(&self) -> String {
         let mut text = format!(
             "{{\"at_s\":{:.3},\"device\":{},\"mtu\":{}",
@@ -100,7 +100,7 @@ impl Status {
             quoted(&self.device),
             self.mtu
         );
-        for (name, count) in &self.strangers {
+        for (name, count) in &self.unmatched {
             let _ = write!(text, ",\"{name}\":{count}");
         }
         if let Some(refusal) = &self.refusal {
@@ -113,29 +113,29 @@ impl Status {
 }
 
 impl PeerStatus {
-    fn of(peer: &Peer, way: Judgement, hint: Option<String>, now: Instant) -> PeerStatus {
+    fn of(peer: &Peer, coverage: Judgement, hint: Option<String>, now: Instant) -> PeerStatus {
         let facts = Facts {
             peer,
             own: peer.counters(),
             report: peer.link().report(),
             link: peer.link().counters(),
             state: peer.state(now),
-            way: &way,
+            coverage: &coverage,
         };
         let name = &peer.config().name;
         let own = match facts.state {
             State::Deaf => Some(format!(
-                "frames of {name} come, but it reports none of ours: our direction is dead (a firewall, a route, or its receiver)"
+                "frames of {name} arrive, but it reports none of ours: the outgoing direction is dead; check firewall, route, and the other host"
             )),
             State::Silent => Some(format!(
-                "nothing has come from {name} for a while; it is being called"
+                "nothing has arrived from {name} for a while; sending hellos"
             )),
             State::Waiting => Some(format!(
-                "{name} has no address here and has not said hello yet"
+                "{name} has no `endpoint` here and has not sent a hello yet"
             )),
             State::Calling | State::Up => None,
         };
-        // What was seen beside a session explains what it misses.
+        // A hint explains the state better than the state itself does.
         let trouble = hint.or(peer.trouble().map(str::to_owned)).or(own);
         PeerStatus {
             name: name.clone(),
@@ -149,17 +149,17 @@ impl PeerStatus {
                 .iter()
                 .map(|counter| (counter.row.key, (counter.read)(&facts)))
                 .collect(),
-            way,
+            coverage,
         }
     }
 
-    /// A value by its name in JSON; NaN where it is not known.
+    /// A gauge by its name in JSON; NaN if it is unknown.
     pub fn gauge(&self, key: &str) -> f64 {
         let found = self.gauges.iter().find(|gauge| gauge.0 == key);
         found.map_or(f64::NAN, |gauge| gauge.1)
     }
 
-    /// A count by its name in JSON.
+    /// A counter by its name in JSON; 0 if there is none.
     pub fn counter(&self, key: &str) -> u64 {
         let found = self.counters.iter().find(|counter| counter.0 == key);
         found.map_or(0, |counter| counter.1)
@@ -171,12 +171,12 @@ impl PeerStatus {
             quoted(&self.name),
             self.state.name()
         );
-        let advice = self.way.is_bad().then(|| self.way.to_string());
+        let advice = self.coverage.is_bad().then(|| self.coverage.to_string());
         for (key, value) in [
             ("trouble", self.trouble.as_deref()),
-            ("interface", self.way.interface()),
-            ("phy", self.way.radio().map(|radio| &*radio.phy)),
-            ("coverage", Some(self.way.verdict().name())),
+            ("interface", self.coverage.interface()),
+            ("phy", self.coverage.radio().map(|radio| &*radio.phy)),
+            ("coverage", Some(self.coverage.verdict().name())),
             ("coverage_advice", advice.as_deref()),
         ] {
             let _ = match value {
@@ -197,7 +197,7 @@ impl PeerStatus {
     }
 }
 
-/// A string of JSON.
+/// Quotes and escapes a JSON string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -215,7 +215,7 @@ fn quoted(text: &str) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// Goal: the page lists every key that a document has, and no other. Method: its tables, first column.
+    /// Goal: docs/link.md lists every key of the JSON document. Method: the first column of its tables.
     #[test]
     fn the_page_lists_all_keys() {
         let page = include_str!("../../../docs/link.md");

@@ -1,106 +1,69 @@
-//! The process: a TUN device, a socket, peers, and one loop that serves them.
+//! The process: a TUN device, a socket, peers, and one event loop.
 
 mod outbox;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
 
 use chappe_core::{Bitrate, Instant};
 use chappe_sys::tun::{Joined, Tun};
 use chappe_sys::{
-    Clock, Endpoint, Error, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet,
-    udp,
+    Clock, Error, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet, udp,
 };
 
+use crate::carrier::Carrier;
 use crate::classify::facts;
 use crate::coverage::{Coverage, Judgement, LIGHT};
 use crate::hints::Hints;
 use crate::packing::JOINED_MAX;
 use crate::peer::{PEERS_MAX, Peer, PeerConfig, peer_of};
-use crate::session::{HELLO, Hello, OVERHEAD, addressed};
+use crate::session::{HELLO, Hello, addressed};
 use outbox::Outbox;
 
-/// What carries the datagrams.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// UDP on this address and port.
-    Udp(SocketAddr),
-    /// Frames of an EtherType of their own on an interface, without IP. Needs CAP_NET_RAW.
-    Ethernet {
-        /// The interface.
-        interface: String,
-        /// The EtherType.
-        ether_type: u16,
-    },
-}
-
-impl Carrier {
-    /// Octets that the layers below add on the medium: Ethernet's header, and IP and UDP.
-    pub fn below(&self) -> usize {
-        match self {
-            Carrier::Udp(address) if address.is_ipv6() => 14 + 48,
-            Carrier::Udp(_) => 14 + 28,
-            Carrier::Ethernet { .. } => 14,
-        }
-    }
-
-    /// Largest datagram on a path whose packets may have `mtu` octets.
-    pub fn datagram_max(&self, mtu: usize) -> usize {
-        mtu.saturating_sub(self.below() - 14)
-    }
-
-    /// Of the octets on the medium, the share that packets of the host have in a full frame on such a path, 0 to 1.
-    pub fn payload_share(&self, mtu: usize) -> f64 {
-        let frame = self.datagram_max(mtu).saturating_sub(OVERHEAD);
-        let packet = chappe_wildnet::Config::tunnel(frame).packet_max();
-        packet as f64 / (mtu + 14) as f64
-    }
-}
-
-/// What a process needs besides its peers.
+/// The configuration of a tunnel, apart from its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelConfig {
-    /// The TUN device's name; `%d` in it becomes a free number.
+    /// The TUN device's name, in which `%d` becomes a free number.
     pub device: String,
-    /// Its address and the bits of its network, if it is to be given one.
+    /// The address and prefix length to set on the device, if any.
     pub address: Option<(Ipv4Addr, u8)>,
-    /// What carries the datagrams.
+    /// The encapsulation of datagrams.
     pub carrier: Carrier,
-    /// Packets that the kernel keeps for the device before it drops.
+    /// Length of the device's transmit queue in packets.
     pub device_queue: u32,
-    /// Largest packet of the host, whatever a frame carries; `None`: 1500.
+    /// The device's MTU in octets, whatever fits a frame; `None` means 1500.
     pub mtu: Option<usize>,
-    /// Whether packets may pass the kernel together where that saves work: TCP's segmentation and UDP's.
+    /// Whether to use segmentation offload for TCP and UDP, where it saves work.
     pub offloads: bool,
-    /// Whether SIGINT and SIGTERM end the loop.
+    /// Whether SIGINT and SIGTERM end [`Tunnel::run`].
     pub signals: bool,
 }
 
-/// Why the loop ended.
+/// The event that ended [`Tunnel::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The observer asked for it.
+    /// The observer broke the loop.
     Asked,
-    /// A signal.
+    /// SIGINT or SIGTERM arrived.
     Signal(Signal),
 }
 
-/// Counts of what belongs to no peer.
+/// Counters of datagrams and packets that belong to no peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Strangers {
-    /// Datagrams that no session or key of ours fits.
+pub struct UnmatchedTraffic {
+    /// Datagrams that match no session and no key.
     pub datagrams: u64,
-    /// Packets of the host for which there is no peer.
+    /// Packets of the host whose destination is in no peer's networks.
     pub unrouted: u64,
     /// Packets of the host that are not IP.
     pub not_ip: u64,
-    /// Datagrams that found the socket's queue full and were not sent.
+    /// Datagrams dropped because the socket buffer was full.
     pub socket_full: u64,
-    /// Datagrams that the kernel refused.
+    /// Datagrams that the kernel refused to send.
     pub refused: u64,
 }
 
-/// The process.
+/// A TUN device and its peers.
 pub struct Tunnel {
     tun: Tun,
     socket: Socket,
@@ -113,29 +76,30 @@ pub struct Tunnel {
     clock: Clock,
     received: Received,
     outbox: Outbox,
-    /// Whether the host may join segments (all peers' frames carry the longest) if a peer is fast enough; whether it does.
+    /// Whether the host may coalesce segments (every peer can carry the longest packet) if a peer is fast enough, and
+    /// whether it does so now.
     offloads: bool,
     joining: bool,
-    /// Whether the kernel takes several datagrams in one piece, as far as is known.
+    /// Whether UDP segmentation offload works here, as far as is known.
     segments: bool,
-    strangers: Strangers,
-    /// Rounds of the loop, to notice one that does not wait.
+    unmatched: UnmatchedTraffic,
+    /// Rounds of the loop, which expose a loop that never waits.
     rounds: u64,
     mtu: usize,
     last_refusal: Option<String>,
 }
 
-/// What most networks have: hosts behind the link then need no other.
+/// The usual MTU, so that hosts behind the link need no other.
 const USUAL_MTU: usize = 1500;
 const TUN: u64 = 0;
 const SOCKET: u64 = 1;
-/// Pace from which on the host may join segments: 64 KiB take 5 ms then.
+/// Pace from which on the host may coalesce segments: 64 KiB take 5 ms at it.
 const JOIN: Bitrate = Bitrate(100_000_000);
-/// Packets read from the device before others have their turn.
+/// Packets read from the device before the socket and the timers get their turn.
 const TURN: usize = 64;
 
 impl Tunnel {
-    /// Opens device and socket, and turns the device on.
+    /// Opens the device and the socket, and brings the device up. Needs CAP_NET_ADMIN.
     pub fn open(config: &TunnelConfig, peers: Vec<PeerConfig>) -> chappe_sys::Result<Tunnel> {
         let socket = match &config.carrier {
             Carrier::Udp(address) => udp::bind(*address)?,
@@ -148,7 +112,7 @@ impl Tunnel {
             }
         };
         let udp = matches!(config.carrier, Carrier::Udp(_));
-        // Joined datagrams fill an IP packet; else one is as long as the interface allows, 9000 at most.
+        // Coalesced datagrams fill an IP packet. Otherwise a datagram has at most the interface's MTU, 9000 octets.
         let slot = if config.offloads && socket.join_received() {
             1 << 16
         } else {
@@ -164,6 +128,7 @@ impl Tunnel {
                 peer.map_err(|error| Error::unusable(&format!("set up the peer {name}"), &error))?,
             );
         }
+        // One device serves all peers, so its MTU must suit the one with the shortest packets.
         let most = made.iter().map(Peer::packet_max).min();
         let mtu = config
             .mtu
@@ -198,36 +163,36 @@ impl Tunnel {
             outbox: Outbox::default(),
             joining: false,
             segments: udp && config.offloads,
-            strangers: Strangers::default(),
+            unmatched: UnmatchedTraffic::default(),
             rounds: 0,
             mtu,
             last_refusal: None,
         })
     }
 
-    /// The device's name.
+    /// The name of the TUN device.
     pub fn device(&self) -> &str {
         self.tun.name()
     }
 
-    /// Largest packet of the host.
+    /// The MTU of the TUN device in octets.
     pub fn mtu(&self) -> usize {
         self.mtu
     }
 
-    /// The peers.
+    /// The peers, in the order of the configuration.
     pub fn peers(&self) -> &[Peer] {
         &self.peers
     }
 
-    /// A peer, to change what it is promised.
+    /// The peer `name`, to change its services or its rate.
     pub fn peer_mut(&mut self, name: &str) -> Option<&mut Peer> {
         self.peers
             .iter_mut()
             .find(|peer| peer.config().name == name)
     }
 
-    /// Tells how far a peer is, in metres, so that its radio can be judged.
+    /// Sets the distance of a peer in metres, by which its radio is judged.
     pub fn set_distance(&mut self, name: &str, metres: Option<f64>) {
         let mut both = self.peers.iter().zip(&mut self.coverages);
         if let Some((_, coverage)) = both.find(|(peer, _)| peer.config().name == name) {
@@ -235,7 +200,7 @@ impl Tunnel {
         }
     }
 
-    /// Each peer, how its frames leave this host, and what was seen beside it that says what to do.
+    /// Each peer with the judgement of its egress, and a hint if something else explains its state.
     pub(crate) fn judged(
         &self,
         now: Instant,
@@ -253,22 +218,23 @@ impl Tunnel {
         })
     }
 
-    /// Counts of what belongs to no peer.
-    pub fn strangers(&self) -> &Strangers {
-        &self.strangers
+    /// Counters of datagrams and packets that belong to no peer.
+    pub fn unmatched(&self) -> &UnmatchedTraffic {
+        &self.unmatched
     }
 
-    /// Rounds of the loop so far.
+    /// Rounds of the loop since the start.
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// The kernel's last refusal to send, in words.
+    /// The error message of the kernel's last refusal to send.
     pub fn last_refusal(&self) -> Option<&str> {
         self.last_refusal.as_deref()
     }
 
-    /// Serves until `observe` says that it is enough, which is asked after every round (a second apart at most).
+    /// Runs the tunnel until `observe` breaks or a signal arrives. `observe` is called in every round, at least once a
+    /// second. Errors are those of the event loop, of the device, and of an interface that has gone.
     pub fn run(
         &mut self,
         mut observe: impl FnMut(&mut Tunnel, Instant) -> ControlFlow<()>,
@@ -280,7 +246,7 @@ impl Tunnel {
             let now = self.clock.now();
             self.peers.iter_mut().for_each(|peer| peer.measure(now));
             self.join_or_cut()?;
-            self.look_at_ways(now);
+            self.refresh_egress(now);
             self.send(now)?;
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);
@@ -299,7 +265,8 @@ impl Tunnel {
         }
     }
 
-    /// Lets the host join segments once a peer is fast enough. On a slow link a joined packet would keep the air for long.
+    /// Lets the host coalesce segments once a peer is fast enough. On a slow link one coalesced packet would occupy the
+    /// medium for long. The hysteresis of a factor of two keeps a varying pace from toggling it.
     fn join_or_cut(&mut self) -> chappe_sys::Result<()> {
         let fastest = self.peers.iter().map(Peer::rate).max();
         let join = self.offloads
@@ -316,7 +283,7 @@ impl Tunnel {
         Ok(())
     }
 
-    fn look_at_ways(&mut self, now: Instant) {
+    fn refresh_egress(&mut self, now: Instant) {
         let (all, here) = (self.peers.len() as f64, (self.tun.name(), &self.carrier));
         let each = self.peers.iter().zip(&mut self.coverages).enumerate();
         for (number, (peer, coverage)) in each {
@@ -331,7 +298,7 @@ impl Tunnel {
         peers.min().map_or(second, |at| at.min(second))
     }
 
-    /// Sends what the peers have: as a rule by one system call, whoever it is for.
+    /// Sends the datagrams of all peers, usually in one system call.
     fn send(&mut self, now: Instant) -> chappe_sys::Result<()> {
         for number in 0..self.peers.len() {
             loop {
@@ -349,25 +316,25 @@ impl Tunnel {
         self.dispatch()
     }
 
-    /// Hands the outbox to the kernel. A run that it cannot cut goes one by one.
+    /// Hands the outbox to the kernel. The datagrams of a run that the kernel cannot segment go one by one.
     fn dispatch(&mut self) -> chappe_sys::Result<()> {
         let mut cut = false;
         while !self.outbox.is_empty() {
             match self.socket.send_runs(self.outbox.runs()) {
-                // The link finds out, as with any loss.
+                // The recovery treats them like any loss.
                 Ok(0) => {
-                    self.strangers.socket_full += self.outbox.datagrams();
+                    self.unmatched.socket_full += self.outbox.datagrams();
                     self.outbox.clear();
                 }
                 Ok(sent) => {
-                    // What goes one by one and not together, this interface or kernel cannot cut.
+                    // Accepted one by one but not as a run: this interface or kernel cannot segment.
                     self.segments &= !cut;
                     self.outbox.pass(sent);
                 }
                 Err(error) if error.is_gone() => return Err(error),
                 Err(_) if self.outbox.cut_first() => cut = true,
                 Err(error) => {
-                    self.strangers.refused += 1;
+                    self.unmatched.refused += 1;
                     self.last_refusal = Some(error.to_string());
                     self.outbox.pass(1);
                 }
@@ -384,7 +351,7 @@ impl Tunnel {
             };
             let packet = packet.get(..len).unwrap_or_default();
             let Some(facts) = facts(packet) else {
-                self.strangers.not_ip += 1;
+                self.unmatched.not_ip += 1;
                 continue;
             };
             match self.route(facts.destination) {
@@ -394,13 +361,13 @@ impl Tunnel {
                         peer.offer_joined(now, (facts.service, facts.flow), packet, joined);
                     }
                 }
-                None => self.strangers.unrouted += 1,
+                None => self.unmatched.unrouted += 1,
             }
         }
         Ok(())
     }
 
-    /// The peer with the narrowest network that holds an address.
+    /// The peer with the longest matching prefix for an address.
     fn route(&self, to: IpAddr) -> Option<usize> {
         let nets =
             self.peers.iter().enumerate().flat_map(|(number, peer)| {
@@ -415,18 +382,18 @@ impl Tunnel {
         match self.socket.receive(&mut self.received) {
             Ok(_) => {}
             Err(error) if error.is_gone() => return Err(error),
-            // An earlier datagram found nobody (ICMP), or the interface is down for now.
+            // An ICMP error for an earlier datagram, or the interface is down at present.
             Err(_) => return Ok(()),
         }
         let now = self.clock.now();
         for heard in self.received.iter() {
             let Some((from, octets)) = heard else {
-                self.strangers.datagrams += 1;
+                self.unmatched.datagrams += 1;
                 continue;
             };
             let Some(number) = owner(&self.peers, octets) else {
-                self.strangers.datagrams += 1;
-                self.hints.stranger(now, from, octets);
+                self.unmatched.datagrams += 1;
+                self.hints.unknown_caller(now, from, octets);
                 continue;
             };
             let Some(peer) = self.peers.get_mut(number) else {
@@ -448,7 +415,7 @@ impl Tunnel {
     }
 }
 
-/// The peer that a datagram belongs to by what it says; whether it does, the peer will find.
+/// The peer that a datagram claims to belong to. The peer itself checks the claim.
 fn owner(peers: &[Peer], octets: &[u8]) -> Option<usize> {
     match octets.first()? {
         &HELLO => {
@@ -463,7 +430,7 @@ fn owner(peers: &[Peer], octets: &[u8]) -> Option<usize> {
     }
 }
 
-/// Gives a packet from a peer to the host, if its source may be behind that peer; else the source.
+/// Passes a packet from a peer to the host if its source is in the peer's networks. Returns the source otherwise.
 fn hand_up(
     tun: &Tun,
     peer: &mut Peer,
@@ -485,7 +452,7 @@ fn hand_up(
     Ok(None)
 }
 
-/// Numbers that nobody can guess, from a seed that nobody can (a keyed hash of a counter).
+/// Unpredictable numbers from an unpredictable seed: a keyed hash of a counter.
 fn drawer(seed: [u64; 2]) -> Box<dyn FnMut() -> u64 + Send> {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed[0].to_be_bytes());
@@ -498,22 +465,4 @@ fn drawer(seed: [u64; 2]) -> Box<dyn FnMut() -> u64 + Send> {
             .first_chunk()
             .map_or(0, |first| u64::from_be_bytes(*first))
     })
-}
-
-/// Where a peer is, as an address of the carrier.
-impl Carrier {
-    /// Reads `host:port` (a literal address) or, for Ethernet, six octets with colons.
-    pub fn endpoint(&self, text: &str) -> Option<Endpoint> {
-        match self {
-            Carrier::Udp(_) => text.trim().parse().ok().map(Endpoint::Udp),
-            Carrier::Ethernet { .. } => {
-                let mut octets = [0; 6];
-                let mut parts = text.trim().split(':');
-                for octet in &mut octets {
-                    *octet = u8::from_str_radix(parts.next()?, 16).ok()?;
-                }
-                parts.next().is_none().then_some(Endpoint::Ethernet(octets))
-            }
-        }
-    }
 }

@@ -1,7 +1,7 @@
-//! The tunnel between real kernels: TCP through losses, wrong keys, another address, a restart, changed promises.
+//! The tunnel between real kernels: TCP through losses, wrong keys, a new address, a restart, changed services.
 //!
-//! Goal: what the crate page promises. Method: two hosts in namespaces with a bad medium between them. Where the kernel
-//! forbids namespaces, it says so and passes. The machine may be busy, so rates are judged with room and in three tries.
+//! Goal: the behaviour that the crate page describes. Method: two hosts in namespaces with a lossy medium between them.
+//! Prints `skipped:` if the kernel forbids namespaces. The machine may be busy, so rates have a margin and three attempts.
 
 #[path = "suite/medium/mod.rs"]
 mod medium;
@@ -22,15 +22,15 @@ use tunnels::{Ends, Running};
 fn main() {
     isolated(|| {
         tcp_gets_most_of_the_bound();
-        a_dead_peer_stalls_nobody();
-        joined_segments_arrive_right();
-        a_wrong_key_is_told();
-        restarts_and_changes_go_on();
+        a_dead_peer_does_not_stall_the_others();
+        joined_segments_arrive_unchanged();
+        a_wrong_key_is_reported();
+        sessions_survive_restarts_and_rate_changes();
     });
 }
 
-/// Tries up to three times what is judged by the clock: a computer that stands still for a moment spoils one try, a fault
-/// of ours spoils all of them. A try tells its goodput in Mbit/s; one over a medium that stood still only has to carry something.
+/// Repeats a real-time measurement up to three times: a stall of the computer spoils one attempt, a fault of the link all
+/// of them. An attempt returns its goodput in Mbit/s. One over a medium that stalled only has to carry something.
 fn in_three_tries(air: Air, what: &str, least: f64, attempt: impl Fn(&Field) -> f64) {
     let (mut judged, mut most) = (0, 0.0f64);
     for seed in 3..6 {
@@ -44,16 +44,17 @@ fn in_three_tries(air: Air, what: &str, least: f64, attempt: impl Fn(&Field) -> 
         judged += u32::from(!field.stood_still(2.0));
     }
     assert!(judged == 0, "{what}: less than {least:.2} Mbit/s");
-    println!("  {what}: hardly judged, this machine is too busy to keep time");
+    println!("skipped: {what}: this machine is too busy to keep time");
     assert!(most > STANDING * least, "{what}: nothing came through");
 }
 
-/// Share of what is wanted that a link carries even while the computer stands still for most of the time. At 20 % loss TCP without
-/// the link gets a third of that.
+/// The share of the required goodput that a link carries even if the computer stalls for most of the time. At 20 % loss
+/// TCP without the link gets a third of that.
 const STANDING: f64 = 0.1;
 
-/// Kernel TCP (Reno, which every kernel has) through losses in both directions: most of (1 - p) C, every octet right; without the
-/// link a fraction. The table of docs/link.md in a short form: the goal is 95 %, and the margin is for busy machines.
+/// Kernel TCP (Reno, which every kernel has) through losses in both directions gets most of (1 - p) C, with every octet
+/// right; without the link a fraction. A short form of the table in docs/link.md: the goal is 95 %, and the margin is for
+/// busy machines.
 fn tcp_gets_most_of_the_bound() {
     println!("tcp_gets_most_of_the_bound");
     // 6 Mbit/s less headers and TCP's acknowledgements: 1448 octets of 1514 and half of 66.
@@ -83,9 +84,9 @@ fn tcp_gets_most_of_the_bound() {
     assert!(plain < 0.5 * 0.8 * capacity);
 }
 
-/// A peer that does not answer, and a flood for it, take nothing from another one.
-fn a_dead_peer_stalls_nobody() {
-    println!("a_dead_peer_stalls_nobody");
+/// A peer that does not answer, and a flood of packets to it, do not slow another peer down.
+fn a_dead_peer_does_not_stall_the_others() {
+    println!("a_dead_peer_does_not_stall_the_others");
     in_three_tries(Air::usual(0.0), "beside a flood", 4.0, beside_a_flood);
 }
 
@@ -122,9 +123,9 @@ fn beside_a_flood(field: &Field) -> f64 {
     goodput
 }
 
-/// On a fast path the host joins segments and the kernel joins datagrams: every octet is right, with that and without.
-fn joined_segments_arrive_right() {
-    println!("joined_segments_arrive_right");
+/// On a fast path host and kernel coalesce segments and datagrams. Every octet is right with offloads and without.
+fn joined_segments_arrive_unchanged() {
+    println!("joined_segments_arrive_unchanged");
     for offloads in [true, false] {
         let field = Field::direct();
         let ends = Ends {
@@ -163,9 +164,9 @@ fn prometheus_is_valid(text: &str) {
     assert!(declared.len() > 30);
 }
 
-/// Two ends with different keys never have a session, count why, and say what to do.
-fn a_wrong_key_is_told() {
-    println!("a_wrong_key_is_told");
+/// Two hosts with different keys never get a session, count the cause, and report what to do.
+fn a_wrong_key_is_reported() {
+    println!("a_wrong_key_is_reported");
     let field = Field::new(Air::usual(0.0), 4);
     let ends = Ends {
         keys: [Key::new([1; 32]), Key::new([2; 32])],
@@ -176,7 +177,7 @@ fn a_wrong_key_is_told() {
     for host in &hosts {
         let status = host.show();
         assert_eq!(status.peers[0].state, State::Calling);
-        assert!(status.strangers[0].1 > 0, "the other's hellos are counted");
+        assert!(status.unmatched[0].1 > 0, "the other's hellos are counted");
         assert!(
             status.peers[0]
                 .trouble
@@ -188,9 +189,9 @@ fn a_wrong_key_is_told() {
     }
 }
 
-/// TCP goes on while promises and losses change, one direction dies for a while, and an end starts over.
-fn restarts_and_changes_go_on() {
-    println!("restarts_and_changes_go_on");
+/// TCP survives changes of services and losses, a dead direction, and the restart of one end.
+fn sessions_survive_restarts_and_rate_changes() {
+    println!("sessions_survive_restarts_and_rate_changes");
     let field = Field::new(Air::usual(0.0), 5);
     let ends = Ends::usual();
     let mut hosts = [0, 1].map(|host| Some(Running::start(&field, host, &ends)));

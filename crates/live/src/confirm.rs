@@ -1,22 +1,22 @@
-//! Unicast frames that wait for their confirmation.
+//! Unicast frames that await confirmation.
 //!
-//! UDP confirms nothing, and a packet socket does not say what the card heard. So every unicast frame is confirmed
-//! by the neighbour's own driver, and sent again until it is or the attempts are spent: only then is
-//! `Outcome::Acknowledged` the truth.
+//! UDP confirms nothing, and a packet socket does not report the card's acknowledgements. So the neighbour's driver
+//! confirms every unicast frame, and the sender repeats it until it is confirmed or the attempts are spent. Without
+//! that, `Outcome::Acknowledged` would claim more than is known.
 
 use chappe_core::{Class, Classes, Duration, Instant};
 
-/// Most unicast frames on their way at a time.
+/// Most unconfirmed unicast frames at a time.
 const OUTSTANDING_MAX: usize = 32;
 
-/// When to send again, and when to give up.
+/// When a unicast frame is repeated, and when it is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     /// Transmissions of a frame, at least 1. Default 7, the 802.11 short retry limit (IEEE 802.11-2020,
     /// dot11ShortRetryLimit).
     pub attempts: u8,
-    /// The wait for a confirmation after the first transmission; twice as long after each further one, up to 8
-    /// times. Default 20 ms, some 25 frames of 1500 octets at 20 Mbit/s queued on the way there and back.
+    /// The wait for a confirmation after the first transmission. It doubles with each repeat, up to 8 times the first.
+    /// Default 20 ms: some 25 frames of 1500 octets at 20 Mbit/s, queued in both directions together.
     pub wait: Duration,
 }
 
@@ -29,33 +29,33 @@ impl Default for Retries {
     }
 }
 
-/// The unicast frames on their way.
+/// The unconfirmed unicast frames.
 #[derive(Debug)]
 pub struct Outstanding {
     retries: Retries,
     frames: Vec<Waiting>,
 }
 
-/// One of them.
+/// One unconfirmed unicast frame.
 #[derive(Debug)]
 pub struct Waiting {
-    /// Its number.
+    /// The frame's number, unique in this life.
     pub number: u32,
-    /// For whom.
+    /// The neighbour's node number.
     pub to: u16,
-    /// The node's token.
+    /// The node's token, for the report of the outcome.
     pub token: u32,
-    /// How urgent.
+    /// The class of the frame.
     pub class: Class,
-    /// Its SDU, sealed anew for each attempt.
+    /// The SDU, in the clear: each attempt is sealed anew, under another nonce.
     pub sdu: Vec<u8>,
-    /// Transmissions so far.
+    /// Number of transmissions so far.
     pub attempts: u8,
     due: Instant,
 }
 
 impl Outstanding {
-    /// None yet.
+    /// No frame waits yet.
     pub fn new(retries: Retries) -> Outstanding {
         Outstanding {
             retries,
@@ -63,8 +63,8 @@ impl Outstanding {
         }
     }
 
-    /// The classes that may be asked for: all, but when no further frame can wait, none of those that wait, so
-    /// that a neighbour who has left holds up nobody's data.
+    /// The classes that the node may send. When no further frame can wait, these are the classes of which no frame
+    /// waits, so that a neighbour that has left does not block the other classes.
     pub fn allowed(&self) -> Classes {
         if self.frames.len() < OUTSTANDING_MAX {
             return Classes::ALL;
@@ -74,7 +74,7 @@ impl Outstanding {
         free.fold(Classes::NONE, Classes::with)
     }
 
-    /// A frame goes out for the first time.
+    /// Notes the first transmission of a frame.
     pub fn add(
         &mut self,
         now: Instant,
@@ -96,7 +96,7 @@ impl Outstanding {
         });
     }
 
-    /// `from` confirms frame `number`: its token and how many attempts it took, or `None` if nothing waits for it.
+    /// `from` confirms frame `number`. Returns the frame's token and attempts, or `None` if no such frame waits.
     pub fn confirmed(&mut self, from: u16, number: u32) -> Option<(u32, u8)> {
         let is = |frame: &Waiting| frame.number == number && frame.to == from;
         let place = self.frames.iter().position(is)?;
@@ -104,8 +104,8 @@ impl Outstanding {
         Some((frame.token, frame.attempts))
     }
 
-    /// A frame whose time and attempts are spent: its token and the attempts.
-    pub fn given_up(&mut self, now: Instant) -> Option<(u32, u8)> {
+    /// Removes a frame whose last attempt went unconfirmed. Returns its token and attempts.
+    pub fn next_expired(&mut self, now: Instant) -> Option<(u32, u8)> {
         let spent = self.retries.attempts;
         let is = |frame: &Waiting| frame.due <= now && frame.attempts >= spent;
         let place = self.frames.iter().position(is)?;
@@ -113,8 +113,8 @@ impl Outstanding {
         Some((frame.token, frame.attempts))
     }
 
-    /// A frame that must be sent again now; its next time is set.
-    pub fn again(&mut self, now: Instant) -> Option<&Waiting> {
+    /// A frame that is due for a repeat. Its timer is set anew.
+    pub fn next_retry(&mut self, now: Instant) -> Option<&Waiting> {
         let Retries { attempts, wait } = self.retries;
         let is = |frame: &&mut Waiting| frame.due <= now && frame.attempts < attempts;
         let frame = self.frames.iter_mut().find(is)?;
@@ -124,7 +124,7 @@ impl Outstanding {
         Some(frame)
     }
 
-    /// When the next one is due.
+    /// When the earliest timer fires.
     pub fn deadline(&self) -> Option<Instant> {
         self.frames.iter().map(|frame| frame.due).min()
     }
@@ -140,23 +140,23 @@ mod tests {
 
     /// 10 ms, then 20, 40: three attempts, and given up at 70.
     #[test]
-    fn waits_double_until_it_is_given_up() {
+    fn waits_double_until_the_frame_is_given_up() {
         let wait = Duration::from_millis(10);
         let mut frames = Outstanding::new(Retries { attempts: 3, wait });
         frames.add(ms(0), 5, 1, (77, Class::Control), b"x");
         for (due, attempts) in [(10, 2), (30, 3)] {
             assert_eq!(frames.deadline(), Some(ms(due)));
-            assert!(frames.again(ms(due - 1)).is_none());
+            assert!(frames.next_retry(ms(due - 1)).is_none());
             assert_eq!(
-                frames.again(ms(due)).map(|frame| frame.attempts),
+                frames.next_retry(ms(due)).map(|frame| frame.attempts),
                 Some(attempts)
             );
-            assert!(frames.again(ms(due)).is_none());
-            assert_eq!(frames.given_up(ms(due)), None);
+            assert!(frames.next_retry(ms(due)).is_none());
+            assert_eq!(frames.next_expired(ms(due)), None);
         }
-        assert!(frames.again(ms(70)).is_none());
-        assert_eq!(frames.given_up(ms(69)), None);
-        assert_eq!(frames.given_up(ms(70)), Some((77, 3)));
+        assert!(frames.next_retry(ms(70)).is_none());
+        assert_eq!(frames.next_expired(ms(69)), None);
+        assert_eq!(frames.next_expired(ms(70)), Some((77, 3)));
         assert_eq!(frames.deadline(), None);
     }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_who_has_left_holds_up_its_class_only() {
+    fn an_absent_neighbour_blocks_only_the_class_of_its_frames() {
         let mut frames = Outstanding::new(Retries::default());
         for number in 0..OUTSTANDING_MAX as u32 {
             assert_eq!(frames.allowed(), Classes::ALL);

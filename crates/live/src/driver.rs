@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use chappe_core::{
-    Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
-    Purpose, Seed, TraceEvent,
+    Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
+    Outcome, Purpose, Seed, TraceEvent,
 };
 use chappe_sys::{Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket};
 
@@ -12,34 +12,34 @@ use crate::confirm::{Outstanding, Retries};
 use crate::frame::{EPOCH, HEADER, Header, Kind, TAG};
 use crate::hello::{Hellos, Schedule};
 use crate::loss::Loss;
-use crate::neighbours::{Greeting, Neighbours};
+use crate::neighbours::{HelloOutcome, Neighbours};
 use crate::pace::{Pace, Pacer};
 use crate::port::Port;
-use crate::queue::{Place, Queue, Target};
+use crate::queue::{Location, Queue, Target};
 use crate::seal::{GroupKey, Novelty, Sealer};
 use crate::statistics::Statistics;
 
 /// How to drive a node.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The key of the group, with which every frame is sealed.
+    /// The group's key. It seals every frame.
     pub key: GroupKey,
-    /// When hellos leave.
+    /// The intervals between hellos.
     pub hellos: Hellos,
-    /// What limits the frames that leave.
+    /// The limit on the rate of outgoing frames.
     pub pace: Pace,
-    /// How often unicast frames are sent again.
+    /// How often the driver repeats an unconfirmed unicast frame.
     pub retries: Retries,
-    /// Frames to lose on purpose. Default none.
+    /// Received frames to drop at random, for tests. Default: none.
     pub loss: Option<Loss>,
-    /// Whether SIGINT and SIGTERM end the run in good order. Default yes.
+    /// Whether SIGINT and SIGTERM end [`Live::run`]. Default: yes.
     pub signals: bool,
-    /// The application is called at least this often. Default 250 ms.
+    /// The longest time between two calls of the application. Default 250 ms.
     pub observe_every: Duration,
 }
 
 impl Config {
-    /// The defaults, and a pace: there is no good one for all links. There is no mode without a key.
+    /// The defaults. Pace and key have none: no pace suits all links, and no frame leaves unsealed.
     pub fn new(pace: Pace, key: GroupKey) -> Config {
         Config {
             key,
@@ -56,25 +56,25 @@ impl Config {
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The application asked for it.
+    /// The application's closure broke the loop.
     Asked,
-    /// A signal did.
+    /// SIGINT or SIGTERM arrived.
     Signal(Signal),
 }
 
-/// A node on a real interface.
+/// A link node on one or several network interfaces.
 ///
-/// The driver's rule holds: after each input the node is drained as far as the pace and the socket allow, and then
-/// its deadline is read. What cannot leave stays in the node, which makes it anew when its turn comes.
+/// After each input the driver drains the node as far as the pace and the sockets allow, then reads its deadline. A
+/// frame that cannot leave stays in the node, which builds it anew when its turn comes.
 pub struct Live<N: LinkNode + ?Sized> {
-    ends: Vec<End>,
+    ports: Vec<PortState>,
     me: u16,
     frame_max: usize,
     sealer: Sealer,
     schedule: Schedule,
-    /// The number of the latest unicast frame.
+    /// The number of the newest unicast frame.
     number: u32,
-    /// When the node sent its latest broadcast.
+    /// When the node last sent a broadcast.
     broadcast_at: Option<Instant>,
     clock: Clock,
     events: EventLoop,
@@ -82,62 +82,94 @@ pub struct Live<N: LinkNode + ?Sized> {
     neighbours: Neighbours,
     outstanding: Outstanding,
     queue: Queue,
-    /// Whether the node, asked last, had no frame although it had said so.
+    /// Whether the node announced a frame and then had none: it is asked again only after the next input.
     declined: bool,
     loss: Option<Loss>,
     statistics: Statistics,
-    /// Where frames are decrypted.
+    /// Buffer in which received frames are decrypted.
     scratch: Vec<u8>,
-    /// When the neighbours were counted for the application.
+    /// When the neighbours in the statistics were last refreshed.
     observed: Option<Instant>,
     observe_every: Duration,
     trace: Option<TraceSink>,
     node: Box<N>,
 }
 
-/// One interface.
-struct End {
+/// The driver's state of one port.
+struct PortState {
     socket: Socket,
-    everybody: Endpoint,
-    /// No frame goes to the kernel before this: it had no room, or the interface is down.
+    broadcast: Endpoint,
+    /// Until then the kernel gets no frame: it had no buffers, or the interface is down.
     held_until: Instant,
-    /// Whether the event loop waits for room in the kernel's queue.
+    /// Whether the kernel's queue is full and the event loop waits for room in it.
     blocked: bool,
+}
+
+/// A frame whose body stands in the queue's vacant slot.
+struct Outgoing {
+    seal: Seal,
+    to: Target,
+    class: Class,
+    /// The node's token, if the node is notified when the frame has left: of broadcasts only.
+    token: Option<u32>,
+    /// The mode that the node asked for, which a pace by airtime counts.
+    mode: Option<Mode>,
+}
+
+/// Which counter seals a frame.
+enum Seal {
+    Broadcast(Kind),
+    Unicast { to: u16, number: u32, attempt: u8 },
+    Confirmation { to: u16 },
+}
+
+impl Outgoing {
+    /// A frame of the driver itself.
+    fn control(seal: Seal, to: Target) -> Outgoing {
+        Outgoing {
+            seal,
+            to,
+            class: Class::Control,
+            token: None,
+            mode: None,
+        }
+    }
 }
 
 type TraceSink = Box<dyn FnMut(Instant, TraceEvent) + Send>;
 
-/// Most ports of one node.
+/// Largest number of ports of one node: a slot of the queue has one bit for each.
 pub const PORTS_MAX: usize = 32;
-/// Octets of Ethernet's header, which count in a rate.
+/// Octets of the Ethernet header, which a rate includes.
 const ETHERNET: usize = 14;
-/// Octets of a confirmation: the frame's number and the epoch of its sender.
+/// Octets of a confirmation: the frame's number (4) and the epoch of its sender (8).
 const CONFIRMATION: usize = 12;
-/// A node that has sent no broadcast for so long is silent.
+/// A node that sent no broadcast for this long is silent.
 const SILENT: Duration = Duration::from_secs(1);
-/// Batches that are received, or sent, before the other direction has its turn.
+/// Batches received, or sent, before the other direction gets its turn.
 const TURN: usize = 4;
-/// The pause after the kernel ran out of buffers, and after the interface was down.
+/// Pauses after the kernel ran out of buffers, and after the interface was down.
 const NO_BUFFERS: Duration = Duration::from_millis(1);
 const DOWN: Duration = Duration::from_millis(100);
 
 impl<N: LinkNode + ?Sized> Live<N> {
-    /// Puts `node` on `port`. The node's clock starts now.
+    /// Runs `node` on `port`. The node's clock starts now.
     pub fn new(config: Config, port: Port, node: Box<N>) -> Result<Live<N>> {
-        Live::on(config, vec![port], node)
+        Live::with_ports(config, vec![port], node)
     }
 
-    /// Puts `node` on several ports at once: broadcasts leave on each of them, unicasts where the neighbour was heard.
-    /// The pace is that of one port, so each gets as much. All ports must have been opened with one address.
-    pub fn on(config: Config, ports: Vec<Port>, node: Box<N>) -> Result<Live<N>> {
+    /// Runs `node` on 1 to 32 ports, all opened with the same address. A broadcast leaves on every port, a unicast on
+    /// the port where its neighbour was last heard. The pace counts each frame once, however many ports send it.
+    pub fn with_ports(config: Config, ports: Vec<Port>, node: Box<N>) -> Result<Live<N>> {
         let address = ports.first().map(Port::address);
         let one = |port: &Port| Some(port.address()) == address;
         if ports.is_empty() || ports.len() > PORTS_MAX || !ports.iter().all(one) {
             let why = "1 to 32 ports of one address are needed";
             return Err(Error::invalid("drive a node", why));
         }
+        // The epoch is part of the key: if it repeated, so would the nonces.
         let epoch = chappe_sys::random_u64()?;
-        // One seed for challenges and another for times: what is seen of the latter tells nothing of the former.
+        // Separate seeds: an observer of the hello times must learn nothing about the challenges.
         let secret = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
         let times = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
         let clock = Clock::start();
@@ -151,9 +183,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
         let overhead = ports.iter().map(|port| port.overhead).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
-        let end = |port: Port| End {
+        let state = |port: Port| PortState {
             socket: port.socket,
-            everybody: port.everybody,
+            broadcast: port.broadcast,
             held_until: Instant::ZERO,
             blocked: false,
         };
@@ -165,7 +197,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             scratch: vec![0; HEADER + EPOCH + frame_max + TAG],
             pacer: Pacer::new(config.pace, overhead + ETHERNET),
             queue: Queue::new(frame_max, ports.len()),
-            ends: ports.into_iter().map(end).collect(),
+            ports: ports.into_iter().map(state).collect(),
             me,
             frame_max,
             clock,
@@ -185,28 +217,28 @@ impl<N: LinkNode + ?Sized> Live<N> {
         })
     }
 
-    /// Hands each trace event of the node to `sink`.
+    /// Passes each trace event of the node to `sink`.
     pub fn on_trace(&mut self, sink: impl FnMut(Instant, TraceEvent) + Send + 'static) {
         self.trace = Some(Box::new(sink));
     }
 
-    /// The node.
+    /// Access to the node between two runs.
     pub fn node(&mut self) -> &mut N {
         &mut self.node
     }
 
-    /// The node, when all is over.
+    /// Gives the node back.
     pub fn into_node(self) -> Box<N> {
         self.node
     }
 
-    /// What the driver has done so far.
+    /// The counters since the start.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Drives the node until `observe` breaks or a signal comes. `observe` is called after each wake-up, before the
-    /// node is drained, so it may offer it data.
+    /// Drives the node until `observe` breaks or a signal arrives. `observe` runs after each wake-up and before the node
+    /// is drained, so it may offer the node data. Errors are those of the event loop and of an interface that has gone.
     pub fn run(
         &mut self,
         mut observe: impl FnMut(&mut N, Instant, &Statistics) -> ControlFlow<()>,
@@ -219,13 +251,13 @@ impl<N: LinkNode + ?Sized> Live<N> {
             if observe(&mut self.node, now, &self.statistics).is_break() {
                 return Ok(Ending::Asked);
             }
-            self.meet_deadlines();
-            self.serve()?;
+            self.run_timers();
+            self.transmit()?;
             self.wait(now, &mut ready)?;
             for event in ready.drain(..) {
                 match event {
-                    Ready::Readable(end) => self.receive(end as usize, &mut received)?,
-                    Ready::Writable(end) => self.unblock(end as usize)?,
+                    Ready::Readable(port) => self.receive(port as usize, &mut received)?,
+                    Ready::Writable(port) => self.on_writable(port as usize)?,
                     Ready::Deadline => {}
                     Ready::Signal(signal) => return Ok(Ending::Signal(signal)),
                 }
@@ -247,14 +279,19 @@ impl<N: LinkNode + ?Sized> Live<N> {
     fn wait(&mut self, now: Instant, ready: &mut Vec<Ready>) -> Result<()> {
         let node = self.node.poll_timeout().map(|wake| wake.at);
         let asks = !self.declined && !self.queue.is_full() && !self.may_ask().is_empty();
-        // While the kernel's queue is full, the event loop tells when that ends.
-        let open = || self.ends.iter().enumerate().filter(|(_, end)| !end.blocked);
-        let held = open().map(|(_, end)| end.held_until).min();
+        // While the kernel's queue is full, the event loop reports when there is room again.
+        let open = || {
+            self.ports
+                .iter()
+                .enumerate()
+                .filter(|(_, state)| !state.blocked)
+        };
+        let held = open().map(|(_, state)| state.held_until).min();
         let ask = held
             .filter(|_| asks)
             .map(|held| held.max(self.pacer.free_at()));
         let waiting = open().filter(|(port, _)| self.queue.waits_for(*port));
-        let send = waiting.map(|(_, end)| end.held_until).min();
+        let send = waiting.map(|(_, state)| state.held_until).min();
         let hello = held.map(|held| held.max(self.schedule.next()));
         let observe = now + self.observe_every;
         let times = [node, ask, send, hello, self.outstanding.deadline()];
@@ -263,49 +300,54 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.events.wait(ready)
     }
 
-    /// The node's deadline, and those of unicast frames.
-    fn meet_deadlines(&mut self) {
+    /// Fires the node's timer and those of unconfirmed unicast frames.
+    fn run_timers(&mut self) {
         let now = self.clock.now();
         if let Some(wake) = self.node.poll_timeout().filter(|wake| wake.at <= now) {
             let late = now.saturating_since(wake.at);
             self.statistics.latest = self.statistics.latest.max(late);
         }
-        // Also when nothing is due: the application may have changed the node.
+        // Even if nothing is due: the application may have changed the node.
         self.node.handle_timeout(now);
         self.drain_trace(now);
-        while let Some((token, attempts)) = self.outstanding.given_up(now) {
+        while let Some((token, attempts)) = self.outstanding.next_expired(now) {
             self.statistics.given_up += 1;
-            self.tell(now, token, Outcome::Failed { attempts });
+            self.report_outcome(now, token, Outcome::Failed { attempts });
         }
-        self.send_again(now);
+        self.repeat_unconfirmed(now);
     }
 
-    fn send_again(&mut self, now: Instant) {
-        // Counts an attempt only if there is room to make it.
+    /// Repeats the unicast frames whose confirmation is overdue.
+    fn repeat_unconfirmed(&mut self, now: Instant) {
+        // An attempt counts only if there is room to make it.
         while let Some(slot) = self.queue.vacant() {
-            let Some(waiting) = self.outstanding.again(now) else {
+            let Some(waiting) = self.outstanding.next_retry(now) else {
                 return;
             };
-            let len = waiting.sdu.len();
-            let attempt = (waiting.number, waiting.attempts);
+            let (to, class, len) = (waiting.to, waiting.class, waiting.sdu.len());
+            let (number, attempt) = (waiting.number, waiting.attempts);
             slot.frame[HEADER..HEADER + len].copy_from_slice(&waiting.sdu);
-            let sealed = self
-                .sealer
-                .seal_unicast(waiting.to, attempt, len, &mut slot.frame);
-            let Some(len) = sealed else { return };
-            slot.len = len;
-            let place = self.neighbours.endpoint(waiting.to);
-            slot.to = place.map_or(Target::Everybody, Target::One);
-            (slot.class, slot.broadcast) = (waiting.class, None);
-            self.queue.push();
-            self.pacer.spend(now, len, None);
+            let frame = Outgoing {
+                seal: Seal::Unicast {
+                    to,
+                    number,
+                    attempt,
+                },
+                to: self.target(to),
+                class,
+                token: None,
+                mode: None,
+            };
+            if !self.seal_and_queue(now, len, frame) {
+                return;
+            }
             self.statistics.retries += 1;
         }
     }
 
-    /// Says hello, if it is time. While the node is silent a hello is as long as its data would be, since neighbours
-    /// measure by it how well they hear.
-    fn greet(&mut self, now: Instant) {
+    /// Sends a hello if one is due. While the node is silent, hellos are as long as its data would be: neighbours measure
+    /// the delivery ratio by them.
+    fn send_hello(&mut self, now: Instant) {
         if self.schedule.next() > now {
             return;
         }
@@ -326,26 +368,23 @@ impl<N: LinkNode + ?Sized> Live<N> {
             }
             false => len,
         };
-        if let Some(len) = self.sealer.seal(Kind::Hello, len, &mut slot.frame) {
-            (slot.len, slot.to) = (len, Target::Everybody);
-            (slot.class, slot.broadcast) = (Class::Control, None);
-            self.queue.push();
-            self.pacer.spend(now, len, None);
+        let frame = Outgoing::control(Seal::Broadcast(Kind::Hello), Target::Broadcast);
+        if self.seal_and_queue(now, len, frame) {
             self.statistics.hellos_sent += 1;
         }
-        self.schedule.left(now);
+        self.schedule.sent(now);
     }
 
-    /// Asks the node for frames and gives them to the kernel, as long as pace and kernel allow.
-    fn serve(&mut self) -> Result<()> {
+    /// Polls the node for frames and hands them to the kernel, as long as pace and kernel allow.
+    fn transmit(&mut self) -> Result<()> {
         self.declined = false;
         for _ in 0..TURN {
             let now = self.clock.now();
-            if self.ends.iter().all(|end| end.is_shut(now)) {
+            if self.ports.iter().all(|state| state.is_shut(now)) {
                 return Ok(());
             }
-            self.greet(now);
-            self.fill(now);
+            self.send_hello(now);
+            self.poll_node(now);
             if self.queue.is_empty() {
                 return Ok(());
             }
@@ -354,12 +393,12 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
-    /// The classes in which the node has a frame that may be asked for.
+    /// The classes in which the node has a frame that it may send now.
     fn may_ask(&self) -> chappe_core::Classes {
         self.node.pending().and(self.outstanding.allowed())
     }
 
-    fn fill(&mut self, now: Instant) {
+    fn poll_node(&mut self, now: Instant) {
         while self.pacer.free_at() <= now {
             let allowed = self.may_ask();
             let Some(slot) = self.queue.vacant().filter(|_| !allowed.is_empty()) else {
@@ -377,63 +416,101 @@ impl<N: LinkNode + ?Sized> Live<N> {
         }
     }
 
-    /// Finishes the frame whose SDU the node has just written.
+    /// Finishes the frame whose SDU the node has just written to the vacant slot.
     fn enqueue(&mut self, now: Instant, send: LinkSend) {
         let Some(slot) = self.queue.vacant() else {
             return;
         };
-        let sealed = match send.to.node_number() {
+        let frame = |seal, to, token| Outgoing {
+            seal,
+            to,
+            class: send.class,
+            token,
+            mode: send.mode,
+        };
+        let frame = match send.to.node_number() {
             _ if send.len > self.frame_max => None,
             _ if send.to.is_broadcast() => {
-                let sealed = self.sealer.seal(Kind::Broadcast, send.len, &mut slot.frame);
-                (slot.to, slot.broadcast) = (Target::Everybody, Some(send.token));
                 self.broadcast_at = Some(now);
-                sealed
+                let seal = Seal::Broadcast(Kind::Broadcast);
+                Some(frame(seal, Target::Broadcast, Some(send.token)))
             }
+            // The number is part of the nonce, so it must not wrap.
             Some(to) if self.number < u32::MAX => {
                 self.number += 1;
                 let (number, attempt) = (self.number, 1);
                 let sdu = &slot.frame[HEADER..HEADER + send.len];
                 self.outstanding
                     .add(now, number, to, (send.token, send.class), sdu);
-                slot.broadcast = None;
-                // Never heard: everybody gets it, and all but one drop it.
-                let place = self.neighbours.endpoint(to);
-                slot.to = place.map_or(Target::Everybody, Target::One);
-                self.sealer
-                    .seal_unicast(to, (number, attempt), send.len, &mut slot.frame)
+                let seal = Seal::Unicast {
+                    to,
+                    number,
+                    attempt,
+                };
+                Some(frame(seal, self.target(to), None))
             }
             _ => None,
         };
-        let Some(len) = sealed else {
+        let queued = frame.is_some_and(|frame| self.seal_and_queue(now, send.len, frame));
+        if !queued {
             // More octets than there was room for, or an address that is no node's.
             self.statistics.drops.count(DropReason::Malformed);
-            return self.tell(now, send.token, Outcome::Failed { attempts: 0 });
-        };
-        (slot.len, slot.class) = (len, send.class);
-        self.pacer.spend(now, len, send.mode);
-        self.queue.push();
+            self.report_outcome(now, send.token, Outcome::Failed { attempts: 0 });
+        }
     }
 
-    /// Hands to the kernel what waits, on each port.
+    /// Where a unicast goes. A neighbour that was never heard is reached by broadcast; all others drop the frame.
+    fn target(&self, to: u16) -> Target {
+        let location = self.neighbours.endpoint(to);
+        location.map_or(Target::Broadcast, Target::Neighbour)
+    }
+
+    /// Seals the frame whose body of `len` octets stands in the vacant slot, queues it, and charges it to the pace.
+    /// Returns false if it cannot be sealed (no room, or all counters used) or the queue is full.
+    fn seal_and_queue(&mut self, now: Instant, len: usize, frame: Outgoing) -> bool {
+        let Some(slot) = self.queue.vacant() else {
+            return false;
+        };
+        let octets = &mut slot.frame;
+        let sealed = match frame.seal {
+            Seal::Broadcast(kind) => self.sealer.seal(kind, len, octets),
+            Seal::Confirmation { to } => self.sealer.seal_confirmation(to, len, octets),
+            Seal::Unicast {
+                to,
+                number,
+                attempt,
+            } => self.sealer.seal_unicast(to, (number, attempt), len, octets),
+        };
+        let Some(len) = sealed else {
+            return false;
+        };
+        (slot.len, slot.to) = (len, frame.to);
+        (slot.class, slot.broadcast) = (frame.class, frame.token);
+        self.queue.push();
+        self.pacer.spend(now, len, frame.mode);
+        true
+    }
+
+    /// Hands the queued frames of each port to the kernel, then reports the broadcasts that all ports are done with.
     fn flush(&mut self, now: Instant) -> Result<()> {
-        for port in 0..self.ends.len() {
-            let Some(end) = self.ends.get_mut(port).filter(|end| !end.is_shut(now)) else {
+        for port in 0..self.ports.len() {
+            let Some(state) = self.ports.get_mut(port).filter(|state| !state.is_shut(now)) else {
                 continue;
             };
             if !self.queue.waits_for(port) {
                 continue;
             }
-            match self.queue.flush(port, &mut end.socket, end.everybody) {
+            match self.queue.flush(port, &mut state.socket, state.broadcast) {
                 Ok(0) => {
                     self.statistics.queue_full += 1;
-                    end.blocked = true;
-                    self.events.want_write(&end.socket, port as u64, true)?;
+                    state.blocked = true;
+                    self.events.want_write(&state.socket, port as u64, true)?;
                 }
                 Ok(_) => {}
-                Err(error) => self.refused(now, port, error)?,
+                Err(error) => self.on_refusal(now, port, error)?,
             }
         }
+        // In order: a frame stays until every port has taken it or given it up.
         while let Some(slot) = self.queue.first().filter(|slot| slot.waits == 0) {
             let (token, octets, taken) = (slot.broadcast, slot.len as u64, slot.taken);
             self.queue.pop();
@@ -446,20 +523,20 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 false => Outcome::Failed { attempts: 1 },
             };
             if let Some(token) = token {
-                self.tell(now, token, outcome);
+                self.report_outcome(now, token, outcome);
             }
         }
         Ok(())
     }
 
-    /// The kernel will not have the first frame for a port.
-    fn refused(&mut self, now: Instant, port: usize, error: Error) -> Result<()> {
-        let Some(end) = self.ends.get_mut(port) else {
+    /// The kernel refused the first frame of a port.
+    fn on_refusal(&mut self, now: Instant, port: usize, error: Error) -> Result<()> {
+        let Some(state) = self.ports.get_mut(port) else {
             return Ok(());
         };
         if error.is_out_of_buffers() {
             self.statistics.queue_full += 1;
-            end.held_until = now + NO_BUFFERS;
+            state.held_until = now + NO_BUFFERS;
             return Ok(());
         }
         if error.is_gone() {
@@ -468,32 +545,32 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.statistics.refused += 1;
         self.statistics.last_refusal = Some(error.to_string());
         if error.is_down() {
-            end.held_until = now + DOWN;
+            state.held_until = now + DOWN;
         }
-        // What waits for an interface that is down must not hold up the others.
+        // Frames of an interface that is down would keep their slots, so that the other ports would starve.
         self.queue
-            .give_up(port, error.is_down() && self.ends.len() > 1);
+            .give_up(port, error.is_down() && self.ports.len() > 1);
         Ok(())
     }
 
-    fn unblock(&mut self, port: usize) -> Result<()> {
-        if let Some(end) = self.ends.get_mut(port).filter(|end| end.blocked) {
-            end.blocked = false;
-            self.events.want_write(&end.socket, port as u64, false)?;
+    fn on_writable(&mut self, port: usize) -> Result<()> {
+        if let Some(state) = self.ports.get_mut(port).filter(|state| state.blocked) {
+            state.blocked = false;
+            self.events.want_write(&state.socket, port as u64, false)?;
         }
         Ok(())
     }
 
     fn receive(&mut self, port: usize, received: &mut Received) -> Result<()> {
         for _ in 0..TURN {
-            let Some(end) = self.ends.get(port) else {
+            let Some(state) = self.ports.get(port) else {
                 return Ok(());
             };
-            match end.socket.receive(received) {
+            match state.socket.receive(received) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
                 Err(error) if error.is_gone() => return Err(error),
-                // The interface went down, or an ICMP message came back. The loop goes on; sending tells more.
+                // The interface went down, or an ICMP error came back. Sending gives the more precise error.
                 Err(_) => {
                     self.statistics.receive_errors += 1;
                     return Ok(());
@@ -502,19 +579,20 @@ impl<N: LinkNode + ?Sized> Live<N> {
             for frame in received.iter() {
                 match frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?))) {
                     Some((at, frame, header)) => {
-                        self.on_frame(Place { port, at }, header, frame);
+                        self.on_frame(Location { port, at }, header, frame);
                     }
                     None => self.statistics.drops.count(DropReason::Malformed),
                 }
-                self.serve()?;
+                self.transmit()?;
             }
         }
         Ok(())
     }
 
-    fn on_frame(&mut self, at: Place, header: Header, frame: &[u8]) {
+    fn on_frame(&mut self, at: Location, header: Header, frame: &[u8]) {
         let now = self.clock.now();
         let from = Address::node(header.from);
+        // A broadcast socket may receive this host's own frames. They need no decryption.
         if header.from == self.me && header.epoch == self.sealer.epoch() as u16 {
             self.statistics.echoes += 1;
             return;
@@ -524,10 +602,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
             return;
         }
         let len = header.frame_len();
+        // Opening decrypts in place, and the receive buffer is borrowed by the caller.
         let mut scratch = std::mem::take(&mut self.scratch);
         if let (Some(place), Some(frame)) = (scratch.get_mut(..len), frame.get(..len)) {
             place.copy_from_slice(frame);
-            let taken = self.take(now, at, &header, place);
+            let taken = self.accept(now, at, &header, place);
             match taken {
                 Ok(()) => self.statistics.octets_received += len as u64,
                 Err(why) => self.statistics.drops.count(why),
@@ -538,11 +617,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.scratch = scratch;
     }
 
-    /// Opens a frame and does what it asks for, or says why not.
-    fn take(
+    /// Opens a frame and acts on it, or returns why it was dropped.
+    fn accept(
         &mut self,
         now: Instant,
-        at: Place,
+        at: Location,
         header: &Header,
         frame: &mut [u8],
     ) -> std::result::Result<(), DropReason> {
@@ -566,7 +645,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         };
         match header.kind {
             Kind::Broadcast if novelty == Novelty::New => {
-                self.hand_up(now, arrival(Address::BROADCAST));
+                self.deliver(now, arrival(Address::BROADCAST));
             }
             Kind::Broadcast => return Err(DropReason::Duplicate),
             Kind::Unicast => {
@@ -574,13 +653,13 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 match self.neighbours.note(header.from, number) {
                     Novelty::New => {
                         self.confirm(now, at, header.from, number);
-                        self.hand_up(now, arrival(Address::node(self.me)));
+                        self.deliver(now, arrival(Address::node(self.me)));
                     }
                     Novelty::Seen => {
                         self.confirm(now, at, header.from, number);
                         return Err(DropReason::Duplicate);
                     }
-                    // Not confirmed: nobody knows whether the node has had it.
+                    // Too old for the window: whether the node has had it is unknown, so it is not confirmed.
                     Novelty::Forgotten => return Err(DropReason::Stale),
                 }
             }
@@ -599,28 +678,28 @@ impl<N: LinkNode + ?Sized> Live<N> {
     fn on_hello(
         &mut self,
         now: Instant,
-        at: Place,
+        at: Location,
         header: &Header,
         frame: &mut [u8],
     ) -> std::result::Result<(), DropReason> {
         match self.neighbours.hello(now, at, header, frame) {
-            Greeting::Dropped(why) => Err(why),
-            Greeting::Known => Ok(()),
-            Greeting::Unproved => {
+            HelloOutcome::Dropped(why) => Err(why),
+            HelloOutcome::Known => Ok(()),
+            HelloOutcome::Unproved => {
                 self.statistics.unproved += 1;
-                self.schedule.hurry();
+                self.schedule.answer_soon();
                 Ok(())
             }
-            Greeting::Proved { .. } => {
+            HelloOutcome::Proved { .. } => {
                 self.statistics.address_conflicts += u64::from(header.from == self.me);
-                // It does not know yet that we are alive.
-                self.schedule.hurry();
+                // The neighbour has no proof of us yet: our next hello carries it.
+                self.schedule.answer_soon();
                 Ok(())
             }
         }
     }
 
-    fn hand_up(&mut self, now: Instant, arrival: Arrival<'_>) {
+    fn deliver(&mut self, now: Instant, arrival: Arrival<'_>) {
         self.statistics.frames_received += 1;
         self.node.handle_link(now, LinkEvent::Received(arrival));
         self.drain_trace(now);
@@ -630,14 +709,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         match self.outstanding.confirmed(from, number) {
             Some((token, attempts)) => {
                 self.statistics.confirmed += 1;
-                self.tell(now, token, Outcome::Acknowledged { attempts });
+                self.report_outcome(now, token, Outcome::Acknowledged { attempts });
             }
             None => self.statistics.drops.count(DropReason::Duplicate),
         }
     }
 
-    /// Confirms a unicast frame at once, without waiting for the pace: its sender waits.
-    fn confirm(&mut self, now: Instant, at: Place, from: u16, number: u32) {
+    /// Confirms a unicast frame at once, ahead of the pace, because its sender's retry timer runs.
+    fn confirm(&mut self, now: Instant, at: Location, from: u16, number: u32) {
         let Some(epoch) = self.neighbours.life(from) else {
             return;
         };
@@ -647,19 +726,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let body = &mut slot.frame[HEADER..HEADER + CONFIRMATION];
         body[..4].copy_from_slice(&number.to_be_bytes());
         body[4..].copy_from_slice(&epoch.to_be_bytes());
-        let sealed = self
-            .sealer
-            .seal_confirmation(from, CONFIRMATION, &mut slot.frame);
-        if let Some(len) = sealed {
-            (slot.len, slot.to) = (len, Target::One(at));
-            (slot.class, slot.broadcast) = (Class::Control, None);
-            self.queue.push();
-            self.pacer.spend(now, len, None);
+        let seal = Seal::Confirmation { to: from };
+        let frame = Outgoing::control(seal, Target::Neighbour(at));
+        if self.seal_and_queue(now, CONFIRMATION, frame) {
             self.statistics.confirmations_sent += 1;
         }
     }
 
-    fn tell(&mut self, now: Instant, token: u32, outcome: Outcome) {
+    fn report_outcome(&mut self, now: Instant, token: u32, outcome: Outcome) {
         self.node
             .handle_link(now, LinkEvent::Sent { token, outcome });
         self.drain_trace(now);
@@ -674,8 +748,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
     }
 }
 
-impl End {
-    /// Whether it takes no frame now.
+impl PortState {
+    /// Whether the port cannot take a frame now.
     fn is_shut(&self, now: Instant) -> bool {
         self.blocked || now < self.held_until
     }

@@ -1,4 +1,4 @@
-//! What stands on the wire.
+//! The frame format.
 //!
 //! ```text
 //!  0      1      3      5       7         12       14
@@ -8,57 +8,62 @@
 //!                                                    hello only                    16
 //! ```
 //!
-//! Big-endian. `kind` has the version in its upper half. `from` and `to` are node numbers, 65,535 everybody.
-//! `epoch` names the life of the sender: the low 16 bits of a number drawn when it starts; a hello carries all 64.
-//! `counter` never repeats in an epoch among frames of one kind (a hello counts as a broadcast). Of a unicast frame, its lower
-//! octet counts the attempts and the rest is the frame's number. `length` is that of the sealed octets, since Ethernet
-//! pads short frames. Everything before the sealed octets is authenticated, the sealed octets are encrypted too.
+//! All fields are big-endian.
+//!
+//! - `kind` has the version in its upper four bits.
+//! - `from` and `to` are node numbers; 65,535 means all nodes.
+//! - `epoch` names the sender's life: the low 16 bits of a random number drawn at its start. A hello carries all 64.
+//! - `counter` never repeats in an epoch among frames of one kind (a hello counts as a broadcast). In a unicast frame
+//!   its low octet counts the attempts, and the rest is the frame's number.
+//! - `length` counts the sealed octets, because Ethernet pads short frames.
+//!
+//! The fields before the sealed octets are authenticated. The sealed octets are also encrypted.
 
-/// Octets before the sealed ones.
+/// Octets of the header, in every frame.
 pub const HEADER: usize = 14;
-/// Octets after them: the authenticator of ChaCha20-Poly1305 (RFC 8439).
+/// Octets of the authentication tag at the end: ChaCha20-Poly1305 (RFC 8439).
 pub const TAG: usize = 16;
-/// Octets of the whole epoch in a hello.
+/// Octets of the whole epoch, which a hello has behind the header.
 pub const EPOCH: usize = 8;
-/// The number that means everybody.
-pub const EVERYBODY: u16 = u16::MAX;
-/// Counters go up to here.
+/// The node number that addresses all nodes.
+pub const BROADCAST: u16 = u16::MAX;
+/// The largest counter: the field has 40 bits.
 pub const COUNTER_MAX: u64 = (1 << 40) - 1;
 
 const VERSION: u8 = 1;
 
-/// What a frame is.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An SDU for everybody.
+    /// An SDU for all neighbours.
     Broadcast,
-    /// An SDU for one neighbour, who confirms it.
+    /// An SDU for one neighbour, whose driver confirms it.
     Unicast,
-    /// The confirmation.
+    /// The confirmation of a unicast frame.
     Confirmation,
-    /// Who is there, whom it hears and how well.
+    /// Challenge and link measurements; see [`hello`](crate::hello).
     Hello,
 }
 
-/// The fields of the header.
+/// The decoded header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the frame is.
+    /// The type of the frame.
     pub kind: Kind,
-    /// Who sent it.
+    /// The sender's node number.
     pub from: u16,
-    /// For whom.
+    /// The destination's node number, or [`BROADCAST`].
     pub to: u16,
-    /// Which life of the sender.
+    /// The low 16 bits of the sender's epoch.
     pub epoch: u16,
-    /// Which of its frames.
+    /// The frame's counter, which is also its nonce.
     pub counter: u64,
-    /// Sealed octets.
+    /// Number of sealed octets.
     pub length: u16,
 }
 
 impl Kind {
-    /// Octets before the sealed ones.
+    /// Octets in the clear before the sealed ones.
     pub fn clear(self) -> usize {
         match self {
             Kind::Hello => HEADER + EPOCH,
@@ -66,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// Kinds that share a counter.
+    /// The counter space. Kinds with the same number share one counter.
     pub fn space(self) -> u8 {
         match self {
             Kind::Broadcast | Kind::Hello => 0,
@@ -97,8 +102,8 @@ impl Header {
         true
     }
 
-    /// Reads a header; `None` for what is none of ours: another version or kind, a length that is not there, a
-    /// sender that is everybody, a broadcast to one or a unicast to all.
+    /// Reads a header. `None` if the version or type is unknown, the frame is shorter than its length field says, the
+    /// sender is the broadcast number, or type and destination disagree.
     pub fn parse(frame: &[u8]) -> Option<Header> {
         let head = frame.first_chunk::<HEADER>()?;
         let kind = match (head[0] >> 4, head[0] & 15) {
@@ -119,11 +124,11 @@ impl Header {
         };
         let there = frame.len() >= header.frame_len();
         let for_all = matches!(kind, Kind::Broadcast | Kind::Hello);
-        let sound = (header.to == EVERYBODY) == for_all && header.from != EVERYBODY;
+        let sound = (header.to == BROADCAST) == for_all && header.from != BROADCAST;
         (there && sound).then_some(header)
     }
 
-    /// Octets of the whole frame.
+    /// Octets of the whole frame, tag included.
     pub fn frame_len(&self) -> usize {
         self.kind.clear() + usize::from(self.length) + TAG
     }
@@ -139,7 +144,7 @@ mod tests {
         Header {
             kind,
             from: 1,
-            to: if for_all { EVERYBODY } else { 2 },
+            to: if for_all { BROADCAST } else { 2 },
             epoch: 0xbeef,
             counter: COUNTER_MAX - 1,
             length: 9,
@@ -147,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_survive_padding() {
+    fn headers_round_trip_with_padding() {
         let kinds = [
             Kind::Broadcast,
             Kind::Unicast,
@@ -166,7 +171,7 @@ mod tests {
 
     /// Noise never panics, and hardly any of it looks like a frame.
     #[test]
-    fn noise_is_refused() {
+    fn noise_is_rejected() {
         let mut stream = Seed(1).stream(Purpose::Trial(0));
         let mut taken = 0;
         for _ in 0..10_000 {

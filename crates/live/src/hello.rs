@@ -1,4 +1,4 @@
-//! Hellos: who is there, who is alive now and not a recording, and how well each hears the others.
+//! Hellos: discovery, proof of liveness, and link measurement.
 //!
 //! ```text
 //!  0           8             10                  21
@@ -7,27 +7,27 @@
 //!  +-----------+-------------+-------------------+----
 //! ```
 //!
-//! A recorded frame opens as well as a new one. So a node believes a life of another only after a hello of that life
-//! has named the node's own *challenge*, a number drawn when it started and drawn anew whenever it takes leave of
-//! somebody's former life. A recording cannot know it.
+//! A recorded frame opens as well as a new one. So a node trusts a *life* of a neighbour (the time between two of its
+//! restarts) only after a hello of that life has named the node's own *challenge*. The challenge is a random number,
+//! drawn at the start and again whenever a neighbour's new life replaces an old one. A recording cannot contain it.
 
 use chappe_core::{Duration, Instant, Stream};
 
-/// One neighbour in a hello.
+/// One neighbour listed in a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The neighbour.
+    /// The neighbour's node number.
     pub node: u16,
-    /// Its challenge, as heard.
+    /// The challenge in its latest hello.
     pub challenge: u64,
-    /// The share of its broadcasts that was heard, in 1/255.
+    /// The share of its broadcasts that arrived, in units of 1/255.
     pub heard: u8,
 }
 
 const FIXED: usize = 10;
 const ENTRY: usize = 11;
 
-/// Writes the body of a hello, as many of `entries` as fit; gives its length without padding.
+/// Writes the body of a hello with as many of `entries` as fit. Returns its length without padding.
 pub fn emit(challenge: u64, entries: impl Iterator<Item = Entry>, body: &mut [u8]) -> usize {
     let Some((head, rest)) = body.split_first_chunk_mut::<FIXED>() else {
         return 0;
@@ -44,7 +44,7 @@ pub fn emit(challenge: u64, entries: impl Iterator<Item = Entry>, body: &mut [u8
     FIXED + usize::from(count) * ENTRY
 }
 
-/// The challenge in a hello, and its entries.
+/// Reads a hello's challenge and entries; `None` if it is cut short.
 pub fn parse(body: &[u8]) -> Option<(u64, impl Iterator<Item = Entry> + '_)> {
     let (challenge, rest) = body.split_first_chunk::<8>()?;
     let (count, rest) = rest.split_first_chunk::<2>()?;
@@ -61,14 +61,14 @@ pub fn parse(body: &[u8]) -> Option<(u64, impl Iterator<Item = Entry> + '_)> {
     Some((u64::from_be_bytes(*challenge), entries))
 }
 
-/// When hellos leave.
+/// The intervals between hellos.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hellos {
-    /// The time between hellos while a node is new. Default 100 ms.
+    /// The mean interval while the node measures its links. Default 100 ms.
     pub first: Duration,
-    /// How long it is new: it measures its links with full-sized hellos. Default 2 s.
+    /// How long it measures its links after the start, with full-sized hellos. Default 2 s.
     pub measuring: Duration,
-    /// The time between hellos later. Default 1 s.
+    /// The mean interval afterwards. Default 1 s.
     pub later: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Default for Hellos {
     }
 }
 
-/// The next hello.
+/// The time of the next hello.
 #[derive(Debug)]
 pub struct Schedule {
     hellos: Hellos,
@@ -91,11 +91,11 @@ pub struct Schedule {
     last: Instant,
 }
 
-/// Answers to newcomers are at least this far apart.
+/// The shortest time between two hellos that answer newcomers.
 const ANSWERS: Duration = Duration::from_millis(40);
 
 impl Schedule {
-    /// The first one leaves at once.
+    /// A schedule whose first hello is due at once.
     pub fn new(hellos: Hellos, random: Stream) -> Schedule {
         Schedule {
             hellos,
@@ -105,14 +105,14 @@ impl Schedule {
         }
     }
 
-    /// When the next one leaves.
+    /// When the next hello is due.
     pub fn next(&self) -> Instant {
         self.next
     }
 
-    /// One leaves now. The next one follows after half to one and a half of the interval, so that nobody's hellos
-    /// always meet those of another.
-    pub fn left(&mut self, now: Instant) {
+    /// Notes that a hello leaves now. The next follows after 0.5 to 1.5 intervals, at random, so that two nodes whose
+    /// hellos collide once do not collide each time.
+    pub fn sent(&mut self, now: Instant) {
         let interval = match self.is_measuring(now) {
             true => self.hellos.first,
             false => self.hellos.later,
@@ -122,13 +122,13 @@ impl Schedule {
         self.next = now + interval / 2 + jitter;
     }
 
-    /// Whether the node is new.
+    /// Whether the node still measures its links with full-sized hellos.
     pub fn is_measuring(&self, now: Instant) -> bool {
         now < Instant::ZERO + self.hellos.measuring
     }
 
-    /// Somebody waits to be answered.
-    pub fn hurry(&mut self) {
+    /// Brings the next hello forward, to answer a newcomer.
+    pub fn answer_soon(&mut self) {
         let soon = ANSWERS + Duration::from_nanos(self.random.below(ANSWERS.nanos()));
         self.next = self.next.min(self.last + soon);
     }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hellos_survive_and_cut_ones_are_refused() {
+    fn hellos_round_trip_and_truncated_ones_are_rejected() {
         let entry = |node| Entry {
             node,
             challenge: u64::from(node) << 40,

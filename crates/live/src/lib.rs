@@ -1,24 +1,24 @@
-//! Medium 3: a link node on a real network interface.
+//! Medium 3: drives a link node on real network interfaces.
 //!
-//! The network card is the MAC. [`Live`] holds a [`LinkNode`](chappe_core::LinkNode), asks it for a frame when pace and
-//! socket can take one, and hands it what arrives. One thread, one wait for socket, deadline and signals.
+//! The network card is the MAC. [`Live`] owns a [`LinkNode`](chappe_core::LinkNode). It polls the node for a frame when
+//! pace and socket can take one, and delivers the frames that arrive. One thread waits for sockets, timers and signals.
 //!
-//! - **Broadcasts** are UDP datagrams to the network (or a multicast group), or packets of an EtherType of their
-//!   own. They are reported as `Outcome::Unconfirmed` when the kernel has taken them, which is earlier than when they
-//!   are on the air; so [`Port::caps`] says `confirms_broadcast: false`.
-//! - **Unicasts** go to where the neighbour was heard last, or to everybody if it never was. UDP confirms nothing and
-//!   the card does not tell, so the neighbour's driver answers each with a sealed confirmation, and a
-//!   frame without one is sent again ([`Retries`]). `Outcome::Acknowledged` therefore means that the neighbour's
-//!   driver had the frame and gave it to its node once; `Failed` means that no confirmation came, and the node may
-//!   have had it all the same.
-//! - **Every frame is sealed** with a key that all members of a group have ([`GroupKey`]): encrypted, authenticated, and
-//!   taken once. There is no mode without it. A member who hears another for the first time believes it only after the
-//!   other has named a fresh number of its own, so recordings of former days are of no use either. Strangers cost a
-//!   little arithmetic for each frame and no memory.
-//! - **Hellos** carry that proof, and how well everybody hears everybody: [`Statistics::neighbours`] has the delivery
-//!   ratio of each link, measured by all broadcasts.
-//! - **Pace** ([`Pace`]) stands for the card's push-back, which a UDP socket does not have.
-//! - **Classes** become priorities: traffic class, SO_PRIORITY, and so 802.11's access category.
+//! - **Broadcasts** are UDP datagrams to the subnet or a multicast group, or Ethernet frames of a separate EtherType.
+//!   The driver reports them as `Outcome::Unconfirmed` when the kernel has taken them. They are on the air later, so
+//!   [`Port::caps`] says `confirms_broadcast: false`.
+//! - **Unicasts** go to where the neighbour was last heard, or to all nodes if it never was. UDP confirms nothing and
+//!   the card's acknowledgements are not visible. So the neighbour's driver answers each unicast with a sealed
+//!   confirmation, and the sender repeats unconfirmed frames ([`Retries`]). `Outcome::Acknowledged` means that the
+//!   neighbour's driver delivered the frame to its node once. `Failed` means that no confirmation came; the node may
+//!   have received the frame even so.
+//! - **Sealing.** Every frame is encrypted, authenticated and accepted once, under a key that all members of a group
+//!   share ([`GroupKey`]). There is no mode without it. A member trusts a newcomer only after the newcomer has named
+//!   its fresh challenge, so replayed recordings gain nothing. Frames from outside the group cost a little computation
+//!   and no memory.
+//! - **Hellos** carry that proof and the measured delivery ratios. [`Statistics::neighbours`] has the ratio of each
+//!   link, measured over all broadcasts.
+//! - **[`Pace`]** replaces the card's back-pressure, which a UDP socket does not have.
+//! - **Classes** become priorities: traffic class, SO_PRIORITY, and so the 802.11 access category.
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
@@ -36,7 +36,17 @@
 //! # }
 //! ```
 //!
-//! **Architecture invariant:** nothing here knows a protocol, and every system call is made by `chappe-sys`.
+//! | module | holds |
+//! |---|---|
+//! | `driver` | [`Live`]: the loop over node, sockets, timers and signals |
+//! | `port` | [`Port`]: an interface and its socket |
+//! | `frame`, `seal` | the frame format; keys, sealing and the replay window |
+//! | `hello`, `neighbours` | challenges and link measurements; the neighbour table |
+//! | `confirm` | unconfirmed unicast frames and their retries |
+//! | `queue`, `pace`, `loss` | frames on their way to the kernel; the rate limit; injected losses |
+//! | `statistics` | counters |
+//!
+//! **Architecture invariant:** this crate knows no protocol, and `chappe-sys` makes every system call.
 
 mod confirm;
 mod driver;

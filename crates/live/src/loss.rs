@@ -1,12 +1,12 @@
-//! Losses injected on purpose, for tests on networks that lose nothing.
+//! Injected losses, for tests on networks that lose nothing.
 
 use std::collections::BTreeMap;
 
 use chappe_core::{Address, Purpose, Seed, Stream};
 
-/// Throws away received frames, each by its own lot.
+/// Drops received frames at random, each by its own draw.
 ///
-/// A ratio of 1 from some senders makes a network of several hops out of one on which all hear all.
+/// A ratio of 1 for some senders turns a network where all nodes hear each other into one of several hops.
 #[derive(Clone, Debug)]
 pub struct Loss {
     ratio: f64,
@@ -15,7 +15,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Loses the share `ratio` (0 to 1) of all frames.
+    /// Drops the share `ratio` (0 to 1) of all frames.
     pub fn new(seed: Seed, ratio: f64) -> Loss {
         Loss {
             ratio,
@@ -24,13 +24,13 @@ impl Loss {
         }
     }
 
-    /// Loses another share of the frames from `sender`.
+    /// Sets another share for frames from `sender`.
     pub fn from(mut self, sender: Address, ratio: f64) -> Loss {
         self.from.insert(sender, ratio);
         self
     }
 
-    /// Whether the next frame, from `sender`, is lost.
+    /// Draws whether the next frame, from `sender`, is lost.
     pub(crate) fn takes(&mut self, sender: Address) -> bool {
         let ratio = self.from.get(&sender).copied().unwrap_or(self.ratio);
         self.lots.chance(ratio)

@@ -1,4 +1,4 @@
-//! Who is in range and alive, where to reach them, what was seen of them, and how well they are heard.
+//! The neighbour table: liveness, location, replay windows and delivery ratios.
 
 use std::collections::BTreeMap;
 
@@ -6,40 +6,40 @@ use chappe_core::{Address, DropReason, Duration, Instant, Stream};
 
 use crate::frame::{Header, Kind};
 use crate::hello::{self, Entry};
-use crate::queue::Place;
+use crate::queue::Location;
 use crate::seal::{GroupKey, Novelty, Opener, Window, hello_epoch};
 
-/// Most neighbours that are remembered; the one unheard for longest makes room. Only members of the group, or
-/// recordings of them, get in here.
+/// Largest number of neighbours. The one unheard for longest makes room. Only members of the group, or recordings of
+/// their frames, get an entry.
 const NEIGHBOURS_MAX: usize = 256;
 
-/// Somebody unheard for so long is not a neighbour: five hellos at their usual interval.
+/// A node unheard for this long is no neighbour any more: five hellos at the usual interval.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Broadcasts over which the share that is heard is taken: the last one or two times as many.
+/// The delivery ratio is taken over the last one to two times this many broadcasts.
 const TALLY: u32 = 256;
 
-/// A neighbour as it stands in [`Statistics`](crate::Statistics).
+/// A neighbour in [`Statistics`](crate::Statistics).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Its address.
+    /// The address of the neighbour.
     pub address: Address,
-    /// Its life: another number after a restart.
+    /// The random number of its life; it changes with each restart.
     pub life: u64,
-    /// When it was heard last.
+    /// When its last frame arrived.
     pub heard: Instant,
-    /// The share of its broadcasts that is heard here, 0 to 1.
+    /// The share of its broadcasts that arrive here, 0 to 1, as measured here.
     pub from: f64,
-    /// The share of our broadcasts that it hears by its own word, 0 to 1; `None` before it believes us.
+    /// The share of our broadcasts that arrive there, 0 to 1, as it reports; `None` before it trusts us.
     pub to: Option<f64>,
 }
 
-/// The neighbours that have been heard.
+/// All nodes that were heard, trusted or not.
 #[derive(Debug)]
 pub struct Neighbours {
     key: GroupKey,
     me: u16,
-    /// What a life must name to be believed.
+    /// The challenge that a life must name to be trusted.
     challenge: u64,
     random: Stream,
     known: BTreeMap<u16, Peer>,
@@ -47,11 +47,11 @@ pub struct Neighbours {
 
 #[derive(Debug)]
 struct Peer {
-    endpoint: Place,
+    endpoint: Location,
     heard: Instant,
     /// The life that has proved itself.
     current: Option<Life>,
-    /// Another life that has not yet, and its challenge.
+    /// A life that has not proved itself yet, and its challenge.
     candidate: Option<(Opener, u64)>,
 }
 
@@ -61,30 +61,30 @@ struct Life {
     challenge: u64,
     broadcasts: Window,
     unicasts: Window,
-    /// Broadcasts heard, and how many there were.
+    /// Broadcasts received, and broadcasts sent by the gaps in their counters.
     tally: (u32, u32),
-    /// The share of our broadcasts that it hears, in 1/255.
+    /// The share of our broadcasts that it receives, in 1/255, as it reports.
     reported: Option<u8>,
 }
 
-/// What a hello told.
+/// The result of a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Greeting {
-    /// A neighbour goes on.
+pub enum HelloOutcome {
+    /// A life that was trusted before.
     Known,
-    /// A life has proved that it is alive; `former` if it takes the place of another.
+    /// A life that has just proved itself.
     Proved {
-        /// Whether there was another before.
+        /// Whether it replaces an older life of the same node.
         former: bool,
     },
-    /// A life that has not proved itself: it waits for our hello.
+    /// A life without proof. It needs our hello first.
     Unproved,
-    /// Dropped.
+    /// An invalid, forged or repeated hello.
     Dropped(DropReason),
 }
 
 impl Neighbours {
-    /// Nobody yet. `random` must be seeded from the kernel: nobody may guess the challenge.
+    /// An empty table. `random` must be seeded from the kernel, since the challenge must be unpredictable.
     pub fn new(key: GroupKey, me: u16, mut random: Stream) -> Neighbours {
         Neighbours {
             key,
@@ -95,43 +95,43 @@ impl Neighbours {
         }
     }
 
-    /// Takes in a hello.
+    /// Handles a hello that arrived from `at`.
     pub fn hello(
         &mut self,
         now: Instant,
-        at: Place,
+        at: Location,
         header: &Header,
         frame: &mut [u8],
-    ) -> Greeting {
+    ) -> HelloOutcome {
         let (from, me, challenge) = (header.from, self.me, self.challenge);
         let Some(epoch) = hello_epoch(frame) else {
-            return Greeting::Dropped(DropReason::Malformed);
+            return HelloOutcome::Dropped(DropReason::Malformed);
         };
         let peer = self.known.get_mut(&from);
         let current = peer.and_then(|peer| peer.current.as_mut());
         if let Some(life) = current.filter(|life| life.opener.epoch() == epoch) {
             let Some(body) = life.opener.open(header, frame) else {
-                return Greeting::Dropped(DropReason::Unauthentic);
+                return HelloOutcome::Dropped(DropReason::Unauthentic);
             };
             let Some((theirs, mut entries)) = hello::parse(body) else {
-                return Greeting::Dropped(DropReason::Malformed);
+                return HelloOutcome::Dropped(DropReason::Malformed);
             };
             let ours = |entry: &Entry| (entry.node, entry.challenge) == (me, challenge);
             let reported = entries.find(ours).map(|entry| entry.heard);
             if life.count(header.counter) != Novelty::New {
-                return Greeting::Dropped(DropReason::Duplicate);
+                return HelloOutcome::Dropped(DropReason::Duplicate);
             }
             life.challenge = theirs;
             life.reported = reported.filter(|&heard| heard > 0).or(life.reported);
             self.touch(now, from, at);
-            return Greeting::Known;
+            return HelloOutcome::Known;
         }
         let opener = Opener::new(&self.key, from, epoch);
         let Some(body) = opener.open(header, frame) else {
-            return Greeting::Dropped(DropReason::Unauthentic);
+            return HelloOutcome::Dropped(DropReason::Unauthentic);
         };
         let Some((theirs, mut entries)) = hello::parse(body) else {
-            return Greeting::Dropped(DropReason::Malformed);
+            return HelloOutcome::Dropped(DropReason::Malformed);
         };
         let ours = |entry: &Entry| (entry.node, entry.challenge) == (me, challenge);
         let proof = entries.find(ours).map(|entry| entry.heard);
@@ -147,27 +147,28 @@ impl Neighbours {
             if peer.current.is_none() {
                 (peer.endpoint, peer.heard) = (at, now);
             }
-            return Greeting::Unproved;
+            return HelloOutcome::Unproved;
         }
         let former = peer.current.is_some();
         let mut life = Life::new(opener, theirs);
         life.count(header.counter);
-        // It names our challenge, but believes us only from the hello on that says how well it hears us.
+        // It names our challenge. It trusts us only once it reports how well it hears us.
         life.reported = proof.filter(|&heard| heard > 0);
         (peer.current, peer.candidate) = (Some(life), None);
         (peer.endpoint, peer.heard) = (at, now);
         if former {
-            // Recordings of the former life name this challenge.
+            // Recordings of the former life name the old challenge and would replace the new life.
             self.challenge = self.random.next_u64();
         }
-        Greeting::Proved { former }
+        HelloOutcome::Proved { former }
     }
 
-    /// Opens a frame of a neighbour that has proved itself, and sees to it that no broadcast is taken twice.
+    /// Opens a frame of a trusted neighbour, and reports whether its counter is new. Unicast frames pass as new here:
+    /// [`note`](Self::note) judges their number, which all attempts share.
     pub fn open<'a>(
         &mut self,
         now: Instant,
-        at: Place,
+        at: Location,
         header: &Header,
         frame: &'a mut [u8],
     ) -> Result<(&'a [u8], Novelty), DropReason> {
@@ -182,14 +183,14 @@ impl Neighbours {
         let novelty = match header.kind {
             Kind::Broadcast | Kind::Hello => life.count(header.counter),
             Kind::Unicast => Novelty::New,
-            // One that was seen before confirms nothing that still waits.
+            // A replayed confirmation confirms nothing, since its frame waits no longer.
             Kind::Confirmation => Novelty::New,
         };
         self.touch(now, header.from, at);
         Ok((sealed, novelty))
     }
 
-    /// Notes unicast frame `number` of a neighbour that is known.
+    /// Notes unicast frame `number` of a trusted neighbour.
     pub fn note(&mut self, from: u16, number: u32) -> Novelty {
         let peer = self.known.get_mut(&from);
         let life = peer.and_then(|peer| peer.current.as_mut());
@@ -198,18 +199,18 @@ impl Neighbours {
         })
     }
 
-    /// The life of `from` that has proved itself.
+    /// The trusted life of `from`.
     pub fn life(&self, from: u16) -> Option<u64> {
         let peer = self.known.get(&from)?;
         peer.current.as_ref().map(|life| life.opener.epoch())
     }
 
-    /// Where `to` was heard last.
-    pub fn endpoint(&self, to: u16) -> Option<Place> {
+    /// Where `to` was last heard.
+    pub fn endpoint(&self, to: u16) -> Option<Location> {
         Some(self.known.get(&to)?.endpoint)
     }
 
-    /// The body of our hello.
+    /// Writes the body of our hello; returns its length.
     pub fn write_hello(&self, now: Instant, body: &mut [u8]) -> usize {
         let near = |peer: &Peer| now.saturating_since(peer.heard) < SILENCE;
         let near = self.known.iter().filter(|(_, peer)| near(peer));
@@ -229,7 +230,7 @@ impl Neighbours {
         hello::emit(self.challenge, entries, body)
     }
 
-    /// The neighbours that have proved themselves and are not silent.
+    /// The trusted neighbours that are not silent.
     pub fn iter(&self, now: Instant) -> impl Iterator<Item = Neighbour> + '_ {
         self.known.iter().filter_map(move |(&node, peer)| {
             let life = peer.current.as_ref()?;
@@ -244,7 +245,7 @@ impl Neighbours {
         })
     }
 
-    fn touch(&mut self, now: Instant, from: u16, at: Place) {
+    fn touch(&mut self, now: Instant, from: u16, at: Location) {
         if let Some(peer) = self.known.get_mut(&from) {
             (peer.endpoint, peer.heard) = (at, now);
         }
@@ -254,6 +255,7 @@ impl Neighbours {
         if self.known.len() < NEIGHBOURS_MAX || self.known.contains_key(&newcomer) {
             return;
         }
+        // Nodes without proof go first: recordings must not displace live neighbours.
         let age = |peer: &Peer| (peer.current.is_some(), peer.heard);
         let oldest = self.known.iter().min_by_key(|(_, peer)| age(peer));
         if let Some(node) = oldest.map(|(&node, _)| node) {
@@ -274,7 +276,7 @@ impl Life {
         }
     }
 
-    /// Notes a broadcast. The counters in between are broadcasts that were not heard, or not yet.
+    /// Notes a broadcast. A gap in the counters means broadcasts that were lost, or are late.
     fn count(&mut self, counter: u64) -> Novelty {
         let newest = self.broadcasts.newest();
         let novelty = self.broadcasts.note(counter);
@@ -305,7 +307,7 @@ mod tests {
     use chappe_core::{Purpose, Seed};
     use chappe_sys::Endpoint;
 
-    const AT: Place = Place {
+    const AT: Location = Location {
         port: 0,
         at: Endpoint::Ethernet([2; 6]),
     };
@@ -345,7 +347,7 @@ mod tests {
             frame
         }
 
-        fn hear(&mut self, frame: &[u8]) -> Greeting {
+        fn hear(&mut self, frame: &[u8]) -> HelloOutcome {
             let (mut frame, header) = (frame.to_vec(), Header::parse(frame).unwrap());
             self.neighbours
                 .hello(Instant::ZERO, AT, &header, &mut frame)
@@ -358,16 +360,16 @@ mod tests {
         }
     }
 
-    /// Three hellos make two nodes trust each other; no data is taken before.
+    /// Three hellos make two nodes trust each other. They accept no data before.
     #[test]
     fn a_life_proves_itself_by_naming_the_challenge() {
         let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
         let (first, data) = (a.hello(), a.broadcast());
         assert_eq!(b.take(&data), Err(DropReason::Stale));
-        assert_eq!(b.hear(&first), Greeting::Unproved);
+        assert_eq!(b.hear(&first), HelloOutcome::Unproved);
         assert_eq!(b.take(&data), Err(DropReason::Stale));
-        assert_eq!(a.hear(&b.hello()), Greeting::Proved { former: false });
-        assert_eq!(b.hear(&a.hello()), Greeting::Proved { former: false });
+        assert_eq!(a.hear(&b.hello()), HelloOutcome::Proved { former: false });
+        assert_eq!(b.hear(&a.hello()), HelloOutcome::Proved { former: false });
         assert_eq!(b.take(&data), Ok(Novelty::New));
         assert_eq!(b.take(&data), Ok(Novelty::Seen));
         assert_eq!(
@@ -376,9 +378,9 @@ mod tests {
         );
     }
 
-    /// A recording of a former life is not believed, however often it is played, and shuts nobody out.
+    /// A replayed recording of a former life gains no trust and does not displace the present life.
     #[test]
-    fn recordings_are_not_believed() {
+    fn replayed_hellos_gain_no_trust() {
         let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
         let mut recorded = Vec::new();
         for _ in 0..3 {
@@ -392,22 +394,25 @@ mod tests {
         }
         assert_eq!(
             b.hear(&recorded[4]),
-            Greeting::Dropped(DropReason::Duplicate)
+            HelloOutcome::Dropped(DropReason::Duplicate)
         );
         let mut again = Node::new(1, 11);
-        assert_eq!(b.hear(&again.hello()), Greeting::Unproved);
+        assert_eq!(b.hear(&again.hello()), HelloOutcome::Unproved);
         again.hear(&b.hello());
-        assert_eq!(b.hear(&again.hello()), Greeting::Proved { former: true });
+        assert_eq!(
+            b.hear(&again.hello()),
+            HelloOutcome::Proved { former: true }
+        );
         for frame in recorded.iter().filter(|frame| frame[2] == 1) {
-            assert_eq!(b.hear(frame), Greeting::Unproved);
+            assert_eq!(b.hear(frame), HelloOutcome::Unproved);
         }
         assert_eq!(b.take(&a.broadcast()), Err(DropReason::Stale));
         assert_eq!(b.take(&again.broadcast()), Ok(Novelty::New));
-        assert_eq!(b.hear(&again.hello()), Greeting::Known);
+        assert_eq!(b.hear(&again.hello()), HelloOutcome::Known);
     }
 
     #[test]
-    fn what_is_missed_lowers_the_share() {
+    fn lost_broadcasts_lower_the_delivery_ratio() {
         let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
         b.hear(&a.hello());
         a.hear(&b.hello());
@@ -428,16 +433,16 @@ mod tests {
     }
 
     #[test]
-    fn strangers_take_no_memory() {
+    fn unauthentic_hellos_take_no_memory() {
         let mut node = Node::new(1, 10);
         for other in 0..1000 {
             let mut stranger = Node::new(other, 3);
             stranger.sealer = Sealer::new(&GroupKey::new([6; 32]), other, 3);
             let greeting = node.hear(&stranger.hello());
-            assert_eq!(greeting, Greeting::Dropped(DropReason::Unauthentic));
+            assert_eq!(greeting, HelloOutcome::Dropped(DropReason::Unauthentic));
         }
         assert!(node.neighbours.known.is_empty());
-        // Members do, up to a limit.
+        // Members take memory, up to a limit.
         for other in 2..1000 {
             node.hear(&Node::new(other, 3).hello());
         }

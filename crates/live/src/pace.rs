@@ -1,22 +1,22 @@
 //! How fast frames may leave.
 //!
-//! A socket takes frames as fast as memory is copied, long before they are on the air. Without a pace the queue of
-//! the card is where packets wait and are lost, and what a node makes "at the last moment" is old when it leaves.
+//! A socket takes frames as fast as memory can be copied, long before they are on the air. Without a pace, frames wait
+//! and get lost in the card's queue, and a frame that the node built at the last moment is old when it leaves.
 
 use chappe_core::{Bitrate, Duration, Instant, Mode};
 
-/// What limits the frames that leave.
+/// The limit on the rate of outgoing frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Only the socket: for tests, and where the card pushes back.
+    /// The socket alone: for tests, and for cards that push back.
     Unlimited,
-    /// A share of the medium in bits per second, headers included.
+    /// Bits per second, headers of all layers included.
     Rate(Bitrate),
-    /// Each frame takes its airtime, one after the other: in the mode that the node asked for, else in this one.
+    /// One frame after the other, each for its airtime in the mode that the node asked for, or else in this mode.
     Airtime(Mode),
 }
 
-/// Lets frames out at a pace.
+/// Computes when the next frame may leave.
 #[derive(Debug)]
 pub struct Pacer {
     pace: Pace,
@@ -25,13 +25,13 @@ pub struct Pacer {
     free_at: Instant,
 }
 
-/// How much a late wake-up may make good at once. A busy machine lets a program wait for two or three slices of its
-/// scheduler (EEVDF: 3 ms each), and what is not made good then is lost to the pace; 8 ms at 20 Mbit/s are 13 frames
-/// of 1500 octets, well below a card's queue.
+/// The burst that may follow a late wake-up. A busy machine delays a program by two or three slices of its scheduler
+/// (EEVDF: 3 ms each), and the pace loses what it does not make up. 8 ms at 20 Mbit/s are 13 frames of 1500 octets,
+/// well below a card's queue.
 const BURST: Duration = Duration::from_millis(8);
 
 impl Pacer {
-    /// `overhead`: octets that the layers below add to each frame.
+    /// Starts with a full burst. `overhead` is what the layers below add to each frame, in octets.
     pub fn new(pace: Pace, overhead: usize) -> Pacer {
         Pacer {
             pace,
@@ -40,12 +40,12 @@ impl Pacer {
         }
     }
 
-    /// When the next frame may leave.
+    /// When the next frame may leave; in the past if it may leave now.
     pub fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// A frame of `len` octets leaves.
+    /// Charges a frame of `len` octets, sent in `mode` if the node chose one.
     pub fn spend(&mut self, now: Instant, len: usize, mode: Option<Mode>) {
         let octets = len + self.overhead;
         let cost = match self.pace {
@@ -64,7 +64,7 @@ mod tests {
 
     /// Frames of 1000 octets at 8 Mbit/s take 1 ms each, whether the driver wakes in time or a little late.
     #[test]
-    fn the_pace_is_kept_and_bursts_are_short() {
+    fn the_rate_is_kept_and_bursts_are_bounded() {
         let mut pacer = Pacer::new(Pace::Rate(Bitrate(8_000_000)), 28);
         let (mut now, mut sent) = (Instant::from_millis(100), 0);
         while now < Instant::from_millis(200) {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn airtime_is_the_modes() {
+    fn airtime_follows_the_mode_of_the_frame() {
         let usual = Mode::long(Rate::Dsss1);
         let mut pacer = Pacer::new(Pace::Airtime(usual), 36);
         let now = Instant::from_millis(50);

@@ -1,22 +1,22 @@
-//! One end of a link: an interface, and how frames pass through it.
+//! A port: one interface, and the socket through which frames pass.
 
 use chappe_core::{Address, Caps, Duration};
 use chappe_sys::udp::Group;
 use chappe_sys::{Endpoint, Error, Interface, Result, Socket, packet, udp};
 
-use crate::frame::{EVERYBODY, HEADER, TAG};
+use crate::frame::{BROADCAST, HEADER, TAG};
 
-/// What carries the frames.
+/// The encapsulation of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// UDP on one interface. Needs no privilege; broadcast needs an IPv4 address.
+    /// UDP on one interface. Needs no privilege. Broadcast needs an IPv4 address.
     Udp {
-        /// The port, the same on all nodes.
+        /// The UDP port, the same on all nodes.
         port: u16,
-        /// To whom a broadcast goes.
+        /// Where a broadcast goes: the subnet's broadcast address or a multicast group.
         group: Group,
     },
-    /// Frames of an EtherType of their own, without IP. Needs CAP_NET_RAW.
+    /// Ethernet frames of a separate EtherType, without IP. Needs CAP_NET_RAW.
     Packet {
         /// The EtherType, the same on all nodes.
         ether_type: u16,
@@ -24,49 +24,50 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// UDP broadcast on port 1794, the year of the first telegraph line; take another where that is in use.
+    /// UDP broadcast on port 1794, the year of the first telegraph line.
     pub const UDP: Carrier = Carrier::Udp {
         port: 1794,
         group: Group::Broadcast,
     };
-    /// Packets of the EtherType that IEEE 802 leaves to experiments.
+    /// Ethernet frames of the first local experimental EtherType (IEEE 802).
     pub const PACKET: Carrier = Carrier::Packet {
         ether_type: packet::LOCAL_EXPERIMENTAL,
     };
 }
 
-/// An open end of a link.
+/// An open port of a node.
 #[derive(Debug)]
 pub struct Port {
     pub(crate) socket: Socket,
-    pub(crate) everybody: Endpoint,
-    /// Octets of IP and UDP.
+    pub(crate) broadcast: Endpoint,
+    /// Octets of the IP and UDP headers; 0 for a packet socket.
     pub(crate) overhead: usize,
     interface: Interface,
     address: Address,
 }
 
 impl Port {
-    /// Opens `interface` (by name, in the calling thread's namespace) for the node `address`, which must be one of
-    /// [`Address::node`]: frames name nodes by 16 bits.
+    /// Opens `interface` (by name, in the calling thread's namespace) for the node `address`. It must be an address of
+    /// [`Address::node`], since a frame has 16 bits for a node. Fails if there is no such interface, if the carrier needs
+    /// an address or a privilege that is missing, or if the port is in use.
     pub fn open(interface: &str, address: Address, carrier: Carrier) -> Result<Port> {
         let interface = Interface::find(interface)?;
         if address
             .node_number()
-            .is_none_or(|number| number == EVERYBODY)
+            .is_none_or(|number| number == BROADCAST)
         {
             let why = "a link address must be a node number from 0 to 65534";
             return Err(Error::invalid("open a link", why));
         }
-        let (socket, everybody, overhead) = match carrier {
+        let (socket, broadcast, overhead) = match carrier {
             Carrier::Udp { port, group } => {
-                let (socket, everybody) = udp::open(&interface, port, group)?;
+                let (socket, broadcast) = udp::open(&interface, port, group)?;
                 let ip = if matches!(group, Group::Ipv6(_)) {
                     40
                 } else {
                     20
                 };
-                (socket, everybody, ip + 8)
+                (socket, broadcast, ip + 8)
             }
             Carrier::Packet { ether_type } => {
                 let socket = packet::open(&interface, ether_type, packet::Framing::Payload)?;
@@ -75,17 +76,17 @@ impl Port {
         };
         Ok(Port {
             socket,
-            everybody,
+            broadcast,
             overhead,
             interface,
             address,
         })
     }
 
-    /// What the link can do.
+    /// The capabilities of the link.
     ///
-    /// A broadcast is reported as sent when the kernel took it, which is not yet on the air, so
-    /// `confirms_broadcast` is false. Frames to others are not handed up.
+    /// A broadcast is reported as sent when the kernel has taken it, which is before it is on the air, so
+    /// `confirms_broadcast` is false. Unicast frames to other nodes are dropped, so `overhears` is false.
     pub fn caps(&self) -> Caps {
         Caps {
             frame_max: self.frame_max(),
@@ -97,17 +98,17 @@ impl Port {
         }
     }
 
-    /// The interface as it was when the port was opened.
+    /// The interface, as found when the port was opened.
     pub fn interface(&self) -> &Interface {
         &self.interface
     }
 
-    /// The node's own address.
+    /// The address of the node on this port.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Largest SDU: what the MTU leaves, and what a length of 16 bits can say.
+    /// Largest SDU in octets: what the MTU leaves, bounded by the 16-bit length field.
     pub(crate) fn frame_max(&self) -> usize {
         let headers = self.overhead + HEADER + TAG;
         self.interface

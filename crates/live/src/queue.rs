@@ -5,59 +5,59 @@ use chappe_sys::{BATCH, Endpoint, Socket};
 
 use crate::frame::{EPOCH, HEADER, TAG};
 
-/// A few frames that are finished and wait for one system call. Their buffers are used again and again.
+/// Sealed frames that wait for one system call. Their buffers are reused.
 #[derive(Debug)]
 pub struct Queue {
     slots: Vec<Slot>,
     len: usize,
-    /// The bits of all ports.
+    /// One bit for each port, all set.
     all: u32,
 }
 
 /// Where a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// To everybody, on every port.
-    Everybody,
-    /// To one neighbour.
-    One(Place),
+    /// All neighbours, on every port.
+    Broadcast,
+    /// One neighbour, where it was last heard.
+    Neighbour(Location),
 }
 
-/// Where a neighbour is: on which port, and there.
+/// Where a neighbour is: a port, and an address on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The port's number.
+pub struct Location {
+    /// The index of the port.
     pub port: usize,
-    /// The neighbour's address below ours.
+    /// The neighbour's UDP or Ethernet address.
     pub at: Endpoint,
 }
 
-/// One frame.
+/// One queued frame with its destination.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// Header, SDU and tag; of `len` octets.
+    /// Header, SDU and tag, at the front of a buffer of full length.
     pub frame: Vec<u8>,
-    /// How many octets of `frame` count.
+    /// Octets of `frame` in use.
     pub len: usize,
-    /// Where it goes.
+    /// The destination of the frame.
     pub to: Target,
-    /// Ports that have not taken it yet, a bit for each; whether one has.
+    /// Ports that still have to take it, one bit each.
     pub waits: u32,
-    /// Whether a port has taken it.
+    /// Whether any port has taken it.
     pub taken: bool,
-    /// How urgent it is.
+    /// Its class, which becomes the socket's priority.
     pub class: Class,
-    /// What the node is to be told when it has left: the token of a broadcast.
+    /// The token of the node's broadcast, for the report that it has left.
     pub broadcast: Option<u32>,
 }
 
 impl Queue {
-    /// Empty; frames hold SDUs of up to `sdu_max` octets.
+    /// An empty queue for SDUs of up to `sdu_max` octets.
     pub fn new(sdu_max: usize, ports: usize) -> Queue {
         let slot = Slot {
             frame: vec![0; HEADER + EPOCH + sdu_max + TAG],
             len: 0,
-            to: Target::Everybody,
+            to: Target::Broadcast,
             waits: 0,
             taken: false,
             class: Class::Data,
@@ -70,46 +70,47 @@ impl Queue {
         }
     }
 
-    /// The place of the next frame, to be filled before [`push`](Self::push); `None` when the queue is full.
+    /// The slot of the next frame, to be filled before [`push`](Self::push); `None` when the queue is full.
     pub fn vacant(&mut self) -> Option<&mut Slot> {
         self.slots.get_mut(self.len)
     }
 
-    /// The frame in the vacant place is finished.
+    /// Queues the frame in the vacant slot.
     pub fn push(&mut self) {
         let all = self.all;
         if let Some(slot) = self.slots.get_mut(self.len) {
             slot.taken = false;
             slot.waits = match slot.to {
-                Target::Everybody => all,
-                Target::One(place) => 1 << place.port.min(31),
+                Target::Broadcast => all,
+                Target::Neighbour(place) => 1 << place.port.min(31),
             };
             self.len += 1;
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether no frame waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether there is no vacant place.
+    /// Whether there is no vacant slot.
     pub fn is_full(&self) -> bool {
         self.len == self.slots.len()
     }
 
-    /// Whether something waits for a port.
+    /// Whether a frame waits for this port.
     pub fn waits_for(&self, port: usize) -> bool {
         let waiting = self.slots.iter().take(self.len);
         waiting.into_iter().any(|slot| slot.waits >> port & 1 == 1)
     }
 
-    /// Hands the first frames for a port, as many as are of one class, to the kernel; returns how many it took.
+    /// Hands the first frames for a port to the kernel, up to the next change of class, since the class is an option of
+    /// the socket; returns how many the kernel took.
     pub fn flush(
         &mut self,
         port: usize,
         socket: &mut Socket,
-        everybody: Endpoint,
+        broadcast: Endpoint,
     ) -> chappe_sys::Result<usize> {
         let waits = |slot: &&Slot| slot.waits >> port & 1 == 1;
         let waiting = self.slots.get(..self.len).unwrap_or(&[]);
@@ -121,8 +122,8 @@ impl Queue {
         let alike = alike.take_while(|slot| slot.class == first.class);
         let taken = socket.send(alike.filter_map(|slot| {
             let to = match slot.to {
-                Target::Everybody => everybody,
-                Target::One(place) => place.at,
+                Target::Broadcast => broadcast,
+                Target::Neighbour(place) => place.at,
             };
             Some((slot.frame.get(..slot.len)?, to))
         }))?;
@@ -133,7 +134,7 @@ impl Queue {
         Ok(taken)
     }
 
-    /// A port will not have its first frame; `all`: nor any other that waits.
+    /// Drops the first frame of a port, or with `all` every frame that waits for it.
     pub fn give_up(&mut self, port: usize, all: bool) {
         let waiting = self.slots.iter_mut().take(self.len);
         let waiting = waiting.filter(|slot| slot.waits >> port & 1 == 1);
@@ -142,12 +143,12 @@ impl Queue {
         }
     }
 
-    /// The first frame.
+    /// The oldest frame, if there is one.
     pub fn first(&self) -> Option<&Slot> {
         self.slots.get(..self.len)?.first()
     }
 
-    /// Takes the first frame off. Its buffer goes to the end.
+    /// Removes the oldest frame. Its buffer moves to the end for reuse.
     pub fn pop(&mut self) {
         if self.len > 0 {
             self.slots.rotate_left(1);

@@ -1,34 +1,34 @@
-//! Who has not the group's key can neither read frames nor make them.
+//! Encryption and authentication of frames: without the group's key a host can neither read nor forge them.
 //!
-//! Each sender encrypts and authenticates with a key of its own, made from the group's key, its number and its epoch,
-//! a number of 64 bits that it draws from the kernel when it starts. The nonce is the frame's counter. So no nonce is
-//! used twice with one key: within a life the counter goes up, and another life has another key. (Two lives of one
-//! node draw the same epoch once in 2^32 restarts or so.)
+//! Each sender has a separate key, derived from the group's key, its node number and its epoch, a 64-bit number that it
+//! draws from the kernel at its start. The nonce is the frame's counter. So no nonce is used twice with one key: within
+//! a life the counter only goes up, and another life has another key. (Two lives of one node draw the same epoch once
+//! in about 2^32 restarts.)
 //!
-//! All members have the same key: each of them can speak in another's name. What must come from one member only is
-//! signed by it, above this layer.
+//! All members share the group's key, so each can send in another's name. Data that must come from one particular
+//! member is signed by it, above this layer.
 
 use std::fmt;
 
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 
-use crate::frame::{COUNTER_MAX, EPOCH, EVERYBODY, Header, Kind, TAG};
+use crate::frame::{BROADCAST, COUNTER_MAX, EPOCH, Header, Kind, TAG};
 
-/// Separates these keys from all others that are ever made from the group's.
+/// The BLAKE3 context: keys derived from the group's key for other purposes differ.
 const CONTEXT: &str = "chappe live 2026-11 frame key of a sender and epoch";
 
-/// The key that all members of a group have. Whoever has it belongs to the group.
+/// The secret key of a group. Every host that has it is a member.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GroupKey([u8; 32]);
 
 impl GroupKey {
-    /// From 32 octets that nobody can guess.
+    /// A key of 32 secret random octets.
     pub fn new(octets: [u8; 32]) -> GroupKey {
         GroupKey(octets)
     }
 
-    /// The key of one sender in one life.
+    /// Derives the cipher of one sender in one life.
     fn of(&self, from: u16, epoch: u64) -> ChaCha20Poly1305 {
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
         hasher.update(&self.0);
@@ -51,18 +51,18 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// For frames of `from` in `epoch`.
+    /// An opener for the frames of node `from` in its life `epoch`.
     pub fn new(key: &GroupKey, from: u16, epoch: u64) -> Opener {
         let cipher = key.of(from, epoch);
         Opener { epoch, cipher }
     }
 
-    /// The life that it opens frames of.
+    /// The epoch of the sender's life.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Decrypts `frame` in place and gives the sealed octets, if the frame is the sender's.
+    /// Decrypts `frame` in place and returns the sealed octets; `None` if the frame is not authentic or cut short.
     pub fn open<'a>(&self, header: &Header, frame: &'a mut [u8]) -> Option<&'a [u8]> {
         let frame = frame.get_mut(..header.frame_len())?;
         let (clear, rest) = frame.split_at_mut_checked(header.kind.clear())?;
@@ -92,7 +92,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// For node `from` in a life that begins now; `epoch` must be drawn for it.
+    /// A sealer for node `from` in a life that begins now. `epoch` must be drawn anew: with an old one, nonces repeat.
     pub fn new(key: &GroupKey, from: u16, epoch: u64) -> Sealer {
         Sealer {
             from,
@@ -103,13 +103,13 @@ impl Sealer {
         }
     }
 
-    /// This life.
+    /// The random number of this life.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Seals `length` octets that stand in `frame` after the room for the header of `kind`. Gives the length of the
-    /// whole frame; `None` if there is no room for it, or all counters are used.
+    /// Seals the `length` octets that stand in `frame` behind the room for the header of `kind`. Returns the length of the
+    /// whole frame; `None` if it does not fit or all counters are used up.
     pub fn seal(&mut self, kind: Kind, length: usize, frame: &mut [u8]) -> Option<usize> {
         let counter = match kind {
             Kind::Broadcast | Kind::Hello => &mut self.broadcasts,
@@ -118,16 +118,17 @@ impl Sealer {
         };
         *counter += 1;
         let counter = *counter;
-        self.seal_as(kind, EVERYBODY, counter, length, frame)
+        self.seal_as(kind, BROADCAST, counter, length, frame)
     }
 
-    /// As [`seal`](Self::seal), a confirmation to one node.
+    /// Like [`seal`](Self::seal), for a confirmation to node `to`.
     pub fn seal_confirmation(&mut self, to: u16, length: usize, frame: &mut [u8]) -> Option<usize> {
         self.confirmations += 1;
         self.seal_as(Kind::Confirmation, to, self.confirmations, length, frame)
     }
 
-    /// As [`seal`](Self::seal), a unicast. The caller sees to it that no attempt of a number is sealed twice.
+    /// Like [`seal`](Self::seal), for a unicast to node `to`. The pair of number and attempt is the nonce: the caller must
+    /// never pass the same pair twice.
     pub fn seal_unicast(
         &self,
         to: u16,
@@ -183,32 +184,32 @@ fn nonce(kind: Kind, counter: u64) -> [u8; 12] {
     nonce
 }
 
-/// The epoch that a hello names.
+/// The epoch in a hello, not yet authenticated; `None` if the frame is too short.
 pub fn hello_epoch(frame: &[u8]) -> Option<u64> {
     let clear = frame.get(..Kind::Hello.clear())?;
     clear.last_chunk().map(|epoch| u64::from_be_bytes(*epoch))
 }
 
-/// How many counters back a repeated frame is known. Frames that overtake each other are a few places apart.
+/// Counters that the window remembers. Frames that overtake each other are a few counters apart.
 pub const WINDOW: u64 = 1024;
 
-/// Which counters have been seen (RFC 4303, appendix A2, for a longer window).
+/// The replay window: which counters have been seen (RFC 4303, appendix A2, for a longer window).
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// The newest counter; 0 before the first.
+    /// The largest counter seen; 0 before the first.
     newest: u64,
     /// Bit `counter % WINDOW` of the newest `WINDOW` counters.
     seen: [u64; (WINDOW / 64) as usize],
 }
 
-/// Whether a counter is new.
+/// What a [`Window`] knows about a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Novelty {
-    /// It is.
+    /// It has not been seen before.
     New,
-    /// It has been seen.
+    /// It has been seen: a duplicate or a replay.
     Seen,
-    /// It is so old that nobody knows.
+    /// It is older than the window, so whether it was seen is unknown.
     Forgotten,
 }
 
@@ -222,16 +223,17 @@ impl Default for Window {
 }
 
 impl Window {
-    /// The newest counter seen.
+    /// The largest counter seen; 0 before the first.
     pub fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Notes `counter`. Call it for frames that were opened only: a forged counter would shut out the rest.
+    /// Notes `counter`. Call it only after a frame has opened: a forged counter would shut out all genuine ones.
     pub fn note(&mut self, counter: u64) -> Novelty {
         let place = |counter: u64| ((counter % WINDOW / 64) as usize, 1u64 << (counter % 64));
         if counter > self.newest {
             let ahead = counter - self.newest;
+            // The bits of skipped counters still hold what was seen one window ago.
             if ahead >= WINDOW {
                 self.seen = [0; (WINDOW / 64) as usize];
             } else {
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_frame_opens_once_made_by_the_right_key() {
+    fn only_the_sealing_key_opens_a_frame() {
         let (frame, len) = sealed(9);
         assert_eq!(len, 14 + 5 + 16);
         assert_ne!(frame[14..19], *b"hello");
@@ -282,16 +284,16 @@ mod tests {
         assert_eq!(open([7; 32], 3, 8), None);
     }
 
-    /// Another life, another key: the same counter and text give other octets.
+    /// A new life has a new key: the same counter and plaintext give another ciphertext.
     #[test]
-    fn a_restart_uses_no_nonce_again() {
+    fn a_restart_reuses_no_nonce() {
         let ((first, len), (second, _)) = (sealed(1), sealed(2));
         assert_ne!(first[14..len], second[14..len]);
     }
 
     /// Every bit of a frame is authenticated.
     #[test]
-    fn a_bent_bit_is_refused() {
+    fn a_flipped_bit_is_rejected() {
         let (frame, len) = sealed(9);
         let opener = Opener::new(&GroupKey::new([7; 32]), 3, 9);
         for bit in 0..len * 8 {
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_names_its_epoch() {
+    fn a_hello_carries_its_epoch() {
         let mut sealer = Sealer::new(&GroupKey::new([7; 32]), 3, 0x0102_0304_0506_0708);
         let mut frame = [1; 80];
         sealer.seal(Kind::Hello, 10, &mut frame).unwrap();
@@ -316,7 +318,7 @@ mod tests {
 
     /// The window agrees with a list of everything seen.
     #[test]
-    fn the_window_knows_what_was_seen() {
+    fn the_replay_window_agrees_with_a_list() {
         let mut random = Seed(4).stream(Purpose::Trial(0));
         let (mut window, mut seen, mut newest) = (Window::default(), Vec::new(), 0);
         for _ in 0..20_000 {

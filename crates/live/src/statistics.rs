@@ -1,58 +1,58 @@
-//! What the driver has done so far.
+//! Counters of the driver.
 
 use chappe_core::{DropReason, Drops, Duration};
 
 use crate::neighbours::Neighbour;
 
-/// Counters of one [`Live`](crate::Live). Frames are those of this driver, SDUs and confirmations.
+/// Counters of one [`Live`](crate::Live). A frame is one of this driver's: an SDU, a confirmation or a hello.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Frames that the kernel took.
     pub frames_sent: u64,
-    /// Their octets, without the layers below.
+    /// Octets of these frames, without the headers of the layers below.
     pub octets_sent: u64,
-    /// SDUs handed to the node.
+    /// SDUs delivered to the node.
     pub frames_received: u64,
-    /// Octets of all frames of ours that arrived.
+    /// Octets of all frames that arrived and opened.
     pub octets_received: u64,
-    /// Confirmations sent for unicast frames that arrived.
+    /// Confirmations sent for received unicast frames.
     pub confirmations_sent: u64,
-    /// Own unicast frames that were confirmed.
+    /// Unicast frames that the neighbour confirmed.
     pub confirmed: u64,
-    /// Unicast frames sent again.
+    /// Repeated transmissions of unicast frames.
     pub retries: u64,
-    /// Unicast frames given up.
+    /// Unicast frames given up: no attempt was confirmed.
     pub given_up: u64,
-    /// Times that the kernel's queue was full.
+    /// Times the kernel's queue was full.
     pub queue_full: u64,
-    /// Frames that the kernel refused.
+    /// Frames the kernel refused.
     pub refused: u64,
-    /// The kernel's last refusal, in words.
+    /// The error message of the last refusal.
     pub last_refusal: Option<String>,
-    /// Times that receiving failed: the interface went down, for instance.
+    /// Times receiving failed, for example because the interface went down.
     pub receive_errors: u64,
-    /// Own broadcasts that came back.
+    /// This node's own broadcasts, received back.
     pub echoes: u64,
-    /// Times that a member who is alive proved to have our own address: two nodes have one number.
+    /// Times another live node proved itself under this node's number: two nodes have the same number.
     pub address_conflicts: u64,
-    /// Hellos of lives that had not proved to be alive: newcomers, or recordings.
+    /// Hellos of lives that had not yet proved to be alive: newcomers or recordings.
     pub unproved: u64,
-    /// Hellos sent.
+    /// Hellos this node sent.
     pub hellos_sent: u64,
-    /// The neighbours and how well each hears the other, brought up to date before the application is called.
+    /// The neighbours and the delivery ratios, refreshed before each call of the application.
     pub neighbours: Vec<Neighbour>,
-    /// This node's life, which its neighbours see; another number after a restart.
+    /// The random number of this node's life; it changes with each restart.
     pub life: u64,
-    /// Frames thrown away by [`Loss`](crate::Loss).
+    /// Frames dropped by [`Loss`](crate::Loss).
     pub injected_losses: u64,
-    /// Everything else that was not used, by reason.
+    /// All other dropped frames, by reason.
     pub drops: Drops,
-    /// How late the driver has met a deadline of its node, at worst.
+    /// The longest delay with which the driver fired a timer of its node.
     pub latest: Duration,
 }
 
 impl Statistics {
-    /// How many frames were dropped for this reason.
+    /// The number of frames dropped for this reason.
     pub fn dropped(&self, why: DropReason) -> u64 {
         self.drops.of(why)
     }

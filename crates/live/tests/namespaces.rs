@@ -1,7 +1,7 @@
-//! The driver on virtual interfaces: broadcasts, confirmed unicasts, strangers, a dead interface, signals.
+//! The driver on virtual interfaces: broadcasts, confirmed unicasts, forged frames, a dead interface, signals.
 //!
-//! Goal: what the crate page promises. Method: two or three hosts on a bridge, a thread for each; real sockets, and
-//! losses injected from a seed. Where the kernel forbids namespaces, it says so and passes.
+//! Goal: the behaviour that the crate page describes. Method: two or three hosts on a bridge, a thread for each, real
+//! sockets, losses injected from a seed. Prints `skipped:` if the kernel forbids namespaces.
 
 mod common;
 
@@ -36,8 +36,14 @@ fn main() {
             "an_acknowledged_unicast_arrived_once",
             an_acknowledged_unicast_arrived_once,
         ),
-        ("nobody_there_means_failed", nobody_there_means_failed),
-        ("strangers_only_count", strangers_only_count),
+        (
+            "a_unicast_to_an_absent_node_fails",
+            a_unicast_to_an_absent_node_fails,
+        ),
+        (
+            "foreign_frames_are_only_counted",
+            foreign_frames_are_only_counted,
+        ),
         (
             "an_interface_that_goes_down_comes_back",
             an_interface_that_goes_down_comes_back,
@@ -69,7 +75,7 @@ fn drive(
                 let mut live = Live::new(config, port, Box::new(note)).unwrap();
                 let (mut counted, limit) = (false, Duration::from_secs(20));
                 let ending = live.run(|note, now, statistics| {
-                    // What is sent before all believe each other is lost.
+                    // Frames sent before all nodes trust each other are lost.
                     let believed = statistics.neighbours.iter().filter(|n| n.to.is_some());
                     note.held &= believed.count() + 1 < count;
                     if !counted && done(me, note) {
@@ -96,7 +102,7 @@ fn drive(
     })
 }
 
-/// 300 broadcasts and 300 unicasts from host 0: hosts 1 and 2 hear the first, host 1 alone the second.
+/// 300 broadcasts and 300 unicasts from host 0: hosts 1 and 2 receive the broadcasts, host 1 alone the unicasts.
 fn exchange(carrier: Carrier) {
     let network = Network::new(3);
     let mut sender = Note::default();
@@ -145,7 +151,7 @@ fn exchange(carrier: Carrier) {
     assert_eq!(at_1, expected);
 }
 
-/// 40 % of frames and confirmations lost both ways: whatever is acknowledged was heard, nothing is heard twice, and
+/// 40 % of frames and confirmations lost in both directions: every acknowledged frame has arrived, none arrives twice, and
 /// with seven attempts (loss of frame or confirmation 64 %) few fail.
 fn an_acknowledged_unicast_arrived_once() {
     let network = Network::new(2);
@@ -198,7 +204,7 @@ fn an_acknowledged_unicast_arrived_once() {
     );
 }
 
-fn nobody_there_means_failed() {
+fn a_unicast_to_an_absent_node_fails() {
     let network = Network::new(1);
     let mut note = Note::default();
     note.to_send.push_back((Address::node(9), vec![1]));
@@ -210,8 +216,8 @@ fn nobody_there_means_failed() {
     assert_eq!((ends[0].1.retries, ends[0].1.given_up), (6, 1));
 }
 
-/// 10,000 random datagrams and as many mutated frames from a third host during a transfer: they only count.
-fn strangers_only_count() {
+/// 10,000 random datagrams and as many mutated frames from a third host during a transfer: they are only counted.
+fn foreign_frames_are_only_counted() {
     let network = Network::new(3);
     let flood = network.port(2, Carrier::UDP).interface().clone();
     let (stranger, everybody) = network.hosts[2]
@@ -291,7 +297,7 @@ fn strangers_only_count() {
     );
 }
 
-/// The interface is turned off and on in mid-transfer: what is sent meanwhile fails, and then it goes on.
+/// The interface goes down and up during a transfer: frames sent meanwhile fail, and later ones succeed.
 fn an_interface_that_goes_down_comes_back() {
     let network = Network::new(2);
     for carrier in [Carrier::UDP, Carrier::PACKET] {
@@ -341,7 +347,7 @@ fn an_interface_that_goes_down_comes_back() {
     }
 }
 
-/// SIGTERM and SIGINT to a process of its own: it says why it ends and leaves with 0.
+/// SIGTERM and SIGINT to a separate process: it prints the signal and exits with 0.
 fn signals_end_the_run() {
     for (signal, ending) in [("TERM", "Terminate"), ("INT", "Interrupt")] {
         let program = std::env::current_exe().unwrap();
@@ -369,7 +375,7 @@ fn signals_end_the_run() {
     }
 }
 
-/// The child of [`signals_end_the_run`]: drives a node on the loopback interface until it is told to end.
+/// The child of [`signals_end_the_run`]: drives a node on the loopback interface until a signal arrives.
 fn serve() {
     let port = Port::open("lo", Address::node(0), Carrier::UDP).unwrap();
     let mut live = Live::new(
@@ -381,6 +387,6 @@ fn serve() {
     println!("serving");
     match live.run(|_, _, _| ControlFlow::Continue(())).unwrap() {
         Ending::Signal(signal) => println!("\"{signal:?}\""),
-        Ending::Asked => println!("nobody asked"),
+        Ending::Asked => println!("unexpected end"),
     }
 }

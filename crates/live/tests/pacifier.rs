@@ -1,7 +1,7 @@
 //! Pacifier on real sockets.
 //!
-//! Goal: a file of 1 MB reaches every receiver unharmed over interfaces that lose frames. Method: a namespace and a
-//! thread for each node, a bridge between them, losses injected from a seed at each receiver.
+//! Goal: a file of 1 MB reaches every receiver intact over interfaces that lose frames. Method: a namespace and a thread
+//! for each node, a bridge between them, losses injected from a seed at each receiver.
 
 mod common;
 
@@ -33,13 +33,13 @@ fn three_receivers(carrier: Carrier) {
     transfer(carrier, ratios, &[1, 2, 3]);
 }
 
-/// Neighbours hear each other at 80 %, others not at all: two relays, three hops, every node but the first receives.
+/// A line with delivery ratios of 80 % between neighbours: two relays, three hops, and all nodes but the first receive.
 fn a_line_of_four() {
     let ratios = |from: usize, to: usize| if from.abs_diff(to) == 1 { 0.8 } else { 0.0 };
     transfer(Carrier::UDP, ratios, &[1, 2, 3]);
 }
 
-/// Moves a megabyte from node 0 of four to `receivers`; `ratios` is what share of frames gets from one to another.
+/// Moves a megabyte from node 0 of four to `receivers`; `ratios` gives the delivery ratio of each link.
 fn transfer(carrier: Carrier, ratios: fn(usize, usize) -> f64, receivers: &[u16]) {
     const NODES: usize = 4;
     let network = Network::new(NODES as u8);

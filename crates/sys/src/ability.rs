@@ -1,6 +1,6 @@
-//! What this machine can do, tried out: for `chappe doctor`, and for tests that skip.
+//! Probes of what this machine allows, for `chappe doctor` and for tests that skip.
 //!
-//! Nothing is left behind by trying. What needs an interface is tried on the loopback interface.
+//! A probe tries the real operation, on the loopback interface if it needs one, and leaves nothing behind.
 
 use std::net::Ipv4Addr;
 
@@ -10,22 +10,22 @@ use crate::tun::{Kind, Tun};
 use crate::udp::Group;
 use crate::{Interface, packet, raw, udp};
 
-/// One ability: whether this machine and user have it, why, and what to do if not.
+/// The result of one probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ability {
-    /// What it is: "packet sockets".
+    /// Its name, such as "packet sockets".
     pub name: &'static str,
     /// What Chappe needs it for.
     pub purpose: &'static str,
-    /// Whether it is there.
+    /// Whether this machine and user have it.
     pub there: bool,
-    /// What was tried, and what the operating system said.
+    /// What was tried, or the error if it failed.
     pub reason: String,
-    /// What to do, where it is not there and that is known.
+    /// How to enable it, if known.
     pub remedy: Option<String>,
 }
 
-/// All abilities.
+/// Runs all probes of this module.
 pub fn all() -> Vec<Ability> {
     vec![
         udp_broadcast(),
@@ -36,14 +36,14 @@ pub fn all() -> Vec<Ability> {
     ]
 }
 
-/// Whether this user can send and hear UDP broadcasts on one interface.
+/// Whether this user can send and receive UDP broadcasts on one interface.
 pub fn udp_broadcast() -> Ability {
     let tried = Interface::find("lo")
         .and_then(|lo| udp::open(&lo, 0, Group::Ipv4(Ipv4Addr::new(224, 0, 0, 251))));
     told(
         "UDP broadcast",
         "protocols on real interfaces",
-        "a socket was bound to the loopback interface and joined a group",
+        "bound a socket to the loopback interface and joined a group",
         tried.map(drop),
     )
 }
@@ -55,7 +55,7 @@ pub fn packet_sockets() -> Ability {
     told(
         "packet sockets",
         "protocols on interfaces without IP; the emulator",
-        "one was opened on the loopback interface",
+        "opened one on the loopback interface",
         Interface::find("lo").and_then(open).map(drop),
     )
 }
@@ -65,12 +65,12 @@ pub fn tun() -> Ability {
     told(
         "TUN and TAP devices",
         "carrying the host's own packets",
-        "a TUN device was created and removed",
+        "created and removed a TUN device",
         Tun::create("chappe%d", Kind::Tun).map(drop),
     )
 }
 
-/// Whether this user can create network namespaces as it is.
+/// Whether this user can create network namespaces without a user namespace.
 pub fn network_namespaces() -> Ability {
     let tried = raw::unshare_in_child(false, true).map_err(|error| {
         Error::new("create a network namespace", error)
@@ -79,7 +79,7 @@ pub fn network_namespaces() -> Ability {
     told(
         "network namespaces",
         "the emulator, without user namespaces",
-        "a child process created one",
+        "created one in a child process",
         tried,
     )
 }
@@ -96,7 +96,7 @@ pub fn user_namespaces() -> Ability {
     let mut ability = told(
         "user namespaces",
         "the emulator without root",
-        "a child process created one with a network namespace in it",
+        "created one with a network namespace in a child process",
         tried,
     );
     if let (false, Some((setting, _))) = (ability.there, user_namespace_obstacle()) {
@@ -128,9 +128,9 @@ fn told(
 mod tests {
     use super::*;
 
-    /// Goal: no probe panics or contradicts itself, whatever this machine allows; nothing stays behind.
+    /// Goal: no probe panics, contradicts itself or leaves anything behind, whatever this machine allows.
     #[test]
-    fn every_ability_has_a_reason() {
+    fn every_missing_ability_has_a_reason() {
         for ability in all() {
             println!("{ability:?}");
             assert!(!ability.reason.is_empty());

@@ -1,10 +1,10 @@
-//! The monotonic clock as a node's clock.
+//! The monotonic clock, from which nodes get their time.
 
 use chappe_core::Instant;
 use rustix::time::{ClockId, clock_gettime};
 
-/// CLOCK_MONOTONIC, counted from when this value was made. It never goes back and no operator sets it; it stands
-/// still while the machine is suspended.
+/// CLOCK_MONOTONIC, counted from the creation of this value. It never goes back, setting the system time does not
+/// change it, and it stops while the machine is suspended.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start_ns: u64,
@@ -18,12 +18,12 @@ impl Clock {
         }
     }
 
-    /// The present.
+    /// The time since the clock was started.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(monotonic_ns().saturating_sub(self.start_ns))
     }
 
-    /// `at` as CLOCK_MONOTONIC has it, in nanoseconds.
+    /// Converts `at` to CLOCK_MONOTONIC, in nanoseconds.
     pub(crate) fn absolute_ns(&self, at: Instant) -> u64 {
         self.start_ns.saturating_add(at.nanos())
     }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_starts_at_zero_and_does_not_go_back() {
+    fn time_starts_at_zero_and_is_monotonic() {
         let clock = Clock::start();
         let first = clock.now();
         assert!(first < Instant::from_millis(10_000), "{first}");

@@ -1,11 +1,11 @@
-//! What went wrong with the operating system: what was tried, on what, what it said, what to do.
+//! Errors of the operating system, with the action, its object, the cause and a remedy.
 
 use std::fmt;
 use std::io;
 
 /// A failed request to the operating system.
 ///
-/// Prints as one sentence: *cannot open a packet socket on mesh0: Operation not permitted (os error 1); it needs
+/// Displayed as one sentence: *cannot open a packet socket on mesh0: Operation not permitted (os error 1); it needs
 /// CAP_NET_RAW: ...*
 #[derive(Debug)]
 pub struct Error {
@@ -15,16 +15,16 @@ pub struct Error {
     remedy: Option<String>,
 }
 
-/// Either a value or what the operating system said.
+/// A result with the operating system's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What to do about a missing CAP_NET_RAW.
+/// Remedy for a missing CAP_NET_RAW.
 pub(crate) const NEEDS_NET_RAW: &str = "it needs CAP_NET_RAW: run as root, give the program the capability \
     (`setcap cap_net_raw+ep PROGRAM`), or run it in a user namespace (`unshare -Urn`)";
-/// What to do about a missing CAP_NET_ADMIN.
+/// Remedy for a missing CAP_NET_ADMIN.
 pub(crate) const NEEDS_NET_ADMIN: &str = "it needs CAP_NET_ADMIN: run as root, give the program the capability \
     (`setcap cap_net_admin+ep PROGRAM`), or run it in a user namespace (`unshare -Urn`)";
-/// What to do about a missing CAP_SYS_ADMIN.
+/// Remedy for a missing CAP_SYS_ADMIN.
 pub(crate) const NEEDS_SYS_ADMIN: &str =
     "it needs CAP_SYS_ADMIN: run as root, or in a user namespace (`unshare -Ur`)";
 
@@ -39,13 +39,13 @@ impl Error {
         }
     }
 
-    /// A request that makes no sense, refused before the operating system was asked: `what` completes the sentence
-    /// "cannot ...", `why` says what is wrong.
+    /// An invalid request, rejected before the operating system was asked. `what` completes the sentence "cannot ...",
+    /// `why` is the cause.
     pub fn invalid(what: impl Into<String>, why: &str) -> Error {
         Error::new(what, io::Error::new(io::ErrorKind::InvalidInput, why))
     }
 
-    /// A configuration that cannot be carried out, told like an error of the system.
+    /// A configuration that cannot be applied, in the form of a system error.
     pub fn unusable(what: &str, why: &dyn fmt::Display) -> Error {
         Error::new(
             what,
@@ -53,13 +53,13 @@ impl Error {
         )
     }
 
-    /// The interface, namespace or file that it was tried on.
+    /// Adds the interface, namespace or file concerned.
     pub(crate) fn on(mut self, on: &str) -> Error {
         self.on = Some(on.to_owned());
         self
     }
 
-    /// What to do, if permission was refused.
+    /// Adds a remedy that applies if permission was denied.
     pub(crate) fn needs(mut self, remedy: &str) -> Error {
         if self.os.kind() == io::ErrorKind::PermissionDenied {
             self.remedy = Some(remedy.to_owned());
@@ -67,13 +67,13 @@ impl Error {
         self
     }
 
-    /// What to do, whatever the cause.
+    /// Adds a remedy, whatever the cause.
     pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Error {
         self.remedy = Some(remedy.into());
         self
     }
 
-    /// Whether the interface is down or leads nowhere for now; it may come back.
+    /// Whether the interface is down or has no route or address at present; it may come back.
     pub fn is_down(&self) -> bool {
         let number = self.os.raw_os_error();
         [libc::ENETDOWN, libc::ENETUNREACH, libc::EADDRNOTAVAIL]
@@ -81,26 +81,26 @@ impl Error {
             .contains(&number)
     }
 
-    /// Whether the interface does not exist any more: sockets that are bound to it are of no further use.
+    /// Whether the interface no longer exists, so that sockets bound to it are useless.
     pub fn is_gone(&self) -> bool {
         [libc::ENODEV, libc::ENXIO]
             .map(Some)
             .contains(&self.os.raw_os_error())
     }
 
-    /// Whether the kernel had no memory for the frame just now.
+    /// Whether the kernel had no buffer for the frame; it may have one soon.
     pub fn is_out_of_buffers(&self) -> bool {
         [libc::ENOBUFS, libc::ENOMEM]
             .map(Some)
             .contains(&self.os.raw_os_error())
     }
 
-    /// What the operating system said.
+    /// The operating system's error.
     pub fn os(&self) -> &io::Error {
         &self.os
     }
 
-    /// The sentence without the advice.
+    /// The sentence without the remedy.
     pub fn cause(&self) -> String {
         let on = self.on.iter().map(|on| format!(" on {on}"));
         format!(
@@ -111,13 +111,13 @@ impl Error {
         )
     }
 
-    /// What to do about it, where that is known.
+    /// The remedy, if one is known.
     pub fn advice(&self) -> Option<&str> {
         self.remedy.as_deref().or_else(|| advice(&self.os))
     }
 }
 
-/// Advice that follows from the error number alone.
+/// The remedy that follows from the error number alone.
 fn advice(os: &io::Error) -> Option<&'static str> {
     match os.raw_os_error()? {
         libc::ENODEV | libc::ENXIO => Some("there is no such interface here; `ip link` lists them"),
@@ -125,7 +125,7 @@ fn advice(os: &io::Error) -> Option<&'static str> {
         libc::ENETUNREACH => {
             Some("the interface is down or has no address of this kind; `ip address` shows both")
         }
-        libc::EADDRINUSE => Some("another program has this port; stop it or choose another"),
+        libc::EADDRINUSE => Some("another program uses this port: stop it, or choose another port"),
         libc::EADDRNOTAVAIL => Some("the interface has no such address; `ip address` lists them"),
         libc::EMSGSIZE => Some("the frame is larger than the interface's MTU; see `ip link`"),
         _ => None,
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_where_why_and_what_to_do() {
+    fn an_error_names_action_object_cause_and_remedy() {
         let refused = || io::Error::from_raw_os_error(libc::EPERM);
         let error = Error::new("open a packet socket", refused())
             .on("mesh0")

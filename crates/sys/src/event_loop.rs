@@ -1,7 +1,7 @@
 //! One event loop: descriptors, a deadline and signals in one wait (epoll, signalfd).
 //!
-//! A deadline is the wait's own timeout, in nanoseconds, where the kernel can do that (epoll_pwait2, Linux 5.11). On older
-//! ones it is a timerfd, which costs two system calls more for each deadline: one that sets it and one that reads it.
+//! A deadline is the timeout of the wait, in nanoseconds, if the kernel supports that (epoll_pwait2, Linux 5.11). On older
+//! kernels it is a timerfd, which costs an additional system call for each deadline.
 
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,23 +16,23 @@ use crate::Clock;
 use crate::error::{Error, Result};
 use crate::raw::{self, Signals};
 
-/// What an [`EventLoop`] was waiting for.
+/// An event that ended a wait of an [`EventLoop`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// The descriptor of this token can be read, or has failed, which reading will tell.
+    /// The descriptor with this token is readable or has failed; reading returns the error.
     Readable(u64),
-    /// The descriptor of this token can be written.
+    /// The descriptor with this token is writable.
     Writable(u64),
-    /// The deadline has come.
+    /// The deadline has passed.
     Deadline,
-    /// The program is asked to end.
+    /// SIGINT or SIGTERM has arrived.
     Signal(Signal),
 }
 
-/// A request to end.
+/// A signal that asks the program to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGINT: Ctrl-C.
+    /// SIGINT, sent by Ctrl-C.
     Interrupt,
     /// SIGTERM: a service manager, or `kill`.
     Terminate,
@@ -50,23 +50,23 @@ pub struct EventLoop {
 
 /// How a deadline ends a wait.
 enum Alarm {
-    /// As the timeout of epoll_pwait2. `sharp`: the waiting thread has been told not to round it.
+    /// By the timeout of epoll_pwait2. `sharp`: the timer slack of the waiting thread is off.
     Timeout { sharp: bool },
-    /// By a timer among the descriptors.
+    /// By a timerfd among the descriptors.
     Timer(OwnedFd),
 }
 
-/// Tokens that no descriptor of the caller has.
+/// Tokens of the loop itself.
 const TIMER: u64 = u64::MAX;
 const SIGNALS: u64 = u64::MAX - 1;
-/// Descriptors reported by one wait; others are by the next.
+/// Largest number of descriptors that one wait reports; the next one reports the others.
 const EVENTS: usize = 16;
-/// A timeout may come so late. The usual value is 50 us (PR_SET_TIMERSLACK in prctl(2)), a quarter of a frame's time at 60 Mbit/s; a
-/// timerfd is never rounded.
+/// The timer slack: how late the kernel may end a wait. Its default of 50 us (PR_SET_TIMERSLACK in prctl(2)) is a quarter
+/// of a frame's time at 60 Mbit/s. A timerfd has no slack.
 const SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 impl EventLoop {
-    /// A loop whose deadlines are read off `clock`.
+    /// A loop whose deadlines are on `clock`.
     pub fn new(clock: Clock) -> Result<EventLoop> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| Error::new("create an event loop", error))?;
@@ -80,8 +80,8 @@ impl EventLoop {
         })
     }
 
-    /// Reports SIGINT and SIGTERM as [`Ready::Signal`] instead of letting them end the program, until the loop is
-    /// dropped. Call it before other threads are started: a signal goes to any thread that has not blocked it.
+    /// Reports SIGINT and SIGTERM as [`Ready::Signal`] until the loop is dropped, instead of letting them end the program.
+    /// Call it before other threads start: the kernel gives a signal to any thread that has not blocked it.
     pub fn watch_signals(&mut self) -> Result<()> {
         let signals = raw::open_signals(&[libc::SIGINT, libc::SIGTERM])
             .map_err(|error| Error::new("watch for signals", error))?;
@@ -90,25 +90,25 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Waits for `fd` to become readable from now on, under `token` (any number below 2^63).
+    /// Starts watching whether `fd` is readable, under `token` (any number below 2^63).
     pub fn add(&self, fd: impl AsFd, token: u64) -> Result<()> {
         self.register(fd, token, epoll::EventFlags::IN)
     }
 
-    /// Whether to wait for `fd` to become writable too.
+    /// Sets whether to watch `fd` for writing too.
     pub fn want_write(&self, fd: impl AsFd, token: u64, want: bool) -> Result<()> {
         let mut flags = epoll::EventFlags::IN;
         flags.set(epoll::EventFlags::OUT, want);
         epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(token), flags)
-            .map_err(|error| Error::new("change what is waited for", error))
+            .map_err(|error| Error::new("change the events of a descriptor", error))
     }
 
-    /// Forgets `fd`.
+    /// Stops watching the descriptor `fd`.
     pub fn remove(&self, fd: impl AsFd) -> Result<()> {
         epoll::delete(&self.epoll, fd).map_err(|error| Error::new("forget a descriptor", error))
     }
 
-    /// When to report [`Ready::Deadline`], once; `None` for never. A moment in the past is reported at once.
+    /// Sets when to report [`Ready::Deadline`], once; `None` for never. A time in the past is reported at once.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
         if self.deadline == at {
             return Ok(());
@@ -120,15 +120,15 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Waits until something is ready, and appends it to `ready`. The calling thread's timers are no longer rounded
-    /// afterwards (PR_SET_TIMERSLACK).
+    /// Waits until something is ready, and appends it to `ready`. It also turns off the timer slack of the calling thread
+    /// (PR_SET_TIMERSLACK), permanently.
     pub fn wait(&mut self, ready: &mut Vec<Ready>) -> Result<()> {
         self.events.clear();
         let left = self
             .deadline
             .map(|at| at.saturating_since(self.clock.now()).nanos());
         self.sleep(left)?;
-        // What came together with its deadline, or after it.
+        // A descriptor may have become ready together with the deadline, or after it.
         let due = match (self.deadline, left) {
             (Some(_), Some(0)) => true,
             (Some(at), _) => self.clock.now() >= at,
@@ -137,11 +137,11 @@ impl EventLoop {
         for i in 0..self.events.len() {
             let epoll::Event { data, flags } = self.events[i];
             match data.u64() {
-                // It says nothing that the clock has not said.
+                // The clock above has already decided whether the deadline has passed.
                 TIMER => {}
                 SIGNALS => self.on_signals(ready)?,
                 token => {
-                    // Everything but OUT, so also an error or the other end's leaving.
+                    // Any flag but OUT, so errors and hang-ups (ERR, HUP) too: reading reports them.
                     if flags != epoll::EventFlags::OUT {
                         ready.push(Ready::Readable(token));
                     }
@@ -158,12 +158,12 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Waits for an event, for `left` nanoseconds at most. A deadline that has passed costs no sleep: on a busy machine, waking up
-    /// takes a slice of its scheduler.
+    /// Waits for an event for at most `left` nanoseconds. A deadline that has passed costs no sleep: on a busy machine,
+    /// waking up takes a time slice of the scheduler.
     fn sleep(&mut self, left: Option<u64>) -> Result<()> {
         if let Alarm::Timeout { sharp } = &mut self.alarm {
             if !*sharp {
-                // Where that is refused, deadlines come a little late.
+                // If the kernel refuses, deadlines come up to 50 us late.
                 let _ = rustix::thread::set_current_timer_slack(Some(SLACK_NS));
                 *sharp = true;
             }
@@ -210,7 +210,7 @@ impl EventLoop {
     }
 }
 
-/// The call is unknown to the kernel, or to a container's list of calls, some of which say "not permitted" instead.
+/// The kernel does not know the call, or a container's filter does not; some filters answer "not permitted".
 fn lacks_it(error: &std::io::Error) -> bool {
     let known = [libc::ENOSYS, libc::EPERM];
     error
@@ -218,7 +218,7 @@ fn lacks_it(error: &std::io::Error) -> bool {
         .is_some_and(|number| known.contains(&number))
 }
 
-/// An interrupted wait is one in which nothing happened.
+/// An interrupted wait counts as one without events.
 fn woken(result: std::io::Result<()>) -> Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
@@ -228,9 +228,9 @@ fn woken(result: std::io::Result<()>) -> Result<()> {
     }
 }
 
-/// Sets the timer, or stops it, and takes back what it has said.
+/// Sets or stops the timer, and clears an expiry that was not read.
 fn arm(timer: &OwnedFd, clock: Clock, at: Option<Instant>) -> Result<()> {
-    // Zero would disarm the timer. CLOCK_MONOTONIC was there before this program. Setting it forgets that it has expired.
+    // Zero would disarm the timer, and CLOCK_MONOTONIC is never zero while a program runs.
     let when = Itimerspec {
         it_interval: timespec(0),
         it_value: timespec(at.map_or(0, |at| clock.absolute_ns(at).max(1))),
@@ -255,7 +255,7 @@ mod tests {
     /// Goal: a deadline comes not before its time and only once; one in the past comes at once. Method: both ways to wait, whatever
     /// this kernel prefers; a descriptor that is readable ends each wait, so that a deadline that came twice would be seen.
     #[test]
-    fn deadlines_come_once_and_not_early() {
+    fn deadlines_fire_once_and_never_early() {
         for by_timer in [false, true] {
             let clock = Clock::start();
             let mut events = EventLoop::new(clock).unwrap();

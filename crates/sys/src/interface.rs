@@ -1,4 +1,4 @@
-//! Network interfaces of the present namespace.
+//! Network interfaces of the current namespace.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -9,27 +9,27 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice};
 use crate::error::{Error, NEEDS_NET_ADMIN, Result};
 use crate::raw::{self, Offload, Query};
 
-/// A network interface as it was when it was looked at.
+/// A snapshot of a network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// The name of the interface.
     pub name: String,
-    /// Its number, never 0.
+    /// The interface index, never 0.
     pub index: u32,
-    /// Largest packet in octets, the link's own header not counted.
+    /// The MTU in octets, without the link-layer header.
     pub mtu: usize,
-    /// Its link-layer address; zero where the link has none (TUN).
+    /// The link-layer address; zero if the link has none (TUN).
     pub hardware: [u8; 6],
-    /// Its first IPv4 address.
+    /// The first IPv4 address.
     pub ipv4: Option<Ipv4Addr>,
-    /// Whether it is turned on.
+    /// Whether the interface is up (IFF_UP).
     pub up: bool,
-    /// Whether it is on and has a carrier: until then frames are lost without a word.
+    /// Whether it is up and has a carrier (IFF_RUNNING). Until then the kernel drops frames without an error.
     pub running: bool,
 }
 
 impl Interface {
-    /// The interface called `name`, in the namespace of the calling thread.
+    /// Looks up the interface `name` in the namespace of the calling thread.
     pub fn find(name: &str) -> Result<Interface> {
         let socket = any_socket(name)?;
         let failed = |error| Error::new("use an interface", error).on(name);
@@ -49,7 +49,7 @@ impl Interface {
         })
     }
 
-    /// The name of the interface with this number.
+    /// The name of the interface with this index.
     pub fn name_of(index: u32) -> Result<String> {
         let on = format!("number {index}");
         let socket = any_socket(&on)?;
@@ -57,14 +57,14 @@ impl Interface {
             .map_err(|error| Error::new("use an interface", error).on(&on))
     }
 
-    /// The address to which its network broadcasts, if it has an IPv4 address.
+    /// The IPv4 broadcast address of its subnet, if it has an IPv4 address.
     pub fn broadcast(&self) -> Result<Option<Ipv4Addr>> {
         let socket = any_socket(&self.name)?;
         Ok(raw::interface_address(socket.as_fd(), &self.name, true).ok())
     }
 
-    /// Turns off all offloads that split, join or leave unfinished the packets which pass, so that a packet socket
-    /// sees what would be on a wire. What the device does not have is left alone.
+    /// Turns off all offloads that segment, coalesce or leave checksums to hardware, so that a packet socket sees frames as
+    /// they would be on a wire. Offloads that the device lacks are skipped.
     pub fn offloads_off(&self) -> Result<()> {
         let socket = any_socket(&self.name)?;
         for offload in Offload::ALL {
@@ -87,7 +87,7 @@ impl fmt::Display for Interface {
     }
 }
 
-/// Requests about interfaces go through a socket of their namespace, of whatever kind.
+/// Interface requests go through any socket of the namespace.
 fn any_socket(name: &str) -> Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)

@@ -1,19 +1,4 @@
-//! What Chappe asks of Linux: sockets, TUN and TAP, namespaces, interfaces, one event loop, the monotonic clock.
-//!
-//! | module | what it asks for |
-//! |---|---|
-//! | [`udp`] [`packet`] | a [`Socket`] on one interface, many frames to a system call, a priority for each class |
-//! | [`tun`] | an interface whose other end is this program |
-//! | [`namespace`] | network namespaces; all of it without root by [`namespace::isolate`] |
-//! | [`process`] | programs in a namespace: started, watched, ended, found again |
-//! | [`Links`] | veth pairs, bridges, addresses, routes, up and down |
-//! | [`Interface`] | number, MTU, addresses; offloads off |
-//! | [`wireless`] | which interfaces lead to radios; how far 802.11 cards reach: the coverage class that their driver was given |
-//! | [`EventLoop`] [`Clock`] | one wait for descriptors, a deadline and signals |
-//! | [`ability`] | what this machine and user can do, with a reason and a remedy |
-//!
-//! Every descriptor is an `OwnedFd`: dropping the value is the clean-up. Every [`Error`] says what was tried, on
-//! which interface, what the kernel said, and what to do where that is known.
+//! Chappe's interface to Linux: sockets, TUN and TAP, namespaces, interfaces, one event loop, the monotonic clock.
 //!
 //! ```
 //! use chappe_sys::{Clock, EventLoop, Interface, Ready, Received, packet};
@@ -30,15 +15,30 @@
 //! # events.set_deadline(Some(chappe_core::Instant::from_millis(200)))?;
 //! let mut ready = Vec::new();
 //! events.wait(&mut ready)?;
-//! # if ready == [Ready::Deadline] { return Ok(()) } // Somebody has turned the loopback interface off.
+//! # if ready == [Ready::Deadline] { return Ok(()) } // The loopback interface is down.
 //! assert_eq!(ready, [Ready::Readable(0)]);
 //! assert_eq!(socket.receive(&mut frames)?, 1);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! **Architecture invariant:** the one crate that talks to the operating system. Its `unsafe` is in `raw/`, for the
-//! calls that rustix lacks, and nothing else there.
+//! | module | what it provides |
+//! |---|---|
+//! | [`udp`] [`packet`] | a [`Socket`] on one interface: many frames per system call, a priority for each class |
+//! | [`tun`] | TUN and TAP devices |
+//! | [`namespace`] | network namespaces; [`namespace::isolate`] creates them without root |
+//! | [`process`] | programs in a namespace: start, watch, end, and find leftovers |
+//! | [`Links`] | veth pairs, bridges, addresses, routes, up and down |
+//! | [`Interface`] | index, MTU, addresses; switching offloads off |
+//! | [`wireless`] | which interfaces lead to radios; the coverage class of 802.11 cards |
+//! | [`EventLoop`] [`Clock`] | one wait for descriptors, a deadline and signals |
+//! | [`ability`] | what this machine and user can do, with a reason and a remedy |
+//!
+//! Every descriptor is an `OwnedFd`, so dropping a value cleans up. Every [`Error`] says what failed, on which
+//! interface, what the kernel reported, and what to do if that is known.
+//!
+//! **Architecture invariant:** this is the one crate that talks to the operating system. Its `unsafe` code is in `raw/`,
+//! which holds nothing but the system calls that rustix lacks.
 
 mod clock;
 mod error;
@@ -64,8 +64,8 @@ pub use interface::Interface;
 pub use links::Links;
 pub use socket::{BATCH, Endpoint, Received, Run, Socket, user_priority};
 
-/// Chooses the congestion control of one TCP socket, such as `cubic`. What an ordinary user may choose is in
-/// `/proc/sys/net/ipv4/tcp_allowed_congestion_control`.
+/// Sets the congestion control of one TCP socket, such as `cubic`. Without CAP_NET_ADMIN, only those listed in
+/// `/proc/sys/net/ipv4/tcp_allowed_congestion_control` are allowed.
 pub fn set_congestion(socket: impl std::os::fd::AsFd, name: &str) -> Result<()> {
     raw::set_option(
         socket.as_fd(),
@@ -76,7 +76,7 @@ pub fn set_congestion(socket: impl std::os::fd::AsFd, name: &str) -> Result<()> 
     .map_err(|error| Error::new(format!("use the congestion control {name}"), error))
 }
 
-/// Sets a kernel parameter of the present namespaces, such as `net/ipv6/conf/lln0/accept_ra`.
+/// Sets a kernel parameter of the current namespaces, such as `net/ipv6/conf/lln0/accept_ra`.
 pub fn set_parameter(name: &str, value: &str) -> Result<()> {
     let path = format!("/proc/sys/{name}");
     std::fs::write(&path, value).map_err(|error| {
@@ -86,7 +86,7 @@ pub fn set_parameter(name: &str, value: &str) -> Result<()> {
     })
 }
 
-/// A number that nobody can guess or has had before, from the kernel's generator.
+/// An unpredictable random number from the kernel's generator.
 pub fn random_u64() -> Result<u64> {
     let mut octets = [0; 8];
     rustix::rand::getrandom(&mut octets[..], rustix::rand::GetRandomFlags::empty())
@@ -94,13 +94,13 @@ pub fn random_u64() -> Result<u64> {
     Ok(u64::from_ne_bytes(octets))
 }
 
-/// Reserves room for a file of `len` octets, so that a full disk shows now and not in the middle. Where the file system
-/// cannot, nothing happens.
+/// Reserves disk space for a file of `len` octets, so that a full disk is reported now and not during the transfer. Does
+/// nothing if the file system cannot reserve space.
 pub fn reserve(file: &std::fs::File, len: u64) -> std::io::Result<()> {
     let flags = rustix::fs::FallocateFlags::empty();
     match rustix::fs::fallocate(file, flags, 0, len) {
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
-        // No file system takes 0 octets.
+        // fallocate rejects a length of 0.
         Err(rustix::io::Errno::INVAL) if len == 0 => Ok(()),
         result => Ok(result?),
     }

@@ -1,4 +1,4 @@
-//! Making, joining and removing network interfaces: what `ip link` and `ip address` do.
+//! Creating, connecting and removing network interfaces, as `ip link`, `ip address` and `ip route` do.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,10 +6,9 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::Interface;
 use crate::error::{Error, NEEDS_NET_ADMIN, Result};
-use crate::namespace::NetworkNamespace;
 use crate::netlink::{self, Netlink, Request};
 
-/// VETH_INFO_PEER (linux/veth.h).
+/// The attribute VETH_INFO_PEER (linux/veth.h).
 const VETH_INFO_PEER: u16 = 1;
 
 /// Octets of `struct rtmsg` and `struct ifinfomsg`.
@@ -23,14 +22,14 @@ pub struct Links {
 }
 
 impl Links {
-    /// Those of the calling thread's namespace.
+    /// Opens route netlink in the calling thread's namespace.
     pub fn open() -> Result<Links> {
         let netlink = Netlink::open().map_err(|error| Error::new("reach route netlink", error))?;
         Ok(Links { netlink })
     }
 
-    /// Makes a pair of joined Ethernet interfaces: `here` in this namespace, `there` in `away`. Both are down.
-    pub fn veth(&self, here: &str, there: &str, away: &NetworkNamespace) -> Result<()> {
+    /// Creates a veth pair: `here` in this namespace, `there` in the namespace `away`. Both ends are down.
+    pub fn veth(&self, here: &str, there: &str, away: impl AsFd) -> Result<()> {
         let away = away.as_fd().as_raw_fd().to_ne_bytes();
         let peer = |data: Request| {
             data.nested(VETH_INFO_PEER, |peer| {
@@ -49,7 +48,7 @@ impl Links {
         self.ask("create a veth pair", here, request)
     }
 
-    /// Makes a bridge.
+    /// Creates a bridge, which is down.
     pub fn bridge(&self, name: &str) -> Result<()> {
         let request = create()
             .put_name(libc::IFLA_IFNAME, name)
@@ -59,20 +58,20 @@ impl Links {
         self.ask("create a bridge", name, request)
     }
 
-    /// Makes `port` a port of `bridge`.
+    /// Adds the interface `port` to `bridge`.
     pub fn join(&self, port: &str, bridge: &str) -> Result<()> {
         let master = Interface::find(bridge)?.index.to_ne_bytes();
         let request = change(port)?.put(libc::IFLA_MASTER, &master);
         self.ask("join a bridge", port, request)
     }
 
-    /// Turns the interface on.
+    /// Brings the interface up.
     pub fn up(&self, name: &str) -> Result<()> {
         let up = libc::IFF_UP as u32;
         self.ask("turn the interface on", name, flags(name, up, up)?)
     }
 
-    /// Turns the interface off.
+    /// Takes the interface down.
     pub fn down(&self, name: &str) -> Result<()> {
         self.ask(
             "turn the interface off",
@@ -81,19 +80,19 @@ impl Links {
         )
     }
 
-    /// Sets the largest packet, in octets.
+    /// Sets the interface's MTU in octets.
     pub fn set_mtu(&self, name: &str, mtu: u32) -> Result<()> {
         let request = change(name)?.put(libc::IFLA_MTU, &mtu.to_ne_bytes());
         self.ask("set the MTU", name, request)
     }
 
-    /// Says in a word what the interface is (`ip link set DEV alias WORD`), for people and programs that look.
+    /// Sets the alias of the interface (`ip link set DEV alias TEXT`).
     pub fn set_alias(&self, name: &str, alias: &str) -> Result<()> {
         let request = change(name)?.put_name(libc::IFLA_IFALIAS, alias);
         self.ask("set the alias", name, request)
     }
 
-    /// What the interface is said to be, if anybody has said it. Asking needs no privilege.
+    /// The alias of the interface, if it has one. Needs no privilege.
     pub fn alias(&self, name: &str) -> Result<Option<String>> {
         let index = Interface::find(name)?.index;
         let request = Request::new(libc::RTM_GETLINK, 0).interface(index, 0, 0);
@@ -108,13 +107,13 @@ impl Links {
         Ok(alias.map(|(_, value)| netlink::name(value)))
     }
 
-    /// Sets how many packets wait for the interface before the kernel drops some.
+    /// Sets the length of the interface's transmit queue in packets.
     pub fn set_queue_len(&self, name: &str, packets: u32) -> Result<()> {
         let request = change(name)?.put(libc::IFLA_TXQLEN, &packets.to_ne_bytes());
         self.ask("set the queue's length", name, request)
     }
 
-    /// Gives the interface an IPv4 address and the network of its first `prefix` bits.
+    /// Adds an IPv4 address with the subnet of its first `prefix` bits.
     pub fn add_address(&self, name: &str, address: Ipv4Addr, prefix: u8) -> Result<()> {
         let index = Interface::find(name)?.index;
         let host_bits = u32::MAX.checked_shr(prefix.into()).unwrap_or(0);
@@ -127,8 +126,8 @@ impl Links {
         self.ask("add an address", name, request)
     }
 
-    /// Gives the interface an IPv6 address and the network of its first `prefix` bits, without asking whether somebody
-    /// has it already (RFC 4862, 5.4 has no use where the other end is this program).
+    /// Adds an IPv6 address with the subnet of its first `prefix` bits, without duplicate address detection (RFC 4862,
+    /// 5.4), which is pointless where the other end is this program.
     pub fn add_address_v6(&self, name: &str, address: Ipv6Addr, prefix: u8) -> Result<()> {
         let index = Interface::find(name)?.index;
         let request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
@@ -139,13 +138,13 @@ impl Links {
         self.ask("add an IPv6 address", name, request)
     }
 
-    /// Sets the link-layer address; the interface should be down.
+    /// Sets the link-layer address. Bring the interface down first: some drivers refuse the change while it is up.
     pub fn set_hardware(&self, name: &str, address: [u8; 6]) -> Result<()> {
         let request = change(name)?.put(libc::IFLA_ADDRESS, &address);
         self.ask("set the link-layer address", name, request)
     }
 
-    /// Routes the network of the first `prefix` bits of `destination` over the neighbour `via` on the interface.
+    /// Adds or replaces the route to `destination`/`prefix` through the next hop `via` on the interface.
     pub fn add_route(
         &self,
         name: &str,
@@ -161,24 +160,23 @@ impl Links {
         self.ask("add a route", name, request)
     }
 
-    /// Moves the interface to another namespace, where it is down and without addresses.
-    pub fn move_to(&self, name: &str, away: &NetworkNamespace) -> Result<()> {
+    /// Moves the interface to another namespace, where it is down and has no addresses.
+    pub fn move_to(&self, name: &str, away: impl AsFd) -> Result<()> {
         let fd = away.as_fd().as_raw_fd().to_ne_bytes();
         let request = change(name)?.put(libc::IFLA_NET_NS_FD, &fd);
         self.ask("move the interface", name, request)
     }
 
-    /// Removes the interface; of a pair, both.
+    /// Removes the interface; of a veth pair, both ends.
     pub fn remove(&self, name: &str) -> Result<()> {
         let index = Interface::find(name)?.index;
         let request = Request::new(libc::RTM_DELLINK, 0).interface(index, 0, 0);
         self.ask("remove the interface", name, request)
     }
 
-    /// The interface through which packets to an address leave now.
+    /// The interface of the kernel's route to an address.
     pub fn towards(&self, to: IpAddr) -> Result<String> {
-        let failed =
-            |error: io::Error| Error::new("find the way to an address", error).on(&to.to_string());
+        let failed = |error: io::Error| Error::new(format!("find a route to {to}"), error);
         let octets = match to {
             IpAddr::V4(to) => to.octets().to_vec(),
             IpAddr::V6(to) => to.octets().to_vec(),
@@ -222,18 +220,18 @@ fn flags(name: &str, flags: u32, mask: u32) -> Result<Request> {
 mod tests {
     use super::*;
 
-    /// Goal: the kernel's answer about a way is read, for both kinds of addresses. Method: its own addresses, if it has them now.
+    /// Goal: the kernel's answer about a route is read, for IPv4 and IPv6. Method: the loopback addresses, if there are any.
     #[test]
-    fn ways_to_oneself_lead_through_the_loopback_interface() {
+    fn routes_to_loopback_lead_through_lo() {
         let lo = Interface::find("lo").unwrap();
         if !lo.up {
-            return println!("the loopback interface is down here: nothing was tried");
+            return println!("skipped: the loopback interface is down");
         }
         let links = Links::open().unwrap();
         assert_eq!(links.towards(Ipv4Addr::LOCALHOST.into()).unwrap(), "lo");
         match links.towards(Ipv6Addr::LOCALHOST.into()) {
             Ok(interface) => assert_eq!(interface, "lo"),
-            Err(error) => println!("no IPv6 here: {error}"),
+            Err(error) => println!("skipped: no IPv6 route: {error}"),
         }
     }
 }

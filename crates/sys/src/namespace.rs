@@ -1,7 +1,7 @@
 //! User and network namespaces.
 //!
-//! A network namespace is kept by its descriptor alone: nothing is mounted, so nothing is left behind when the
-//! program ends, however it ends. [`isolate`] makes them without being root.
+//! Only its descriptor keeps a network namespace alive. Nothing is mounted, so nothing stays behind when the program
+//! ends, however it ends. [`isolate`] creates namespaces without root.
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,16 +15,16 @@ use crate::error::{Error, NEEDS_SYS_ADMIN, Result};
 use crate::links::Links;
 use crate::raw;
 
-/// A network namespace. It lives as long as a descriptor, a thread or an interface's peer refers to it.
+/// A network namespace. It lives as long as a descriptor, a thread or a socket refers to it.
 #[derive(Debug)]
 pub struct NetworkNamespace {
     fd: OwnedFd,
 }
 
 impl NetworkNamespace {
-    /// A new one with a loopback interface that is up. Needs CAP_SYS_ADMIN; see [`isolate`].
+    /// Creates a namespace whose loopback interface is up. Needs CAP_SYS_ADMIN; see [`isolate`].
     pub fn create() -> Result<NetworkNamespace> {
-        // A thread of its own goes there and comes back with the descriptor: leaving is not for everyone.
+        // A separate thread enters the namespace and ends there, since returning may not be permitted.
         let made = thread::scope(|scope| {
             let make = || {
                 raw::unshare(false, true).map_err(|error| {
@@ -38,7 +38,7 @@ impl NetworkNamespace {
         made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// That of the calling thread.
+    /// The namespace of the calling thread.
     pub fn current() -> Result<NetworkNamespace> {
         let path = "/proc/thread-self/ns/net";
         let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
@@ -46,13 +46,13 @@ impl NetworkNamespace {
         Ok(NetworkNamespace { fd })
     }
 
-    /// Moves the calling thread into it, for good. Sockets that are open stay where they were made.
+    /// Moves the calling thread into the namespace, permanently. Open sockets stay in the namespace of their creation.
     pub fn enter(&self) -> Result<()> {
         move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|error| Error::new("enter a network namespace", error).needs(NEEDS_SYS_ADMIN))
     }
 
-    /// Runs `work` in it, on a thread of its own, and waits for its end. A panic in `work` goes on here.
+    /// Runs `work` in the namespace on a separate thread and waits for its end. A panic in `work` resumes here.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         let done = thread::scope(|scope| {
             let entered = || self.enter().map(|()| work());
@@ -61,7 +61,7 @@ impl NetworkNamespace {
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// The namespace that process `pid` holds open as descriptor `fd`.
+    /// Opens the namespace that process `pid` holds as descriptor `fd`.
     pub fn of_process(pid: u32, fd: i32) -> Result<NetworkNamespace> {
         let path = format!("/proc/{pid}/fd/{fd}");
         let fd = rustix::fs::open(&*path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
@@ -69,7 +69,7 @@ impl NetworkNamespace {
         Ok(NetworkNamespace { fd })
     }
 
-    /// The namespace in which process `pid` runs.
+    /// Opens the namespace in which process `pid` runs.
     pub fn of(pid: u32) -> Result<NetworkNamespace> {
         let path = format!("/proc/{pid}/ns/net");
         let fd = rustix::fs::open(&*path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
@@ -89,7 +89,7 @@ impl NetworkNamespace {
         })?
     }
 
-    /// A path by which other programs of this user (`nsenter --net=`) find it while this value lives.
+    /// A path for other programs of this user (`nsenter --net=`), valid while this value lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
@@ -101,10 +101,10 @@ impl AsFd for NetworkNamespace {
     }
 }
 
-/// Moves the whole program into new user and network namespaces, where it is root over interfaces and namespaces
-/// but has no rights over the host. Works without privilege where the kernel allows user namespaces.
+/// Moves the whole program into new user and network namespaces. There it is root over interfaces and namespaces, but
+/// has no rights over the host. Needs no privilege if the kernel allows user namespaces.
 ///
-/// Call it first thing in `main`: the kernel refuses a program that already has several threads.
+/// Call it first in `main`: the kernel refuses a program that already has several threads.
 pub fn isolate() -> Result<()> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     raw::unshare(true, true).map_err(|error| {
@@ -112,7 +112,7 @@ pub fn isolate() -> Result<()> {
         match user_namespace_obstacle() {
             Some((_, remedy)) => error.remedy(remedy),
             None if error.os().raw_os_error() == Some(libc::EINVAL) => {
-                error.remedy("it must be done before any thread is started")
+                error.remedy("call it before any thread is started")
             }
             None => error,
         }
@@ -127,17 +127,17 @@ pub fn isolate() -> Result<()> {
     Links::open()?.up("lo")
 }
 
-/// What [`isolate_by_any_means`] found to work.
+/// The kind of isolation that [`isolate_by_any_means`] achieved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// A user namespace: no rights over the host, and none were needed.
+    /// A user namespace: the program has no rights over the host, and needed none.
     User,
     /// A network namespace alone: the program was root and still is.
     Root,
 }
 
-/// Moves the whole program into a new network namespace: inside a user namespace ([`isolate`]) where the kernel
-/// allows that, or as the root that it is. The error is that of the user namespace.
+/// Moves the whole program into a new network namespace, inside a user namespace ([`isolate`]) if the kernel allows
+/// that, or else as root. The error is that of the user namespace.
 pub fn isolate_by_any_means() -> Result<Isolation> {
     let refused = match isolate() {
         Ok(()) => return Ok(Isolation::User),
@@ -150,8 +150,8 @@ pub fn isolate_by_any_means() -> Result<Isolation> {
     Ok(Isolation::Root)
 }
 
-/// Moves the program into the user namespace of process `pid`, where it becomes what it is there. Nothing happens
-/// if that is its own. The kernel refuses it to a program that has several threads, or that is another user's.
+/// Moves the program into the user namespace of process `pid`, with the rights that it has there. Does nothing if the
+/// program is already in it. The kernel refuses programs with several threads and programs of another user.
 pub fn join_user_of(pid: u32) -> Result<()> {
     let path = format!("/proc/{pid}/ns/user");
     let same =
@@ -169,7 +169,7 @@ pub fn join_user_of(pid: u32) -> Result<()> {
     move_into_link_name_space(fd.as_fd(), Some(LinkNameSpaceType::User)).map_err(failed)
 }
 
-/// The system setting that forbids user namespaces, if one does: what it is and what to do.
+/// The system setting that forbids user namespaces, if any, and how to change it.
 pub(crate) fn user_namespace_obstacle() -> Option<(&'static str, &'static str)> {
     let has =
         |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);

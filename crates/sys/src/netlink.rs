@@ -1,7 +1,7 @@
 //! Netlink messages: written attribute by attribute, sent, and the answer read (netlink(7), rtnetlink(7)).
 //!
-//! Own octets and not one of the netlink crates: those that know nl80211 bring an asynchronous runtime along, and what is asked
-//! here are a dozen messages whose layout the kernel may never change.
+//! Hand-written encoding in place of a netlink crate: those with nl80211 depend on an asynchronous runtime, and the dozen
+//! messages used here have layouts that the kernel must never change.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -36,17 +36,17 @@ pub(crate) struct Nest(usize);
 /// Octets of `struct nlmsghdr`: length, type, flags, sequence, port.
 const HEADER: usize = 16;
 
-/// Octets of an answer read at once: the kernel fills no more than 32 KiB of a dump into one piece.
+/// Octets of an answer read at once: the kernel puts no more than 32 KiB of a dump into one datagram.
 const ANSWER: usize = 1 << 15;
 
 impl Netlink {
-    /// Interfaces, addresses and routes.
+    /// Opens route netlink: interfaces, addresses and routes.
     pub(crate) fn open() -> io::Result<Netlink> {
         // Protocol 0 is NETLINK_ROUTE.
         Netlink::of(None)
     }
 
-    /// Families that are known by a name.
+    /// Opens generic netlink: families that are looked up by name, such as nl80211.
     pub(crate) fn open_generic() -> io::Result<Netlink> {
         Netlink::of(Some(netlink::GENERIC))
     }
@@ -57,12 +57,12 @@ impl Netlink {
         Ok(Netlink { socket })
     }
 
-    /// Sends a request and waits for the kernel's verdict.
+    /// Sends a request and waits for the kernel's acknowledgement.
     pub(crate) fn ask(&self, request: Request) -> io::Result<()> {
         self.query(request).map(drop)
     }
 
-    /// Sends a request and gives the messages that came before the kernel's verdict or the end of the dump.
+    /// Sends a request and returns the messages up to the kernel's acknowledgement or the end of the dump.
     pub(crate) fn query(&self, request: Request) -> io::Result<Vec<Message>> {
         let kernel = SocketAddrNetlink::new(0, 0);
         sendto(&self.socket, &request.finish(), SendFlags::empty(), &kernel)?;
@@ -76,7 +76,7 @@ impl Netlink {
     }
 }
 
-/// Takes the messages of one piece of an answer; whether the answer has ended. A refusal is an error.
+/// Parses the messages of one datagram of an answer; returns whether the answer has ended. A refusal is an error.
 pub(crate) fn read(mut piece: &[u8], messages: &mut Vec<Message>) -> io::Result<bool> {
     while !piece.is_empty() {
         let len = word(piece, 0).unwrap_or(0) as usize;
@@ -104,18 +104,18 @@ pub(crate) fn read(mut piece: &[u8], messages: &mut Vec<Message>) -> io::Result<
     Ok(false)
 }
 
-/// The 32 bits at an octet, in this machine's order.
+/// The 32-bit number at an offset, in native byte order.
 fn word(octets: &[u8], at: usize) -> Option<u32> {
     let octets = octets.get(at..at + 4)?;
     octets.try_into().ok().map(u32::from_ne_bytes)
 }
 
-/// Type and value of each attribute in what follows a message's own header. A length that cannot be ends it.
+/// Type and value of each attribute behind a message's header. An impossible length ends the iteration.
 pub(crate) fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let first = word(octets, 0)?.to_ne_bytes();
         let len = usize::from(u16::from_ne_bytes([first[0], first[1]]));
-        // The two highest bits say that it holds attributes, and in which order its octets are.
+        // The two highest bits are NLA_F_NESTED and NLA_F_NET_BYTEORDER.
         let kind = u16::from_ne_bytes([first[2], first[3]]) & 0x3fff;
         let value = octets.get(4..len)?;
         octets = octets.get(len.next_multiple_of(4)..).unwrap_or_default();
@@ -123,19 +123,19 @@ pub(crate) fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])
     })
 }
 
-/// An attribute that is a number of 32 bits.
+/// The value of a 32-bit attribute.
 pub(crate) fn number(value: &[u8]) -> Option<u32> {
     word(value, 0)
 }
 
-/// An attribute that is a name.
+/// The value of a string attribute.
 pub(crate) fn name(value: &[u8]) -> String {
     let end = value.iter().position(|&c| c == 0).unwrap_or(value.len());
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
 impl Request {
-    /// A request of this type (RTM_...) with these NLM_F_ flags besides REQUEST and ACK.
+    /// A request of type `kind` (RTM_...), with NLM_F_ flags in addition to REQUEST and ACK.
     pub(crate) fn new(kind: u16, flags: i32) -> Request {
         let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
         let mut octets = vec![0; 4];
@@ -145,7 +145,7 @@ impl Request {
         Request { octets }
     }
 
-    /// `struct ifinfomsg`: which interface, and its flags with the mask of those that are meant.
+    /// `struct ifinfomsg`: the interface, its flags, and the mask of flags to change.
     pub(crate) fn interface(mut self, index: u32, flags: u32, mask: u32) -> Request {
         self.octets.extend([0; 4]);
         for word in [index, flags, mask] {
@@ -154,7 +154,7 @@ impl Request {
         self
     }
 
-    /// `struct ifaddrmsg`.
+    /// Appends a `struct ifaddrmsg`.
     pub(crate) fn address(mut self, family: i32, prefix: u8, index: u32) -> Request {
         self.octets.extend([family as u8, prefix, 0, 0]);
         self.octets.extend(index.to_ne_bytes());
@@ -184,7 +184,7 @@ impl Request {
         self
     }
 
-    /// An attribute.
+    /// Appends an attribute, padded to four octets.
     pub(crate) fn put(mut self, kind: u16, value: &[u8]) -> Request {
         let nest = self.open(kind);
         self.octets.extend(value);
@@ -215,7 +215,7 @@ impl Request {
     fn close(&mut self, Nest(start): Nest) {
         let len = (self.octets.len() - start) as u16;
         self.octets[start..start + 2].copy_from_slice(&len.to_ne_bytes());
-        // Padding belongs to what is around the attribute, not to it.
+        // The length of an attribute excludes its padding.
         self.octets.resize(self.octets.len().next_multiple_of(4), 0);
     }
 
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_count_the_value_and_padding_follows_it() {
+    fn attribute_lengths_exclude_padding() {
         let request = Request::new(16, 0)
             .interface(0, 0, 0)
             .nested(18, |inner| inner.put_name(1, "veth"));
@@ -254,9 +254,10 @@ mod tests {
         octets
     }
 
-    /// Goal: the kernel's verdict ends an answer, its refusal is an error with its number, and what is no answer is refused.
+    /// Goal: the kernel's acknowledgement ends an answer, its refusal becomes an error with its number, and other octets are
+    /// rejected.
     #[test]
-    fn answers_end_with_a_verdict() {
+    fn answers_end_with_an_error_code() {
         let read = |octets: &[u8]| {
             let mut messages = Vec::new();
             read(octets, &mut messages).map(|end| (end, messages.len()))
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_end_where_their_lengths_do() {
+    fn attributes_end_at_their_length() {
         let octets = Request::new(0, 0)
             .put_name(2, "phy0")
             .put(89, &[3])

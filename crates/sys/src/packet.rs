@@ -9,7 +9,7 @@ use crate::error::{Error, NEEDS_NET_RAW, Result};
 use crate::raw;
 use crate::socket::{Endpoint, Kind, Socket};
 
-/// The EtherType that IEEE 802 leaves to experiments (IEEE 802-2014, 9.2.4: Local Experimental EtherType 1).
+/// Local Experimental EtherType 1 (IEEE 802-2014, 9.2.4).
 pub const LOCAL_EXPERIMENTAL: u16 = 0x88b5;
 
 /// Every EtherType, for [`Framing::Whole`] (linux/if_ether.h, ETH_P_ALL).
@@ -21,17 +21,18 @@ pub const BROADCAST: Endpoint = Endpoint::Ethernet([0xff; 6]);
 /// PACKET_IGNORE_OUTGOING (linux/if_packet.h), since Linux 4.20.
 const IGNORE_OUTGOING: i32 = 23;
 
-/// What a frame consists of for the program.
+/// Which part of a frame the program reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// The payload; the kernel writes and takes off the link's header. Short frames arrive with the padding that
-    /// Ethernet adds to 46 octets.
+    /// The payload: the kernel adds and removes the link-layer header. Short payloads arrive with Ethernet's padding to
+    /// 46 octets.
     Payload,
-    /// Header and payload, as on the link.
+    /// The whole frame: link-layer header and payload.
     Whole,
 }
 
-/// Opens a socket for frames of `ether_type` on `interface`. Own frames are not heard.
+/// Opens a socket for frames of `ether_type` on `interface`. It does not receive the host's own frames. Needs
+/// CAP_NET_RAW.
 pub fn open(interface: &Interface, ether_type: u16, framing: Framing) -> Result<Socket> {
     let what = "open a packet socket";
     let refused = |error: std::io::Error| {
@@ -44,11 +45,11 @@ pub fn open(interface: &Interface, ether_type: u16, framing: Framing) -> Result<
         Framing::Whole => SocketType::RAW,
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    // Protocol 0 hears nothing until the socket is bound, so no frame of another interface gets in.
+    // Protocol 0 receives nothing until the socket is bound, so no frame of another interface gets in.
     let none: Option<Protocol> = RawProtocol::new(0).map(Protocol::from_raw);
     let fd = rustix::net::socket_with(AddressFamily::PACKET, shape, flags, none)
         .map_err(|error| refused(error.into()))?;
-    // Before Linux 4.20 own frames come back; whoever reads them knows them by their sender.
+    // Before Linux 4.20 the host's own frames come back; readers recognise them by their sender.
     let _ = raw::set_option(
         fd.as_fd(),
         libc::SOL_PACKET,

@@ -1,8 +1,7 @@
-//! Programs: started in a network namespace, watched, told to end, found again by their environment.
+//! Programs: starting them in a network namespace, watching, ending, and finding leftovers by their environment.
 //!
-//! A program that was started here ends with the one that started it, even if that one is killed. What *it* starts
-//! need not; [`in_environment`] finds such leftovers by a variable that all of them inherit, so that nobody else's
-//! program is ever taken for one of ours.
+//! A program started here ends with its parent, even if the parent is killed. The programs that *it* starts may live on.
+//! [`in_environment`] finds these by a variable that all of them inherit, so no foreign program is ever matched.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -19,25 +18,25 @@ use crate::event_loop::Signal;
 use crate::namespace::NetworkNamespace;
 use crate::raw;
 
-/// Which process, for as long as the machine runs: numbers are used again, but not with the same start.
+/// Identifies a process uniquely until the next boot: PIDs are reused, but not with the same start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// Its number, as the present PID namespace has it.
+    /// The PID in the current PID namespace.
     pub pid: u32,
-    /// When it was started, in clock ticks since the machine was (proc_pid_stat(5), field 22).
+    /// Its start time in clock ticks since boot (proc_pid_stat(5), field 22).
     pub started: u64,
 }
 
 impl Identity {
-    /// That of this program.
+    /// The identity of this program.
     pub fn own() -> Option<Identity> {
         Identity::of(std::process::id())
     }
 
-    /// That of the process that has the number `pid` now.
+    /// The identity of the process that has `pid` now; `None` if there is none, or only a zombie.
     pub fn of(pid: u32) -> Option<Identity> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name stands in brackets and may hold anything, brackets and blanks included.
+        // The program's name in brackets may itself contain brackets and blanks.
         let (_, fields) = stat.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace();
         let dead = matches!(fields.next()?, "Z" | "X");
@@ -45,13 +44,13 @@ impl Identity {
         (!dead).then_some(Identity { pid, started })
     }
 
-    /// Whether it still runs.
+    /// Whether the process still runs.
     pub fn runs(self) -> bool {
         Identity::of(self.pid) == Some(self)
     }
 }
 
-/// Starts `command` in `namespace`. It is killed when the calling *thread* ends.
+/// Starts `command` in `namespace`. The kernel kills it when the calling *thread* ends (PR_SET_PDEATHSIG).
 pub fn spawn_in(namespace: &NetworkNamespace, command: &mut Command) -> Result<Child> {
     raw::enter_before_exec(command, namespace.as_fd());
     let program = command.get_program().to_string_lossy().into_owned();
@@ -59,7 +58,7 @@ pub fn spawn_in(namespace: &NetworkNamespace, command: &mut Command) -> Result<C
         let missing = error.kind() == std::io::ErrorKind::NotFound;
         let error = Error::new(format!("start `{program}`"), error);
         if missing {
-            error.remedy("there is no such program; is it installed, and in PATH?")
+            error.remedy("install the program, or add its folder to PATH")
         } else {
             error
         }
@@ -72,21 +71,21 @@ pub fn watch(child: &Child) -> Result<OwnedFd> {
         .map_err(|error| Error::new("watch a program", error))
 }
 
-/// Asks `child` to end. One that has ended is left alone.
+/// Sends `signal` to `child`. Does nothing if it has already ended.
 pub fn tell(child: &Child, signal: Signal) -> Result<()> {
     let number = match signal {
         Signal::Interrupt => rustix::process::Signal::INT,
         Signal::Terminate => rustix::process::Signal::TERM,
     };
-    // A child that nobody has waited for keeps its number, so this reaches nobody else.
+    // The kernel does not reuse a child's PID before the parent has waited for it, so this hits no other process.
     match rustix::process::kill_process(Pid::from_child(child), number) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(Error::new("tell a program to end", error)),
+        Err(error) => Err(Error::new("send a signal to a program", error)),
     }
 }
 
-/// The processes whose environment, as it was when they were started, holds the line `variable`, such as
-/// `CHAPPE_EMU=7f3a`. Not this program itself, and not those that this user may not look into.
+/// The PIDs of processes that were started with the environment variable `variable`, such as `CHAPPE_EMU=7f3a`. This
+/// program itself is excluded, and so are processes that this user may not inspect.
 pub fn in_environment(variable: &str) -> Vec<u32> {
     let Ok(folder) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -97,10 +96,10 @@ pub fn in_environment(variable: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Kills all processes whose environment holds `variable`; returns how many it found.
+/// Kills all processes whose environment holds `variable`; returns the number killed.
 pub fn kill_in_environment(variable: &str) -> usize {
     let mut killed = 0;
-    // A process that forks faster than this is looked for again, but not for ever.
+    // Bounded: a process that forks faster than it is killed would keep the loop running.
     for _ in 0..10 {
         let found = in_environment(variable);
         if found.is_empty() {
@@ -112,9 +111,9 @@ pub fn kill_in_environment(variable: &str) -> usize {
     killed
 }
 
-/// A folder that only this user can read, for what running programs tell each other: in XDG_RUNTIME_DIR, or where
-/// temporary files go. It outlives the program. Call it before [`namespace::isolate`](crate::namespace::isolate),
-/// where the user has another number.
+/// Creates a folder that only this user can read, for files shared between running programs, in XDG_RUNTIME_DIR or
+/// the folder for temporary files. It outlives the program. Call it before
+/// [`namespace::isolate`](crate::namespace::isolate), after which the user has another UID.
 pub fn private_folder(name: &str) -> Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let path = match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
@@ -128,18 +127,19 @@ pub fn private_folder(name: &str) -> Result<PathBuf> {
         }
         _ => {}
     }
-    // Where everybody may write, somebody else may have made it first.
+    // In a world-writable folder another user may have created it first.
     let found = fs::symlink_metadata(&path).map_err(failed)?;
     if found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
         return Ok(path);
     }
     let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
     Err(failed(error)
-        .remedy("it is not a folder that only you can read: remove it, or set XDG_RUNTIME_DIR"))
+        .remedy("the folder is readable or owned by others: remove it, or set XDG_RUNTIME_DIR"))
 }
 
-/// Asks the kernel to run this thread before all ordinary ones; programs that it starts do not inherit that.
-/// Needs CAP_SYS_NICE on the host, so call it before [`namespace::isolate`](crate::namespace::isolate).
+/// Gives this thread the lowest real-time priority (SCHED_FIFO), ahead of all ordinary threads. Programs that it starts
+/// do not inherit it. Needs CAP_SYS_NICE on the host, so call it before
+/// [`namespace::isolate`](crate::namespace::isolate).
 pub fn prefer() -> Result<()> {
     raw::schedule_first().map_err(|error| {
         Error::new("get a real-time priority", error)
@@ -147,7 +147,8 @@ pub fn prefer() -> Result<()> {
     })
 }
 
-/// A descriptor holds on to one process while its number is looked at again and it is killed.
+/// Kills a process through a pidfd. The pidfd pins the process while its environment is checked again, so a reused PID
+/// is never hit.
 fn kill(pid: u32, variable: &str) -> bool {
     let open = || pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty()).ok();
     let Some(process) = open() else {
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_itself_and_no_other() {
+    fn a_process_is_identified_by_number_and_start() {
         let own = Identity::own().unwrap();
         assert!(own.runs());
         let older = Identity {
@@ -181,9 +182,9 @@ mod tests {
         assert!(Identity::of(u32::MAX).is_none());
     }
 
-    /// Goal: only what has the variable is killed. Two programs sleep, one with it.
+    /// Goal: only processes with the variable are killed. Method: two programs sleep, one of them with the variable.
     #[test]
-    fn leftovers_are_known_by_their_environment() {
+    fn leftover_processes_are_found_by_their_environment() {
         let name = format!("CHAPPE_TEST_{}=yes", std::process::id());
         let (key, value) = name.split_once('=').unwrap();
         let sleep = |marked: bool| {

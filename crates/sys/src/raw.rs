@@ -1,8 +1,12 @@
-//! The system calls that rustix lacks: the only files of the workspace, SIMD aside, that may be unsafe.
+//! The system calls that rustix lacks. Apart from SIMD, only these files of the workspace may contain `unsafe`.
 //!
-//! `options.rs`: socket options and addresses. `batch.rs`: recvmmsg and sendmmsg. `wait.rs`: epoll_pwait2. `device.rs`:
-//! interface and TUN requests. `process.rs`: signals, namespaces, programs. Each function is safe to call: what it hands to the kernel lives
-//! on its own stack or is borrowed for the length of the call.
+//! - `options.rs`: socket options and addresses
+//! - `batch.rs`: recvmmsg and sendmmsg
+//! - `wait.rs`: epoll_pwait2
+//! - `device.rs`: interface and TUN requests
+//! - `process.rs`: signals, namespaces, programs
+//!
+//! Each function is safe to call: the memory it passes to the kernel is on its own stack or borrowed for the call.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Sockets that carry frames, one interface each, whatever is below them.
+//! Sockets that carry frames over UDP or Ethernet.
 
 use std::fmt;
 use std::io;
@@ -10,18 +10,18 @@ use chappe_core::Class;
 use crate::error::{Error, Result};
 use crate::raw;
 
-/// Most frames that go through one system call.
+/// Largest number of frames in one system call.
 pub const BATCH: usize = 32;
 
-/// Octets asked of the kernel for its receive queue: some 40 ms of a 1 Gbit/s network.
+/// Requested size of the kernel's receive queue in octets: some 40 ms of a 1 Gbit/s network.
 const RECEIVE_BUFFER: i32 = 4 << 20;
 
-/// Where a frame comes from or goes to.
+/// The source or destination of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Endpoint {
-    /// A UDP socket.
+    /// An IP address and a UDP port.
     Udp(SocketAddr),
-    /// A station on the interface's link.
+    /// A link-layer address on the interface's link.
     Ethernet([u8; 6]),
 }
 
@@ -36,28 +36,28 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Datagrams to one place that pass the kernel's layers as one: each of `segment` octets but the last, which may be shorter. Several
-/// on UDP only: at most 64 of them (UDP_MAX_SEGMENTS of kernels before 6.0) and 65,000 octets, which is what an IP packet
-/// holds.
+/// Datagrams to one destination that the kernel handles as one until the last moment (UDP segmentation offload). All have
+/// `segment` octets, except the last, which may be shorter. Only UDP allows several: at most 64 (UDP_MAX_SEGMENTS of
+/// kernels before 6.0) and 65,000 octets, which fit an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run<'a> {
-    /// The datagrams, one behind the other.
+    /// The datagrams, one after the other.
     pub octets: &'a [u8],
-    /// Octets of each. One datagram: as many as `octets` has, or more.
+    /// Octets of each datagram. For a single datagram: the length of `octets`, or more.
     pub segment: usize,
-    /// Where they go.
+    /// The destination of all datagrams.
     pub to: Endpoint,
 }
 
 impl Run<'_> {
-    /// Most datagrams of a run.
+    /// Largest number of datagrams in a run.
     pub const COUNT: usize = 64;
-    /// Most octets of a run.
+    /// Largest number of octets in a run.
     pub const LEN: usize = 65_000;
 }
 
-/// A UDP or packet socket that is bound to one interface and never waits. Made by [`udp`](crate::udp::open) and
-/// [`packet`](crate::packet::open).
+/// A non-blocking UDP or packet socket, created by [`udp::open`](crate::udp::open), [`udp::bind`](crate::udp::bind) or
+/// [`packet::open`](crate::packet::open).
 #[derive(Debug)]
 pub struct Socket {
     pub(crate) fd: OwnedFd,
@@ -65,11 +65,11 @@ pub struct Socket {
     pub(crate) interface: String,
     /// EtherType and interface number of a packet socket.
     pub(crate) link: (u16, u32),
-    /// What the socket's options say at present.
+    /// The class that the socket's options are set to.
     pub(crate) class: Option<Class>,
 }
 
-/// What is below, which decides how a class becomes a priority.
+/// The layer below, which decides how a class becomes a priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ipv4,
@@ -77,7 +77,7 @@ pub(crate) enum Kind {
     Packet,
 }
 
-/// Frames that [`Socket::receive`] took in one call. Kept by the caller and used again.
+/// The frames of one call of [`Socket::receive`]. The caller keeps and reuses the buffers.
 #[derive(Debug)]
 pub struct Received {
     buffer: Vec<u8>,
@@ -86,7 +86,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Room for [`BATCH`] frames of up to `frame_max` octets.
+    /// Buffers for [`BATCH`] frames of up to `frame_max` octets.
     pub fn new(frame_max: usize) -> Received {
         Received {
             buffer: vec![0; BATCH * frame_max.max(1)],
@@ -95,14 +95,14 @@ impl Received {
         }
     }
 
-    /// The frames of the latest call in the order of arrival: sender and octets, or `None` for one that was
-    /// longer than `frame_max`.
+    /// Sender and octets of the frames of the latest call, in order of arrival; `None` for a frame longer than
+    /// `frame_max`.
     pub fn iter(&self) -> impl Iterator<Item = Option<(Endpoint, &[u8])>> {
         let slots = self.buffer.chunks_exact(self.slot);
         self.heard.iter().zip(slots).flat_map(|(heard, slot)| {
             let (len, segment) = heard.map_or((0, 0), |heard| (heard.len, heard.segment));
             let octets = slot.get(..len).unwrap_or_default();
-            // An empty frame, or none, is one entry as well.
+            // An empty frame and a frame that did not fit are one entry each.
             let count = len.div_ceil(segment.max(1)).max(1);
             (0..count).map(move |place| {
                 let from = (*heard)?.from;
@@ -114,7 +114,7 @@ impl Received {
 }
 
 impl Socket {
-    /// Takes up to [`BATCH`] frames that have arrived; returns how many, 0 when there are none.
+    /// Receives up to [`BATCH`] frames without waiting; returns how many, 0 if there are none.
     pub fn receive(&self, into: &mut Received) -> Result<usize> {
         into.heard.clear();
         let (slot, heard) = (into.slot, &mut into.heard);
@@ -125,8 +125,8 @@ impl Socket {
         }
     }
 
-    /// Hands the first [`BATCH`] of `frames` to the kernel; returns how many it took, 0 when its queue is full. An
-    /// error is about the first frame: none was taken.
+    /// Sends the first [`BATCH`] of `frames` without waiting; returns how many the kernel took, 0 if its queue is full. An
+    /// error concerns the first frame: none was taken.
     pub fn send<'a>(&self, frames: impl Iterator<Item = (&'a [u8], Endpoint)>) -> Result<usize> {
         self.send_runs(frames.map(|(octets, to)| Run {
             octets,
@@ -135,8 +135,8 @@ impl Socket {
         }))
     }
 
-    /// Like [`send`](Self::send), with the first [`BATCH`] of `runs`. An error about a run of several datagrams says that this kernel or
-    /// interface cannot cut them, as a rule: send them one by one.
+    /// Like [`send`](Self::send), for the first [`BATCH`] of `runs`. An error about a run of several datagrams usually means
+    /// that this kernel or interface cannot segment them: send them one by one.
     pub fn send_runs<'a>(&self, runs: impl Iterator<Item = Run<'a>>) -> Result<usize> {
         match raw::send_runs(self.fd.as_fd(), runs, self.link) {
             Ok(sent) => Ok(sent),
@@ -145,16 +145,16 @@ impl Socket {
         }
     }
 
-    /// Asks the kernel to join datagrams of one sender before it hands them over; [`Received`] takes them apart again, and
-    /// must have slots of 65,536 octets then. False where the kernel cannot, which changes nothing else.
+    /// Asks the kernel to coalesce datagrams of one sender (UDP_GRO). [`Received`] separates them again, and needs slots of
+    /// 65,536 octets then. Returns false if the kernel cannot, which changes nothing else.
     pub fn join_received(&self) -> bool {
         let on = 1i32.to_ne_bytes();
         self.kind != Kind::Packet
             && raw::set_option(self.fd.as_fd(), libc::SOL_UDP, libc::UDP_GRO, &on).is_ok()
     }
 
-    /// How many frames were lost since the last call because the receive queue was full. Packet sockets only; 0 for
-    /// others, whose losses the kernel counts elsewhere.
+    /// The number of frames that a full receive queue has lost since the last call. Always 0 for UDP sockets, whose losses
+    /// the kernel counts elsewhere.
     pub fn overflowed(&self) -> u64 {
         // struct tpacket_stats: packets, and of these the drops; reading sets both to zero (packet(7)).
         let mut counts = [0; 8];
@@ -166,17 +166,17 @@ impl Socket {
         }
     }
 
-    /// Sends the frames to come with the priority of `class`.
+    /// Sets the priority of later frames to that of `class`.
     ///
-    /// 802.11 takes the user priority from SO_PRIORITY 256 to 263 (packet sockets) or from the top three bits of
-    /// the traffic class (IP); the queueing discipline takes SO_PRIORITY modulo 16. [`user_priority`] means the
-    /// same to all three.
+    /// 802.11 takes the user priority from SO_PRIORITY 256 to 263 (packet sockets) or from the top three bits of the
+    /// traffic class (IP). The queueing discipline takes SO_PRIORITY modulo 16. The values of [`user_priority`] have the
+    /// same order in all three.
     pub fn set_class(&mut self, class: Class) -> Result<()> {
         if self.class == Some(class) {
             return Ok(());
         }
         let up = i32::from(user_priority(class));
-        // The traffic class first: the kernel derives a priority from it, and the next option sets our own.
+        // The traffic class first: the kernel derives a priority from it, which the next option overrides.
         let traffic_class = up << 5;
         let options = match self.kind {
             Kind::Ipv4 => [
@@ -197,11 +197,11 @@ impl Socket {
         Ok(())
     }
 
-    /// Asks for a receive queue that holds some bursts; gets as much as an ordinary user may have at least.
+    /// Requests a receive queue that holds some bursts.
     pub(crate) fn widen(&self) {
         let size = RECEIVE_BUFFER.to_ne_bytes();
         for name in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-            // Refused to ordinary users; the second is cut to net.core.rmem_max. Either is good enough.
+            // The first needs CAP_NET_ADMIN; the second is capped at net.core.rmem_max. Either is good enough.
             if raw::set_option(self.fd.as_fd(), libc::SOL_SOCKET, name, &size).is_ok() {
                 return;
             }

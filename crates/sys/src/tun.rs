@@ -1,4 +1,4 @@
-//! TUN and TAP: a network interface whose other end is this program.
+//! TUN and TAP devices: network interfaces whose other end is this program.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -8,47 +8,47 @@ use rustix::io::Errno;
 use crate::error::{Error, NEEDS_NET_ADMIN, Result};
 use crate::raw;
 
-/// What passes through the device.
+/// The kind of packets that pass through the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// IP packets.
+    /// IP packets without a link-layer header.
     Tun,
-    /// Ethernet frames.
+    /// Ethernet frames with their header.
     Tap,
 }
 
-/// An open TUN or TAP device that never waits. The interface goes away with it.
+/// An open, non-blocking TUN or TAP device. Dropping it removes the interface.
 #[derive(Debug)]
 pub struct Tun {
     fd: OwnedFd,
     name: String,
-    /// Whether a header stands before each packet.
+    /// Whether each packet has a `virtio_net_hdr` before it.
     header: bool,
 }
 
-/// Segments of TCP that travel as one packet: whoever has the packet may cut it, or let a card or another host do so.
+/// Describes a packet of coalesced TCP segments (TSO, GRO), which must be segmented before it leaves on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// Which kind, as `virtio_net_hdr` has it: 1 TCP over IPv4, 4 over IPv6, and 0x80 with either if it carries CWR.
+    /// The `gso_type` of `virtio_net_hdr`: 1 TCP over IPv4, 4 TCP over IPv6, plus 0x80 if a segment carries CWR.
     pub kind: u8,
-    /// Octets of payload of each segment but the last.
+    /// Octets of payload of each segment except the last.
     pub segment: u16,
 }
 
-/// `struct virtio_net_hdr` (linux/virtio_net.h): flags, kind, length of the headers, segment, where the checksum begins and
-/// where it goes from there.
+/// Octets of `struct virtio_net_hdr` (linux/virtio_net.h): flags, kind, length of the headers, segment size, start of the
+/// checksum, and the offset of the checksum field from there.
 const HEADER: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
-/// Octets from the front of TCP's header to its checksum.
+/// Offset of the checksum field in the TCP header.
 const TCP_CHECKSUM: u16 = 16;
 
 impl Tun {
-    /// Makes an interface called `name`; `%d` in it becomes the first free number. It is down at first.
+    /// Creates an interface `name`, in which `%d` becomes the first free number. It is down. Needs CAP_NET_ADMIN.
     pub fn create(name: &str, kind: Kind) -> Result<Tun> {
         Tun::make(name, kind, false)
     }
 
-    /// Makes a TUN interface whose host may hand over [`Joined`] packets, once [`join`](Self::join) has been asked for.
+    /// Creates a TUN interface on which the host may pass [`Joined`] packets, once [`join`](Self::join) allows it.
     pub fn create_joining(name: &str) -> Result<Tun> {
         Tun::make(name, Kind::Tun, true)
     }
@@ -60,8 +60,8 @@ impl Tun {
             match error.os().raw_os_error() {
                 Some(libc::ENOENT) => error.remedy("load the module: `modprobe tun`"),
                 Some(libc::EACCES) => error.remedy(
-                    "this user may not open it: run as root, or `chmod 666 /dev/net/tun` as most systems have it (a device \
-                     needs CAP_NET_ADMIN all the same)",
+                    "run as root, or allow this user to open it: `chmod 666 /dev/net/tun`, the default of most systems \
+                    (creating a device still needs CAP_NET_ADMIN)",
                 ),
                 _ => error.needs(NEEDS_NET_ADMIN),
             }
@@ -70,16 +70,17 @@ impl Tun {
             raw::attach_tun(fd.as_fd(), name, kind == Kind::Tap, header).map_err(|error| {
                 let error = Error::new("create a TUN device", error).on(name);
                 match error.os().raw_os_error() {
-                    Some(libc::EBUSY) => error
-                        .remedy("another program has this device; stop it or choose another name"),
+                    Some(libc::EBUSY) => error.remedy(
+                        "another program uses this device: stop it, or choose another name",
+                    ),
                     _ => error.needs(NEEDS_NET_ADMIN),
                 }
             })?;
         Ok(Tun { fd, name, header })
     }
 
-    /// Whether the host may leave segments of TCP joined, and their checksums to us, from now on. Only for an interface of
-    /// [`create_joining`](Self::create_joining).
+    /// Sets whether the host may pass coalesced TCP segments and unfinished checksums from now on. Only for an interface
+    /// created by [`create_joining`](Self::create_joining).
     pub fn join(&self, joined: bool) -> Result<()> {
         let what = match joined && self.header {
             true => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6,
@@ -89,8 +90,8 @@ impl Tun {
             .map_err(|error| Error::new("let the host join segments", error).on(&self.name))
     }
 
-    /// Like [`receive`](Self::receive), for an interface of [`create_joining`](Self::create_joining): `packet` must have 10 octets more
-    /// than the longest packet, 65,546 at most. The packet stands at its front afterwards.
+    /// Like [`receive`](Self::receive), for an interface created by [`create_joining`](Self::create_joining). `packet` needs
+    /// 10 octets more than the longest packet, 65,546 in all. Checksums that the host left open are completed.
     pub fn receive_joined(&self, packet: &mut [u8]) -> Result<Option<(usize, Option<Joined>)>> {
         let Some(len) = self.receive(packet)? else {
             return Ok(None);
@@ -118,7 +119,7 @@ impl Tun {
         Ok(Some((len, None)))
     }
 
-    /// Like [`send`](Self::send), for an interface of [`create_joining`](Self::create_joining).
+    /// Like [`send`](Self::send), for an interface created by [`create_joining`](Self::create_joining).
     pub fn send_joined(&self, packet: &[u8], joined: Option<Joined>) -> Result<bool> {
         let mut header = [0; HEADER];
         if let Some(joined) = joined {
@@ -138,19 +139,19 @@ impl Tun {
         match rustix::io::writev(&self.fd, &parts) {
             Ok(_) => Ok(true),
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(false),
-            // What the peer calls joined and the kernel does not take is dropped, as a router would.
+            // The peer's description of the segments is wrong. The packet is dropped, as a router would drop it.
             Err(Errno::INVAL) if joined.is_some() => Ok(true),
             Err(error) => Err(Error::new("write a packet", error).on(&self.name)),
         }
     }
 
-    /// The interface's name.
+    /// The name of the interface.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The next packet that the host sent through the interface, written to the front of `packet`; `None` when
-    /// there is none. What does not fit is cut off.
+    /// Reads the next packet that the host sent through the interface into `packet`; `None` if there is none. A packet that
+    /// does not fit is truncated.
     pub fn receive(&self, packet: &mut [u8]) -> Result<Option<usize>> {
         match rustix::io::read(&self.fd, packet) {
             Ok(len) => Ok(Some(len)),
@@ -159,7 +160,7 @@ impl Tun {
         }
     }
 
-    /// Gives a packet to the host as if it had arrived on the interface; false when the host has no room.
+    /// Passes a packet to the host as if it had arrived on the interface. Returns false if the host has no room.
     pub fn send(&self, packet: &[u8]) -> Result<bool> {
         match rustix::io::write(&self.fd, packet) {
             Ok(_) => Ok(true),
@@ -169,7 +170,7 @@ impl Tun {
     }
 }
 
-/// Octets of IP's header, and of it and TCP's; `None` for what is not TCP.
+/// Octets of the IP header, and of IP and TCP headers together; `None` if the packet is not TCP.
 fn lengths(packet: &[u8]) -> Option<(u16, u16)> {
     let (ip, protocol) = match packet.first()? {
         first if first >> 4 == 4 => (usize::from(first & 15) * 4, *packet.get(9)?),
@@ -180,8 +181,8 @@ fn lengths(packet: &[u8]) -> Option<(u16, u16)> {
     (protocol == 6 && all <= packet.len()).then_some((ip as u16, all as u16))
 }
 
-/// Completes a checksum that the host has left to its card: the sum (RFC 1071) from `start` on, which holds that of
-/// the addresses already, goes `place` octets behind `start`.
+/// Completes a checksum that the host left to its card. The host has put the sum of the pseudo-header into the field, so
+/// the sum from `start` on (RFC 1071) is the whole checksum. The field is at `start + place`.
 fn complete(packet: &mut [u8], start: usize, place: usize) {
     let words = packet.get(start..).unwrap_or_default().chunks(2);
     let mut sum: u64 = words
@@ -195,7 +196,7 @@ fn complete(packet: &mut [u8], start: usize, place: usize) {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    // Zero means that there is none, to UDP; the other zero means the same to all.
+    // In UDP, zero means no checksum (RFC 768). 0xffff is the same number in one's complement.
     let check = match !(sum as u16) {
         0 => 0xffff,
         check => check,

@@ -10,19 +10,19 @@ use crate::error::{Error, NEEDS_NET_RAW, Result};
 use crate::raw;
 use crate::socket::{Endpoint, Kind, Socket};
 
-/// To whom a frame for everybody goes.
+/// Where a frame to all nodes goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// The IPv4 limited broadcast address, 255.255.255.255. Needs an IPv4 address on the interface.
     Broadcast,
-    /// An IPv4 multicast group; link-local ones are 224.0.0.0/24.
+    /// An IPv4 multicast group; 224.0.0.0/24 is link-local.
     Ipv4(Ipv4Addr),
-    /// An IPv6 multicast group; link-local ones begin with ff02. Needs no configured address.
+    /// An IPv6 multicast group; ff02::/16 is link-local. Needs no configured address.
     Ipv6(Ipv6Addr),
 }
 
-/// Opens a socket that sends and hears only on `interface`, on `port`; returns it with the endpoint of the group.
-/// Own frames to a multicast group are not heard; own broadcasts may be.
+/// Opens a socket on `port` that sends and receives only on `interface`. Returns it with the endpoint of the group. It
+/// does not receive the host's own multicasts, but it may receive its own broadcasts.
 pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, Endpoint)> {
     let failed = |what: &'static str| {
         move |error: rustix::io::Errno| Error::new(what, error).on(&interface.name)
@@ -34,7 +34,7 @@ pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, E
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))
         .map_err(failed("open a UDP socket"))?;
-    // Binding to the device keeps frames of other interfaces out. Since Linux 5.7 anybody may do it once.
+    // Binding to the device keeps out frames of other interfaces. Since Linux 5.7 it needs no privilege the first time.
     let device = interface.name.as_bytes();
     raw::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device).map_err(
         |error| {
@@ -61,7 +61,7 @@ pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, E
     Ok((socket, Endpoint::Udp(to)))
 }
 
-/// Opens a socket for datagrams from and to any host, at `address` (port 0: any free one).
+/// Opens a socket for datagrams from and to any host, bound to `address` (port 0: any free port).
 pub fn bind(address: SocketAddr) -> Result<Socket> {
     let on = address.to_string();
     let failed =

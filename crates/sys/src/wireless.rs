@@ -1,9 +1,10 @@
-//! 802.11 cards: how long they wait for an acknowledgement, as their driver was told (nl80211).
+//! 802.11 cards: the coverage class of their drivers, read through nl80211.
 //!
-//! A card that gives up before light has gone there and back takes every frame for lost, sends it again and again, and loses most of the
-//! air to that. How far it may be is its *coverage class*: 3 us of air there and back for each step, 450 m
-//! (IEEE 802.11-2020, 9.4.2.8, and `iw`, which sets it). Numbers of commands and attributes are those of linux/nl80211.h.
-//! Asking needs no privilege. Whether a card measures by itself (dynack) cannot be asked, only whether it could.
+//! A card that stops waiting for an ACK before the signal can have returned takes every frame for lost. It repeats each
+//! frame up to the retry limit, which wastes most of the airtime. The *coverage class* sets how long a card waits: each
+//! step adds 3 us of round trip, 450 m (IEEE 802.11-2020, 9.4.2.8; `iw` sets it). The numbers of commands and attributes
+//! are those of linux/nl80211.h. Reading needs no privilege. The kernel reports whether a driver could estimate the
+//! distance by itself (dynack), but not whether it does.
 
 use std::io;
 
@@ -11,32 +12,33 @@ use crate::Links;
 use crate::error::{Error, Result};
 use crate::netlink::{Message, Netlink, Request, attributes, name, number};
 
-/// What the driver of an 802.11 interface was told.
+/// The settings of an 802.11 interface's driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Radio {
-    /// The interface: "wlan0".
+    /// The interface's name, such as "wlan0".
     pub interface: String,
-    /// Its card: "phy0", as `iw phy` names it.
+    /// The card's name as in `iw phy`, such as "phy0".
     pub phy: String,
-    /// The coverage class.
+    /// The coverage class, in steps of 450 m.
     pub coverage_class: u8,
-    /// Whether its driver can find the time by itself (`iw phy phy0 set distance auto`). Whether it does, nobody tells.
+    /// Whether the driver can estimate the ACK timeout by itself (`iw phy phy0 set distance auto`). Whether it does is
+    /// not readable.
     pub can_estimate: bool,
 }
 
-/// Metres of a coverage class: 3 us there and back.
+/// Metres for each coverage class: 3 us of round trip.
 pub const METRES_OF_A_CLASS: f64 = 450.0;
-/// Metres that class 0 allows for: 1 us there and back (IEEE 802.11-2020, 9.4.2.8).
+/// Metres for coverage class 0: 1 us of round trip (IEEE 802.11-2020, 9.4.2.8).
 const METRES_OF_CLASS_0: f64 = 150.0;
 
 impl Radio {
-    /// How far the other end may be, in metres.
+    /// The largest distance of the peer in metres.
     pub fn reach(&self) -> f64 {
         reach(self.coverage_class)
     }
 }
 
-/// How far the other end may be with a coverage class, in metres.
+/// The largest distance of the peer for a coverage class, in metres.
 pub fn reach(class: u8) -> f64 {
     match class {
         0 => METRES_OF_CLASS_0,
@@ -44,12 +46,12 @@ pub fn reach(class: u8) -> f64 {
     }
 }
 
-/// The least coverage class for a distance in metres; `None`: Linux has none (its last is 255, 114.75 km).
+/// The smallest coverage class for a distance in metres; `None` beyond 114.75 km, which Linux' last class (255) covers.
 pub fn class_for(metres: f64) -> Option<u8> {
     (0..=u8::MAX).find(|&class| reach(class) >= metres)
 }
 
-/// The 802.11 interfaces of this namespace, in the kernel's order; none on a kernel without 802.11.
+/// The 802.11 interfaces of this namespace, in the kernel's order; empty on a kernel without 802.11.
 pub fn radios() -> Result<Vec<Radio>> {
     let failed = |error| Error::new("ask the 802.11 drivers (nl80211)", error);
     let netlink = Netlink::open_generic().map_err(failed)?;
@@ -61,23 +63,23 @@ pub fn radios() -> Result<Vec<Radio>> {
     if interfaces.is_empty() {
         return Ok(Vec::new());
     }
-    // In parts: cards with many channels say more than fits into one message.
+    // A split dump: the reply of a card with many channels does not fit into one message.
     let phys = dump(GET_WIPHY).put(SPLIT_WIPHY_DUMP, &[]);
     let phys = netlink.query(phys).map_err(failed)?;
     Ok(read(&interfaces, &phys))
 }
 
-/// What an interface's driver was told; `None`: it is wired or virtual. A bridge or VLAN over a radio is virtual.
+/// The 802.11 settings of an interface; `None` if it is wired or virtual. A bridge or VLAN over a radio is virtual.
 pub fn radio(interface: &str) -> Result<Option<Radio>> {
     let mut radios = radios()?.into_iter();
     Ok(radios.find(|radio| radio.interface == interface))
 }
 
-/// How the alias of an interface begins that is no 802.11 card and still leads to a radio: an emulated one, or a bridge,
-/// VLAN or cable towards a real one (`ip link set DEV alias radio`).
+/// The prefix of the alias that marks an interface as leading to a radio although it is no 802.11 card: an emulated
+/// radio, or a bridge, VLAN or cable towards a real one (`ip link set DEV alias radio`).
 pub const ALIAS: &str = "radio";
 
-/// Whether frames through this interface take airtime that others want too: it is an 802.11 card, or its alias says so.
+/// Whether frames through this interface use shared airtime: it is an 802.11 card, or its alias begins with [`ALIAS`].
 pub fn is_radio(interface: &str) -> bool {
     let card = || radio(interface).is_ok_and(|radio| radio.is_some());
     let alias = Links::open().and_then(|links| links.alias(interface));
@@ -89,11 +91,11 @@ const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 
-/// Commands of nl80211.
+/// The commands of nl80211 in use.
 const GET_WIPHY: u8 = 1;
 const GET_INTERFACE: u8 = 5;
 
-/// Attributes of nl80211.
+/// The attributes of nl80211 in use.
 const WIPHY: u16 = 1;
 const WIPHY_NAME: u16 = 2;
 const IFNAME: u16 = 4;
@@ -131,7 +133,7 @@ fn attribute(message: &Message, kind: u16) -> Option<&[u8]> {
         .map(|(_, value)| value)
 }
 
-/// Joins what was said about interfaces and, in parts, about cards. What lacks a name or a card is left away.
+/// Joins the interfaces with the split messages about their cards. Interfaces without a name or a card are omitted.
 fn read(interfaces: &[Message], phys: &[Message]) -> Vec<Radio> {
     let of_phy = |phy: u32, kind: u16| {
         let parts = phys
@@ -195,7 +197,7 @@ mod tests {
     /// Goal: cards are found behind their interfaces. Method: messages as nl80211_send_iface and nl80211_send_wiphy (which splits
     /// a card over several messages) lay them out, by linux/nl80211.h: no radio is needed.
     #[test]
-    fn cards_are_read_from_parts() {
+    fn split_card_messages_are_joined() {
         let zero = 0u32.to_ne_bytes();
         let one = 1u32.to_ne_bytes();
         let interface = |phy: &[u8], name: &[u8]| {
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_reach_450_metres_each() {
+    fn each_coverage_class_adds_450_metres() {
         assert_eq!(reach(3), 1350.0);
         assert_eq!(class_for(0.0), Some(0));
         assert_eq!(class_for(20_000.0), Some(45));
@@ -285,10 +287,10 @@ mod tests {
         assert_eq!(class_for(114_751.0), None);
     }
 
-    /// Goal: the questions themselves are understood by a kernel. Method: its own family, which all have, has a fixed number;
-    /// one that nobody has is none. Where the machine has radios, each has a name.
+    /// Goal: the kernel understands the requests. Method: the controller's own family, which every kernel has, has a fixed
+    /// number; an unknown family has none. If the machine has radios, each has a name.
     #[test]
-    fn the_kernel_answers() {
+    fn the_kernel_answers_over_nl80211() {
         let netlink = Netlink::open_generic().unwrap();
         assert_eq!(family(&netlink, "nlctrl").unwrap(), Some(GENL_ID_CTRL));
         assert_eq!(family(&netlink, "chappe").unwrap(), None);

@@ -1,8 +1,7 @@
-//! Sockets, devices and interfaces against the kernel, in namespaces of their own.
+//! Sockets, devices and interfaces against the kernel, in separate namespaces.
 //!
-//! Goal: what the crate asks of Linux does what its documentation says. Method: the program isolates itself, so
-//! that it is root over interfaces that nobody else sees, and makes small networks. Where the kernel forbids that,
-//! it says so and passes.
+//! Goal: each request to Linux has the documented effect. Method: the test isolates itself, so that it is root over
+//! separate interfaces, and creates small networks. Prints `skipped:` if the kernel forbids namespaces.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -24,16 +23,16 @@ fn main() {
             packet_sockets_reach_the_peer,
         ),
         (
-            "datagrams_go_together_and_come_apart",
-            datagrams_go_together_and_come_apart,
+            "segmented_datagrams_arrive_separately",
+            segmented_datagrams_arrive_separately,
         ),
         ("a_bridge_joins_three", a_bridge_joins_three),
         ("a_tap_device_carries_frames", a_tap_device_carries_frames),
-        ("errors_say_what_to_do", errors_say_what_to_do),
+        ("errors_carry_a_remedy", errors_carry_a_remedy),
         ("an_alias_makes_a_radio", an_alias_makes_a_radio),
         (
-            "a_namespace_takes_its_interfaces_along",
-            a_namespace_takes_its_interfaces_along,
+            "interfaces_vanish_with_their_namespace",
+            interfaces_vanish_with_their_namespace,
         ),
     ];
     for (name, case) in cases {
@@ -143,9 +142,9 @@ fn udp_groups_reach_the_peer() {
     }
 }
 
-/// Twenty datagrams in one piece, the last one shorter, and a single one in the same call come as twenty-one: to a socket that lets
-/// the kernel join them and to one that does not.
-fn datagrams_go_together_and_come_apart() {
+/// A run of twenty datagrams, the last one shorter, and a single one in the same call arrive as twenty-one, on a socket
+/// with and without UDP_GRO.
+fn segmented_datagrams_arrive_separately() {
     let (a, b) = pair();
     let at = |host: u8, port: u16| SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
     let sender = a.run(|| udp::bind(at(1, 9000)).unwrap()).unwrap();
@@ -166,7 +165,7 @@ fn datagrams_go_together_and_come_apart() {
         let runs = [run(&octets, 1000), run(&[9; 50], 50)];
         match sender.send_runs(runs.into_iter()) {
             Ok(taken) => assert_eq!(taken, 2),
-            Err(error) => return println!("  this kernel sends them one by one: {error}"),
+            Err(error) => return println!("skipped: the kernel cannot segment datagrams: {error}"),
         }
         let (mut received, mut heard) = (Received::new(slot), Vec::new());
         let begun = Instant::now();
@@ -265,7 +264,7 @@ fn a_bridge_joins_three() {
 fn a_tap_device_carries_frames() {
     let tap = match Tun::create("tap%d", Kind::Tap) {
         Ok(tap) => tap,
-        Err(error) => return println!("  skipped: {error}"),
+        Err(error) => return println!("skipped: {error}"),
     };
     Links::open().unwrap().up(tap.name()).unwrap();
     let interface = Interface::find(tap.name()).unwrap();
@@ -286,7 +285,7 @@ fn a_tap_device_carries_frames() {
         .send([(&[6; 50][..], packet::BROADCAST)].into_iter())
         .unwrap();
     let mut buffer = [0; 2000];
-    // The host says a few things of its own on a new interface.
+    // The kernel sends a few frames by itself on a new interface.
     let ours = (0..100_000).filter_map(|_| {
         tap.receive(&mut buffer)
             .unwrap()
@@ -298,7 +297,7 @@ fn a_tap_device_carries_frames() {
     assert!(Interface::find(&name).is_err());
 }
 
-fn errors_say_what_to_do() {
+fn errors_carry_a_remedy() {
     let error = Interface::find("mesh0").unwrap_err().to_string();
     assert!(
         error.contains("mesh0") && error.contains("ip link"),
@@ -325,7 +324,7 @@ fn errors_say_what_to_do() {
     assert!(down.contains("on a0") && down.contains("up"), "{down}");
 }
 
-/// An interface is no radio until its alias says so; whatever else the alias says is for people.
+/// An interface counts as a radio once its alias begins with `radio`, whatever follows.
 fn an_alias_makes_a_radio() {
     let (a, _b) = pair();
     let seen = a.run(|| {
@@ -349,7 +348,7 @@ fn an_alias_makes_a_radio() {
     );
 }
 
-fn a_namespace_takes_its_interfaces_along() {
+fn interfaces_vanish_with_their_namespace() {
     let (a, b) = pair();
     a.run(|| Links::open().unwrap().set_mtu("a0", 1280).unwrap())
         .unwrap();

@@ -1,28 +1,28 @@
-//! The files of a transfer, of which only some are open at a time.
+//! The files of a transfer, of which a bounded number is open.
 //!
-//! A transfer may have [ten thousand files](crate::manifest::FILES_MAX), and a process often no more than 1024
-//! descriptors, which it needs for other things too.
+//! A transfer may have [ten thousand files](crate::manifest::FILES_MAX), and a process often has no more than 1024
+//! descriptors for all purposes.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Most files of a transfer that are open at a time. A receiver takes part in four transfers of others.
+/// Largest number of open files per transfer. A receiver takes part in up to four transfers.
 const OPEN_MAX: usize = 128;
 
-/// Files by number. One that was not used for long is closed, and opened again when it is needed.
+/// Files by number. The least recently used is closed, and reopened on demand.
 #[derive(Debug)]
 pub(super) struct Shelf {
     paths: Vec<PathBuf>,
-    /// Open files with their numbers, the last used one at the end.
+    /// Open files with their numbers, most recently used last.
     open: VecDeque<(usize, File)>,
-    /// How a file is opened again.
+    /// How a file is reopened.
     reopen: fn(&Path) -> io::Result<File>,
 }
 
 impl Shelf {
-    /// Without files.
+    /// An empty shelf; `reopen` opens a file that was closed to save descriptors.
     pub fn new(reopen: fn(&Path) -> io::Result<File>) -> Shelf {
         Shelf {
             paths: Vec::new(),
@@ -31,18 +31,18 @@ impl Shelf {
         }
     }
 
-    /// Puts a file that was just opened behind the others.
+    /// Appends a file that is already open.
     pub fn push(&mut self, path: PathBuf, file: File) {
         self.keep(self.paths.len(), file);
         self.paths.push(path);
     }
 
-    /// Where file `number` is.
+    /// The path of file `number`.
     pub fn path(&self, number: usize) -> &Path {
         &self.paths[number]
     }
 
-    /// File `number`, open.
+    /// File `number`, reopened if necessary.
     pub fn file(&mut self, number: usize) -> io::Result<&File> {
         match self.open.iter().rposition(|(open, _)| *open == number) {
             Some(place) => {

@@ -1,4 +1,4 @@
-//! What is sent and received, on a real disk.
+//! Sending and receiving files on a real disk.
 
 use super::*;
 use crate::key::SignKey;
@@ -25,8 +25,8 @@ fn sent(place: &Scratch) -> (Sent, Ticket) {
 
 fn sign(sent: &Sent) -> Ticket {
     let manifest = sent.manifest().encode().unwrap();
-    let way = (crate::manifest::Way::Improved, 8);
-    Ticket::sign(0, way, sent.cut(), &manifest, &SignKey::new(&[1; 32]))
+    let terms = (crate::manifest::Protocol::Improved, 8);
+    Ticket::sign(0, terms, sent.cut(), &manifest, &SignKey::new(&[1; 32]))
 }
 
 fn batch(sent: &Sent, batch: u32) -> Vec<u8> {

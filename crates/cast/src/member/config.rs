@@ -1,16 +1,16 @@
-//! Pacifier's parameters for a transfer over a live link.
+//! Pacifier's configuration for a transfer over a live link.
 
 use chappe_core::{Duration, Mode, Rate};
 use chappe_pacifier::improved::Settings as Pace;
 use chappe_pacifier::{Common, Config, improved, paper};
 
 use super::Settings;
-use crate::manifest::{Ticket, Way};
+use crate::manifest::{Protocol, Ticket};
 
-/// Octets of states in a data frame: a dozen runs and ranks. Reports have the rest.
+/// Octets for states in a data frame: a dozen runs and ranks. Reports carry the rest.
 pub const DATA_STATES: usize = 12;
 
-/// Pacifier's parameters for a transfer.
+/// Pacifier's configuration for a transfer.
 pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
     let batch = ticket.cut.batch_len().max(1);
     let window = (settings.memory as u64 / batch).clamp(1, u64::from(u32::MAX)) as u32;
@@ -19,21 +19,21 @@ pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
         payload: usize::from(ticket.cut.payload),
         frame_max: settings.frame_max,
         groups_max: 1,
-        // No live link tells the airtime of a frame; this one is near that of common links.
+        // A live link does not report the airtime of frames; this mode is close to common links.
         mode: Mode::long(Rate::Cck11),
         ..Common::default()
     };
-    if ticket.way == Way::Pacifier {
+    if ticket.protocol == Protocol::Pacifier {
         return Config::Paper(paper::Config {
             common,
             window,
-            // A broadcast's children are heard within a few frames' time on such links.
+            // On such links the children's transmissions are overheard within a few frame times.
             ack_retry_min: Duration::from_millis(100),
             ..paper::Config::default()
         });
     }
-    // The variant's times are made for 2 Mbit/s, where a frame of 1500 octets takes 6 ms and more; a quarter of them
-    // leaves the scheduler of a busy machine some room.
+    // The default times suit 2 Mbit/s, where a frame of 1500 octets takes 6 ms and more. They scale with the frame time, but
+    // not below a quarter, which leaves room for the scheduler of a busy machine.
     let frame = settings
         .rate
         .time_of(settings.frame_max as u64 * 8)
@@ -51,11 +51,11 @@ pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
         doubt_min: quick(usual.doubt_min),
         doubt_max: quick(usual.doubt_max),
         yielding: quick(usual.yielding),
-        // Frames wait in routers, and for their turn of a busy machine's processes at both ends, for a time that changes: it is
-        // measured. The example `wired` of the protocol's crate prints what a wrong guess costs. This is the first guess only.
+        // The delay of frames in routers and in busy processes at both ends varies, so it is measured; this is only the first
+        // guess. The example `wired` of the protocol's crate shows the cost of guessing.
         lag: Duration::from_millis(40),
         timed: true,
-        // Where a frame takes nothing from others there is nothing to leave to those who promise more.
+        // On separate channels a frame takes no airtime from others, so no member yields to a better one.
         gate: if settings.shared { usual.gate } else { 0.0 },
         ..usual
     };

@@ -1,4 +1,4 @@
-//! What a member hears from others besides data: records, tickets, pieces of manifests, and words on what is held.
+//! Received control frames: records, tickets, pieces of manifests, and reports of batches.
 
 use chappe_core::{Address, Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::manifest::{TICKET, Ticket};
 use crate::roster::{MEMBER_MAX, News, Record, State};
 
 impl Member {
-    /// A frame that is not Pacifier's.
+    /// Handles a control frame.
     pub(super) fn on_control(&mut self, now: Instant, frame: Frame<'_>) {
         match frame {
             Frame::News { tickets, records } => {
@@ -44,7 +44,7 @@ impl Member {
         }
     }
 
-    /// A holding goes on towards its sender.
+    /// Forwards a report of batches towards the sender of the transfer.
     fn pass_on(&mut self, now: Instant, holding: Holding<'_>) {
         let found = self
             .transfers
@@ -57,7 +57,8 @@ impl Member {
             return self.on_holding(now, &holding);
         }
         let hop = transfer.node.as_mut().and_then(|node| node.route(source));
-        // Its receiver repeats it: a loop while routes change ends by itself, as each hop takes a frame once.
+        // The receiver repeats its reports, so losing one is harmless. A loop while routes change ends, because the link
+        // delivers each frame once per hop.
         let Some(hop) = hop.filter(|&hop| hop != holding.receiver) else {
             return;
         };
@@ -101,7 +102,7 @@ impl Member {
         if known.is_some_and(|transfer| transfer.ticket == ticket) {
             return;
         }
-        // A ticket of the past is signed as well: what its sender says now decides.
+        // An old ticket is still validly signed, so the sender's present record decides.
         let offers = self
             .roster
             .get(now, source)
@@ -130,7 +131,7 @@ impl Member {
         };
         self.transfers.insert(source, transfer);
         self.urgent = self.urgent.max(1);
-        // One that was forgotten and is offered again may have been told about.
+        // A transfer that was forgotten and is offered again may still be in this member's record.
         let told = self.roster.own().transfer(ticket.id()).is_some();
         if self.settings.roles.receives && !told {
             self.report(now, ticket.id(), State::Preparing, 0);

@@ -1,4 +1,4 @@
-//! What a member receives: the transfers that it has joined, their batches, and its word on what is there.
+//! The receiver's side of a member: joined transfers, decoded batches, and reports of the batches it has.
 
 use chappe_core::{Address, Duration, Instant};
 use chappe_pacifier::Node;
@@ -9,28 +9,28 @@ use crate::manifest::Ticket;
 
 /// The receiver's side of a transfer.
 pub(super) struct Joined {
-    /// The batches that are there.
+    /// For each batch, whether it has been received.
     pub held: Vec<bool>,
-    /// When to tell the sender next what is there.
+    /// When to send the next report of batches to the sender.
     pub tell_at: Instant,
-    /// Most batches of which only a part is there.
+    /// Largest number of incomplete batches in memory.
     pub partial_max: usize,
 }
 
-/// A receiver tells what it has this often.
+/// Interval between reports of a receiver's batches.
 const HOLDING: Duration = Duration::from_secs(2);
-/// A receiver to which no route is known yet tries again after so long.
+/// Interval between attempts while no route to the sender is known.
 const REROUTE: Duration = Duration::from_millis(100);
 
 impl Member {
-    /// Takes part in a sender's transfer, having these batches already.
+    /// Joins a sender's transfer. `held` says which batches are on the disk already.
     pub fn join(&mut self, now: Instant, source: u16, held: Vec<bool>) {
         let memory = self.settings.memory;
         let Some(transfer) = self.transfers.get_mut(&source) else {
             return;
         };
         let batch = transfer.ticket.cut.batch_len().max(1);
-        // One fifth more than the sender has on the air at a time.
+        // One fifth more than the sender's window.
         let partial_max = (memory as u64 / batch * 6 / 5).max(8) as usize;
         let joined = Joined {
             held,
@@ -43,12 +43,12 @@ impl Member {
         transfer.joined = Some(joined);
     }
 
-    /// The next decoded batch of a sender's transfer, written to `into`.
+    /// Writes the next decoded batch of a sender's transfer to `into`; returns its index.
     pub fn decoded(&mut self, source: u16, into: &mut Vec<u8>) -> Option<u32> {
         self.node_of(source)?.decoded(source, into)
     }
 
-    /// The batch is right, and kept.
+    /// Acknowledges a batch that was checked and stored.
     pub fn accept(&mut self, now: Instant, source: u16, batch: u32) {
         let Some(transfer) = self.transfers.get_mut(&source) else {
             return;
@@ -62,20 +62,20 @@ impl Member {
         }
     }
 
-    /// The batch is wrong.
+    /// Discards a batch with a wrong digest, so that it is collected again.
     pub fn reject(&mut self, source: u16, batch: u32) {
         if let Some(node) = self.node_of(source) {
             node.reject(source, batch);
         }
     }
 
-    /// Forgets a sender's transfer, which is over.
+    /// Forgets a sender's transfer.
     pub fn forget(&mut self, source: u16) {
         self.transfers.remove(&source);
     }
 
-    /// Tells each sender what is there, from time to time: it may have restarted, or missed something.
-    pub(super) fn tell_holdings(&mut self, now: Instant) {
+    /// Reports the batches to each sender from time to time, in case it has restarted or missed an acknowledgement.
+    pub(super) fn send_holdings(&mut self, now: Instant) {
         let me = self.settings.node;
         let life = self.roster.own().life;
         for (&source, transfer) in &mut self.transfers {
@@ -96,7 +96,7 @@ impl Member {
                 for (place, _) in chunk.iter().enumerate().filter(|(_, held)| **held) {
                     bits[place / 8] |= 1 << (place % 8);
                 }
-                // The first one also says that this receiver is there.
+                // The first frame is sent even if empty, because it announces the receiver.
                 if first > 0 && bits.iter().all(|octet| *octet == 0) {
                     continue;
                 }
@@ -114,11 +114,11 @@ impl Member {
 }
 
 impl Joined {
-    /// Tells a new Pacifier node what to collect.
+    /// Configures a new Pacifier node to collect the missing batches.
     pub(super) fn expect(&self, node: &mut Node, ticket: &Ticket) {
         let held = |batch: u32| self.held.get(batch as usize) == Some(&true);
         let len = ticket.cut.len as usize;
-        // It fails only for the sender itself, which does not join.
+        // This fails only for the sender itself, which never joins.
         let _ = node.expect_checked(ticket.source, ticket.serial, len, self.partial_max, held);
     }
 }

@@ -1,4 +1,4 @@
-//! What a member sends: the offer, who has asked for it, and what each of them is known to have.
+//! The sender's side of a member: its transfer, the receivers that asked for it, and the batches each has.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::roster::{MEMBER_MAX, State};
 /// The sender's side of its own transfer.
 #[derive(Default)]
 pub(super) struct Offer {
-    /// What is sent, once the sender has begun.
+    /// The data, once the sender has begun.
     pub object: Option<Arc<dyn Object>>,
-    /// Whether Pacifier has taken it on.
+    /// Whether Pacifier has accepted the data.
     pub begun: bool,
-    /// Those who have asked for it.
+    /// The receivers that have asked for the transfer.
     pub receivers: BTreeMap<u16, Receiver>,
-    /// Those whom the present plan serves.
+    /// The receivers that the present plan serves.
     pub served: Vec<u16>,
-    /// Why it can never be sent.
+    /// Why the transfer can never be sent.
     pub obstacle: Option<Error>,
 }
 
-/// What the sender knows of a receiver.
+/// The sender's knowledge of a receiver.
 pub(super) struct Receiver {
     pub life: u64,
     pub held: Vec<bool>,
 }
 
 impl Member {
-    /// Announces a transfer.
+    /// Announces a transfer that this member sends.
     pub fn announce(&mut self, now: Instant, ticket: Ticket, manifest: Vec<u8>) {
         let transfer = Transfer {
             ticket,
@@ -46,12 +46,12 @@ impl Member {
             offer: Some(Offer::default()),
         };
         self.transfers.insert(self.settings.node, transfer);
-        // Links that have settled while the files were read change no more.
+        // If the links settled while the files were read, no further change would trigger this.
         self.make_nodes();
         self.report(now, ticket.id(), State::Offering, 0);
     }
 
-    /// Begins to send the data.
+    /// Starts sending the data, as soon as a receiver is reachable.
     pub fn begin(&mut self, now: Instant, object: Arc<dyn Object>) {
         let offer = self.own_offer();
         if let Some(offer) = offer {
@@ -60,7 +60,7 @@ impl Member {
         self.serve(now);
     }
 
-    /// Receivers that have asked for the transfer, and what the sender knows that each has.
+    /// The receivers that have asked for the transfer, and the number of batches that each has acknowledged.
     pub fn receivers(&self) -> Vec<(u16, u32)> {
         let Some(transfer) = self.transfers.get(&self.settings.node) else {
             return Vec::new();
@@ -79,27 +79,27 @@ impl Member {
         receivers.map(acknowledged).collect()
     }
 
-    /// Why the own transfer can never be sent, if that is so.
+    /// Why this member's transfer can never be sent, if so.
     pub fn obstacle(&self) -> Option<&Error> {
         let own = self.transfers.get(&self.settings.node)?;
         own.offer.as_ref()?.obstacle.as_ref()
     }
 
-    /// Ends the own transfer.
+    /// Ends this member's transfer.
     pub fn withdraw(&mut self, now: Instant) {
         self.transfers.remove(&self.settings.node);
         self.roster
             .own()
             .transfers
             .retain(|transfer| transfer.1 != State::Offering);
-        self.hurry(now);
+        self.announce_soon(now);
     }
 
     fn own_offer(&mut self) -> Option<&mut Offer> {
         self.transfers.get_mut(&self.settings.node)?.offer.as_mut()
     }
 
-    /// Serves those who are there and lack something.
+    /// Plans for the live receivers that lack batches.
     pub(super) fn serve(&mut self, now: Instant) {
         let me = self.settings.node;
         let Some(transfer) = self.transfers.get_mut(&me) else {
@@ -111,7 +111,7 @@ impl Member {
             return;
         };
         let id = transfer.ticket.id();
-        // One that has just come is not among the links yet, and is served as soon as it is.
+        // A new receiver is served as soon as it is among the links.
         let lacking = |receiver: &u16| {
             if !links.has(*receiver) {
                 return false;
@@ -124,7 +124,7 @@ impl Member {
         if let (false, Some(object)) = (offer.begun, &offer.object) {
             let begun = node.offer_read(object.clone(), transfer.ticket.serial, &served);
             offer.begun = match begun {
-                // With nobody within reach nothing is begun: those who come later would be added to nothing.
+                // With no receiver in reach the transfer does not begin, since Pacifier adds receivers only to a running one.
                 Ok(begun) => begun.unreachable.len() < served.len(),
                 Err(error) => {
                     offer.obstacle = Some(unsendable(error));
@@ -144,7 +144,7 @@ impl Member {
         }
     }
 
-    /// A receiver says what it has.
+    /// Handles a receiver's report of its batches.
     pub(super) fn on_holding(&mut self, now: Instant, holding: &Holding<'_>) {
         let Some(transfer) = self.transfers.get_mut(&self.settings.node) else {
             return;
@@ -185,11 +185,11 @@ impl Member {
     }
 }
 
-/// What Pacifier says of an object that it cannot send, and what helps.
+/// Turns Pacifier's refusal into an error with a remedy.
 fn unsendable(error: OfferError) -> Error {
     let todo = match error {
         OfferError::Header { .. } => {
-            "frames of `--variant improved` have no such list; more relays make the paths shorter"
+            "use `--variant improved`, whose frames have no such list, or add relays to shorten the paths"
         }
         OfferError::TooLarge => "send it in several transfers",
         OfferError::Busy | OfferError::Receiver(_) => "",

@@ -1,4 +1,4 @@
-//! What a member tells the others: frames that wait, its news, manifests, and the frames of its Pacifier nodes in turn.
+//! Sent frames: queued control frames, news, pieces of manifests, and the frames of the Pacifier nodes in turn.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -12,36 +12,36 @@ use crate::frame;
 use crate::manifest::TICKET;
 use crate::roster::State;
 
-/// Frames that wait for the link, and what stands behind those that it has taken.
+/// Frames that wait for the link, and the tokens of frames that the link has taken.
 #[derive(Default)]
 pub(super) struct Outbox {
-    /// Control frames, and those of manifests.
+    /// Control frames and pieces of manifests.
     frames: VecDeque<(Address, Vec<u8>)>,
-    /// Frames that found no room.
+    /// Frames dropped because the queue was full.
     crowded: u64,
     /// The sender whose transfer was served last.
     turn: u16,
     /// The last token given to the link.
     token: u32,
-    /// What each token stands for, oldest first: a sender, and the token of its node.
+    /// Open tokens, oldest first: the link's token, a sender, and the token of that sender's node.
     tokens: VecDeque<(u32, u16, u32)>,
 }
 
-/// The time between news when nothing is urgent.
+/// The usual interval between news.
 const NEWS: Duration = Duration::from_secs(1);
-/// Most frames that wait.
+/// Largest number of queued frames.
 const FRAMES_MAX: usize = 256;
-/// Pieces of manifests wait for others while so many frames wait.
+/// Queue length from which on no pieces of manifests are added.
 const BUSY: usize = 8;
-/// Requests for a manifest that many lack are spread over this time.
+/// Random delay that spreads the requests of many receivers for one manifest.
 const ASK_JITTER: Duration = Duration::from_millis(20);
-/// Most frames whose fate is still open.
+/// Largest number of frames without an outcome.
 const TOKENS_MAX: usize = 512;
-/// The token of our own frames, which nobody waits for.
+/// The token of control frames, whose outcome is ignored.
 const OURS: u32 = u32::MAX;
 
 impl Outbox {
-    /// Puts a frame at the end; with too many there it is lost, as on the air.
+    /// Queues a frame. If the queue is full, the frame is dropped, as if lost on the air.
     pub fn push(&mut self, to: Address, octets: Vec<u8>) {
         if self.frames.len() >= FRAMES_MAX {
             self.crowded = self.crowded.saturating_add(1);
@@ -50,7 +50,7 @@ impl Outbox {
         self.frames.push_back((to, octets));
     }
 
-    /// The next frame, written to `sdu`. One that is too long for it is lost.
+    /// Writes the next frame to `sdu`. A frame that does not fit is dropped.
     pub fn pop(&mut self, sdu: &mut [u8]) -> Option<LinkSend> {
         let (to, octets) = self.frames.pop_front()?;
         sdu.get_mut(..octets.len())?.copy_from_slice(&octets);
@@ -63,22 +63,22 @@ impl Outbox {
         })
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// Whether pieces of manifests would not hold up what else waits.
+    /// Whether the queue is short enough for pieces of manifests.
     pub fn takes_pieces(&self) -> bool {
         self.frames.len() < BUSY
     }
 
-    /// Frames that found no room.
+    /// Frames dropped because the queue was full.
     pub fn crowded(&self) -> u64 {
         self.crowded
     }
 
-    /// A token for the link in place of the one of a sender's node.
+    /// Maps the token of a sender's node to a token for the link: nodes choose theirs independently.
     fn lend(&mut self, source: u16, token: u32) -> u32 {
         self.token = self.token.wrapping_add(1) % OURS;
         if self.tokens.len() >= TOKENS_MAX {
@@ -88,7 +88,7 @@ impl Outbox {
         self.token
     }
 
-    /// What a token of the link stands for.
+    /// Maps a token of the link back to a sender and its node's token.
     fn redeem(&mut self, token: u32) -> Option<(u16, u32)> {
         let place = self.tokens.iter().position(|known| known.0 == token)?;
         let (_, source, token) = self.tokens.remove(place)?;
@@ -97,8 +97,8 @@ impl Outbox {
 }
 
 impl Member {
-    /// Tells the own record, others' records and the tickets, if it is time.
-    pub(super) fn tell_news(&mut self, now: Instant) {
+    /// Sends this member's record, other records and tickets, if it is time.
+    pub(super) fn send_news(&mut self, now: Instant) {
         if self.news_at > now {
             return;
         }
@@ -110,7 +110,7 @@ impl Member {
             let offers = record.and_then(|record| record.transfer(id));
             transfer.offer.is_some() || matches!(offers, Some((State::Offering, _)))
         };
-        // The own one first: the others' are known to others.
+        // This member's ticket first: other members also spread theirs.
         let own = self.transfers.get(&self.settings.node);
         let others = self.transfers.iter();
         let others = others.filter(|&(&of, _)| of != self.settings.node);
@@ -137,7 +137,7 @@ impl Member {
         self.news_at = now + wait * 3 / 4 + jitter;
     }
 
-    /// Asks for manifests, and gives pieces of them.
+    /// Requests missing pieces of manifests, and answers requests.
     pub(super) fn exchange_manifests(&mut self, now: Instant) {
         for transfer in self.transfers.values_mut() {
             let id = transfer.ticket.id();
@@ -159,7 +159,7 @@ impl Member {
         }
     }
 
-    /// The next frame of the Pacifier nodes, which take turns.
+    /// The next frame of the Pacifier nodes, in turn.
     pub(super) fn poll_nodes(
         &mut self,
         now: Instant,
@@ -183,7 +183,7 @@ impl Member {
         None
     }
 
-    /// What became of a frame of a Pacifier node.
+    /// Passes the outcome of a frame to its Pacifier node.
     pub(super) fn on_sent(&mut self, now: Instant, token: u32, outcome: Outcome) {
         let Some((source, token)) = self.outbox.redeem(token) else {
             return;

@@ -1,4 +1,4 @@
-//! The network as a member plans with it: links made of records, and a Pacifier node for each transfer over them.
+//! Planning: the links from the records, and a Pacifier node for each transfer over them.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::config::config;
 use super::{Member, Transfer};
 use crate::error::Error;
 
-/// Links are made of records at most this often.
+/// Shortest interval between two computations of the links.
 const RELINK: Duration = Duration::from_millis(500);
-/// A change of a delivery ratio that is worth a new plan: two standard deviations of a share of 0.8 of 256 frames.
+/// The change of a delivery ratio that justifies a new plan: two standard deviations of a ratio of 0.8 over 256 frames.
 const CHANGE: f64 = 0.05;
 
 impl Member {
-    /// Makes links of the records, and new plans if something has changed that matters.
+    /// Computes the links from the records, and plans anew if they have changed enough.
     pub(super) fn relink(&mut self, now: Instant) {
         if !self.changed || (self.links.is_some() && now < self.linked + RELINK) {
             return;
@@ -33,7 +33,7 @@ impl Member {
                 node.relink(links.clone());
             }
             if let Some(offer) = &mut transfer.offer {
-                // Plan anew, also for the same receivers.
+                // Forces a new plan even for the same receivers.
                 offer.served.clear();
             }
         }
@@ -41,7 +41,7 @@ impl Member {
         self.make_nodes();
     }
 
-    /// A Pacifier node for each transfer whose sender is among the links.
+    /// Creates a Pacifier node for each transfer whose sender is among the links.
     pub(super) fn make_nodes(&mut self) {
         let Some(links) = &self.links else {
             return;
@@ -62,7 +62,7 @@ impl Member {
                     transfer.node = Some(node);
                 }
                 Err(error) => {
-                    // Others' tickets for larger frames than this link has: receivers say so, relays cannot help.
+                    // Another sender's frames may be too long for this link. Receivers report that; a relay can do nothing.
                     if let Some(offer) = &mut transfer.offer {
                         let what = format!("the files cannot be sent: {error}");
                         let todo = "lower --k or --nodes, or raise the interface's MTU";
@@ -73,7 +73,7 @@ impl Member {
         }
     }
 
-    /// Notices senders that were restarted, or are gone.
+    /// Handles senders that have restarted or left.
     pub(super) fn watch_senders(&mut self, now: Instant) {
         let me = self.settings.node;
         for (&source, transfer) in &mut self.transfers {
@@ -103,7 +103,7 @@ impl Member {
     }
 }
 
-/// Whether plans over two measurements would hardly differ.
+/// Whether two measurements are so close that their plans would hardly differ.
 fn is_alike(old: &Links, new: &Links) -> bool {
     let nodes = new.nodes() as u16;
     let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));

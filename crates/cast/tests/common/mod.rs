@@ -1,4 +1,4 @@
-//! Hosts in namespaces on a bridge, members on them, and what they tell.
+//! Hosts in namespaces on a bridge, members on them, and their events.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::fs;
@@ -11,12 +11,12 @@ use std::time::{Duration as Pause, Instant as Moment};
 use chappe_cast::event::Event;
 use chappe_cast::key::{self, SignKey, VerifyKey};
 use chappe_cast::session::View;
-use chappe_cast::{Carrier, Loss, Options, Receiving, Sending, Watch, Way};
+use chappe_cast::{Carrier, Loss, Options, Protocol, Receiving, Sending, Watch};
 use chappe_core::{Address, Bitrate, Duration, Purpose, Seed};
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::{Interface, Links};
 
-/// Runs the cases in namespaces of their own, or says why not. A name on the command line chooses one.
+/// Runs the cases in new namespaces, or prints why it skips them. A name on the command line selects one.
 pub fn run(cases: &[(&str, fn())]) {
     if let Err(error) = isolate() {
         println!("skipped: {error}");
@@ -38,15 +38,15 @@ pub fn run(cases: &[(&str, fn())]) {
     }
 }
 
-/// The way of coding: `CAST_WAY=pacifier` tries the other one.
-fn way() -> Way {
-    match std::env::var("CAST_WAY").as_deref() {
-        Ok("pacifier") => Way::Pacifier,
-        _ => Way::Improved,
+/// The protocol under test: `CAST_PROTOCOL=pacifier` selects the other one.
+fn protocol() -> Protocol {
+    match std::env::var("CAST_PROTOCOL").as_deref() {
+        Ok("pacifier") => Protocol::Pacifier,
+        _ => Protocol::Improved,
     }
 }
 
-/// Hosts with an interface `eth0` and an address each, joined by a bridge. Dropping it removes everything.
+/// Hosts on one bridge, each with an interface `eth0` and an address. Dropping the value removes all of them.
 pub struct Network {
     pub hosts: Vec<NetworkNamespace>,
     pub hub: NetworkNamespace,
@@ -147,7 +147,7 @@ impl Place {
             receivers,
             wait: Duration::from_secs(20),
             keep: false,
-            way: way(),
+            protocol: protocol(),
             nodes: 16,
             k: 32,
         }
@@ -191,7 +191,7 @@ impl Drop for Place {
     }
 }
 
-/// Keeps what it is told, and ends a session when it is asked to or after a minute.
+/// Records events, and ends a session on request or after a minute.
 #[derive(Clone, Default)]
 pub struct Notes {
     pub events: Arc<Mutex<Vec<Event>>>,
@@ -232,7 +232,7 @@ impl Notes {
             .count()
     }
 
-    /// Waits until something was told, at most half a minute.
+    /// Waits up to half a minute for an event.
     pub fn wait_for(&self, what: &str, is: impl Fn(&Event) -> bool) {
         let begun = Moment::now();
         while self.count(&is) == 0 {

@@ -8,7 +8,7 @@ mod screen;
 use std::path::Path;
 
 use chappe_cast::event::Summary;
-use chappe_cast::{End, Receiving, Sending, Way, key};
+use chappe_cast::{Ending, Protocol, Receiving, Sending, key};
 
 use crate::failure::{FAILED, Failure, INTERRUPTED};
 use crate::terminal;
@@ -47,9 +47,9 @@ fn send(options: &Send) -> Result<u8, Failure> {
         receivers: options.receivers.into(),
         wait: options.wait,
         keep: options.keep,
-        way: match options.variant.as_str() {
-            "pacifier" => Way::Pacifier,
-            _ => Way::Improved,
+        protocol: match options.variant.as_str() {
+            "pacifier" => Protocol::Pacifier,
+            _ => Protocol::Improved,
         },
         nodes: options.nodes,
         k: options.k,
@@ -61,9 +61,9 @@ fn send(options: &Send) -> Result<u8, Failure> {
     Ok(sent(end, &summary))
 }
 
-fn sent(end: End, summary: &Summary) -> u8 {
+fn sent(end: Ending, summary: &Summary) -> u8 {
     match end {
-        End::Stopped if summary.complete.is_empty() || !summary.incomplete.is_empty() => {
+        Ending::Stopped if summary.complete.is_empty() || !summary.incomplete.is_empty() => {
             INTERRUPTED
         }
         _ if !summary.incomplete.is_empty() => FAILED,
@@ -83,7 +83,7 @@ fn receive(options: &Receive) -> Result<u8, Failure> {
     let end = chappe_cast::receive(&member, &receiving, &mut screen)?;
     screen.finish();
     Ok(match end {
-        End::Stopped if !options.keep && !screen.has_installed() => INTERRUPTED,
+        Ending::Stopped if !options.keep && !screen.has_installed() => INTERRUPTED,
         _ => 0,
     })
 }

@@ -1,10 +1,10 @@
-//! Headers of TCP made short: what a packet has in common with the one before it in its flow is not sent again.
+//! TCP header compression: fields that do not differ from the previous packet of the flow are omitted.
 //!
-//! The idea is Van Jacobson's (RFC 1144), with timestamps (RFC 7323) and IPv6 added: of 52 octets some five are left for
-//! a segment with data and some eight for an acknowledgement. Both ends keep the last header of each flow. A flow's packets
-//! arrive once and in order, so the ends agree; where they do not (an end has started over, a packet was given up), a count
-//! in each short header tells, and a whole header brings them together. TCP's own checksum travels as it is, so that the receiving
-//! kernel still judges the packet that was sent.
+//! This is Van Jacobson's scheme (RFC 1144) with timestamps (RFC 7323) and IPv6 added. Of 52 octets it leaves some five for
+//! a segment with data and some eight for an acknowledgement. Both ends keep the last header of each flow. They agree,
+//! because the packets of a flow arrive once and in order. If they do not agree (an end has restarted, a packet was given
+//! up), a count in each short header reveals it, and the next whole header resynchronises them. TCP's checksum is sent
+//! unchanged, so the receiving kernel verifies the packet that was sent.
 //!
 //! ```text
 //! 0   short headers of the flow since its last whole one, modulo 256
@@ -14,9 +14,9 @@
 //!     payload
 //! ```
 
-/// Longest header that is kept: IPv6 and TCP with all options.
+/// Longest header that is kept: IPv6, and TCP with all options.
 const HEADER_MAX: usize = 40 + 60;
-/// Fields that a short header may hold.
+/// Flags of the fields that a short header contains.
 const SEQUENCE: u8 = 1;
 const ACKNOWLEDGEMENT: u8 = 2;
 const WINDOW: u8 = 4;
@@ -26,11 +26,11 @@ const IDENTIFICATION: u8 = 32;
 const FLAGS: u8 = 64;
 
 const TCP: u8 = 6;
-/// FIN, SYN, RST, URG: such packets are sent whole.
+/// FIN, SYN, RST and URG: such packets keep their headers.
 const RARE: u8 = 0x27;
 const ACK: u8 = 0x10;
 
-/// The last header of each flow, at one end and in one direction.
+/// The last header of each flow in one direction, at one end.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers(Vec<Option<Last>>);
 
@@ -42,28 +42,29 @@ struct Last {
     count: u8,
 }
 
-/// Where things stand in a packet of TCP.
+/// The layout of a TCP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
-    /// Octets of IP's header, and of both.
+    /// Octets of the IP header, and of IP and TCP headers together.
     ip: usize,
     all: usize,
-    /// Where the two stamps begin.
+    /// Offset of the two timestamps, if the option is there.
     stamps: Option<usize>,
 }
 
 impl Headers {
-    /// None is known. `flows`: how many flows there are.
+    /// No header is known yet. `flows` is the number of flows.
     pub fn new(flows: usize) -> Headers {
         Headers(vec![None; flows])
     }
 
-    /// Forgets all: the next packet of each flow goes whole.
+    /// Forgets all headers: the next packet of each flow goes with a whole one.
     pub fn clear(&mut self) {
         self.0.fill(None);
     }
 
-    /// Writes the packet with a short header to `out` if that can be done. Short or not, it is the flow's last from now on.
+    /// Writes the packet with a short header to `out`; false if that is impossible. In either case the packet becomes the
+    /// last one of the flow.
     pub fn shorten(&mut self, flow: usize, packet: &[u8], out: &mut Vec<u8>) -> bool {
         let Some(shape) = Shape::of(packet) else {
             return false;
@@ -75,14 +76,14 @@ impl Headers {
         short
     }
 
-    /// A packet came whole.
+    /// Notes a packet that arrived with a whole header.
     pub fn see(&mut self, flow: usize, packet: &[u8]) {
         if let Some(shape) = Shape::of(packet) {
             self.learn(flow, packet, shape, false);
         }
     }
 
-    /// Writes the packet that was made short to `out` and returns its length; `None` if it does not follow the last one.
+    /// Restores a packet with a short header to `out` and returns its length; `None` if it does not follow the last one.
     pub fn restore(&mut self, flow: usize, short: &[u8], out: &mut [u8]) -> Option<usize> {
         let last = self.0.get(flow)?.as_ref()?;
         let shape = last.shape;
@@ -91,7 +92,7 @@ impl Headers {
         Some(len)
     }
 
-    /// The count begins anew with each whole header, which brings ends together that do not agree.
+    /// Keeps the header. The count restarts with each whole header, which resynchronises the ends.
     fn learn(&mut self, flow: usize, packet: &[u8], shape: Shape, short: bool) {
         let Some(place) = self.0.get_mut(flow) else {
             return;
@@ -114,14 +115,14 @@ impl Headers {
 }
 
 impl Shape {
-    /// The shape of a packet whose header can be made short after it, or can be learned.
+    /// The layout of a packet if its header can be compressed or learned.
     fn of(packet: &[u8]) -> Option<Shape> {
         let ip = match packet.first()? {
             0x45 => {
                 let header = packet.first_chunk::<20>()?;
                 let whole =
                     u16(header, 6) & 0x3fff == 0 && usize::from(u16(header, 2)) == packet.len();
-                // A header that is not right would come out right.
+                // The checksum is recomputed at the other end, so a wrong one would be corrected silently.
                 (header[9] == TCP && whole && sum(header) == 0).then_some(20)?
             }
             first if first >> 4 == 6 => {
@@ -144,7 +145,7 @@ impl Shape {
     }
 }
 
-/// Where the stamps stand among TCP's options.
+/// The offset of the timestamps among TCP's options.
 fn stamps(options: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -159,7 +160,7 @@ fn stamps(options: &[u8]) -> Option<usize> {
 }
 
 impl Last {
-    /// Writes the packet after this header; false if too much differs.
+    /// Encodes a packet relative to this header; false if a field differs that short headers do not have.
     fn write(&self, packet: &[u8], out: &mut Vec<u8>) -> bool {
         let Shape { ip, all, stamps } = self.shape;
         let (Some(header), Some(old)) = (packet.get(..all), self.octets.get(..all)) else {
@@ -210,7 +211,7 @@ impl Last {
         true
     }
 
-    /// Reads what [`write`](Self::write) wrote. Outside data: authentic, but who knows from which release.
+    /// Decodes the output of [`write`](Self::write). It is authentic, but may come from another release, so it is checked.
     fn read(&self, short: &[u8], out: &mut [u8]) -> Option<usize> {
         let Shape { ip, all, stamps } = self.shape;
         let (&[count, fields, high, low], mut rest) = short.split_first_chunk::<4>()?;
@@ -261,7 +262,7 @@ impl Last {
     }
 }
 
-/// Places and lengths of what may differ.
+/// Offsets and lengths of the fields that may differ.
 fn changing(shape: Shape) -> impl Iterator<Item = (usize, usize)> {
     let Shape { ip, stamps, .. } = shape;
     // IPv4: length and identification, checksum; IPv6: length.
@@ -354,7 +355,7 @@ mod tests {
     /// Goal: what comes out is what went in, and a flow's usual packets are short. Method: a transfer with a
     /// retransmission, wrapped numbers and a changed window, over both versions of IP.
     #[test]
-    fn a_flow_comes_out_as_it_went_in() {
+    fn a_flow_round_trips() {
         for six in [false, true] {
             let (mut near, mut far) = (Headers::new(64), Headers::new(64));
             let (mut short, mut whole) = (Vec::new(), [0; 2048]);
@@ -383,7 +384,7 @@ mod tests {
 
     /// A packet that is missing is noticed, whole ones bring the ends together again.
     #[test]
-    fn what_does_not_follow_is_not_restored() {
+    fn a_header_out_of_sequence_is_not_restored() {
         let (mut near, mut far) = (Headers::new(1), Headers::new(1));
         let (mut short, mut whole) = (Vec::new(), [0; 2048]);
         let packet = |i: u32| segment(false, [i, 7, 5, i, 1, i], &[3; 9]);
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_stays_whole() {
+    fn unusual_packets_keep_their_headers() {
         let (mut near, mut short) = (Headers::new(1), Vec::new());
         let plain = segment(false, [1, 2, 3, 4, 5, 6], &[1; 50]);
         near.shorten(0, &plain, &mut short);

@@ -1,8 +1,8 @@
-//! Packets of the host that wait for the link: a queue for each flow, served in turns.
+//! Fair queueing of host packets: one queue for each flow, as in FQ-CoDel (RFC 8290), without its dropping by delay.
 //!
-//! A flow that fills the link waits behind itself only: one that has sent little lately is served first, the others in turns
-//! by octets (the order of RFC 8290's queues, without its dropping by delay). When a class has more waiting than
-//! the link carries in a given time, the longest flow loses its oldest packet: its sender learns that soonest.
+//! A flow that fills the link only delays itself: flows that have sent little lately are served first, the others in turns
+//! by octets. When a class has more queued than the link carries in a given time, its longest flow loses its oldest
+//! packet, since a loss at the head reaches the sender soonest.
 
 use std::collections::VecDeque;
 
@@ -12,21 +12,21 @@ use chappe_wildnet::{FLOWS, SERVICES};
 
 use super::{Added, Container, Packer, Rest};
 
-/// A packet of at most so many octets waits for others: an acknowledgement of TCP has 40 to 80.
+/// Packets up to this many octets wait for others: a TCP acknowledgement has 40 to 80.
 const SMALL: usize = 128;
-/// So many octets of small packets are worth a frame of their own.
+/// This many octets of small packets are worth a separate frame.
 const SMALL_MOST: usize = 512;
-/// Octets that a class may have waiting at any rate, and at most.
+/// Lower and upper bound of a class's queue limit in octets.
 const LEAST: usize = 64 << 10;
 const MOST: usize = 16 << 20;
-/// What a flow may send before the next one has its turn: a frame.
+/// Octets that a flow may send before the next one gets its turn: a frame.
 const QUANTUM: isize = 1514;
 
 /// The queues of all classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Queues {
     classes: [Class; SERVICES],
-    /// Packets thrown away since there were too many.
+    /// Packets dropped from full queues.
     pub dropped: u64,
     /// Octets of packets that have left.
     pub left: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Queues {
 #[derive(Clone, Debug)]
 struct Class {
     flows: Vec<Flow>,
-    /// Flows that begin, and those that go on; each stands in one list at most.
+    /// New flows, which are served first, and the others (RFC 8290, 4.2). A flow is in at most one list.
     young: VecDeque<usize>,
     old: VecDeque<usize>,
     octets: usize,
@@ -47,10 +47,10 @@ struct Class {
 #[derive(Clone, Debug, Default)]
 struct Flow {
     packets: VecDeque<Queued>,
-    /// What is left of a packet, and since when it has waited.
+    /// The rest of a packet that was split, and since when it has waited.
     rest: Option<(Rest, Instant)>,
     octets: usize,
-    /// Octets that it may send before the next one's turn.
+    /// Octets that it may still send in this turn.
     credit: isize,
     listed: bool,
 }
@@ -79,12 +79,12 @@ impl Queues {
         }
     }
 
-    /// Packets that wait.
+    /// The number of queued packets.
     pub fn packets(&self) -> usize {
         self.classes.iter().map(|class| class.packets).sum()
     }
 
-    /// Whether a class would take a packet of a usual length without dropping one.
+    /// Whether a class would take a packet of 1514 octets without dropping one.
     pub fn has_room(&self, class: usize, limit: usize) -> bool {
         let limit = limit.clamp(LEAST, MOST);
         self.classes
@@ -92,7 +92,7 @@ impl Queues {
             .is_some_and(|class| class.octets + QUANTUM as usize <= limit)
     }
 
-    /// Forgets what has left in part: its other parts are lost.
+    /// Drops the rests of split packets, whose other parts are lost.
     pub fn forget_parts(&mut self) {
         for class in &mut self.classes {
             for flow in &mut class.flows {
@@ -106,7 +106,7 @@ impl Queues {
         }
     }
 
-    /// Takes a packet; `limit`: octets that the class may have waiting.
+    /// Queues a packet. `limit` is the queue limit of the class in octets.
     pub fn put(
         &mut self,
         now: Instant,
@@ -119,7 +119,8 @@ impl Queues {
             return;
         };
         class.put(now, flow, packet, joined);
-        // Too much: the longest flow pays. A short one's packet is no reason yet, for the limit may just have become less.
+        // The longest flow loses a packet when it adds one itself. Packets of other flows count only far above the limit,
+        // which may just have shrunk.
         let longest = class.longest();
         let over = match longest == Some(flow) {
             true => limit + packet.len(),
@@ -130,9 +131,10 @@ impl Queues {
         }
     }
 
-    /// When a class wants to send: small packets wait until `ride`, when a frame leaves anyway.
+    /// When a class may send. Small packets wait until `ride`, when a frame leaves anyway.
     pub fn ready_at(&self, class: usize, ride: Option<Instant>) -> Option<Instant> {
         let class = self.classes.get(class).filter(|class| class.packets > 0)?;
+        // Large packets, or enough small ones, are worth a frame at once.
         let waits = class.large == 0 && class.octets < SMALL_MOST;
         match ride.filter(|_| waits) {
             None => Some(Instant::ZERO),
@@ -140,7 +142,7 @@ impl Queues {
         }
     }
 
-    /// Fills a container with what is next in a class: the flow, and since when the oldest packet in it has waited.
+    /// Fills a container with the next packets of a class. Returns their flow and since when the oldest has waited.
     pub fn fill(
         &mut self,
         class: usize,
@@ -179,7 +181,7 @@ impl Class {
             .max_by_key(|&number| self.flows.get(number).map_or(0, |flow| flow.octets))
     }
 
-    /// Throws the oldest packet of a flow away, if there is one that no part has left of.
+    /// Drops the oldest packet of a flow of which no part has left, if there is one.
     fn drop_one(&mut self, number: usize) -> bool {
         let flow = self.flows.get_mut(number);
         let Some((flow, queued)) = flow.and_then(|flow| {

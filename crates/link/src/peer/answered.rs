@@ -1,13 +1,13 @@
-//! Hellos that were answered, with the sessions that follow from them, until a frame proves one.
+//! Answered hellos with their tentative sessions, until a frame proves one.
 //!
-//! Whoever has recorded a hello can play it again, and nothing in it tells when it was said. So each hello that comes
-//! has a place of its own here and takes none from the others: the same one again finds its place and makes nothing
-//! new. When all places are taken the oldest hello goes; one whose answer and proof take a round trip is pushed out
-//! only by so many other hellos in that time, and one that has had its place gets none again. A hello of a host that
-//! wants a session is always a new one, so it is never among these.
+//! Anyone can replay a recorded hello, and a hello does not say when it was sent. So each new hello gets a separate place
+//! here, and a repeated one finds its old place and creates nothing. When all places are taken, the oldest hello is
+//! forgotten. A genuine hello needs its place for one round trip, so only a flood of other hellos within that time can
+//! displace it. A hello that has had a place never gets one again, which stops replays: a host that wants a session always
+//! sends a new hello.
 //!
-//! The number in an answer is drawn when a hello gets its place, never computed from it: else a hello and the frames
-//! that followed it could be played again together.
+//! The number in an answer is random and not computed from the hello. Otherwise a hello could be replayed together with
+//! the frames that followed it.
 
 use std::collections::VecDeque;
 
@@ -15,25 +15,24 @@ use chappe_sys::Endpoint;
 
 use crate::session::{ANSWER_LEN, Session};
 
-/// Hellos at once: a host that is not answered says four a second at most, so old ones that are played again must come
-/// at some hundred a second to push it out within a round trip.
+/// Number of places. A genuine host sends at most four hellos a second, so replayed ones must come at some hundred a
+/// second to displace it within a round trip.
 const PLACES: usize = 32;
-/// Hellos remembered that have had their place.
+/// Number of past hellos that are remembered.
 const REMEMBERED: usize = 1024;
-/// How often a hello is answered, if it comes again: somebody may have been faster with a copy of it, so that the
-/// first answer went elsewhere.
+/// How often a repeated hello is answered: an attacker's copy may arrive first, so that the first answer goes elsewhere.
 const ANSWERS: u8 = 3;
 
-/// The hellos, the oldest first.
+/// Answered hellos, oldest first.
 #[derive(Default)]
 pub(super) struct Answered {
     places: VecDeque<Place>,
-    /// Names of hellos that have had their place, the oldest first.
+    /// Names of hellos that have had a place, oldest first.
     past: VecDeque<Name>,
 }
 
-/// The first octets of the number drawn for a hello. The number is authentic: nobody makes two of one name on purpose
-/// who has not the key.
+/// The first octets of a hello's random number. The number is authenticated, so only a holder of the key could make two
+/// hellos with the same name.
 pub(super) type Name = [u8; 8];
 
 struct Place {
@@ -41,12 +40,12 @@ struct Place {
     session: Session,
     answer: [u8; ANSWER_LEN],
     answers: u8,
-    /// Where the answer is to go, as long as it has not left.
+    /// The destination of the answer until it has left.
     to: Option<Endpoint>,
 }
 
 impl Answered {
-    /// Whether a hello has come before; then it may be answered once more, but nothing else follows from it.
+    /// Whether a hello has come before. If so it may be answered again, but creates no session.
     pub fn knows(&mut self, name: Name, from: Endpoint) -> bool {
         let known = self.places.iter_mut().find(|place| place.name == name);
         let Some(place) = known else {
@@ -59,7 +58,7 @@ impl Answered {
         true
     }
 
-    /// A new hello, the session that it may become, and the answer to it.
+    /// Adds a new hello with its answer and its tentative session.
     pub fn add(&mut self, name: Name, session: Session, answer: [u8; ANSWER_LEN], from: Endpoint) {
         if self.places.len() >= PLACES {
             self.forget_first(1);
@@ -73,30 +72,30 @@ impl Answered {
         });
     }
 
-    /// Whether an answer waits to leave.
+    /// Whether an answer is to be sent.
     pub fn owes(&self) -> bool {
         self.places.iter().any(|place| place.to.is_some())
     }
 
-    /// The next answer to send and where it goes.
+    /// The next answer to send, and its destination.
     pub fn next_answer(&mut self) -> Option<([u8; ANSWER_LEN], Endpoint)> {
         let mut owed = self.places.iter_mut();
         owed.find_map(|place| Some((place.answer, place.to.take()?)))
     }
 
-    /// The session that the peer addresses by an index.
+    /// The tentative session with this index.
     pub fn session(&mut self, index: u32) -> Option<&mut Session> {
         let mut sessions = self.places.iter_mut().map(|place| &mut place.session);
         sessions.find(|session| session.mine == index)
     }
 
-    /// Whether an index is taken.
+    /// Whether a tentative session has this index.
     pub fn has(&self, index: u32) -> bool {
         self.places.iter().any(|place| place.session.mine == index)
     }
 
-    /// A frame has proved the session of this index. Hellos from before it are over, whoever said them: a proof of one
-    /// that comes later was held back.
+    /// Removes the session that a frame has proved. Earlier hellos are forgotten with it, whoever sent them: if one of them
+    /// were proved later, its proof would have been delayed on purpose.
     pub fn proved(&mut self, index: u32) -> Option<Session> {
         let mut places = self.places.iter();
         let at = places.position(|place| place.session.mine == index)?;
@@ -106,7 +105,7 @@ impl Answered {
         Some(proved.session)
     }
 
-    /// The peer is in this life: no hello of another one is proved any more.
+    /// Forgets the hellos of all lives of the peer but this one.
     pub fn forget_others(&mut self, life: u64) {
         for place in std::mem::take(&mut self.places) {
             match place.session.life == life {

@@ -1,4 +1,4 @@
-//! Packets of the host on their way into frames, and out of them.
+//! The traffic of a peer: host packets into frames and out of them, and the decision what leaves next.
 
 use chappe_core::{Duration, Instant};
 use chappe_wildnet::{Delivery, Link, Opportunity, Order, SERVICES, Service};
@@ -7,21 +7,20 @@ use super::{KEEPALIVE, PROVE_EVERY, Peer};
 use crate::packing::{CONTAINER_MAX, Container};
 use chappe_sys::tun::Joined;
 
-/// What everything but urgent packets is promised, as long as nobody says otherwise.
+/// The default service of all classes but the urgent one.
 pub const BULK: Service = Service::BULK;
 
-/// Loss from which on some packet is nearly always repeated more than once.
+/// Loss ratio from which on some packet nearly always needs more than one repeat.
 const LOSSY: f64 = 0.1;
 
-/// Whether a class brings every packet, in the order of its flow: then headers may be short.
+/// Whether a class delivers every packet in the order of its flow. Only then may headers be compressed.
 fn is_sure(service: &Service) -> bool {
     service.order != Order::None && service.retries.is_none() && !service.drop_late
 }
 
-/// Repairs that may be sent while nothing else is to be: most losses are then made good before they are known, and a
-/// flow that does not fill the link (or waits for its oldest packet) is not held up by them. Earned with each body,
-/// as many as the channel is expected to lose of them and [`MARGIN`] more, so that air is not used up where little
-/// is lost.
+/// Credit for repairs that are sent when nothing else is due. They recover most losses before a report names them, so a
+/// flow that does not fill the link (or waits for its oldest packet) is hardly delayed. Each body earns as much as the
+/// channel is expected to lose, times [`MARGIN`], so that a good channel is not filled with repairs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spare {
     credit: f64,
@@ -29,7 +28,7 @@ pub(super) struct Spare {
 }
 
 const MARGIN: f64 = 1.3;
-/// Repairs that may be saved up: a burst's worth.
+/// Upper limit of the credit in repairs: one burst.
 const SAVED: f64 = 6.0;
 
 impl Spare {
@@ -51,25 +50,25 @@ impl Spare {
     }
 }
 
-/// What the host's packets come to, over the latest second.
+/// The goodput of the latest second.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Goodput {
-    /// Bits a second of packets that have left for the peer, and of packets handed to the host.
+    /// Host packets sent to the peer, in bit/s.
     pub out: f64,
-    /// See above.
+    /// Packets from the peer delivered to the host, in bit/s.
     pub back: f64,
     since: Instant,
     octets: (u64, u64),
 }
 
-/// The host's side.
+/// Packets from and to the host.
 impl Peer {
-    /// What the host's packets came to in the latest second.
+    /// The goodput of the latest second.
     pub fn goodput(&self) -> Goodput {
         self.goodput
     }
 
-    /// Counts anew once a second.
+    /// Updates the goodput once a second.
     pub(crate) fn measure(&mut self, now: Instant) {
         let span = now.saturating_since(self.goodput.since).as_secs_f64();
         if span < 1.0 {
@@ -85,17 +84,17 @@ impl Peer {
         };
     }
 
-    /// Whether a class would take a packet without throwing another away.
+    /// Whether a class would take a packet without dropping another.
     pub fn has_room(&self, service: usize) -> bool {
         self.queues.has_room(service, self.queue_octets(service))
     }
 
-    /// Takes a packet of the host; false if it is empty or too long.
+    /// Queues a packet of the host. Returns false if it is empty or too long. `service` is the class, `flow` its hash.
     pub fn offer(&mut self, now: Instant, service: usize, flow: u8, packet: &[u8]) -> bool {
         self.offer_joined(now, (service, flow), packet, None)
     }
 
-    /// Takes a packet that may be segments in one.
+    /// Like [`offer`](Self::offer), for a packet that may hold coalesced segments.
     pub fn offer_joined(
         &mut self,
         now: Instant,
@@ -123,12 +122,12 @@ impl Peer {
         true
     }
 
-    /// The next packet for the host, written to the front of `packet`.
+    /// Writes the next packet for the host to the front of `packet`, and returns its length.
     pub fn deliver(&mut self, packet: &mut [u8]) -> Option<usize> {
         self.deliver_joined(packet).map(|(len, _)| len)
     }
 
-    /// The next packet for the host, which may be segments in one: 65,535 octets at most.
+    /// Like [`deliver`](Self::deliver), for packets that may hold coalesced segments: up to 65,535 octets.
     pub fn deliver_joined(&mut self, packet: &mut [u8]) -> Option<(usize, Option<Joined>)> {
         loop {
             let next = self.unpacker.next(packet);
@@ -142,13 +141,13 @@ impl Peer {
         }
     }
 
-    /// Packets of the host that wait.
+    /// Packets of the host that wait to be sent.
     pub fn waiting(&self) -> usize {
         self.queues.packets() + self.link.report().queued
     }
 
-    /// What a class may have waiting. Where losses hold packets up, up to the class's deadline, as much more must
-    /// wait, or the link runs dry meanwhile: senders have a limited window.
+    /// The queue limit of a class in octets. Losses delay packets up to the class's deadline. Meanwhile more packets must be
+    /// queued, or the link runs dry, since senders have a limited window.
     fn queue_octets(&self, service: usize) -> usize {
         let deadline = self
             .config
@@ -161,7 +160,7 @@ impl Peer {
         (self.rate().0 as f64 / 8.0 * span) as usize
     }
 
-    /// The peer has started over: what parts and short headers refer to is gone at its end.
+    /// Forgets parts and short headers: the peer has restarted and no longer has what they refer to.
     pub(super) fn forget_packets(&mut self) {
         self.packer.forget();
         self.unpacker.forget();
@@ -169,7 +168,7 @@ impl Peer {
     }
 }
 
-/// The network's side.
+/// Frames to the network.
 impl Peer {
     pub(super) fn is_full(&self) -> bool {
         let report = self.link.report();
@@ -178,7 +177,7 @@ impl Peer {
             .is_full(report.in_flight, self.config.datagram_max, least)
     }
 
-    /// When there is something new to send: small packets wait for the report that is due, if one is.
+    /// When the next new packet may leave. Small packets wait for a report that is due, to share its frame.
     pub(super) fn new_at(&self) -> Option<Instant> {
         if self.link.report().queued > 0 {
             return self.link.next_packet_at();
@@ -188,17 +187,17 @@ impl Peer {
         each.min().filter(|_| self.link.can_open())
     }
 
-    /// Whether air that nobody wants now may go to a repair of what is under way.
+    /// Whether idle airtime may be used for a repair of bodies in flight.
     pub(super) fn fills(&self) -> bool {
         self.spare.has() && self.link.has_open() && !self.is_full()
     }
 
-    /// Octets that a container has at least, whatever report rides along.
+    /// The smallest size of a container in octets, whatever report shares its frame.
     pub(super) fn container_least(&self) -> usize {
         (self.container.len() / 2).min(CONTAINER_MAX)
     }
 
-    /// Gives the link its next container, if it has none and would send it now.
+    /// Gives the link its next container, if the link has none and could send it now.
     fn feed(&mut self, now: Instant) {
         let idle = self.link.report().queued == 0 && self.link.can_open() && !self.link.repeats();
         if !idle {
@@ -210,7 +209,7 @@ impl Peer {
                 continue;
             }
             let sure = self.config.services.get(class).is_some_and(is_sure);
-            // A report that is owed goes along instead of in a frame of its own.
+            // Leaves room for a report that is due, which then needs no separate frame.
             let most = self.container.len().saturating_sub(self.link.report_len());
             let room = most.max(self.container_least()).min(CONTAINER_MAX);
             let mut container = Container::new(self.container.get_mut(..room).unwrap_or_default());
@@ -222,7 +221,7 @@ impl Peer {
                 continue;
             };
             let packet = self.container.get(..len).unwrap_or_default();
-            // What has waited counts as late where lateness counts.
+            // The deadline counts from when the oldest packet was queued.
             self.link.offer(since, class, flow as u8, packet);
             return;
         }

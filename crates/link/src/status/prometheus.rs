@@ -2,23 +2,27 @@
 
 use std::fmt::Write;
 
-use super::table::{COUNTERS, GAUGES, Row, STRANGERS};
+use super::table::{COUNTERS, GAUGES, Row, UNMATCHED};
 use super::{PeerStatus, Status};
 use crate::peer::State;
 
 impl Status {
-    /// All values in Prometheus' text format. What is not known is left away. Each sample is labelled with the device, so that
-    /// one collector can read the files of several links.
+    /// All values in Prometheus' text format. Unknown values are omitted. Each sample is labelled with the device, so that one
+    /// collector can read the files of several links.
     pub fn prometheus(&self) -> String {
         let mut page = Page::default();
         let device = ("device", &*self.device);
         page.family("mtu_bytes", "gauge", "Largest packet of the device");
         page.sample("mtu_bytes", &[device], self.mtu as f64);
-        for ((name, count), (_, what)) in self.strangers.iter().zip(STRANGERS) {
+        for ((name, count), (_, what)) in self.unmatched.iter().zip(UNMATCHED) {
             page.family(&format!("{name}_total"), "counter", what);
             page.sample(&format!("{name}_total"), &[device], *count as f64);
         }
-        page.family("state", "gauge", "1 for the state that the peer is in");
+        page.family(
+            "state",
+            "gauge",
+            "1 for the present state of the peer, 0 for the others",
+        );
         for peer in &self.peers {
             for state in State::ALL {
                 let here = f64::from(u8::from(peer.state == state));
@@ -90,7 +94,7 @@ impl Page {
     }
 }
 
-/// A label's value: backslash, quotation mark and line feed are escaped, and nothing else is.
+/// Escapes a label's value: backslash, quotation mark and line feed only.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
@@ -108,13 +112,13 @@ mod tests {
             at: Instant::ZERO,
             device: "chappe0".into(),
             mtu: 1500,
-            strangers: STRANGERS.iter().map(|(name, _)| (*name, 7)).collect(),
+            unmatched: UNMATCHED.iter().map(|(name, _)| (*name, 7)).collect(),
             refusal: None,
             peers: vec![PeerStatus {
                 name: peer.into(),
                 state: State::Silent,
                 trouble: None,
-                way: Judgement::default(),
+                coverage: Judgement::default(),
                 gauges: GAUGES
                     .iter()
                     .map(|gauge| match gauge.row.key {
@@ -145,12 +149,12 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
-        // What is not known is left away, not told as a number.
+        // Unknown values are omitted.
         assert!(!text.contains("chappe_link_round_trip_seconds{"));
     }
 
     #[test]
-    fn labels_are_escaped_as_the_format_says() {
+    fn labels_are_escaped() {
         let text = status("a\"b\\c\nd\té").prometheus();
         assert!(text.contains("peer=\"a\\\"b\\\\c\\nd\té\"}"), "{text}");
         assert!(
@@ -159,7 +163,7 @@ mod tests {
         );
     }
 
-    /// Every family has its help and type once, before its samples.
+    /// Every family has its help and type exactly once, before its samples.
     #[test]
     fn families_are_declared_once() {
         let text = status("hill").prometheus();

@@ -1,7 +1,8 @@
-//! What is told of a peer: one row for each value, with its names, its unit and its meaning.
+//! The table of all values of a peer, with their names, units and meanings.
 //!
-//! JSON keys end in the unit, as everywhere in Chappe (`_s`, `_bps`, `_m`). Prometheus' names follow its conventions: base units
-//! (seconds, bytes, metres, ratios from 0 to 1), `_total` behind counters, and one name with labels for values that can be added.
+//! JSON keys end in the unit, as everywhere in Chappe (`_s`, `_bps`, `_m`). Prometheus names follow its conventions: base
+//! units (seconds, bytes, metres, ratios from 0 to 1), `_total` at the end of counters, and one name with labels for values
+//! that can be added.
 
 use chappe_core::{DropReason, Duration};
 use chappe_wildnet::{Counters, Report};
@@ -9,26 +10,26 @@ use chappe_wildnet::{Counters, Report};
 use crate::coverage::{Judgement, LIGHT};
 use crate::peer::{Peer, PeerCounters, State};
 
-/// What rows are read from.
+/// The sources of the values.
 pub(super) struct Facts<'a> {
     pub peer: &'a Peer,
     pub own: &'a PeerCounters,
     pub report: Report,
     pub link: &'a Counters,
     pub state: State,
-    pub way: &'a Judgement,
+    pub coverage: &'a Judgement,
 }
 
-/// Names and meaning of a value.
+/// The names and the meaning of a value.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
-    /// In JSON.
+    /// The key in JSON.
     pub key: &'static str,
-    /// In Prometheus, behind `chappe_link_`; rows of one name stand together.
+    /// The name in Prometheus without the prefix `chappe_link_`. Rows with the same name must be adjacent.
     pub metric: &'static str,
-    /// A label that tells rows of one name apart, and its value.
+    /// The label that distinguishes rows with the same name, and its value.
     pub label: Option<(&'static str, &'static str)>,
-    /// What it is.
+    /// The help text in Prometheus.
     pub what: &'static str,
 }
 
@@ -69,7 +70,7 @@ const fn gauge(
     }
 }
 
-/// Bits in JSON, bytes in Prometheus.
+/// A rate: bits per second in JSON, bytes per second in Prometheus.
 const fn rate(
     (key, metric, label): (&'static str, &'static str, Label),
     what: &'static str,
@@ -116,42 +117,42 @@ fn class(class: Option<u8>) -> f64 {
 pub(super) const GAUGES: &[Gauge] = &[
     gauge(
         ("up", "up", None),
-        "Whether there is a session and frames come: 1 or 0",
+        "1 if there is a session and frames arrive, else 0",
         |f| f64::from(u8::from(f.state == State::Up)),
     ),
     gauge(
         ("loss_out_ratio", "loss_ratio", OUT),
-        "Share of frames that are lost, as lately counted",
+        "Recent share of lost frames",
         |f| f.report.channel.loss,
     ),
     gauge(
         ("loss_in_ratio", "loss_ratio", IN),
-        "Share of frames that are lost, as lately counted",
+        "Recent share of lost frames",
         |f| f.report.incoming.loss,
     ),
     gauge(
         ("burst_out_frames", "burst_frames", OUT),
-        "Mean run of losses",
+        "Mean length of a burst of losses",
         |f| f.report.channel.burst,
     ),
     gauge(
         ("burst_in_frames", "burst_frames", IN),
-        "Mean run of losses",
+        "Mean length of a burst of losses",
         |f| f.report.incoming.burst,
     ),
     gauge(
         ("overhead_ratio", "overhead_ratio", None),
-        "Repeated and coded frames for each new one, since the start",
+        "Repeats and repairs per new frame, since the start",
         |f| f.link.overhead(),
     ),
     gauge(
         ("overhead_bound_ratio", "overhead_bound_ratio", None),
-        "The least overhead that any code could have with the present losses",
+        "The least overhead of any code at the present loss",
         |f| f.report.channel.overhead_bound(0.0),
     ),
     gauge(
         ("residual_ratio", "residual_ratio", None),
-        "Share of bodies that were late or lost in spite of recovery, since the start",
+        "Share of bodies late or lost after recovery, since the start",
         |f| f.link.residual(),
     ),
     gauge(
@@ -171,53 +172,53 @@ pub(super) const GAUGES: &[Gauge] = &[
     ),
     rate(
         ("bound_bps", "bound_bytes_per_second", None),
-        "What the path carries of it at most: the pace less the losses",
+        "Upper bound on the goodput: the pace less the losses",
         |f| f.peer.rate().0 as f64 * (1.0 - f.report.channel.loss),
     ),
     rate(
         ("goodput_out_bps", "goodput_bytes_per_second", OUT),
-        "Packets of hosts that passed in the latest second",
+        "Host packets carried in the latest second",
         |f| f.peer.goodput().out,
     ),
     rate(
         ("goodput_in_bps", "goodput_bytes_per_second", IN),
-        "Packets of hosts that passed in the latest second",
+        "Host packets carried in the latest second",
         |f| f.peer.goodput().back,
     ),
     gauge(
         ("open_bodies", "open_bodies", None),
-        "Bodies under way: what packets travel in, one or several to a body",
+        "Bodies in flight (a body carries one or several packets)",
         |f| f64::from(f.report.open),
     ),
     gauge(
         ("queued_packets", "queued_packets", None),
-        "Packets of the host that wait",
+        "Queued packets of the host",
         |f| f.peer.waiting() as f64,
     ),
     gauge(
         ("held_bodies", "held_bodies", None),
-        "Bodies received that wait for an older one",
+        "Received bodies that wait for an older one",
         |f| f.report.held as f64,
     ),
     gauge(
         ("distance_m", "distance_metres", None),
-        "How far the peer is, as the configuration says",
-        |f| f.way.distance.unwrap_or(f64::NAN),
+        "Configured distance of the peer",
+        |f| f.coverage.distance.unwrap_or(f64::NAN),
     ),
     gauge(
         ("distance_most_m", "distance_most_metres", None),
-        "How far the peer can be at most: light in half the least round trip",
+        "Upper bound on the distance: light in half the least round trip",
         |f| seconds(f.report.rtt.map(|rtt| rtt.1)) / 2.0 * LIGHT,
     ),
     gauge(
         ("coverage_class", "coverage_class", None),
-        "Coverage class of the 802.11 card that frames leave through, 450 m each",
-        |f| class(f.way.radio().map(|radio| radio.coverage_class)),
+        "Coverage class of the 802.11 card towards the peer, in steps of 450 m",
+        |f| class(f.coverage.radio().map(|radio| radio.coverage_class)),
     ),
     gauge(
         ("coverage_class_needed", "coverage_class_needed", None),
-        "Least coverage class for the distance that the configuration says",
-        |f| class(f.way.needed()),
+        "Smallest coverage class for the configured distance",
+        |f| class(f.coverage.needed()),
     ),
 ];
 
@@ -225,75 +226,77 @@ pub(super) const GAUGES: &[Gauge] = &[
 pub(super) const COUNTERS: &[Counter] = &[
     count(
         ("bodies", "frames_sent", kind("new")),
-        "Frames sent: new bodies, bodies again, repairs that a plan asked for, repairs for which there was room, and frames without a body",
+        "Frames sent: new bodies, repeated bodies, planned repairs, repairs in idle airtime, and frames without a body",
         |f| f.link.bodies,
     ),
     count(
         ("repeats", "frames_sent", kind("repeat")),
-        "Bodies sent again",
+        "Repeated bodies",
         |f| f.link.repeats,
     ),
     count(
         ("repairs", "frames_sent", kind("repair")),
-        "Repairs that a plan asked for",
+        "Planned repairs",
         |f| f.link.repairs,
     ),
     count(
         ("fills", "frames_sent", kind("fill")),
-        "Repairs for which there was room",
+        "Repairs in idle airtime",
         |f| f.link.fills,
     ),
     count(
         ("notes", "frames_sent", kind("note")),
-        "Frames without a body: reports and signs of life",
+        "Frames without a body: reports and keepalives",
         |f| f.link.notes,
     ),
     count(
         ("copies", "frames_with_copies_sent", None),
-        "Frames in which copies of small bodies rode along",
+        "Frames that carried copies of small bodies",
         |f| f.link.copies,
     ),
     count(
         ("delivered", "bodies_delivered", None),
-        "Bodies that the peer has reported",
+        "Bodies that the peer reported as received",
         |f| f.link.delivered,
     ),
     count(
         ("late", "bodies_late", None),
-        "Of these, later than their class's deadline",
+        "Delivered bodies that missed the deadline of their class",
         |f| f.link.late,
     ),
     count(
         ("given_up", "bodies_given_up", None),
-        "Bodies given up: retries or deadline spent",
+        "Bodies given up: retries or deadline exhausted",
         |f| f.link.given_up,
     ),
     count(
         ("lost_by_restart", "bodies_lost_by_restart", None),
-        "Bodies of which nobody knows, as the peer has started over",
+        "Bodies whose fate is unknown because the peer restarted",
         |f| f.link.lost_by_restart,
     ),
     count(
         ("recovered", "bodies_recovered", None),
-        "Bodies received by way of repairs",
+        "Bodies recovered from repairs",
         |f| f.link.recovered,
     ),
     count(
         ("duplicates", "bodies_duplicate", None),
-        "Bodies received that were there already",
+        "Bodies received more than once",
         |f| f.link.drops.of(DropReason::Duplicate),
     ),
-    count(("sessions", "sessions", None), "Sessions made", |f| {
-        f.own.sessions
-    }),
+    count(
+        ("sessions", "sessions", None),
+        "Sessions established",
+        |f| f.own.sessions,
+    ),
     count(
         ("peer_restarts", "peer_restarts", None),
-        "Times that the peer started over",
+        "Restarts of the peer",
         |f| f.link.peer_restarts,
     ),
     count(
         ("moved", "peer_moves", None),
-        "Times that the peer's address changed",
+        "Changes of the peer's address",
         |f| f.own.moved,
     ),
     count(
@@ -308,22 +311,22 @@ pub(super) const COUNTERS: &[Counter] = &[
     ),
     count(
         ("octets_sent", "sent_bytes", None),
-        "Octets of datagrams sent, the headers of the layers below included",
+        "Octets of datagrams sent, with the headers of the layers below",
         |f| f.own.octets_sent,
     ),
     count(
         ("octets_delivered", "delivered_bytes", None),
-        "Octets of the peer's packets that the host took",
+        "Octets of packets delivered to the host",
         |f| f.own.octets_delivered,
     ),
     count(
         ("forged", "datagrams_dropped", reason("forged")),
-        "Datagrams not used: not made with the session's key, come before, made with another key or by another version, or of no known form or session",
+        "Dropped datagrams: forged, replayed, of another key or version, or of an unknown form or session",
         |f| f.own.forged,
     ),
     count(
         ("replayed", "datagrams_dropped", reason("replayed")),
-        "Datagrams that had come before",
+        "Replayed or duplicate datagrams",
         |f| f.own.repeated,
     ),
     count(
@@ -337,27 +340,27 @@ pub(super) const COUNTERS: &[Counter] = &[
             "datagrams_dropped",
             reason("wrong_version"),
         ),
-        "Hellos and answers of another version",
+        "Hellos and answers of another protocol version",
         |f| f.own.wrong_version,
     ),
     count(
         ("strange", "datagrams_dropped", reason("strange")),
-        "Datagrams of no known form, or for a session that is over",
+        "Datagrams of an unknown form, or for a session that has ended",
         |f| f.own.strange,
     ),
     count(
         ("queue_dropped", "packets_dropped", reason("queue_full")),
-        "Packets not carried: too many waited (how a full link slows senders down), waited past their deadline, refused by the recovery, too long, of a source that is not behind the peer, not to be put together, or more than the host had room for",
+        "Dropped packets: queue full (which slows senders down), deadline passed, refused by the recovery, too long, source not in the peer's networks, impossible to reassemble, or no room in the host",
         |f| f.own.queue_dropped,
     ),
     count(
         ("packets_expired", "packets_dropped", reason("expired")),
-        "Frames' worth of packets that waited past their deadline and were never sent",
+        "Containers of packets that were never sent because their deadline passed in the queue",
         |f| f.link.expired,
     ),
     count(
         ("packets_refused", "packets_dropped", reason("refused")),
-        "Frames' worth of packets that the recovery refused",
+        "Containers of packets that the recovery refused",
         |f| f.link.refused,
     ),
     count(
@@ -376,30 +379,30 @@ pub(super) const COUNTERS: &[Counter] = &[
     ),
     count(
         ("unreadable", "packets_dropped", reason("unreadable")),
-        "Packets from the peer that could not be put together",
+        "Packets from the peer that could not be reassembled",
         |f| f.own.unreadable,
     ),
     count(
         ("host_full", "packets_dropped", reason("host_full")),
-        "Packets from the peer that the host had no room for",
+        "Packets from the peer for which the host had no room",
         |f| f.own.host_full,
     ),
 ];
 
-/// What belongs to no peer, by its name in JSON.
-pub(super) const STRANGERS: &[(&str, &str)] = &[
+/// Counters that belong to no peer: name in JSON and help text.
+pub(super) const UNMATCHED: &[(&str, &str)] = &[
     (
         "stranger_datagrams",
-        "Datagrams that no session or key of ours fits",
+        "Datagrams that match no session and no key",
     ),
     (
         "unrouted_packets",
-        "Packets of the host for which no peer has a network",
+        "Packets of the host whose destination is in no peer's networks",
     ),
     ("not_ip_packets", "Packets of the host that are not IP"),
     (
         "socket_full",
-        "Datagrams that found the socket's queue full and were not sent",
+        "Datagrams dropped because the socket buffer was full",
     ),
     (
         "refused_datagrams",
@@ -418,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_once_and_names_stand_together() {
+    fn keys_are_unique_and_metrics_are_grouped() {
         let mut keys: Vec<_> = rows().map(|row| row.key).collect();
         keys.sort_unstable();
         assert!(keys.windows(2).all(|two| two[0] != two[1]));
@@ -430,9 +433,9 @@ mod tests {
         assert_eq!(names.len(), together, "a name stands in two places");
     }
 
-    /// Base units only (prometheus.io, "Metric and label naming"), and labels where a name is told more than once.
+    /// Base units only (prometheus.io, "Metric and label naming"), and labels where a name occurs more than once.
     #[test]
-    fn names_follow_the_conventions() {
+    fn metric_names_follow_the_conventions() {
         for row in rows() {
             let name = row.metric;
             let plain = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();

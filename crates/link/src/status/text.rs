@@ -1,24 +1,23 @@
-//! A few lines for people.
+//! The status as text.
 
 use std::fmt::Write;
 
 use super::{PeerStatus, Status};
-use crate::coverage::Way;
+use crate::coverage::Egress;
 
 /// Columns before a value.
 const INDENT: usize = 18;
 
 impl Status {
-    /// A few lines for people, none longer than `width` columns. With an earlier moment, what is counted from the start is told
-    /// for the time since.
+    /// The status as a few lines of at most `width` columns. With an earlier snapshot, the overhead is that since then.
     pub fn text(&self, width: usize, earlier: Option<&Status>) -> String {
         let mut text = format!("{}, MTU {}\n", self.device, self.mtu);
         let refused = |status: &Status| {
-            let mut counts = status.strangers.iter();
+            let mut counts = status.unmatched.iter();
             let found = counts.find(|count| count.0 == "refused_datagrams");
             found.map_or(0, |count| count.1)
         };
-        // What the kernel said long ago is no news.
+        // An old refusal is not shown again.
         if let Some(refusal) = &self.refusal
             && earlier.is_none_or(|earlier| refused(earlier) < refused(self))
         {
@@ -52,7 +51,7 @@ impl PeerStatus {
             width,
             "goodput",
             &format!(
-                "{:.2} Mbit/s out, {:.2} in; {:.0} packets wait",
+                "{:.2} Mbit/s out, {:.2} in; {:.0} packets queued",
                 mbit("goodput_out_bps"),
                 mbit("goodput_in_bps"),
                 gauge("queued_packets"),
@@ -63,7 +62,7 @@ impl PeerStatus {
             width,
             "path out",
             &format!(
-                "{:.2} Mbit/s, of which losses leave {:.2}",
+                "{:.2} Mbit/s, {:.2} after losses",
                 mbit("pace_bps"),
                 mbit("bound_bps"),
             ),
@@ -73,7 +72,7 @@ impl PeerStatus {
             width,
             "losses",
             &format!(
-                "{:.1} % out in runs of {:.1} frames, {:.1} % in",
+                "{:.1} % out in bursts of {:.1} frames, {:.1} % in",
                 percent("loss_out_ratio"),
                 gauge("burst_out_frames"),
                 percent("loss_in_ratio"),
@@ -82,10 +81,10 @@ impl PeerStatus {
         item(text, width, "late or lost", &self.residual());
         item(text, width, "overhead", &self.overhead(earlier));
         item(text, width, "round trip", &self.round_trip());
-        match &self.way.way {
-            Way::Radio(_) => item(text, width, "radio", &self.way.to_string()),
-            Way::Wire(_) if self.way.distance.is_some() => {
-                item(text, width, "radio", &self.way.to_string());
+        match &self.coverage.egress {
+            Egress::Radio(_) => item(text, width, "radio", &self.coverage.to_string()),
+            Egress::Wire(_) if self.coverage.distance.is_some() => {
+                item(text, width, "radio", &self.coverage.to_string());
             }
             _ => {}
         }
@@ -93,7 +92,7 @@ impl PeerStatus {
 
     fn residual(&self) -> String {
         format!(
-            "{:.2} % since the start, in spite of recovery",
+            "{:.2} % since the start, after recovery",
             self.gauge("residual_ratio") * 100.0
         )
     }
@@ -106,14 +105,14 @@ impl PeerStatus {
         let new = since("bodies");
         let more: f64 = ["repeats", "repairs"].map(since).iter().sum();
         if new == 0.0 {
-            return "nothing new was sent".to_owned();
+            return "no new frames were sent".to_owned();
         }
         let idle = match since("fills") / new * 100.0 {
-            fills if fills >= 0.05 => format!(", and {fills:.1} use idle air"),
+            fills if fills >= 0.05 => format!(", plus {fills:.1} in idle airtime"),
             _ => String::new(),
         };
         format!(
-            "{:.1} frames repeat or repair 100 new ones (the least is {:.1}){idle}",
+            "{:.1} repeats and repairs per 100 new frames (least possible: {:.1}){idle}",
             more / new * 100.0,
             self.gauge("overhead_bound_ratio") * 100.0
         )
@@ -122,13 +121,13 @@ impl PeerStatus {
     fn round_trip(&self) -> String {
         let [smoothed, least] = ["round_trip_s", "round_trip_least_s"].map(|key| self.gauge(key));
         if smoothed.is_nan() {
-            return "not known yet".to_owned();
+            return "unknown yet".to_owned();
         }
-        format!("{:.1} ms, {:.1} at least", smoothed * 1e3, least * 1e3)
+        format!("{:.1} ms, least {:.1} ms", smoothed * 1e3, least * 1e3)
     }
 }
 
-/// A name and what is said, which goes on below itself where the line ends.
+/// Writes a name and a text, wrapped at `width` and indented.
 fn item(text: &mut String, width: usize, name: &str, said: &str) {
     let _ = write!(text, "    {name:<14}");
     let mut column = INDENT;
@@ -153,9 +152,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_before_the_edge() {
+    fn lines_are_wrapped_at_the_width() {
         let mut text = String::new();
-        let said = "no answer from other: is it running, is the address right, has it the same key, and does a firewall let it through?";
+        let said = "no answer from other: check that it runs, that the address is right, that both hosts have the same key, and that no firewall blocks it";
         item(&mut text, 60, "trouble", said);
         assert!(
             text.lines().all(|line| line.chars().count() <= 60),

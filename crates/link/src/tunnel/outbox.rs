@@ -1,27 +1,29 @@
 //! Datagrams on their way to the kernel.
 //!
-//! A round of the loop collects what all peers send and hands it over at once. Neighbours of one length to one place form a
-//! run, which passes the kernel's layers as one datagram; the last of a run may be shorter.
+//! Each round of the loop collects the datagrams of all peers and sends them together. Consecutive datagrams of equal
+//! length to one destination form a run, which the kernel handles as one (UDP segmentation offload). The last datagram of
+//! a run may be shorter.
 
 use chappe_sys::{BATCH, Endpoint, Run};
 
-/// Octets that wait at most: some 20 ms at 50 Mbit/s, far more than leave in one round, and what the processor's cache holds.
+/// Size of the outbox in octets: some 20 ms at 50 Mbit/s. That is far more than leaves in one round, and still fits the
+/// processor's cache.
 const OCTETS: usize = 1 << 17;
-/// Longest datagram: an IP packet.
+/// Longest datagram, which fills an IP packet.
 const LONGEST: usize = 1 << 16;
 
-/// What was collected: octets one behind the other, and how they are to be cut.
+/// The collected datagrams: their octets, concatenated, and the runs they form.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox {
     octets: Vec<u8>,
     used: usize,
     runs: Vec<Same>,
-    /// Runs that have left already, and their octets.
+    /// Runs that have left, and their octets.
     passed: usize,
     left: usize,
 }
 
-/// Datagrams of one length to one place.
+/// A run of datagrams of one length to one destination.
 #[derive(Clone, Copy, Debug)]
 struct Same {
     to: Endpoint,
@@ -43,7 +45,7 @@ impl Default for Outbox {
 }
 
 impl Outbox {
-    /// Whether it must be emptied before the next datagram.
+    /// Whether it must be dispatched before the next datagram.
     pub fn is_full(&self) -> bool {
         self.used + LONGEST > OCTETS || self.runs.len() >= BATCH
     }
@@ -53,12 +55,12 @@ impl Outbox {
         self.passed >= self.runs.len()
     }
 
-    /// Where the next datagram is written: room for the longest unless it [`is_full`](Self::is_full).
+    /// The room for the next datagram: enough for the longest, unless the outbox [`is_full`](Self::is_full).
     pub fn room(&mut self) -> &mut [u8] {
         self.octets.get_mut(self.used..).unwrap_or_default()
     }
 
-    /// The datagram of `len` octets that was written to the room goes to `to`; `join`: with others, if it fits to them.
+    /// Adds the datagram of `len` octets that stands in the room. With `join` it continues the last run if it fits.
     pub fn add(&mut self, len: usize, to: Endpoint, join: bool) {
         self.used += len;
         let last = self
@@ -78,7 +80,7 @@ impl Outbox {
         });
     }
 
-    /// The runs that have not left.
+    /// The runs that have not left yet.
     pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
         let mut rest = self.octets.get(self.left..).unwrap_or_default();
         let runs = self.runs.iter().skip(self.passed);
@@ -93,20 +95,20 @@ impl Outbox {
         })
     }
 
-    /// Datagrams that have not left.
+    /// The number of datagrams that have not left yet.
     pub fn datagrams(&self) -> u64 {
         let runs = self.runs.iter().skip(self.passed);
         runs.map(|same| same.count as u64).sum()
     }
 
-    /// The first `runs` have left, or never will.
+    /// Removes the first `runs`: they have left, or were refused.
     pub fn pass(&mut self, runs: usize) {
         let gone = self.runs.iter().skip(self.passed).take(runs);
         self.left += gone.map(|same| same.len).sum::<usize>();
         self.passed += runs;
     }
 
-    /// Takes the first run apart; false if it is one datagram already.
+    /// Splits the first run into single datagrams; false if it is a single datagram already.
     pub fn cut_first(&mut self) -> bool {
         let Some(&first) = self.runs.get(self.passed).filter(|first| first.count > 1) else {
             return false;
@@ -120,7 +122,7 @@ impl Outbox {
         true
     }
 
-    /// Nothing waits any more.
+    /// Empties the outbox, whatever has left.
     pub fn clear(&mut self) {
         self.runs.clear();
         (self.used, self.passed, self.left) = (0, 0, 0);
@@ -128,7 +130,7 @@ impl Outbox {
 }
 
 impl Same {
-    /// Whether another datagram can follow the others.
+    /// Whether another datagram can continue the run.
     fn takes(&self, len: usize, to: Endpoint) -> bool {
         let whole = self.len == self.segment * self.count;
         let room = self.count < Run::COUNT && self.len + len <= Run::LEN;
@@ -157,10 +159,10 @@ mod tests {
             .collect()
     }
 
-    /// Goal: equal neighbours to one place go together, a shorter one ends a run, and each octet stays in its place whatever
-    /// has left and whatever was cut.
+    /// Goal: consecutive datagrams of equal length to one destination form a run, a shorter one ends it, and every octet
+    /// stays in place, whatever has left and whatever was split.
     #[test]
-    fn equal_neighbours_go_together() {
+    fn equal_datagrams_form_one_run() {
         let datagrams = [(100, 1), (100, 1), (40, 1), (100, 1), (100, 2), (120, 2)];
         let mut outbox = Outbox::default();
         fill(&mut outbox, &datagrams, true);
@@ -192,9 +194,9 @@ mod tests {
         assert_eq!(seen(&outbox).len(), 6);
     }
 
-    /// Goal: a run holds what the kernel takes and no more, and the outbox says when there is no room for another datagram.
+    /// Goal: a run never exceeds the kernel's limits, and the outbox reports when the longest datagram no longer fits.
     #[test]
-    fn runs_and_outbox_have_their_limits() {
+    fn runs_and_outbox_are_bounded() {
         let mut outbox = Outbox::default();
         fill(&mut outbox, &[(10, 1); 65], true);
         assert_eq!(seen(&outbox)[0].0, 640);

@@ -1,4 +1,4 @@
-//! Everything that is tested through the public interface, in one program: linking is most of a test build.
+//! All tests of the public interface in one program, because linking is most of a test build.
 
 mod air;
 mod peers;

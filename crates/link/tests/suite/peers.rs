@@ -1,4 +1,4 @@
-//! Two peers without sockets: what a hostile or unlucky network may do to them, and what they count.
+//! Two peers without sockets on a hostile or unlucky network, and their counters.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ fn peer(number: usize, life: u64, key: u8, endpoint: Option<&str>) -> Peer {
     sized(1472, number, life, key, endpoint)
 }
 
-/// With datagrams of so many octets.
+/// A peer whose datagrams have up to this many octets.
 fn sized(datagram_max: usize, number: usize, life: u64, key: u8, endpoint: Option<&str>) -> Peer {
     let config = PeerConfig {
         name: format!("peer{number}"),
@@ -164,9 +164,9 @@ impl Net {
     }
 }
 
-/// The end that knows no address waits, is called, and both are up; packets go through losses.
+/// The peer without an endpoint waits for a hello; then both are up, and packets survive losses.
 #[test]
-fn two_ends_find_each_other() {
+fn two_peers_find_each_other() {
     let mut net = Net::new(0.2);
     assert_eq!(net.ends[1].state(net.now), State::Waiting);
     net.run(3_000);
@@ -180,10 +180,10 @@ fn two_ends_find_each_other() {
     net.in_order_and_once();
 }
 
-/// With half of all frames lost both ways, two ends are joined within three seconds nine times of ten: a hello and its
-/// answer must get through, which some ten tries do in 94 % of cases.
+/// With half of all frames lost in both directions, a session is up within three seconds in nine cases of ten: a hello
+/// and its answer must arrive, which some ten attempts achieve in 94 % of cases.
 #[test]
-fn hellos_get_through_losses() {
+fn hellos_survive_losses() {
     let joined = |seed: u64| {
         let mut net = Net::new(0.5);
         net.random = Seed(seed).stream(Purpose::Trial(1));
@@ -194,10 +194,10 @@ fn hellos_get_through_losses() {
     assert!(count >= 9, "{count} of 10");
 }
 
-/// Everything that was ever sent, played again from another address, and bent copies of it: nothing is delivered, the
-/// address stays, and all of it is counted.
+/// All sent datagrams, replayed from another address, and altered copies of them: nothing is delivered, the address stays,
+/// and all of them are counted.
 #[test]
-fn replayed_and_bent_datagrams_only_count() {
+fn replayed_and_altered_datagrams_are_only_counted() {
     let mut net = Net::new(0.0);
     net.run(1_000);
     net.offer(0..100);
@@ -212,7 +212,7 @@ fn replayed_and_bent_datagrams_only_count() {
     net.run(500);
     assert_eq!(net.heard.len(), before);
     let [a, b] = net.ends.each_ref().map(|end| *end.counters());
-    // A bent copy is told by its seal, unless its number has come before, which is looked at first.
+    // An altered copy fails authentication, unless its number has come before, which is checked first.
     assert!(
         a.repeated + b.repeated > 100 && a.forged + b.forged > 0,
         "{a:?} {b:?}"
@@ -227,9 +227,9 @@ fn replayed_and_bent_datagrams_only_count() {
     net.in_order_and_once();
 }
 
-/// The caller's address changes, as behind a translator that was restarted: the other end follows its first frame.
+/// The initiator's address changes, as after a restart of a NAT: the other end follows with its first frame.
 #[test]
-fn an_address_that_changes_is_followed() {
+fn a_peer_may_change_its_address() {
     let mut net = Net::new(0.0);
     net.run(1_000);
     net.offer(0..50);
@@ -244,9 +244,9 @@ fn an_address_that_changes_is_followed() {
     );
 }
 
-/// An end starts over in the middle: it is found again, nothing comes twice, and new packets go through.
+/// A peer restarts during traffic: it gets a new session, nothing is delivered twice, and new packets arrive.
 #[test]
-fn an_end_that_starts_over_is_found_again() {
+fn a_restarted_peer_gets_a_new_session() {
     for (restarted, make) in [
         (0, plain as fn(u32) -> Vec<u8>),
         (1, plain),
@@ -279,7 +279,7 @@ fn an_end_that_starts_over_is_found_again() {
     }
 }
 
-/// Hellos that a host said while nobody answered it.
+/// Hellos that a host sent without an answer.
 fn hellos(life: u64, count: usize) -> Vec<Vec<u8>> {
     let (mut caller, mut now) = (peer(0, life, 7, Some("10.0.0.2:1")), Instant::ZERO);
     let mut buffer = [0; 2048];
@@ -293,11 +293,11 @@ fn hellos(life: u64, count: usize) -> Vec<Vec<u8>> {
     said
 }
 
-/// Goal: who has recorded hellos of a host cannot keep it out by playing them again. Method: the host starts over, and
-/// every 10 ms, less than a hello, its answer and its proof take, a stranger plays an old hello: always one, or the
-/// next of more than are kept, of the life before or one that the other end never saw. The other end starts over, too.
+/// Goal: replayed hellos of a host cannot prevent its sessions. Method: the host restarts. Every 10 ms, less than a
+/// handshake takes, an attacker replays an old hello: always the same, or the next of more than are remembered; of the
+/// former life, or of one that the other end never saw. The other end restarts, too.
 #[test]
-fn replayed_hellos_keep_nobody_out() {
+fn replayed_hellos_do_not_block_sessions() {
     for (life, count, both) in [
         (1, 1, false),
         (55, 1, true),
@@ -351,9 +351,9 @@ fn replayed_hellos_keep_nobody_out() {
     }
 }
 
-/// Another key, another version, and noise: counters and words, no session.
+/// Another key, another version, and noise: counters and messages, but no session.
 #[test]
-fn strangers_are_told_apart() {
+fn wrong_keys_and_versions_are_reported() {
     let mut net = Net::new(0.0);
     net.ends[0] = peer(0, 1, 8, Some("10.0.0.2:1"));
     net.run(4_000);
@@ -376,9 +376,9 @@ fn strangers_are_told_apart() {
     assert!(net.heard.is_empty());
 }
 
-/// One direction dies: the sender says so, waits without filling the network, and goes on where it stopped.
+/// One direction dies: the sender reports it, waits without filling the network, and continues afterwards.
 #[test]
-fn a_dead_direction_is_told_and_survived() {
+fn a_dead_direction_is_reported_and_survived() {
     let mut net = Net::new(0.0);
     net.run(1_000);
     net.offer(0..50);
@@ -402,9 +402,9 @@ fn a_dead_direction_is_told_and_survived() {
     net.in_order_and_once();
 }
 
-/// Losses go from nothing to 60 % and back: every packet comes, in order, with its header made short on the way.
+/// Losses rise from zero to 60 % and fall again: every packet arrives, in order, with header compression.
 #[test]
-fn a_storm_passes() {
+fn the_link_recovers_after_an_outage() {
     let mut net = Net::new(0.0);
     net.make = segment;
     net.run(1_000);
@@ -420,9 +420,9 @@ fn a_storm_passes() {
     assert_eq!(net.ends[0].counters().queue_dropped, 0);
 }
 
-/// Promises change while packets are under way, to each kind of order and back: none is lost, none is wrong.
+/// Services change while packets are in flight, to each kind of order and back: no packet is lost or altered.
 #[test]
-fn changed_promises_lose_nothing() {
+fn service_changes_lose_no_packet() {
     let mut net = Net::new(0.2);
     net.make = segment;
     net.run(1_000);
@@ -460,9 +460,9 @@ fn changed_promises_lose_nothing() {
     assert_eq!(net.ends[1].counters().unreadable, 0);
 }
 
-/// Ends that promise different things: each direction keeps its own sender's promise.
+/// Peers with different services: each direction has the service of its sender.
 #[test]
-fn ends_may_promise_different_things() {
+fn peers_may_use_different_services() {
     let mut net = Net::new(0.1);
     net.make = segment;
     let loose = Service {
@@ -478,7 +478,7 @@ fn ends_may_promise_different_things() {
     net.in_order_and_once();
 }
 
-/// Packets longer than a frame, up to six frames long, come whole; a longer one is refused and counted.
+/// Packets of up to six frames arrive whole; a longer one is refused and counted.
 #[test]
 fn long_packets_travel_in_parts() {
     let mut net = Net::new(0.2);
@@ -499,9 +499,8 @@ fn long_as_its_number(number: u32) -> Vec<u8> {
     packet
 }
 
-/// Goal: what is taken arrives, however short frames are. Method: the longest packets and the longest joined ones that
-/// an end takes, while reports on the other direction's packets want room in the same frames; one octet more is
-/// refused and counted.
+/// Goal: every accepted packet arrives, however short frames are. Method: the longest packets and the longest joined ones
+/// that a peer accepts, while reports for the other direction share the frames; one octet more is refused and counted.
 #[test]
 fn the_longest_packets_arrive_in_short_frames() {
     for (datagram_max, whole) in [(110, false), (300, false), (520, false), (1_150, true)] {
@@ -544,11 +543,11 @@ fn ping(number: u32) -> Vec<u8> {
     packet
 }
 
-/// Goal: what counts as given up did not arrive, and what counts as late came late, though reports are lost as often as
-/// packets. Method: pings over an idle link that loses a quarter of all frames, one a second, each answered at once;
-/// both ends' counts beside what came and when.
+/// Goal: bodies counted as given up did not arrive, and bodies counted as late arrived late, although reports are lost as
+/// often as packets. Method: pings over an idle link that loses a quarter of all frames, one a second, each answered at
+/// once; the counters of both ends are compared with the arrivals.
 #[test]
-fn an_idle_link_counts_what_was_lost() {
+fn an_idle_link_counts_losses() {
     let mut wrong = 0;
     for seed in 0..8 {
         let mut net = Net::new(0.25);
@@ -584,9 +583,9 @@ fn an_idle_link_counts_what_was_lost() {
     assert!(wrong <= 4, "{wrong} of 800");
 }
 
-/// More than the link carries: the flow that is to blame loses packets, another one none, and both are counted.
+/// Overload: the flow that causes it loses packets, another one loses none, and both are counted.
 #[test]
-fn too_much_of_one_flow_costs_that_flow() {
+fn overload_drops_from_the_longest_flow() {
     let mut net = Net::new(0.0);
     net.run(1_000);
     for number in 0..2_000 {

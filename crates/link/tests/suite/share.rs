@@ -1,4 +1,4 @@
-//! How much of the bound a transfer gets through the link, in virtual time.
+//! The share of the bound that a transfer gets through the link, in virtual time.
 //!
 //! Goal: 95 % of (1 - p) C at losses of 5 to 30 % in both directions, independent and in bursts, and 98 % of C without loss with
 //! 2 % of the air for everything that is not payload in full frames. Method: the medium and the transfer of `air`, the
@@ -35,7 +35,7 @@ fn most_of_the_bound_gets_through() {
     }
 }
 
-/// BBR's own window: nearly what a large one gets, less what it takes every ten seconds to see the least round trip.
+/// BBR's window: nearly the share of a large window, less the cost of probing the least round trip every ten seconds.
 #[test]
 fn bbr_gets_most_of_the_bound() {
     for (loss, burst) in [(0.1, 0.0), (0.3, 0.0), (0.1, 4.0), (0.2, 4.0), (0.3, 4.0)] {
@@ -49,8 +49,8 @@ fn bbr_gets_most_of_the_bound() {
     }
 }
 
-/// A window of 45 segments is about twice what the path holds. Such a flow stands still while its oldest
-/// packet is repeated, so short rounds count: with the queue that a pace of the whole rate builds up, the shares were
+/// A window of 45 segments is about twice what the path holds. Such a flow stalls while its oldest packet is repeated, so
+/// short rounds matter: with the queue that a pace of the whole rate builds up, the shares were
 /// 91, 88 and 85 %, and in bursts 91, 86 and 81.
 #[test]
 fn a_short_window_is_not_left_to_run_out() {
@@ -73,7 +73,7 @@ fn a_short_window_is_not_left_to_run_out() {
 }
 
 #[test]
-fn a_clean_path_costs_little() {
+fn overhead_is_small_on_a_clean_path() {
     for (below, least) in [(42, 0.98), (14, 0.995)] {
         let air = Air {
             below,
@@ -87,9 +87,9 @@ fn a_clean_path_costs_little() {
     }
 }
 
-/// A rate that is not told is found, and most of it used.
+/// A rate that is not configured is found, and most of it is used.
 #[test]
-fn a_rate_is_found() {
+fn an_unknown_rate_is_found() {
     let air = Air {
         told: false,
         ..Air::usual(0.1, 0.0)
@@ -98,10 +98,10 @@ fn a_rate_is_found() {
     assert!(share > 0.85, "{share} {books:?}");
 }
 
-/// Small packets pass a transfer that fills the link at 20 % loss: two turns of 40 ms at most as a rule, and within the urgent
-/// class's promise of 100 ms with their repetition; a bulk flow of its own does hardly worse.
+/// Small packets overtake a transfer that fills the link at 20 % loss: as a rule within two turns of 40 ms, and within
+/// the urgent class's deadline of 100 ms including their repeats. A separate bulk flow is hardly slower.
 #[test]
-fn small_packets_pass_the_bulk() {
+fn small_packets_overtake_bulk_traffic() {
     let books = run(Air::usual(0.2, 0.0), 1, 30);
     let [urgent, own] = books.probes;
     println!("{:?}", books.probes);

@@ -1,4 +1,4 @@
-//! Networks of namespaces, and a node that keeps what it hears.
+//! Networks of namespaces, and a node that records what it receives.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use chappe_live::{Carrier, GroupKey, Port};
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::{Interface, Links};
 
-/// Runs the cases in namespaces of their own, or says why not.
+/// Runs the cases in new namespaces, or prints why it skips them.
 pub fn run(cases: &[(&str, fn())]) {
     if let Err(error) = isolate() {
         println!("skipped: {error}");
@@ -27,7 +27,7 @@ pub fn key() -> GroupKey {
     GroupKey::new([17; 32])
 }
 
-/// Hosts with an interface `eth0` and an address each, joined by a bridge. Dropping it removes everything.
+/// Hosts on one bridge, each with an interface `eth0` and an address. Dropping the value removes all of them.
 pub struct Network {
     pub hosts: Vec<NetworkNamespace>,
     pub hub: NetworkNamespace,
@@ -77,7 +77,7 @@ impl Network {
     }
 }
 
-/// Sends what it is given, and keeps what it hears and what it is told.
+/// Sends the frames it is given, and records received frames and outcomes.
 #[derive(Default)]
 pub struct Note {
     pub to_send: VecDeque<(Address, Vec<u8>)>,

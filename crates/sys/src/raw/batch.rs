@@ -10,7 +10,7 @@ use super::check;
 use super::options::link_address;
 use crate::socket::{BATCH, Endpoint, Run};
 
-/// Octets of control messages that are made room for: the kernel's segment size, 4 octets, and headers.
+/// Room for control messages in octets: the segment size (4) and the headers.
 const CONTROL: usize = 64;
 
 /// Room for control messages, aligned as their headers must be.
@@ -18,16 +18,16 @@ const CONTROL: usize = 64;
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
 
-/// What was received into one slot.
+/// The contents of one receive slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// Octets in all, and of each segment but the last: the same where the kernel has joined nothing.
+    /// Octets in all, and of each datagram but the last; equal if the kernel has coalesced nothing.
     pub len: usize,
     pub segment: usize,
     pub from: Endpoint,
 }
 
-/// Receives up to [`BATCH`] frames without waiting: frame `i` goes to `buffer[i * slot..]`. `heard` gets its length
+/// Receives up to [`BATCH`] frames without waiting. Frame `i` goes to `buffer[i * slot..]`. `heard` gets its length
 /// and sender for each, `None` for one that did not fit or whose sender is of no known kind.
 pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
@@ -79,7 +79,7 @@ pub(crate) fn receive_many(
     Ok(())
 }
 
-/// The segment size of datagrams that the kernel has joined (udp(7), UDP_GRO), if it has.
+/// The size of coalesced datagrams (udp(7), UDP_GRO), if the kernel has coalesced any.
 fn joined(header: &libc::msghdr) -> Option<usize> {
     // SAFETY: the header is one that recvmmsg has filled: msg_control points to msg_controllen octets of whole control
     // messages in a room that is still there; CMSG_FIRSTHDR gives the first of them or null.
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_survive_the_kernels_form() {
+    fn socket_addresses_round_trip() {
         let v4 = "192.0.2.7:4711".parse().map(Endpoint::Udp);
         let v6 = SocketAddrV6::new("fe80::1".parse().unwrap(), 4711, 0, 3);
         let all = [

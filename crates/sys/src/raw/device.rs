@@ -8,18 +8,18 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::check;
 
-/// What to ask about an interface that is answered by a number or six octets.
+/// A property of an interface that the kernel answers with a number or six octets.
 #[derive(Clone, Copy)]
 pub(crate) enum Query {
     /// Its MTU in octets.
     Mtu,
-    /// Its IFF_ flags.
+    /// The flags of the interface (IFF_...).
     Flags,
     /// Its link-layer address, the first six octets in the low 48 bits.
     Hardware,
 }
 
-/// An offload that splits, joins or leaves unfinished the packets that pass (ethtool).
+/// An offload that segments or coalesces packets or leaves checksums to hardware (ethtool).
 ///
 /// The numbers are the commands ETHTOOL_SRXCSUM, STXCSUM, SSG, STSO, SGSO and SGRO of linux/ethtool.h.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub(crate) enum Offload {
 }
 
 impl Offload {
-    /// All of them; segmentation goes before what it needs.
+    /// All of them, in an order in which none depends on one already turned off.
     pub(crate) const ALL: [Offload; 6] = [
         Offload::TcpSegmentation,
         Offload::Segmentation,
@@ -45,7 +45,7 @@ impl Offload {
     ];
 }
 
-/// A number of the interface called `name`; `socket` is any socket of its namespace.
+/// A property of the interface `name`; `socket` is any socket of its namespace.
 pub(crate) fn interface_number(
     socket: BorrowedFd<'_>,
     name: &str,
@@ -99,7 +99,7 @@ pub(crate) fn set_offload(
     offload: Offload,
     on: bool,
 ) -> io::Result<()> {
-    /// `struct ethtool_value`.
+    /// The kernel's `struct ethtool_value`.
     #[repr(C)]
     struct Value {
         command: u32,
@@ -114,7 +114,7 @@ pub(crate) fn set_offload(
     ask(socket, libc::SIOCETHTOOL as c_ulong, &mut request)
 }
 
-/// Makes `fd` (an open /dev/net/tun) the device `name`, or `name` with a number for `%d`; returns the name it got.
+/// Attaches `fd` (an open /dev/net/tun) to the device `name`, in which `%d` becomes a number; returns the final name.
 /// `header`: whether each packet has a `virtio_net_hdr` of 10 octets before it.
 pub(crate) fn attach_tun(
     fd: BorrowedFd<'_>,
@@ -132,7 +132,7 @@ pub(crate) fn attach_tun(
     Ok(String::from_utf8_lossy(&octets).into_owned())
 }
 
-/// Which work on packets a TUN device's reader takes over from the host: `libc::TUN_F_CSUM` and its like.
+/// Sets the offloads that the reader of a TUN device accepts (`libc::TUN_F_CSUM` and similar).
 pub(crate) fn set_tun_offload(fd: BorrowedFd<'_>, what: u32) -> io::Result<()> {
     // SAFETY: this code takes its argument as a number and touches no memory of ours.
     let result = unsafe {

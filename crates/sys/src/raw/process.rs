@@ -35,7 +35,7 @@ pub(crate) fn open_signals(signals: &[libc::c_int]) -> io::Result<Signals> {
             &raw const set,
             libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
         ))?;
-        // The descriptor is new and nobody else's.
+        // The descriptor is new, so nothing else owns it.
         let fd = OwnedFd::from_raw_fd(fd);
         Ok(Signals { fd, former })
     }
@@ -83,7 +83,7 @@ pub(crate) fn unshare(user: bool, network: bool) -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(flags) }?)
 }
 
-/// Whether a child of this process could do that. Nothing is left behind.
+/// Whether a child of this process could do that. Leaves nothing behind.
 pub(crate) fn unshare_in_child(user: bool, network: bool) -> io::Result<()> {
     let flags = flags(user, network);
     // A program that cannot exist: the start fails in any case, and says at which of the two steps.
@@ -109,7 +109,7 @@ pub(crate) fn enter_before_exec(command: &mut Command, namespace: BorrowedFd<'_>
         unsafe {
             check(libc::setns(namespace, libc::CLONE_NEWNET))?;
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
-            // It may have died before it was to be told.
+            // The parent may have died before the prctl, which then never fires.
             if libc::getppid() != parent as libc::pid_t {
                 return Err(io::Error::from_raw_os_error(libc::ESRCH));
             }
@@ -122,7 +122,7 @@ pub(crate) fn enter_before_exec(command: &mut Command, namespace: BorrowedFd<'_>
     }
 }
 
-/// Puts the calling thread into SCHED_FIFO at the lowest of its priorities; its children get the ordinary class.
+/// Puts the calling thread into SCHED_FIFO at the lowest priority. Its children get the ordinary class.
 pub(crate) fn schedule_first() -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 1 };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

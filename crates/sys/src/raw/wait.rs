@@ -13,8 +13,8 @@ struct Timespec {
     nanos: i64,
 }
 
-/// epoll_pwait2(2): waits for `nanos` at most, or without end, and fills what room `events` has left. rustix calls it only in
-/// programs that need no kernel before 5.11, and else rounds timeouts to milliseconds.
+/// epoll_pwait2(2): waits for at most `nanos`, or without limit, and fills the spare room of `events`. rustix calls it only in
+/// programs that require Linux 5.11, and otherwise rounds timeouts to milliseconds.
 pub(crate) fn wait_events(
     epoll: BorrowedFd<'_>,
     events: &mut Vec<epoll::Event>,

@@ -1,7 +1,7 @@
 //! `chappe link plan`: what a promise costs, before anything is changed.
 
 use chappe_core::{Bitrate, Duration};
-use chappe_link::{Carrier, Judgement, Way};
+use chappe_link::{Carrier, Egress, Judgement};
 use chappe_scenario::input::{InputError, telling};
 use chappe_scenario::quantity::{Length, Rate, Time};
 use chappe_sys::wireless;
@@ -293,7 +293,7 @@ fn coverage(metres: f64) -> String {
     let here = radios.into_iter().map(|radio| {
         let interface = radio.interface.clone();
         let judged = Judgement {
-            way: Way::Radio(radio),
+            egress: Egress::Radio(radio),
             distance: Some(metres),
             ..Judgement::default()
         };

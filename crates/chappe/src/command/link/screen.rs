@@ -150,11 +150,11 @@ fn changes(before: Option<&Status>, now: &Status) -> Vec<String> {
             ));
         }
         let advice = |way: &chappe_link::Judgement| way.radio().is_some().then(|| way.to_string());
-        let radio = advice(&peer.way);
+        let radio = advice(&peer.coverage);
         // What a round trip allows changes all the time; what is to be done does not.
-        let verdict = before.map(|before| (before.way.verdict(), before.way.interface()));
+        let verdict = before.map(|before| (before.coverage.verdict(), before.coverage.interface()));
         if let Some(radio) = radio
-            && verdict != Some((peer.way.verdict(), peer.way.interface()))
+            && verdict != Some((peer.coverage.verdict(), peer.coverage.interface()))
         {
             lines.push(format!("{}: {radio}", peer.name));
         }

@@ -1,9 +1,9 @@
-//! Two peers on a half-duplex medium in virtual time, with a transfer that behaves like TCP's: so many octets under way at most,
-//! an acknowledgement for every second segment. Nothing here waits or sleeps: a minute takes a part of a second, and the same
-//! seed gives the same run.
+//! Two peers on a half-duplex medium in virtual time, with a transfer that behaves like TCP's: a limit on octets in flight,
+//! and an acknowledgement for every second segment. Nothing here waits or sleeps: a minute takes a fraction of a second, and
+//! the same seed gives the same run.
 //!
 //! The medium is that of `tests/medium`: one rate for both directions, which take turns, 100 frames of queue for each, a
-//! delay, losses on the way. It keeps books on what the air was used for.
+//! delay, and losses. It accounts for the use of the airtime.
 #![allow(dead_code, reason = "each program uses a part")]
 
 mod bbr;
@@ -32,7 +32,7 @@ pub struct Air {
     pub service: Service,
     /// Octets that IP and UDP add, and Ethernet.
     pub below: usize,
-    /// Whether the rate is told to the peers.
+    /// Whether the peers know the rate.
     pub told: bool,
     /// Whether the window is BBR's instead.
     pub bbr: bool,
@@ -61,7 +61,7 @@ impl Air {
     }
 }
 
-/// What the air was used for, and what came of it.
+/// The use of the airtime, and the results of the transfer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Books {
     /// Payload that arrived, in bits a second; and its share of (1 - loss) capacity.

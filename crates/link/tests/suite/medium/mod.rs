@@ -1,4 +1,4 @@
-//! Two hosts with a bad medium between them, in namespaces: one rate for both directions together, delay, losses.
+//! Two hosts in namespaces with a lossy half-duplex medium between them: one rate for both directions, delay, losses.
 //!
 //! Each host has an Ethernet interface `eth0`; frames of both pass through one program that lets them out in turns at
 //! the medium's rate, throws some away, and holds the others for the delay. The kernel's own netem is not needed.
@@ -157,8 +157,7 @@ impl Field {
         change(&mut self.air.lock().unwrap());
     }
 
-    /// Whether the medium stood still for more than a hundredth of `secs`: the computer was busy elsewhere, and what was
-    /// measured over it says nothing.
+    /// Whether the medium stalled for more than 1 % of `secs` because the computer was busy, which invalidates a measurement.
     pub fn stood_still(&self, secs: f64) -> bool {
         let late = Duration::from_nanos(self.late.load(Ordering::Relaxed));
         late.as_secs_f64() > secs / 100.0
@@ -292,8 +291,8 @@ impl Carry {
     }
 }
 
-/// Sends from host 0 to host 1 over the kernel's TCP and gives the receiver's goodput in Mbit/s, the first second not
-/// counted, and whether every octet was right.
+/// Sends from host 0 to host 1 over the kernel's TCP. Returns the receiver's goodput in Mbit/s without the first second,
+/// and whether every octet was right.
 pub fn tcp(field: &Field, to: Ipv4Addr, congestion: &str, secs: f64) -> (f64, bool) {
     let port = 5201;
     let stop = AtomicBool::new(false);
@@ -376,7 +375,7 @@ fn receive(listener: &TcpListener, secs: f64) -> (f64, bool) {
     (counted as f64 * 8.0 / secs / 1e6, right)
 }
 
-/// Runs `cases` in namespaces of their own, or says why not.
+/// Runs `work` in new namespaces, or prints why it skips it.
 pub fn isolated(work: impl FnOnce()) {
     match isolate() {
         Ok(()) => work(),

@@ -16,10 +16,10 @@ use chappe_wildnet::Service;
 
 use super::medium::{Field, address, inner};
 
-/// What is asked of a running tunnel.
+/// A request to a running tunnel.
 pub type Change = Box<dyn FnOnce(&mut Tunnel) + Send>;
 
-/// A tunnel that runs on a thread of its own, in a host's namespace.
+/// A tunnel that runs on a separate thread in a host's namespace.
 pub struct Running {
     stop: Arc<AtomicBool>,
     pub status: Arc<Mutex<Option<Status>>>,
@@ -37,7 +37,7 @@ pub struct Ends {
     pub service: Service,
     pub keys: [Key; 2],
     pub port: u16,
-    /// Another peer, at 10.0.0.9 with 10.9.0.9 behind it, that nobody is.
+    /// Another peer, at 10.0.0.9 with 10.9.0.9 behind it, which does not exist.
     pub ghost: bool,
     pub offloads: bool,
 }

@@ -57,8 +57,8 @@ const NODES: usize = 64;
 /// Octets of a member's frame that are not of the file.
 pub fn headers(with: &Pacifier) -> usize {
     let way = match with.protocol.variant {
-        Variant::Improved => chappe_cast::Way::Improved,
-        _ => chappe_cast::Way::Pacifier,
+        Variant::Improved => chappe_cast::Protocol::Improved,
+        _ => chappe_cast::Protocol::Pacifier,
     };
     chappe_cast::headers(way, with.protocol.config.common().k, NODES)
 }

@@ -1,0 +1,59 @@
+//! The encapsulation of datagrams between two hosts, and its overhead.
+
+use std::net::SocketAddr;
+
+use chappe_sys::Endpoint;
+
+use crate::session::OVERHEAD;
+
+/// The encapsulation of datagrams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// UDP, bound to this local address and port.
+    Udp(SocketAddr),
+    /// Ethernet frames of a separate EtherType, without IP. Needs CAP_NET_RAW.
+    Ethernet {
+        /// The name of the interface.
+        interface: String,
+        /// The EtherType, the same at both ends.
+        ether_type: u16,
+    },
+}
+
+impl Carrier {
+    /// Octets of the headers below on the medium: Ethernet, and for UDP also IP and UDP.
+    pub fn below(&self) -> usize {
+        match self {
+            Carrier::Udp(address) if address.is_ipv6() => 14 + 48,
+            Carrier::Udp(_) => 14 + 28,
+            Carrier::Ethernet { .. } => 14,
+        }
+    }
+
+    /// Largest datagram in octets on a path with this MTU.
+    pub fn datagram_max(&self, mtu: usize) -> usize {
+        mtu.saturating_sub(self.below() - 14)
+    }
+
+    /// The share of host packets in the octets of a full frame on such a path, 0 to 1.
+    pub fn payload_share(&self, mtu: usize) -> f64 {
+        let frame = self.datagram_max(mtu).saturating_sub(OVERHEAD);
+        let packet = chappe_wildnet::Config::tunnel(frame).packet_max();
+        packet as f64 / (mtu + 14) as f64
+    }
+
+    /// Parses a peer's address: `host:port` with a literal IP address, or six octets with colons for Ethernet.
+    pub fn endpoint(&self, text: &str) -> Option<Endpoint> {
+        match self {
+            Carrier::Udp(_) => text.trim().parse().ok().map(Endpoint::Udp),
+            Carrier::Ethernet { .. } => {
+                let mut octets = [0; 6];
+                let mut parts = text.trim().split(':');
+                for octet in &mut octets {
+                    *octet = u8::from_str_radix(parts.next()?, 16).ok()?;
+                }
+                parts.next().is_none().then_some(Endpoint::Ethernet(octets))
+            }
+        }
+    }
+}
