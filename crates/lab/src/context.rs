@@ -11,15 +11,15 @@ use chappe_results::figure::Series;
 use chappe_results::statistics::Summary;
 
 /// Runs trials as somebody has ordered them, and counts the runs.
-pub struct Trials<'a> {
+pub struct FigureContext<'a> {
     order: &'a Order<'a>,
     runs: AtomicUsize,
 }
 
-impl<'a> Trials<'a> {
+impl<'a> FigureContext<'a> {
     /// For what somebody wants made.
-    pub fn new(order: &'a Order<'a>) -> Trials<'a> {
-        Trials {
+    pub fn new(order: &'a Order<'a>) -> FigureContext<'a> {
+        FigureContext {
             order,
             runs: AtomicUsize::new(0),
         }
@@ -28,6 +28,11 @@ impl<'a> Trials<'a> {
     /// Whether less work will do.
     pub fn quick(&self) -> bool {
         self.order.quick
+    }
+
+    /// `full` for the paper's scale, `quick` where less work will do.
+    pub fn pick<T>(&self, full: T, quick: T) -> T {
+        if self.quick() { quick } else { full }
     }
 
     /// How many runs were made.

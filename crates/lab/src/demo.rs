@@ -19,7 +19,7 @@ pub struct Part {
     /// How many protocols it compares; with the preparation of a network, its work.
     pub protocols: usize,
     /// Runs it.
-    pub run: fn(&Order<'_>) -> Result<Shown, RunError>,
+    pub run: fn(&Order<'_>) -> Result<DemoResult, RunError>,
 }
 
 /// What somebody wants to see.
@@ -41,7 +41,7 @@ pub struct Order<'a> {
 
 /// What a part found.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct DemoResult {
     /// The system.
     pub part: &'static str,
     /// From whom to whom over what, as the rest of a sentence that begins with the file.
@@ -123,7 +123,7 @@ impl Row {
 }
 
 /// Runs `parts` in their order. A part that somebody stopped before its first network was finished is left out.
-pub fn run(parts: &[&Part], order: &Order<'_>) -> Result<Vec<Shown>, RunError> {
+pub fn run(parts: &[&Part], order: &Order<'_>) -> Result<Vec<DemoResult>, RunError> {
     let runs: usize = parts.iter().map(|part| 1 + part.protocols).sum();
     order.meter.plan_work(WORK * order.networks * runs as u64);
     let mut all = Vec::new();

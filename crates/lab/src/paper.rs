@@ -14,7 +14,7 @@ pub struct Paper {
     /// What is smaller with `--quick`, in a few words.
     pub quick: &'static str,
     /// Makes them.
-    pub make: fn(&Order<'_>) -> Result<Made, RunError>,
+    pub make: fn(&Order<'_>) -> Result<FigureSet, RunError>,
 }
 
 /// A figure or table.
@@ -83,7 +83,7 @@ pub struct Order<'a> {
 
 /// What was made.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct FigureSet {
     /// The figures whose runs are all there.
     pub figures: Vec<Figure>,
     /// Names of those that lack some, because somebody asked to stop.
@@ -114,7 +114,7 @@ impl Order<'_> {
     }
 }
 
-impl Made {
+impl FigureSet {
     /// Makes those of `items` that are wanted, one after the other; `make` makes the one in a place. What was interrupted is
     /// named, any other error ends it. Runs are for the caller to count.
     pub fn each(
@@ -122,8 +122,8 @@ impl Made {
         items: &[Item],
         scale: Vec<(&'static str, u64)>,
         mut make: impl FnMut(usize) -> Result<Figure, RunError>,
-    ) -> Result<Made, RunError> {
-        let mut made = Made {
+    ) -> Result<FigureSet, RunError> {
+        let mut made = FigureSet {
             figures: Vec::new(),
             unfinished: Vec::new(),
             runs: 0,

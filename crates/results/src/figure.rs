@@ -252,6 +252,20 @@ impl Panel {
         Panel { axis, ..self }
     }
 
+    /// A panel of lines, one for each series, over the places of `axis`.
+    pub fn lines(
+        id: &str,
+        title: &str,
+        unit: &'static str,
+        (axis, places): (&'static str, Vec<String>),
+        series: Vec<Series>,
+    ) -> Panel {
+        Panel {
+            kind: PanelKind::Lines,
+            ..Panel::bars(id, title, unit, places, series).on(axis)
+        }
+    }
+
     /// A panel of distributions.
     pub fn cdf(id: &str, title: &str, unit: &'static str, series: Vec<Series>) -> Panel {
         let places = QUANTILES.map(|(name, _)| name.to_string()).to_vec();
