@@ -3,7 +3,6 @@
 //! A [`Plan`] holds what is the same for every seed. A [`Network`] is one seed's: where the nodes stand, who sends what to
 //! whom, and the true delivery ratios, from which both the bound and the check of reachability are made.
 
-mod building;
 pub mod channels;
 mod fault;
 mod flow;
@@ -27,6 +26,7 @@ use crate::format::{Located, Scenario, Source};
 use crate::input::InputError;
 use crate::system::{CheckedScenario, Settings, System};
 
+pub use crate::check::Check;
 pub use fault::{FaultPlan, LossStep};
 pub use flow::FlowPlan;
 pub use network::{Network, Payload, REACHABLE_PRR, Transfer};
@@ -124,7 +124,7 @@ impl Plan {
         source: Source,
         changes: &Changes<'_>,
     ) -> Result<Plan, InputError> {
-        let check = Check { source: &source };
+        let check = Check::new(&source);
         let mut scenario = source.scenario()?;
         change(&mut scenario, changes);
         let title = scenario.title.clone();
@@ -135,7 +135,7 @@ impl Plan {
         system.refuse_mac(&scenario, &check)?;
         let profile = radio::profile(&scenario.radio, system, &check)?;
         let topology = topology::plan(&scenario.network, system.radios, &check)?;
-        check.node_count(&scenario, system, topology.nodes())?;
+        check_node_count(&scenario, system, topology.nodes(), &check)?;
         if let Some(mac) = scenario.mac.as_deref().filter(|_| !system.has_priorities) {
             mac::refuse_priorities(mac, systems, &check)?;
         }
@@ -208,63 +208,22 @@ fn canonical(scenario: &Scenario, keys: Value, topology: &Topology) -> String {
     json.to_string()
 }
 
-/// Makes errors that point into the scenario.
-pub struct Check<'a> {
-    source: &'a Source,
-}
-
-impl Check<'_> {
-    /// An error about these octets of the scenario.
-    pub fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
-        self.source.error(span, label, message)
+fn check_node_count(
+    scenario: &Scenario,
+    system: &System,
+    nodes: usize,
+    check: &Check<'_>,
+) -> Result<(), InputError> {
+    let (most, why) = system.nodes_max;
+    if nodes > most {
+        let message = format!("{why}: {nodes} nodes, at most {most}");
+        return Err(check.at(&scenario.network, "this network", message));
     }
-
-    /// An error about a value.
-    pub fn at<T>(&self, value: &Located<T>, label: &str, message: impl Into<String>) -> InputError {
-        self.error(value.span(), label, message)
+    if nodes < 2 {
+        let message = format!("a network of {nodes} node carries nothing");
+        return Err(check.at(&scenario.network, "this network", message));
     }
-
-    /// A span of time, from zero on.
-    pub fn time(&self, time: &Located<crate::quantity::Time>) -> Result<Duration, InputError> {
-        let seconds = time.value();
-        if !(0.0..=1e9).contains(&seconds) {
-            return Err(self.at(time, "here", format!("{} is not a span of time", **time)));
-        }
-        Ok(Duration::from_secs_f64(seconds))
-    }
-
-    fn node(&self, node: &Located<usize>, nodes: usize) -> Result<usize, InputError> {
-        if **node < nodes {
-            return Ok(**node);
-        }
-        let message = format!("there is no node {}", **node);
-        Err(self.at(node, "no such node", message).help(numbered(nodes)))
-    }
-
-    fn node_count(
-        &self,
-        scenario: &Scenario,
-        system: &System,
-        nodes: usize,
-    ) -> Result<(), InputError> {
-        let (most, why) = system.nodes_max;
-        if nodes > most {
-            let message = format!("{why}: {nodes} nodes, at most {most}");
-            return Err(self.at(&scenario.network, "this network", message));
-        }
-        if nodes < 2 {
-            let message = format!("a network of {nodes} node carries nothing");
-            return Err(self.at(&scenario.network, "this network", message));
-        }
-        Ok(())
-    }
-}
-
-fn numbered(nodes: usize) -> String {
-    format!(
-        "the {nodes} nodes are numbered from 0 to {}",
-        nodes.saturating_sub(1)
-    )
+    Ok(())
 }
 
 #[cfg(test)]

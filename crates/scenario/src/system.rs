@@ -10,11 +10,15 @@ use std::sync::Arc;
 use chappe_core::Mode;
 use chappe_sim::Profile;
 
-use crate::format::{Located, ProtocolTable, Scenario, Source};
+use crate::check::Check;
+use crate::format::{ProtocolTable, Scenario, Source};
 use crate::input::InputError;
 use crate::keys::{Given, Keys};
 use crate::nearest::nearest;
-use crate::plan::{Check, Topology};
+use crate::plan::Topology;
+
+pub use crate::format::span_of;
+pub use crate::radios::Radios;
 
 /// What is the same for every scenario of a system.
 #[derive(Debug)]
@@ -56,15 +60,6 @@ pub struct Variant {
     pub name: &'static str,
     /// Its name in tables and figures.
     pub label: &'static str,
-}
-
-/// A family of radios.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Radios {
-    /// 802.11b.
-    Dot11b,
-    /// 802.15.4 at 2.4 GHz.
-    Dot15d4,
 }
 
 /// A scenario of which everything is checked but the system's own part.
@@ -290,47 +285,4 @@ fn suggestion(given: &str, known: &[&'static str], all: &str) -> String {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("{all}: {}", known.join(", ")),
     }
-}
-
-/// Profiles of 802.11b: those of a neighbourhood, and that of long links.
-const DOT11B: [&str; 5] = {
-    let [a, b, c, d] = Profile::NAMES;
-    let [long] = Profile::NAMES_LONG;
-    [a, b, c, d, long]
-};
-
-impl Radios {
-    /// Its name in sentences.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Radios::Dot11b => "802.11b",
-            Radios::Dot15d4 => "802.15.4",
-        }
-    }
-
-    /// Whether a profile is of this family.
-    pub fn match_profile(self, profile: &Profile) -> bool {
-        profile.dot15d4.is_some() == (self == Radios::Dot15d4)
-    }
-
-    /// The names of its profiles.
-    pub const fn profiles(self) -> &'static [&'static str] {
-        match self {
-            Radios::Dot11b => &DOT11B,
-            Radios::Dot15d4 => &Profile::NAMES_DOT15D4,
-        }
-    }
-
-    /// The channels that a scenario may name.
-    pub const fn channels(self) -> std::ops::RangeInclusive<u8> {
-        match self {
-            Radios::Dot11b => 1..=14,
-            Radios::Dot15d4 => 11..=26,
-        }
-    }
-}
-
-/// The place of an optional key in the scenario, if it is given.
-pub fn span_of<T>(key: &Option<Located<T>>) -> Option<std::ops::Range<usize>> {
-    key.as_ref().map(Located::span)
 }

@@ -4,13 +4,14 @@
 //! powers. A measured delivery ratio below one becomes the power that has this ratio under the profile's receiver; a
 //! perfect link keeps its measured margin over the sensitivity of the radio that measured it.
 
+mod building;
+
 use std::sync::Arc;
 
 use chappe_core::{Dbm, Mode, Purpose, Rate, Seed, Stream};
 use chappe_sim::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
 use chappe_sim::{LinkPowers, Profile};
 
-use super::building;
 use crate::import::Channels;
 
 /// How many channels there are at 2.4 GHz.

@@ -5,7 +5,8 @@ use std::ops::Range;
 use chappe_core::{Dbm, Duration, Ppm};
 use chappe_sim::{Bursts, Fault as Strike, Jammer, Place, Position};
 
-use super::{Check, Topology};
+use super::Topology;
+use crate::check::Check;
 use crate::format::{FaultKind, FaultTable, Located};
 use crate::input::InputError;
 use crate::system::System;

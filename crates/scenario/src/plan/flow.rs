@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use chappe_core::Duration;
 
-use super::Check;
+use crate::check::Check;
 use crate::format::{FlowTable, Located};
 use crate::input::InputError;
 use crate::system::System;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use chappe_core::{Mode, Purpose, Seed, Stream};
 use chappe_sim::{Medium, Profile};
 
-use super::{Check, Plan, Topology, TransferPlan, numbered};
+use super::{Plan, Topology, TransferPlan};
+use crate::check::{Check, numbered};
 use crate::format::{Located, Receivers, Scenario, TransferTable};
 use crate::input::InputError;
 
@@ -95,9 +96,7 @@ impl Plan {
     /// The network and the transfers of one seed. Fails if a receiver cannot be reached at all.
     pub fn network(&self, seed: u64) -> Result<Network, InputError> {
         let nodes = self.topology.nodes();
-        let check = Check {
-            source: &self.source,
-        };
+        let check = Check::new(&self.source);
         let medium = self.medium(seed, &check)?;
         let delivery = delivery(&medium, self);
         let mut transfers: Vec<Transfer> = Vec::new();
@@ -297,7 +296,7 @@ pub fn transfers(
 ) -> Result<Vec<TransferPlan>, InputError> {
     if scenario.transfer.is_empty() && scenario.flow.is_empty() {
         let message = "there is nothing to carry: the scenario has no [[transfer]]";
-        let end = check.source.text().trim_end().len();
+        let end = check.source().text().trim_end().len();
         return Err(check
             .error(end..end, "add a [[transfer]] here", message)
             .help("[[transfer]] with source, receivers, and bytes or object"));
@@ -421,7 +420,7 @@ fn file(object: &Located<PathBuf>, check: &Check<'_>) -> Result<Payload, InputEr
     let path = if object.span().is_empty() {
         (**object).clone()
     } else {
-        check.source.beside(object)
+        check.source().beside(object)
     };
     let bytes = std::fs::read(&path).map_err(|error| {
         let error = InputError::unreadable(&path, &error);

@@ -7,10 +7,12 @@ use chappe_core::{Duration, Mode};
 use chappe_mac::dot11;
 use chappe_sim::{Medium, Profile};
 
-use super::{Check, FaultPlan, Topology, fault, mac, network, radio, seeds, topology};
+use super::{FaultPlan, Topology, fault, mac, network, radio, seeds, topology};
+use crate::check::Check;
 use crate::format::Source;
 use crate::input::InputError;
-use crate::system::{Radios, System};
+use crate::radios::Radios;
+use crate::system::System;
 
 /// Places or links, radios, channel access and faults.
 #[derive(Clone, Debug)]
@@ -57,7 +59,7 @@ impl NetworkPlan {
         source: Source,
         seed: Option<u64>,
     ) -> Result<NetworkPlan, InputError> {
-        let check = Check { source: &source };
+        let check = Check::new(&source);
         let scenario = source.scenario()?;
         let title = scenario.title.clone();
         let title = title.unwrap_or_else(|| source.name().to_string());
@@ -92,9 +94,7 @@ impl NetworkPlan {
 
     /// What lies between the antennas, where frames of `octets` (check sequence included) matter.
     pub fn medium(&self, octets: usize) -> Result<Medium, InputError> {
-        let check = Check {
-            source: &self.source,
-        };
+        let check = Check::new(&self.source);
         let ask = (self.mode, octets);
         network::medium_of((&self.topology, &self.profile), ask, self.seed, &check)
     }

@@ -3,7 +3,7 @@
 use chappe_core::{Channel, Db, Dbm, Mode, Preamble, Rate};
 use chappe_sim::{Capture, Fading, PathLoss, Profile, Rule, Window};
 
-use super::Check;
+use crate::check::Check;
 use crate::format::{
     CaptureName, FadingName, PathLossName, PreambleName, RadioTable, ReceptionName,
 };

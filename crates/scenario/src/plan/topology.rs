@@ -5,13 +5,13 @@ use std::sync::Arc;
 use chappe_core::{Mode, Seed};
 use chappe_sim::{Matrix, Position, Profile, topology};
 
-use super::Check;
 use super::channels::{ChannelGround, Origin};
-use crate::format::{Generator, Links, Located, NetworkTable};
+use crate::check::Check;
+use crate::format::{Generator, Links, Located, NetworkTable, span_of};
 use crate::import;
 use crate::input::InputError;
 use crate::quantity::Length;
-use crate::system::{Radios, span_of};
+use crate::radios::Radios;
 
 /// Share of frames above which two nodes of a measured network sense each other, unless the scenario says
 /// otherwise: who hears one frame in ten finds the channel busy during most of the others too.
@@ -399,7 +399,7 @@ fn measured(
     check: &Check<'_>,
 ) -> Result<Topology, InputError> {
     if let (Radios::Dot15d4, Some(file)) = (radios, &network.file) {
-        let path = check.source.beside(file);
+        let path = check.source().beside(file);
         let measured =
             import::read_channels(&path, &network.select).map_err(|e| check.instead(file, e))?;
         let all = measured.names.len();
@@ -414,7 +414,7 @@ fn measured(
         (Some(links), _) => match &**links {
             Links::Matrix(rows) => square(links, rows.clone(), check)?,
             Links::File(path) => {
-                let path = check.source.beside(path);
+                let path = check.source().beside(path);
                 square(
                     links,
                     import::read_matrix(&path).map_err(|e| check.instead(links, e))?,
@@ -423,7 +423,7 @@ fn measured(
             }
         },
         (None, Some(file)) => {
-            let path = check.source.beside(file);
+            let path = check.source().beside(file);
             let map = import::read(&path, &network.select).map_err(|e| check.instead(file, e))?;
             map.delivery
                 .chunks(map.names.len().max(1))
@@ -481,17 +481,4 @@ fn square(
         }
     }
     Ok(rows)
-}
-
-impl Check<'_> {
-    /// An error in another file, or, if that file cannot be read, at the place that names it.
-    pub(super) fn instead<T>(&self, value: &Located<T>, error: InputError) -> InputError {
-        if error.place.is_some() {
-            return error;
-        }
-        let help = error.help.clone();
-        let mut here = self.at(value, "this file", error.message.clone());
-        here.help = help;
-        here
-    }
 }
