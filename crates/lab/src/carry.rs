@@ -13,15 +13,14 @@ mod progress;
 mod report;
 mod watch;
 
-use std::path::Path;
-
 use chappe_core::{Duration, Instant, RadioNode, Seed};
 use chappe_scenario::{Network, Plan, System, Transfer, Variant};
 use chappe_sim::{AirTime, Counters, Fault, Recorder, Simulator, World};
 
+use crate::job::Job;
 use crate::run::{Meter, Outcome, RunError, WORK};
-use crate::system::Job;
 
+pub use crate::job::RunSpec;
 pub use limits::Limits;
 pub use progress::Progress;
 pub use report::{Receipt, Report, Stream};
@@ -129,31 +128,6 @@ impl<N: RadioNode, R: Recorder> Running<N> for Simulator<N, R> {
 
     fn air(&self) -> &Counters {
         self.counters()
-    }
-}
-
-/// One run to make.
-#[derive(Clone, Copy, Debug)]
-pub struct RunSpec<'a> {
-    /// The scenario.
-    pub plan: &'a Plan,
-    /// One seed's network and transfers.
-    pub network: &'a Network,
-    /// Whether the receivers' copies are wanted.
-    pub copies: bool,
-    /// Where to write every frame, if that is wanted.
-    pub pcap: Option<&'a Path>,
-}
-
-impl<'a> RunSpec<'a> {
-    /// A run of which neither copies nor a capture are wanted.
-    pub fn plain(plan: &'a Plan, network: &'a Network) -> RunSpec<'a> {
-        RunSpec {
-            plan,
-            network,
-            copies: false,
-            pcap: None,
-        }
     }
 }
 

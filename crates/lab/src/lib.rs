@@ -20,6 +20,7 @@
 pub mod carry;
 pub mod context;
 pub mod demo;
+pub mod job;
 pub mod paper;
 pub mod run;
 pub mod seeds;

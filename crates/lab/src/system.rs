@@ -2,14 +2,13 @@
 //!
 //! The lab knows no system by name. The command lists them all in one table.
 
-use std::path::Path;
+use chappe_scenario::{self as scenario, Plan};
 
-use chappe_scenario::{self as scenario, Network, Plan};
-
-use crate::carry::RunSpec;
 use crate::demo::Part;
 use crate::paper::Paper;
 use crate::run::{Meter, Outcome, RunError};
+
+pub use crate::job::Job;
 
 /// One line in the table of systems.
 pub struct System {
@@ -35,31 +34,6 @@ impl System {
             carry,
             paper: None,
             demo: None,
-        }
-    }
-}
-
-/// One seed to run.
-#[derive(Debug)]
-pub struct Job<'a> {
-    /// What is the same for all seeds.
-    pub plan: &'a Plan,
-    /// The network and transfers of this one.
-    pub network: Network,
-    /// Whether the receivers' copies are wanted.
-    pub copies: bool,
-    /// Where to write every frame, if that is wanted.
-    pub pcap: Option<&'a Path>,
-}
-
-impl Job<'_> {
-    /// The run of this job.
-    pub fn spec(&self) -> RunSpec<'_> {
-        RunSpec {
-            plan: self.plan,
-            network: &self.network,
-            copies: self.copies,
-            pcap: self.pcap,
         }
     }
 }
