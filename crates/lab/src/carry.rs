@@ -1,7 +1,7 @@
 //! The engine that carries a scenario's transfers: one run loop, one stop rule, one report for all systems.
 //!
-//! A system says what is its own in [`Carry`]: how a station is made, how a transfer begins, how far it is, what it
-//! counted, what bounds it. [`carry`] does the rest: it launches the simulator with the scenario's faults, revives nodes
+//! A system implements [`Carry`]: how a station is made, how a transfer begins, how far it is, what it counted, what
+//! bounds it. [`carry`] does the rest: it launches the simulator with the scenario's faults, revives nodes
 //! that restart, writes captures, runs until everything has arrived or the limit comes, compares the copies, and puts the
 //! result together.
 //!
@@ -26,7 +26,7 @@ pub use progress::Progress;
 pub use report::{Receipt, Report, Stream};
 pub use watch::Watch;
 
-/// What a system gives, for one run: a value that holds its settings and what was prepared for the run's network.
+/// What a system provides for one run: a value that holds its settings and what was prepared for the run's network.
 ///
 /// The engine clones it to make stations again after a crash, so what is large in it should be shared (`Arc`).
 pub trait Carry: Clone + Send + 'static {
@@ -36,7 +36,8 @@ pub trait Carry: Clone + Send + 'static {
     /// The system and the variant that this run is of.
     fn by(&self) -> (&'static System, &'static Variant);
 
-    /// Station `node` in its `life`: 0 at the start, 1 after its first restart. It should be ready to receive what it shall.
+    /// Station `node` in its `life`: 0 at the start, then the number of restarts of all nodes so far. It must be ready to
+    /// receive.
     fn station(&self, node: usize, life: u32) -> Result<Box<Self::Node>, RunError>;
 
     /// The largest frame on the air, in octets with the check sequence; the simulator's default if `None`.
@@ -51,7 +52,7 @@ pub trait Carry: Clone + Send + 'static {
 
     /// Begins a transfer. Receivers that it returns in [`Begun`] are not waited for.
     ///
-    /// Nothing happens if the system leaves this out: its stations have what they need when they are made.
+    /// The default does nothing, for systems whose stations have what they need when they are made.
     fn begin(
         &mut self,
         node: &mut Self::Node,
@@ -75,8 +76,8 @@ pub trait Carry: Clone + Send + 'static {
     /// What a receiver has when the run is over.
     fn receipt<'n>(&self, node: &'n Self::Node, transfer: &Transfer) -> Receipt<'n>;
 
-    /// Whether the run is over; `all_there` says whether all receivers that are waited for have their object. The engine
-    /// asks before every event.
+    /// Whether the run is over; `all_there`: all receivers that are waited for have their object. The engine asks before
+    /// every event.
     fn is_over(&mut self, running: &dyn Running<Self::Node>, all_there: bool) -> bool {
         let _ = running;
         all_there
@@ -96,7 +97,7 @@ pub trait Carry: Clone + Send + 'static {
     }
 }
 
-/// What a transfer's beginning found out.
+/// What [`Carry::begin`] found out about a transfer.
 #[derive(Clone, Debug, Default)]
 pub struct Begun {
     /// Receivers that are not waited for.
@@ -107,10 +108,10 @@ pub struct Begun {
 
 /// A running simulation, as systems look at it.
 pub trait Running<N> {
-    /// Station `i`.
+    /// The node at place `i`.
     fn node(&self, i: usize) -> &N;
 
-    /// How many stations there are.
+    /// The number of stations.
     fn nodes(&self) -> usize;
 
     /// What happened on the air so far.
@@ -224,7 +225,7 @@ pub fn faults(plan: &Plan, network: &Network, begin: Duration) -> Vec<(AirTime, 
         .collect()
 }
 
-/// When nodes restart.
+/// The times at which nodes restart.
 pub fn restarts(plan: &Plan) -> impl Iterator<Item = Duration> + '_ {
     let faults = plan.faults.iter();
     let restarts = faults.filter(|(_, fault)| matches!(fault.strike(None), Fault::Restart(_)));

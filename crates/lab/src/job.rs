@@ -4,21 +4,21 @@ use std::path::Path;
 
 use chappe_scenario::{Network, Plan};
 
-/// One run to make.
+/// One run to make: what [`carry`](crate::carry::carry) takes.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSpec<'a> {
-    /// The scenario.
+    /// The plan of the scenario.
     pub plan: &'a Plan,
     /// One seed's network and transfers.
     pub network: &'a Network,
-    /// Whether the receivers' copies are wanted.
+    /// Whether to keep the receivers' copies.
     pub copies: bool,
-    /// Where to write every frame, if that is wanted.
+    /// Where to write every frame, if anywhere.
     pub pcap: Option<&'a Path>,
 }
 
 impl<'a> RunSpec<'a> {
-    /// A run of which neither copies nor a capture are wanted.
+    /// A run that keeps neither copies nor a capture.
     pub fn plain(plan: &'a Plan, network: &'a Network) -> RunSpec<'a> {
         RunSpec {
             plan,
@@ -29,16 +29,16 @@ impl<'a> RunSpec<'a> {
     }
 }
 
-/// One seed to run.
+/// One seed to run: what [`System::carry`](crate::system::System) takes.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// What is the same for all seeds.
     pub plan: &'a Plan,
     /// The network and transfers of this one.
     pub network: Network,
-    /// Whether the receivers' copies are wanted.
+    /// Whether to keep the receivers' copies.
     pub copies: bool,
-    /// Where to write every frame, if that is wanted.
+    /// Where to write every frame, if anywhere.
     pub pcap: Option<&'a Path>,
 }
 

@@ -1,4 +1,4 @@
-//! What a system gives the lab: how it carries a scenario's transfers, its paper's figures, its part of the demo.
+//! What a system provides: how it carries a scenario's transfers, its paper's figures, its part of the demo.
 //!
 //! The lab knows no system by name. The command lists them all in one table.
 
@@ -12,7 +12,7 @@ pub use crate::job::Job;
 
 /// One line in the table of systems.
 pub struct System {
-    /// What scenarios may say of it.
+    /// Its name, variants and keys in scenarios.
     pub scenario: &'static scenario::System,
     /// Carries the transfers of one seed. Advances the meter by two [`WORK`](crate::run::WORK): one when everything is
     /// prepared, one in the course of the transfer. Returns [`RunError::Defect`] if more arrived than the bound allows.
@@ -38,7 +38,7 @@ impl System {
     }
 }
 
-/// What scenarios may say of each of these systems.
+/// What scenarios may name: the scenario side of these systems.
 pub fn scenarios(systems: &[&'static System]) -> Vec<&'static scenario::System> {
     systems.iter().map(|system| system.scenario).collect()
 }

@@ -32,7 +32,7 @@ pub use run::RunTable;
 pub use source::Source;
 pub use transfer::{Receivers, TransferTable};
 
-/// A scenario file.
+/// A scenario file as serde reads it: one field for each top-level table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -59,7 +59,7 @@ pub struct Scenario {
     /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<Located<FaultTable>>,
-    /// Seeds and limits.
+    /// The seeds to run, and when a run ends.
     #[serde(default)]
     pub run: RunTable,
 }

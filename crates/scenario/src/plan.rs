@@ -1,4 +1,4 @@
-//! Makes of a scenario what a run needs, or says where the scenario makes no sense.
+//! Turns a scenario into what a run needs, or reports where the scenario makes no sense.
 //!
 //! A [`Plan`] holds what is the same for every seed. A [`Network`] is one seed's: where the nodes stand, who sends what to
 //! whom, and the true delivery ratios, from which both the bound and the check of reachability are made.
@@ -37,17 +37,17 @@ pub use topology::{Placing, Topology};
 /// What is the same for every seed of a scenario.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Its title, or the name of its file.
+    /// The scenario's title, or the name of its file.
     pub title: String,
     /// The scenario with every option applied, as JSON: what results are filed under.
     pub canonical: String,
     /// Where the nodes stand, or their links.
     pub topology: Topology,
-    /// The physics.
+    /// The physics of the radios: the profile with the changes of `[radio]`.
     pub profile: Profile,
     /// The system that carries the data.
     pub system: &'static System,
-    /// Its parameters, see [`Plan::settings_as`].
+    /// The system's parameters, see [`Plan::settings_as`].
     pub settings: Arc<dyn Settings>,
     /// What must be carried.
     pub transfers: Vec<TransferPlan>,
@@ -55,7 +55,7 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// What goes wrong, from the start of the transfer on.
     pub faults: Vec<(Duration, FaultPlan)>,
-    /// How links' own losses change meanwhile, where the system's links have some.
+    /// How links' own losses change during the run, for systems whose links have some.
     pub losses: Vec<LossStep>,
     /// The seeds to run.
     pub seeds: Vec<u64>,
@@ -64,22 +64,22 @@ pub struct Plan {
     source: Source,
 }
 
-/// One object from one source to its receivers, before the seed has its say.
+/// One object from one source to its receivers, before a seed draws what the scenario leaves open.
 #[derive(Clone, Debug)]
 pub struct TransferPlan {
-    /// Its name.
+    /// Its name in the results.
     pub name: String,
-    /// Who has it, if that is given.
+    /// The source, if the scenario names it.
     pub from: Option<usize>,
-    /// Who wants it.
+    /// The receivers, given or drawn from the seed.
     pub to: crate::format::Receivers,
-    /// What is carried.
+    /// The octets to carry.
     pub payload: Payload,
     /// Where the receivers stand in the scenario.
     span: Range<usize>,
 }
 
-/// What the command line changes about a scenario, beside `--set`.
+/// What the command line changes about a scenario, in addition to `--set`.
 #[derive(Clone, Debug, Default)]
 pub struct Changes<'a> {
     /// A file to carry in the first transfer.

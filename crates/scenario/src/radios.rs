@@ -5,9 +5,9 @@ use chappe_sim::Profile;
 /// A family of radios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Radios {
-    /// 802.11b.
+    /// 802.11b at 2.4 GHz, 1 to 11 Mbit/s.
     Dot11b,
-    /// 802.15.4 at 2.4 GHz.
+    /// 802.15.4 at 2.4 GHz, O-QPSK with 250 kbit/s.
     Dot15d4,
 }
 

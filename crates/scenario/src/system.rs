@@ -1,7 +1,7 @@
 //! What a scenario may name: a [`System`] with its variants, and the keys of `[protocol]` that are its own.
 //!
-//! This crate knows no system. The caller says which ones a scenario may name; the first one is meant where a scenario
-//! names none.
+//! This crate knows no system. The caller passes the ones that a scenario may name; a scenario that names none gets the
+//! first one.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -29,9 +29,9 @@ pub struct System {
     pub title: &'static str,
     /// What it does, in a few words.
     pub about: &'static str,
-    /// Its variants; the first one is meant where a scenario names none.
+    /// Its variants; the first one is the default.
     pub variants: &'static [Variant],
-    /// The keys of `[protocol]` that it reads, beside `system` and `variant`.
+    /// The keys of `[protocol]` that it reads, in addition to `system` and `variant`.
     pub keys: Keys,
     /// Whether it reads `[mac]`.
     pub has_mac: bool,
@@ -39,9 +39,9 @@ pub struct System {
     pub has_priorities: bool,
     /// Whether it carries `[[flow]]`, traffic without an end.
     pub carries_flows: bool,
-    /// Whether its links lose frames beside what the radios do, so that a fault may change that loss.
+    /// Whether its links lose frames in addition to the radios' own losses, so that a fault may change that loss.
     pub has_link_loss: bool,
-    /// Which radios it is for.
+    /// The family of radios that it is made for.
     pub radios: Radios,
     /// The profile of `[radio]` where a scenario names none.
     pub profile: &'static str,
@@ -49,7 +49,7 @@ pub struct System {
     pub nodes_max: (usize, &'static str),
     /// Whether a node may be the source of several transfers, and the receiver of several.
     pub shares_ends: bool,
-    /// Turns the scenario into the system's settings, or says what is wrong with it.
+    /// Turns the scenario into the system's settings, or reports what is wrong with it.
     pub plan: fn(&CheckedScenario<'_>) -> Result<Arc<dyn Settings>, InputError>,
 }
 
@@ -62,13 +62,13 @@ pub struct Variant {
     pub label: &'static str,
 }
 
-/// A scenario of which everything is checked but the system's own part.
+/// A scenario that is checked except for the system's own part.
 pub struct CheckedScenario<'a> {
     /// The scenario as it was written.
     pub scenario: &'a Scenario,
-    /// The system's variant.
+    /// The variant that the scenario names, or the first one.
     pub variant: &'static Variant,
-    /// The physics.
+    /// The physics of the radios: the profile with the changes of `[radio]`.
     pub profile: &'a Profile,
     /// Where the nodes stand, or their links.
     pub topology: &'a Topology,
@@ -92,10 +92,10 @@ impl CheckedScenario<'_> {
 
 /// A system with its parameters, as one scenario has them.
 pub trait Settings: Any + Debug + Send + Sync {
-    /// The variant.
+    /// The variant that runs.
     fn variant(&self) -> &'static Variant;
 
-    /// Variant and radio, as they stand over a table: `Pacifier (2 Mbit/s)`.
+    /// Variant and radio for the title of a table: `Pacifier (2 Mbit/s)`.
     fn label(&self) -> String;
 
     /// How the shortest data frame is sent, and its octets with all headers. Delivery ratios are computed for it.
@@ -107,7 +107,7 @@ pub trait Settings: Any + Debug + Send + Sync {
 pub struct NoSettings {
     /// The variant that the scenario names.
     pub variant: &'static Variant,
-    /// See [`Settings::frame`].
+    /// How the shortest data frame is sent, see [`Settings::frame`].
     pub frame: (Mode, usize),
 }
 
@@ -172,7 +172,7 @@ impl System {
 
 /// A system's own enum of its variants, in the order of [`System::variants`].
 pub trait Variants: Copy + PartialEq + 'static {
-    /// The system.
+    /// The system whose variants these are.
     const SYSTEM: &'static System;
     /// All variants, in the order of [`System::variants`].
     const ALL: &'static [Self];
@@ -184,7 +184,7 @@ pub trait Variants: Copy + PartialEq + 'static {
             .map_or(Self::ALL[0], |(_, variant)| *variant)
     }
 
-    /// Its row.
+    /// Its row in [`System::variants`].
     fn row(self) -> &'static Variant {
         let place = Self::ALL.iter().position(|variant| *variant == self);
         &Self::SYSTEM.variants[place.unwrap_or_default()]

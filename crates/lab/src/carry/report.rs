@@ -1,4 +1,4 @@
-//! What came out of a run: the only place that puts a [`Run`] and its flows together.
+//! The report of a run: the only place that builds a [`Run`] and its flows.
 
 use std::time::Instant as WallClock;
 
@@ -29,18 +29,18 @@ pub struct Receipt<'a> {
     pub delay: Option<Delay>,
 }
 
-/// What was counted of traffic without an end.
+/// What was counted for traffic without an end.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Its name.
+    /// Its name in the results.
     pub name: String,
-    /// The sending node.
+    /// The node that sends.
     pub source: usize,
-    /// The receiving node.
+    /// The node that receives.
     pub sink: usize,
     /// Octets that the source wanted to send.
     pub offered: u64,
-    /// Octets that arrived.
+    /// Octets that the sink received.
     pub delivered: u64,
     /// Whether every packet that arrived was what had been sent.
     pub intact: bool,
@@ -97,7 +97,7 @@ impl Report {
         }
     }
 
-    /// What one receiver of a transfer has. The copy is compared with the object, and kept if `keep` says so.
+    /// Adds what one receiver of a transfer has. A complete copy is compared with the object, and kept if `keep` is set.
     pub fn receipt(
         &mut self,
         index: usize,
@@ -131,7 +131,7 @@ impl Report {
         self.outcome.copies.push(copy.map(<[u8]>::to_vec));
     }
 
-    /// What was counted of traffic without an end; `index` counts on after the transfers.
+    /// Adds the result of traffic without an end; `index` counts on after the transfers.
     pub fn stream(&mut self, index: usize, stream: Stream) {
         let (system, variant) = self.by;
         self.outcome.run.flows.push(Flow {
@@ -157,7 +157,7 @@ impl Report {
         &self.outcome.run.flows
     }
 
-    /// The bound of the next transfer, beside its slowest receiver.
+    /// Adds the bound of a transfer, with the slowest receiver's share of it. Call it once for each transfer, in their order.
     pub fn bound(&mut self, name: impl Into<String>, goodput_bps: f64, transfer: usize) {
         let own = self.flows().iter().filter(|flow| flow.transfer == transfer);
         let slowest = own.map(|flow| flow.goodput_bps).fold(f64::MAX, f64::min);
@@ -168,25 +168,25 @@ impl Report {
         });
     }
 
-    /// The bound of the next transfer or flow.
+    /// Adds a bound as it is. The run's first bound is its main one.
     pub fn add_bound(&mut self, bound: Bound) {
         let run = &mut self.outcome.run;
         run.bounds.push(bound);
         run.bound = run.bounds.first().cloned();
     }
 
-    /// How flows that share the channel share it.
+    /// Sets how fairly flows share the channel.
     pub fn fairness(&mut self, fairness: Option<Fairness>) {
         self.outcome.run.fairness = fairness;
     }
 
-    /// A sentence for the user, without the seed in front.
+    /// Adds a sentence for the user; the report puts the seed in front.
     pub fn note(&mut self, sentence: impl std::fmt::Display) {
         let seed = self.outcome.run.seed;
         self.outcome.notes.push(format!("seed {seed}: {sentence}"));
     }
 
-    /// A note for each receiver that has not finished.
+    /// Adds a note for each receiver that has not finished.
     pub fn note_unfinished(&mut self) {
         let flows = self.outcome.run.flows.iter().filter(|flow| !flow.complete);
         let sentence = |flow: &Flow| {
@@ -199,7 +199,7 @@ impl Report {
         }
     }
 
-    /// The outcome.
+    /// The outcome, with the wall time since [`Report::begin`].
     pub fn finish(mut self) -> Outcome {
         self.outcome.run.wall_s = self.started.elapsed().as_secs_f64();
         self.outcome

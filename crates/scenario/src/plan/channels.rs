@@ -96,12 +96,12 @@ pub struct ChannelGround {
     pub connected: f64,
 }
 
-/// Where links come from.
+/// Where the links of a network come from.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// From a link list with measured channels.
+    /// Measured channel by channel, read from a link list.
     Measured(Arc<Channels>),
-    /// From `building`.
+    /// Generated: a building drawn from the seed.
     Building,
 }
 

@@ -16,23 +16,23 @@ use crate::input::InputError;
 /// paper's ETX phase finds a link of 1 % with a probability of 99.8 %.
 pub const REACHABLE_PRR: f64 = 0.01;
 
-/// Drawn receivers are drawn among the nodes that links of at least this share lead to: a hop that takes more
-/// than ten attempts is not a place where somebody would put a receiver.
+/// Receivers are drawn among the nodes that links of at least this share lead to: no user would put a receiver behind
+/// a hop that takes more than ten attempts.
 const DRAWN_PRR: f64 = 0.1;
 
 /// The largest object: results count octets, and a receiver holds all of it in memory.
 const OBJECT_MAX: f64 = 2e9;
 
-/// What is carried.
+/// The octets that a transfer carries.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
-    /// So many octets, drawn from the seed.
+    /// This number of octets, drawn from the seed.
     Random(usize),
-    /// A file's contents.
+    /// The contents of a file.
     File {
-        /// The file.
+        /// Where the file was read from.
         path: PathBuf,
-        /// What is in it.
+        /// The contents of the file.
         bytes: Arc<[u8]>,
     },
 }
@@ -66,10 +66,10 @@ impl Payload {
     }
 }
 
-/// One seed's network.
+/// The network of one seed: the medium, the true delivery ratios, and the transfers.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
     /// What lies between the antennas.
     pub medium: Medium,
@@ -82,13 +82,13 @@ pub struct Network {
 /// One transfer with its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
-    /// Its name.
+    /// Its name in the results.
     pub name: String,
-    /// Who has the object.
+    /// The node that has the object.
     pub source: usize,
-    /// Who wants it.
+    /// The nodes that receive the object.
     pub receivers: Vec<usize>,
-    /// The object.
+    /// The octets of the object.
     pub object: Arc<[u8]>,
 }
 
@@ -476,7 +476,7 @@ mod tests {
 
     /// The same seed draws the same group and the same object, another seed another object.
     #[test]
-    fn a_stage_is_decided_by_its_seed() {
+    fn a_network_is_decided_by_its_seed() {
         let plan = plan(
             "generator = \"grid\"\nnodes = 9\nspacing = \"50 m\"",
             "receivers = 3",

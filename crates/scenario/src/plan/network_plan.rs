@@ -1,5 +1,5 @@
-//! The network of a scenario alone, for those who bring their own traffic: what `[[transfer]]` and `[protocol]` say
-//! does not matter.
+//! The network of a scenario alone, for callers that bring their own traffic: `[[transfer]]` and `[protocol]` are
+//! ignored, except for the system's radios.
 
 use std::path::Path;
 
@@ -21,11 +21,11 @@ pub struct NetworkPlan {
     pub title: String,
     /// Where the nodes stand, or their links.
     pub topology: Topology,
-    /// The physics.
+    /// The physics of the radios: the profile with the changes of `[radio]`.
     pub profile: Profile,
     /// How data frames are sent.
     pub mode: Mode,
-    /// Channel access.
+    /// Channel access: 802.11b with the changes of `[mac]`.
     pub mac: dot11::Config,
     /// What goes wrong, from the start on.
     pub faults: Vec<(Duration, FaultPlan)>,
@@ -35,7 +35,7 @@ pub struct NetworkPlan {
 }
 
 impl NetworkPlan {
-    /// Reads and checks a scenario file that may name these systems; `seed` goes before the scenario's own.
+    /// Reads and checks a scenario file that may name these systems; `seed` replaces the scenario's own.
     pub fn read(
         systems: &[&'static System],
         path: &Path,
