@@ -50,7 +50,8 @@ pub trait Carry: Clone + Send + 'static {
         transfer.source
     }
 
-    /// Begins a transfer. Receivers that it returns in [`Begun`] are not waited for.
+    /// Begins a transfer at its beginner, once, before any fault strikes. Receivers that it returns in [`Begun`] are not
+    /// waited for. A beginner that restarts must resume by itself, in [`Carry::station`].
     ///
     /// The default does nothing, for systems whose stations have what they need when they are made.
     fn begin(
@@ -63,7 +64,11 @@ pub trait Carry: Clone + Send + 'static {
         Ok(Begun::default())
     }
 
-    /// When a receiver had the whole object. The engine asks before every event, so it should be quick.
+    /// When a receiver had the whole object. The engine asks before every millisecond in which something happens, so it
+    /// should be quick.
+    ///
+    /// The engine asks per node, not per transfer. A system whose nodes may receive several transfers
+    /// ([`System::shares_ends`]) must answer for the last of them.
     fn completed(&self, node: &Self::Node) -> Option<Instant>;
 
     /// Parts that a receiver has, and parts of the object: octets, unless the system counts otherwise. The engine asks once
@@ -76,8 +81,8 @@ pub trait Carry: Clone + Send + 'static {
     /// What a receiver has when the run is over.
     fn receipt<'n>(&self, node: &'n Self::Node, transfer: &Transfer) -> Receipt<'n>;
 
-    /// Whether the run is over; `all_there`: all receivers that are waited for have their object. The engine asks before
-    /// every event.
+    /// Whether the run is over; `all_there`: all receivers that are waited for have their object, which holds at
+    /// once if there are none. The engine asks before every millisecond in which something happens.
     fn is_over(&mut self, running: &dyn Running<Self::Node>, all_there: bool) -> bool {
         let _ = running;
         all_there
@@ -232,7 +237,7 @@ pub fn restarts(plan: &Plan) -> impl Iterator<Item = Duration> + '_ {
     restarts.map(|(at, _)| *at)
 }
 
-/// Runs until everybody has everything, the limit comes, or nothing arrives any more.
+/// Runs until all receivers that are waited for are complete, the limit comes, or nothing arrives any more.
 fn drive<C: Carry, R: Recorder>(
     simulator: &mut Simulator<C::Node, R>,
     run: &mut C,
@@ -244,9 +249,9 @@ fn drive<C: Carry, R: Recorder>(
     let limits = run.limits(spec.plan);
     let mut progress = Progress::new(meter);
     let mut next_look = 0.0;
-    let end = AirTime::from_nanos((limits.end_s * 1e9) as u64);
-    simulator.run_while(end, |simulator| {
-        // Asked before every event: only the last one that is waited for is looked at.
+    simulator.run_while(limits.end(), |simulator| {
+        // Asked every millisecond: the run cannot be over before the last receiver in the list is complete, so only that one
+        // is looked at. A receiver that was complete stays so, even if it crashes later.
         while waiting
             .last()
             .is_some_and(|&(_, node)| run.completed(simulator.node(node)).is_some())
@@ -277,7 +282,12 @@ fn drive<C: Carry, R: Recorder>(
 /// Advances a network that a system drives itself, `step` by step, until `look` says that it is over, the limit comes, or
 /// nothing arrives any more.
 ///
-/// `look` returns parts that have arrived, parts of all objects, and whether the run is over.
+/// `look` returns parts that have arrived, parts of all objects, and whether the run is over. It is first called after one
+/// step, so with a limit of zero never.
+///
+/// # Panics
+///
+/// If `step` is zero: the run would never end.
 pub fn run_in_steps<W>(
     world: &mut W,
     (step, limits): (Duration, Limits),
@@ -286,8 +296,9 @@ pub fn run_in_steps<W>(
     look: impl Fn(&W) -> (u64, u64, bool),
     meter: &Meter,
 ) -> Result<(), RunError> {
+    assert!(step > Duration::ZERO, "a step of no time");
     let mut progress = Progress::new(meter);
-    let end = AirTime::from_nanos((limits.end_s * 1e9) as u64);
+    let end = limits.end();
     while now(world) < end && !progress.stopped() {
         let next = (now(world) + step).min(end);
         advance(world, next);
@@ -304,3 +315,6 @@ pub fn run_in_steps<W>(
     }
     progress.finish()
 }
+
+#[cfg(test)]
+mod tests;
