@@ -2,7 +2,7 @@
 
 use super::sheet::Sheet;
 use super::{figure2, figure5, figure7, figure8};
-use chappe_lab::paper::{self, Item, Made, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
@@ -50,10 +50,10 @@ const FIGURES: [Recipe; 7] = [
 
 const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
 
-fn make(order: &Order<'_>) -> Result<Made, RunError> {
+fn make(order: &Order<'_>) -> Result<FigureSet, RunError> {
     let sheet = Sheet::new(order);
     let make = |place: usize| (FIGURES[place].make)(&sheet);
-    let mut made = Made::each(order, &ITEMS, sheet.scale(), make)?;
+    let mut made = FigureSet::each(order, &ITEMS, sheet.scale(), make)?;
     made.runs = sheet.runs();
     Ok(made)
 }

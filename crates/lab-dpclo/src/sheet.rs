@@ -3,7 +3,7 @@
 use super::mesh::Times;
 use super::optimum::Optimum;
 use super::trial::{Ran, Trial};
-use chappe_lab::context::Trials;
+use chappe_lab::context::FigureContext;
 use chappe_lab::paper::Order;
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Panel, PanelKind, Series};
@@ -13,7 +13,7 @@ pub use chappe_lab::context::summary;
 
 /// How much is run, and where results are counted.
 pub struct Sheet<'a> {
-    trials: Trials<'a>,
+    trials: FigureContext<'a>,
 }
 
 /// The runs of one trial, one for each seed.
@@ -23,7 +23,7 @@ impl<'a> Sheet<'a> {
     /// For what somebody wants made.
     pub fn new(order: &'a Order<'a>) -> Sheet<'a> {
         Sheet {
-            trials: Trials::new(order),
+            trials: FigureContext::new(order),
         }
     }
 

@@ -1,7 +1,7 @@
 //! P³'s part of the demo: one file over several hops of a sensor network.
 
 use chappe_lab::carry::RunSpec;
-use chappe_lab::demo::{Order, Part, Row, Shown};
+use chappe_lab::demo::{DemoResult, Order, Part, Row};
 use chappe_lab::run::{RunError, WORK};
 use chappe_results::Run;
 use chappe_results::statistics::mean;
@@ -32,7 +32,7 @@ const PROTOCOLS: [Variant; 4] = [
 /// Networks that are looked at for one route.
 const NETWORKS: u64 = 20;
 
-fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let finished = order.finished(|seed| network(&plan, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
@@ -44,7 +44,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
         .iter()
         .map(|runs| runs[2].counter(HOPS) as f64)
         .collect();
-    Ok(Shown {
+    Ok(DemoResult {
         part: DEMO.name,
         over: format!(
             "over {:.1} hops, on average, of 139 sensor nodes, 802.15.4 at 250 kbit/s",

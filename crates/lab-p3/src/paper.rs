@@ -1,6 +1,6 @@
 //! P³'s evaluation: Tables I to IV, Figures 5 to 7, the energy comparison, equation 1 and the download times.
 
-use chappe_lab::paper::{self, Item, Made, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_results::statistics::Summary;
@@ -109,7 +109,7 @@ const DRAWING: Item = Item {
 const ITEMS: [Item; RECIPES.len() + 1] = paper::items(&RECIPES, &[DRAWING]);
 
 /// Makes the wanted tables and figures.
-pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
+pub fn make(order: &Order<'_>, scale: &Scale) -> Result<FigureSet, RunError> {
     let wanted = RECIPES.iter().filter(|recipe| order.wants(recipe.name));
     let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();
     let cells = Cells::run(needed, scale, order.threads, order.meter)?;
@@ -124,7 +124,7 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
         ("routes", scale.routes.into()),
         ("measured_building", scale.data.is_some().into()),
     ];
-    let mut made = Made::each(order, &ITEMS[..RECIPES.len()], done, make)?;
+    let mut made = FigureSet::each(order, &ITEMS[..RECIPES.len()], done, make)?;
     made.runs = cells.len();
     if order.wants(pipeline::NAME) && !order.meter.stopped() {
         made.drawings.push(pipeline::draw(scale)?);

@@ -1,7 +1,7 @@
 //! Pacifier's part of the demo: one file to nine receivers over bad meshes.
 
 use chappe_lab::carry::RunSpec;
-use chappe_lab::demo::{Order, Part, Row, Shown};
+use chappe_lab::demo::{DemoResult, Order, Part, Row};
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::seeds;
 use chappe_results::Run;
@@ -28,7 +28,7 @@ const PROTOCOLS: [Variant; 4] = [
 ];
 
 /// Moves the file over the order's networks.
-fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let with = Pacifier::of(&plan)?;
     let systems = PROTOCOLS.map(|variant| with.carried_by(&ProtocolPlan::paper(variant)));
@@ -63,7 +63,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
         .first()
         .and_then(|prepared| prepared.network.transfers.first())
         .map_or(0, |transfer| transfer.receivers.len());
-    Ok(Shown {
+    Ok(DemoResult {
         part: DEMO.name,
         over: format!(
             "from one node to {receivers} others over a lossy 50-node mesh, 802.11b at 2 Mbit/s"

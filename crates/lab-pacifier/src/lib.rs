@@ -27,7 +27,7 @@ mod prepare;
 pub mod runs;
 mod sensitivity;
 
-use chappe_lab::paper::{self, Item, Made, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
@@ -126,7 +126,7 @@ const FIGURES: [Recipe; 10] = [
 ];
 
 /// Makes the wanted figures.
-pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
+pub fn make(order: &Order<'_>, scale: &Scale) -> Result<FigureSet, RunError> {
     let wanted = FIGURES.iter().filter(|recipe| order.wants(recipe.name));
     let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();
     let cells = Cells::run(needed, scale, order.threads, order.meter)?;
@@ -142,7 +142,7 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
         ("outdoor_bytes", scale.outdoor_bytes as u64),
         ("indoor_bytes", scale.indoor_bytes as u64),
     ];
-    let mut made = Made::each(order, &ITEMS, done, make)?;
+    let mut made = FigureSet::each(order, &ITEMS, done, make)?;
     made.runs = cells.len();
     Ok(made)
 }

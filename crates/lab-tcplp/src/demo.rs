@@ -1,6 +1,6 @@
 //! TCPlp's part of the demo: one file over three hops of motes.
 
-use chappe_lab::demo::{Order, Part, Row, Shown};
+use chappe_lab::demo::{DemoResult, Order, Part, Row};
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_results::Run;
@@ -20,7 +20,7 @@ const SCENARIO: &str = include_str!("demo.toml");
 /// What is compared, the baseline first.
 const PROTOCOLS: [Variant; 3] = [Variant::OneSegment, Variant::Paper, Variant::Improved];
 
-fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plan = |variant: &Variant| {
         let name = SYSTEM.variants[*variant as usize].name;
         order.plan(&SYSTEM, SCENARIO, &[format!("protocol.variant={name}")])
@@ -38,7 +38,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
         let bounds = runs.iter().filter_map(|run| run.bound.as_ref());
         bounds.map(|bound| bound.goodput_bps).fold(0.0, f64::max)
     };
-    Ok(Shown {
+    Ok(DemoResult {
         part: DEMO.name,
         over: "over 3 hops of motes, 802.15.4 at 250 kbit/s, TCP in segments of five frames".into(),
         octets: plans[0].octets(),

@@ -1,6 +1,6 @@
 //! TCPlp's evaluation: tables and figures in the paper's order, then what it does not have.
 
-use chappe_lab::paper::{self, Item, Made, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
@@ -78,10 +78,10 @@ const RECIPES: [Recipe; 19] = [
 
 const ITEMS: [Item; RECIPES.len()] = paper::items(&RECIPES, &[]);
 
-fn make(order: &Order<'_>) -> Result<Made, RunError> {
+fn make(order: &Order<'_>) -> Result<FigureSet, RunError> {
     let sheet = Sheet::new(order);
     let make = |place: usize| (RECIPES[place].make)(&sheet);
-    let mut made = Made::each(order, &ITEMS, sheet.scale(), make)?;
+    let mut made = FigureSet::each(order, &ITEMS, sheet.scale(), make)?;
     made.runs = sheet.runs();
     Ok(made)
 }

@@ -1,7 +1,7 @@
 //! What a figure is made on: runs trials over all seeds, side by side.
 
 use chappe_core::{Duration, Seed};
-use chappe_lab::context::Trials;
+use chappe_lab::context::FigureContext;
 use chappe_lab::paper::Order;
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Panel, PanelKind, Series};
@@ -10,14 +10,14 @@ pub use chappe_lab::context::{beside, line, summary};
 
 /// How much is run, and where results are counted.
 pub struct Sheet<'a> {
-    trials: Trials<'a>,
+    trials: FigureContext<'a>,
 }
 
 impl<'a> Sheet<'a> {
     /// For what somebody wants made.
     pub fn new(order: &'a Order<'a>) -> Sheet<'a> {
         Sheet {
-            trials: Trials::new(order),
+            trials: FigureContext::new(order),
         }
     }
 

@@ -1,6 +1,6 @@
 //! WiLDNet's part of the demo: one file by TCP over 60 km, with a tenth of all frames lost.
 
-use chappe_lab::demo::{Order, Part, Row, Shown};
+use chappe_lab::demo::{DemoResult, Order, Part, Row};
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_results::Run;
@@ -26,7 +26,7 @@ const PROTOCOLS: [Variant; 4] = [
     Variant::Improved,
 ];
 
-fn run(order: &Order<'_>) -> Result<Shown, RunError> {
+fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let finished = order.finished(|seed| network(&plan, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
@@ -35,7 +35,7 @@ fn run(order: &Order<'_>) -> Result<Shown, RunError> {
     };
     let rows = PROTOCOLS.into_iter().enumerate().map(row);
     let bounds = finished.iter().filter_map(|runs| runs[0].bound.as_ref());
-    Ok(Shown {
+    Ok(DemoResult {
         part: DEMO.name,
         over: "by TCP over 60 km, a tenth of all frames lost, 802.11b at 11 Mbit/s".into(),
         octets: plan.octets(),

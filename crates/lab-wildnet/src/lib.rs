@@ -43,7 +43,7 @@ mod table2;
 mod traffic;
 pub mod trial;
 
-use chappe_lab::paper::{self, Item, Made, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
@@ -177,10 +177,10 @@ const FIGURES: [Recipe; 20] = [
 
 const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
 
-fn make(order: &Order<'_>) -> Result<Made, RunError> {
+fn make(order: &Order<'_>) -> Result<FigureSet, RunError> {
     let sheet = Sheet::new(order);
     let make = |place: usize| (FIGURES[place].make)(&sheet);
-    let mut made = Made::each(order, &ITEMS, sheet.scale(), make)?;
+    let mut made = FigureSet::each(order, &ITEMS, sheet.scale(), make)?;
     made.runs = sheet.runs();
     Ok(made)
 }

@@ -1,7 +1,7 @@
 //! The engine that carries a scenario's transfers: one run loop, one stop rule, one report for all systems.
 //!
-//! A system says what is its own in [`Carry`]: how a station is made, how a transfer begins, how far it is, what it
-//! counted, what bounds it. [`carry`] does the rest: it launches the simulator with the scenario's faults, revives nodes
+//! A system implements [`Carry`]: how a station is made, how a transfer begins, how far it is, what it counted, what
+//! bounds it. [`carry`] does the rest: it launches the simulator with the scenario's faults, revives nodes
 //! that restart, writes captures, runs until everything has arrived or the limit comes, compares the copies, and puts the
 //! result together.
 //!
@@ -13,21 +13,20 @@ mod progress;
 mod report;
 mod watch;
 
-use std::path::Path;
-
 use chappe_core::{Duration, Instant, RadioNode, Seed};
 use chappe_scenario::{Network, Plan, System, Transfer, Variant};
 use chappe_sim::{AirTime, Counters, Fault, Recorder, Simulator, World};
 
+use crate::job::Job;
 use crate::run::{Meter, Outcome, RunError, WORK};
-use crate::system::Job;
 
+pub use crate::job::RunSpec;
 pub use limits::Limits;
 pub use progress::Progress;
 pub use report::{Receipt, Report, Stream};
 pub use watch::Watch;
 
-/// What a system gives, for one run: a value that holds its settings and what was prepared for the run's network.
+/// What a system provides for one run: a value that holds its settings and what was prepared for the run's network.
 ///
 /// The engine clones it to make stations again after a crash, so what is large in it should be shared (`Arc`).
 pub trait Carry: Clone + Send + 'static {
@@ -37,7 +36,8 @@ pub trait Carry: Clone + Send + 'static {
     /// The system and the variant that this run is of.
     fn by(&self) -> (&'static System, &'static Variant);
 
-    /// Station `node` in its `life`: 0 at the start, 1 after its first restart. It should be ready to receive what it shall.
+    /// Station `node` in its `life`: 0 at the start, then the number of restarts of all nodes so far. It must be ready to
+    /// receive.
     fn station(&self, node: usize, life: u32) -> Result<Box<Self::Node>, RunError>;
 
     /// The largest frame on the air, in octets with the check sequence; the simulator's default if `None`.
@@ -50,9 +50,10 @@ pub trait Carry: Clone + Send + 'static {
         transfer.source
     }
 
-    /// Begins a transfer. Receivers that it returns in [`Begun`] are not waited for.
+    /// Begins a transfer at its beginner, once, before any fault strikes. Receivers that it returns in [`Begun`] are not
+    /// waited for. A beginner that restarts must resume by itself, in [`Carry::station`].
     ///
-    /// Nothing happens if the system leaves this out: its stations have what they need when they are made.
+    /// The default does nothing, for systems whose stations have what they need when they are made.
     fn begin(
         &mut self,
         node: &mut Self::Node,
@@ -63,7 +64,11 @@ pub trait Carry: Clone + Send + 'static {
         Ok(Begun::default())
     }
 
-    /// When a receiver had the whole object. The engine asks before every event, so it should be quick.
+    /// When a receiver had the whole object. The engine asks before every millisecond in which something happens, so it
+    /// should be quick.
+    ///
+    /// The engine asks per node, not per transfer. A system whose nodes may receive several transfers
+    /// ([`System::shares_ends`]) must answer for the last of them.
     fn completed(&self, node: &Self::Node) -> Option<Instant>;
 
     /// Parts that a receiver has, and parts of the object: octets, unless the system counts otherwise. The engine asks once
@@ -76,8 +81,8 @@ pub trait Carry: Clone + Send + 'static {
     /// What a receiver has when the run is over.
     fn receipt<'n>(&self, node: &'n Self::Node, transfer: &Transfer) -> Receipt<'n>;
 
-    /// Whether the run is over; `all_there` says whether all receivers that are waited for have their object. The engine
-    /// asks before every event.
+    /// Whether the run is over; `all_there`: all receivers that are waited for have their object, which holds at
+    /// once if there are none. The engine asks before every millisecond in which something happens.
     fn is_over(&mut self, running: &dyn Running<Self::Node>, all_there: bool) -> bool {
         let _ = running;
         all_there
@@ -97,7 +102,7 @@ pub trait Carry: Clone + Send + 'static {
     }
 }
 
-/// What a transfer's beginning found out.
+/// What [`Carry::begin`] found out about a transfer.
 #[derive(Clone, Debug, Default)]
 pub struct Begun {
     /// Receivers that are not waited for.
@@ -108,10 +113,10 @@ pub struct Begun {
 
 /// A running simulation, as systems look at it.
 pub trait Running<N> {
-    /// Station `i`.
+    /// The node at place `i`.
     fn node(&self, i: usize) -> &N;
 
-    /// How many stations there are.
+    /// The number of stations.
     fn nodes(&self) -> usize;
 
     /// What happened on the air so far.
@@ -129,31 +134,6 @@ impl<N: RadioNode, R: Recorder> Running<N> for Simulator<N, R> {
 
     fn air(&self) -> &Counters {
         self.counters()
-    }
-}
-
-/// One run to make.
-#[derive(Clone, Copy, Debug)]
-pub struct RunSpec<'a> {
-    /// The scenario.
-    pub plan: &'a Plan,
-    /// One seed's network and transfers.
-    pub network: &'a Network,
-    /// Whether the receivers' copies are wanted.
-    pub copies: bool,
-    /// Where to write every frame, if that is wanted.
-    pub pcap: Option<&'a Path>,
-}
-
-impl<'a> RunSpec<'a> {
-    /// A run of which neither copies nor a capture are wanted.
-    pub fn plain(plan: &'a Plan, network: &'a Network) -> RunSpec<'a> {
-        RunSpec {
-            plan,
-            network,
-            copies: false,
-            pcap: None,
-        }
     }
 }
 
@@ -250,14 +230,14 @@ pub fn faults(plan: &Plan, network: &Network, begin: Duration) -> Vec<(AirTime, 
         .collect()
 }
 
-/// When nodes restart.
+/// The times at which nodes restart.
 pub fn restarts(plan: &Plan) -> impl Iterator<Item = Duration> + '_ {
     let faults = plan.faults.iter();
     let restarts = faults.filter(|(_, fault)| matches!(fault.strike(None), Fault::Restart(_)));
     restarts.map(|(at, _)| *at)
 }
 
-/// Runs until everybody has everything, the limit comes, or nothing arrives any more.
+/// Runs until all receivers that are waited for are complete, the limit comes, or nothing arrives any more.
 fn drive<C: Carry, R: Recorder>(
     simulator: &mut Simulator<C::Node, R>,
     run: &mut C,
@@ -269,9 +249,9 @@ fn drive<C: Carry, R: Recorder>(
     let limits = run.limits(spec.plan);
     let mut progress = Progress::new(meter);
     let mut next_look = 0.0;
-    let end = AirTime::from_nanos((limits.end_s * 1e9) as u64);
-    simulator.run_while(end, |simulator| {
-        // Asked before every event: only the last one that is waited for is looked at.
+    simulator.run_while(limits.end(), |simulator| {
+        // Asked every millisecond: the run cannot be over before the last receiver in the list is complete, so only that one
+        // is looked at. A receiver that was complete stays so, even if it crashes later.
         while waiting
             .last()
             .is_some_and(|&(_, node)| run.completed(simulator.node(node)).is_some())
@@ -302,7 +282,12 @@ fn drive<C: Carry, R: Recorder>(
 /// Advances a network that a system drives itself, `step` by step, until `look` says that it is over, the limit comes, or
 /// nothing arrives any more.
 ///
-/// `look` returns parts that have arrived, parts of all objects, and whether the run is over.
+/// `look` returns parts that have arrived, parts of all objects, and whether the run is over. It is first called after one
+/// step, so with a limit of zero never.
+///
+/// # Panics
+///
+/// If `step` is zero: the run would never end.
 pub fn run_in_steps<W>(
     world: &mut W,
     (step, limits): (Duration, Limits),
@@ -311,8 +296,9 @@ pub fn run_in_steps<W>(
     look: impl Fn(&W) -> (u64, u64, bool),
     meter: &Meter,
 ) -> Result<(), RunError> {
+    assert!(step > Duration::ZERO, "a step of no time");
     let mut progress = Progress::new(meter);
-    let end = AirTime::from_nanos((limits.end_s * 1e9) as u64);
+    let end = limits.end();
     while now(world) < end && !progress.stopped() {
         let next = (now(world) + step).min(end);
         advance(world, next);
@@ -329,3 +315,6 @@ pub fn run_in_steps<W>(
     }
     progress.finish()
 }
+
+#[cfg(test)]
+mod tests;

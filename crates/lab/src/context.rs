@@ -1,4 +1,4 @@
-//! What a paper's figures are made on: trials with several seeds, side by side, and series of their values.
+//! What a paper's figures are made with: trials with several seeds in parallel, and series of their values.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,24 +10,29 @@ use crate::seeds;
 use chappe_results::figure::Series;
 use chappe_results::statistics::Summary;
 
-/// Runs trials as somebody has ordered them, and counts the runs.
-pub struct Trials<'a> {
+/// Runs a figure's trials as the user ordered them, and counts the runs.
+pub struct FigureContext<'a> {
     order: &'a Order<'a>,
     runs: AtomicUsize,
 }
 
-impl<'a> Trials<'a> {
-    /// For what somebody wants made.
-    pub fn new(order: &'a Order<'a>) -> Trials<'a> {
-        Trials {
+impl<'a> FigureContext<'a> {
+    /// The context of the figures that the user ordered.
+    pub fn new(order: &'a Order<'a>) -> FigureContext<'a> {
+        FigureContext {
             order,
             runs: AtomicUsize::new(0),
         }
     }
 
-    /// Whether less work will do.
+    /// Whether the user asked for less work (`--quick`).
     pub fn quick(&self) -> bool {
         self.order.quick
+    }
+
+    /// `quick` if the user asked for less work, otherwise `full`.
+    pub fn pick<T>(&self, full: T, quick: T) -> T {
+        if self.quick() { quick } else { full }
     }
 
     /// How many runs were made.
@@ -35,7 +40,8 @@ impl<'a> Trials<'a> {
         self.runs.load(Ordering::Relaxed)
     }
 
-    /// Does `work` for every trial with so many seeds, the order's first: for each trial its results in the order of the seeds.
+    /// Runs `work` for every trial with `seeds` seeds from the order's first on. Returns each trial's results in the order of
+    /// the seeds; [`RunError::Interrupted`] if the user asked to stop.
     pub fn measure<T: Sync, U: Send + Clone>(
         &self,
         trials: &[T],
@@ -64,18 +70,18 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// One value of each run.
+/// The summary of one value of each run.
 pub fn summary<U>(runs: &[U], value: impl Fn(&U) -> f64) -> Summary {
     Summary::of(&runs.iter().map(value).collect::<Vec<_>>())
 }
 
-/// A line: one value at each place.
+/// A series with the summary of one value at each place.
 pub fn line<U>(name: &str, places: &[Vec<U>], value: impl Fn(&U) -> f64 + Copy) -> Series {
     let ours = places.iter().map(|runs| summary(runs, value)).collect();
     Series::new(name, ours)
 }
 
-/// The same, beside numbers that the paper gives.
+/// The same series with the paper's numbers.
 pub fn beside(mut series: Series, paper: &[Option<f64>]) -> Series {
     for (place, value) in series.paper.iter_mut().zip(paper) {
         *place = *value;

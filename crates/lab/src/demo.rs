@@ -1,6 +1,7 @@
-//! The main job in ten seconds: a file over bad networks, by each system, beside its baselines and the bound.
+//! The demo: a file over bad networks in ten seconds, by each system, its baselines and the bound.
 //!
-//! Each system shows itself on the network it is made for: a [`Part`]. All of them are listed in `chappe-lab-all`.
+//! Each system contributes a [`Part`] on the kind of network that it is made for. The command lists the parts of all
+//! systems.
 
 use std::path::Path;
 
@@ -14,39 +15,39 @@ use chappe_scenario::plan::{Changes, Plan};
 
 /// One system's part of the demo.
 pub struct Part {
-    /// The system.
+    /// The system's name on the command line.
     pub name: &'static str,
-    /// How many protocols it compares; with the preparation of a network, its work.
+    /// The number of protocols that it compares; each network's work is this and its preparation.
     pub protocols: usize,
-    /// Runs it.
-    pub run: fn(&Order<'_>) -> Result<Shown, RunError>,
+    /// Runs the part on the order's networks.
+    pub run: fn(&Order<'_>) -> Result<DemoResult, RunError>,
 }
 
-/// What somebody wants to see.
+/// What the user ordered.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     /// A file to move; without it each part makes an object from the seed.
     pub file: Option<&'a Path>,
     /// The seed of the first network.
     pub seed: u64,
-    /// How many networks.
+    /// The number of networks.
     pub networks: u64,
     /// Threads; results do not depend on it.
     pub threads: usize,
     /// The program, for the results.
     pub program: Program<'a>,
-    /// Whom to tell how far it is, and who may stop it.
+    /// Reports progress, and stops the runs on request.
     pub meter: &'a Meter,
 }
 
-/// What a part found.
+/// The result of one part of the demo.
 #[derive(Clone, Debug)]
-pub struct Shown {
-    /// The system.
+pub struct DemoResult {
+    /// The name of the part's system.
     pub part: &'static str,
     /// From whom to whom over what, as the rest of a sentence that begins with the file.
     pub over: String,
-    /// Octets that were moved.
+    /// Octets of the object that was carried.
     pub octets: usize,
     /// One for each protocol, the baseline first, each with one run for each network.
     pub rows: Vec<Row>,
@@ -54,18 +55,18 @@ pub struct Shown {
     pub bounds_bps: Vec<f64>,
     /// What the bound is, in one or two sentences.
     pub bound: &'static str,
-    /// Networks that were not finished because somebody asked to stop.
+    /// Networks that were not finished because the user asked to stop.
     pub unfinished: usize,
 }
 
-/// One protocol.
+/// One protocol with its runs.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its name.
+    /// The protocol's name in tables.
     pub label: &'static str,
-    /// Whether it is what the part is about, not a baseline.
+    /// Whether it is the protocol that the part is about, not a baseline.
     pub ours: bool,
-    /// Its runs.
+    /// One run for each finished network.
     pub document: Document,
 }
 
@@ -91,7 +92,8 @@ impl Order<'_> {
         Ok(Plan::new(&[system], source, &changes)?)
     }
 
-    /// What `run` makes of each seed, in their order and on the order's threads, without those that somebody stopped.
+    /// Applies `run` to each seed on the order's threads. Returns the results in the order of the seeds, without those that
+    /// the user stopped.
     pub fn finished<T: Send>(
         &self,
         run: impl Fn(u64) -> Result<T, RunError> + Sync,
@@ -122,8 +124,8 @@ impl Row {
     }
 }
 
-/// Runs `parts` in their order. A part that somebody stopped before its first network was finished is left out.
-pub fn run(parts: &[&Part], order: &Order<'_>) -> Result<Vec<Shown>, RunError> {
+/// Runs `parts` in their order. A part that the user stopped before its first network was finished is omitted.
+pub fn run(parts: &[&Part], order: &Order<'_>) -> Result<Vec<DemoResult>, RunError> {
     let runs: usize = parts.iter().map(|part| 1 + part.protocols).sum();
     order.meter.plan_work(WORK * order.networks * runs as u64);
     let mut all = Vec::new();

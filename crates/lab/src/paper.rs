@@ -1,9 +1,9 @@
-//! What a paper whose figures the lab makes again gives it: a [`Paper`]. All of them are listed in `chappe-lab-all`.
+//! Papers whose figures the lab reproduces. Each system describes its own as a [`Paper`]; the command lists all of them.
 
 use crate::run::{Meter, RunError};
 use chappe_results::figure::Figure;
 
-/// A paper and what the lab makes of it.
+/// A paper and the figures of it that the lab reproduces.
 pub struct Paper {
     /// Its name on the command line.
     pub name: &'static str,
@@ -13,8 +13,8 @@ pub struct Paper {
     pub figures: &'static [Item],
     /// What is smaller with `--quick`, in a few words.
     pub quick: &'static str,
-    /// Makes them.
-    pub make: fn(&Order<'_>) -> Result<Made, RunError>,
+    /// Makes the figures that the order names.
+    pub make: fn(&Order<'_>) -> Result<FigureSet, RunError>,
 }
 
 /// A figure or table.
@@ -43,7 +43,7 @@ impl<M> Recipe<M> {
     }
 }
 
-/// What a paper's recipes make, then `others` that are made in another way. A length that does not fit does not compile.
+/// The items of a paper's recipes, then `others` that are made in another way. A wrong length does not compile.
 pub const fn items<M, const N: usize>(recipes: &[Recipe<M>], others: &[Item]) -> [Item; N] {
     assert!(recipes.len() + others.len() == N);
     let none = Item {
@@ -66,44 +66,44 @@ pub const fn items<M, const N: usize>(recipes: &[Recipe<M>], others: &[Item]) ->
     items
 }
 
-/// What somebody wants made.
+/// What the user ordered.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     /// Names of figures; none means all of them.
     pub names: &'a [&'static str],
-    /// Whether less work will do: under two minutes on two cores.
+    /// Whether to do less work: under two minutes on two cores.
     pub quick: bool,
-    /// The first seed.
+    /// The first seed; others count on from it.
     pub seed: u64,
     /// Threads; results do not depend on it.
     pub threads: usize,
-    /// Whom to tell how far it is, and who may stop it.
+    /// Reports progress, and stops the runs on request.
     pub meter: &'a Meter,
 }
 
-/// What was made.
+/// The figures that were made, and what they took.
 #[derive(Clone, Debug)]
-pub struct Made {
-    /// The figures whose runs are all there.
+pub struct FigureSet {
+    /// The figures whose runs are all finished.
     pub figures: Vec<Figure>,
-    /// Names of those that lack some, because somebody asked to stop.
+    /// Names of figures that lack some runs, because the user asked to stop.
     pub unfinished: Vec<&'static str>,
-    /// How many runs were made.
+    /// The number of runs that were made.
     pub runs: usize,
-    /// Drawings that are no figure of the paper.
+    /// Drawings that are not figures of the paper.
     pub drawings: Vec<Drawing>,
     /// How much of the paper's work was done: numbers by name, for the document.
     pub scale: Vec<(&'static str, u64)>,
 }
 
-/// A drawing of its own form.
+/// A drawing that a system made itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drawing {
-    /// Its name: that of its file.
+    /// The name of its file, without the extension.
     pub name: &'static str,
-    /// The essence of it for a terminal.
+    /// A summary of it for a terminal.
     pub text: String,
-    /// As SVG.
+    /// The drawing as SVG.
     pub svg: String,
 }
 
@@ -114,16 +114,16 @@ impl Order<'_> {
     }
 }
 
-impl Made {
-    /// Makes those of `items` that are wanted, one after the other; `make` makes the one in a place. What was interrupted is
-    /// named, any other error ends it. Runs are for the caller to count.
+impl FigureSet {
+    /// Makes the `items` that the order names, one after the other; `make` takes the place of an item. Interrupted figures
+    /// are listed as unfinished; any other error ends the whole. The caller counts the runs.
     pub fn each(
         order: &Order<'_>,
         items: &[Item],
         scale: Vec<(&'static str, u64)>,
         mut make: impl FnMut(usize) -> Result<Figure, RunError>,
-    ) -> Result<Made, RunError> {
-        let mut made = Made {
+    ) -> Result<FigureSet, RunError> {
+        let mut made = FigureSet {
             figures: Vec::new(),
             unfinished: Vec::new(),
             runs: 0,

@@ -1,11 +1,11 @@
-//! What all runs share: what comes out of one, why one could not be made, and how far they are.
+//! What all runs share: their outcome, their errors, and their progress.
 //!
 //! A run has two phases on one network. First the nodes learn their links, as their paper's do; then the transfer starts on
 //! a fresh clock with the fading of the run's own seed. What the first phase finds depends on the seed and the network
 //! only, so variants compared on one seed share it, and share the bound.
 //!
-//! **Architecture invariant:** one run is single-threaded and decided by (plan, seed) alone; threads only take turns at
-//! seeds ([`crate::seeds`]).
+//! **Architecture invariant:** one run is single-threaded and decided by (plan, seed) alone; threads only share the seeds
+//! among them ([`crate::seeds`]).
 
 use std::io;
 use std::path::Path;
@@ -24,10 +24,10 @@ pub enum RunError {
     /// A file could not be written.
     #[error("{0}")]
     Write(String),
-    /// Chappe itself is wrong. Exit code 70.
+    /// A defect of Chappe itself. Exit code 70.
     #[error("{0}")]
     Defect(String),
-    /// Somebody asked to stop.
+    /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
 }
@@ -48,18 +48,18 @@ impl RunError {
 /// What came out of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The result.
+    /// The result with its counters and bounds.
     pub run: Run,
     /// The receivers' complete copies, in the order of the flows, if they were asked for.
     pub copies: Vec<Option<Vec<u8>>>,
-    /// What a person should know about it, in sentences.
+    /// What the user should know about it, in sentences.
     pub notes: Vec<String>,
 }
 
 /// What one run is worth on a [`Meter`], and what preparing its seed is.
 pub const WORK: u64 = 1000;
 
-/// How far the runs are, for whoever watches, and whether to go on.
+/// The progress of all runs, and the request to stop them.
 #[derive(Debug, Default)]
 pub struct Meter {
     done: AtomicU64,
@@ -77,25 +77,25 @@ impl Meter {
         }
     }
 
-    /// All work is known from the start: that of so many seeds with so many runs each.
+    /// Sets all work in advance: `seeds` seeds with `runs` runs each.
     pub fn plan(&self, seeds: usize, runs: usize) {
         self.plan_work(WORK * (seeds * (1 + runs)) as u64);
     }
 
-    /// All work is known from the start.
+    /// Sets all work in advance.
     pub fn plan_work(&self, work: u64) {
         self.total.store(work, Ordering::Relaxed);
         self.planned.store(true, Ordering::Relaxed);
     }
 
-    /// More work is known; nothing new if all was planned.
+    /// Adds to the known work, unless all of it was set in advance.
     pub fn expect(&self, work: u64) {
         if !self.planned.load(Ordering::Relaxed) {
             self.total.fetch_add(work, Ordering::Relaxed);
         }
     }
 
-    /// Work was done.
+    /// Adds to the work that is done.
     pub fn advance(&self, work: u64) {
         self.done.fetch_add(work, Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ impl Meter {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether they are asked to.
+    /// Whether the runs were asked to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

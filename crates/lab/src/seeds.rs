@@ -1,4 +1,4 @@
-//! Seeds side by side: threads take turns at the seeds, and the results come back in the seeds' order.
+//! Seeds in parallel: threads take one seed after the other, and the results come back in the seeds' order.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::run::{Meter, RunError};
 
 /// Applies `work` to every item on `threads` threads and returns the results in the order of the items. `None`
-/// stands where work was not begun because `go_on` said no.
+/// marks items that were not begun because `go_on` returned false.
 pub fn parallel<T: Sync, U: Send>(
     items: &[T],
     threads: usize,
@@ -60,7 +60,7 @@ pub fn finished<'a, T: Sync, U: Send>(
     Ok(finished)
 }
 
-/// How many threads to use unless told otherwise: one for each core.
+/// The number of threads to use by default: one for each core.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -11,7 +11,7 @@ use crate::run::{Meter, Outcome, RunError, WORK};
 use crate::seeds;
 use crate::system::{Job, System};
 
-/// Keeps finished runs, and finds them again.
+/// Where finished runs are kept and found again.
 pub trait Archive: Sync {
     /// The run of this scenario, seed and program, if it is kept already.
     fn find(&self, from: &Provenance, seed: u64) -> Option<Run>;
@@ -20,7 +20,7 @@ pub trait Archive: Sync {
     fn keep(&self, plan: &Plan, from: &Provenance, outcome: &Outcome) -> Result<(), RunError>;
 }
 
-/// How to run.
+/// How a session runs, and what it keeps.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Threads; results do not depend on it.
@@ -31,16 +31,16 @@ pub struct Options<'a> {
     pub pcap: Option<&'a Path>,
 }
 
-/// What came of it.
+/// The result of a session.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// The finished runs.
+    /// The finished runs with their summary.
     pub document: Document,
-    /// Seeds that were not run because somebody asked to stop.
+    /// Seeds that were not run because the user asked to stop.
     pub unfinished: usize,
     /// Runs that were found on disk and not repeated.
     pub reused: usize,
-    /// What a person should know, in sentences.
+    /// What the user should know, in sentences.
     pub notes: Vec<String>,
 }
 

@@ -1,19 +1,18 @@
-//! What a system gives the lab: how it carries a scenario's transfers, its paper's figures, its part of the demo.
+//! What a system provides: how it carries a scenario's transfers, its paper's figures, its part of the demo.
 //!
 //! The lab knows no system by name. The command lists them all in one table.
 
-use std::path::Path;
+use chappe_scenario::{self as scenario, Plan};
 
-use chappe_scenario::{self as scenario, Network, Plan};
-
-use crate::carry::RunSpec;
 use crate::demo::Part;
 use crate::paper::Paper;
 use crate::run::{Meter, Outcome, RunError};
 
+pub use crate::job::Job;
+
 /// One line in the table of systems.
 pub struct System {
-    /// What scenarios may say of it.
+    /// Its name, variants and keys in scenarios.
     pub scenario: &'static scenario::System,
     /// Carries the transfers of one seed. Advances the meter by two [`WORK`](crate::run::WORK): one when everything is
     /// prepared, one in the course of the transfer. Returns [`RunError::Defect`] if more arrived than the bound allows.
@@ -39,32 +38,7 @@ impl System {
     }
 }
 
-/// One seed to run.
-#[derive(Debug)]
-pub struct Job<'a> {
-    /// What is the same for all seeds.
-    pub plan: &'a Plan,
-    /// The network and transfers of this one.
-    pub network: Network,
-    /// Whether the receivers' copies are wanted.
-    pub copies: bool,
-    /// Where to write every frame, if that is wanted.
-    pub pcap: Option<&'a Path>,
-}
-
-impl Job<'_> {
-    /// The run of this job.
-    pub fn spec(&self) -> RunSpec<'_> {
-        RunSpec {
-            plan: self.plan,
-            network: &self.network,
-            copies: self.copies,
-            pcap: self.pcap,
-        }
-    }
-}
-
-/// What scenarios may say of each of these systems.
+/// What scenarios may name: the scenario side of these systems.
 pub fn scenarios(systems: &[&'static System]) -> Vec<&'static scenario::System> {
     systems.iter().map(|system| system.scenario).collect()
 }

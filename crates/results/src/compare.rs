@@ -13,9 +13,9 @@ use crate::statistics::{Paired, Summary, mean, paired};
 /// A comparison of two results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Seeds in both.
+    /// Seeds that both results have.
     pub seeds: usize,
-    /// Flows in both.
+    /// Flows that both results have.
     pub flows: usize,
     /// Runs that only A has.
     pub only_a: usize,
@@ -29,28 +29,28 @@ pub struct Comparison {
     pub warnings: Vec<String>,
 }
 
-/// One quantity in both.
+/// One quantity in both results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantity {
     /// Its name in the results.
     pub name: &'static str,
-    /// In A.
+    /// Summary of A over the common seeds.
     pub a: Summary,
-    /// In B.
+    /// Summary of B over the common seeds.
     pub b: Summary,
     /// B against A, seed by seed.
     pub paired: Paired,
-    /// In a word.
+    /// The verdict on B, from the interval of `paired`.
     pub verdict: Verdict,
 }
 
-/// What a comparison says in a word.
+/// The verdict of a comparison on B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// B is better: the interval of the difference lies on the good side of zero.
     Better,
-    /// B is worse.
+    /// B is worse: the interval of the difference lies on the bad side of zero.
     Worse,
     /// The same numbers, seed by seed.
     Same,
@@ -61,7 +61,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In words, for B.
+    /// The verdict in words, about B.
     pub const fn words(self) -> &'static str {
         match self {
             Verdict::Better => "better",
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_on_every_seed_is_better_although_the_seeds_differ_more() {
+    fn a_gain_on_every_seed_counts_although_seeds_vary_more() {
         let a = document(&[(1, 100.0), (2, 1000.0), (3, 10.0), (4, 500.0)]);
         let b = document(&[(4, 551.0), (1, 151.0), (2, 1049.0), (3, 59.0), (9, 1.0)]);
         let comparison = compare(&a, &b);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_proves_nothing() {
+    fn one_seed_gives_no_verdict() {
         let comparison = compare(&document(&[(1, 100.0)]), &document(&[(1, 200.0)]));
         assert_eq!(comparison.quantities[0].verdict, Verdict::TooFew);
     }
@@ -274,7 +274,7 @@ mod tests {
     /// Two samples of the same distribution differ falsely in at most 5 of 100 cases: 1,000 comparisons of ten
     /// seeds; 5 % with three standard deviations is 71.
     #[test]
-    fn false_alarms_are_as_rare_as_promised() {
+    fn false_alarms_stay_below_the_level() {
         let mut stream = chappe_core::Seed(11).stream(chappe_core::Purpose::Trial(3));
         let mut draw = || {
             document(

@@ -11,7 +11,7 @@ use crate::statistics::{Summary, mean, quantile};
 /// What `chappe sim --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
-    /// Version of Chappe.
+    /// The version of Chappe that made it.
     pub chappe: String,
     /// The commit it was built from.
     pub commit: String,
@@ -29,20 +29,20 @@ pub struct Document {
     pub interrupted: bool,
     /// One for each seed.
     pub runs: Vec<Run>,
-    /// Over all runs.
+    /// The summary over all runs.
     pub summary: Totals,
 }
 
 /// One run of one seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// The seed.
+    /// The seed that decides everything random.
     pub seed: u64,
     /// Time on the air until the last receiver had everything or the run's limit came.
     pub simulated_s: f64,
     /// Time it took to simulate.
     pub wall_s: f64,
-    /// Events handled.
+    /// Events that the simulator handled.
     pub events: u64,
     /// Digest of every event in order: equal digests, equal runs. A hexadecimal number.
     pub digest: String,
@@ -54,12 +54,12 @@ pub struct Run {
     pub bounds: Vec<Bound>,
     /// The first of `bounds`.
     pub bound: Option<Bound>,
-    /// How flows that share the channel share it, beside the best; null where nothing is shared.
+    /// How flows that share the channel share it, compared with the best; null if no channel is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
 }
 
-/// How flows that take what they can get share a channel; flows of even pace are left out.
+/// How flows that take what they can get share a channel; flows of even pace are excluded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fairness {
     /// Sum of the flows' goodput, in bits per second.
@@ -85,19 +85,19 @@ pub struct Flow {
     pub name: String,
     /// The transfer it belongs to.
     pub transfer: usize,
-    /// The sending node.
+    /// The node that sends.
     pub source: usize,
-    /// The receiving node.
+    /// The node that receives.
     pub sink: usize,
     /// The system that carried it.
     pub protocol: String,
-    /// The form of it.
+    /// The variant of the system.
     pub variant: String,
-    /// Octets to carry.
+    /// Octets that were to be carried.
     pub offered_bytes: u64,
     /// Octets that arrived for good.
     pub delivered_bytes: u64,
-    /// Whether all did; a flow without an end is complete when its time is over.
+    /// Whether all of them arrived; a flow without an end is complete when its time is over.
     pub complete: bool,
     /// Whether the copy has the digest of the original (BLAKE3); false while it is not complete. Of a flow without an end:
     /// whether every packet that arrived was what had been sent.
@@ -112,12 +112,12 @@ pub struct Flow {
     pub delay_s: Option<Delay>,
 }
 
-/// How long things took, in seconds.
+/// Mean and quantiles of delays, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Delay {
-    /// The mean.
+    /// The mean of all values.
     pub mean: f64,
-    /// The median.
+    /// The median: not exceeded by half of them.
     pub p50: f64,
     /// Not exceeded by 95 of 100.
     pub p95: f64,
@@ -128,7 +128,7 @@ pub struct Delay {
 /// What the network could carry at best.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bound {
-    /// Which bound.
+    /// The name of the bound that applies.
     pub name: String,
     /// Largest goodput that all receivers of the transfer can have at once, in bits per second.
     pub goodput_bps: f64,
@@ -136,7 +136,7 @@ pub struct Bound {
     pub fraction: f64,
 }
 
-/// Over all runs.
+/// Means over all runs of a document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Mean goodput of a run's receivers.
@@ -154,15 +154,15 @@ pub struct Totals {
 /// A mean with its interval and extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Range {
-    /// How many runs.
+    /// The number of runs.
     pub n: usize,
-    /// The mean.
+    /// The mean over the runs.
     pub mean: f64,
     /// Half the width of the 95 % interval of the mean; null for a single run.
     pub ci95: Option<f64>,
-    /// The smallest.
+    /// The smallest value of a run.
     pub min: f64,
-    /// The largest.
+    /// The largest value of a run.
     pub max: f64,
 }
 
@@ -170,7 +170,7 @@ pub struct Range {
 pub const DATA_TRANSMISSIONS: &str = "data_transmissions";
 
 impl Document {
-    /// Puts runs together.
+    /// The document of some runs, with their summary.
     pub fn new(scenario: &str, from: &Provenance, runs: Vec<Run>, interrupted: bool) -> Document {
         Document {
             chappe: from.version.clone(),
@@ -257,7 +257,7 @@ impl Run {
 }
 
 impl Totals {
-    /// Over `runs`.
+    /// The means over these runs.
     pub fn of(runs: &[Run]) -> Totals {
         let over = |value: &dyn Fn(&Run) -> f64| Range::of(runs.iter().map(value));
         let flows = || runs.iter().flat_map(|run| &run.flows);
@@ -274,7 +274,7 @@ impl Totals {
 }
 
 impl Range {
-    /// Over `values`.
+    /// The mean and extremes of these values.
     pub fn of(values: impl Iterator<Item = f64>) -> Range {
         Summary::of(&values.collect::<Vec<f64>>()).into()
     }

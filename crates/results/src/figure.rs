@@ -1,4 +1,4 @@
-//! A figure: panels of series, the paper's values beside ours, the bound, and claims that a predicate checks.
+//! A figure: panels of series, our values and the paper's, the bound, and claims that a predicate checks.
 //!
 //! A figure's rows are its golden table: [`Figure::rows`] rounds them to whole numbers, a test compares them with a
 //! file, and drawings are made from the same panels.
@@ -12,9 +12,9 @@ use crate::statistics::{Summary, quantile};
 pub struct Figure {
     /// Its name for the command line: `figure3`.
     pub id: &'static str,
-    /// What it shows.
+    /// What the figure shows, as its heading.
     pub title: String,
-    /// Its parts.
+    /// The panels, in the paper's order.
     pub panels: Vec<Panel>,
     /// What the paper says about it, checked.
     pub claims: Vec<Claim>,
@@ -25,9 +25,9 @@ pub struct Figure {
 /// A part of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Its name: `3a`.
+    /// The panel's name in the paper: `3a`.
     pub id: String,
-    /// What it shows.
+    /// What the panel shows, as its heading.
     pub title: String,
     /// The unit of its values.
     pub unit: &'static str,
@@ -37,7 +37,7 @@ pub struct Panel {
     pub axis: &'static str,
     /// What stands under each place of the axis.
     pub places: Vec<String>,
-    /// What is compared.
+    /// The series that the panel compares.
     pub series: Vec<Series>,
     /// What no system can exceed at each place, if it is known: the bound of what the panel shows.
     pub bound: Vec<Option<f64>>,
@@ -57,27 +57,27 @@ pub enum PanelKind {
     Cdf,
 }
 
-/// One system's values.
+/// The values of one system, one for each place of the axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name.
+    /// Its name in the key of the panel.
     pub name: String,
-    /// Ours, for each place.
+    /// Our values, for each place.
     pub ours: Vec<Summary>,
-    /// The paper's, for each place, where it gives one.
+    /// The paper's values, for each place that the paper gives one for.
     pub paper: Vec<Option<f64>>,
     /// All samples, for a CDF.
     pub samples: Vec<f64>,
 }
 
-/// Something the paper says, and whether it holds here.
+/// A statement of the paper, and whether it holds here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The claim, and with it the predicate.
     pub text: String,
     /// The paper's number, if there is one.
     pub paper: Option<f64>,
-    /// Ours.
+    /// Our value of the same quantity.
     pub ours: Summary,
     /// For a mean of ratios: the same from the ratio of the means over all scenarios.
     pub of_averages: Option<f64>,
@@ -135,7 +135,7 @@ impl Claim {
         )
     }
 
-    /// Says why the claim does not hold, if it does not.
+    /// Adds the reason why the claim does not hold; does nothing if it holds.
     pub fn because(mut self, why: impl FnOnce() -> String) -> Claim {
         self.why = (!self.holds).then(why);
         self
@@ -250,6 +250,20 @@ impl Panel {
     /// The same over another axis than scenarios.
     pub fn on(self, axis: &'static str) -> Panel {
         Panel { axis, ..self }
+    }
+
+    /// A panel of lines, one for each series, over the places of `axis`.
+    pub fn lines(
+        id: &str,
+        title: &str,
+        unit: &'static str,
+        (axis, places): (&'static str, Vec<String>),
+        series: Vec<Series>,
+    ) -> Panel {
+        Panel {
+            kind: PanelKind::Lines,
+            ..Panel::bars(id, title, unit, places, series).on(axis)
+        }
     }
 
     /// A panel of distributions.

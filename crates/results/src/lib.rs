@@ -15,7 +15,7 @@
 //! | which program made a result, on which machine | [`provenance`] |
 //! | means with t-intervals | [`statistics`] |
 //! | comparisons paired by seed | [`compare`] |
-//! | a paper's figure: series beside the paper's values and the bound, claims | [`figure`] |
+//! | a paper's figure: series with the paper's values and the bound, claims | [`figure`] |
 //!
 //! **Architecture invariant:** plain data; no file is read or written here, nothing is drawn.
 

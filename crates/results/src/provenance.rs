@@ -1,17 +1,17 @@
-//! Where a result comes from: which program, on which machine, told what.
+//! Where a result comes from: which program made it, on which machine, from which scenario.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a result comes from.
+/// The program, machine and scenario that a result comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Version of Chappe.
+    /// The version of Chappe that made it.
     pub version: String,
     /// The commit it was built from, or `unknown`.
     pub commit: String,
     /// Whether the source had been changed since that commit.
     pub dirty: bool,
-    /// The command line.
+    /// The command line that made it.
     pub command: String,
     /// Processor, cores and kernel.
     pub machine: String,
@@ -26,7 +26,7 @@ pub struct Program<'a> {
     pub commit: &'a str,
     /// Whether the source had been changed since that commit.
     pub dirty: bool,
-    /// The command line.
+    /// The command line that started it.
     pub command: &'a str,
 }
 
@@ -87,7 +87,7 @@ pub fn machine() -> String {
     )
 }
 
-/// The processor's name, or its architecture if the system does not tell.
+/// The processor's name, or its architecture if the system does not report a name.
 pub fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info

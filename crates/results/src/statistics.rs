@@ -1,8 +1,8 @@
 //! Means with their uncertainty, paired comparisons and order statistics.
 //!
-//! Every number that Chappe prints about several runs comes through [`Summary`], so that none stands without
-//! its n and its interval. Values measured on one seed are compared as pairs: two protocols on one seed meet the
-//! same network and the same air, and the pairing takes that common part out of the uncertainty.
+//! Every number that Chappe prints about several runs comes from a [`Summary`], so that each has its n and its interval.
+//! Values measured on one seed are compared as pairs: two protocols on one seed meet the same network and the same air,
+//! and pairing removes that common part from the uncertainty.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -10,20 +10,20 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Mean, spread and extremes of independent values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub n: usize,
     /// Their mean; zero if there are none.
     pub mean: f64,
     /// Half the width of the 95 % interval of the mean (Student's t); `None` for fewer than two values.
     pub ci95: Option<f64>,
-    /// The smallest value.
+    /// The smallest value; zero if there are none.
     pub min: f64,
-    /// The largest value.
+    /// The largest value; zero if there are none.
     pub max: f64,
 }
 
 impl Summary {
-    /// Summarises `values`.
+    /// The summary of independent values.
     pub fn of(values: &[f64]) -> Summary {
         let n = values.len();
         if n == 0 {
@@ -93,7 +93,7 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     Some(low + (high - low) * at.fract())
 }
 
-/// What B did relative to A, pair by pair.
+/// B compared with A, pair by pair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// The differences B - A.
@@ -105,7 +105,7 @@ pub struct Paired {
 /// A ratio with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// How many pairs.
+    /// The number of pairs.
     pub n: usize,
     /// The geometric mean of the ratios.
     pub mean: f64,
@@ -147,7 +147,7 @@ mod tests {
 
     /// Quantiles as in every table of Student's t.
     #[test]
-    fn t_quantiles_are_the_tables() {
+    fn t_quantiles_match_the_tables() {
         for (freedom, expected) in [
             (1, 12.706),
             (4, 2.776),
@@ -174,7 +174,7 @@ mod tests {
 
     /// The interval covers the true mean in about 95 of 100 repetitions: 2,000 of five normal values each.
     #[test]
-    fn intervals_cover_what_they_say() {
+    fn intervals_cover_the_true_mean() {
         let mut stream = chappe_core::Seed(5).stream(chappe_core::Purpose::Trial(7));
         let mut covered = 0;
         for _ in 0..2000 {
@@ -198,7 +198,7 @@ mod tests {
 
     /// Pairs that differ by exactly a factor of two have that ratio and no doubt about it.
     #[test]
-    fn pairing_takes_out_what_is_common() {
+    fn pairing_removes_common_variation() {
         let paired = paired(&[(1.0, 2.0), (10.0, 20.0), (100.0, 200.0)]);
         let ratio = paired.ratio.unwrap();
         assert!(

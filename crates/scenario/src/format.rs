@@ -18,13 +18,10 @@ mod transfer;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-
-use crate::system::System;
 
 pub use fault::{FaultKind, FaultTable};
 pub use flow::FlowTable;
-pub use located::Located;
+pub use located::{Located, span_of};
 pub use mac::{AccessName, MacTable};
 pub use network::{Generator, Links, NetworkTable};
 pub use protocol::{LinkKnowledge, ProtocolTable, SystemName, VariantName};
@@ -35,7 +32,7 @@ pub use run::RunTable;
 pub use source::Source;
 pub use transfer::{Receivers, TransferTable};
 
-/// A scenario file.
+/// A scenario file as serde reads it: one field for each top-level table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -62,52 +59,7 @@ pub struct Scenario {
     /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<Located<FaultTable>>,
-    /// Seeds and limits.
+    /// The seeds to run, and when a run ends.
     #[serde(default)]
     pub run: RunTable,
-}
-
-/// The JSON Schema of a scenario file that may name these systems, for editors and for checking.
-///
-/// `[protocol]` has the keys and variants of the system that it names: a conditional for each system, so that an editor
-/// proposes no key of another one.
-pub fn schema(systems: &[&System]) -> Value {
-    let mut schema = schemars::schema_for!(Scenario).to_value();
-    schema["title"] = "Chappe scenario".into();
-    let names: Vec<&str> = systems.iter().map(|system| system.name).collect();
-    schema["$defs"]["SystemName"]["enum"] = names.into();
-    let mut conditions = Vec::new();
-    for (place, system) in systems.iter().enumerate() {
-        let mut keys = system.keys.schema();
-        for (name, definition) in object(keys["$defs"].take()) {
-            schema["$defs"][name] = definition;
-        }
-        let mut properties = object(keys["properties"].take());
-        let variants: Vec<&str> = system.variants.iter().map(|variant| variant.name).collect();
-        properties.insert("variant".into(), json!({ "enum": variants }));
-        for common in ["system", "name"] {
-            properties.insert(common.into(), json!({ "const": system.name }));
-        }
-        let named = |key: &str| json!({ "required": [key], "properties": { key: { "const": system.name } } });
-        let mut when = vec![named("system"), named("name")];
-        if place == 0 {
-            // The first system is meant where none is named.
-            let unnamed =
-                json!({ "anyOf": [{ "required": ["system"] }, { "required": ["name"] }] });
-            when.push(json!({ "not": unnamed }));
-        }
-        conditions.push(json!({
-            "if": { "anyOf": when },
-            "then": { "properties": properties, "additionalProperties": false },
-        }));
-    }
-    schema["$defs"]["ProtocolTable"]["allOf"] = conditions.into();
-    schema
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(object) => object,
-        _ => Map::new(),
-    }
 }

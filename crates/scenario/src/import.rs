@@ -1,7 +1,7 @@
-//! Networks from elsewhere: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios.
+//! Importers of networks: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios.
 //!
-//! The format is told from the contents. What a format does not say is not invented: a link without a quality
-//! is left out, and a file in which no link has one is refused.
+//! The format is detected from the contents. Missing values are not invented: a link without a quality is omitted, and
+//! a file in which no link has one is refused.
 
 mod links;
 mod matrix;
@@ -23,7 +23,7 @@ pub const NODES_MAX: usize = 4096;
 /// A network as delivery ratios between named nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
-    /// The nodes' names in the file; a scenario calls them by their places in this list.
+    /// The nodes' names in the file; a scenario refers to them by their places in this list.
     pub names: Vec<String>,
     /// Row-major: entry `i * n + j` is the share of i's frames that j receives.
     pub delivery: Vec<f64>,
@@ -67,7 +67,7 @@ impl Channels {
         }
     }
 
-    /// A digest of all of it.
+    /// A digest of all ratios and powers.
     pub fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for (channel, table) in &self.tables {

@@ -1,5 +1,4 @@
-//! What is wrong with a file or an option that somebody wrote, told so that it can be put right: where it
-//! stands, what was expected, and the nearest right name.
+//! Errors in a file or an option that the user wrote: the place, what was expected, and the nearest right name.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -9,12 +8,12 @@ use std::sync::Arc;
 /// Splits a sentence from the help that follows it inside one error string: serde carries strings only.
 const HELP: char = '\u{1f}';
 
-/// A sentence with its help, as one string that [`telling`] takes apart again.
+/// A sentence with its help as one string, which [`telling`] splits again.
 pub(crate) fn told(sentence: impl fmt::Display, help: impl fmt::Display) -> String {
     format!("{sentence}{HELP}{help}")
 }
 
-/// Takes a message of a quantity apart: the sentence, and what would be right.
+/// Splits the message of a quantity into its sentence and its help.
 pub fn telling(message: &str) -> (&str, Option<&str>) {
     match message.split_once(HELP) {
         Some((sentence, help)) => (sentence, Some(help)),
@@ -25,9 +24,9 @@ pub fn telling(message: &str) -> (&str, Option<&str>) {
 /// A place in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The whole text.
+    /// The whole text, to quote lines from.
     pub text: Arc<str>,
-    /// The octets meant.
+    /// The octets of `text` that the error is about.
     pub span: Range<usize>,
     /// One or two words about them.
     pub label: String,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::format::Source;
 use crate::input::InputError;
 
-/// A system's keys, as a type of its own.
+/// The keys of one system: how to read them, and their schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     read: fn(&Source) -> Result<Given, InputError>,

@@ -40,6 +40,7 @@
 //!
 //! **Architecture invariant:** this crate knows media and MACs, and no system by name.
 
+mod check;
 pub mod format;
 pub mod idle;
 pub mod import;
@@ -48,10 +49,13 @@ pub mod keys;
 pub mod nearest;
 pub mod plan;
 pub mod quantity;
+mod radios;
 pub mod routes;
+mod schema;
 pub mod system;
 
 pub use input::InputError;
 pub use keys::Keys;
 pub use plan::{Network, Plan, Topology, Transfer};
+pub use schema::schema;
 pub use system::{CheckedScenario, NoSettings, Radios, Settings, System, Variant, Variants};

@@ -1,9 +1,8 @@
-//! Makes of a scenario what a run needs, or says where the scenario makes no sense.
+//! Turns a scenario into what a run needs, or reports where the scenario makes no sense.
 //!
 //! A [`Plan`] holds what is the same for every seed. A [`Network`] is one seed's: where the nodes stand, who sends what to
 //! whom, and the true delivery ratios, from which both the bound and the check of reachability are made.
 
-mod building;
 pub mod channels;
 mod fault;
 mod flow;
@@ -27,6 +26,7 @@ use crate::format::{Located, Scenario, Source};
 use crate::input::InputError;
 use crate::system::{CheckedScenario, Settings, System};
 
+pub use crate::check::Check;
 pub use fault::{FaultPlan, LossStep};
 pub use flow::FlowPlan;
 pub use network::{Network, Payload, REACHABLE_PRR, Transfer};
@@ -37,17 +37,17 @@ pub use topology::{Placing, Topology};
 /// What is the same for every seed of a scenario.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Its title, or the name of its file.
+    /// The scenario's title, or the name of its file.
     pub title: String,
     /// The scenario with every option applied, as JSON: what results are filed under.
     pub canonical: String,
     /// Where the nodes stand, or their links.
     pub topology: Topology,
-    /// The physics.
+    /// The physics of the radios: the profile with the changes of `[radio]`.
     pub profile: Profile,
     /// The system that carries the data.
     pub system: &'static System,
-    /// Its parameters, see [`Plan::settings_as`].
+    /// The system's parameters, see [`Plan::settings_as`].
     pub settings: Arc<dyn Settings>,
     /// What must be carried.
     pub transfers: Vec<TransferPlan>,
@@ -55,7 +55,7 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// What goes wrong, from the start of the transfer on.
     pub faults: Vec<(Duration, FaultPlan)>,
-    /// How links' own losses change meanwhile, where the system's links have some.
+    /// How links' own losses change during the run, for systems whose links have some.
     pub losses: Vec<LossStep>,
     /// The seeds to run.
     pub seeds: Vec<u64>,
@@ -64,22 +64,22 @@ pub struct Plan {
     source: Source,
 }
 
-/// One object from one source to its receivers, before the seed has its say.
+/// One object from one source to its receivers, before a seed draws what the scenario leaves open.
 #[derive(Clone, Debug)]
 pub struct TransferPlan {
-    /// Its name.
+    /// Its name in the results.
     pub name: String,
-    /// Who has it, if that is given.
+    /// The source, if the scenario names it.
     pub from: Option<usize>,
-    /// Who wants it.
+    /// The receivers, given or drawn from the seed.
     pub to: crate::format::Receivers,
-    /// What is carried.
+    /// The octets to carry.
     pub payload: Payload,
     /// Where the receivers stand in the scenario.
     span: Range<usize>,
 }
 
-/// What the command line changes about a scenario, beside `--set`.
+/// What the command line changes about a scenario, in addition to `--set`.
 #[derive(Clone, Debug, Default)]
 pub struct Changes<'a> {
     /// A file to carry in the first transfer.
@@ -124,7 +124,7 @@ impl Plan {
         source: Source,
         changes: &Changes<'_>,
     ) -> Result<Plan, InputError> {
-        let check = Check { source: &source };
+        let check = Check::new(&source);
         let mut scenario = source.scenario()?;
         change(&mut scenario, changes);
         let title = scenario.title.clone();
@@ -135,7 +135,7 @@ impl Plan {
         system.refuse_mac(&scenario, &check)?;
         let profile = radio::profile(&scenario.radio, system, &check)?;
         let topology = topology::plan(&scenario.network, system.radios, &check)?;
-        check.node_count(&scenario, system, topology.nodes())?;
+        check_node_count(&scenario, system, topology.nodes(), &check)?;
         if let Some(mac) = scenario.mac.as_deref().filter(|_| !system.has_priorities) {
             mac::refuse_priorities(mac, systems, &check)?;
         }
@@ -208,63 +208,22 @@ fn canonical(scenario: &Scenario, keys: Value, topology: &Topology) -> String {
     json.to_string()
 }
 
-/// Makes errors that point into the scenario.
-pub struct Check<'a> {
-    source: &'a Source,
-}
-
-impl Check<'_> {
-    /// An error about these octets of the scenario.
-    pub fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
-        self.source.error(span, label, message)
+fn check_node_count(
+    scenario: &Scenario,
+    system: &System,
+    nodes: usize,
+    check: &Check<'_>,
+) -> Result<(), InputError> {
+    let (most, why) = system.nodes_max;
+    if nodes > most {
+        let message = format!("{why}: {nodes} nodes, at most {most}");
+        return Err(check.at(&scenario.network, "this network", message));
     }
-
-    /// An error about a value.
-    pub fn at<T>(&self, value: &Located<T>, label: &str, message: impl Into<String>) -> InputError {
-        self.error(value.span(), label, message)
+    if nodes < 2 {
+        let message = format!("a network of {nodes} node carries nothing");
+        return Err(check.at(&scenario.network, "this network", message));
     }
-
-    /// A span of time, from zero on.
-    pub fn time(&self, time: &Located<crate::quantity::Time>) -> Result<Duration, InputError> {
-        let seconds = time.value();
-        if !(0.0..=1e9).contains(&seconds) {
-            return Err(self.at(time, "here", format!("{} is not a span of time", **time)));
-        }
-        Ok(Duration::from_secs_f64(seconds))
-    }
-
-    fn node(&self, node: &Located<usize>, nodes: usize) -> Result<usize, InputError> {
-        if **node < nodes {
-            return Ok(**node);
-        }
-        let message = format!("there is no node {}", **node);
-        Err(self.at(node, "no such node", message).help(numbered(nodes)))
-    }
-
-    fn node_count(
-        &self,
-        scenario: &Scenario,
-        system: &System,
-        nodes: usize,
-    ) -> Result<(), InputError> {
-        let (most, why) = system.nodes_max;
-        if nodes > most {
-            let message = format!("{why}: {nodes} nodes, at most {most}");
-            return Err(self.at(&scenario.network, "this network", message));
-        }
-        if nodes < 2 {
-            let message = format!("a network of {nodes} node carries nothing");
-            return Err(self.at(&scenario.network, "this network", message));
-        }
-        Ok(())
-    }
-}
-
-fn numbered(nodes: usize) -> String {
-    format!(
-        "the {nodes} nodes are numbered from 0 to {}",
-        nodes.saturating_sub(1)
-    )
+    Ok(())
 }
 
 #[cfg(test)]

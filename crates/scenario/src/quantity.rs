@@ -1,7 +1,7 @@
 //! Numbers with their units, as people write them: `"20 ms"`, `"11 Mbit/s"`, `"65 km"`, `"-91 dBm"`.
 //!
-//! A bare number is refused, because nobody can tell later what it meant. Inside, every quantity is an
-//! `f64` in the unit that its kind names first.
+//! A bare number is refused, because a reader cannot tell later what it meant. In memory, every quantity is an `f64` in
+//! the first unit of its kind.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -24,7 +24,7 @@ pub trait Kind {
     const UNITS: &'static [(&'static str, f64)];
 }
 
-/// Units that are understood, but not written by Chappe itself.
+/// Units that are read, but never written.
 const READ_ONLY: [&str; 5] = ["cm", "h", "KiB", "MiB", "µs"];
 
 /// A number of a certain kind, kept in the first of its units.
@@ -82,7 +82,7 @@ impl<K: Kind> Quantity<K> {
         self.0
     }
 
-    /// Reads `"11 Mbit/s"`; the error is a sentence and the help that goes with it.
+    /// Reads `"11 Mbit/s"`; the error holds a sentence and its help.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let end = text
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read_again() {
+    fn written_quantities_can_be_read_again() {
         for seconds in [0.0, 1e-9, 20e-6, 0.05, 1.0, 59.0, 61.0, 7200.0] {
             let time = Time::new(seconds);
             let again = Time::parse(&time.to_string()).unwrap().value();

@@ -5,7 +5,7 @@
 //! 2003, section 3). Both are the true ratios of frames of the interface's MTU, which is conservative for the
 //! acknowledgement.
 
-/// From each node the next hop to each node.
+/// The next hop from each node to each node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routes {
     nodes: usize,

@@ -1,7 +1,7 @@
 //! What a scenario may name: a [`System`] with its variants, and the keys of `[protocol]` that are its own.
 //!
-//! This crate knows no system. The caller says which ones a scenario may name; the first one is meant where a scenario
-//! names none.
+//! This crate knows no system. The caller passes the ones that a scenario may name; a scenario that names none gets the
+//! first one.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -10,11 +10,15 @@ use std::sync::Arc;
 use chappe_core::Mode;
 use chappe_sim::Profile;
 
-use crate::format::{Located, ProtocolTable, Scenario, Source};
+use crate::check::Check;
+use crate::format::{ProtocolTable, Scenario, Source};
 use crate::input::InputError;
 use crate::keys::{Given, Keys};
 use crate::nearest::nearest;
-use crate::plan::{Check, Topology};
+use crate::plan::Topology;
+
+pub use crate::format::span_of;
+pub use crate::radios::Radios;
 
 /// What is the same for every scenario of a system.
 #[derive(Debug)]
@@ -25,9 +29,9 @@ pub struct System {
     pub title: &'static str,
     /// What it does, in a few words.
     pub about: &'static str,
-    /// Its variants; the first one is meant where a scenario names none.
+    /// Its variants; the first one is the default.
     pub variants: &'static [Variant],
-    /// The keys of `[protocol]` that it reads, beside `system` and `variant`.
+    /// The keys of `[protocol]` that it reads, in addition to `system` and `variant`.
     pub keys: Keys,
     /// Whether it reads `[mac]`.
     pub has_mac: bool,
@@ -35,9 +39,9 @@ pub struct System {
     pub has_priorities: bool,
     /// Whether it carries `[[flow]]`, traffic without an end.
     pub carries_flows: bool,
-    /// Whether its links lose frames beside what the radios do, so that a fault may change that loss.
+    /// Whether its links lose frames in addition to the radios' own losses, so that a fault may change that loss.
     pub has_link_loss: bool,
-    /// Which radios it is for.
+    /// The family of radios that it is made for.
     pub radios: Radios,
     /// The profile of `[radio]` where a scenario names none.
     pub profile: &'static str,
@@ -45,7 +49,7 @@ pub struct System {
     pub nodes_max: (usize, &'static str),
     /// Whether a node may be the source of several transfers, and the receiver of several.
     pub shares_ends: bool,
-    /// Turns the scenario into the system's settings, or says what is wrong with it.
+    /// Turns the scenario into the system's settings, or reports what is wrong with it.
     pub plan: fn(&CheckedScenario<'_>) -> Result<Arc<dyn Settings>, InputError>,
 }
 
@@ -58,22 +62,13 @@ pub struct Variant {
     pub label: &'static str,
 }
 
-/// A family of radios.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Radios {
-    /// 802.11b.
-    Dot11b,
-    /// 802.15.4 at 2.4 GHz.
-    Dot15d4,
-}
-
-/// A scenario of which everything is checked but the system's own part.
+/// A scenario that is checked except for the system's own part.
 pub struct CheckedScenario<'a> {
     /// The scenario as it was written.
     pub scenario: &'a Scenario,
-    /// The system's variant.
+    /// The variant that the scenario names, or the first one.
     pub variant: &'static Variant,
-    /// The physics.
+    /// The physics of the radios: the profile with the changes of `[radio]`.
     pub profile: &'a Profile,
     /// Where the nodes stand, or their links.
     pub topology: &'a Topology,
@@ -97,10 +92,10 @@ impl CheckedScenario<'_> {
 
 /// A system with its parameters, as one scenario has them.
 pub trait Settings: Any + Debug + Send + Sync {
-    /// The variant.
+    /// The variant that runs.
     fn variant(&self) -> &'static Variant;
 
-    /// Variant and radio, as they stand over a table: `Pacifier (2 Mbit/s)`.
+    /// Variant and radio for the title of a table: `Pacifier (2 Mbit/s)`.
     fn label(&self) -> String;
 
     /// How the shortest data frame is sent, and its octets with all headers. Delivery ratios are computed for it.
@@ -112,7 +107,7 @@ pub trait Settings: Any + Debug + Send + Sync {
 pub struct NoSettings {
     /// The variant that the scenario names.
     pub variant: &'static Variant,
-    /// See [`Settings::frame`].
+    /// How the shortest data frame is sent, see [`Settings::frame`].
     pub frame: (Mode, usize),
 }
 
@@ -177,7 +172,7 @@ impl System {
 
 /// A system's own enum of its variants, in the order of [`System::variants`].
 pub trait Variants: Copy + PartialEq + 'static {
-    /// The system.
+    /// The system whose variants these are.
     const SYSTEM: &'static System;
     /// All variants, in the order of [`System::variants`].
     const ALL: &'static [Self];
@@ -189,7 +184,7 @@ pub trait Variants: Copy + PartialEq + 'static {
             .map_or(Self::ALL[0], |(_, variant)| *variant)
     }
 
-    /// Its row.
+    /// Its row in [`System::variants`].
     fn row(self) -> &'static Variant {
         let place = Self::ALL.iter().position(|variant| *variant == self);
         &Self::SYSTEM.variants[place.unwrap_or_default()]
@@ -290,47 +285,4 @@ fn suggestion(given: &str, known: &[&'static str], all: &str) -> String {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("{all}: {}", known.join(", ")),
     }
-}
-
-/// Profiles of 802.11b: those of a neighbourhood, and that of long links.
-const DOT11B: [&str; 5] = {
-    let [a, b, c, d] = Profile::NAMES;
-    let [long] = Profile::NAMES_LONG;
-    [a, b, c, d, long]
-};
-
-impl Radios {
-    /// Its name in sentences.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Radios::Dot11b => "802.11b",
-            Radios::Dot15d4 => "802.15.4",
-        }
-    }
-
-    /// Whether a profile is of this family.
-    pub fn match_profile(self, profile: &Profile) -> bool {
-        profile.dot15d4.is_some() == (self == Radios::Dot15d4)
-    }
-
-    /// The names of its profiles.
-    pub const fn profiles(self) -> &'static [&'static str] {
-        match self {
-            Radios::Dot11b => &DOT11B,
-            Radios::Dot15d4 => &Profile::NAMES_DOT15D4,
-        }
-    }
-
-    /// The channels that a scenario may name.
-    pub const fn channels(self) -> std::ops::RangeInclusive<u8> {
-        match self {
-            Radios::Dot11b => 1..=14,
-            Radios::Dot15d4 => 11..=26,
-        }
-    }
-}
-
-/// The place of an optional key in the scenario, if it is given.
-pub fn span_of<T>(key: &Option<Located<T>>) -> Option<std::ops::Range<usize>> {
-    key.as_ref().map(Located::span)
 }

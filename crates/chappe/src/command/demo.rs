@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use chappe::systems;
 use chappe_figures::table::{Table, count, digits, with_interval};
-use chappe_lab::demo::{self, Order, Row, Shown};
+use chappe_lab::demo::{self, DemoResult, Order, Row};
 use chappe_lab::run::Meter;
 use chappe_results::statistics::Summary;
 use chappe_results::{DATA_TRANSMISSIONS, Range, Run};
@@ -37,7 +37,7 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
     } else {
         terminal::print(&text(&parts, options, started.elapsed().as_secs_f64()))?;
     }
-    let finished = |shown: &Shown| shown.unfinished == 0;
+    let finished = |shown: &DemoResult| shown.unfinished == 0;
     if parts.len() < all.len() || !parts.iter().all(finished) {
         let done: usize = parts.iter().map(|shown| shown.bounds_bps.len()).sum();
         let wanted = options.networks * all.len() as u64;
@@ -52,8 +52,8 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
     Ok(if all { 0 } else { FAILED })
 }
 
-fn json(parts: &[Shown]) -> String {
-    let part = |shown: &Shown| {
+fn json(parts: &[DemoResult]) -> String {
+    let part = |shown: &DemoResult| {
         let systems: Vec<serde_json::Value> = shown
             .rows
             .iter()
@@ -71,7 +71,7 @@ fn json(parts: &[Shown]) -> String {
     serde_json::to_string_pretty(&serde_json::json!({ "parts": parts })).unwrap_or_default()
 }
 
-fn text(parts: &[Shown], options: &cli::Demo, seconds: f64) -> String {
+fn text(parts: &[DemoResult], options: &cli::Demo, seconds: f64) -> String {
     let mut text = String::new();
     for shown in parts {
         let what = match &options.file {
@@ -89,7 +89,7 @@ fn text(parts: &[Shown], options: &cli::Demo, seconds: f64) -> String {
 }
 
 /// One part's rows: its protocols, then the bound.
-fn table(shown: &Shown) -> Table {
+fn table(shown: &DemoResult) -> Table {
     let baseline = &shown.rows[0];
     let mut table = Table::new()
         .words("")

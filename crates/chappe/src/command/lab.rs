@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use chappe::systems::papers;
-use chappe_lab::paper::{Made, Order, Paper};
+use chappe_lab::paper::{FigureSet, Order, Paper};
 use chappe_lab::run::Meter;
 use chappe_results::provenance::Provenance;
 use chappe_scenario::InputError;
@@ -155,7 +155,7 @@ fn list() -> String {
     text + &format!("\nnext:  chappe lab {first} --quick\n")
 }
 
-fn json(paper: &Paper, made: &Made, options: &Lab) -> String {
+fn json(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
     let command = terminal::command_line();
     let from = Provenance::here(terminal::program(&command), "");
     let figures: Vec<serde_json::Value> = made.figures.iter().map(chappe_figures::json).collect();
@@ -178,7 +178,7 @@ fn json(paper: &Paper, made: &Made, options: &Lab) -> String {
     serde_json::to_string_pretty(&whole).unwrap_or_default()
 }
 
-fn closing(paper: &Paper, made: &Made, options: &Lab) -> String {
+fn closing(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
     let claims: Vec<bool> = made
         .figures
         .iter()
@@ -204,7 +204,7 @@ fn closing(paper: &Paper, made: &Made, options: &Lab) -> String {
     text
 }
 
-fn draw(folder: &Path, made: &Made) -> Result<(), Failure> {
+fn draw(folder: &Path, made: &FigureSet) -> Result<(), Failure> {
     for drawing in &made.drawings {
         let path = folder.join(format!("{}.svg", drawing.name));
         write_whole(&path, |file| file.write_all(drawing.svg.as_bytes()))?;

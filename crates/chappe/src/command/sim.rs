@@ -15,9 +15,8 @@ use crate::terminal::{self, Stream};
 
 pub fn run(options: &Sim) -> Result<u8, Failure> {
     if options.schema {
-        let schema =
-            serde_json::to_string_pretty(&chappe_scenario::format::schema(&systems::scenarios()))
-                .unwrap_or_default();
+        let schema = serde_json::to_string_pretty(&chappe_scenario::schema(&systems::scenarios()))
+            .unwrap_or_default();
         terminal::print(&(schema + "\n"))?;
         return Ok(0);
     }

@@ -1,7 +1,6 @@
 //! The tables, and what only holds of several systems together.
 
 use chappe_scenario::Plan;
-use chappe_scenario::format;
 use chappe_sim::Profile;
 
 use super::{SYSTEMS, papers, scenarios};
@@ -79,7 +78,7 @@ fn a_scenario_names_its_system() {
 /// The schema names every system and every variant.
 #[test]
 fn the_schema_has_every_name() {
-    let schema = format::schema(&scenarios());
+    let schema = chappe_scenario::schema(&scenarios());
     let named = |definition: &str, name: &str| {
         let names = schema["$defs"][definition]["enum"].as_array().unwrap();
         names.iter().any(|known| known == name)

@@ -1,4 +1,4 @@
-//! How far a run is: for the meter, and to notice that nothing arrives any more.
+//! The progress of a run: for the meter, and to detect that nothing arrives any more.
 
 use crate::run::{Meter, RunError, WORK};
 
@@ -22,7 +22,8 @@ impl<'m> Progress<'m> {
         }
     }
 
-    /// At `now_s` seconds `arrived` of `all` parts have arrived, whatever the parts are.
+    /// At `now_s` seconds, `arrived` of `all` parts have arrived. Any change counts as movement, also a loss by a crash;
+    /// the meter never goes back.
     pub fn at(&mut self, now_s: f64, arrived: u64, all: u64) {
         if arrived != self.arrived {
             (self.arrived, self.moved_at_s) = (arrived, now_s);
@@ -42,12 +43,69 @@ impl<'m> Progress<'m> {
         self.meter.stopped()
     }
 
-    /// The run is over. [`RunError::Interrupted`] if the user asked to stop.
+    /// Ends the run: the rest of its work counts as done. [`RunError::Interrupted`] if the user asked to stop.
     pub fn finish(self) -> Result<(), RunError> {
         self.meter.advance(WORK - self.reported);
         match self.meter.stopped() {
             true => Err(RunError::Interrupted),
             false => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(meter: &Meter) -> u64 {
+        meter.read().0
+    }
+
+    #[test]
+    fn the_meter_follows_the_parts_and_never_goes_back() {
+        let meter = Meter::default();
+        let mut progress = Progress::new(&meter);
+        for (arrived, expected) in [(1, 250), (3, 750), (2, 750), (4, 1000), (9, 1000)] {
+            progress.at(1.0, arrived, 4);
+            assert_eq!(done(&meter), expected, "{arrived}");
+        }
+        progress.finish().unwrap();
+        assert_eq!(done(&meter), WORK);
+    }
+
+    /// A run that ends early counts as a whole one, and so does one without parts.
+    #[test]
+    fn every_run_counts_as_one_in_the_end() {
+        for all in [0, 4] {
+            let meter = Meter::default();
+            let mut progress = Progress::new(&meter);
+            progress.at(1.0, 0, all);
+            progress.finish().unwrap();
+            assert_eq!(done(&meter), WORK);
+        }
+    }
+
+    #[test]
+    fn idle_time_counts_from_the_last_change() {
+        let meter = Meter::default();
+        let mut progress = Progress::new(&meter);
+        progress.at(5.0, 0, 10);
+        assert_eq!(progress.idle_s(5.0), 5.0);
+        progress.at(6.0, 2, 10);
+        progress.at(8.0, 2, 10);
+        assert_eq!(progress.idle_s(8.0), 2.0);
+        // A crash took a part.
+        progress.at(9.0, 1, 10);
+        assert_eq!(progress.idle_s(9.5), 0.5);
+    }
+
+    #[test]
+    fn a_stopped_run_is_interrupted() {
+        let meter = Meter::default();
+        let progress = Progress::new(&meter);
+        meter.stop();
+        assert!(progress.stopped());
+        assert!(matches!(progress.finish(), Err(RunError::Interrupted)));
+        assert_eq!(done(&meter), WORK);
     }
 }

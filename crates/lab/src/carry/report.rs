@@ -1,4 +1,4 @@
-//! What came out of a run: the only place that puts a [`Run`] and its flows together.
+//! The report of a run: the only place that builds a [`Run`] and its flows.
 
 use std::time::Instant as WallClock;
 
@@ -29,18 +29,18 @@ pub struct Receipt<'a> {
     pub delay: Option<Delay>,
 }
 
-/// What was counted of traffic without an end.
+/// What was counted for traffic without an end.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Its name.
+    /// Its name in the results.
     pub name: String,
-    /// The sending node.
+    /// The node that sends.
     pub source: usize,
-    /// The receiving node.
+    /// The node that receives.
     pub sink: usize,
     /// Octets that the source wanted to send.
     pub offered: u64,
-    /// Octets that arrived.
+    /// Octets that the sink received.
     pub delivered: u64,
     /// Whether every packet that arrived was what had been sent.
     pub intact: bool,
@@ -97,7 +97,7 @@ impl Report {
         }
     }
 
-    /// What one receiver of a transfer has. The copy is compared with the object, and kept if `keep` says so.
+    /// Adds what one receiver of a transfer has. A complete copy is compared with the object, and kept if `keep` is set.
     pub fn receipt(
         &mut self,
         index: usize,
@@ -131,7 +131,7 @@ impl Report {
         self.outcome.copies.push(copy.map(<[u8]>::to_vec));
     }
 
-    /// What was counted of traffic without an end; `index` counts on after the transfers.
+    /// Adds the result of traffic without an end; `index` counts on after the transfers.
     pub fn stream(&mut self, index: usize, stream: Stream) {
         let (system, variant) = self.by;
         self.outcome.run.flows.push(Flow {
@@ -157,36 +157,38 @@ impl Report {
         &self.outcome.run.flows
     }
 
-    /// The bound of the next transfer, beside its slowest receiver.
+    /// Adds the bound of a transfer, with the slowest receiver's share of it. Call it once for each transfer, in their order.
     pub fn bound(&mut self, name: impl Into<String>, goodput_bps: f64, transfer: usize) {
         let own = self.flows().iter().filter(|flow| flow.transfer == transfer);
-        let slowest = own.map(|flow| flow.goodput_bps).fold(f64::MAX, f64::min);
+        let slowest = own.map(|flow| flow.goodput_bps).reduce(f64::min);
+        // A transfer without receivers has no share, nor has any of a bound of zero: JSON knows no infinite numbers.
+        let share = slowest.map(|slowest| slowest / goodput_bps);
         self.add_bound(Bound {
             name: name.into(),
             goodput_bps,
-            fraction: slowest / goodput_bps,
+            fraction: share.filter(|share| share.is_finite()).unwrap_or(0.0),
         });
     }
 
-    /// The bound of the next transfer or flow.
+    /// Adds a bound as it is. The run's first bound is its main one.
     pub fn add_bound(&mut self, bound: Bound) {
         let run = &mut self.outcome.run;
         run.bounds.push(bound);
         run.bound = run.bounds.first().cloned();
     }
 
-    /// How flows that share the channel share it.
+    /// Sets how fairly flows share the channel.
     pub fn fairness(&mut self, fairness: Option<Fairness>) {
         self.outcome.run.fairness = fairness;
     }
 
-    /// A sentence for the user, without the seed in front.
+    /// Adds a sentence for the user; the report puts the seed in front.
     pub fn note(&mut self, sentence: impl std::fmt::Display) {
         let seed = self.outcome.run.seed;
         self.outcome.notes.push(format!("seed {seed}: {sentence}"));
     }
 
-    /// A note for each receiver that has not finished.
+    /// Adds a note for each receiver that has not finished.
     pub fn note_unfinished(&mut self) {
         let flows = self.outcome.run.flows.iter().filter(|flow| !flow.complete);
         let sentence = |flow: &Flow| {
@@ -199,9 +201,171 @@ impl Report {
         }
     }
 
-    /// The outcome.
+    /// The outcome, with the wall time since [`Report::begin`].
     pub fn finish(mut self) -> Outcome {
         self.outcome.run.wall_s = self.started.elapsed().as_secs_f64();
         self.outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chappe_scenario::idle::IDLE;
+
+    use super::*;
+
+    fn report() -> Report {
+        Report::begin((&IDLE, &IDLE.variants[0]), 7)
+    }
+
+    fn transfer(object: &[u8]) -> Transfer {
+        Transfer {
+            name: "t0".into(),
+            source: 0,
+            receivers: vec![1],
+            object: object.into(),
+        }
+    }
+
+    /// What is reported of a receiver that has `copy` since `completed_s`, where copies are kept.
+    fn received(copy: &[u8], completed_s: Option<f64>) -> (Flow, Option<Vec<u8>>) {
+        let mut report = report();
+        let receipt = Receipt {
+            octets: copy.len(),
+            completed_s,
+            copy: Some(copy),
+            delay: None,
+        };
+        report.receipt(0, &transfer(b"object"), 1, receipt, true);
+        let mut outcome = report.finish();
+        (outcome.run.flows.remove(0), outcome.copies.remove(0))
+    }
+
+    #[test]
+    fn a_right_copy_is_complete_and_kept() {
+        let (flow, copy) = received(b"object", Some(2.0));
+        assert!(flow.complete && flow.digest_ok);
+        assert_eq!((flow.offered_bytes, flow.delivered_bytes), (6, 6));
+        assert_eq!((flow.completion_s, flow.goodput_bps), (Some(2.0), 24.0));
+        assert_eq!(copy.as_deref(), Some(&b"object"[..]));
+        assert_eq!((flow.name.as_str(), flow.protocol.as_str()), ("r1", "idle"));
+    }
+
+    /// A wrong copy is kept, so that the user can look at it.
+    #[test]
+    fn a_wrong_copy_fails_the_digest() {
+        let (flow, copy) = received(b"0bject", Some(2.0));
+        assert!(flow.complete && !flow.digest_ok);
+        assert_eq!(copy.as_deref(), Some(&b"0bject"[..]));
+    }
+
+    /// Even if its octets are right: the receiver does not know it yet.
+    #[test]
+    fn an_unfinished_copy_is_not_kept() {
+        for copy in [&b"obj"[..], b"object"] {
+            let (flow, kept) = received(copy, None);
+            assert!(!flow.complete && !flow.digest_ok);
+            assert_eq!((flow.goodput_bps, flow.completion_s), (0.0, None));
+            assert_eq!((flow.delivered_bytes, kept), (copy.len() as u64, None));
+        }
+    }
+
+    #[test]
+    fn copies_are_kept_only_on_request() {
+        let mut report = report();
+        let receipt = Receipt {
+            completed_s: Some(1.0),
+            copy: Some(b"object"),
+            ..Receipt::default()
+        };
+        report.receipt(0, &transfer(b"object"), 1, receipt, false);
+        let outcome = report.finish();
+        assert!(outcome.run.flows[0].digest_ok);
+        assert_eq!(outcome.copies, [None]);
+    }
+
+    #[test]
+    fn counters_add_up() {
+        let mut report = report();
+        report.count("frames", 2);
+        report.count("frames", 3);
+        report.count("none", 0);
+        report.count_each("lost", [("busy", 4), ("weak", 0)].into_iter());
+        report.count_each("lost", [("busy", 1)].into_iter());
+        let run = report.finish().run;
+        assert_eq!((run.counter("frames"), run.counter("lost_busy")), (5, 5));
+        // A counter may be zero; a reason that never occurred is omitted.
+        assert_eq!(run.counters.get("none"), Some(&0));
+        assert_eq!(run.counters.get("lost_weak"), None);
+    }
+
+    #[test]
+    fn bounds_are_compared_with_the_slowest_receiver() {
+        let mut report = report();
+        for (index, seconds) in [(0, Some(2.0)), (0, Some(3.0)), (1, None)] {
+            let receipt = Receipt {
+                completed_s: seconds,
+                ..Receipt::default()
+            };
+            report.receipt(index, &transfer(b"object"), 1, receipt, false);
+        }
+        for transfer in 0..3 {
+            report.bound("b", 32.0, transfer);
+        }
+        report.bound("zero", 0.0, 1);
+        let run = report.finish().run;
+        let fractions: Vec<f64> = run.bounds.iter().map(|bound| bound.fraction).collect();
+        assert_eq!(fractions, [0.5, 0.0, 0.0, 0.0]);
+        assert_eq!(run.bound, run.bounds.first().cloned());
+    }
+
+    #[test]
+    fn streams_are_counted_over_their_time() {
+        let mut report = report();
+        report.stream(
+            3,
+            Stream {
+                name: "f0".into(),
+                source: 0,
+                sink: 2,
+                offered: 500,
+                delivered: 250,
+                intact: false,
+                lasted_s: 4.0,
+                delay: None,
+            },
+        );
+        let fairness = Fairness {
+            total_bps: 500.0,
+            jain: 1.0,
+            max_min_bps: 500.0,
+            max_min_fraction: 1.0,
+            sum_log_mean_bps: 500.0,
+            sum_log_fraction: 1.0,
+            sum_log_bps: vec![Some(500.0)],
+        };
+        report.fairness(Some(fairness.clone()));
+        let outcome = report.finish();
+        let flow = &outcome.run.flows[0];
+        assert_eq!((flow.transfer, flow.goodput_bps), (3, 500.0));
+        assert!(flow.complete && !flow.digest_ok);
+        // Flows and copies stand side by side.
+        assert_eq!(outcome.copies, [None]);
+        assert_eq!(outcome.run.fairness, Some(fairness));
+    }
+
+    #[test]
+    fn unfinished_receivers_are_noted_with_the_seed() {
+        let mut report = report();
+        let receipt = Receipt {
+            octets: 4,
+            ..Receipt::default()
+        };
+        report.receipt(0, &transfer(b"object"), 1, receipt, false);
+        report.note_unfinished();
+        assert_eq!(
+            report.finish().notes,
+            ["seed 7: not finished: r1 got 4 of 6 octets"]
+        );
     }
 }

@@ -12,9 +12,9 @@ use crate::quantity::{Drift, Power, Time};
 pub struct FaultTable {
     /// When, counted from the start of the transfer.
     pub at: Located<Time>,
-    /// What.
+    /// The kind of fault; it decides which of the other keys are needed.
     pub kind: Located<FaultKind>,
-    /// Which node.
+    /// The node that fails, for all kinds but those of links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<Located<usize>>,
     /// Which link, by its two ends; for `link-loss` from the first to the second.
@@ -26,10 +26,10 @@ pub struct FaultTable {
     /// Probability that a received bit is wrong, for `corrupt`; 0 ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bit_error_rate: Option<Located<f64>>,
-    /// Whether the check sequence shows it, for `corrupt`; false if left out: what arrives is wrong unnoticed.
+    /// Whether the check sequence shows it, for `corrupt`; false if omitted: errors are not detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected: Option<bool>,
-    /// Share of frames lost beside what the radios do, for `link-loss`; 0 ends it, 1 is a direction that is dead.
+    /// Share of frames lost in addition to the radios' own losses, for `link-loss`; 0 ends it, 1 is a direction that is dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_loss: Option<Located<f64>>,
     /// Transmit power, for `jammer`.
@@ -40,7 +40,7 @@ pub struct FaultTable {
     pub lasts: Option<Located<Time>>,
 }
 
-/// What goes wrong.
+/// The kinds of fault that the simulator can inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {

@@ -21,10 +21,10 @@ pub struct FlowTable {
     /// Payload offered at even intervals; without it the source always has something to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Located<Rate>>,
-    /// When it begins, counted from the end of probing; at once if left out.
+    /// When it begins, counted from the end of probing; at once if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<Located<Time>>,
-    /// When its source stops, counted in the same way; with the run if left out.
+    /// When its source stops, counted in the same way; with the run if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Located<Time>>,
 }

@@ -30,6 +30,11 @@ impl<T> Located<T> {
     }
 }
 
+/// The place of an optional key in the scenario, if it is given.
+pub fn span_of<T>(key: &Option<Located<T>>) -> Option<Range<usize>> {
+    key.as_ref().map(Located::span)
+}
+
 impl<T> Deref for Located<T> {
     type Target = T;
     fn deref(&self) -> &T {

@@ -12,7 +12,7 @@ pub enum AccessName {
     /// The distributed coordination function.
     #[serde(rename = "dcf")]
     Dcf,
-    /// 802.11e's four categories.
+    /// EDCA with the four access categories of 802.11e.
     #[serde(rename = "edca")]
     Edca,
     /// ZMAC+: bursts of energy by priority, time slots among equals.
@@ -20,29 +20,29 @@ pub enum AccessName {
     ZmacPlus,
 }
 
-/// Channel access. What is left out is as in 802.11b (IEEE 802.11-2020, clause 16) with the long preamble.
+/// Channel access. Omitted keys have the values of 802.11b (IEEE 802.11-2020, clause 16) with the long preamble.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacTable {
-    /// The method; the DCF if left out, and for every system but DPCLO.
+    /// The method; the DCF if omitted, and for every system but DPCLO.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Located<AccessName>>,
-    /// Length of a burst (ZMAC+); 20 us if left out.
+    /// Length of a burst (ZMAC+); 20 us if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Located<Time>>,
-    /// Length of a time slot (ZMAC+); 10 ms if left out.
+    /// Length of a time slot (ZMAC+); 10 ms if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_slot: Option<Located<Time>>,
     /// Length of a back-off slot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<Located<Time>>,
-    /// Short interframe space.
+    /// SIFS, the short interframe space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sifs: Option<Located<Time>>,
-    /// Smallest contention window.
+    /// Smallest contention window, in slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cw_min: Option<Located<u16>>,
-    /// Largest contention window.
+    /// Largest contention window, in slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cw_max: Option<Located<u16>>,
     /// Attempts for frames without RTS.
@@ -51,7 +51,7 @@ pub struct MacTable {
     /// Attempts for frames with RTS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_long: Option<u8>,
-    /// Unicast frames of at least this size are announced by RTS/CTS; never, if left out.
+    /// Unicast frames of at least this size are preceded by RTS/CTS; none is, if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rts_threshold: Option<Located<Size>>,
     /// Whether a broken frame delays by EIFS.

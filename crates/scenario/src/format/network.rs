@@ -10,7 +10,7 @@ use super::Located;
 use crate::quantity::Length;
 
 /// Where the nodes stand, or which links they have. Exactly one of `generator`, `positions`, `links` and
-/// `file` says it; the other keys belong to one of them each.
+/// `file` is given; each other key belongs to one of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkTable {
@@ -41,7 +41,7 @@ pub struct NetworkTable {
     /// One `["x", "y"]` for each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions: Option<Located<Vec<[Length; 2]>>>,
-    /// Delivery ratios from each node (row) to each node (column), in the file or in a CSV file of its own.
+    /// Delivery ratios from each node (row) to each node (column), in the scenario or in a separate CSV file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Located<Links>>,
     /// Nodes sense each other's transmissions if one delivers at least this share of them to the other. Only

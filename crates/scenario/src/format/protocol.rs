@@ -1,4 +1,4 @@
-//! `[protocol]`: what carries the data.
+//! `[protocol]`: the system that carries the data.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Located;
 
-/// What carries the data. Beside these two keys the table has those of the system: see [`Keys`](crate::Keys). What is
-/// left out is as in the system's paper.
+/// What carries the data. In addition to these two keys the table has the system's own, see
+/// [`Keys`](crate::Keys). Omitted keys have the values of the system's paper.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProtocolTable {
     /// The system; `pacifier` if omitted. Files of version 0.1 call it `name`.
@@ -71,6 +71,6 @@ pub enum LinkKnowledge {
     /// By probes on the same air, before the transfer.
     #[default]
     Probed,
-    /// They are told the true ratios, which no real network can know.
+    /// They know the true ratios, which no real network can.
     True,
 }

@@ -12,7 +12,7 @@ use crate::quantity::{Frequency, Length, Power, Rate, Ratio, Time};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RadioTable {
-    /// The physics to start from; `chappe-physical` or, for systems on 802.15.4, `cc2420-indoor` if left out.
+    /// The physics to start from; `chappe-physical` or, for systems on 802.15.4, `cc2420-indoor` if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Located<ProfileName>>,
     /// Rate of data frames: 1, 2, 5.5 or 11 Mbit/s; 802.15.4 has one rate.
@@ -21,7 +21,7 @@ pub struct RadioTable {
     /// Preamble of data frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preamble: Option<PreambleName>,
-    /// Transmit power.
+    /// Transmit power of every node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx_power: Option<Power>,
     /// The highest power a frame may ask for.
@@ -78,7 +78,7 @@ pub struct RadioTable {
     /// The part of a frame in which a stronger one takes its receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureName>,
-    /// How much stronger it must be.
+    /// How much stronger the capturing frame must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture_margin: Option<Ratio>,
     /// How far into the frame, for `first`.
@@ -116,7 +116,7 @@ pub enum ProfileName {
     /// GloMoSim 2 with its own, milder fading law.
     #[serde(rename = "glomosim")]
     Glomosim,
-    /// ns-2's thresholds.
+    /// ns-2: power thresholds, and a ratio between each two frames.
     #[serde(rename = "ns2-threshold")]
     Ns2Threshold,
     /// 802.11b between towers: free space, no fading, dishes of 24 dBi unless `antenna_gains` says otherwise.
@@ -143,9 +143,9 @@ pub enum ProfileName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreambleName {
-    /// 192 us.
+    /// Preamble and header of 192 us.
     Long,
-    /// 96 us; not at 1 Mbit/s.
+    /// Preamble and header of 96 us; not at 1 Mbit/s.
     Short,
 }
 
@@ -153,11 +153,11 @@ pub enum PreambleName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathLossName {
-    /// Free space.
+    /// Free space, by Friis's formula.
     Friis,
     /// Free space, then the fourth power of the distance.
     TwoRay,
-    /// A constant exponent.
+    /// The loss at one metre, then a constant exponent.
     LogDistance,
 }
 
@@ -165,11 +165,11 @@ pub enum PathLossName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FadingName {
-    /// No fading.
+    /// Constant power: no fading.
     None,
-    /// No direct path.
+    /// Rayleigh: scattered paths without a direct one.
     Rayleigh,
-    /// A direct path and scattered ones.
+    /// Rician: a direct path and scattered ones.
     Rician,
     /// What GloMoSim calls Rayleigh, which is milder.
     Glomosim,
@@ -179,13 +179,13 @@ pub enum FadingName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureName {
-    /// None.
+    /// A receiver never changes to a stronger frame.
     Never,
     /// Preamble and PHY header.
     Preamble,
     /// The first `capture_window` of it.
     First,
-    /// All of it.
+    /// The whole frame up to its end.
     Frame,
 }
 
@@ -199,7 +199,7 @@ pub enum ReceptionName {
     SnrThreshold,
     /// A ratio between each two frames.
     Pairwise,
-    /// Any overlap kills.
+    /// Frames that overlap in time are all lost.
     Overlap,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Located;
 use crate::quantity::Time;
 
-/// Seeds and limits.
+/// The seeds to run, and when a run ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunTable {
@@ -19,7 +19,7 @@ pub struct RunTable {
     /// The seeds themselves, instead of the two above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seeds: Option<Located<Vec<u64>>>,
-    /// A run ends here, finished or not. If left out, it ends when nothing has moved for minutes, or after ten minutes
+    /// A run ends here, finished or not. If omitted, it ends when nothing has moved for minutes, or after ten minutes
     /// and 300 times the least possible time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Located<Time>>,

@@ -15,7 +15,7 @@ pub struct TransferTable {
     /// Its name in the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The node that has it; drawn from the seed if left out.
+    /// The node that has it; drawn from the seed if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Located<usize>>,
     /// The nodes that want it, or how many nodes to draw from the seed.
@@ -35,9 +35,9 @@ pub struct TransferTable {
     expecting = "expected a list of nodes such as [3, 7], or how many to draw"
 )]
 pub enum Receivers {
-    /// So many nodes, drawn from the seed.
+    /// This number of nodes, drawn from the seed.
     Count(usize),
-    /// These nodes.
+    /// The nodes with these numbers.
     Nodes(Vec<usize>),
 }
 

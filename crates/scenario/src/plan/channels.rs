@@ -4,13 +4,14 @@
 //! powers. A measured delivery ratio below one becomes the power that has this ratio under the profile's receiver; a
 //! perfect link keeps its measured margin over the sensitivity of the radio that measured it.
 
+mod building;
+
 use std::sync::Arc;
 
 use chappe_core::{Dbm, Mode, Purpose, Rate, Seed, Stream};
 use chappe_sim::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
 use chappe_sim::{LinkPowers, Profile};
 
-use super::building;
 use crate::import::Channels;
 
 /// How many channels there are at 2.4 GHz.
@@ -95,12 +96,12 @@ pub struct ChannelGround {
     pub connected: f64,
 }
 
-/// Where links come from.
+/// Where the links of a network come from.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// From a link list with measured channels.
+    /// Measured channel by channel, read from a link list.
     Measured(Arc<Channels>),
-    /// From `building`.
+    /// Generated: a building drawn from the seed.
     Building,
 }
 

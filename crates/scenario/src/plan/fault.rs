@@ -5,7 +5,8 @@ use std::ops::Range;
 use chappe_core::{Dbm, Duration, Ppm};
 use chappe_sim::{Bursts, Fault as Strike, Jammer, Place, Position};
 
-use super::{Check, Topology};
+use super::Topology;
+use crate::check::Check;
 use crate::format::{FaultKind, FaultTable, Located};
 use crate::input::InputError;
 use crate::system::System;
@@ -13,15 +14,15 @@ use crate::system::System;
 /// A fault before the seed has placed the nodes.
 #[derive(Clone, Debug)]
 pub enum FaultPlan {
-    /// Complete.
+    /// A fault that needs no places.
     Ready(Strike),
     /// A jammer where this node will stand.
     JammerAt {
-        /// The node.
+        /// The node whose place it takes.
         node: usize,
         /// Transmit power.
         power: Dbm,
-        /// How long.
+        /// How long it transmits.
         lasts: Duration,
     },
 }
@@ -51,11 +52,11 @@ impl FaultPlan {
 pub struct LossStep {
     /// When, counted from the start of the transfer.
     pub at: Duration,
-    /// The transmitter.
+    /// The node that transmits.
     pub from: usize,
-    /// The receiver.
+    /// The node that receives.
     pub to: usize,
-    /// Share of frames lost beside what the radios do, 0 to 1.
+    /// Share of frames lost in addition to the radios' own losses, 0 to 1.
     pub share: f64,
 }
 

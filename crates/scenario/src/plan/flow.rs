@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use chappe_core::Duration;
 
-use super::Check;
+use crate::check::Check;
 use crate::format::{FlowTable, Located};
 use crate::input::InputError;
 use crate::system::System;
 
-/// Traffic without an end. Times count from when the network is ready to carry.
+/// Traffic without an end. Times count from the end of probing, when the network is ready to carry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowPlan {
-    /// Its name.
+    /// Its name in the results.
     pub name: String,
     /// The node that sends.
     pub source: usize,
@@ -20,7 +20,7 @@ pub struct FlowPlan {
     pub sink: usize,
     /// Payload offered, bit/s; `None`: there is always something to send.
     pub bps: Option<f64>,
-    /// When it begins.
+    /// When the source starts to send.
     pub begin: Duration,
     /// When its source stops, if it does.
     pub end: Option<Duration>,

@@ -3,7 +3,8 @@
 use chappe_core::{Duration, Mode};
 use chappe_mac::dot11;
 
-use super::{Check, radio};
+use super::radio;
+use crate::check::Check;
 use crate::format::{AccessName, Located, MacTable};
 use crate::input::InputError;
 use crate::system::System;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use chappe_core::{Mode, Purpose, Seed, Stream};
 use chappe_sim::{Medium, Profile};
 
-use super::{Check, Plan, Topology, TransferPlan, numbered};
+use super::{Plan, Topology, TransferPlan};
+use crate::check::{Check, numbered};
 use crate::format::{Located, Receivers, Scenario, TransferTable};
 use crate::input::InputError;
 
@@ -15,23 +16,23 @@ use crate::input::InputError;
 /// paper's ETX phase finds a link of 1 % with a probability of 99.8 %.
 pub const REACHABLE_PRR: f64 = 0.01;
 
-/// Drawn receivers are drawn among the nodes that links of at least this share lead to: a hop that takes more
-/// than ten attempts is not a place where somebody would put a receiver.
+/// Receivers are drawn among the nodes that links of at least this share lead to: no user would put a receiver behind
+/// a hop that takes more than ten attempts.
 const DRAWN_PRR: f64 = 0.1;
 
 /// The largest object: results count octets, and a receiver holds all of it in memory.
 const OBJECT_MAX: f64 = 2e9;
 
-/// What is carried.
+/// The octets that a transfer carries.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
-    /// So many octets, drawn from the seed.
+    /// This number of octets, drawn from the seed.
     Random(usize),
-    /// A file's contents.
+    /// The contents of a file.
     File {
-        /// The file.
+        /// Where the file was read from.
         path: PathBuf,
-        /// What is in it.
+        /// The contents of the file.
         bytes: Arc<[u8]>,
     },
 }
@@ -65,10 +66,10 @@ impl Payload {
     }
 }
 
-/// One seed's network.
+/// The network of one seed: the medium, the true delivery ratios, and the transfers.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
     /// What lies between the antennas.
     pub medium: Medium,
@@ -81,13 +82,13 @@ pub struct Network {
 /// One transfer with its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
-    /// Its name.
+    /// Its name in the results.
     pub name: String,
-    /// Who has the object.
+    /// The node that has the object.
     pub source: usize,
-    /// Who wants it.
+    /// The nodes that receive the object.
     pub receivers: Vec<usize>,
-    /// The object.
+    /// The octets of the object.
     pub object: Arc<[u8]>,
 }
 
@@ -95,9 +96,7 @@ impl Plan {
     /// The network and the transfers of one seed. Fails if a receiver cannot be reached at all.
     pub fn network(&self, seed: u64) -> Result<Network, InputError> {
         let nodes = self.topology.nodes();
-        let check = Check {
-            source: &self.source,
-        };
+        let check = Check::new(&self.source);
         let medium = self.medium(seed, &check)?;
         let delivery = delivery(&medium, self);
         let mut transfers: Vec<Transfer> = Vec::new();
@@ -297,7 +296,7 @@ pub fn transfers(
 ) -> Result<Vec<TransferPlan>, InputError> {
     if scenario.transfer.is_empty() && scenario.flow.is_empty() {
         let message = "there is nothing to carry: the scenario has no [[transfer]]";
-        let end = check.source.text().trim_end().len();
+        let end = check.source().text().trim_end().len();
         return Err(check
             .error(end..end, "add a [[transfer]] here", message)
             .help("[[transfer]] with source, receivers, and bytes or object"));
@@ -421,7 +420,7 @@ fn file(object: &Located<PathBuf>, check: &Check<'_>) -> Result<Payload, InputEr
     let path = if object.span().is_empty() {
         (**object).clone()
     } else {
-        check.source.beside(object)
+        check.source().beside(object)
     };
     let bytes = std::fs::read(&path).map_err(|error| {
         let error = InputError::unreadable(&path, &error);
@@ -477,7 +476,7 @@ mod tests {
 
     /// The same seed draws the same group and the same object, another seed another object.
     #[test]
-    fn a_stage_is_decided_by_its_seed() {
+    fn a_network_is_decided_by_its_seed() {
         let plan = plan(
             "generator = \"grid\"\nnodes = 9\nspacing = \"50 m\"",
             "receivers = 3",

@@ -1,5 +1,5 @@
-//! The network of a scenario alone, for those who bring their own traffic: what `[[transfer]]` and `[protocol]` say
-//! does not matter.
+//! The network of a scenario alone, for callers that bring their own traffic: `[[transfer]]` and `[protocol]` are
+//! ignored, except for the system's radios.
 
 use std::path::Path;
 
@@ -7,10 +7,12 @@ use chappe_core::{Duration, Mode};
 use chappe_mac::dot11;
 use chappe_sim::{Medium, Profile};
 
-use super::{Check, FaultPlan, Topology, fault, mac, network, radio, seeds, topology};
+use super::{FaultPlan, Topology, fault, mac, network, radio, seeds, topology};
+use crate::check::Check;
 use crate::format::Source;
 use crate::input::InputError;
-use crate::system::{Radios, System};
+use crate::radios::Radios;
+use crate::system::System;
 
 /// Places or links, radios, channel access and faults.
 #[derive(Clone, Debug)]
@@ -19,11 +21,11 @@ pub struct NetworkPlan {
     pub title: String,
     /// Where the nodes stand, or their links.
     pub topology: Topology,
-    /// The physics.
+    /// The physics of the radios: the profile with the changes of `[radio]`.
     pub profile: Profile,
     /// How data frames are sent.
     pub mode: Mode,
-    /// Channel access.
+    /// Channel access: 802.11b with the changes of `[mac]`.
     pub mac: dot11::Config,
     /// What goes wrong, from the start on.
     pub faults: Vec<(Duration, FaultPlan)>,
@@ -33,7 +35,7 @@ pub struct NetworkPlan {
 }
 
 impl NetworkPlan {
-    /// Reads and checks a scenario file that may name these systems; `seed` goes before the scenario's own.
+    /// Reads and checks a scenario file that may name these systems; `seed` replaces the scenario's own.
     pub fn read(
         systems: &[&'static System],
         path: &Path,
@@ -57,7 +59,7 @@ impl NetworkPlan {
         source: Source,
         seed: Option<u64>,
     ) -> Result<NetworkPlan, InputError> {
-        let check = Check { source: &source };
+        let check = Check::new(&source);
         let scenario = source.scenario()?;
         let title = scenario.title.clone();
         let title = title.unwrap_or_else(|| source.name().to_string());
@@ -92,9 +94,7 @@ impl NetworkPlan {
 
     /// What lies between the antennas, where frames of `octets` (check sequence included) matter.
     pub fn medium(&self, octets: usize) -> Result<Medium, InputError> {
-        let check = Check {
-            source: &self.source,
-        };
+        let check = Check::new(&self.source);
         let ask = (self.mode, octets);
         network::medium_of((&self.topology, &self.profile), ask, self.seed, &check)
     }

@@ -3,7 +3,7 @@
 use chappe_core::{Channel, Db, Dbm, Mode, Preamble, Rate};
 use chappe_sim::{Capture, Fading, PathLoss, Profile, Rule, Window};
 
-use super::Check;
+use crate::check::Check;
 use crate::format::{
     CaptureName, FadingName, PathLossName, PreambleName, RadioTable, ReceptionName,
 };
@@ -41,14 +41,14 @@ pub fn mode(radio: &RadioTable, check: &Check<'_>) -> Result<Mode, InputError> {
     }
 }
 
-/// The rate of 802.11b with so many bits per second.
+/// The rate of 802.11b with this number of bits per second.
 pub fn rate_of(bits_per_second: f64) -> Option<Rate> {
     Rate::DOT11B
         .into_iter()
         .find(|rate| rate.bitrate().0 as f64 == bits_per_second)
 }
 
-/// The physics.
+/// The physics of the radios: the profile with the changes of `[radio]`.
 pub fn profile(
     radio: &RadioTable,
     system: &System,
@@ -78,7 +78,7 @@ pub fn profile(
         return Err(check.at(given, "another radio", message).help(help));
     }
     if name == Profile::NAMES_LONG[0] {
-        // Nobody spans kilometres without dishes; `antenna_gains` says which.
+        // A link of kilometres needs dishes; `antenna_gains` replaces these.
         profile.antennas = DISHES;
     }
     powers(radio, &mut profile);

@@ -1,6 +1,6 @@
 //! `[run]`: the seeds.
 
-use super::Check;
+use crate::check::Check;
 use crate::format::{Located, RunTable};
 use crate::input::InputError;
 

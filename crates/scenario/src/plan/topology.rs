@@ -5,16 +5,16 @@ use std::sync::Arc;
 use chappe_core::{Mode, Seed};
 use chappe_sim::{Matrix, Position, Profile, topology};
 
-use super::Check;
 use super::channels::{ChannelGround, Origin};
-use crate::format::{Generator, Links, Located, NetworkTable};
+use crate::check::Check;
+use crate::format::{Generator, Links, Located, NetworkTable, span_of};
 use crate::import;
 use crate::input::InputError;
 use crate::quantity::Length;
-use crate::system::{Radios, span_of};
+use crate::radios::Radios;
 
 /// Share of frames above which two nodes of a measured network sense each other, unless the scenario says
-/// otherwise: who hears one frame in ten finds the channel busy during most of the others too.
+/// otherwise: a node that decodes one frame in ten finds the channel busy during most of the others too.
 const SENSES_ABOVE: f64 = 0.1;
 
 /// Links of this share, both ways, connect a generated building unless the scenario says otherwise.
@@ -37,14 +37,14 @@ pub enum Topology {
         /// Links of at least this delivery ratio must connect all of them.
         connected: Option<f64>,
     },
-    /// Given.
+    /// Positions that the scenario gives.
     Positions {
         /// Where the nodes stand.
         places: Vec<Position>,
         /// The seed of the shadowing whatever the run's seed.
         seed: Option<u64>,
     },
-    /// Links instead of places.
+    /// Delivery ratios instead of places.
     Measured(Matrix),
     /// Links that differ between the channels of 802.15.4.
     Channels(ChannelGround),
@@ -63,12 +63,12 @@ pub enum Placing {
         /// Metres between neighbours.
         spacing: f64,
     },
-    /// One behind the other.
+    /// In a line with this spacing.
     Line {
         /// Metres between neighbours.
         spacing: f64,
     },
-    /// Around random centres.
+    /// In clusters around random centres.
     Clustered {
         /// Width and depth of the rectangle of the centres.
         area: [f64; 2],
@@ -118,7 +118,7 @@ impl Topology {
         }
     }
 
-    /// The places, unless links stand for them.
+    /// The places; `None` if the scenario gives links instead.
     pub fn positions(&self, run: u64) -> Option<Vec<Position>> {
         match self {
             Topology::Positions { places, .. } => Some(places.clone()),
@@ -127,8 +127,8 @@ impl Topology {
         }
     }
 
-    /// The places, drawn again until `ask` (how frames are sent, and their octets) says that they are connected,
-    /// if they must be. `None` if no draw is.
+    /// The places, drawn again until they are connected for frames that are sent by this mode and have this number of
+    /// octets, if they must be. `None` if no draw is.
     pub fn connected_positions(
         &self,
         run: u64,
@@ -344,7 +344,7 @@ fn unused(network: &NetworkTable, generator: Generator) -> Option<std::ops::Rang
     }
 }
 
-/// What only 802.15.4 has.
+/// The error for a key that only 802.15.4 has.
 fn channels_only(span: std::ops::Range<usize>, check: &Check<'_>) -> InputError {
     let message = "this is for networks of 802.15.4, whose channels differ";
     let error = check.error(span, "no use here", message);
@@ -399,7 +399,7 @@ fn measured(
     check: &Check<'_>,
 ) -> Result<Topology, InputError> {
     if let (Radios::Dot15d4, Some(file)) = (radios, &network.file) {
-        let path = check.source.beside(file);
+        let path = check.source().beside(file);
         let measured =
             import::read_channels(&path, &network.select).map_err(|e| check.instead(file, e))?;
         let all = measured.names.len();
@@ -414,7 +414,7 @@ fn measured(
         (Some(links), _) => match &**links {
             Links::Matrix(rows) => square(links, rows.clone(), check)?,
             Links::File(path) => {
-                let path = check.source.beside(path);
+                let path = check.source().beside(path);
                 square(
                     links,
                     import::read_matrix(&path).map_err(|e| check.instead(links, e))?,
@@ -423,7 +423,7 @@ fn measured(
             }
         },
         (None, Some(file)) => {
-            let path = check.source.beside(file);
+            let path = check.source().beside(file);
             let map = import::read(&path, &network.select).map_err(|e| check.instead(file, e))?;
             map.delivery
                 .chunks(map.names.len().max(1))
@@ -481,17 +481,4 @@ fn square(
         }
     }
     Ok(rows)
-}
-
-impl Check<'_> {
-    /// An error in another file, or, if that file cannot be read, at the place that names it.
-    pub(super) fn instead<T>(&self, value: &Located<T>, error: InputError) -> InputError {
-        if error.place.is_some() {
-            return error;
-        }
-        let help = error.help.clone();
-        let mut here = self.at(value, "this file", error.message.clone());
-        here.help = help;
-        here
-    }
 }

@@ -17,7 +17,7 @@ use chappe_core::{Dbm, Purpose, Seed, Stream};
 use chappe_sim::LinkPowers;
 use chappe_sim::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
 
-use super::channels::CHANNELS;
+use super::CHANNELS;
 
 /// Length and depth of the ring, and width of its corridors, in metres.
 const RING: [f64; 2] = [70.0, 27.0];
