@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use chappe_scenario::plan::SEEDS_MAX;
 use clap::{Args, Parser, Subcommand};
 
+/// Networks of `chappe demo`: enough for intervals, and done in about ten seconds on two cores.
+pub const DEMO_NETWORKS: u64 = 8;
+
 const AFTER: &str = "\
 Exit codes: 0 done, 1 a transfer or claim failed, 2 usage, 3 scenario or input, 4 environment,
 70 a defect of chappe, 130 interrupted (finished results are kept).
@@ -53,7 +56,7 @@ pub struct Demo {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// How many networks.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, default_value_t = DEMO_NETWORKS, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub networks: u64,
     #[command(flatten)]
     pub shared: Shared,

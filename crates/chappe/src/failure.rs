@@ -1,16 +1,10 @@
-//! What ends a command early, and how it is told.
+//! What ends a command early, and with which exit code.
 
-use std::fmt;
 use std::io;
 
 use chappe_lab::run::RunError;
 use chappe_scenario::InputError;
 use chappe_store::StoreError;
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
-};
-
-use crate::terminal;
 
 /// Exit code of a transfer, claim or comparison that failed.
 pub const FAILED: u8 = 1;
@@ -18,7 +12,7 @@ pub const FAILED: u8 = 1;
 pub const INPUT: u8 = 3;
 /// Exit code of something that the machine lacks.
 pub const ENVIRONMENT: u8 = 4;
-/// Exit code of a mistake of Chappe itself.
+/// Exit code of a defect of Chappe.
 pub const DEFECT: u8 = 70;
 /// Exit code after Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
@@ -28,18 +22,18 @@ pub const INTERRUPTED: u8 = 130;
 pub enum Failure {
     /// A mistake in a scenario or another input.
     Input(Box<InputError>),
-    /// The machine lacks something: what, and what to do about it.
+    /// The machine lacks something: what it is, and what to do about it.
     Environment(String, String),
     /// A cast could not begin or go on.
     Cast(chappe_cast::Error),
-    /// A mistake of Chappe itself.
+    /// A defect of Chappe.
     Defect(String),
     /// Ctrl-C before anything was finished.
     Interrupted,
-    /// A process of ours has told it already and ended with this code.
-    Told(u8),
-    /// Whoever reads our output has stopped reading: `chappe ... | head`.
-    NobodyReads,
+    /// A child process has reported the failure already and ended with this code.
+    Reported(u8),
+    /// The reader of standard output has closed it: `chappe ... | head`.
+    ClosedPipe,
 }
 
 impl Failure {
@@ -54,48 +48,10 @@ impl Failure {
             },
             Failure::Defect(_) => DEFECT,
             Failure::Interrupted => INTERRUPTED,
-            Failure::Told(code) => *code,
-            Failure::NobodyReads => 0,
+            Failure::Reported(code) => *code,
+            Failure::ClosedPipe => 0,
         }
     }
-
-    /// Tells it on standard error.
-    pub fn tell(&self) {
-        match self {
-            Failure::Input(error) => eprint!("{}", render(error)),
-            Failure::Environment(what, todo) => eprintln!("chappe: {what}\n  {todo}"),
-            Failure::Cast(error) if error.todo.is_empty() => eprintln!("chappe: {}", error.what),
-            Failure::Cast(error) => eprintln!("chappe: {}\n  {}", error.what, error.todo),
-            Failure::Defect(what) => eprintln!("{}", defect(what)),
-            Failure::Interrupted => eprintln!("chappe: interrupted before anything was finished"),
-            Failure::Told(_) | Failure::NobodyReads => {}
-        }
-    }
-}
-
-fn defect(what: &str) -> String {
-    let command: Vec<String> = std::env::args().collect();
-    format!(
-        "chappe: this is a defect of chappe, not yours: {what}\n  please report it with this line and the version:\n  {}\n  chappe {}",
-        command.join(" "),
-        env!("CARGO_PKG_VERSION"),
-    )
-}
-
-/// Makes a panic say what it is before the command ends with 70.
-pub fn explain_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map_or(String::new(), |at| {
-            format!(" ({}:{})", at.file(), at.line())
-        });
-        let payload = panic.payload();
-        let words = payload
-            .downcast_ref::<&str>()
-            .map(|words| words.to_string())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "no message".into());
-        eprintln!("{}", defect(&format!("{words}{place}")));
-    }));
 }
 
 impl From<chappe_cast::Error> for Failure {
@@ -145,7 +101,7 @@ impl From<chappe_sys::Error> for Failure {
     fn from(error: chappe_sys::Error) -> Failure {
         let advice = error
             .advice()
-            .unwrap_or("`chappe doctor` says what this machine allows");
+            .unwrap_or("`chappe doctor` lists what this machine allows");
         Failure::Environment(error.cause(), advice.to_string())
     }
 }
@@ -153,78 +109,11 @@ impl From<chappe_sys::Error> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::NobodyReads,
+            io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
             _ => Failure::Environment(
                 format!("cannot write results: {error}"),
                 "is the disk full?".into(),
             ),
         }
-    }
-}
-
-/// An input error as miette draws it.
-struct Drawn<'a> {
-    error: &'a InputError,
-    text: Option<NamedSource<String>>,
-}
-
-impl fmt::Debug for Drawn<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.error, f)
-    }
-}
-
-impl fmt::Display for Drawn<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.error.message)
-    }
-}
-
-impl std::error::Error for Drawn<'_> {}
-
-impl Diagnostic for Drawn<'_> {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.error
-            .help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.text.as_ref().map(|text| text as &dyn SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let place = self.error.place.as_ref().filter(|_| self.text.is_some())?;
-        let length = place.span.len();
-        let label = LabeledSpan::new(Some(place.label.clone()), place.span.start, length);
-        Some(Box::new(std::iter::once(label)))
-    }
-}
-
-/// The error with its file, line, column and source line.
-fn render(error: &InputError) -> String {
-    let place = error
-        .place
-        .as_ref()
-        .filter(|place| !place.label.is_empty() && !place.text.is_empty());
-    let text = place.map(|place| NamedSource::new(&error.from, place.text.to_string()));
-    let theme = match (
-        terminal::colour_on(terminal::Stream::Error),
-        terminal::unicode(),
-    ) {
-        (true, true) => GraphicalTheme::unicode(),
-        (false, true) => GraphicalTheme::unicode_nocolor(),
-        (true, false) => GraphicalTheme::ascii(),
-        (false, false) => GraphicalTheme::none(),
-    };
-    let handler = GraphicalReportHandler::new_themed(theme)
-        .with_width(terminal::width(terminal::Stream::Error))
-        .with_context_lines(1)
-        .with_links(false);
-    let mut drawn = String::new();
-    match handler.render_report(&mut drawn, &Drawn { error, text }) {
-        Ok(()) => drawn,
-        Err(_) => format!("chappe: {error}\n"),
     }
 }

@@ -1,6 +1,6 @@
 //! The command `chappe`.
 //!
-//! Standard output carries results and nothing else; talk, progress and errors go to standard error. Exit codes:
+//! Standard output carries results and nothing else; remarks, progress and errors go to standard error. Exit codes:
 //!
 //! | code | means |
 //! |---|---|
@@ -14,6 +14,7 @@
 
 mod cli;
 mod command;
+mod diagnostic;
 mod doctor;
 mod failure;
 mod folder;
@@ -29,15 +30,15 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    failure::explain_panics();
+    diagnostic::report_panics();
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| run(&cli)));
     match done {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(failure)) => {
-            failure.tell();
+            diagnostic::report(&failure);
             ExitCode::from(failure.code())
         }
-        // The panic hook has said what happened.
+        // The panic hook has reported it.
         Err(_) => ExitCode::from(failure::DEFECT),
     }
 }

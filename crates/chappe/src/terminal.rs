@@ -1,4 +1,4 @@
-//! The terminal: how wide, which colours, progress, and Ctrl-C.
+//! The terminal: its width and colours, remarks, progress bars, and Ctrl-C.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
@@ -50,7 +50,7 @@ pub fn colour_on(stream: Stream) -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Whether characters beyond ASCII can be shown: yes, unless the terminal is dumb or says otherwise.
+/// Whether to print characters beyond ASCII: no on a dumb terminal, or on one in the C locale.
 pub fn unicode() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
@@ -68,6 +68,32 @@ pub fn print(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Writes `text` and a line break to standard error. Nothing can report that this stream is closed or full, so its errors
+/// are ignored; `eprintln!` would panic.
+pub fn tell(text: &str) {
+    let mut error = io::stderr().lock();
+    let _ = writeln!(error, "{}", text.trim_end_matches('\n')).and_then(|()| error.flush());
+}
+
+/// `text` in lines of at most `width` characters that end between words. A longer word has a line to itself.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split(' ') {
+            let full = line.chars().count() + 1 + word.chars().count() > width;
+            if full && !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            } else if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
 /// Set by the first Ctrl-C; the second one ends the program at once.
 pub fn interrupt() -> Arc<AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -79,14 +105,14 @@ pub fn interrupt() -> Arc<AtomicBool> {
         let second = signal_hook::flag::register_conditional_shutdown(signal, code, flag.clone());
         let first = second.and_then(|_| signal_hook::flag::register(signal, flag.clone()));
         if first.is_err() {
-            eprintln!("chappe: Ctrl-C will stop at once, without keeping results");
+            tell("chappe: Ctrl-C will stop at once, without keeping results");
         }
         flag
     };
     FLAG.get_or_init(make).clone()
 }
 
-/// Does `work` while a progress bar on standard error follows `meter`, if that is a terminal.
+/// Does `work`; if standard error is a terminal, a progress bar there follows `meter`.
 pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -> T) -> T {
     if quiet || !Stream::Error.is_terminal() {
         return work();
@@ -118,14 +144,14 @@ pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -
     })
 }
 
-/// A hint or a remark on standard error.
+/// A hint or a remark on standard error, unless `quiet`.
 pub fn remark(quiet: bool, words: &str) {
     if !quiet {
-        eprintln!("{words}");
+        tell(words);
     }
 }
 
-/// This program, called by `command`.
+/// The provenance of this program's results, made by the command line `command`.
 pub fn program(command: &str) -> Program<'_> {
     Program {
         commit: env!("CHAPPE_COMMIT"),
@@ -149,4 +175,18 @@ pub fn command_line() -> String {
         .chain(words)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_wraps_between_words() {
+        let text = "other, bulk: with losses as they are now, overhead 75.0 % (bound 31.4 %)";
+        let lines = wrap(text, 40);
+        assert!(lines.iter().all(|line| line.chars().count() <= 40));
+        assert_eq!(lines.join(" "), text);
+        assert_eq!(wrap("a longword b\nc", 4), ["a", "longword", "b", "c"]);
+    }
 }

@@ -74,7 +74,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
             .iter()
             .map(|prepared| prepared.bounds[0].worst_bps)
             .collect(),
-        bound: "The bound is what no protocol can exceed whose nodes wait while they sense another (a linear program with a\nchecked proof).",
+        bound: "The bound is what no protocol can exceed whose nodes wait while they sense another (a linear program with a checked proof).",
         unfinished: order.seeds().len() - finished.len(),
     })
 }

@@ -68,6 +68,8 @@ pub struct Row {
     pub ours: bool,
     /// One run for each finished network.
     pub document: Document,
+    /// Why it falls behind its baseline, in a sentence; shown only where it does.
+    pub behind: Option<&'static str>,
 }
 
 impl Order<'_> {
@@ -120,7 +122,14 @@ impl Row {
             label,
             ours,
             document: Document::new(&plan.title, &from, runs.collect(), partial),
+            behind: None,
         }
+    }
+
+    /// The row with the reason that is shown where it falls behind its baseline.
+    pub fn behind(mut self, why: &'static str) -> Row {
+        self.behind = Some(why);
+        self
     }
 }
 

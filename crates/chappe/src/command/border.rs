@@ -144,7 +144,7 @@ fn until_signal(border: &mut Running, options: &Border) -> Result<Signal, Failur
         }
         if let Ending::Signal(signal) = ending {
             if shown {
-                eprintln!();
+                terminal::tell("");
             }
             return Ok(signal);
         }
@@ -225,9 +225,9 @@ fn finish(
     }
     let verdict = status.verdict().filter(|_| !options.late_ok);
     if let Some(verdict) = &verdict {
-        eprintln!(
-            "chappe: {verdict}\n  run it on a machine that does nothing else, as root for a real-time priority, or with fewer nodes; --late-ok takes it as it is"
-        );
+        terminal::tell(&format!(
+            "chappe: {verdict}\n  run it on a machine that does nothing else, as root for a real-time priority, or with fewer nodes; --late-ok accepts the result nevertheless"
+        ));
     }
     Ok(match (exit_code, signal) {
         (Some(code @ 1..), None) => code,

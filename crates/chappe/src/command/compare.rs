@@ -2,6 +2,7 @@
 
 use chappe_figures::table::{Table, count, digits, kbit, with_interval};
 use chappe_results::compare::{Comparison, Quantity, Verdict, compare};
+use chappe_results::statistics::Ratio;
 use chappe_scenario::InputError;
 use chappe_store as store;
 
@@ -78,20 +79,21 @@ fn row(quantity: &Quantity) -> [String; 6] {
         _ => ("data frames sent", count, 1.0),
     };
     let difference = quantity.paired.difference.scaled(scale);
-    let ratio =
-        quantity
-            .paired
-            .ratio
-            .map_or_else(String::new, |ratio| match (ratio.low, ratio.high) {
-                (Some(low), Some(high)) => format!("{:.2} ({low:.2} to {high:.2})", ratio.mean),
-                _ => format!("{:.2}", ratio.mean),
-            });
+    let ratio = quantity.paired.ratio.as_ref();
     [
         name.to_string(),
         show(quantity.a.mean),
         show(quantity.b.mean),
         with_interval(difference.mean, difference.ci95),
-        ratio,
+        ratio.map_or_else(String::new, with_interval_of),
         quantity.verdict.words().to_string(),
     ]
+}
+
+/// A ratio with its 95 % interval, if it has one.
+pub fn with_interval_of(ratio: &Ratio) -> String {
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => format!("{:.2} ({low:.2} to {high:.2})", ratio.mean),
+        _ => format!("{:.2}", ratio.mean),
+    }
 }

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use chappe::systems;
 use chappe_figures::table::{Table, count, digits, with_interval};
-use chappe_lab::demo::{self, DemoResult, Order, Row};
+use chappe_lab::demo::{self, Order, Row, DemoResult};
 use chappe_lab::run::Meter;
-use chappe_results::statistics::Summary;
+use chappe_results::statistics::{self, Ratio, Summary};
 use chappe_results::{DATA_TRANSMISSIONS, Range, Run};
 
+use super::compare;
 use crate::cli;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
 use crate::terminal::{self, Stream};
@@ -41,10 +42,12 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
     if parts.len() < all.len() || !parts.iter().all(finished) {
         let done: usize = parts.iter().map(|shown| shown.bounds_bps.len()).sum();
         let wanted = options.networks * all.len() as u64;
-        eprintln!("interrupted: {done} of {wanted} networks are finished and shown");
+        terminal::tell(&format!(
+            "interrupted: {done} of {wanted} networks are finished and shown"
+        ));
         return Ok(INTERRUPTED);
     }
-    // A baseline may fail: that is what it is shown for.
+    // A baseline may fail, since the demo shows what it lacks; ours must finish.
     let rows = parts.iter().flat_map(|shown| &shown.rows);
     let all = rows
         .filter(|row| row.ours)
@@ -52,13 +55,53 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
     Ok(if all { 0 } else { FAILED })
 }
 
+/// One protocol against the first one, network by network.
+struct Gain {
+    /// The ratio of the mean goodputs over the networks where both deliver something; none if there is no such network, or
+    /// if the protocol delivers nothing where the baseline does: a geometric mean would be zero.
+    ratio: Option<Ratio>,
+    /// Networks where the baseline delivers something and the protocol nothing.
+    failed: usize,
+}
+
+impl Gain {
+    fn of(row: &Row, baseline: &Row) -> Gain {
+        let runs = baseline.document.runs.iter().zip(&row.document.runs);
+        let pairs: Vec<(f64, f64)> = runs
+            .map(|(base, run)| (base.mean_goodput(), run.mean_goodput()))
+            .filter(|&(base, _)| base > 0.0)
+            .collect();
+        Gain {
+            ratio: statistics::ratio(&pairs),
+            failed: pairs.iter().filter(|&&(_, own)| own == 0.0).count(),
+        }
+    }
+
+    /// Whether the whole interval lies below 1.
+    fn is_loss(&self) -> bool {
+        self.ratio
+            .and_then(|ratio| ratio.high)
+            .is_some_and(|high| high < 1.0)
+    }
+}
+
+/// Networks on which the baseline delivers nothing, so that no ratio exists there.
+fn unserved(baseline: &Row) -> usize {
+    let runs = baseline.document.runs.iter();
+    runs.filter(|run| run.mean_goodput() == 0.0).count()
+}
+
 fn json(parts: &[DemoResult]) -> String {
     let part = |shown: &DemoResult| {
-        let systems: Vec<serde_json::Value> = shown
-            .rows
-            .iter()
-            .map(|row| serde_json::json!({ "system": row.label, "result": row.document }))
-            .collect();
+        let baseline = &shown.rows[0];
+        let system = |row: &Row| {
+            serde_json::json!({
+                "system": row.label,
+                "ratio": Gain::of(row, baseline).ratio,
+                "result": row.document,
+            })
+        };
+        let systems: Vec<serde_json::Value> = shown.rows.iter().map(system).collect();
         let bound = Range::of(shown.bounds_bps.iter().copied());
         serde_json::json!({
             "part": shown.part,
@@ -72,20 +115,53 @@ fn json(parts: &[DemoResult]) -> String {
 }
 
 fn text(parts: &[DemoResult], options: &cli::Demo, seconds: f64) -> String {
+    let width = terminal::width(Stream::Output);
+    let prose = |text: &str| terminal::wrap(text, width).join("\n") + "\n";
     let mut text = String::new();
     for shown in parts {
         let what = match &options.file {
             Some(file) => format!("{} ({})", file.display(), size(shown.octets)),
             None => format!("A file of {}", size(shown.octets)),
         };
-        text += &format!("{what} {}\n\n", shown.over);
-        text += &table(shown).render(
-            terminal::width(Stream::Output),
-            terminal::colour_on(Stream::Output),
-        );
-        text += &format!("\n{}\n\n", shown.bound);
+        text += &prose(&format!("{what} {}", shown.over));
+        text += "\n";
+        text += &table(shown).render(width, terminal::colour_on(Stream::Output));
+        text += "\n";
+        text += &prose(shown.bound);
+        for remark in remarks(shown) {
+            text += &prose(&remark);
+        }
+        text += "\n";
     }
-    text + &closing(options, seconds)
+    text += &prose(&about(options, seconds));
+    text + &next(options)
+}
+
+/// What the ratios of a part leave out, and why a protocol falls behind its baseline.
+fn remarks(shown: &DemoResult) -> Vec<String> {
+    let baseline = &shown.rows[0];
+    let mut remarks = Vec::new();
+    let n = baseline.document.runs.len();
+    let unserved = unserved(baseline);
+    if unserved > 0 {
+        remarks.push(format!(
+            "{} delivers nothing on {unserved} of {n} networks; the ratios leave these out.",
+            baseline.label
+        ));
+    }
+    for row in &shown.rows[1..] {
+        let gain = Gain::of(row, baseline);
+        if gain.failed > 0 {
+            remarks.push(format!(
+                "{} delivers nothing on {} of {n} networks, so it has no mean ratio.",
+                row.label, gain.failed
+            ));
+        }
+        if gain.is_loss() {
+            remarks.extend(row.behind.map(str::to_string));
+        }
+    }
+    remarks
 }
 
 /// One part's rows: its protocols, then the bound.
@@ -124,16 +200,15 @@ fn cells(row: &Row, baseline: Option<&Row>) -> Vec<String> {
             .as_ref()
             .map_or(0.0, |bound| 100.0 * bound.fraction)
     });
-    let gains = baseline.map(|baseline| {
-        let pairs = baseline.document.runs.iter().zip(&document.runs);
-        // A baseline that delivers nothing on some network has no ratio there.
-        let served = pairs.filter(|(base, _)| base.mean_goodput() > 0.0);
-        Range::of(served.map(|(base, run)| run.mean_goodput() / base.mean_goodput()))
-    });
+    let ratio = match baseline.map(|baseline| Gain::of(row, baseline).ratio) {
+        None => "1".into(),
+        Some(None) => "-".into(),
+        Some(Some(ratio)) => compare::with_interval_of(&ratio),
+    };
     vec![
         row.label.to_string(),
         rate(&totals.goodput_bps),
-        gains.map_or_else(|| "1".into(), |gains| with_interval(gains.mean, gains.ci95)),
+        ratio,
         rate(&totals.worst_goodput_bps),
         format!("{} %", digits(share.mean)),
         count(over(&|run| run.counter(DATA_TRANSMISSIONS) as f64).mean),
@@ -141,24 +216,32 @@ fn cells(row: &Row, baseline: Option<&Row>) -> Vec<String> {
     ]
 }
 
-fn closing(options: &cli::Demo, seconds: f64) -> String {
+fn about(options: &cli::Demo, seconds: f64) -> String {
     let (seed, n) = (options.seed, options.networks);
     let last = seed + n - 1;
+    format!(
+        "n={n} networks, seeds {seed}..{last}; {} s. Intervals are of 95 % over networks; ratios are geometric means, paired by network. Every protocol of a table meets the same networks and the same air.",
+        digits(seconds)
+    )
+}
+
+fn next(options: &cli::Demo) -> String {
+    let (seed, n) = (options.seed, options.networks);
     let file = options
         .file
         .as_ref()
         .map_or(String::new(), |file| format!(" {}", file.display()));
-    let networks = if n == 4 {
+    let networks = if n == cli::DEMO_NETWORKS {
         String::new()
     } else {
         format!(" --networks {n}")
     };
     format!(
-        "n={n} networks, seeds {seed}..{last}; 95 % intervals over networks; {} s. Every protocol of a table meets the same\nnetworks and the same air.\n\nreproduce:  chappe demo{file} --seed {seed}{networks}\nnext:       chappe lab pacifier --quick     a paper's figures, theirs beside ours\n            chappe new mesh.toml            a network of your own, then: chappe sim mesh.toml\n",
-        digits(seconds)
+        "\nreproduce:  chappe demo{file} --seed {seed}{networks}\nnext:       chappe lab pacifier --quick     a paper's figures, the published values beside ours\n            chappe new mesh.toml            a network of your choice, then: chappe sim mesh.toml\n"
     )
 }
-/// Octets as people say them.
+
+/// A number of octets with a decimal unit.
 fn size(octets: usize) -> String {
     chappe_scenario::quantity::Size::new(octets as f64).to_string()
 }

@@ -105,9 +105,9 @@ fn finish(
     }
     let verdict = report.verdict().filter(|_| !options.late_ok);
     if let Some(verdict) = &verdict {
-        eprintln!(
-            "chappe: {verdict}\n  run it on a machine that does nothing else, as root for a real-time priority, or with fewer nodes; --late-ok takes it as it is"
-        );
+        terminal::tell(&format!(
+            "chappe: {verdict}\n  run it on a machine that does nothing else, as root for a real-time priority, or with fewer nodes; --late-ok accepts the result nevertheless"
+        ));
     }
     Ok(match (status, signal) {
         (None, Some(_)) if verdict.is_none() => 0,

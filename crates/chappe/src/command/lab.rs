@@ -60,10 +60,10 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
         );
     }
     if !made.unfinished.is_empty() {
-        eprintln!(
+        terminal::tell(&format!(
             "interrupted: {} are missing runs and left out",
             made.unfinished.join(", ")
-        );
+        ));
         return Ok(INTERRUPTED);
     }
     let all_hold = made

@@ -8,6 +8,7 @@ use chappe_scenario::InputError;
 
 use crate::cli::New;
 use crate::failure::Failure;
+use crate::terminal;
 
 pub fn run(options: &New) -> Result<u8, Failure> {
     let name = options.file.display();
@@ -18,7 +19,7 @@ pub fn run(options: &New) -> Result<u8, Failure> {
     {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let message = format!("{name} exists and is left as it is");
+            let message = format!("{name} exists and was not changed");
             return Err(InputError::new(name.to_string(), message)
                 .help("choose another name")
                 .into());
@@ -29,6 +30,6 @@ pub fn run(options: &New) -> Result<u8, Failure> {
         }
     };
     file.write_all(TEMPLATE.as_bytes())?;
-    eprintln!("wrote {name}\nnext:  chappe sim {name}");
+    terminal::tell(&format!("wrote {name}\nnext:  chappe sim {name}"));
     Ok(0)
 }

@@ -87,10 +87,10 @@ fn remarks(options: &Sim, session: &Session) {
             "shown above"
         };
         // Said even when quiet: a partial result must not pass for a whole one.
-        eprintln!(
+        terminal::tell(&format!(
             "interrupted: {done} of {} runs are finished and {kept}",
             done + session.unfinished
-        );
+        ));
     }
     if let Some(out) = &options.out {
         terminal::remark(

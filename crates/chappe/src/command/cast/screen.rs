@@ -96,9 +96,9 @@ impl Screen {
             return;
         }
         match &self.bars {
-            // A line above the bars; a terminal that has gone is nobody to tell.
+            // A line above the bars. A closed terminal is no reason to stop.
             Some(bars) => drop(bars.println(words)),
-            None => eprintln!("{words}"),
+            None => terminal::tell(words),
         }
     }
 

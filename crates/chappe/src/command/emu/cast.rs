@@ -86,11 +86,11 @@ pub fn run(options: &EmuCast) -> Result<u8, Failure> {
         false => terminal::print(&show::text(&document))?,
     }
     if let (Some(late), false) = (document.runs.iter().find(|run| !run.valid), options.late_ok) {
-        eprintln!(
+        terminal::tell(&format!(
             "improved: the emulator was late on seed {}: 99 % of its turns took up to {:.2} ms, so these results are not valid\n  run it on a machine that does nothing else; --late-ok takes it as it is",
             late.seed,
             late.late_p99_s * 1e3
-        );
+        ));
         return Ok(ENVIRONMENT);
     }
     Ok(if document.holds { 0 } else { FAILED })
@@ -164,7 +164,7 @@ fn apart(options: &EmuCast, seed: u64) -> Result<Seen, Failure> {
     let output = command.stderr(Stdio::inherit()).output()?;
     match output.status.code() {
         Some(0) => {}
-        Some(code) => return Err(Failure::Told(u8::try_from(code).unwrap_or(FAILED))),
+        Some(code) => return Err(Failure::Reported(u8::try_from(code).unwrap_or(FAILED))),
         None => return Err(Failure::Interrupted),
     }
     serde_json::from_slice(&output.stdout)

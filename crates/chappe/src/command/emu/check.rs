@@ -91,7 +91,7 @@ pub fn run(options: &EmuCheck) -> Result<u8, Failure> {
         false => terminal::print(&text(&document, options))?,
     }
     if let Some(verdict) = verdict {
-        eprintln!("chappe: {verdict}");
+        terminal::tell(&format!("chappe: {verdict}"));
         return Ok(ENVIRONMENT);
     }
     Ok(match document.rows.iter().all(|row| row.holds) {

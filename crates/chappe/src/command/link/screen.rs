@@ -58,7 +58,7 @@ impl Screen {
             let surplus = self.messages.len().saturating_sub(MESSAGES);
             self.messages.drain(..surplus);
         } else {
-            eprintln!("{message}");
+            terminal::tell(message);
         }
     }
 
@@ -71,8 +71,8 @@ impl Screen {
             Manner::Json => terminal::print(&(status.json() + "\n")),
             Manner::Display => self.display(&status),
             Manner::Log => {
-                for line in changes(self.before.as_ref(), &status) {
-                    eprintln!("{line}");
+                for line in &changes(self.before.as_ref(), &status) {
+                    terminal::tell(line);
                 }
                 Ok(())
             }
@@ -89,7 +89,9 @@ impl Screen {
             text.push('\n');
         }
         for message in &self.messages {
-            text += &wrapped(message, width);
+            // Further lines of one message are indented.
+            let lines = terminal::wrap(message, width.saturating_sub(2));
+            text += &(lines.join("\n  ") + "\n");
         }
         terminal::print(&text)
     }
@@ -110,25 +112,6 @@ impl Screen {
             Err(_) => {}
         }
     }
-}
-
-/// A message in lines that end between words.
-fn wrapped(message: &str, width: usize) -> String {
-    let (mut text, mut column) = (String::new(), 0);
-    for word in message.split(' ') {
-        let len = word.chars().count();
-        if column > 0 && column + 1 + len > width {
-            text.push_str("\n  ");
-            column = 2;
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += len;
-    }
-    text.push('\n');
-    text
 }
 
 /// A line for each peer whose state, trouble or radio has changed.
@@ -160,25 +143,4 @@ fn changes(before: Option<&Status>, now: &Status) -> Vec<String> {
         }
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_end_between_words() {
-        let message = "other, bulk: with losses as they are now, overhead 75.0 % (bound 31.4 %)";
-        let text = wrapped(message, 40);
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 40),
-            "{text}"
-        );
-        let words = |text: &str| {
-            text.split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(words(&text), words(message));
-    }
 }
