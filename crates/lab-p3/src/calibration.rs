@@ -7,14 +7,14 @@ use chappe_results::statistics::{Summary, mean};
 use chappe_scenario::Variants as _;
 
 use super::Variant;
-use super::campaign::{BAD_LINKS, Cell, Cells, Scale, Site, System};
+use super::campaign::{BAD_LINKS, Trial, Measured, Scale, Site, Workload};
 
 /// Per cent of bad links.
 const SHARES: [u8; 6] = [0, 10, 20, 25, 30, 60];
-const SYSTEMS: [System; 3] = [
-    System::new(Variant::Paper),
-    System::new(Variant::Pip),
-    System::new(Variant::Improved),
+const WORKLOADS: [Workload; 3] = [
+    Workload::new(Variant::Paper),
+    Workload::new(Variant::Pip),
+    Workload::new(Variant::Improved),
 ];
 
 /// Measured and generated, as far as they are at hand.
@@ -26,7 +26,7 @@ fn sites(scale: &Scale) -> Vec<bool> {
     }
 }
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
+pub fn needs(scale: &Scale) -> Vec<Trial> {
     let mut cells = Vec::new();
     for measured in sites(scale) {
         for bad_links in SHARES {
@@ -34,13 +34,13 @@ pub fn needs(scale: &Scale) -> Vec<Cell> {
                 measured,
                 bad_links,
             };
-            cells.extend(scale.cells(site, scale.calibration, &SYSTEMS));
+            cells.extend(scale.trials(site, scale.calibration, &WORKLOADS));
         }
     }
     cells
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(cells: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let mut panels = Vec::new();
     let mut zeros = Vec::new();
     for measured in sites(scale) {
@@ -50,23 +50,23 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
         };
         let first =
             |values: Vec<f64>| values[..values.len().min(scale.calibration.into())].to_vec();
-        let rates = |bad, system| first(cells.goodput(site(bad), system));
-        let series = SYSTEMS.map(|system| {
-            let over = SHARES.map(|bad| Summary::of(&rates(bad, system)));
-            Series::new(system.variant.label(), over.to_vec())
+        let rates = |bad, workload| first(cells.goodput(site(bad), workload));
+        let series = WORKLOADS.map(|workload| {
+            let over = SHARES.map(|bad| Summary::of(&rates(bad, workload)));
+            Series::new(workload.variant.label(), over.to_vec())
         });
         let lowest = SHARES.map(|bad| {
-            let rates = rates(bad, SYSTEMS[0]);
+            let rates = rates(bad, WORKLOADS[0]);
             Summary::of(&[rates.iter().copied().fold(f64::INFINITY, f64::min)])
         });
         let zero = SHARES.map(|bad| {
-            let zero = rates(bad, SYSTEMS[1])
+            let zero = rates(bad, WORKLOADS[1])
                 .into_iter()
                 .map(|rate| 100.0 * f64::from(rate == 0.0));
             Summary::of(&zero.collect::<Vec<f64>>())
         });
         let first_round = SHARES.map(|bad| {
-            let shares = first(cells.first_round(site(bad), SYSTEMS[0]));
+            let shares = first(cells.first_round(site(bad), WORKLOADS[0]));
             Summary::of(
                 &shares
                     .iter()

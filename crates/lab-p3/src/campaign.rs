@@ -51,7 +51,7 @@ pub struct Site {
 
 /// What runs there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct System {
+pub struct Workload {
     /// The protocol.
     pub variant: Variant,
     /// Octets in a packet; zero is the most that fits.
@@ -60,10 +60,10 @@ pub struct System {
     pub octets: u32,
 }
 
-impl System {
+impl Workload {
     /// A protocol with the paper's object and full frames.
-    pub const fn new(variant: Variant) -> System {
-        System {
+    pub const fn new(variant: Variant) -> Workload {
+        Workload {
             variant,
             payload: 0,
             octets: OBJECT,
@@ -80,22 +80,22 @@ impl System {
 }
 
 /// The four protocols with the paper's object.
-pub const PROTOCOLS: [System; 4] = [
-    System::new(Variant::Paper),
-    System::new(Variant::Pip),
-    System::new(Variant::PipAware),
-    System::new(Variant::Improved),
+pub const PROTOCOLS: [Workload; 4] = [
+    Workload::new(Variant::Paper),
+    Workload::new(Variant::Pip),
+    Workload::new(Variant::PipAware),
+    Workload::new(Variant::Improved),
 ];
 
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cell {
+pub struct Trial {
     /// Where.
     pub site: Site,
     /// Which of the routes, from 0.
     pub route: u16,
     /// What.
-    pub system: System,
+    pub workload: Workload,
 }
 
 /// How much work to do.
@@ -152,13 +152,13 @@ impl Scale {
         }
     }
 
-    /// The first `routes` routes of a site with each of `systems`.
-    pub fn cells(&self, site: Site, routes: u16, systems: &[System]) -> Vec<Cell> {
+    /// The first `routes` routes of a site with each of `workloads`.
+    pub fn measured(&self, site: Site, routes: u16, workloads: &[Workload]) -> Vec<Trial> {
         let one = |route| {
-            systems.iter().map(move |&system| Cell {
+            workloads.iter().map(move |&workload| Trial {
                 site,
                 route,
-                system,
+                workload,
             })
         };
         (0..routes.min(self.routes)).flat_map(one).collect()
@@ -180,24 +180,24 @@ impl Scale {
 
 /// Finished runs.
 #[derive(Clone, Debug, Default)]
-pub struct Cells {
-    runs: BTreeMap<Cell, Run>,
+pub struct Measured {
+    runs: BTreeMap<Trial, Run>,
     /// Pairs of ends that were looked at on each site, and those that had the paths.
     looked: BTreeMap<Site, (usize, usize)>,
 }
 
-impl Cells {
+impl Measured {
     /// Makes the needed runs, route by route. A request to stop leaves some out; an error of any ends the whole.
     pub fn run(
-        needed: BTreeSet<Cell>,
+        needed: BTreeSet<Trial>,
         scale: &Scale,
         threads: usize,
         meter: &Meter,
-    ) -> Result<Cells, RunError> {
-        let mut jobs: BTreeMap<(Site, u16), Vec<System>> = BTreeMap::new();
-        for cell in &needed {
-            let here = jobs.entry((cell.site, cell.route)).or_default();
-            here.push(cell.system);
+    ) -> Result<Measured, RunError> {
+        let mut jobs: BTreeMap<(Site, u16), Vec<Workload>> = BTreeMap::new();
+        for trial in &needed {
+            let here = jobs.entry((trial.site, trial.route)).or_default();
+            here.push(trial.workload);
         }
         meter.plan_work(WORK * (jobs.len() + needed.len()) as u64);
         let mut plans: BTreeMap<Site, Plan> = BTreeMap::new();
@@ -206,22 +206,22 @@ impl Cells {
                 place.insert(plan(site, scale)?);
             }
         }
-        let jobs: Vec<((Site, u16), Vec<System>)> = jobs.into_iter().collect();
-        let done = seeds::finished(&jobs, threads, meter, |((site, number), systems)| {
-            one(&plans[site], *site, *number, systems, scale.seed, meter)
+        let jobs: Vec<((Site, u16), Vec<Workload>)> = jobs.into_iter().collect();
+        let done = seeds::finished(&jobs, threads, meter, |((site, number), workloads)| {
+            one(&plans[site], *site, *number, workloads, scale.seed, meter)
         })?;
-        let mut cells = Cells::default();
+        let mut measured = Measured::default();
         for (((site, _), _), (looked, runs)) in done {
-            let sum = cells.looked.entry(*site).or_default();
+            let sum = measured.looked.entry(*site).or_default();
             *sum = (sum.0 + looked, sum.1 + 1);
-            cells.runs.extend(runs);
+            measured.runs.extend(runs);
         }
-        Ok(cells)
+        Ok(measured)
     }
 
     /// Whether a run is there.
-    pub fn has(&self, cell: &Cell) -> bool {
-        self.runs.contains_key(cell)
+    pub fn has(&self, trial: &Trial) -> bool {
+        self.runs.contains_key(trial)
     }
 
     /// How many runs are there.
@@ -234,35 +234,35 @@ impl Cells {
         self.runs.is_empty()
     }
 
-    /// One value of each run of a system on a site, by route.
-    pub fn each(&self, site: Site, system: System, value: impl Fn(&Run) -> f64) -> Vec<f64> {
-        let here = |cell: &Cell| cell.site == site && cell.system == system;
-        let runs = self.runs.iter().filter(|(cell, _)| here(cell));
+    /// One value of each run of a workload on a site, by route.
+    pub fn each(&self, site: Site, workload: Workload, value: impl Fn(&Run) -> f64) -> Vec<f64> {
+        let here = |trial: &Trial| trial.site == site && trial.workload == workload;
+        let runs = self.runs.iter().filter(|(trial, _)| here(trial));
         runs.map(|(_, run)| value(run)).collect()
     }
 
     /// Goodput in kbit/s, by route; zero where the object did not arrive.
-    pub fn goodput(&self, site: Site, system: System) -> Vec<f64> {
-        self.each(site, system, |run| run.mean_goodput() / 1e3)
+    pub fn goodput(&self, site: Site, workload: Workload) -> Vec<f64> {
+        self.each(site, workload, |run| run.mean_goodput() / 1e3)
     }
 
     /// A counter, by route.
-    pub fn counter(&self, site: Site, system: System, name: &str) -> Vec<f64> {
-        self.each(site, system, |run| run.counter(name) as f64)
+    pub fn counter(&self, site: Site, workload: Workload, name: &str) -> Vec<f64> {
+        self.each(site, workload, |run| run.counter(name) as f64)
     }
 
     /// Share of the object that was there after the first round, by route.
-    pub fn first_round(&self, site: Site, system: System) -> Vec<f64> {
-        let packets = f64::from(system.octets.div_ceil(payload(system).into()));
-        self.each(site, system, |run| {
+    pub fn first_round(&self, site: Site, workload: Workload) -> Vec<f64> {
+        let packets = f64::from(workload.octets.div_ceil(payload(workload).into()));
+        self.each(site, workload, |run| {
             run.counter(FIRST_ROUND) as f64 / packets
         })
     }
 
     /// Joules for each kilobyte, over all routes: all that was used over all that arrived.
-    pub fn energy_per_kb(&self, site: Site, system: System) -> f64 {
-        let used: f64 = self.counter(site, system, ENERGY).iter().sum();
-        let arrived = self.each(site, system, |run| {
+    pub fn energy_per_kb(&self, site: Site, workload: Workload) -> f64 {
+        let used: f64 = self.counter(site, workload, ENERGY).iter().sum();
+        let arrived = self.each(site, workload, |run| {
             let flow = run.flows.first();
             flow.filter(|flow| flow.complete)
                 .map_or(0.0, |flow| flow.delivered_bytes as f64)
@@ -271,9 +271,9 @@ impl Cells {
     }
 
     /// Shares of the duration that the line of the paper's Table III is off, by route, with rounds and transmissions.
-    pub fn off_the_line(&self, site: Site, system: System) -> Vec<f64> {
-        let p3 = system.p3();
-        let off = self.each(site, system, |run| {
+    pub fn off_the_line(&self, site: Site, workload: Workload) -> Vec<f64> {
+        let p3 = workload.p3();
+        let off = self.each(site, workload, |run| {
             let (sent, rounds) = (run.counter(SOURCE_DATA), run.counter(ROUNDS));
             let line = p3.config.profile.predicted(sent, rounds).as_secs_f64();
             let took = run.flows.first().and_then(|flow| flow.completion_s);
@@ -282,9 +282,9 @@ impl Cells {
         off.into_iter().filter(|off| !off.is_nan()).collect()
     }
 
-    /// Hops of a system's routes.
-    pub fn hops(&self, site: Site, system: System) -> Vec<f64> {
-        self.counter(site, system, HOPS)
+    /// Hops of a workload's routes.
+    pub fn hops(&self, site: Site, workload: Workload) -> Vec<f64> {
+        self.counter(site, workload, HOPS)
     }
 
     /// Pairs of ends that were looked at on a site, and routes that were made.
@@ -293,9 +293,9 @@ impl Cells {
     }
 }
 
-/// Octets in a packet of a system.
-pub fn payload(system: System) -> u8 {
-    system.p3().payload
+/// Octets in a packet of a workload.
+pub fn payload(workload: Workload) -> u8 {
+    workload.p3().payload
 }
 
 /// The plan of a site's scenarios; a network's seed decides the rest.
@@ -318,13 +318,13 @@ pub(super) fn plan(site: Site, scale: &Scale) -> Result<Plan, RunError> {
 }
 
 /// All runs of one route, and how many pairs of ends were looked at for it.
-type Done = (usize, Vec<(Cell, Run)>);
+type Done = (usize, Vec<(Trial, Run)>);
 
 fn one(
     plan: &Plan,
     site: Site,
     number: u16,
-    systems: &[System],
+    workloads: &[Workload],
     first: u64,
     meter: &Meter,
 ) -> Result<Done, RunError> {
@@ -332,15 +332,15 @@ fn one(
     let (mut prepared, looked) = ends(plan, seed)?;
     meter.advance(WORK);
     let mut runs = Vec::new();
-    for &system in systems {
+    for &workload in workloads {
         let transfer = &mut prepared.network.transfers[0];
-        if transfer.object.len() != system.octets as usize {
-            let mut object = vec![0; system.octets as usize];
+        if transfer.object.len() != workload.octets as usize {
+            let mut object = vec![0; workload.octets as usize];
             let mut random = Seed(seed).stream(Purpose::Traffic(0));
             random.fill(&mut object);
             transfer.object = object.into();
         }
-        let with = system.p3();
+        let with = workload.p3();
         let spec = RunSpec::plain(plan, &prepared.network);
         let run = carry(&with, &prepared, spec, meter)?.run;
         check(&run)?;
@@ -352,12 +352,12 @@ fn one(
             let message = format!("seed {seed}: receiver {} has a wrong copy", wrong.sink);
             return Err(RunError::Defect(message));
         }
-        let cell = Cell {
+        let trial = Trial {
             site,
             route: number,
-            system,
+            workload,
         };
-        runs.push((cell, run));
+        runs.push((trial, run));
     }
     Ok((looked, runs))
 }

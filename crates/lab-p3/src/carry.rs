@@ -6,14 +6,15 @@ use chappe_core::{Duration, Instant};
 use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Running, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_p3::{Config, Destination, Ended, Relay, Source};
-use chappe_results::DATA_TRANSMISSIONS;
+use chappe_lab::system::Job;
+use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::{Plan, System, Transfer, Variant, Variants};
 use chappe_sim::{NodeCounters, Recorder};
 
-use super::plan::{CAPS, SYSTEM, radio_bound_bps};
+use super::plan::{CAPS, P3, SYSTEM, radio_bound_bps};
+use super::prepare::{Knowledge, Prepared, prepare};
 use super::role::{Held, Memory, Role};
 use super::route::{Route, route};
-use super::{Knowledge, P3, Prepared};
 
 /// Power of a CC2420 that listens or sends: 18.8 mA at 3.0 V, the figures behind the paper's energy comparison. Sending
 /// at 0 dBm takes 17.4 mA; like the paper we count 18.8 for both.
@@ -37,6 +38,34 @@ pub const PATHS: &str = "paths";
 pub const ACTIVE: &str = "active_nodes";
 /// Counter of the time from the first wake-up frame to the source's first packet, in microseconds.
 pub const SETUP: &str = "setup_us";
+
+/// Carries the transfer of one seed, and compares the result with its bound.
+pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    let prepared = prepare(job.network);
+    meter.advance(WORK);
+    let spec = RunSpec {
+        plan: job.plan,
+        network: &prepared.network,
+        copies: job.copies,
+        pcap: job.pcap,
+    };
+    let outcome = carry(P3::of(job.plan)?, &prepared, spec, meter)?;
+    check(&outcome.run)?;
+    Ok(outcome)
+}
+
+/// No run exceeds its bound: otherwise Chappe is wrong.
+pub fn check(run: &Run) -> Result<(), RunError> {
+    match run.bound.as_ref().filter(|bound| bound.fraction > 1.0) {
+        None => Ok(()),
+        Some(bound) => Err(RunError::Defect(format!(
+            "seed {}: {:.0} bit/s is more than frames back to back can carry, {:.0}",
+            run.seed,
+            run.mean_goodput(),
+            bound.goodput_bps
+        ))),
+    }
+}
 
 /// Measures, plans, and carries the transfer of a prepared seed.
 pub fn carry(

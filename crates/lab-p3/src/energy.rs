@@ -4,15 +4,15 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 
-use super::campaign::{Cell, Cells, PROTOCOLS, Scale, System};
+use super::campaign::{Trial, Measured, PROTOCOLS, Scale, Workload};
 use super::carry::{ACTIVE, ENERGY};
 use super::{RADIO_WATTS, Variant};
 
 /// Octets of the paper's comparison.
 const OCTETS: f64 = 64_000.0;
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &PROTOCOLS)
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &PROTOCOLS)
 }
 
 /// The paper's formula: all nodes of a route receive all the time.
@@ -20,10 +20,10 @@ fn reckoned(nodes: f64, kbit: f64) -> f64 {
     nodes * RADIO_WATTS * OCTETS * 8.0 / (kbit * 1e3)
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let site = scale.site();
-    let nodes = PROTOCOLS.map(|system| mean(&cells.counter(site, system, ACTIVE)));
-    let rates = PROTOCOLS.map(|system| cells.goodput(site, system));
+    let nodes = PROTOCOLS.map(|workload| mean(&measured.counter(site, workload, ACTIVE)));
+    let rates = PROTOCOLS.map(|workload| measured.goodput(site, workload));
     let whole = |place: usize| reckoned(nodes[place], mean(&rates[place]));
     let pip = &rates[1];
     let working: Vec<f64> = pip.iter().copied().filter(|rate| *rate > 0.0).collect();
@@ -43,8 +43,8 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
         ],
     );
     by_formula.paper = vec![Some(4.56), Some(5.59), Some(1.96), None, None];
-    let per_kb = |system: System| cells.energy_per_kb(site, system);
-    let pip_kb = working_per_kb(cells, scale);
+    let per_kb = |workload: Workload| measured.energy_per_kb(site, workload);
+    let pip_kb = working_per_kb(measured, scale);
     let by_time = [
         per_kb(PROTOCOLS[0]),
         per_kb(PROTOCOLS[1]),
@@ -98,16 +98,16 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
 }
 
 /// PIP's energy for a kilobyte on the routes that it serves.
-fn working_per_kb(cells: &Cells, scale: &Scale) -> f64 {
-    let pip = System::new(Variant::Pip);
-    let used = cells.each(scale.site(), pip, |run| {
+fn working_per_kb(measured: &Measured, scale: &Scale) -> f64 {
+    let pip = Workload::new(Variant::Pip);
+    let used = measured.each(scale.site(), pip, |run| {
         if run.all_complete() {
             run.counter(ENERGY) as f64 * 1e-6
         } else {
             0.0
         }
     });
-    let arrived = cells.each(scale.site(), pip, |run| {
+    let arrived = measured.each(scale.site(), pip, |run| {
         if run.all_complete() {
             f64::from(pip.octets) / 1e3
         } else {

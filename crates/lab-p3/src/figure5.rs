@@ -5,24 +5,24 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{mean, quantile};
 use chappe_scenario::Variants as _;
 
-use super::campaign::{Cell, Cells, PROTOCOLS, Scale, System};
-use super::paper::{at_least, mean_at_least, within};
+use super::campaign::{Trial, Measured, PROTOCOLS, Scale, Workload};
+use super::claims::{at_least, mean_at_least, within};
 use super::{P3, Variant};
 
 /// Routes that are drawn one by one.
 pub const SHOWN: usize = 20;
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &PROTOCOLS)
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &PROTOCOLS)
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let site = scale.site();
-    let all = PROTOCOLS.map(|system| cells.goodput(site, system));
+    let all = PROTOCOLS.map(|workload| measured.goodput(site, workload));
     let paper = [Some(178.5), Some(31.0), None, None];
-    let bars = PROTOCOLS.iter().zip(&all).map(|(system, values)| {
+    let bars = PROTOCOLS.iter().zip(&all).map(|(workload, values)| {
         let shown = &values[..values.len().min(SHOWN)];
-        let mut series = Series::with_mean(system.variant.label(), shown, None);
+        let mut series = Series::with_mean(workload.variant.label(), shown, None);
         series.paper.fill(None);
         series
     });
@@ -30,10 +30,10 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
         .iter()
         .zip(&all)
         .zip(paper)
-        .map(|((system, values), paper)| {
+        .map(|((workload, values), paper)| {
             // The median stands where the paper's mean would: it gives no distribution.
             let mut series =
-                Series::distribution(system.variant.label(), values.clone(), [None; 5]);
+                Series::distribution(workload.variant.label(), values.clone(), [None; 5]);
             series.paper[2] = paper;
             series
         });
@@ -62,12 +62,12 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             whole.collect(),
         ),
     ];
-    let (looked, made) = cells.looked(site);
+    let (looked, made) = measured.looked(site);
     Ok(Figure {
         id: "figure5",
         title: "goodput of P³ and PIP".into(),
         panels,
-        claims: claims(&all, cells, scale),
+        claims: claims(&all, measured, scale),
         notes: vec![
             scale.origin(),
             format!(
@@ -83,7 +83,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
     })
 }
 
-fn claims(all: &[Vec<f64>; 4], cells: &Cells, scale: &Scale) -> Vec<Claim> {
+fn claims(all: &[Vec<f64>; 4], measured: &Measured, scale: &Scale) -> Vec<Claim> {
     let [p3, pip, aware, improved] = all;
     let n = p3.len();
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -108,7 +108,7 @@ fn claims(all: &[Vec<f64>; 4], cells: &Cells, scale: &Scale) -> Vec<Claim> {
     };
     let worse = p3.iter().zip(pip).filter(|(p3, pip)| p3 < pip).count();
     let lost = alone(improved, aware);
-    let first = cells.first_round(scale.site(), System::new(Variant::Paper));
+    let first = measured.first_round(scale.site(), Workload::new(Variant::Paper));
     vec![
         within("P³'s average", 178.5, p3, "kbit/s", 0.1),
         Claim::new(

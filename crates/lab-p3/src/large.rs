@@ -4,34 +4,34 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Figure, Panel, Series};
 use chappe_scenario::Variants as _;
 
-use super::campaign::{Cell, Cells, LARGE, PROTOCOLS, Scale, System};
-use super::paper::mean_at_least;
+use super::campaign::{Trial, Measured, LARGE, PROTOCOLS, Scale, Workload};
+use super::claims::mean_at_least;
 use super::{P3, Variant};
 
-const fn system(variant: Variant) -> System {
-    System {
+const fn workload(variant: Variant) -> Workload {
+    Workload {
         octets: LARGE,
-        ..System::new(variant)
+        ..Workload::new(variant)
     }
 }
 
 /// What is carried: PIP takes minutes and has nothing new to say.
-const SYSTEMS: [System; 2] = [system(Variant::Paper), system(Variant::Improved)];
+const WORKLOADS: [Workload; 2] = [workload(Variant::Paper), workload(Variant::Improved)];
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.few, &SYSTEMS)
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.few, &WORKLOADS)
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
-    let all = SYSTEMS.map(|system| cells.goodput(scale.site(), system));
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
+    let all = WORKLOADS.map(|workload| measured.goodput(scale.site(), workload));
     let places: Vec<String> = (1..=all[0].len())
         .map(|route| route.to_string())
         .chain(["mean".into()])
         .collect();
-    let series = SYSTEMS
+    let series = WORKLOADS
         .iter()
         .zip(&all)
-        .map(|(system, values)| Series::with_mean(system.variant.label(), values, None));
+        .map(|(workload, values)| Series::with_mean(workload.variant.label(), values, None));
     let bound = vec![Some(P3::paper(Variant::Improved).ceiling_bps() / 1e3); places.len()];
     let panel = Panel::bars(
         "large",

@@ -5,11 +5,11 @@ use chappe_p3::planner::{Measurement, collection_time};
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 
-use super::campaign::{Cell, Cells, Scale, System};
+use super::campaign::{Trial, Measured, Scale, Workload};
 use super::{P3, Variant};
 
-const PAPER: System = System::new(Variant::Paper);
-const IMPROVED: System = System::new(Variant::Improved);
+const PAPER: Workload = Workload::new(Variant::Paper);
+const IMPROVED: Workload = Workload::new(Variant::Improved);
 /// Octets downloaded from each node, and the paper's average goodput in bits per second.
 const OCTETS: f64 = 64_000.0;
 const AVERAGE: f64 = 178_500.0;
@@ -17,14 +17,14 @@ const AVERAGE: f64 = 178_500.0;
 /// What takes time: at the paper's goodput, at ours, improved; and the paper's number.
 type Row = (&'static str, f64, f64, f64, Option<f64>);
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &[PAPER, IMPROVED])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &[PAPER, IMPROVED])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let site = scale.site();
     let [faithful, improved] =
-        [PAPER, IMPROVED].map(|system| mean(&cells.goodput(site, system)) * 1e3);
+        [PAPER, IMPROVED].map(|workload| mean(&measured.goodput(site, workload)) * 1e3);
     let download = |nodes: f64, rate: f64| nodes * OCTETS * 8.0 / rate;
     let measure = |with: &Measurement, nodes: u64| with.duration(nodes).as_secs_f64();
     // The paper allows ten seconds for collecting, whatever the number of nodes.

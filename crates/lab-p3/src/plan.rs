@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use chappe_core::{Caps, Duration, Mode};
-use chappe_lab::carry::RunSpec;
-use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::{Job, settings};
+use chappe_lab::run::RunError;
+use chappe_lab::system::settings;
 use chappe_p3::planner::Measurement;
 use chappe_p3::{Config, Key, config, timing};
-use chappe_results::Run;
 use chappe_scenario::format::{LinkKnowledge, Located, Receivers};
 use chappe_scenario::quantity::Size;
 use chappe_scenario::system::span_of;
@@ -17,8 +15,6 @@ use chappe_scenario::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::{carry, prepare};
 
 /// What scenarios may say of it.
 pub static SYSTEM: System = System {
@@ -267,33 +263,5 @@ impl Settings for P3 {
 
     fn frame(&self) -> (Mode, usize) {
         (timing::MODE, config::FRAME_MAX + config::FCS_LEN)
-    }
-}
-
-/// Carries the transfer of one seed, and compares the result with its bound.
-pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    let prepared = prepare(job.network);
-    meter.advance(WORK);
-    let spec = RunSpec {
-        plan: job.plan,
-        network: &prepared.network,
-        copies: job.copies,
-        pcap: job.pcap,
-    };
-    let outcome = carry(P3::of(job.plan)?, &prepared, spec, meter)?;
-    check(&outcome.run)?;
-    Ok(outcome)
-}
-
-/// No run exceeds its bound: otherwise Chappe is wrong.
-pub fn check(run: &Run) -> Result<(), RunError> {
-    match run.bound.as_ref().filter(|bound| bound.fraction > 1.0) {
-        None => Ok(()),
-        Some(bound) => Err(RunError::Defect(format!(
-            "seed {}: {:.0} bit/s is more than frames back to back can carry, {:.0}",
-            run.seed,
-            run.mean_goodput(),
-            bound.goodput_bps
-        ))),
     }
 }

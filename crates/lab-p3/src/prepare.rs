@@ -10,7 +10,7 @@ use chappe_p3::timing::MODE;
 use chappe_scenario::Network;
 use chappe_scenario::format::LinkKnowledge;
 
-use super::P3;
+use super::plan::P3;
 
 /// Part of a run's seed that belongs to the measurement.
 const MEASURING: u64 = 0x6d65_6173_7572_6501;

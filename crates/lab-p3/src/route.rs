@@ -12,7 +12,8 @@ use chappe_p3::planner::{
 use chappe_p3::{ChannelOrder, Plan, Wanted};
 use chappe_scenario::format::LinkKnowledge;
 
-use super::{Knowledge, P3, Variant};
+use super::plan::{P3, Variant};
+use super::prepare::Knowledge;
 
 /// Part of a run's seed that belongs to the gateway's choices.
 const PLANNING: u64 = 0x706c_616e_6e69_6e67;

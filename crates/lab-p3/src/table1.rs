@@ -10,13 +10,13 @@ use chappe_results::statistics::Summary;
 use chappe_scenario::plan::channels::{CHANNELS, ChannelGround, INTER_FLOOR, Origin};
 use chappe_sim::{Medium, Profile};
 
-use super::campaign::{Cell, Cells, NODES, Scale};
+use super::campaign::{Trial, Measured, NODES, Scale};
 
-pub fn needs(_: &Scale) -> Vec<Cell> {
+pub fn needs(_: &Scale) -> Vec<Trial> {
     Vec::new()
 }
 
-pub fn make(_: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(_: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let bad = ratios(1.0, scale.seed)?;
     let usual = ratios(0.0, scale.seed)?;
     let column = |channel: usize| INTER_FLOOR.map(|row| row[channel]);

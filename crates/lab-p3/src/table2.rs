@@ -15,8 +15,8 @@ use chappe_results::figure::{Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 use chappe_sim::{AirTime, Medium, Position, Profile, Simulator, World};
 
-use super::campaign::{Cell, Cells, Scale};
-use super::paper::at_least;
+use super::campaign::{Trial, Measured, Scale};
+use super::claims::at_least;
 
 const RELAYS: usize = 10;
 const RECEIVERS: usize = 10;
@@ -31,11 +31,11 @@ const OCTETS: usize = 125;
 /// The link that the power is chosen for, in metres and decibels above the sensitivity.
 const LINK: (f64, f64) = (12.0, 3.0);
 
-pub fn needs(_: &Scale) -> Vec<Cell> {
+pub fn needs(_: &Scale) -> Vec<Trial> {
     Vec::new()
 }
 
-pub fn make(_: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(_: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let mut all: Vec<Vec<f64>> = Vec::new();
     let mut delivered: Vec<Summary> = Vec::new();
     for channel in CHANNELS {

@@ -5,23 +5,23 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
 use super::Variant;
-use super::campaign::{Cell, Cells, Scale, System};
+use super::campaign::{Trial, Measured, Scale, Workload};
 use super::carry::{ROUNDS, SOURCE_DATA};
-use super::paper::within;
+use super::claims::within;
 
 /// The paper's ten routes are another set than its Figure 5's: ours are the last ten.
 const ROUTES: usize = 10;
-const P3: System = System::new(Variant::Paper);
+const P3: Workload = Workload::new(Variant::Paper);
 const PACKETS: f64 = 500.0;
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &[P3])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &[P3])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let site = scale.site();
     // Unfinished transfers have no number of rounds.
-    let done = cells.each(site, P3, |run| f64::from(run.all_complete()));
+    let done = measured.each(site, P3, |run| f64::from(run.all_complete()));
     let of = |values: Vec<f64>| -> Vec<f64> {
         let finished = values
             .into_iter()
@@ -29,17 +29,17 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             .filter(|(_, done)| **done > 0.0);
         finished.map(|(value, _)| value).collect()
     };
-    let rounds = of(cells.counter(site, P3, ROUNDS));
-    let first = of(cells
+    let rounds = of(measured.counter(site, P3, ROUNDS));
+    let first = of(measured
         .first_round(site, P3)
         .iter()
         .map(|share| 100.0 * share)
         .collect());
-    let again = of(cells.each(site, P3, |run| {
+    let again = of(measured.each(site, P3, |run| {
         let sent = run.counter(SOURCE_DATA) as f64;
         100.0 * (sent - PACKETS) / sent.max(1.0)
     }));
-    let goodput = of(cells.goodput(site, P3));
+    let goodput = of(measured.goodput(site, P3));
     let from = rounds.len().saturating_sub(ROUTES);
     let places: Vec<String> = (from + 1..=rounds.len())
         .map(|route| route.to_string())
@@ -49,7 +49,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
         let series = vec![Series::with_mean("P³", &values[from..], Some(paper))];
         Panel::bars(id, title, unit, places.clone(), series).on("route")
     };
-    let line = cells.off_the_line(site, P3);
+    let line = measured.off_the_line(site, P3);
     let off: Vec<f64> = line.iter().map(|off| 100.0 * off.abs()).collect();
     let worst = off.iter().copied().fold(0.0, f64::max);
     Ok(Figure {

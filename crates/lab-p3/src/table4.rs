@@ -5,21 +5,21 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::mean;
 
 use super::Variant;
-use super::campaign::{Cell, Cells, Scale, System};
+use super::campaign::{Trial, Measured, Scale, Workload};
 use super::carry::{ACTIVE, HOPS, PATHS};
 use super::figure5::SHOWN;
-use super::paper::within;
+use super::claims::within;
 
-const P3: System = System::new(Variant::Paper);
-const PIP: System = System::new(Variant::Pip);
-const IMPROVED: System = System::new(Variant::Improved);
+const P3: Workload = Workload::new(Variant::Paper);
+const PIP: Workload = Workload::new(Variant::Pip);
+const IMPROVED: Workload = Workload::new(Variant::Improved);
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &[P3, PIP, IMPROVED])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &[P3, PIP, IMPROVED])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
-    let of = |system, name| cells.counter(scale.site(), system, name);
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
+    let of = |workload, name| measured.counter(scale.site(), workload, name);
     let (hops, paths, active) = (of(P3, HOPS), of(P3, PATHS), of(P3, ACTIVE));
     let (pip, improved) = (of(PIP, ACTIVE), of(IMPROVED, ACTIVE));
     let shown = hops.len().min(SHOWN);

@@ -8,9 +8,13 @@ use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Plan, Settings};
 use chappe_sim::Recorder;
 
-use super::plan::{SYSTEM, Tcplp, hops, leaves, tree};
+use super::experiment::{Air, Experiment};
+use super::lln::Lln;
+use super::plan::{SYSTEM, Tcplp};
 use super::role::{Incoming, Role};
-use super::scene::{Air, Ground, Lln, Scene, Transport};
+use super::socket_memory::SocketMemory;
+use super::transport::Transport;
+use super::tree::{hops, leaves, tree};
 
 /// How often it is asked whether all is there.
 const STEP: Duration = Duration::from_millis(20);
@@ -34,13 +38,20 @@ struct Path {
     octets: usize,
 }
 
-/// Carries the transfers of one seed.
+/// Carries the transfers of one seed, with the settings of the job's plan.
+pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    // A network of TCPlp needs no preparation, so that share of the work is done at once.
+    meter.advance(WORK);
+    carry(Tcplp::of(job.plan)?, &job, meter)
+}
+
+/// Carries the transfers of one seed by `with`.
 pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     meter.expect(WORK);
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let watch = Watch::new(job.network.medium.nodes(), job.pcap)?;
     let parents = tree(job.network.medium.nodes(), &job.network.delivery);
-    let scene = scene(with, job, &parents);
+    let experiment = set_up(with, job, &parents);
     let paths = paths(job, &parents);
     let mut roles = vec![Role::default(); parents.len()];
     for path in &paths {
@@ -49,9 +60,9 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
         roles[path.sink].receive(path.port, path.octets);
     }
     let seed = Seed(job.network.seed);
-    let mut ground = Ground::of(&scene);
-    let mut lln = scene.record(&mut ground, seed, |node| roles[node].clone(), watch)?;
-    revive(&mut lln, &scene, seed);
+    let mut memory = experiment.memory();
+    let mut lln = experiment.record(&mut memory, seed, |node| roles[node].clone(), watch)?;
+    revive(&mut lln, &experiment, seed);
     for path in &paths {
         if !lln.connect(path.source, path.sink) {
             return Err(RunError::Defect("a connection without a socket".into()));
@@ -78,7 +89,7 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
 }
 
 /// The network as the experiments have it, with the scenario's parameters.
-fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
+fn set_up(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Experiment {
     let air = Air::Given(Box::new(job.network.medium.clone()));
     let up = parents.iter().map(|parent| parent.unwrap_or(0));
     let nodes = 0..parents.len();
@@ -87,7 +98,7 @@ fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
         let sleep = with.sleep_under(parents[leaf]?)?;
         Some((leaf, sleep))
     });
-    Scene {
+    Experiment {
         mac: with.mac,
         contexts: with.contexts,
         headers: with.short,
@@ -95,7 +106,7 @@ fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
         transport: Transport::new(with.tcp, with.window),
         leaves: sleeping.collect(),
         faults: carry::faults(job.plan, &job.network, Duration::ZERO),
-        ..Scene::new(air, up.collect())
+        ..Experiment::new(air, up.collect())
     }
 }
 
@@ -129,16 +140,16 @@ fn between(a: usize, b: usize, parents: &[Option<usize>]) -> usize {
 }
 
 /// A node that restarts has forgotten its connections, and what it was to send.
-fn revive<'a, R: Recorder>(lln: &mut Lln<'a, Role, R>, scene: &Scene, seed: Seed) {
-    let scene = scene.clone();
+fn revive<'a, R: Recorder>(lln: &mut Lln<'a, Role, R>, experiment: &Experiment, seed: Seed) {
+    let experiment = experiment.clone();
     let mut lives = 0;
     lln.simulator.set_reviver(move |node| {
         lives += 1;
         // Sockets borrow their memory for as long as the run; restarts are as few as the scenario's lines.
-        let ground: &'static mut Ground = Box::leak(Box::new(Ground::of(&scene)));
-        let lent = ground.each().nth(node);
-        let lent = lent.unwrap_or_else(|| unreachable!("node {node} of a scene without it"));
-        Box::new(scene.node(node, lent, seed.child(lives), Role::default()))
+        let memory: &'static mut SocketMemory = Box::leak(Box::new(experiment.memory()));
+        let lent = memory.each().nth(node);
+        let lent = lent.unwrap_or_else(|| unreachable!("node {node} of an experiment without it"));
+        Box::new(experiment.node(node, lent, seed.child(lives), Role::default()))
     });
 }
 

@@ -11,7 +11,7 @@ use chappe_tcplp::tcp::Ecn;
 use chappe_wire::ipv6::{Header, next};
 use chappe_wire::sixlowpan::Context;
 
-use super::scene::PREFIX;
+use super::addresses::PREFIX;
 
 /// How a mote writes frames.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +36,6 @@ const HEADER_SHORT: usize = 11;
 /// Octets before a first part and before the others (RFC 4944, 5.3).
 const FIRST: usize = 4;
 const FURTHER: usize = 5;
-
-/// The prefix, as context 0.
-pub const CONTEXTS: [Context; 1] = [Context {
-    id: 0,
-    prefix: PREFIX,
-    len: 64,
-}];
 
 /// Hands out one packet.
 struct Once(Option<Vec<u8>>);
@@ -172,6 +165,7 @@ fn packet(from: Ipv6Addr, to: Ipv6Addr, octets: usize, ecn: bool) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::addresses::CONTEXTS;
     use super::*;
 
     /// Specified: 48 octets in one frame, 462 in five (of 460 by another count); with a context 489 there.

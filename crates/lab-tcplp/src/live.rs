@@ -12,7 +12,8 @@ use chappe_scenario::{Plan, System};
 use chappe_sim::{AirTime, Fault, Medium};
 use chappe_tcplp::tcp;
 
-use super::plan::{Tcplp, hops, leaves, tree};
+use super::plan::Tcplp;
+use super::tree::{hops, leaves, tree};
 
 /// A scenario's network with one seed, whatever its transfers. Node 0 is the border.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! A scene that runs, and what is counted in it.
+//! An experiment that runs, and what is counted in it.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -8,7 +8,7 @@ use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::lowpan::Losses;
 use chappe_tcplp::tcp::{Endpoint, TcpInfo};
 
-use super::scene::PORT;
+use super::addresses::PORT;
 use super::station::{Node, SOCKETS};
 
 /// First of the ports that connections are opened from (RFC 6056: the dynamic ports).
@@ -294,24 +294,24 @@ mod tests {
     use chappe_core::Seed;
     use chappe_tcplp::host::Bulk;
 
-    use super::super::scene::{Ground, Scene, Wire};
+    use super::super::experiment::{Experiment, Wire};
     use super::*;
 
     /// An upload to the host behind the border router: all of it arrives, the round trip contains the cable's, and the
     /// relay counts what passed it. The same run twice is the same run.
     #[test]
     fn a_mote_sends_to_the_cloud() {
-        let scene = Scene {
+        let experiment = Experiment {
             wire: Some(Wire {
                 delay: Duration::from_millis(50),
-                ..Wire::paper(super::super::scene::MSS)
+                ..Wire::paper(super::super::transport::MSS)
             }),
-            ..Scene::row(2)
+            ..Experiment::row(2)
         };
         let run = || {
-            let mut ground = Ground::of(&scene);
+            let mut memory = experiment.memory();
             let apps = |node| Bulk::sending(if node == 2 { 20_000 } else { 0 });
-            let mut lln = scene.start(&mut ground, Seed(1), apps).unwrap();
+            let mut lln = experiment.start(&mut memory, Seed(1), apps).unwrap();
             assert!(lln.connect(2, 0));
             let done = |lln: &mut Lln<Bulk>| lln.app(0).received == 20_000;
             let step = Duration::from_millis(10);
@@ -329,13 +329,13 @@ mod tests {
     /// A fifth of the segments is lost at the receiver: that is what is counted, and what is sent again.
     #[test]
     fn losses_on_purpose_are_counted() {
-        let scene = Scene {
+        let experiment = Experiment {
             lose: (0.2, 0.0),
-            ..Scene::row(1)
+            ..Experiment::row(1)
         };
-        let mut ground = Ground::of(&scene);
+        let mut memory = experiment.memory();
         let apps = |node| Bulk::sending(if node == 1 { u64::MAX } else { 0 });
-        let mut lln = scene.start(&mut ground, Seed(1), apps).unwrap();
+        let mut lln = experiment.start(&mut memory, Seed(1), apps).unwrap();
         lln.connect(1, 0);
         lln.run(Duration::from_secs(60));
         let counts = lln.counts();

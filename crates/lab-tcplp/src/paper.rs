@@ -4,7 +4,7 @@ use chappe_lab::paper::{self, Item, Made, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
-use super::sheet::Sheet;
+use super::context::FigureContext;
 use super::{
     figure3, figure4, figure5, figure6, figure7, figure8, figure9, figure10, figure11, figure12,
     hops, improved, loss, table3, table4, table5, table6, table7, table9,
@@ -20,7 +20,7 @@ pub static PAPER: Paper = Paper {
 };
 
 /// A figure or table, made of its runs. To add one: a line in [`RECIPES`].
-type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
+type Recipe = paper::Recipe<fn(&FigureContext<'_>) -> Result<Figure, RunError>>;
 
 const RECIPES: [Recipe; 19] = [
     Recipe::new(
@@ -79,9 +79,9 @@ const RECIPES: [Recipe; 19] = [
 const ITEMS: [Item; RECIPES.len()] = paper::items(&RECIPES, &[]);
 
 fn make(order: &Order<'_>) -> Result<Made, RunError> {
-    let sheet = Sheet::new(order);
-    let make = |place: usize| (RECIPES[place].make)(&sheet);
-    let mut made = Made::each(order, &ITEMS, sheet.scale(), make)?;
-    made.runs = sheet.runs();
+    let context = FigureContext::new(order);
+    let make = |place: usize| (RECIPES[place].make)(&context);
+    let mut made = Made::each(order, &ITEMS, context.scale(), make)?;
+    made.runs = context.runs();
     Ok(made)
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use chappe_bound::closed::lowpan::{Frame, Segments, on_the_air};
 use chappe_core::{Address, Duration, Mode};
-use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::{Job, settings};
+use chappe_lab::run::RunError;
+use chappe_lab::system::settings;
 use chappe_mac::dot15d4::{self, Sleep};
 use chappe_scenario::format::{Located, Receivers};
 use chappe_scenario::quantity::{Size, Time};
-use chappe_scenario::routes::Routes;
 use chappe_scenario::system::span_of;
 use chappe_scenario::{
     self as scenario, CheckedScenario, InputError, Keys, Plan, Radios, Settings, System, Variants,
@@ -22,10 +21,10 @@ use chappe_wire::{ipv6, sixlowpan::frag};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::carry;
-use super::frames::{CONTEXTS, Form};
-use super::scene::{MSS, Transport};
+use super::addresses::CONTEXTS;
+use super::frames::Form;
 use super::station::SOCKETS;
+use super::transport::{MSS, Transport, WINDOW};
 
 /// What scenarios may say of it.
 pub static SYSTEM: System = System {
@@ -150,9 +149,8 @@ pub struct Tcplp {
     pub sensing: Option<Sensing>,
 }
 
-/// TCPlp's segments and buffers (paper 6.1, 6.2).
+/// Frames of a full segment (paper 6.1).
 const SEGMENT_FRAMES: usize = 5;
-const WINDOW: usize = 4;
 /// Most segments of a window, so that it needs no scaling.
 const WINDOW_MAX: usize = 48;
 /// Most frames of a segment: IPv6's smallest link.
@@ -339,31 +337,6 @@ fn exchange(octets: usize, mac: &dot15d4::Config) -> Duration {
     mode.airtime(octets) + mac.turnaround + mode.airtime(3 + FCS_LEN)
 }
 
-/// A tree of next hops: each node's parent on its way to node 0 with the fewest expected transmissions. `None` for node 0
-/// and for nodes that nothing leads from.
-pub fn tree(nodes: usize, delivery: &[f64]) -> Vec<Option<usize>> {
-    let routes = Routes::by_etx(nodes, delivery);
-    (0..nodes).map(|node| routes.next(node, 0)).collect()
-}
-
-/// Nodes on which no other hangs, node 0 apart.
-pub fn leaves(parents: &[Option<usize>]) -> impl Iterator<Item = usize> {
-    let is_leaf = |node: &usize| !parents.contains(&Some(*node));
-    (1..parents.len()).filter(is_leaf)
-}
-
-/// Hops from a node to node 0, if something leads there.
-pub fn hops(node: usize, parents: &[Option<usize>]) -> Option<usize> {
-    let (mut at, mut hops) = (node, 0);
-    while at != 0 {
-        (at, hops) = (parents.get(at).copied().flatten()?, hops + 1);
-        if hops > parents.len() {
-            return None;
-        }
-    }
-    Some(hops)
-}
-
 fn within(
     checked: &CheckedScenario<'_>,
     value: &Located<usize>,
@@ -488,12 +461,6 @@ impl Settings for Tcplp {
     }
 }
 
-/// Carries the transfers of one seed.
-pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    meter.advance(WORK);
-    carry::carry(Tcplp::of(job.plan)?, &job, meter)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -510,20 +477,6 @@ mod tests {
         for frames in 2..FRAMES_MAX {
             assert!(mss(frames, 116, short) > mss(frames - 1, 116, short));
         }
-    }
-
-    /// A row 0 - 1 - 2, a node beside it that nobody hears.
-    #[test]
-    fn trees_follow_the_links() {
-        let mut delivery = vec![0.0; 16];
-        for (a, b) in [(0, 1), (1, 2)] {
-            (delivery[a * 4 + b], delivery[b * 4 + a]) = (0.9, 0.9);
-        }
-        let parents = tree(4, &delivery);
-        assert_eq!(parents, [None, Some(0), Some(1), None]);
-        let hops: Vec<_> = (0..4).map(|node| hops(node, &parents)).collect();
-        assert_eq!(hops, [Some(0), Some(1), Some(2), None]);
-        assert_eq!(leaves(&parents).collect::<Vec<_>>(), [2, 3]);
     }
 
     /// Sender's load and back-off decide over one hop, the air over three; less header carries more.

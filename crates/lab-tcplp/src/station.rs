@@ -8,7 +8,7 @@ use chappe_mac::dot15d4::Dot15d4;
 use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::lowpan::{Interface, Route, Routes, TcpHeaders, node_of};
 
-use super::scene::PREFIX;
+use super::addresses::PREFIX;
 
 /// Sockets of a host: the paper's server takes four flows (8.3).
 pub const SOCKETS: usize = 4;
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn what_lies_outside_goes_up_to_the_border() {
         let parents = [0, 0, 1];
-        let cloud = super::super::scene::CLOUD;
+        let cloud = super::super::addresses::CLOUD;
         let node = |number| Route::Via(Address::node(number));
         assert_eq!(Paths::new(2, &parents, &[]).route(cloud), node(1));
         assert_eq!(Paths::new(0, &parents, &[]).route(cloud), Route::Here);

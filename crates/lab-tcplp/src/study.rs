@@ -12,9 +12,9 @@
 //!
 //! [`sense`] is sense-and-send (8.2), [`event`] four flows at once (8.3), [`web`] the page on a mote (8.1).
 
+pub mod app;
 pub mod cost;
 pub mod event;
-pub mod part;
 pub mod sense;
 pub mod web;
 
@@ -23,8 +23,9 @@ use chappe_mac::dot15d4::Sleep;
 use chappe_sim::{Gilbert, LinkLoss, LossLaw};
 use chappe_tcplp::coap::{self, Client, Cocoa, Standard};
 
-use self::part::Timer;
-use super::scene::{Air, Scene, Transport, Wire};
+use self::app::Timer;
+use super::experiment::{Air, Experiment, Wire};
+use super::transport::Transport;
 
 /// Each node's next hop towards node 0: routers 0 to 4, then the leaves.
 const PARENTS: [usize; 9] = [0, 0, 1, 2, 3, 2, 3, 3, 4];
@@ -167,25 +168,25 @@ impl Interference {
 }
 
 /// The network, for a protocol that sends segments of `frames`.
-pub fn scene(protocol: Protocol, frames: Frames, sleep: Option<Sleeping>) -> Scene {
+pub fn experiment(protocol: Protocol, frames: Frames, sleep: Option<Sleeping>) -> Experiment {
     let mut links: Vec<(usize, usize, f64)> = (1..PARENTS.len())
         .map(|node| (PARENTS[node], node, 1.0))
         .collect();
     // The leaves of one parent are close to each other.
     links.push((6, 7, 1.0));
-    let mut scene = Scene::new(Air::Links(links), PARENTS.to_vec());
+    let mut experiment = Experiment::new(Air::Links(links), PARENTS.to_vec());
     let (mss, _) = protocol.sizes(frames);
-    scene.wire = Some(Wire::paper(mss));
-    scene.transport = Transport::tcplp(mss, super::scene::WINDOW);
+    experiment.wire = Some(Wire::paper(mss));
+    experiment.transport = Transport::tcplp(mss, super::transport::WINDOW);
     if let Some(sleep) = sleep {
-        scene.leaves = LEAVES
+        experiment.leaves = LEAVES
             .map(|leaf| (leaf, sleep.under(PARENTS[leaf])))
             .to_vec();
     }
     if protocol == Protocol::Improved {
-        improve(&mut scene, STEPS.len());
+        improve(&mut experiment, STEPS.len());
     }
-    scene
+    experiment
 }
 
 /// How leaves sleep.
@@ -217,29 +218,29 @@ impl Sleeping {
 pub struct Step {
     /// What, in a few words.
     pub name: &'static str,
-    apply: fn(&mut Scene),
+    apply: fn(&mut Experiment),
 }
 
 /// All of it, in the order in which it is added where each step's worth is shown.
 pub const STEPS: [Step; 5] = [
     Step {
         name: "as many link retries as the standard has",
-        apply: |scene| {
-            scene.mac.retries = 7;
-            scene.mac.indirect_retries = 7;
+        apply: |experiment| {
+            experiment.mac.retries = 7;
+            experiment.mac.indirect_retries = 7;
         },
     },
     // The leaf sleeps meanwhile. The frame gets the time for three hops, each of which keeps the air around the leaf's parent
     // busy or silent, and for one attempt that failed.
     Step {
         name: "four frames' time between a leaf's frames",
-        apply: |scene| scene.pace = cost::FRAME * 4,
+        apply: |experiment| experiment.pace = cost::FRAME * 4,
     },
     // As the paper's authors suggest (8.2.2).
     Step {
         name: "each data request in vain doubles the interval",
-        apply: |scene| {
-            for (_, sleep) in &mut scene.leaves {
+        apply: |experiment| {
+            for (_, sleep) in &mut experiment.leaves {
                 sleep.growth = 2;
             }
         },
@@ -247,27 +248,27 @@ pub const STEPS: [Step; 5] = [
     // A queue that holds little more than a batch cannot wait for a minute.
     Step {
         name: "answers in bursts, timeouts of 10 s at most",
-        apply: |scene| {
-            scene.mac.burst = true;
-            scene.transport.config.rto_max = Duration::from_secs(10);
+        apply: |experiment| {
+            experiment.mac.burst = true;
+            experiment.transport.config.rto_max = Duration::from_secs(10);
         },
     },
     // The sizes of segments follow: `Protocol::sizes`.
     Step {
         name: "short headers",
-        apply: |scene| (scene.contexts, scene.headers) = (true, true),
+        apply: |experiment| (experiment.contexts, experiment.headers) = (true, true),
     },
 ];
 
 /// Does the first so many of [`STEPS`].
-pub fn improve(scene: &mut Scene, steps: usize) {
+pub fn improve(experiment: &mut Experiment, steps: usize) {
     for step in STEPS.iter().take(steps) {
-        (step.apply)(scene);
+        (step.apply)(experiment);
     }
 }
 
-/// Interference on every link of a scene, each direction by itself.
-pub fn disturb(scene: &mut Scene, interference: Interference) {
+/// Interference on every link of an experiment, each direction by itself.
+pub fn disturb(experiment: &mut Experiment, interference: Interference) {
     if interference.share <= 0.0 {
         return;
     }
@@ -278,7 +279,7 @@ pub fn disturb(scene: &mut Scene, interference: Interference) {
         law: law.clone(),
         unheard: 1.0,
     };
-    scene.link_losses = (1..PARENTS.len())
+    experiment.link_losses = (1..PARENTS.len())
         .flat_map(|node| [loss(node, PARENTS[node]), loss(PARENTS[node], node)])
         .collect();
 }

@@ -5,10 +5,11 @@ use chappe_lab::run::RunError;
 use chappe_tcplp::baseline::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
+use super::super::addresses::CLOUD;
 use super::super::lln::Lln;
-use super::super::scene::{CLOUD, Ground, WINDOW};
-use super::part::Part;
-use super::{Frames, LEAVES, Protocol, READING, Sleeping, scene};
+use super::super::transport::WINDOW;
+use super::app::App;
+use super::{Frames, LEAVES, Protocol, READING, Sleeping, experiment};
 
 /// The interval over which goodput is taken (8.3).
 pub const INTERVAL: Duration = Duration::from_secs(40);
@@ -44,10 +45,10 @@ pub struct Measured {
 impl Trial {
     /// Runs it.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut scene = scene(self.protocol, Frames::Three, Some(Sleeping::PAPER));
-        scene.red = self.red;
-        let mut ground = Ground::of(&scene);
-        let mut lln = scene.start(&mut ground, seed, |node| self.part(node, seed))?;
+        let mut experiment = experiment(self.protocol, Frames::Three, Some(Sleeping::PAPER));
+        experiment.red = self.red;
+        let mut memory = experiment.memory();
+        let mut lln = experiment.start(&mut memory, seed, |node| self.app(node, seed))?;
         for leaf in LEAVES {
             if self.protocol.is_tcp() {
                 lln.connect(leaf, 0);
@@ -76,12 +77,12 @@ impl Trial {
         Ok(measured)
     }
 
-    fn part(&self, node: usize, seed: Seed) -> Part {
+    fn app(&self, node: usize, seed: Seed) -> App {
         if node == 0 {
-            return Part::Collect(Collect::default());
+            return App::Collect(Collect::default());
         }
         if !LEAVES.contains(&node) {
-            return Part::Nothing;
+            return App::Nothing;
         }
         let (mss, per_message) = self.protocol.sizes(Frames::Three);
         // All begin together: they saw the same event.
@@ -91,16 +92,16 @@ impl Trial {
         if self.protocol.is_tcp() {
             let buffer = (u32::from(mss) - 12) * WINDOW as u32;
             readings.queue_max -= buffer / READING;
-            return Part::Sense(Sense::new(readings));
+            return App::Sense(Sense::new(readings));
         }
         let client = self.protocol.client(node, seed);
-        Part::Report(Report::new(readings, client, CLOUD, per_message))
+        App::Report(Report::new(readings, client, CLOUD, per_message))
     }
 }
 
-fn delivered(lln: &Lln<'_, Part>, leaf: usize) -> u64 {
+fn delivered(lln: &Lln<'_, App>, leaf: usize) -> u64 {
     match lln.app(0) {
-        Part::Collect(server) => server.tally(lln.address(leaf)).octets,
+        App::Collect(server) => server.tally(lln.address(leaf)).octets,
         _ => 0,
     }
 }

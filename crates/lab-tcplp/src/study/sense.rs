@@ -5,11 +5,12 @@ use chappe_lab::run::RunError;
 use chappe_tcplp::baseline::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
+use super::super::addresses::CLOUD;
 use super::super::lln::{Counts, Lln};
-use super::super::scene::{CLOUD, Ground, WINDOW};
-use super::part::Part;
+use super::super::transport::WINDOW;
+use super::app::App;
 use super::{
-    Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, improve, scene,
+    Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, experiment, improve,
 };
 
 /// Readings in a batch (8.2.1).
@@ -104,13 +105,13 @@ impl Trial {
 
     /// Runs it.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut scene = scene(self.protocol, self.frames, Some(Sleeping::PAPER));
-        scene.lose = (self.loss, self.loss);
-        improve(&mut scene, self.steps);
-        scene.pace = self.pace.unwrap_or(scene.pace);
-        disturb(&mut scene, self.interference);
-        let mut ground = Ground::of(&scene);
-        let mut lln = scene.start(&mut ground, seed, |node| self.part(node, seed))?;
+        let mut experiment = experiment(self.protocol, self.frames, Some(Sleeping::PAPER));
+        experiment.lose = (self.loss, self.loss);
+        improve(&mut experiment, self.steps);
+        experiment.pace = self.pace.unwrap_or(experiment.pace);
+        disturb(&mut experiment, self.interference);
+        let mut memory = experiment.memory();
+        let mut lln = experiment.start(&mut memory, seed, |node| self.app(node, seed))?;
         self.open(&mut lln, seed);
         let begin = BEGIN + Duration::from_secs(u64::from(2 * BATCH));
         lln.run(begin.saturating_sub(lln.now()));
@@ -125,7 +126,7 @@ impl Trial {
 
     /// Each leaf opens its connection when its first batch is due. One that is opened long before and then rests may fail: if
     /// its last step is lost, the server repeats the second one for two minutes, which a sleeping leaf does not hear.
-    fn open(&self, lln: &mut Lln<'_, Part>, seed: Seed) {
+    fn open(&self, lln: &mut Lln<'_, App>, seed: Seed) {
         let wait = Duration::from_secs(u64::from(self.batch));
         let mut due = LEAVES.map(|leaf| (first(leaf, seed) + wait, leaf));
         due.sort();
@@ -135,12 +136,12 @@ impl Trial {
         }
     }
 
-    fn part(&self, node: usize, seed: Seed) -> Part {
+    fn app(&self, node: usize, seed: Seed) -> App {
         if node == 0 {
-            return Part::Collect(Collect::default());
+            return App::Collect(Collect::default());
         }
         if !LEAVES.contains(&node) {
-            return Part::Nothing;
+            return App::Nothing;
         }
         let mut readings = Readings::tcplp(Instant::ZERO + first(node, seed));
         readings.batch = self.batch;
@@ -149,11 +150,11 @@ impl Trial {
         if self.protocol.is_tcp() {
             let buffer = (u32::from(mss) - 12) * WINDOW as u32;
             readings.queue_max = ROOM - buffer / READING;
-            return Part::Sense(Sense::new(readings));
+            return App::Sense(Sense::new(readings));
         }
         readings.queue_max = ROOM;
         let client = self.protocol.client(node, seed);
-        Part::Report(Report::new(
+        App::Report(Report::new(
             readings,
             client,
             CLOUD,
@@ -162,20 +163,20 @@ impl Trial {
     }
 
     /// Until all that was made is delivered or lost.
-    fn finish(&self, lln: &mut Lln<'_, Part>) {
+    fn finish(&self, lln: &mut Lln<'_, App>) {
         let phase = Duration::from_secs(u64::from(4 * BATCH));
         let limit = PATIENCE + phase;
-        let done = |lln: &mut Lln<'_, Part>| LEAVES.iter().all(|&leaf| self.is_done(lln, leaf));
+        let done = |lln: &mut Lln<'_, App>| LEAVES.iter().all(|&leaf| self.is_done(lln, leaf));
         lln.run_until(limit, Duration::from_secs(1), done);
     }
 
-    fn is_done(&self, lln: &Lln<'_, Part>, leaf: usize) -> bool {
+    fn is_done(&self, lln: &Lln<'_, App>, leaf: usize) -> bool {
         match lln.app(leaf) {
-            Part::Sense(sense) => {
+            App::Sense(sense) => {
                 let waits = sense.readings.waiting() > 0 || lln.info(leaf, 0).unacknowledged > 0;
                 sense.readings.made == self.readings() && !waits
             }
-            Part::Report(report) => {
+            App::Report(report) => {
                 let ended = report.done + report.given_up + report.readings.lost;
                 ended == self.readings()
             }
@@ -183,7 +184,7 @@ impl Trial {
         }
     }
 
-    fn measure(&self, lln: &Lln<'_, Part>, counts: &Counts, awake: &[f64]) -> Measured {
+    fn measure(&self, lln: &Lln<'_, App>, counts: &Counts, awake: &[f64]) -> Measured {
         let time = counts.time;
         let minutes = time.as_secs_f64() / 60.0;
         let mut sum = Measured::default();
@@ -191,12 +192,12 @@ impl Trial {
         for (&leaf, awake) in LEAVES.iter().zip(awake) {
             let node = &counts.nodes[leaf];
             let (made, lost) = match lln.app(leaf) {
-                Part::Sense(sense) => (sense.readings.made, sense.readings.lost),
-                Part::Report(report) => (report.readings.made, report.readings.lost),
+                App::Sense(sense) => (sense.readings.made, sense.readings.lost),
+                App::Report(report) => (report.readings.made, report.readings.lost),
                 _ => (0, 0),
             };
             let delivered = match lln.app(0) {
-                Part::Collect(server) => server.tally(lln.address(leaf)).octets,
+                App::Collect(server) => server.tally(lln.address(leaf)).octets,
                 _ => 0,
             };
             let made = f64::from(made.max(1));
@@ -206,7 +207,7 @@ impl Trial {
             sum.on_air += counts.radio_duty(leaf);
             sum.cpu += cost::cpu(node, time);
             let (all, late) = match lln.app(leaf) {
-                Part::Report(report) => {
+                App::Report(report) => {
                     let again = f64::from(report.client().counters().retransmitted);
                     // Over the whole run, which is three batches longer.
                     let share = f64::from(self.rounds) / f64::from(self.rounds + 3);
@@ -251,7 +252,7 @@ fn first(leaf: usize, seed: Seed) -> Duration {
 }
 
 /// How long each leaf's radio has been out of its sleep, s.
-fn awake(lln: &Lln<'_, Part>) -> [f64; LEAVES.len()] {
+fn awake(lln: &Lln<'_, App>) -> [f64; LEAVES.len()] {
     let now = Instant::ZERO + lln.now();
     LEAVES.map(|leaf| lln.simulator.node(leaf).mac.radio_awake(now).as_secs_f64())
 }

@@ -7,9 +7,8 @@ use chappe_tcplp::coap::{self, Client, Outcome, Standard};
 use chappe_tcplp::host::{Page, Visit};
 
 use super::super::lln::Lln;
-use super::super::scene::Ground;
-use super::part::{Part, Timer};
-use super::{Frames, Protocol, Sleeping, scene};
+use super::app::{App, Timer};
+use super::{Frames, Protocol, Sleeping, experiment};
 
 /// Everything has settled before a page is asked for.
 const SETTLED: Duration = Duration::from_secs(12);
@@ -57,13 +56,13 @@ impl Trial {
     /// Runs it. A page that does not come is an error.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
         let seed = seed.child(self.repeat);
-        let scene = scene(Protocol::Tcp, Frames::Five, self.sleep);
-        let mut ground = Ground::of(&scene);
-        let part = |node| match node == self.leaf {
-            true => Part::Page(Page::new(self.octets, coap::Config::STANDARD.szx)),
-            false => Part::Nothing,
+        let experiment = experiment(Protocol::Tcp, Frames::Five, self.sleep);
+        let mut memory = experiment.memory();
+        let app = |node| match node == self.leaf {
+            true => App::Page(Page::new(self.octets, coap::Config::STANDARD.szx)),
+            false => App::Nothing,
         };
-        let mut lln = scene.start(&mut ground, seed, part)?;
+        let mut lln = experiment.start(&mut memory, seed, app)?;
         // The request comes at any moment of the leaf's sleep.
         let base = self.sleep.map_or(1, |sleep| sleep.base.nanos());
         let mut random = seed.stream(Purpose::Traffic(self.leaf as u32));
@@ -89,10 +88,10 @@ impl Trial {
         })
     }
 
-    fn ask(&self, lln: &mut Lln<'_, Part>, seed: Seed) {
+    fn ask(&self, lln: &mut Lln<'_, App>, seed: Seed) {
         match self.by {
             By::Http => {
-                lln.with_host(0, |host, _| *host.app_mut() = Part::Visit(Visit::default()));
+                lln.with_host(0, |host, _| *host.app_mut() = App::Visit(Visit::default()));
                 lln.connect(0, self.leaf);
             }
             By::Coap => {
@@ -101,23 +100,23 @@ impl Trial {
                 let timer = Timer::Standard(Standard);
                 let client = Client::new(coap::Config::STANDARD, timer, random);
                 lln.with_host(0, |host, _| {
-                    *host.app_mut() = Part::Fetch(Fetch::new(client, leaf));
+                    *host.app_mut() = App::Fetch(Fetch::new(client, leaf));
                 });
             }
         }
     }
 
-    fn awake(&self, lln: &Lln<'_, Part>) -> Duration {
+    fn awake(&self, lln: &Lln<'_, App>) -> Duration {
         let now = Instant::ZERO + lln.now();
         lln.simulator.node(self.leaf).mac.radio_awake(now)
     }
 }
 
 /// When all of the page was there, right.
-fn done(lln: &Lln<'_, Part>) -> Option<Instant> {
+fn done(lln: &Lln<'_, App>) -> Option<Instant> {
     match lln.app(0) {
-        Part::Visit(visit) if visit.wrong == 0 => visit.done,
-        Part::Fetch(fetch) if fetch.wrong == 0 => fetch
+        App::Visit(visit) if visit.wrong == 0 => visit.done,
+        App::Fetch(fetch) if fetch.wrong == 0 => fetch
             .done
             .filter(|(_, outcome)| *outcome == Outcome::Done)
             .map(|(at, _)| at),

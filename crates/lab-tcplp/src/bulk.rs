@@ -1,4 +1,4 @@
-//! A bulk transfer over a scene, as it goes when it has settled.
+//! A bulk transfer over an experiment, as it goes when it has settled.
 
 use chappe_core::{Duration, Instant, Seed};
 use chappe_lab::run::RunError;
@@ -6,13 +6,14 @@ use chappe_results::statistics::mean;
 use chappe_tcplp::host::Bulk;
 use chappe_tcplp::tcp::State;
 
-use super::scene::{Counts, Ground, Scene};
+use super::experiment::Experiment;
+use super::lln::Counts;
 
 /// A transfer without end from one node to another, all but the seed.
 #[derive(Clone, Debug)]
-pub struct Flow {
+pub struct Trial {
     /// The network.
-    pub scene: Scene,
+    pub experiment: Experiment,
     /// Who sends.
     pub from: usize,
     /// Who receives.
@@ -49,12 +50,12 @@ const WARM_UP: Duration = Duration::from_secs(3);
 /// Between two looks at the sender.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl Flow {
+impl Trial {
     /// From the far end of a row to node 0.
-    pub fn up(scene: Scene, time: Duration) -> Flow {
-        let from = scene.nodes() - 1;
-        Flow {
-            scene,
+    pub fn up(experiment: Experiment, time: Duration) -> Trial {
+        let from = experiment.nodes() - 1;
+        Trial {
+            experiment,
             from,
             to: 0,
             time,
@@ -62,10 +63,10 @@ impl Flow {
     }
 
     /// From node 0 to the far end of a row.
-    pub fn down(scene: Scene, time: Duration) -> Flow {
-        let to = scene.nodes() - 1;
-        Flow {
-            scene,
+    pub fn down(experiment: Experiment, time: Duration) -> Trial {
+        let to = experiment.nodes() - 1;
+        Trial {
+            experiment,
             from: 0,
             to,
             time,
@@ -74,9 +75,9 @@ impl Flow {
 
     /// Runs it. Octets that are not what was sent are a defect.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut ground = Ground::of(&self.scene);
+        let mut memory = self.experiment.memory();
         let apps = |node| Bulk::sending(if node == self.from { u64::MAX } else { 0 });
-        let mut lln = self.scene.start(&mut ground, seed, apps)?;
+        let mut lln = self.experiment.start(&mut memory, seed, apps)?;
         lln.connect(self.from, self.to);
         lln.run(WARM_UP);
         let (before, octets) = (lln.counts(), lln.app(self.to).received);

@@ -1,4 +1,6 @@
-//! What a figure is made on: runs trials over all seeds, side by side.
+//! How much of the paper's work a figure does.
+
+use std::ops::Deref;
 
 use chappe_core::{Duration, Seed};
 use chappe_lab::context::Trials;
@@ -8,36 +10,44 @@ use chappe_results::figure::{Panel, PanelKind, Series};
 
 pub use chappe_lab::context::{beside, line, summary};
 
-/// How much is run, and where results are counted.
-pub struct Sheet<'a> {
+/// The trials of a paper's figures, with TCPlp's number of seeds and length of a run.
+pub struct FigureContext<'a> {
     trials: Trials<'a>,
 }
 
-impl<'a> Sheet<'a> {
-    /// For what somebody wants made.
-    pub fn new(order: &'a Order<'a>) -> Sheet<'a> {
-        Sheet {
+impl<'a> Deref for FigureContext<'a> {
+    type Target = Trials<'a>;
+
+    fn deref(&self) -> &Trials<'a> {
+        &self.trials
+    }
+}
+
+impl<'a> FigureContext<'a> {
+    /// A context for the figures that the user ordered.
+    pub fn new(order: &'a Order<'a>) -> FigureContext<'a> {
+        FigureContext {
             trials: Trials::new(order),
         }
     }
 
-    /// Whether less work will do.
-    pub fn quick(&self) -> bool {
-        self.trials.quick()
+    /// `full`, or `quick` if the user asked for less work.
+    pub fn pick<T>(&self, full: T, quick: T) -> T {
+        if self.quick() { quick } else { full }
     }
 
-    /// For how long a bulk transfer is counted. The paper does not say how long it measured, but for the 100 s of its
-    /// Figure 6a; intervals over seeds say what a shorter run costs.
+    /// How long a bulk transfer is measured. The paper gives a duration only for its Figure 6a, 100 s; the intervals over
+    /// seeds show what a shorter run costs.
     pub fn time(&self) -> Duration {
-        Duration::from_secs(if self.quick() { 10 } else { 60 })
+        Duration::from_secs(self.pick(60, 10))
     }
 
-    /// How many seeds.
+    /// The number of seeds of every trial.
     pub fn seeds(&self) -> u64 {
-        if self.quick() { 2 } else { 5 }
+        self.pick(5, 2)
     }
 
-    /// How much of the paper's work is done.
+    /// The scale for the document of results.
     pub fn scale(&self) -> Vec<(&'static str, u64)> {
         vec![
             ("seeds", self.seeds()),
@@ -45,12 +55,8 @@ impl<'a> Sheet<'a> {
         ]
     }
 
-    /// How many runs were made.
-    pub fn runs(&self) -> usize {
-        self.trials.runs()
-    }
-
-    /// Does `work` for every trial with every seed: for each trial its results in the order of the seeds.
+    /// Does `work` for every trial with [`seeds`](FigureContext::seeds) seeds. The results of a trial are in the order of
+    /// the seeds.
     pub fn measure<T: Sync, U: Send + Clone>(
         &self,
         trials: &[T],

@@ -1,4 +1,4 @@
-//! The applications of the study as one type, since all nodes of a scene have the same one.
+//! The applications of the study as one type, since all nodes of an experiment have the same one.
 
 use chappe_core::{Duration, Expect, Instant, Stream, Wake};
 use chappe_tcplp::baseline::{Fetch, Report};
@@ -12,7 +12,7 @@ pub const PEERS: usize = 4;
 /// What runs on a node.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::large_enum_variant)]
-pub enum Part {
+pub enum App {
     /// A router.
     #[default]
     Nothing,
@@ -63,16 +63,16 @@ impl Timeout for Timer {
 macro_rules! each {
     ($self:ident, $app:ident => $call:expr) => {
         match $self {
-            Part::Nothing => {
+            App::Nothing => {
                 let $app = &mut ();
                 $call
             }
-            Part::Sense($app) => $call,
-            Part::Report($app) => $call,
-            Part::Collect($app) => $call,
-            Part::Page($app) => $call,
-            Part::Visit($app) => $call,
-            Part::Fetch($app) => $call,
+            App::Sense($app) => $call,
+            App::Report($app) => $call,
+            App::Collect($app) => $call,
+            App::Page($app) => $call,
+            App::Visit($app) => $call,
+            App::Fetch($app) => $call,
         }
     };
 }
@@ -80,21 +80,21 @@ macro_rules! each {
 macro_rules! look {
     ($self:ident, $app:ident => $call:expr) => {
         match $self {
-            Part::Nothing => {
+            App::Nothing => {
                 let $app = &();
                 $call
             }
-            Part::Sense($app) => $call,
-            Part::Report($app) => $call,
-            Part::Collect($app) => $call,
-            Part::Page($app) => $call,
-            Part::Visit($app) => $call,
-            Part::Fetch($app) => $call,
+            App::Sense($app) => $call,
+            App::Report($app) => $call,
+            App::Collect($app) => $call,
+            App::Page($app) => $call,
+            App::Visit($app) => $call,
+            App::Fetch($app) => $call,
         }
     };
 }
 
-impl<'a> Application<'a> for Part {
+impl<'a> Application<'a> for App {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a>]) {
         each!(self, inner => inner.serve(now, sockets));
     }
