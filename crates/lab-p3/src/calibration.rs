@@ -7,7 +7,7 @@ use chappe_results::statistics::{Summary, mean};
 use chappe_scenario::Variants as _;
 
 use super::Variant;
-use super::campaign::{BAD_LINKS, Trial, Measured, Scale, Site, Workload};
+use super::campaign::{BAD_LINKS, Measured, Scale, Site, Trial, Workload};
 
 /// Per cent of bad links.
 const SHARES: [u8; 6] = [0, 10, 20, 25, 30, 60];
@@ -27,30 +27,30 @@ fn sites(scale: &Scale) -> Vec<bool> {
 }
 
 pub fn needs(scale: &Scale) -> Vec<Trial> {
-    let mut cells = Vec::new();
-    for measured in sites(scale) {
+    let mut trials = Vec::new();
+    for testbed in sites(scale) {
         for bad_links in SHARES {
             let site = Site {
-                measured,
+                measured: testbed,
                 bad_links,
             };
-            cells.extend(scale.trials(site, scale.calibration, &WORKLOADS));
+            trials.extend(scale.trials(site, scale.calibration, &WORKLOADS));
         }
     }
-    cells
+    trials
 }
 
-pub fn make(cells: &Measured, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let mut panels = Vec::new();
     let mut zeros = Vec::new();
-    for measured in sites(scale) {
+    for testbed in sites(scale) {
         let site = |bad_links| Site {
-            measured,
+            measured: testbed,
             bad_links,
         };
         let first =
             |values: Vec<f64>| values[..values.len().min(scale.calibration.into())].to_vec();
-        let rates = |bad, workload| first(cells.goodput(site(bad), workload));
+        let rates = |bad, workload| first(measured.goodput(site(bad), workload));
         let series = WORKLOADS.map(|workload| {
             let over = SHARES.map(|bad| Summary::of(&rates(bad, workload)));
             Series::new(workload.variant.label(), over.to_vec())
@@ -66,7 +66,7 @@ pub fn make(cells: &Measured, scale: &Scale) -> Result<Figure, RunError> {
             Summary::of(&zero.collect::<Vec<f64>>())
         });
         let first_round = SHARES.map(|bad| {
-            let shares = first(cells.first_round(site(bad), WORKLOADS[0]));
+            let shares = first(measured.first_round(site(bad), WORKLOADS[0]));
             Summary::of(
                 &shares
                     .iter()
@@ -75,7 +75,7 @@ pub fn make(cells: &Measured, scale: &Scale) -> Result<Figure, RunError> {
             )
         });
         zeros.push(zero);
-        let name = if measured {
+        let name = if testbed {
             "measured building"
         } else {
             "generated building"
@@ -88,7 +88,7 @@ pub fn make(cells: &Measured, scale: &Scale) -> Result<Figure, RunError> {
             Panel::bars(&id, &title, unit, places.clone(), series).on("bad links")
         };
         panels.push(panel(
-            if measured {
+            if testbed {
                 "goodput"
             } else {
                 "goodput, generated"
@@ -101,7 +101,7 @@ pub fn make(cells: &Measured, scale: &Scale) -> Result<Figure, RunError> {
             Series::new("P³'s packets after the first round", first_round.to_vec()),
         ];
         panels.push(panel(
-            if measured {
+            if testbed {
                 "shares"
             } else {
                 "shares, generated"

@@ -4,13 +4,7 @@ use chappe_results::figure::Claim;
 use chappe_results::statistics::Summary;
 
 /// Claims that our mean is within `share` of the paper's value.
-pub fn within(
-    text: &str,
-    paper: f64,
-    ours: &[f64],
-    unit: &'static str,
-    share: f64,
-) -> Claim {
+pub fn within(text: &str, paper: f64, ours: &[f64], unit: &'static str, share: f64) -> Claim {
     let ours = Summary::of(ours);
     let text = format!("{text}, to within {:.0} %", share * 100.0);
     let holds = (ours.mean / paper - 1.0).abs() <= share;

@@ -4,7 +4,7 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 
-use super::campaign::{Trial, Measured, PROTOCOLS, Scale, Workload};
+use super::campaign::{Measured, PROTOCOLS, Scale, Trial, Workload};
 use super::carry::{ACTIVE, ENERGY};
 use super::{RADIO_WATTS, Variant};
 

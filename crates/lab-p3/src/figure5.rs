@@ -5,7 +5,7 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{mean, quantile};
 use chappe_scenario::Variants as _;
 
-use super::campaign::{Trial, Measured, PROTOCOLS, Scale, Workload};
+use super::campaign::{Measured, PROTOCOLS, Scale, Trial, Workload};
 use super::claims::{at_least, mean_at_least, within};
 use super::{P3, Variant};
 

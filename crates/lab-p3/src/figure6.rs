@@ -5,10 +5,10 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
 use super::Variant;
-use super::campaign::{Trial, Measured, EFFECTIVE, Scale, Workload};
+use super::campaign::{EFFECTIVE, Measured, Scale, Trial, Workload};
 use super::carry::SETUP;
-use super::figure5::SHOWN;
 use super::claims::within;
+use super::figure5::SHOWN;
 
 const P3: Workload = Workload::new(Variant::Paper);
 const IMPROVED: Workload = Workload::new(Variant::Improved);

@@ -4,7 +4,7 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
-use super::campaign::{Trial, Measured, Scale, Workload};
+use super::campaign::{Measured, Scale, Trial, Workload};
 use super::{P3, Variant};
 
 /// Octets in a packet; the paper has five sizes and names only the largest.

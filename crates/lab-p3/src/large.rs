@@ -4,7 +4,7 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Figure, Panel, Series};
 use chappe_scenario::Variants as _;
 
-use super::campaign::{Trial, Measured, LARGE, PROTOCOLS, Scale, Workload};
+use super::campaign::{LARGE, Measured, PROTOCOLS, Scale, Trial, Workload};
 use super::claims::mean_at_least;
 use super::{P3, Variant};
 

@@ -5,7 +5,7 @@ use chappe_p3::planner::{Measurement, collection_time};
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 
-use super::campaign::{Trial, Measured, Scale, Workload};
+use super::campaign::{Measured, Scale, Trial, Workload};
 use super::{P3, Variant};
 
 const PAPER: Workload = Workload::new(Variant::Paper);

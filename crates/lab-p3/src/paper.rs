@@ -4,13 +4,13 @@ use chappe_lab::paper::{self, Item, Made, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
-use super::campaign::{Trial, Measured, Scale};
+use super::campaign::{Measured, Scale, Trial};
 use super::{
     calibration, energy, figure5, figure6, figure7, large, overhead, pipeline, table1, table2,
     table3, table4,
 };
 
-/// Its line in the table of papers.
+/// P³'s line in the table of papers.
 pub static PAPER: Paper = Paper {
     name: "p3",
     about: "a pipeline of synchronous transmissions in a sensor network (Doddavenkatappa, Chan)",
@@ -26,7 +26,7 @@ pub static PAPER: Paper = Paper {
     },
 };
 
-/// A table or figure: the runs it needs, and how it is made of them.
+/// A table or figure: the trials it needs, and how it is made of their runs.
 type Recipe = paper::Recipe<(Needs, Make)>;
 type Needs = fn(&Scale) -> Vec<Trial>;
 type Make = fn(&Measured, &Scale) -> Result<Figure, RunError>;
@@ -35,11 +35,11 @@ const fn recipe(name: &'static str, about: &'static str, needs: Needs, make: Mak
     Recipe::new(name, about, (needs, make))
 }
 
-/// In the paper's order, then what it does not have.
+/// The paper's tables and figures in its order, then those that it does not have.
 const RECIPES: [Recipe; 11] = [
     recipe(
         "table1",
-        "links that are good on channel 26, on all channels",
+        "links that are good on channel 26: their delivery ratio on all channels",
         table1::needs,
         table1::make,
     ),
@@ -63,7 +63,7 @@ const RECIPES: [Recipe; 11] = [
     ),
     recipe(
         "figure7",
-        "goodput over the size of packets",
+        "goodput by packet size",
         figure7::needs,
         figure7::make,
     ),
@@ -81,7 +81,7 @@ const RECIPES: [Recipe; 11] = [
     ),
     recipe(
         "energy",
-        "joules for a kilobyte, also against PIP's working routes",
+        "joules per kilobyte, also against PIP's working routes",
         energy::needs,
         energy::make,
     ),
@@ -94,7 +94,7 @@ const RECIPES: [Recipe; 11] = [
     recipe("large", "an object of 1 MB", large::needs, large::make),
     recipe(
         "calibration",
-        "what the share of bad links does to each protocol",
+        "goodput of each protocol by share of bad links",
         calibration::needs,
         calibration::make,
     ),
@@ -102,12 +102,12 @@ const RECIPES: [Recipe; 11] = [
 
 const DRAWING: Item = Item {
     name: pipeline::NAME,
-    about: "a transfer cycle by cycle: who sends and listens on which channel",
+    about: "a transfer cycle by cycle: which node sends or listens on which channel",
 };
 
 const ITEMS: [Item; RECIPES.len() + 1] = paper::items(&RECIPES, &[DRAWING]);
 
-/// Makes the wanted tables and figures.
+/// Makes the tables and figures that the order names.
 pub fn make(order: &Order<'_>, scale: &Scale) -> Result<Made, RunError> {
     let wanted = RECIPES.iter().filter(|recipe| order.wants(recipe.name));
     let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();

@@ -10,7 +10,7 @@ use chappe_results::statistics::Summary;
 use chappe_scenario::plan::channels::{CHANNELS, ChannelGround, INTER_FLOOR, Origin};
 use chappe_sim::{Medium, Profile};
 
-use super::campaign::{Trial, Measured, NODES, Scale};
+use super::campaign::{Measured, NODES, Scale, Trial};
 
 pub fn needs(_: &Scale) -> Vec<Trial> {
     Vec::new()

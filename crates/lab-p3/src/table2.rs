@@ -15,7 +15,7 @@ use chappe_results::figure::{Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 use chappe_sim::{AirTime, Medium, Position, Profile, Simulator, World};
 
-use super::campaign::{Trial, Measured, Scale};
+use super::campaign::{Measured, Scale, Trial};
 use super::claims::at_least;
 
 const RELAYS: usize = 10;

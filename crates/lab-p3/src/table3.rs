@@ -5,7 +5,7 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
 use super::Variant;
-use super::campaign::{Trial, Measured, Scale, Workload};
+use super::campaign::{Measured, Scale, Trial, Workload};
 use super::carry::{ROUNDS, SOURCE_DATA};
 use super::claims::within;
 

@@ -5,10 +5,10 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::mean;
 
 use super::Variant;
-use super::campaign::{Trial, Measured, Scale, Workload};
+use super::campaign::{Measured, Scale, Trial, Workload};
 use super::carry::{ACTIVE, HOPS, PATHS};
-use super::figure5::SHOWN;
 use super::claims::within;
+use super::figure5::SHOWN;
 
 const P3: Workload = Workload::new(Variant::Paper);
 const PIP: Workload = Workload::new(Variant::Pip);
