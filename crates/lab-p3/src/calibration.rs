@@ -1,5 +1,5 @@
-//! What decides the hardness of the network: the share of good links that are bad on other channels. It is chosen so
-//! that PIP, the baseline, fails as often as in the paper; nothing of P³ is looked at for it.
+//! The one parameter of the network that is fitted: the share of good links that are bad on other channels. It makes PIP, the
+//! baseline, fail as often as in the paper. The fit does not use P³'s results.
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
@@ -9,7 +9,7 @@ use chappe_scenario::Variants as _;
 use super::Variant;
 use super::campaign::{BAD_LINKS, Measured, Scale, Site, Trial, Workload};
 
-/// Per cent of bad links.
+/// Shares of bad links, in per cent.
 const SHARES: [u8; 6] = [0, 10, 20, 25, 30, 60];
 const WORKLOADS: [Workload; 3] = [
     Workload::new(Variant::Paper),
@@ -17,7 +17,7 @@ const WORKLOADS: [Workload; 3] = [
     Workload::new(Variant::Improved),
 ];
 
-/// Measured and generated, as far as they are at hand.
+/// The kinds of building: measured, if its file exists, and generated.
 fn sites(scale: &Scale) -> Vec<bool> {
     if scale.data.is_some() {
         vec![true, false]
@@ -97,8 +97,11 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
             all,
         ));
         let shares = vec![
-            Series::new("PIP's routes without goodput", zero.to_vec()),
-            Series::new("P³'s packets after the first round", first_round.to_vec()),
+            Series::new("PIP's routes with zero goodput", zero.to_vec()),
+            Series::new(
+                "P³'s packets received in the first round",
+                first_round.to_vec(),
+            ),
         ];
         panels.push(panel(
             if testbed {
@@ -119,19 +122,19 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let of_pip = mean(&zeros[0].map(|zero| zero.mean));
     Ok(Figure {
         id: "calibration",
-        title: "how many links are bad on other channels".into(),
+        title: "share of links that are bad on other channels".into(),
         panels,
         claims: vec![
             Claim::value(
-                &format!("the share at which PIP's goodput is zero on 65 % of the routes is the one of the figures, {BAD_LINKS} %, or next to it"),
+                &format!("PIP's goodput is zero on 65 % of the routes at the share that the figures use, {BAD_LINKS} %, or at the next one"),
                 None,
                 f64::from(nearest),
                 n,
                 "%",
                 nearest.abs_diff(BAD_LINKS) <= 5,
             )
-            .because(|| format!("PIP fails on {of_pip:.0} % on average over the shares")),
+            .because(|| format!("PIP fails on {of_pip:.0} % of the routes, on average over the shares")),
         ],
-        notes: vec!["bad links have the delivery ratios of a random row of Table I on all channels".into()],
+        notes: vec!["a bad link has the delivery ratios of a random row of Table I on all channels".into()],
     })
 }

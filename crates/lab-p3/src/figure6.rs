@@ -1,4 +1,4 @@
-//! Figure 6: goodput as a share of the effective rate, with and without the time of the wake-up.
+//! Figure 6: goodput as a share of the effective rate, with and without the wake-up time.
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
@@ -65,7 +65,7 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
                 .because(lacks(67.5, all.min)),
         ],
         notes: vec![
-            "220.4 kbit/s counts the seven octets of header: a transfer without loss or wake-up reaches 94.4 %".into(),
+            "220.4 kbit/s includes the seven octets of header: a transfer without loss and wake-up reaches 94.4 %".into(),
         ],
     })
 }

@@ -77,7 +77,7 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
                 0.25,
             ),
             Claim::value(
-                "P³'s active nodes over PIP's: 4.7, to within a quarter",
+                "P³ has 4.7 times as many active nodes as PIP, to within a quarter",
                 Some(4.7),
                 ratio,
                 hops.len(),
@@ -87,7 +87,7 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
             .because(|| format!("ours is {ratio:.2}")),
         ],
         notes: vec![
-            "M is cut where the relays would not fit one plan frame, at 35".into(),
+            "M is limited so that the relays fit one PLAN frame, 35 at most".into(),
             "the paper's text says 4.13 hops on average, its table 4.35".into(),
         ],
     })
