@@ -51,7 +51,7 @@ struct Event {
     number: u16,
 }
 
-/// A recorder of all DATA, CTRL and NACK frames and their receptions.
+/// A recorder of all frames except PLAN, and of their receptions.
 #[derive(Debug, Default)]
 struct Trace {
     events: Vec<Event>,

@@ -2,20 +2,20 @@
 
 use chappe_scenario::routes::Routes;
 
-/// A tree of next hops: each node's parent on its way to node 0 with the fewest expected transmissions. `None` for node 0
-/// and for nodes that nothing leads from.
+/// Each node's parent on the path to node 0 with the fewest expected transmissions (ETX). `None` for node 0 and for nodes
+/// without a path.
 pub fn tree(nodes: usize, delivery: &[f64]) -> Vec<Option<usize>> {
     let routes = Routes::by_etx(nodes, delivery);
     (0..nodes).map(|node| routes.next(node, 0)).collect()
 }
 
-/// Nodes on which no other hangs, node 0 apart.
+/// The nodes without children, except node 0.
 pub fn leaves(parents: &[Option<usize>]) -> impl Iterator<Item = usize> {
     let is_leaf = |node: &usize| !parents.contains(&Some(*node));
     (1..parents.len()).filter(is_leaf)
 }
 
-/// Hops from a node to node 0, if something leads there.
+/// Hops from a node to node 0; `None` without a path.
 pub fn hops(node: usize, parents: &[Option<usize>]) -> Option<usize> {
     let (mut at, mut hops) = (node, 0);
     while at != 0 {
@@ -31,7 +31,7 @@ pub fn hops(node: usize, parents: &[Option<usize>]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A row 0 - 1 - 2, a node beside it that nobody hears.
+    /// A row 0 - 1 - 2, and a node without links.
     #[test]
     fn trees_follow_the_links() {
         let mut delivery = vec![0.0; 16];
