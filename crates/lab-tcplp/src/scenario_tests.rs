@@ -49,7 +49,7 @@ fn every_variant_carries_the_example() {
     assert!(rates[2] > 1.15 * rates[0], "{rates:?}");
 }
 
-/// An object that fits into the send buffer is written and shut down before the connection is established. It arrives.
+/// An object that fits into the send buffer arrives, although its sender shuts the connection down at once.
 #[test]
 fn every_variant_carries_a_small_object() {
     for variant in SYSTEM.variants {

@@ -1,4 +1,4 @@
-//! The applications of the study as one type, since all nodes of an experiment have the same one.
+//! The applications of the study as one type, since all nodes of an experiment have an application of the same type.
 
 use chappe_core::{Duration, Expect, Instant, Stream, Wake};
 use chappe_tcplp::baseline::{Fetch, Report};
@@ -6,36 +6,36 @@ use chappe_tcplp::coap::{Cocoa, Standard, Timeout};
 use chappe_tcplp::host::{Application, Collect, Datagram, Outgoing, Page, Sense, Visit};
 use chappe_tcplp::tcp::{NewReno, Socket};
 
-/// Motes that a server tells apart.
+/// The number of motes that a server distinguishes.
 pub const PEERS: usize = 4;
 
-/// What runs on a node.
+/// The application of one node.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::large_enum_variant)]
 pub enum App {
-    /// A router.
+    /// No application: the node is a router.
     #[default]
     Nothing,
-    /// Readings by TCP.
+    /// A source of readings over TCP.
     Sense(Sense),
-    /// Readings by CoAP.
+    /// A source of readings over CoAP.
     Report(Report<Timer>),
-    /// The server of both.
+    /// The server that collects readings, over TCP and CoAP.
     Collect(Collect<PEERS>),
-    /// A page on a mote.
+    /// The server of a page on a mote, over HTTP and CoAP.
     Page(Page),
-    /// Its visitor by HTTP.
+    /// The client of a page over HTTP.
     Visit(Visit),
-    /// Its visitor by CoAP.
+    /// The client of a page over CoAP.
     Fetch(Fetch<Timer>),
 }
 
-/// When a CoAP client sends again.
+/// The retransmission timer of a CoAP client.
 #[derive(Clone, Copy, Debug)]
 pub enum Timer {
-    /// RFC 7252.
+    /// The timer of RFC 7252.
     Standard(Standard),
-    /// CoCoA.
+    /// The timer of CoCoA.
     Cocoa(Cocoa),
 }
 

@@ -1,4 +1,4 @@
-//! Sense and send (8.2): a reading each second from every leaf, alone or in batches of 64.
+//! Sense and send (8.2): every leaf makes a reading each second, and sends readings one by one or in batches of 64.
 
 use chappe_core::{Duration, Instant, Purpose, Seed};
 use chappe_lab::run::RunError;
@@ -15,61 +15,61 @@ use super::{
 
 /// Readings in a batch (8.2.1).
 pub const BATCH: u32 = 64;
-/// Readings that a mote has room for, send buffer included: some 8 KiB of Hamilton's 32 KiB. The paper says "most of the
+/// Readings that a mote has room for, send buffer included: about 8 KiB of Hamilton's 32 KiB. The paper says "most of the
 /// remaining RAM" (8.2).
 const ROOM: u32 = 104;
-/// From when on leaves are switched on.
+/// The time from which leaves are switched on.
 const BEGIN: Duration = Duration::from_secs(16);
-/// After the last reading, how long what waits may still be delivered.
+/// How long readings may still be delivered after the last one is made.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// One run, all but the seed.
+/// The description of one run, without the seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// What carries the readings.
+    /// The protocol that carries the readings.
     pub protocol: Protocol,
-    /// How large its segments are.
+    /// The size of its segments or messages.
     pub frames: Frames,
-    /// Readings in a batch; 1 sends each at once.
+    /// Readings in a batch; 1 sends each reading at once.
     pub batch: u32,
     /// Share of packets lost at the border router, each way.
     pub loss: f64,
-    /// What disturbs the links.
+    /// The interference on all links.
     pub interference: Interference,
-    /// Batches of 64 s that are counted.
+    /// The number of measured batches, of 64 s each.
     pub rounds: u32,
-    /// The silence that a leaf leaves between its frames, other than the protocol's own.
+    /// The pause of a leaf between its frames, if it differs from the protocol's.
     pub pace: Option<Duration>,
-    /// So many of the improved variant's [`STEPS`](super::STEPS), for a protocol that has none.
+    /// The number of the improved variant's [`STEPS`](super::STEPS) to add to a protocol that has none.
     pub steps: usize,
 }
 
-/// What came out, mean over the leaves.
+/// The result of one trial: means over the leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Share of the readings made that reached the server.
     pub reliability: f64,
-    /// Share of the time for which the radio was out of its sleep: receiving, sending, being loaded, backing off.
+    /// Radio duty cycle: the share of time awake, which is receiving, sending, loading a frame or backing off.
     pub radio: f64,
-    /// Of that, receiving and sending only.
+    /// The part of it for receiving and sending only.
     pub on_air: f64,
-    /// Share of the time for which the processor was busy ([`cost::cpu`]).
+    /// Processor duty cycle ([`cost::cpu`]).
     pub cpu: f64,
-    /// Retransmissions of the transport in ten minutes.
+    /// Retransmissions of the transport per ten minutes.
     pub retransmissions: f64,
-    /// Of these, how many followed a timeout.
+    /// The number of these that followed a timeout.
     pub timeouts: f64,
-    /// Data requests a minute.
+    /// Data requests per minute.
     pub requests: f64,
-    /// Data frames a minute, repetitions among them.
+    /// Data frames per minute, link retries included.
     pub frames: f64,
-    /// Of the frames that a leaf put on the air, the share that it had sent before.
+    /// Share of the leaves' frames that were link retries.
     pub link_retries: f64,
-    /// Share of the packets that leaves sent which did not come to the border router.
+    /// Share of the leaves' packets that did not reach the border router.
     pub packet_loss: f64,
-    /// Share of the readings lost in a full queue.
+    /// Share of the readings dropped at a full queue.
     pub overflow: f64,
-    /// Frames that a leaf made of each packet, acknowledgements of the server's data among them.
+    /// Mean number of frames of the leaves' packets, which include acknowledgements of the server's data.
     pub frames_per_packet: f64,
 }
 
@@ -88,14 +88,14 @@ impl Trial {
         }
     }
 
-    /// The same with segments of so many frames.
+    /// The same with segments of another size.
     pub fn with(self, frames: Frames) -> Trial {
         Trial { frames, ..self }
     }
 
-    /// Readings that every leaf makes.
+    /// The number of readings that every leaf makes.
     fn readings(&self) -> u32 {
-        // Two batches before those that are counted, one behind.
+        // Two batches before the measured ones, and one after them.
         (self.rounds + 3) * BATCH
     }
 
@@ -103,7 +103,7 @@ impl Trial {
         Duration::from_secs(u64::from(self.rounds * BATCH))
     }
 
-    /// Runs it.
+    /// Runs the trial with one seed.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
         let mut experiment = experiment(self.protocol, self.frames, Some(Sleeping::PAPER));
         experiment.lose = (self.loss, self.loss);
@@ -124,8 +124,8 @@ impl Trial {
         Ok(self.measure(&lln, &counts, &spans))
     }
 
-    /// Each leaf opens its connection when its first batch is due. One that is opened long before and then rests may fail: if
-    /// its last step is lost, the server repeats the second one for two minutes, which a sleeping leaf does not hear.
+    /// Each leaf opens its connection when its first batch is due. A connection that opens long before may fail: if the
+    /// handshake's last ACK is lost, the server retransmits its SYN-ACK for two minutes, which a sleeping leaf does not hear.
     fn open(&self, lln: &mut Lln<'_, App>, seed: Seed) {
         let wait = Duration::from_secs(u64::from(self.batch));
         let mut due = LEAVES.map(|leaf| (first(leaf, seed) + wait, leaf));
@@ -162,7 +162,7 @@ impl Trial {
         ))
     }
 
-    /// Until all that was made is delivered or lost.
+    /// Runs until all readings are delivered or lost.
     fn finish(&self, lln: &mut Lln<'_, App>) {
         let phase = Duration::from_secs(u64::from(4 * BATCH));
         let limit = PATIENCE + phase;
@@ -209,7 +209,7 @@ impl Trial {
             let (all, late) = match lln.app(leaf) {
                 App::Report(report) => {
                     let again = f64::from(report.client().counters().retransmitted);
-                    // Over the whole run, which is three batches longer.
+                    // The client counts over the whole run, which is three batches longer than the measurement.
                     let share = f64::from(self.rounds) / f64::from(self.rounds + 3);
                     (again * share, again * share)
                 }
@@ -245,13 +245,13 @@ impl Trial {
     }
 }
 
-/// When a leaf makes its first reading: leaves are switched on at any time of a batch.
+/// When a leaf makes its first reading: at a random time of the first batch.
 fn first(leaf: usize, seed: Seed) -> Duration {
     let mut random = seed.stream(Purpose::Traffic(leaf as u32));
     BEGIN + Duration::from_millis(random.below(u64::from(BATCH) * 1000))
 }
 
-/// How long each leaf's radio has been out of its sleep, s.
+/// How long each leaf's radio has been awake, in seconds.
 fn awake(lln: &Lln<'_, App>) -> [f64; LEAVES.len()] {
     let now = Instant::ZERO + lln.now();
     LEAVES.map(|leaf| lln.simulator.node(leaf).mac.radio_awake(now).as_secs_f64())
