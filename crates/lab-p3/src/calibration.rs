@@ -1,5 +1,5 @@
-//! What decides the hardness of the network: the share of good links that are bad on other channels. It is chosen so
-//! that PIP, the baseline, fails as often as in the paper; nothing of P³ is looked at for it.
+//! The one parameter of the network that is fitted: the share of good links that are bad on other channels. It makes PIP, the
+//! baseline, fail as often as in the paper. The fit does not use P³'s results.
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
@@ -7,17 +7,17 @@ use chappe_results::statistics::{Summary, mean};
 use chappe_scenario::Variants as _;
 
 use super::Variant;
-use super::campaign::{BAD_LINKS, Cell, Cells, Scale, Site, System};
+use super::campaign::{BAD_LINKS, Measured, Scale, Site, Trial, Workload};
 
-/// Per cent of bad links.
+/// Shares of bad links, in per cent.
 const SHARES: [u8; 6] = [0, 10, 20, 25, 30, 60];
-const SYSTEMS: [System; 3] = [
-    System::new(Variant::Paper),
-    System::new(Variant::Pip),
-    System::new(Variant::Improved),
+const WORKLOADS: [Workload; 3] = [
+    Workload::new(Variant::Paper),
+    Workload::new(Variant::Pip),
+    Workload::new(Variant::Improved),
 ];
 
-/// Measured and generated, as far as they are at hand.
+/// The kinds of building: measured, if its file exists, and generated.
 fn sites(scale: &Scale) -> Vec<bool> {
     if scale.data.is_some() {
         vec![true, false]
@@ -26,47 +26,47 @@ fn sites(scale: &Scale) -> Vec<bool> {
     }
 }
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for measured in sites(scale) {
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for testbed in sites(scale) {
         for bad_links in SHARES {
             let site = Site {
-                measured,
+                measured: testbed,
                 bad_links,
             };
-            cells.extend(scale.cells(site, scale.calibration, &SYSTEMS));
+            trials.extend(scale.trials(site, scale.calibration, &WORKLOADS));
         }
     }
-    cells
+    trials
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let mut panels = Vec::new();
     let mut zeros = Vec::new();
-    for measured in sites(scale) {
+    for testbed in sites(scale) {
         let site = |bad_links| Site {
-            measured,
+            measured: testbed,
             bad_links,
         };
         let first =
             |values: Vec<f64>| values[..values.len().min(scale.calibration.into())].to_vec();
-        let rates = |bad, system| first(cells.goodput(site(bad), system));
-        let series = SYSTEMS.map(|system| {
-            let over = SHARES.map(|bad| Summary::of(&rates(bad, system)));
-            Series::new(system.variant.label(), over.to_vec())
+        let rates = |bad, workload| first(measured.goodput(site(bad), workload));
+        let series = WORKLOADS.map(|workload| {
+            let over = SHARES.map(|bad| Summary::of(&rates(bad, workload)));
+            Series::new(workload.variant.label(), over.to_vec())
         });
         let lowest = SHARES.map(|bad| {
-            let rates = rates(bad, SYSTEMS[0]);
+            let rates = rates(bad, WORKLOADS[0]);
             Summary::of(&[rates.iter().copied().fold(f64::INFINITY, f64::min)])
         });
         let zero = SHARES.map(|bad| {
-            let zero = rates(bad, SYSTEMS[1])
+            let zero = rates(bad, WORKLOADS[1])
                 .into_iter()
                 .map(|rate| 100.0 * f64::from(rate == 0.0));
             Summary::of(&zero.collect::<Vec<f64>>())
         });
         let first_round = SHARES.map(|bad| {
-            let shares = first(cells.first_round(site(bad), SYSTEMS[0]));
+            let shares = first(measured.first_round(site(bad), WORKLOADS[0]));
             Summary::of(
                 &shares
                     .iter()
@@ -75,7 +75,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             )
         });
         zeros.push(zero);
-        let name = if measured {
+        let name = if testbed {
             "measured building"
         } else {
             "generated building"
@@ -88,7 +88,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             Panel::bars(&id, &title, unit, places.clone(), series).on("bad links")
         };
         panels.push(panel(
-            if measured {
+            if testbed {
                 "goodput"
             } else {
                 "goodput, generated"
@@ -97,11 +97,14 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             all,
         ));
         let shares = vec![
-            Series::new("PIP's routes without goodput", zero.to_vec()),
-            Series::new("P³'s packets after the first round", first_round.to_vec()),
+            Series::new("PIP's routes with zero goodput", zero.to_vec()),
+            Series::new(
+                "P³'s packets received in the first round",
+                first_round.to_vec(),
+            ),
         ];
         panels.push(panel(
-            if measured {
+            if testbed {
                 "shares"
             } else {
                 "shares, generated"
@@ -119,19 +122,19 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
     let of_pip = mean(&zeros[0].map(|zero| zero.mean));
     Ok(Figure {
         id: "calibration",
-        title: "how many links are bad on other channels".into(),
+        title: "share of links that are bad on other channels".into(),
         panels,
         claims: vec![
             Claim::value(
-                &format!("the share at which PIP's goodput is zero on 65 % of the routes is the one of the figures, {BAD_LINKS} %, or next to it"),
+                &format!("PIP's goodput is zero on 65 % of the routes at the share that the figures use, {BAD_LINKS} %, or at the next one"),
                 None,
                 f64::from(nearest),
                 n,
                 "%",
                 nearest.abs_diff(BAD_LINKS) <= 5,
             )
-            .because(|| format!("PIP fails on {of_pip:.0} % on average over the shares")),
+            .because(|| format!("PIP fails on {of_pip:.0} % of the routes, on average over the shares")),
         ],
-        notes: vec!["bad links have the delivery ratios of a random row of Table I on all channels".into()],
+        notes: vec!["a bad link has the delivery ratios of a random row of Table I on all channels".into()],
     })
 }

@@ -1,8 +1,8 @@
-//! The runs that tables and figures are made of, each made once.
+//! The trials of the paper's evaluation. Tables and figures share their runs, so each trial is run once.
 //!
 //! A route is a network of 139 nodes, drawn by its seed, with a source and a destination between which the gateway finds
-//! as many paths as the paper's routes all have: at least six, of two to six hops. All protocols meet the same routes on
-//! the same air.
+//! at least six paths of two to six hops, as on all of the paper's routes. All protocols use the same routes on the same
+//! medium.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,44 +26,44 @@ pub const NODES: usize = 139;
 pub const OBJECT: u32 = 59_000;
 /// Octets of the large object.
 pub const LARGE: u32 = 1_000_000;
-/// The paper's effective rate in kbit/s: what its radio carries of 125 octets in each cycle.
+/// The paper's effective rate in kbit/s: a frame of 125 octets in each cycle.
 pub const EFFECTIVE: f64 = 220.4;
 
-/// Per cent of the good links that are bad on other channels, as on the paper's ten: with a quarter of them PIP fails
-/// about as often as in the paper. See the calibration; P³'s results were not looked at for it.
+/// Per cent of the good links that are bad on other channels, as the ten links of the paper's Table I are. At a quarter,
+/// PIP fails about as often as in the paper. The calibration does not use P³'s results.
 pub const BAD_LINKS: u8 = 25;
 
 /// Part of a route's seed that draws its ends.
 const ENDS: u64 = 0x656e_6473;
-/// Pairs of ends that are looked at before another network is taken.
+/// Pairs of ends that are tried before another network is drawn.
 const PAIRS: usize = 200;
-/// Networks that are looked at for one route.
+/// Networks that are tried for one route.
 const NETWORKS: u64 = 20;
 
-/// What kind of network.
+/// The kind of network that routes are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
-    /// Whether its links are those of the measured building, or of ours.
+    /// Whether its links are those of the measured building, or of a generated one.
     pub measured: bool,
     /// Per cent of the good links that are bad on other channels.
     pub bad_links: u8,
 }
 
-/// What runs there.
+/// A protocol, and the object that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct System {
-    /// The protocol.
+pub struct Workload {
+    /// The protocol and its form.
     pub variant: Variant,
-    /// Octets in a packet; zero is the most that fits.
+    /// Octets in a packet; zero means as many as fit.
     pub payload: u8,
     /// Octets of the object.
     pub octets: u32,
 }
 
-impl System {
+impl Workload {
     /// A protocol with the paper's object and full frames.
-    pub const fn new(variant: Variant) -> System {
-        System {
+    pub const fn new(variant: Variant) -> Workload {
+        Workload {
             variant,
             payload: 0,
             octets: OBJECT,
@@ -80,46 +80,46 @@ impl System {
 }
 
 /// The four protocols with the paper's object.
-pub const PROTOCOLS: [System; 4] = [
-    System::new(Variant::Paper),
-    System::new(Variant::Pip),
-    System::new(Variant::PipAware),
-    System::new(Variant::Improved),
+pub const PROTOCOLS: [Workload; 4] = [
+    Workload::new(Variant::Paper),
+    Workload::new(Variant::Pip),
+    Workload::new(Variant::PipAware),
+    Workload::new(Variant::Improved),
 ];
 
-/// One run.
+/// The description of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cell {
-    /// Where.
+pub struct Trial {
+    /// The network it runs on.
     pub site: Site,
-    /// Which of the routes, from 0.
+    /// The number of the route, from 0.
     pub route: u16,
-    /// What.
-    pub system: System,
+    /// The protocol and the object.
+    pub workload: Workload,
 }
 
-/// How much work to do.
+/// The number of routes and packets of an evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     /// Routes of the averages; 20 and 10 in the paper.
     pub routes: u16,
-    /// Routes on which large objects and small packets are tried.
+    /// Routes of the trials with large objects and small packets.
     pub few: u16,
     /// Routes of each row of the calibration.
     pub calibration: u16,
-    /// Packets of the study of correlation; 18,000 in the paper.
+    /// Packets of Table II's study of correlation; 18,000 in the paper.
     pub packets: u32,
-    /// Link list of the measured building, if it is at hand.
+    /// The file of the measured building's links, if it exists.
     pub data: Option<PathBuf>,
     /// The seed of the first route.
     pub seed: u64,
 }
 
-/// Where the measured building's links are looked for, beside the place that `CHAPPE_MERCATOR` names.
+/// The default file of the measured building's links; `CHAPPE_MERCATOR` overrides it.
 const DATA: &str = "../shared/data/iotlab-mercator/grenoble_links.csv.gz";
 
 impl Scale {
-    /// All of it.
+    /// The scale of the published results.
     pub fn full(seed: u64) -> Scale {
         let named = std::env::var_os("CHAPPE_MERCATOR").map(PathBuf::from);
         let data = named.unwrap_or_else(|| DATA.into());
@@ -133,7 +133,7 @@ impl Scale {
         }
     }
 
-    /// Fewer routes.
+    /// A smaller scale, for a first look.
     pub fn quick(seed: u64) -> Scale {
         Scale {
             routes: 20,
@@ -144,7 +144,7 @@ impl Scale {
         }
     }
 
-    /// Where the figures are made.
+    /// The site of the figures: the measured building if its file exists.
     pub fn site(&self) -> Site {
         Site {
             measured: self.data.is_some(),
@@ -152,19 +152,19 @@ impl Scale {
         }
     }
 
-    /// The first `routes` routes of a site with each of `systems`.
-    pub fn cells(&self, site: Site, routes: u16, systems: &[System]) -> Vec<Cell> {
+    /// The first `routes` routes of a site with each of `workloads`.
+    pub fn trials(&self, site: Site, routes: u16, workloads: &[Workload]) -> Vec<Trial> {
         let one = |route| {
-            systems.iter().map(move |&system| Cell {
+            workloads.iter().map(move |&workload| Trial {
                 site,
                 route,
-                system,
+                workload,
             })
         };
         (0..routes.min(self.routes)).flat_map(one).collect()
     }
 
-    /// Says in a sentence where the links come from.
+    /// A sentence that names the source of the links.
     pub fn origin(&self) -> String {
         let whose = match self.data {
             Some(_) => {
@@ -173,31 +173,31 @@ impl Scale {
             None => "139 nodes in a generated building with the statistics of a measured one",
         };
         format!(
-            "{whose}, drawn for each route; {BAD_LINKS} % of the good links have the channels of Table I"
+            "{whose}, drawn for each route; {BAD_LINKS} % of the good links have the delivery ratios of Table I on other channels"
         )
     }
 }
 
-/// Finished runs.
+/// The runs of all trials that finished.
 #[derive(Clone, Debug, Default)]
-pub struct Cells {
-    runs: BTreeMap<Cell, Run>,
-    /// Pairs of ends that were looked at on each site, and those that had the paths.
+pub struct Measured {
+    runs: BTreeMap<Trial, Run>,
+    /// Pairs of ends that were tried on each site, and those that had enough paths.
     looked: BTreeMap<Site, (usize, usize)>,
 }
 
-impl Cells {
-    /// Makes the needed runs, route by route. A request to stop leaves some out; an error of any ends the whole.
+impl Measured {
+    /// Runs the trials, route by route. After a request to stop the rest is omitted; the first error ends all.
     pub fn run(
-        needed: BTreeSet<Cell>,
+        needed: BTreeSet<Trial>,
         scale: &Scale,
         threads: usize,
         meter: &Meter,
-    ) -> Result<Cells, RunError> {
-        let mut jobs: BTreeMap<(Site, u16), Vec<System>> = BTreeMap::new();
-        for cell in &needed {
-            let here = jobs.entry((cell.site, cell.route)).or_default();
-            here.push(cell.system);
+    ) -> Result<Measured, RunError> {
+        let mut jobs: BTreeMap<(Site, u16), Vec<Workload>> = BTreeMap::new();
+        for trial in &needed {
+            let here = jobs.entry((trial.site, trial.route)).or_default();
+            here.push(trial.workload);
         }
         meter.plan_work(WORK * (jobs.len() + needed.len()) as u64);
         let mut plans: BTreeMap<Site, Plan> = BTreeMap::new();
@@ -206,63 +206,63 @@ impl Cells {
                 place.insert(plan(site, scale)?);
             }
         }
-        let jobs: Vec<((Site, u16), Vec<System>)> = jobs.into_iter().collect();
-        let done = seeds::finished(&jobs, threads, meter, |((site, number), systems)| {
-            one(&plans[site], *site, *number, systems, scale.seed, meter)
+        let jobs: Vec<((Site, u16), Vec<Workload>)> = jobs.into_iter().collect();
+        let done = seeds::finished(&jobs, threads, meter, |((site, number), workloads)| {
+            one(&plans[site], *site, *number, workloads, scale.seed, meter)
         })?;
-        let mut cells = Cells::default();
+        let mut measured = Measured::default();
         for (((site, _), _), (looked, runs)) in done {
-            let sum = cells.looked.entry(*site).or_default();
+            let sum = measured.looked.entry(*site).or_default();
             *sum = (sum.0 + looked, sum.1 + 1);
-            cells.runs.extend(runs);
+            measured.runs.extend(runs);
         }
-        Ok(cells)
+        Ok(measured)
     }
 
-    /// Whether a run is there.
-    pub fn has(&self, cell: &Cell) -> bool {
-        self.runs.contains_key(cell)
+    /// Whether a trial was run.
+    pub fn has(&self, trial: &Trial) -> bool {
+        self.runs.contains_key(trial)
     }
 
-    /// How many runs are there.
+    /// The number of runs.
     pub fn len(&self) -> usize {
         self.runs.len()
     }
 
-    /// Whether there is none.
+    /// Whether no trial was run.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// One value of each run of a system on a site, by route.
-    pub fn each(&self, site: Site, system: System, value: impl Fn(&Run) -> f64) -> Vec<f64> {
-        let here = |cell: &Cell| cell.site == site && cell.system == system;
-        let runs = self.runs.iter().filter(|(cell, _)| here(cell));
+    /// One value for each run of a workload on a site, by route.
+    pub fn each(&self, site: Site, workload: Workload, value: impl Fn(&Run) -> f64) -> Vec<f64> {
+        let here = |trial: &Trial| trial.site == site && trial.workload == workload;
+        let runs = self.runs.iter().filter(|(trial, _)| here(trial));
         runs.map(|(_, run)| value(run)).collect()
     }
 
     /// Goodput in kbit/s, by route; zero where the object did not arrive.
-    pub fn goodput(&self, site: Site, system: System) -> Vec<f64> {
-        self.each(site, system, |run| run.mean_goodput() / 1e3)
+    pub fn goodput(&self, site: Site, workload: Workload) -> Vec<f64> {
+        self.each(site, workload, |run| run.mean_goodput() / 1e3)
     }
 
     /// A counter, by route.
-    pub fn counter(&self, site: Site, system: System, name: &str) -> Vec<f64> {
-        self.each(site, system, |run| run.counter(name) as f64)
+    pub fn counter(&self, site: Site, workload: Workload, name: &str) -> Vec<f64> {
+        self.each(site, workload, |run| run.counter(name) as f64)
     }
 
-    /// Share of the object that was there after the first round, by route.
-    pub fn first_round(&self, site: Site, system: System) -> Vec<f64> {
-        let packets = f64::from(system.octets.div_ceil(payload(system).into()));
-        self.each(site, system, |run| {
+    /// Share of the object that had arrived after the first round, by route.
+    pub fn first_round(&self, site: Site, workload: Workload) -> Vec<f64> {
+        let packets = f64::from(workload.octets.div_ceil(payload(workload).into()));
+        self.each(site, workload, |run| {
             run.counter(FIRST_ROUND) as f64 / packets
         })
     }
 
-    /// Joules for each kilobyte, over all routes: all that was used over all that arrived.
-    pub fn energy_per_kb(&self, site: Site, system: System) -> f64 {
-        let used: f64 = self.counter(site, system, ENERGY).iter().sum();
-        let arrived = self.each(site, system, |run| {
+    /// Joules per kilobyte over all routes: the energy of all runs, divided by what arrived in all of them.
+    pub fn energy_per_kb(&self, site: Site, workload: Workload) -> f64 {
+        let used: f64 = self.counter(site, workload, ENERGY).iter().sum();
+        let arrived = self.each(site, workload, |run| {
             let flow = run.flows.first();
             flow.filter(|flow| flow.complete)
                 .map_or(0.0, |flow| flow.delivered_bytes as f64)
@@ -270,10 +270,11 @@ impl Cells {
         used * 1e-6 / (arrived.iter().sum::<f64>() / 1e3)
     }
 
-    /// Shares of the duration that the line of the paper's Table III is off, by route, with rounds and transmissions.
-    pub fn off_the_line(&self, site: Site, system: System) -> Vec<f64> {
-        let p3 = system.p3();
-        let off = self.each(site, system, |run| {
+    /// The relative difference between each duration and the line that fits the paper's Table III (a function of
+    /// transmissions and rounds), by route. Unfinished transfers are omitted.
+    pub fn off_the_line(&self, site: Site, workload: Workload) -> Vec<f64> {
+        let p3 = workload.p3();
+        let off = self.each(site, workload, |run| {
             let (sent, rounds) = (run.counter(SOURCE_DATA), run.counter(ROUNDS));
             let line = p3.config.profile.predicted(sent, rounds).as_secs_f64();
             let took = run.flows.first().and_then(|flow| flow.completion_s);
@@ -282,23 +283,23 @@ impl Cells {
         off.into_iter().filter(|off| !off.is_nan()).collect()
     }
 
-    /// Hops of a system's routes.
-    pub fn hops(&self, site: Site, system: System) -> Vec<f64> {
-        self.counter(site, system, HOPS)
+    /// Hops of a workload's routes.
+    pub fn hops(&self, site: Site, workload: Workload) -> Vec<f64> {
+        self.counter(site, workload, HOPS)
     }
 
-    /// Pairs of ends that were looked at on a site, and routes that were made.
+    /// Pairs of ends that were tried on a site, and routes that were found.
     pub fn looked(&self, site: Site) -> (usize, usize) {
         self.looked.get(&site).copied().unwrap_or_default()
     }
 }
 
-/// Octets in a packet of a system.
-pub fn payload(system: System) -> u8 {
-    system.p3().payload
+/// Octets in a packet of a workload.
+pub fn payload(workload: Workload) -> u8 {
+    workload.p3().payload
 }
 
-/// The plan of a site's scenarios; a network's seed decides the rest.
+/// The plan of a site's scenarios, for all seeds.
 pub(super) fn plan(site: Site, scale: &Scale) -> Result<Plan, RunError> {
     let network = match &scale.data {
         Some(path) if site.measured => {
@@ -317,14 +318,14 @@ pub(super) fn plan(site: Site, scale: &Scale) -> Result<Plan, RunError> {
     Ok(Plan::parse(&[&SYSTEM], "p3", &text)?)
 }
 
-/// All runs of one route, and how many pairs of ends were looked at for it.
-type Done = (usize, Vec<(Cell, Run)>);
+/// The number of pairs of ends that were tried for a route, and the route's runs.
+type Done = (usize, Vec<(Trial, Run)>);
 
 fn one(
     plan: &Plan,
     site: Site,
     number: u16,
-    systems: &[System],
+    workloads: &[Workload],
     first: u64,
     meter: &Meter,
 ) -> Result<Done, RunError> {
@@ -332,15 +333,15 @@ fn one(
     let (mut prepared, looked) = ends(plan, seed)?;
     meter.advance(WORK);
     let mut runs = Vec::new();
-    for &system in systems {
+    for &workload in workloads {
         let transfer = &mut prepared.network.transfers[0];
-        if transfer.object.len() != system.octets as usize {
-            let mut object = vec![0; system.octets as usize];
+        if transfer.object.len() != workload.octets as usize {
+            let mut object = vec![0; workload.octets as usize];
             let mut random = Seed(seed).stream(Purpose::Traffic(0));
             random.fill(&mut object);
             transfer.object = object.into();
         }
-        let with = system.p3();
+        let with = workload.p3();
         let spec = RunSpec::plain(plan, &prepared.network);
         let run = carry(&with, &prepared, spec, meter)?.run;
         check(&run)?;
@@ -352,17 +353,17 @@ fn one(
             let message = format!("seed {seed}: receiver {} has a wrong copy", wrong.sink);
             return Err(RunError::Defect(message));
         }
-        let cell = Cell {
+        let trial = Trial {
             site,
             route: number,
-            system,
+            workload,
         };
-        runs.push((cell, run));
+        runs.push((trial, run));
     }
     Ok((looked, runs))
 }
 
-/// The network of a route with ends that have the paper's paths between them, and how many pairs were looked at.
+/// A network with ends that have enough paths between them, and the number of pairs that were tried.
 fn ends(plan: &Plan, seed: u64) -> Result<(Prepared, usize), RunError> {
     let with = P3::paper(Variant::Paper);
     let found = ends_for(plan, seed, &with, NETWORKS, &fits_paper)?;
@@ -378,8 +379,8 @@ pub(super) fn fits_paper(found: &Route) -> bool {
     found.paths >= PATHS_WANTED && (2..=6).contains(&found.plan.hops())
 }
 
-/// The first of `networks` networks of a seed with a pair of nodes between which the gateway finds a route that fits,
-/// and how many pairs were looked at. The network's transfer is between them.
+/// The first of `networks` networks of a seed in which the gateway finds a route that `fits`, and the number of pairs of
+/// nodes that were tried. The network's transfer is between the ends of that route.
 pub(super) fn ends_for(
     plan: &Plan,
     seed: u64,
@@ -404,6 +405,7 @@ pub(super) fn ends_for(
         for _ in 0..PAIRS {
             let (source, destination) = (node(), node());
             let distance = graph.distances(source)[destination];
+            // Planning is the costly part, so the distance is checked first.
             if !distance.is_some_and(|hops| (2..=6).contains(&hops)) {
                 continue;
             }

@@ -1,25 +1,26 @@
-//! What P³ gives the carrying engine: the gateway plans, wakes the network, and fetches the object.
+//! One seed of a scenario: the gateway plans, wakes the network, and fetches the object.
 
 use std::sync::Arc;
 
 use chappe_core::{Duration, Instant};
 use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Running, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
+use chappe_lab::system::Job;
 use chappe_p3::{Config, Destination, Ended, Relay, Source};
-use chappe_results::DATA_TRANSMISSIONS;
+use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::{Plan, System, Transfer, Variant, Variants};
 use chappe_sim::{NodeCounters, Recorder};
 
-use super::plan::{CAPS, SYSTEM, radio_bound_bps};
+use super::plan::{CAPS, P3, SYSTEM, radio_bound_bps};
+use super::prepare::{Knowledge, Prepared, prepare};
 use super::role::{Held, Memory, Role};
 use super::route::{Route, route};
-use super::{Knowledge, P3, Prepared};
 
-/// Power of a CC2420 that listens or sends: 18.8 mA at 3.0 V, the figures behind the paper's energy comparison. Sending
-/// at 0 dBm takes 17.4 mA; like the paper we count 18.8 for both.
+/// Power of a CC2420 that listens or sends, in watts: 18.8 mA at 3.0 V, the values of the paper's energy comparison. A
+/// transmission at 0 dBm takes 17.4 mA; like the paper, Chappe counts 18.8 mA for both.
 pub const RADIO_WATTS: f64 = 0.0188 * 3.0;
 
-/// Counter of the packets that were there when the first round was over.
+/// Counter of the packets that had arrived at the end of the first round.
 pub const FIRST_ROUND: &str = "first_round_packets";
 /// Counter of the packets of the object.
 pub const PACKETS: &str = "packets";
@@ -27,16 +28,44 @@ pub const PACKETS: &str = "packets";
 pub const ENERGY: &str = "energy_uj";
 /// Counter of DATA frames that the source sent.
 pub const SOURCE_DATA: &str = "source_data";
-/// Counter of rounds.
+/// Counter of the rounds of a transfer.
 pub const ROUNDS: &str = "rounds";
-/// Counter of hops.
+/// Counter of the hops of the route.
 pub const HOPS: &str = "hops";
-/// Counter of node-distinct paths that were found.
+/// Counter of the node-distinct paths that the gateway found.
 pub const PATHS: &str = "paths";
-/// Counter of nodes that take part: relays, source and destination.
+/// Counter of the nodes in the plan: relays, source and destination.
 pub const ACTIVE: &str = "active_nodes";
 /// Counter of the time from the first wake-up frame to the source's first packet, in microseconds.
 pub const SETUP: &str = "setup_us";
+
+/// Carries the transfer of one seed and checks the result against its bound.
+pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    let prepared = prepare(job.network);
+    meter.advance(WORK);
+    let spec = RunSpec {
+        plan: job.plan,
+        network: &prepared.network,
+        copies: job.copies,
+        pcap: job.pcap,
+    };
+    let outcome = carry(P3::of(job.plan)?, &prepared, spec, meter)?;
+    check(&outcome.run)?;
+    Ok(outcome)
+}
+
+/// Fails if a run exceeds its bound, which would be a defect of Chappe.
+pub fn check(run: &Run) -> Result<(), RunError> {
+    match run.bound.as_ref().filter(|bound| bound.fraction > 1.0) {
+        None => Ok(()),
+        Some(bound) => Err(RunError::Defect(format!(
+            "seed {}: {:.0} bit/s exceeds the rate of back-to-back frames, {:.0}",
+            run.seed,
+            run.mean_goodput(),
+            bound.goodput_bps
+        ))),
+    }
+}
 
 /// Measures, plans, and carries the transfer of a prepared seed.
 pub fn carry(
@@ -54,7 +83,7 @@ pub fn carry(
     Ok(outcome)
 }
 
-/// The same with any recorder, which is handed back.
+/// The same as [`carry()`] with any recorder, which is returned.
 pub fn watched<R: Recorder>(
     with: &P3,
     prepared: &Prepared,
@@ -82,7 +111,7 @@ pub fn watched<R: Recorder>(
     }
 }
 
-/// A run that ends before it begins: the measured links lead nowhere.
+/// The outcome if no route exists: the measured links do not connect source and destination.
 fn unreached(with: &P3, transfer: &Transfer, known: &Knowledge, seed: u64) -> Outcome {
     let mut report = Report::begin((&SYSTEM, with.variant.row()), seed);
     report.receipt(
@@ -95,10 +124,10 @@ fn unreached(with: &P3, transfer: &Transfer, known: &Knowledge, seed: u64) -> Ou
     count_learned(&mut report, known.measuring, known.collecting);
     report.bound(BOUND, radio_bound_bps(), 0);
     report.note(format!(
-        "the links that were measured lead from node {} to {} by no path of {} of their frames and more",
+        "no path of links with a measured delivery ratio of at least {} leads from node {} to {}",
+        chappe_p3::config::LINK_THRESHOLD,
         transfer.source,
         transfer.receivers[0],
-        chappe_p3::config::LINK_THRESHOLD,
     ));
     report.finish()
 }
@@ -116,7 +145,7 @@ struct P3Run {
     packets: u32,
     measuring: Duration,
     collecting: Duration,
-    /// Packets that were there when the first round was over.
+    /// Packets that had arrived at the end of the first round.
     first_round: u32,
     /// Energy of the plan's nodes when the object was complete, in joules.
     energy: Option<f64>,
@@ -159,7 +188,7 @@ impl P3Run {
     }
 }
 
-/// What these nodes' radios have used so far, in joules.
+/// The energy that the radios of these nodes have used so far, in joules.
 fn energy(all: &[NodeCounters], nodes: &[usize]) -> f64 {
     let on = |&node: &usize| {
         let own = all.get(node).copied().unwrap_or_default();
@@ -238,18 +267,19 @@ impl Carry for P3Run {
         }
     }
 
-    /// The run is over when the source knows that the transfer is.
+    /// The run is over when the source has ended the transfer.
     fn is_over(&mut self, running: &dyn Running<Role>, _: bool) -> bool {
         let (source, destination) = self.ends(running);
         let progress = destination.progress();
         if source.counts().rounds <= 1 {
             self.first_round = progress.packets;
         }
+        // A source that never woke ends nothing; then the destination gives up and is idle.
         let over = source.ended().is_some() || destination.is_idle();
+        // Figures count energy up to the last packet, not the destination's wait for the source's end.
         if progress.completed.is_some() && self.energy.is_none() {
             self.energy = Some(energy(&running.air().nodes, &self.active()));
         }
-        // A source that never woke reports nothing; then its destination gives up.
         over
     }
 
@@ -277,8 +307,11 @@ impl Carry for P3Run {
         report.count("channel_order", plan.channels().number().into());
         let joules = self.energy.unwrap_or_else(|| energy(all, &active));
         report.count(ENERGY, (joules * 1e6) as u64);
-        let everybody: Vec<usize> = (0..all.len()).collect();
-        report.count("network_energy_uj", (energy(all, &everybody) * 1e6) as u64);
+        let whole_network: Vec<usize> = (0..all.len()).collect();
+        report.count(
+            "network_energy_uj",
+            (energy(all, &whole_network) * 1e6) as u64,
+        );
         for node in 0..running.nodes() {
             let drops = match running.node(node) {
                 Role::Source(node) => node.drops(),
@@ -301,16 +334,16 @@ impl Carry for P3Run {
     }
 }
 
-/// Why the object is not complete, if it is not.
+/// The reason why the object is incomplete; `None` if it is complete.
 fn unfinished(destination: &Destination<Memory>, source: &Source<Held>) -> Option<&'static str> {
     if destination.progress().completed.is_some() {
         return None;
     }
     Some(match source.ended() {
-        Some(Ended::NoReply) => "no NACK came back to the source",
-        Some(Ended::NoProgress) => "several rounds brought no packet to the destination",
-        Some(Ended::TooLong) => "the object has more packets than can be numbered",
-        Some(Ended::Complete) | None => "the transfer was not over when the run was",
+        Some(Ended::NoReply) => "the source received no NACK",
+        Some(Ended::NoProgress) => "the destination received no new packet in several rounds",
+        Some(Ended::TooLong) => "the object has more packets than sequence numbers",
+        Some(Ended::Complete) | None => "the run ended before the transfer",
     })
 }
 

@@ -12,7 +12,7 @@ use super::campaign::{ends_for, fits_paper};
 use super::carry::HOPS;
 use super::{P3, Prepared, SYSTEM, Variant, carry, check, radio_bound_bps};
 
-/// Its line in the table of parts.
+/// P³'s line in the demo's table of parts.
 pub static DEMO: Part = Part {
     name: "p3",
     protocols: PROTOCOLS.len(),
@@ -21,7 +21,7 @@ pub static DEMO: Part = Part {
 
 const SCENARIO: &str = include_str!("demo.toml");
 
-/// What is compared, the baseline first.
+/// The variants in the table, the baseline first.
 const PROTOCOLS: [Variant; 4] = [
     Variant::PipAware,
     Variant::Pip,
@@ -29,7 +29,7 @@ const PROTOCOLS: [Variant; 4] = [
     Variant::Improved,
 ];
 
-/// Networks that are looked at for one route.
+/// Networks that are tried for one route.
 const NETWORKS: u64 = 20;
 
 fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
@@ -53,7 +53,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
         octets: plan.octets(),
         rows: rows.collect(),
         bounds_bps: finished.iter().map(|_| radio_bound_bps()).collect(),
-        bound: "The bound is what the radio carries in frames back to back.",
+        bound: "The bound is the rate of back-to-back frames on this radio.",
         unfinished: order.seeds().len() - finished.len(),
     })
 }
@@ -72,7 +72,7 @@ fn network(plan: &Plan, seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunErr
         let spec = RunSpec::plain(plan, &prepared.network);
         let mut run = carry(&P3::paper(variant), prepared, spec, order.meter)?.run;
         check(&run)?;
-        // Whatever network the route was found in, it is this seed's.
+        // The route may come from a child of this seed; results are listed by the order's seeds.
         run.seed = seed;
         Ok(run)
     };

@@ -1,28 +1,28 @@
-//! Figure 5: goodput of each route. The paper's 20 routes are the first 20 of ours; the averages are over all.
+//! Figure 5: goodput of each route. The first 20 of our routes stand for the paper's 20; averages are over all routes.
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{mean, quantile};
 use chappe_scenario::Variants as _;
 
-use super::campaign::{Cell, Cells, PROTOCOLS, Scale, System};
-use super::paper::{at_least, mean_at_least, within};
+use super::campaign::{Measured, PROTOCOLS, Scale, Trial, Workload};
+use super::claims::{at_least, mean_at_least, within};
 use super::{P3, Variant};
 
-/// Routes that are drawn one by one.
+/// Routes that have their own bar.
 pub const SHOWN: usize = 20;
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &PROTOCOLS)
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &PROTOCOLS)
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let site = scale.site();
-    let all = PROTOCOLS.map(|system| cells.goodput(site, system));
+    let all = PROTOCOLS.map(|workload| measured.goodput(site, workload));
     let paper = [Some(178.5), Some(31.0), None, None];
-    let bars = PROTOCOLS.iter().zip(&all).map(|(system, values)| {
+    let bars = PROTOCOLS.iter().zip(&all).map(|(workload, values)| {
         let shown = &values[..values.len().min(SHOWN)];
-        let mut series = Series::with_mean(system.variant.label(), shown, None);
+        let mut series = Series::with_mean(workload.variant.label(), shown, None);
         series.paper.fill(None);
         series
     });
@@ -30,10 +30,10 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
         .iter()
         .zip(&all)
         .zip(paper)
-        .map(|((system, values), paper)| {
-            // The median stands where the paper's mean would: it gives no distribution.
+        .map(|((workload, values), paper)| {
+            // The paper gives no distribution, so its mean is printed beside our median.
             let mut series =
-                Series::distribution(system.variant.label(), values.clone(), [None; 5]);
+                Series::distribution(workload.variant.label(), values.clone(), [None; 5]);
             series.paper[2] = paper;
             series
         });
@@ -62,28 +62,28 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             whole.collect(),
         ),
     ];
-    let (looked, made) = cells.looked(site);
+    let (looked, made) = measured.looked(site);
     Ok(Figure {
         id: "figure5",
         title: "goodput of P³ and PIP".into(),
         panels,
-        claims: claims(&all, cells, scale),
+        claims: claims(&all, measured, scale),
         notes: vec![
             scale.origin(),
             format!(
-                "{made} routes; of {looked} pairs of nodes two to six hops apart {made} had six paths"
+                "{made} routes; {made} of {looked} pairs of nodes that are two to six hops apart had six paths"
             ),
             format!(
-                "bound: a packet of the paper's in every cycle, {ceiling:.1} kbit/s (PIP half of it); of the improved frames {best:.1}, \
-                 with three groups; no protocol exceeds {:.1}",
+                "bound: one of the paper's packets in every cycle, {ceiling:.1} kbit/s (PIP: half of it); with the improved frames and \
+                 three groups {best:.1}; no protocol exceeds {:.1}",
                 super::radio_bound_bps() / 1e3
             ),
-            "the paper's numbers under p50 are its averages over 20 routes".into(),
+            "the paper's values under p50 are its averages over 20 routes".into(),
         ],
     })
 }
 
-fn claims(all: &[Vec<f64>; 4], cells: &Cells, scale: &Scale) -> Vec<Claim> {
+fn claims(all: &[Vec<f64>; 4], measured: &Measured, scale: &Scale) -> Vec<Claim> {
     let [p3, pip, aware, improved] = all;
     let n = p3.len();
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -108,7 +108,7 @@ fn claims(all: &[Vec<f64>; 4], cells: &Cells, scale: &Scale) -> Vec<Claim> {
     };
     let worse = p3.iter().zip(pip).filter(|(p3, pip)| p3 < pip).count();
     let lost = alone(improved, aware);
-    let first = cells.first_round(scale.site(), System::new(Variant::Paper));
+    let first = measured.first_round(scale.site(), Workload::new(Variant::Paper));
     vec![
         within("P³'s average", 178.5, p3, "kbit/s", 0.1),
         Claim::new(
@@ -124,8 +124,8 @@ fn claims(all: &[Vec<f64>; 4], cells: &Cells, scale: &Scale) -> Vec<Claim> {
         at_least("P³'s lowest goodput", Some(148.8), 148.8, least(p3), n, "kbit/s").because(|| {
             let late = |p: f64| quantile(p3, p).unwrap_or(0.0);
             format!(
-                "ours is {:.1}; one route in ten is below {:.0}, one in four below {:.0}; after the first round {:.0} % are there \
-                 on average, on the worst route {:.0} %",
+                "ours is {:.1}; one route in ten is below {:.0}, one in four below {:.0}; the first round brings {:.0} % of the \
+                 packets on average, {:.0} % on the worst route",
                 least(p3),
                 late(0.1),
                 late(0.25),
@@ -133,16 +133,16 @@ fn claims(all: &[Vec<f64>; 4], cells: &Cells, scale: &Scale) -> Vec<Claim> {
                 100.0 * least(&first),
             )
         }),
-        Claim::value("P³'s highest goodput: below 208.1, the ceiling of its frames", Some(199.7), most(p3), n, "kbit/s", most(p3) < 208.1)
-            .because(|| "above the ceiling".into()),
+        Claim::value("P³'s highest goodput: below 208.1, the bound of its frames", Some(199.7), most(p3), n, "kbit/s", most(p3) < 208.1)
+            .because(|| "it is above the bound".into()),
         Claim::count("P³ is never slower than PIP", None, n - worse, n, worse == 0)
-            .because(|| format!("slower on {worse} routes")),
+            .because(|| format!("it is slower on {worse} routes")),
         mean_at_least("the improved variant's average", 209.0, improved, "kbit/s"),
         at_least("the improved variant's lowest goodput", None, 198.0, least(improved), n, "kbit/s").because(|| {
             let below = improved.iter().filter(|goodput| **goodput < 198.0).count();
             format!("ours is {:.1}; {below} of {n} routes are below 198", least(improved))
         }),
-        Claim::count("the improved variant is never at zero where PIP's best choice is not", None, n - lost, n, lost == 0)
-            .because(|| format!("it is on {lost} routes")),
+        Claim::count("the improved variant's goodput is never zero where that of PIP with the best channels is not", None, n - lost, n, lost == 0)
+            .because(|| format!("it is zero on {lost} routes")),
     ]
 }

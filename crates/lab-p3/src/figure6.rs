@@ -1,30 +1,30 @@
-//! Figure 6: goodput as a share of the effective rate, with and without the time of the wake-up.
+//! Figure 6: goodput as a share of the effective rate, with and without the wake-up time.
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
 use super::Variant;
-use super::campaign::{Cell, Cells, EFFECTIVE, Scale, System};
+use super::campaign::{EFFECTIVE, Measured, Scale, Trial, Workload};
 use super::carry::SETUP;
+use super::claims::within;
 use super::figure5::SHOWN;
-use super::paper::within;
 
-const P3: System = System::new(Variant::Paper);
-const IMPROVED: System = System::new(Variant::Improved);
+const P3: Workload = Workload::new(Variant::Paper);
+const IMPROVED: Workload = Workload::new(Variant::Improved);
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &[P3, IMPROVED])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &[P3, IMPROVED])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let site = scale.site();
-    let with = |system| -> Vec<f64> {
-        let goodput = cells.goodput(site, system).into_iter();
+    let with = |workload| -> Vec<f64> {
+        let goodput = measured.goodput(site, workload).into_iter();
         goodput.map(|kbit| 100.0 * kbit / EFFECTIVE).collect()
     };
-    let without = |system| {
-        cells.each(site, system, |run| {
+    let without = |workload| {
+        measured.each(site, workload, |run| {
             let flow = run.flows.first();
             let took = flow
                 .and_then(|flow| flow.completion_s)
@@ -65,7 +65,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
                 .because(lacks(67.5, all.min)),
         ],
         notes: vec![
-            "220.4 kbit/s counts the seven octets of header: a transfer without loss or wake-up reaches 94.4 %".into(),
+            "220.4 kbit/s includes the seven octets of header: a transfer without loss and wake-up reaches 94.4 %".into(),
         ],
     })
 }

@@ -1,31 +1,31 @@
-//! Figure 7: goodput for several sizes of packets.
+//! Figure 7: goodput by packet size.
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
-use super::campaign::{Cell, Cells, Scale, System};
+use super::campaign::{Measured, Scale, Trial, Workload};
 use super::{P3, Variant};
 
-/// Octets in a packet; the paper has five sizes and names only the largest.
+/// Octets in a packet. The paper has five sizes and names only the largest.
 const SIZES: [u8; 6] = [20, 40, 60, 80, 100, 118];
 
-const fn system(payload: u8) -> System {
-    System {
+const fn workload(payload: u8) -> Workload {
+    Workload {
         payload,
-        ..System::new(Variant::Paper)
+        ..Workload::new(Variant::Paper)
     }
 }
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    let systems: Vec<System> = SIZES.into_iter().map(system).collect();
-    scale.cells(scale.site(), scale.few, &systems)
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    let workloads: Vec<Workload> = SIZES.into_iter().map(workload).collect();
+    scale.trials(scale.site(), scale.few, &workloads)
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let ours: Vec<Summary> = SIZES
         .into_iter()
-        .map(|size| Summary::of(&cells.goodput(scale.site(), system(size))))
+        .map(|size| Summary::of(&measured.goodput(scale.site(), workload(size))))
         .collect();
     let bound = SIZES.into_iter().map(|payload| {
         let p3 = P3 {
@@ -49,19 +49,19 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
     let n = usize::from(scale.few.min(scale.routes));
     Ok(Figure {
         id: "figure7",
-        title: "goodput over the size of packets".into(),
+        title: "goodput by packet size".into(),
         panels: vec![panel],
         claims: vec![
             Claim::value(
-                "the largest packets are best",
+                "the largest packets have the highest goodput",
                 Some(118.0),
                 f64::from(best),
                 n,
                 "octets",
                 best == 118,
             )
-            .because(|| format!("packets of {best} octets are")),
+            .because(|| format!("packets of {best} octets have")),
         ],
-        notes: vec!["means over the same routes for each size".into()],
+        notes: vec!["all sizes use the same routes".into()],
     })
 }

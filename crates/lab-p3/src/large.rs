@@ -1,37 +1,37 @@
-//! An object of one megabyte, which the paper does not have.
+//! An object of one megabyte. The paper has none of this size.
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Figure, Panel, Series};
 use chappe_scenario::Variants as _;
 
-use super::campaign::{Cell, Cells, LARGE, PROTOCOLS, Scale, System};
-use super::paper::mean_at_least;
+use super::campaign::{LARGE, Measured, Scale, Trial, Workload};
+use super::claims::mean_at_least;
 use super::{P3, Variant};
 
-const fn system(variant: Variant) -> System {
-    System {
+const fn workload(variant: Variant) -> Workload {
+    Workload {
         octets: LARGE,
-        ..System::new(variant)
+        ..Workload::new(variant)
     }
 }
 
-/// What is carried: PIP takes minutes and has nothing new to say.
-const SYSTEMS: [System; 2] = [system(Variant::Paper), system(Variant::Improved)];
+/// The variants that carry it. PIP is omitted, since it takes minutes and adds no insight.
+const WORKLOADS: [Workload; 2] = [workload(Variant::Paper), workload(Variant::Improved)];
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.few, &SYSTEMS)
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.few, &WORKLOADS)
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
-    let all = SYSTEMS.map(|system| cells.goodput(scale.site(), system));
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
+    let all = WORKLOADS.map(|workload| measured.goodput(scale.site(), workload));
     let places: Vec<String> = (1..=all[0].len())
         .map(|route| route.to_string())
         .chain(["mean".into()])
         .collect();
-    let series = SYSTEMS
+    let series = WORKLOADS
         .iter()
         .zip(&all)
-        .map(|(system, values)| Series::with_mean(system.variant.label(), values, None));
+        .map(|(workload, values)| Series::with_mean(workload.variant.label(), values, None));
     let bound = vec![Some(P3::paper(Variant::Improved).ceiling_bps() / 1e3); places.len()];
     let panel = Panel::bars(
         "large",
@@ -42,7 +42,6 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
     )
     .on("route")
     .bounded(bound, Vec::new());
-    debug_assert_eq!(PROTOCOLS.len(), 4);
     Ok(Figure {
         id: "large",
         title: "an object of one megabyte".into(),
@@ -53,6 +52,8 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             &all[1],
             "kbit/s",
         )],
-        notes: vec!["bound: the improved variant's packet in every cycle of three groups".into()],
+        notes: vec![
+            "bound: one packet of the improved variant in every cycle, with three groups".into(),
+        ],
     })
 }

@@ -1,33 +1,33 @@
-//! Equation 1 and the download times: what measuring, collecting and downloading take.
+//! Equation 1 and the download times: the time to measure links, to collect reports and to download.
 
 use chappe_lab::run::RunError;
 use chappe_p3::planner::{Measurement, collection_time};
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 
-use super::campaign::{Cell, Cells, Scale, System};
+use super::campaign::{Measured, Scale, Trial, Workload};
 use super::{P3, Variant};
 
-const PAPER: System = System::new(Variant::Paper);
-const IMPROVED: System = System::new(Variant::Improved);
+const PAPER: Workload = Workload::new(Variant::Paper);
+const IMPROVED: Workload = Workload::new(Variant::Improved);
 /// Octets downloaded from each node, and the paper's average goodput in bits per second.
 const OCTETS: f64 = 64_000.0;
 const AVERAGE: f64 = 178_500.0;
 
-/// What takes time: at the paper's goodput, at ours, improved; and the paper's number.
+/// A step, and its seconds: at the paper's goodput, at ours, improved; and the paper's value.
 type Row = (&'static str, f64, f64, f64, Option<f64>);
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &[PAPER, IMPROVED])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &[PAPER, IMPROVED])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let site = scale.site();
     let [faithful, improved] =
-        [PAPER, IMPROVED].map(|system| mean(&cells.goodput(site, system)) * 1e3);
+        [PAPER, IMPROVED].map(|workload| mean(&measured.goodput(site, workload)) * 1e3);
     let download = |nodes: f64, rate: f64| nodes * OCTETS * 8.0 / rate;
     let measure = |with: &Measurement, nodes: u64| with.duration(nodes).as_secs_f64();
-    // The paper allows ten seconds for collecting, whatever the number of nodes.
+    // The paper allows ten seconds for collecting, independent of the number of nodes.
     let collect = 10.0;
     let dense = P3::paper(Variant::Improved).measurement;
     let rows: [Row; 6] = [
@@ -85,7 +85,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
     let series = vec![
         arithmetic,
         column("at our goodput", &|row| row.2),
-        column("improved, its own measurement", &|row| row.3),
+        column("improved, with its own measurement", &|row| row.3),
     ];
     let places = rows.iter().map(|row| row.0.to_string()).collect();
     let claim = |text: &str, paper: f64, ours: f64, slack: f64, unit| {
@@ -109,7 +109,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             claim("64,000 octets from each of 100 nodes", 287.0, rows[2].1, 0.5, "s"),
             claim("measuring, collecting and downloading: about 400 s", 400.0, rows[3].1, 4.0, "s"),
             claim("64,000 octets from each of 260 nodes", 746.0, rows[4].1, 0.5, "s"),
-            claim("collecting adds 1.32 % to the time of both", 1.32, share, 0.01, "%"),
+            claim("collecting takes 1.32 % of the time of collecting and downloading", 1.32, share, 0.01, "%"),
         ],
         notes: vec![
             "the paper's object of 64 kB is 64,000 octets here; 65,536 would take 294 s and 764 s".into(),

@@ -1,17 +1,16 @@
 //! P³'s evaluation: Tables I to IV, Figures 5 to 7, the energy comparison, equation 1 and the download times.
 
-use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
+use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
 use chappe_lab::run::RunError;
-use chappe_results::figure::{Claim, Figure};
-use chappe_results::statistics::Summary;
+use chappe_results::figure::Figure;
 
-use super::campaign::{Cell, Cells, Scale};
+use super::campaign::{Measured, Scale, Trial};
 use super::{
     calibration, energy, figure5, figure6, figure7, large, overhead, pipeline, table1, table2,
     table3, table4,
 };
 
-/// Its line in the table of papers.
+/// P³'s line in the table of papers.
 pub static PAPER: Paper = Paper {
     name: "p3",
     about: "a pipeline of synchronous transmissions in a sensor network (Doddavenkatappa, Chan)",
@@ -27,20 +26,20 @@ pub static PAPER: Paper = Paper {
     },
 };
 
-/// A table or figure: the runs it needs, and how it is made of them.
+/// A table or figure: the trials it needs, and how it is made of their runs.
 type Recipe = paper::Recipe<(Needs, Make)>;
-type Needs = fn(&Scale) -> Vec<Cell>;
-type Make = fn(&Cells, &Scale) -> Result<Figure, RunError>;
+type Needs = fn(&Scale) -> Vec<Trial>;
+type Make = fn(&Measured, &Scale) -> Result<Figure, RunError>;
 
 const fn recipe(name: &'static str, about: &'static str, needs: Needs, make: Make) -> Recipe {
     Recipe::new(name, about, (needs, make))
 }
 
-/// In the paper's order, then what it does not have.
+/// The paper's tables and figures in its order, then those that it does not have.
 const RECIPES: [Recipe; 11] = [
     recipe(
         "table1",
-        "links that are good on channel 26, on all channels",
+        "links that are good on channel 26: their delivery ratio on all channels",
         table1::needs,
         table1::make,
     ),
@@ -64,7 +63,7 @@ const RECIPES: [Recipe; 11] = [
     ),
     recipe(
         "figure7",
-        "goodput over the size of packets",
+        "goodput by packet size",
         figure7::needs,
         figure7::make,
     ),
@@ -82,7 +81,7 @@ const RECIPES: [Recipe; 11] = [
     ),
     recipe(
         "energy",
-        "joules for a kilobyte, also against PIP's working routes",
+        "joules per kilobyte, also against PIP's working routes",
         energy::needs,
         energy::make,
     ),
@@ -95,7 +94,7 @@ const RECIPES: [Recipe; 11] = [
     recipe("large", "an object of 1 MB", large::needs, large::make),
     recipe(
         "calibration",
-        "what the share of bad links does to each protocol",
+        "goodput of each protocol by share of bad links",
         calibration::needs,
         calibration::make,
     ),
@@ -103,20 +102,20 @@ const RECIPES: [Recipe; 11] = [
 
 const DRAWING: Item = Item {
     name: pipeline::NAME,
-    about: "a transfer cycle by cycle: who sends and listens on which channel",
+    about: "a transfer cycle by cycle: which node sends or listens on which channel",
 };
 
 const ITEMS: [Item; RECIPES.len() + 1] = paper::items(&RECIPES, &[DRAWING]);
 
-/// Makes the wanted tables and figures.
+/// Makes the tables and figures that the order names.
 pub fn make(order: &Order<'_>, scale: &Scale) -> Result<FigureSet, RunError> {
     let wanted = RECIPES.iter().filter(|recipe| order.wants(recipe.name));
     let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();
-    let cells = Cells::run(needed, scale, order.threads, order.meter)?;
+    let measured = Measured::run(needed, scale, order.threads, order.meter)?;
     let make = |place: usize| {
         let (needs, make) = RECIPES[place].make;
-        match needs(scale).iter().all(|cell| cells.has(cell)) {
-            true => make(&cells, scale),
+        match needs(scale).iter().all(|trial| measured.has(trial)) {
+            true => make(&measured, scale),
             false => Err(RunError::Interrupted),
         }
     };
@@ -125,49 +124,9 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<FigureSet, RunError> {
         ("measured_building", scale.data.is_some().into()),
     ];
     let mut made = FigureSet::each(order, &ITEMS[..RECIPES.len()], done, make)?;
-    made.runs = cells.len();
+    made.runs = measured.len();
     if order.wants(pipeline::NAME) && !order.meter.stopped() {
         made.drawings.push(pipeline::draw(scale)?);
     }
     Ok(made)
-}
-
-/// Our mean lies within a share of the paper's.
-pub(super) fn within(
-    text: &str,
-    paper: f64,
-    ours: &[f64],
-    unit: &'static str,
-    share: f64,
-) -> Claim {
-    let ours = Summary::of(ours);
-    let text = format!("{text}, to within {:.0} %", share * 100.0);
-    let holds = (ours.mean / paper - 1.0).abs() <= share;
-    Claim::new(&text, Some(paper), ours, unit, holds)
-        .because(|| format!("ours is {:.2} times the paper's", ours.mean / paper))
-}
-
-/// The least of our values is at least the goal.
-pub(super) fn at_least(
-    text: &str,
-    paper: Option<f64>,
-    goal: f64,
-    ours: f64,
-    n: usize,
-    unit: &'static str,
-) -> Claim {
-    let text = format!("{text}: at least {goal}");
-    Claim::value(&text, paper, ours, n, unit, ours >= goal).because(|| format!("ours is {ours:.1}"))
-}
-
-/// The mean at least reaches the goal.
-pub(super) fn mean_at_least(text: &str, goal: f64, ours: &[f64], unit: &'static str) -> Claim {
-    let ours = Summary::of(ours);
-    let text = format!("{text}: at least {goal}");
-    Claim::new(&text, None, ours, unit, ours.mean >= goal).because(|| {
-        format!(
-            "ours is {:.1}, from {:.1} to {:.1}",
-            ours.mean, ours.min, ours.max
-        )
-    })
 }

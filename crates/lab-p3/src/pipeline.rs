@@ -1,4 +1,5 @@
-//! The pipeline cycle by cycle, drawn from the trace of a real transfer: who sends and who listens on which channel.
+//! A drawing of the pipeline, cycle by cycle, from the trace of a simulated transfer: which node sends or listens on which
+//! channel.
 
 use std::fmt::Write as _;
 
@@ -13,28 +14,28 @@ use chappe_sim::{AirTime, Heard, Loss, Recorder, Sent};
 use super::campaign::{Scale, Site, ends_for, plan};
 use super::{Knowledge, P3, Prepared, Variant, route, watched};
 
-/// Its name on the command line, and of its file.
+/// The name of the drawing on the command line, and of its file.
 pub const NAME: &str = "pipeline";
-/// Packets that are carried: enough to fill the pipeline and to lose some.
+/// Packets of the transfer: enough to fill the pipeline and to lose some.
 const PACKETS: usize = 10;
-/// The route that is drawn: as the paper's Figure 3, with two relays in each group.
+/// The shape of the route, that of the paper's Figure 3: two relays in each group.
 const HOPS: u8 = 4;
 const PATHS: usize = 4;
-/// Networks that are looked at for such a route.
+/// Networks that are tried for such a route.
 const NETWORKS: u64 = 400;
-/// A longer transfer does not fit a page.
+/// The longest transfer that fits a page.
 const CYCLES_MAX: u64 = 52;
-/// Per cent of bad links: enough to lose packets here and there.
+/// Per cent of bad links: enough to lose some packets.
 const BAD_LINKS: u8 = 30;
 
-/// What a node did with a frame.
+/// A node's part in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deed {
+enum Action {
     Sent,
     Received,
-    /// Listened and lost it.
+    /// The node listened and lost the frame.
     Lost,
-    /// Gave it up at its header.
+    /// The node stopped receiving after the header.
     GaveUp,
 }
 
@@ -44,20 +45,27 @@ struct Event {
     start: u64,
     end: u64,
     channel: u8,
-    deed: Deed,
+    action: Action,
     kind: Kind,
     /// Number of the packet, or of the round.
     number: u16,
 }
 
-/// Takes down who sent what and what became of it.
+/// A recorder of all frames except PLAN, and of their receptions.
 #[derive(Debug, Default)]
-struct Film {
+struct Trace {
     events: Vec<Event>,
 }
 
-impl Film {
-    fn note(&mut self, node: usize, psdu: &[u8], begun: (AirTime, Mode), channel: u8, deed: Deed) {
+impl Trace {
+    fn note(
+        &mut self,
+        node: usize,
+        psdu: &[u8],
+        begun: (AirTime, Mode),
+        channel: u8,
+        action: Action,
+    ) {
         let Ok((header, _)) = Header::parse(psdu) else {
             return;
         };
@@ -72,30 +80,30 @@ impl Film {
             start,
             end: start + airtime,
             channel,
-            deed,
+            action,
             kind: header.kind,
             number: header.sequence,
         });
     }
 }
 
-impl Recorder for Film {
+impl Recorder for Trace {
     fn sent(&mut self, frame: &Sent<'_>) {
         self.note(
             frame.node,
             frame.psdu,
             (frame.at, frame.mode),
             frame.channel,
-            Deed::Sent,
+            Action::Sent,
         );
     }
 
     fn heard(&mut self, frame: &Heard<'_>) {
-        let deed = match frame.outcome {
-            Ok(()) => Deed::Received,
-            Err(Loss::Noise | Loss::Collision | Loss::TooWeak) => Deed::Lost,
-            Err(Loss::Aborted) => Deed::GaveUp,
-            // Off, elsewhere, sending itself, or one more sender of a frame that it has.
+        let action = match frame.outcome {
+            Ok(()) => Action::Received,
+            Err(Loss::Noise | Loss::Collision | Loss::TooWeak) => Action::Lost,
+            Err(Loss::Aborted) => Action::GaveUp,
+            // The radio was off, on another channel or sending, or this is a further copy of a frame that it received.
             Err(_) => return,
         };
         self.note(
@@ -103,12 +111,12 @@ impl Recorder for Film {
             frame.psdu,
             (frame.started, frame.mode),
             frame.channel,
-            deed,
+            action,
         );
     }
 }
 
-/// Draws a transfer of a few packets over the first route of four hops with four paths.
+/// Draws a transfer of a few packets over the first route with four hops and four paths.
 pub fn draw(scale: &Scale) -> Result<Drawing, RunError> {
     let site = Site {
         measured: false,
@@ -127,22 +135,27 @@ pub fn draw(scale: &Scale) -> Result<Drawing, RunError> {
         let octets = PACKETS * usize::from(with.payload);
         let transfer = &mut prepared.network.transfers[0];
         transfer.object = transfer.object[..octets].into();
-        let (film, path) = filmed(&plan, &prepared, &with)?;
-        // A transfer that loses something and mends it says more than one without loss.
-        let data = film
+        let (trace, path) = record(&plan, &prepared, &with)?;
+        // Only a transfer with a retransmission shows how the pipeline repairs a loss.
+        let data = trace
             .events
             .iter()
-            .filter(|event| event.deed == Deed::Sent && event.kind == Kind::Data);
+            .filter(|event| event.action == Action::Sent && event.kind == Kind::Data);
         let by_source = data
             .filter(|event| event.node == usize::from(path.source()))
             .count();
-        let last = film.events.iter().map(|event| event.end).max().unwrap_or(0);
-        let cycles = last.saturating_sub(origin(&film)) / path.cycle().nanos();
+        let last = trace
+            .events
+            .iter()
+            .map(|event| event.end)
+            .max()
+            .unwrap_or(0);
+        let cycles = last.saturating_sub(origin(&trace)) / path.cycle().nanos();
         if by_source > PACKETS && cycles < CYCLES_MAX {
             return Ok(Drawing {
                 name: NAME,
-                text: text(&film, &path),
-                svg: svg(&film, &path, seed),
+                text: text(&trace, &path),
+                svg: svg(&trace, &path, seed),
             });
         }
     }
@@ -150,11 +163,11 @@ pub fn draw(scale: &Scale) -> Result<Drawing, RunError> {
     Err(RunError::Defect(message))
 }
 
-fn filmed(
+fn record(
     plan: &chappe_scenario::Plan,
     prepared: &Prepared,
     with: &P3,
-) -> Result<(Film, Route), RunError> {
+) -> Result<(Trace, Route), RunError> {
     let transfer = &prepared.network.transfers[0];
     let known: Knowledge = prepared.learn(with);
     let ends = (
@@ -164,14 +177,16 @@ fn filmed(
     );
     let found = route(with, &known, ends, PACKETS as u32)?;
     let Some(found) = found else {
-        return Err(RunError::Defect("a route that was there is gone".into()));
+        return Err(RunError::Defect(
+            "the route that fits was not found again".into(),
+        ));
     };
     let spec = RunSpec::plain(plan, &prepared.network);
-    let (_, film) = watched(with, prepared, spec, Film::default(), &Meter::default())?;
-    Ok((film, found.plan))
+    let (_, trace) = watched(with, prepared, spec, Trace::default(), &Meter::default())?;
+    Ok((trace, found.plan))
 }
 
-/// A row of the drawing: a node, and what it is called.
+/// The rows of the drawing: each node with its label.
 fn rows(path: &Route) -> Vec<(usize, String)> {
     let mut rows = vec![(usize::from(path.source()), "source".to_string())];
     for stage in 1..path.hops() {
@@ -187,18 +202,18 @@ fn rows(path: &Route) -> Vec<(usize, String)> {
     rows
 }
 
-/// When the first packet leaves, in nanoseconds.
-fn origin(film: &Film) -> u64 {
-    let data = film.events.iter().filter(|event| event.kind == Kind::Data);
+/// When the first DATA frame starts, in nanoseconds.
+fn origin(trace: &Trace) -> u64 {
+    let data = trace.events.iter().filter(|event| event.kind == Kind::Data);
     data.map(|event| event.start).min().unwrap_or(0)
 }
 
-/// The first cycles as a table: what each node does in each, with the channel.
-fn text(film: &Film, path: &Route) -> String {
+/// The first cycles as a table: packet and channel of each node in each cycle.
+fn text(trace: &Trace, path: &Route) -> String {
     const CYCLES: u64 = 8;
-    let (origin, cycle) = (origin(film), path.cycle().nanos());
+    let (origin, cycle) = (origin(trace), path.cycle().nanos());
     let mut text =
-        String::from("the first cycles: > sends, < hears, x loses packet number, on a channel\n\n");
+        String::from("the first cycles: > sends, < receives, x loses; packet number @ channel\n\n");
     let _ = write!(text, "{:<18}", "cycle");
     for at in 0..CYCLES {
         let _ = write!(text, "{at:>8}");
@@ -206,24 +221,24 @@ fn text(film: &Film, path: &Route) -> String {
     for (node, name) in rows(path) {
         let _ = write!(text, "\n{name:<18}");
         for at in 0..CYCLES {
-            // A reception starts within its cycle; the middle of the frame is looked at, so that gaps do not matter.
+            // A frame can start a little before its cycle does, so its middle decides.
             let here = |event: &&Event| {
                 let middle = event.start + (event.end - event.start) / 2;
                 event.node == node && middle >= origin && (middle - origin) / cycle == at
             };
-            let sign = |deed| match deed {
-                Deed::Sent => Some('>'),
-                Deed::Received => Some('<'),
-                Deed::Lost => Some('x'),
-                Deed::GaveUp => None,
+            let sign = |action| match action {
+                Action::Sent => Some('>'),
+                Action::Received => Some('<'),
+                Action::Lost => Some('x'),
+                Action::GaveUp => None,
             };
-            let event = film
+            let event = trace
                 .events
                 .iter()
                 .filter(here)
-                .find(|event| sign(event.deed).is_some());
+                .find(|event| sign(event.action).is_some());
             let cell = event.map_or_else(String::new, |event| {
-                let sign = sign(event.deed).unwrap_or(' ');
+                let sign = sign(event.action).unwrap_or(' ');
                 format!("{sign}{}@{}", event.number, event.channel)
             });
             let _ = write!(text, "{cell:>8}");
@@ -238,7 +253,7 @@ const TOP: f64 = 74.0;
 const ROW: f64 = 20.0;
 const CYCLE: f64 = 26.0;
 
-/// Colour of a channel: of the colour-blind safe palette of the other figures.
+/// The colour of a channel, from the colour-blind-safe palette of the other figures.
 const fn colour(channel: u8) -> &'static str {
     match channel {
         15 => "#0072b2",
@@ -248,10 +263,10 @@ const fn colour(channel: u8) -> &'static str {
     }
 }
 
-fn svg(film: &Film, path: &Route, seed: u64) -> String {
+fn svg(trace: &Trace, path: &Route, seed: u64) -> String {
     let rows = rows(path);
-    let (origin, cycle) = (origin(film), path.cycle().nanos() as f64);
-    let last = film
+    let (origin, cycle) = (origin(trace), path.cycle().nanos() as f64);
+    let last = trace
         .events
         .iter()
         .map(|event| event.end)
@@ -292,7 +307,7 @@ fn svg(film: &Film, path: &Route, seed: u64) -> String {
         let _ = writeln!(svg, "<path class=\"s\" d=\"M12 {y}H{:.0}\"/>", width - 16.0);
         let _ = writeln!(svg, "<text x=\"12\" y=\"{:.1}\">{name}</text>", y + 14.0);
     }
-    for event in &film.events {
+    for event in &trace.events {
         if let Some(place) = rows.iter().position(|(node, _)| *node == event.node) {
             let x = |at: u64| LEFT + (at as f64 - origin as f64) / cycle * CYCLE;
             mark(
@@ -305,7 +320,7 @@ fn svg(film: &Film, path: &Route, seed: u64) -> String {
     }
     let _ = writeln!(
         svg,
-        "<text class=\"m\" x=\"12\" y=\"{:.0}\">Trace of the simulator, seed {seed}; a cycle is {:.3} ms. C: end of a round. N: what is missing, on its way back.</text>\n</svg>",
+        "<text class=\"m\" x=\"12\" y=\"{:.0}\">Trace of the simulator, seed {seed}; a cycle is {:.3} ms. C: end of a round (CTRL). N: the missing packets (NACK).</text>\n</svg>",
         height - 14.0,
         cycle / 1e6
     );
@@ -326,7 +341,7 @@ fn legend(svg: &mut String) {
     }
     for (words, fill, stroke, cross) in [
         ("sends", "#555", "none", false),
-        ("hears", "#fff", "#555", false),
+        ("receives", "#fff", "#555", false),
         ("loses", "#fff", "#555", true),
     ] {
         let _ = write!(
@@ -353,11 +368,11 @@ fn mark(svg: &mut String, event: &Event, (from, to): (f64, f64), y: f64) {
         Kind::Nack => "N".to_string(),
         _ => event.number.to_string(),
     };
-    let (fill, words, dash) = match event.deed {
-        Deed::Sent => (colour, "n w", ""),
-        Deed::Received | Deed::Lost => ("#fff", "n", ""),
-        // Only its head is heard.
-        Deed::GaveUp => {
+    let (fill, words, dash) = match event.action {
+        Action::Sent => (colour, "n w", ""),
+        Action::Received | Action::Lost => ("#fff", "n", ""),
+        // The header alone was received.
+        Action::GaveUp => {
             let _ = writeln!(
                 svg,
                 "<rect x=\"{from:.1}\" y=\"{top}\" width=\"3\" height=\"{height}\" fill=\"{colour}\" opacity=\"0.5\"/>"
@@ -372,7 +387,7 @@ fn mark(svg: &mut String, event: &Event, (from, to): (f64, f64), y: f64) {
         from + width / 2.0,
         y + 13.5
     );
-    if event.deed == Deed::Lost {
+    if event.action == Action::Lost {
         let _ = writeln!(
             svg,
             "<path d=\"M{from:.1} {top}l{width:.1} {height}m0 -{height}l-{width:.1} {height}\" stroke=\"{colour}\"/>"
@@ -394,11 +409,11 @@ mod tests {
         };
         let drawing = draw(&scale).unwrap();
         assert!(drawing.svg.starts_with("<svg") && drawing.svg.ends_with("</svg>\n"));
-        assert!(drawing.svg.contains("network 3, odd") && drawing.svg.contains(">C</text>"));
+        assert!(drawing.svg.contains("stage 3, odd") && drawing.svg.contains(">C</text>"));
         for line in drawing
             .text
             .lines()
-            .filter(|line| line.starts_with("network"))
+            .filter(|line| line.starts_with("stage"))
         {
             let odd = line.contains("odd");
             for cell in line

@@ -1,14 +1,12 @@
-//! What carries the data in a scenario of P³: its parameters, and how the gateway measures and plans.
+//! A scenario's settings for P³: the keys of its file, their checks, and the parameters that follow.
 
 use std::sync::Arc;
 
 use chappe_core::{Caps, Duration, Mode};
-use chappe_lab::carry::RunSpec;
-use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::{Job, settings};
+use chappe_lab::run::RunError;
+use chappe_lab::system::settings;
 use chappe_p3::planner::Measurement;
 use chappe_p3::{Config, Key, config, timing};
-use chappe_results::Run;
 use chappe_scenario::format::{LinkKnowledge, Located, Receivers};
 use chappe_scenario::quantity::Size;
 use chappe_scenario::system::span_of;
@@ -18,9 +16,7 @@ use chappe_scenario::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{carry, prepare};
-
-/// What scenarios may say of it.
+/// What scenarios can say about P³.
 pub static SYSTEM: System = System {
     name: "p3",
     title: "P³",
@@ -43,7 +39,7 @@ pub static SYSTEM: System = System {
     plan: |scenario| Ok(Arc::new(P3::new(scenario)?)),
 };
 
-/// P³'s keys of `[protocol]`. What is omitted is as in the paper.
+/// P³'s keys of `[protocol]`. The default of each is the paper's value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct P3Keys {
@@ -67,16 +63,16 @@ pub struct P3Keys {
     pub segment: Option<Located<u16>>,
 }
 
-/// Which form of P³.
+/// The forms of P³ and its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Variant {
-    /// As in the paper.
+    /// P³ as in the paper.
     Paper,
     /// One of the paper's paths at random, on the paper's channels: its baseline.
     Pip,
-    /// One path, with path and channels chosen from all that was measured: a fairer baseline.
+    /// One path; path and channels are chosen by the measurement. A stronger baseline.
     PipAware,
-    /// Improved: learned stages and channels, combinations instead of retransmissions, lean frames with a tag.
+    /// Stages and channels chosen by the measurement, coded repair instead of retransmissions, short authenticated frames.
     Improved,
 }
 
@@ -90,27 +86,27 @@ impl Variants for Variant {
     ];
 }
 
-/// P³ with everything that a scenario says about it.
+/// The settings of P³ in one scenario.
 #[derive(Clone, Debug)]
 pub struct P3 {
-    /// Which form.
+    /// The form of the protocol.
     pub variant: Variant,
-    /// The nodes' parameters.
+    /// The parameters of all nodes.
     pub config: Config,
     /// Octets of the object in a DATA frame.
     pub payload: u8,
-    /// How the gateway learns the links.
+    /// How the gateway learns the delivery ratios of the links.
     pub knowledge: LinkKnowledge,
-    /// How it measures them, if it does.
+    /// The measurement of the links, if the gateway probes them.
     pub measurement: Measurement,
     /// Least number of node-distinct paths to look for (the paper's N).
     pub paths: usize,
-    /// Whether nodes beside the paths join the paper's stages.
+    /// Whether unused nodes next to the paths join the paper's stages.
     pub extra_nodes: bool,
 }
 
-/// The measurement of those that choose among channels: beacons of full length back to back, on all four channels.
-/// A hundred tell a link of 0.95 from one of 0.99.
+/// The measurement of variants that choose among channels: beacons of full length back to back, on all four channels.
+/// A hundred beacons distinguish a link of 0.95 from one of 0.99.
 const DENSE: Measurement = Measurement {
     interval: Duration::from_millis(5),
     beacons: 100,
@@ -118,11 +114,11 @@ const DENSE: Measurement = Measurement {
     ..Measurement::PAPER
 };
 
-/// The key of simulated networks: nobody listens there.
+/// The key of simulated networks. It need not be secret, since no attacker receives their frames.
 const KEY: Key = Key::new(*b"chappe simulates");
 
-/// What the radios of the sensor nodes can do: a frame at an exact instant, to within a quarter of a microsecond, as
-/// Glossy's on the CC2420.
+/// The capabilities of the sensor nodes' radios. They start a frame at an exact instant, to within a quarter of a
+/// microsecond, as Glossy does on the CC2420.
 pub(super) const CAPS: Caps = Caps {
     frame_max: config::FRAME_MAX,
     schedules: true,
@@ -133,7 +129,7 @@ pub(super) const CAPS: Caps = Caps {
 };
 
 impl P3 {
-    /// The paper's parameters for one variant. Those that choose channels measure all four of them.
+    /// The default parameters of one variant. Variants that choose channels measure all four of them.
     pub fn paper(variant: Variant) -> P3 {
         let measurement = match variant {
             Variant::Paper | Variant::Pip => Measurement::PAPER,
@@ -175,13 +171,13 @@ impl P3 {
                 let message = "links cannot be measured without beacons";
                 return Err(check
                     .at(beacons, "too few", message)
-                    .help("the paper has 10"));
+                    .help("the paper uses 10"));
             }
             p3.measurement.beacons = **beacons;
         }
         if let Some(paths) = &protocol.paths {
             if !(1..=chappe_p3::plan::RELAYS_MAX).contains(&**paths) {
-                let message = format!("{} paths cannot be asked for", **paths);
+                let message = format!("the gateway cannot look for {} paths", **paths);
                 let help = format!("1 to {}", chappe_p3::plan::RELAYS_MAX);
                 return Err(check.at(paths, "out of range", message).help(help));
             }
@@ -189,11 +185,8 @@ impl P3 {
         }
         if let Some(extra) = &protocol.extra_nodes {
             if p3.variant != Variant::Paper {
-                let message = format!(
-                    "`extra_nodes` means nothing for the variant {}",
-                    checked.variant.name
-                );
-                let help = "only the paper's variant makes stages of paths";
+                let message = format!("the variant {} has no `extra_nodes`", checked.variant.name);
+                let help = "only the variant \"paper\" makes stages of paths";
                 return Err(check.at(extra, "no use here", message).help(help));
             }
             p3.extra_nodes = **extra;
@@ -208,13 +201,13 @@ impl P3 {
         Ok(p3)
     }
 
-    /// That of a plan; a plan of another system is the caller's defect.
+    /// The settings of a plan. A plan of another system is a defect of the caller.
     pub fn of(plan: &Plan) -> Result<&P3, RunError> {
         settings(plan)
     }
 
-    /// What no pipeline with these frames exceeds, in bits of the object per second: a packet in every cycle; in every
-    /// second one for a single path.
+    /// The upper bound of any pipeline with these frames, in bits of the object per second: one packet per cycle, or one
+    /// in two cycles for a single path.
     pub fn ceiling_bps(&self) -> f64 {
         let payload = usize::from(self.payload);
         let full = |groups| timing::rate_bps(payload, self.config.cycle(payload, groups));
@@ -226,19 +219,21 @@ impl P3 {
     }
 }
 
-/// What no protocol on such a radio exceeds: the largest frames back to back, all of them payload but for the check
+/// The upper bound of any protocol on this radio: the largest frames back to back, all payload except the check
 /// sequence. 235.0 kbit/s.
 pub fn radio_bound_bps() -> f64 {
     timing::rate_bps(config::FRAME_MAX, timing::airtime(config::FRAME_MAX))
 }
 
-/// P³ carries one object from one node to one other.
+/// Refuses scenarios with more than one transfer or receiver.
 fn one_transfer(checked: &CheckedScenario<'_>) -> Result<(), InputError> {
     let (transfers, check) = (&checked.scenario.transfer, checked.check);
     if let Some(second) = transfers.get(1) {
         let message = "P³ carries one object at a time";
         let error = check.at(second, "the second one", message);
-        return Err(error.help("leave one [[transfer]], and run the scenario again for the others"));
+        return Err(
+            error.help("keep one [[transfer]], and run the scenario again for each of the others")
+        );
     }
     let Some(transfer) = transfers.first() else {
         return Ok(());
@@ -267,33 +262,5 @@ impl Settings for P3 {
 
     fn frame(&self) -> (Mode, usize) {
         (timing::MODE, config::FRAME_MAX + config::FCS_LEN)
-    }
-}
-
-/// Carries the transfer of one seed, and compares the result with its bound.
-pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    let prepared = prepare(job.network);
-    meter.advance(WORK);
-    let spec = RunSpec {
-        plan: job.plan,
-        network: &prepared.network,
-        copies: job.copies,
-        pcap: job.pcap,
-    };
-    let outcome = carry(P3::of(job.plan)?, &prepared, spec, meter)?;
-    check(&outcome.run)?;
-    Ok(outcome)
-}
-
-/// No run exceeds its bound: otherwise Chappe is wrong.
-pub fn check(run: &Run) -> Result<(), RunError> {
-    match run.bound.as_ref().filter(|bound| bound.fraction > 1.0) {
-        None => Ok(()),
-        Some(bound) => Err(RunError::Defect(format!(
-            "seed {}: {:.0} bit/s is more than frames back to back can carry, {:.0}",
-            run.seed,
-            run.mean_goodput(),
-            bound.goodput_bps
-        ))),
     }
 }

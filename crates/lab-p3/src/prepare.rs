@@ -1,7 +1,8 @@
-//! The first phase: what the links are, and what the gateway learns about them.
+//! The first phase: the true links, and the gateway's measurement of them.
 //!
-//! The measurement is drawn, not simulated frame by frame: one node sends at a time while all others listen, so a
-//! beacon comes with the link's delivery ratio and nothing else is on the air. What it costs is the paper's equation 1.
+//! The counts of beacons are drawn from the true ratios, not simulated frame by frame. One node sends at a time while all
+//! others listen, so nothing else is on the air and the delivery ratio decides alone. The measurement takes the time of the
+//! paper's equation 1.
 
 use chappe_core::{Channel, Dbm, Duration, Purpose, Seed};
 use chappe_p3::config::{CHANNELS, FCS_LEN, FRAME_MAX};
@@ -10,12 +11,12 @@ use chappe_p3::timing::MODE;
 use chappe_scenario::Network;
 use chappe_scenario::format::LinkKnowledge;
 
-use super::P3;
+use super::plan::P3;
 
 /// Part of a run's seed that belongs to the measurement.
 const MEASURING: u64 = 0x6d65_6173_7572_6501;
 
-/// What runs of one seed share, whatever the variant.
+/// The network of one seed and its true links, for all variants.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The network and the transfer.
@@ -43,7 +44,7 @@ impl Links for Ratios {
         self.get(channel, from, to)
     }
 
-    /// What a radio says of the power of the frames that it received, to the decibel; nothing where none came.
+    /// The received power that a radio reports, rounded to a decibel; `None` without a frame.
     fn power(&self, channel: Channel, from: usize, to: usize) -> Option<Dbm> {
         let power = self.look_up(&self.powers, channel, from, to)?;
         let heard = self.get(channel, from, to) > 0.0 && power.is_finite();
@@ -51,19 +52,19 @@ impl Links for Ratios {
     }
 }
 
-/// What the gateway knows when it plans, and what that took.
+/// What the gateway knows when it plans, and how long the measurement took.
 #[derive(Clone, Debug)]
 pub struct Knowledge {
-    /// The ratios that it believes in.
+    /// The measured delivery ratios.
     pub ratios: Ratios,
-    /// Time of the measurement; zero if the ratios are told.
+    /// Time of the measurement; zero if the scenario gives the gateway the true ratios.
     pub measuring: Duration,
     /// Time of collecting the reports.
     pub collecting: Duration,
 }
 
 impl Ratios {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
@@ -88,7 +89,7 @@ impl Ratios {
     }
 }
 
-/// Works out the true ratios.
+/// Computes the true delivery ratios and received powers of all links.
 pub fn prepare(mut network: Network) -> Prepared {
     let nodes = network.medium.nodes();
     let powers = CHANNELS.map(|channel| {
@@ -122,8 +123,8 @@ pub fn prepare(mut network: Network) -> Prepared {
 }
 
 impl Prepared {
-    /// What the gateway knows: channel 26 alone after the paper's measurement, all four channels if four are measured.
-    /// The counts of one link are the same for all who measure as many beacons.
+    /// Measures the links: channel 26 alone as in the paper, or all four channels. Variants that send the same number of
+    /// beacons get the same counts.
     //= p3 IV-D.1: each node sends beacons in turn, all others count them
     pub fn learn(&self, with: &P3) -> Knowledge {
         let nodes = self.truth.nodes;

@@ -1,26 +1,26 @@
-//! A node of a P³ network: source, relay or gateway.
+//! The nodes of a simulated P³ network: source, relays and gateway.
 
 use std::sync::Arc;
 
 use chappe_core::{Instant, RadioEvent, RadioNode, RadioRequest, TraceEvent, Wake};
 use chappe_p3::{Destination, Object, Relay, Source, Store};
 
-/// A node in the simulator.
+/// One node in the simulator.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::large_enum_variant,
     reason = "nodes are boxed one by one, and most are relays"
 )]
 pub enum Role {
-    /// Has the object.
+    /// The node that has the object.
     Source(Source<Held>),
-    /// Repeats what it hears.
+    /// A node that repeats the frames it receives.
     Relay(Relay),
-    /// Fetches the object.
+    /// The gateway, which fetches the object.
     Destination(Destination<Memory>),
 }
 
-/// The object at its source.
+/// The object at its source, in memory.
 #[derive(Clone, Debug)]
 pub struct Held(pub Arc<[u8]>);
 
@@ -34,18 +34,18 @@ impl Object for Held {
     }
 }
 
-/// The object as it arrives.
+/// The object at its destination, in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     octets: Vec<u8>,
     whole: bool,
 }
 
-/// No object is larger, so that a wrong packet number cannot ask for all memory.
+/// The largest object. A wrong packet number beyond it is refused, so that it cannot exhaust the memory.
 const OCTETS_MAX: usize = u32::MAX as usize;
 
 impl Memory {
-    /// The object, once all of it is there.
+    /// The object, if it is complete.
     pub fn object(&self) -> Option<&[u8]> {
         self.whole.then_some(&*self.octets)
     }

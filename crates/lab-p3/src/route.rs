@@ -12,28 +12,29 @@ use chappe_p3::planner::{
 use chappe_p3::{ChannelOrder, Plan, Wanted};
 use chappe_scenario::format::LinkKnowledge;
 
-use super::{Knowledge, P3, Variant};
+use super::plan::{P3, Variant};
+use super::prepare::Knowledge;
 
-/// Part of a run's seed that belongs to the gateway's choices.
+/// Part of a run's seed that decides the gateway's random choices.
 const PLANNING: u64 = 0x706c_616e_6e69_6e67;
 
-/// The session of the only transfer of a run: its number is authenticated, not drawn.
+/// The session of a run's only transfer. Nodes refuse sessions that are not later than their last; these have none.
 const SESSION: u32 = 1;
 
 /// Lengths tried beyond the hop distance (specified as three).
 const EXTRA_HOPS: usize = 3;
 
-/// A route that was found.
+/// The route of a transfer.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// What the gateway floods.
+    /// The plan that the gateway floods.
     pub plan: Plan,
-    /// Node-distinct paths that were found (the paper's M); relays to a stage in the improved variant.
+    /// The number of node-distinct paths (the paper's M); relays per stage in the improved variant.
     pub paths: usize,
 }
 
-/// Plans a transfer from `source` to `destination`. `None` if the links that are known to be good do not lead there,
-/// or, for the channel-aware baseline, no path works on any order of the channels.
+/// Plans a transfer from `source` to `destination`. The result is `None` if the links that measure as good do not connect
+/// them, or, for the channel-aware baseline, if no path works with any order of the channels.
 ///
 /// All variants of one seed find the same paths and draw the same channels.
 pub fn route(
@@ -46,6 +47,7 @@ pub fn route(
     let default = with.config.flood_channel;
     let seed = Seed(seed).child(PLANNING);
     let mut random = seed.stream(Purpose::Topology);
+    // Drawn first and by all variants, so that the same seed gives all of them the same channels and paths.
     let channels = ChannelOrder::random(&mut random);
     let graph = LinkGraph::from_prr(ratios.nodes(), LINK_THRESHOLD, |a, b| {
         ratios.get(default, a, b)
@@ -114,7 +116,7 @@ pub fn route(
     }))
 }
 
-/// The improved variant's plan: whatever delivers most of what was measured.
+/// The improved variant's plan: the stages and channels with the highest expected delivery.
 fn learned(
     with: &P3,
     known: &Knowledge,
@@ -125,6 +127,7 @@ fn learned(
         packets,
         beacons: match with.knowledge {
             LinkKnowledge::Probed => with.measurement.beacons,
+            // True ratios have no sampling error: as if very many beacons had been counted.
             LinkKnowledge::True => u32::MAX >> 8,
         },
         ..Wish::default()
@@ -149,7 +152,7 @@ fn learned(
     }))
 }
 
-/// As many of the paths as one plan frame can name.
+/// Drops the paths whose relays one PLAN frame has no room for.
 fn fitting(mut found: PathSet, hops: usize) -> PathSet {
     let most = RELAYS_MAX / hops.saturating_sub(1).max(1);
     found.paths.truncate(most);

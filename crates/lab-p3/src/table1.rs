@@ -1,5 +1,5 @@
-//! Table I: links that are good on channel 26, on all sixteen channels. The table is an input: bad links of our networks
-//! take their ratios from it. Beside it stands what the model makes of both kinds of links.
+//! Table I: the delivery ratio on all sixteen channels of links that are good on channel 26. The table is an input: bad links
+//! of our networks take their ratios from it. The figure compares it with the model's links of both kinds.
 
 use chappe_core::Channel;
 use chappe_lab::run::RunError;
@@ -10,13 +10,13 @@ use chappe_results::statistics::Summary;
 use chappe_scenario::plan::channels::{CHANNELS, ChannelGround, INTER_FLOOR, Origin};
 use chappe_sim::{Medium, Profile};
 
-use super::campaign::{Cell, Cells, NODES, Scale};
+use super::campaign::{Measured, NODES, Scale, Trial};
 
-pub fn needs(_: &Scale) -> Vec<Cell> {
+pub fn needs(_: &Scale) -> Vec<Trial> {
     Vec::new()
 }
 
-pub fn make(_: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(_: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let bad = ratios(1.0, scale.seed)?;
     let usual = ratios(0.0, scale.seed)?;
     let column = |channel: usize| INTER_FLOOR.map(|row| row[channel]);
@@ -61,12 +61,12 @@ pub fn make(_: &Cells, scale: &Scale) -> Result<Figure, RunError> {
     Ok(Figure {
         id: "table1",
         title: "delivery ratio of links that are good on channel 26".into(),
-        panels: vec![panel("I", "mean delivery ratio", series), panel("I % < 0.1", "links below a tenth", below)],
+        panels: vec![panel("I", "mean delivery ratio", series), panel("I % < 0.1", "links with a delivery ratio below 0.1", below)],
         claims: vec![
-            Claim::value("bad links of the model have the table's means, to within 6 points", None, off, bad[0].len(), "points", off <= 6.0)
+            Claim::value("the model's bad links have the table's means, to within 6 points", None, off, bad[0].len(), "points", off <= 6.0)
                 .because(|| format!("up to {off:.1} points off")),
         ],
-        notes: vec!["rows of the table are drawn at random; below 0.1 a channel carries nothing, not even interference".into()],
+        notes: vec!["each bad link takes a random row of the table; below 0.1 a channel carries nothing, not even interference".into()],
     })
 }
 
@@ -74,7 +74,7 @@ fn percent(ratios: &[f64]) -> Vec<f64> {
     ratios.iter().map(|ratio| 100.0 * ratio).collect()
 }
 
-/// Ratios by channel of the links of one network that are good on channel 26.
+/// The delivery ratios, by channel, of those links of one network that are good on channel 26.
 fn ratios(bad_links: f64, seed: u64) -> Result<Vec<Vec<f64>>, RunError> {
     let ground = ChannelGround {
         origin: Origin::Building,

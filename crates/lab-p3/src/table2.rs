@@ -1,9 +1,9 @@
 //! Table II: are the losses of receivers of synchronous transmissions correlated? One initiator, ten relays that repeat
 //! its packet at one instant, ten receivers, 30 m by 30 m.
 //!
-//! The paper gives neither places nor power. Ours: the three kinds stand one behind the other, and the power is such that
-//! a link of 12 m has a margin of 3 dB, so that the second hop is needed. Receivers that lose nothing, or everything,
-//! have no coefficient.
+//! The paper gives neither positions nor power. Here the three kinds of nodes are one behind the other, and the power gives a
+//! link of 12 m a margin of 3 dB, so that the second hop is needed. Receivers that lose nothing, or everything, have no
+//! coefficient.
 
 use chappe_core::{
     Channel, Duration, Instant, Purpose, RadioEvent, RadioNode, RadioRequest, Seed, Transmit, Wake,
@@ -15,27 +15,27 @@ use chappe_results::figure::{Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 use chappe_sim::{AirTime, Medium, Position, Profile, Simulator, World};
 
-use super::campaign::{Cell, Cells, Scale};
-use super::paper::at_least;
+use super::campaign::{Measured, Scale, Trial};
+use super::claims::at_least;
 
 const RELAYS: usize = 10;
 const RECEIVERS: usize = 10;
-/// Layouts that are drawn.
+/// The number of random layouts.
 const LAYOUTS: u64 = 5;
-/// From one packet to the next.
+/// Time from one packet to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// From the end of a frame to its repetition: an 802.15.4 turnaround.
+/// Time from the end of a frame to its repetition: 802.15.4's turnaround of 12 symbols.
 const TURNAROUND: Duration = Duration::from_micros(192);
 /// Octets of a frame without its check sequence; the paper gives no size.
 const OCTETS: usize = 125;
-/// The link that the power is chosen for, in metres and decibels above the sensitivity.
+/// The link that the power is chosen for: its length in metres, its margin above the sensitivity in decibels.
 const LINK: (f64, f64) = (12.0, 3.0);
 
-pub fn needs(_: &Scale) -> Vec<Cell> {
+pub fn needs(_: &Scale) -> Vec<Trial> {
     Vec::new()
 }
 
-pub fn make(_: &Cells, scale: &Scale) -> Result<Figure, RunError> {
+pub fn make(_: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let mut all: Vec<Vec<f64>> = Vec::new();
     let mut delivered: Vec<Summary> = Vec::new();
     for channel in CHANNELS {
@@ -85,12 +85,12 @@ pub fn make(_: &Cells, scale: &Scale) -> Result<Figure, RunError> {
         panels: vec![
             panel("II mean", "mean coefficient of pairs of receivers", "hundredths", means),
             panel("II below", "pairs with a coefficient below 0.2", "%", below),
-            panel("II delivery", "packets that a receiver gets", "%", Series::new("ours", delivered)),
+            panel("II delivery", "packets that a receiver receives", "%", Series::new("ours", delivered)),
         ],
         claims: vec![at_least("pairs with a coefficient below 0.2 on each channel, in per cent", Some(82.0), 80.0, least, n, "%")],
         notes: vec![
-            "what the receivers share are packets that few relays have; the beating of the relays' carriers is each receiver's own".into(),
-            "in the paper receivers 1 and 4 on channel 15 have a coefficient of 1.0 and the same one with every other receiver".into(),
+            "losses are shared where few relays have a packet; the beating of the relays' carriers is independent at each receiver".into(),
+            "in the paper, receivers 1 and 4 on channel 15 have a coefficient of 1.0, and the same coefficient with every other receiver".into(),
         ],
     })
 }
@@ -100,7 +100,7 @@ fn share_below(coefficients: &[f64]) -> f64 {
     100.0 * below as f64 / coefficients.len().max(1) as f64
 }
 
-/// Pearson's coefficient of two series of zeros and ones; none if one of them never changes.
+/// Pearson's coefficient of two series of zeros and ones; `None` if one of them is constant.
 fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
     let (of_a, of_b) = (mean(a), mean(b));
     let spread = |x: &[f64], of: f64| x.iter().map(|x| (x - of) * (x - of)).sum::<f64>();
@@ -109,7 +109,7 @@ fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
     (scale > 0.0).then(|| both / scale)
 }
 
-/// Which packets each receiver got.
+/// The packets of each receiver: 1 if received, 0 if lost.
 fn observe(channel: Channel, packets: u32, seed: Seed) -> Result<Vec<Vec<f64>>, RunError> {
     let defect = |error: &dyn std::fmt::Display| RunError::Defect(error.to_string());
     let mut profile = Profile::named("cc2420-indoor").ok_or_else(|| defect(&"no profile"))?;
@@ -165,7 +165,7 @@ enum Part {
 /// A node of the study.
 struct Node {
     part: Part,
-    /// To tune to first.
+    /// The channel to tune to at the start; `None` afterwards.
     channel: Option<Channel>,
     packets: u32,
     /// The initiator's next packet.
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn coefficients_by_hand() {
+    fn coefficients_equal_hand_calculations() {
         let (a, b) = ([1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0]);
         assert_eq!(pearson(&a, &b), Some(1.0));
         assert_eq!(pearson(&a, &[0.0, 1.0, 0.0, 1.0]), Some(-1.0));

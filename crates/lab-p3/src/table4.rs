@@ -5,21 +5,21 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::mean;
 
 use super::Variant;
-use super::campaign::{Cell, Cells, Scale, System};
+use super::campaign::{Measured, Scale, Trial, Workload};
 use super::carry::{ACTIVE, HOPS, PATHS};
+use super::claims::within;
 use super::figure5::SHOWN;
-use super::paper::within;
 
-const P3: System = System::new(Variant::Paper);
-const PIP: System = System::new(Variant::Pip);
-const IMPROVED: System = System::new(Variant::Improved);
+const P3: Workload = Workload::new(Variant::Paper);
+const PIP: Workload = Workload::new(Variant::Pip);
+const IMPROVED: Workload = Workload::new(Variant::Improved);
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(scale.site(), scale.routes, &[P3, PIP, IMPROVED])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(scale.site(), scale.routes, &[P3, PIP, IMPROVED])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
-    let of = |system, name| cells.counter(scale.site(), system, name);
+pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
+    let of = |workload, name| measured.counter(scale.site(), workload, name);
     let (hops, paths, active) = (of(P3, HOPS), of(P3, PATHS), of(P3, ACTIVE));
     let (pip, improved) = (of(PIP, ACTIVE), of(IMPROVED, ACTIVE));
     let shown = hops.len().min(SHOWN);
@@ -77,7 +77,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
                 0.25,
             ),
             Claim::value(
-                "P³'s active nodes over PIP's: 4.7, to within a quarter",
+                "P³ has 4.7 times as many active nodes as PIP, to within a quarter",
                 Some(4.7),
                 ratio,
                 hops.len(),
@@ -87,7 +87,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Result<Figure, RunError> {
             .because(|| format!("ours is {ratio:.2}")),
         ],
         notes: vec![
-            "M is cut where the relays would not fit one plan frame, at 35".into(),
+            "M is limited so that the relays fit one PLAN frame, 35 at most".into(),
             "the paper's text says 4.13 hops on average, its table 4.35".into(),
         ],
     })

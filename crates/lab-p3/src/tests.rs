@@ -1,4 +1,4 @@
-//! Scenarios against golden integers, and the tables and figures as a whole, tiny.
+//! A scenario against golden values, and all tables and figures at a small scale.
 
 use std::path::Path;
 
@@ -38,11 +38,11 @@ fn made(names: &[&'static str], threads: usize) -> Vec<Figure> {
     made.figures
 }
 
-/// Goal: a change that moves any transfer is seen. Method: the tunnel of `examples/` with the seed 1, by each variant:
-/// frames of the source, rounds, active nodes, bits per second and microjoules. After a change that is meant to move
-/// them: look at the difference, then put in what it says.
+/// Goal: any change of a transfer is detected. Method: the tunnel of `examples/` with seed 1, by each variant: frames of the
+/// source, rounds, active nodes, bits per second and microjoules. After an intended change, review the difference and update
+/// the values.
 #[test]
-fn the_tunnel_is_the_golden_one() {
+fn tunnel_transfers_match_the_golden_values() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/p3-line.toml");
     let golden = [
         ("paper", [511, 2, 16, 194_434, 2_009_232]),
@@ -76,11 +76,15 @@ fn the_tunnel_is_the_golden_one() {
     }
 }
 
-/// Every claim of every table has a number, and a reason if it does not hold.
+/// Every claim of every figure has a finite value, and a reason exactly if it does not hold.
 #[test]
-fn all_tables_are_made() {
+fn every_figure_has_panels_and_claims() {
     let figures = made(&[], 2);
-    assert_eq!(figures.len() + 1, PAPER.figures.len(), "all and a drawing");
+    assert_eq!(
+        figures.len() + 1,
+        PAPER.figures.len(),
+        "all but the drawing"
+    );
     for figure in &figures {
         assert!(
             !figure.panels.is_empty() && !figure.rows().is_empty(),
@@ -94,9 +98,9 @@ fn all_tables_are_made() {
     }
 }
 
-/// The same rows, and so the same bytes of drawing, with one thread and with two.
+/// One thread and two threads make the same rows and the same drawings.
 #[test]
-fn threads_change_nothing() {
+fn results_do_not_depend_on_threads() {
     let rows = |threads| -> String {
         let figures = made(&["figure5", "table4"], threads);
         let drawn = figures

@@ -1,4 +1,4 @@
-//! A scenario's run: connections opened, objects carried, what came compared and counted.
+//! One seed of a scenario: it opens the connections, carries the objects, compares the copies and reports the counters.
 
 use chappe_core::{Duration, Seed};
 use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
@@ -8,22 +8,26 @@ use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Plan, Settings};
 use chappe_sim::Recorder;
 
-use super::plan::{SYSTEM, Tcplp, hops, leaves, tree};
+use super::experiment::{Air, Experiment};
+use super::lln::Lln;
+use super::plan::{SYSTEM, Tcplp};
 use super::role::{Incoming, Role};
-use super::scene::{Air, Ground, Lln, Scene, Transport};
+use super::socket_memory::SocketMemory;
+use super::transport::Transport;
+use super::tree::{hops, leaves, tree};
 
-/// How often it is asked whether all is there.
+/// The interval of the checks whether all objects are complete.
 const STEP: Duration = Duration::from_millis(20);
-/// Without a limit in the scenario a run ends when nothing has arrived for so long: twice the longest back-off of TCP and
-/// more, beside what readings wait for.
+/// Without a limit in the scenario, a run ends when nothing has arrived for this time, plus the time that readings wait. It is
+/// more than twice TCP's longest back-off.
 const STALL: Duration = Duration::from_secs(300);
-/// ... and after an hour in any case, beside ten times what the bound and the readings ask for.
+/// A run without a limit ends after this time at the latest, plus the readings' time and ten times the bound's.
 const LIMIT: Duration = Duration::from_secs(3600);
 const LIMIT_FACTOR: f64 = 10.0;
 /// The port of the first connection (as [`Lln::connect`] counts them).
 const FIRST_PORT: u16 = 49_153;
 
-/// One connection.
+/// One connection, for one receiver of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     transfer: usize,
@@ -34,13 +38,20 @@ struct Path {
     octets: usize,
 }
 
-/// Carries the transfers of one seed.
+/// Carries the transfers of one seed, with the settings of the job's plan.
+pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    // A network of TCPlp needs no preparation, so that share of the work is done at once.
+    meter.advance(WORK);
+    carry(Tcplp::of(job.plan)?, &job, meter)
+}
+
+/// Carries the transfers of one seed by `with`.
 pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     meter.expect(WORK);
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let watch = Watch::new(job.network.medium.nodes(), job.pcap)?;
     let parents = tree(job.network.medium.nodes(), &job.network.delivery);
-    let scene = scene(with, job, &parents);
+    let experiment = set_up(with, job, &parents);
     let paths = paths(job, &parents);
     let mut roles = vec![Role::default(); parents.len()];
     for path in &paths {
@@ -49,9 +60,9 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
         roles[path.sink].receive(path.port, path.octets);
     }
     let seed = Seed(job.network.seed);
-    let mut ground = Ground::of(&scene);
-    let mut lln = scene.record(&mut ground, seed, |node| roles[node].clone(), watch)?;
-    revive(&mut lln, &scene, seed);
+    let mut memory = experiment.memory();
+    let mut lln = experiment.record(&mut memory, seed, |node| roles[node].clone(), watch)?;
+    revive(&mut lln, &experiment, seed);
     for path in &paths {
         if !lln.connect(path.source, path.sink) {
             return Err(RunError::Defect("a connection without a socket".into()));
@@ -64,21 +75,22 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
         |lln| lln.simulator.now(),
         |lln, until| lln.simulator.run_until(until),
         |lln| {
-            let arrived = paths.iter().filter_map(|path| came(lln, path));
-            let arrived: usize = arrived.map(|came| came.octets.len()).sum();
-            let done = |path: &Path| came(lln, path).is_some_and(|came| came.done.is_some());
+            let arrived = paths.iter().filter_map(|path| received(lln, path));
+            let arrived: usize = arrived.map(|object| object.octets.len()).sum();
+            let done =
+                |path: &Path| received(lln, path).is_some_and(|object| object.done.is_some());
             (arrived as u64, total as u64, paths.iter().all(done))
         },
         meter,
     )?;
-    tell(&mut report, &lln, with, job, (&paths, &parents));
+    report_run(&mut report, &lln, with, job, (&paths, &parents));
     let (_, watch, _) = lln.simulator.into_parts();
     watch.finish()?;
     Ok(report.finish())
 }
 
-/// The network as the experiments have it, with the scenario's parameters.
-fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
+/// The experiment that a scenario describes: its medium, its tree and its settings.
+fn set_up(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Experiment {
     let air = Air::Given(Box::new(job.network.medium.clone()));
     let up = parents.iter().map(|parent| parent.unwrap_or(0));
     let nodes = 0..parents.len();
@@ -87,7 +99,7 @@ fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
         let sleep = with.sleep_under(parents[leaf]?)?;
         Some((leaf, sleep))
     });
-    Scene {
+    Experiment {
         mac: with.mac,
         contexts: with.contexts,
         headers: with.short,
@@ -95,7 +107,7 @@ fn scene(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Scene {
         transport: Transport::new(with.tcp, with.window),
         leaves: sleeping.collect(),
         faults: carry::faults(job.plan, &job.network, Duration::ZERO),
-        ..Scene::new(air, up.collect())
+        ..Experiment::new(air, up.collect())
     }
 }
 
@@ -128,22 +140,22 @@ fn between(a: usize, b: usize, parents: &[Option<usize>]) -> usize {
     1
 }
 
-/// A node that restarts has forgotten its connections, and what it was to send.
-fn revive<'a, R: Recorder>(lln: &mut Lln<'a, Role, R>, scene: &Scene, seed: Seed) {
-    let scene = scene.clone();
+/// Lets nodes restart. A restarted node has lost its connections and its objects.
+fn revive<'a, R: Recorder>(lln: &mut Lln<'a, Role, R>, experiment: &Experiment, seed: Seed) {
+    let experiment = experiment.clone();
     let mut lives = 0;
     lln.simulator.set_reviver(move |node| {
         lives += 1;
-        // Sockets borrow their memory for as long as the run; restarts are as few as the scenario's lines.
-        let ground: &'static mut Ground = Box::leak(Box::new(Ground::of(&scene)));
-        let lent = ground.each().nth(node);
-        let lent = lent.unwrap_or_else(|| unreachable!("node {node} of a scene without it"));
-        Box::new(scene.node(node, lent, seed.child(lives), Role::default()))
+        // Sockets borrow their memory for the whole run, and no owner outside this closure lives that long. The leak is
+        // bounded by the number of restarts, which the scenario lists.
+        let memory: &'static mut SocketMemory = Box::leak(Box::new(experiment.memory()));
+        let lent = memory.each().nth(node);
+        let lent = lent.unwrap_or_else(|| unreachable!("the experiment has no node {node}"));
+        Box::new(experiment.node(node, lent, seed.child(lives), Role::default()))
     });
 }
 
-/// A run without a limit ends when nothing arrives any more, and in any case after an hour and ten times what the bound and
-/// the readings ask for.
+/// When the run ends: by the scenario's limits, otherwise by [`STALL`] and [`LIMIT`].
 fn limits(with: &Tcplp, plan: &Plan, paths: &[Path]) -> Limits {
     let readings = with.sensing.map_or(Duration::ZERO, |sensing| {
         let longest = paths.iter().map(|path| path.octets).max().unwrap_or(0);
@@ -161,13 +173,13 @@ fn limits(with: &Tcplp, plan: &Plan, paths: &[Path]) -> Limits {
     Limits::within(plan, usual).stalling(plan, stall.as_secs_f64())
 }
 
-/// What has come over a connection.
-fn came<'l, R: Recorder>(lln: &'l Lln<'_, Role, R>, path: &Path) -> Option<&'l Incoming> {
-    lln.app(path.sink).came(path.port)
+/// The object at the far end of a connection.
+fn received<'l, R: Recorder>(lln: &'l Lln<'_, Role, R>, path: &Path) -> Option<&'l Incoming> {
+    lln.app(path.sink).received(path.port)
 }
 
-/// Reports the run.
-fn tell<R: Recorder>(
+/// Reports the run: its receipts, bounds, notes and counters.
+fn report_run<R: Recorder>(
     report: &mut Report,
     lln: &Lln<'_, Role, R>,
     with: &Tcplp,
@@ -177,10 +189,10 @@ fn tell<R: Recorder>(
     let air = lln.simulator.counters();
     report.air(lln.simulator.now(), air, lln.simulator.digest());
     for path in paths {
-        let receipt = came(lln, path).map_or_else(Receipt::default, |came| Receipt {
-            octets: came.octets.len(),
-            completed_s: came.done.map(|at| at.as_secs_f64()),
-            copy: Some(&came.octets),
+        let receipt = received(lln, path).map_or_else(Receipt::default, |object| Receipt {
+            octets: object.octets.len(),
+            completed_s: object.done.map(|at| at.as_secs_f64()),
+            copy: Some(&object.octets),
             delay: None,
         });
         let transfer = &job.network.transfers[path.transfer];
@@ -193,14 +205,14 @@ fn tell<R: Recorder>(
     let lost = (1..parents.len()).filter(|&node| hops(node, parents).is_none());
     let lost = lost.map(|node| node.to_string()).collect::<Vec<_>>();
     if !lost.is_empty() {
-        report.note(format!("no tree reaches node {}", lost.join(", ")));
+        report.note(format!("no path leads to node {}", lost.join(", ")));
     }
     report.note_unfinished();
     count(report, lln, paths, parents);
 }
 
-/// The bound of a transfer to its farthest receiver: the slowest one cannot do better, and others on the same air only
-/// worse. Its name, and bits per second.
+/// The name and the value in bit/s of a transfer's bound: that of its farthest receiver. The slowest receiver cannot exceed
+/// it, and other transfers on the same medium only slow it down.
 fn bound(with: &Tcplp, transfer: usize, paths: &[Path]) -> (String, f64) {
     let own = paths.iter().filter(|path| path.transfer == transfer);
     let hops = own.map(|path| path.hops).max().unwrap_or(1);
@@ -235,7 +247,7 @@ fn count<R: Recorder>(
         report.count("tcp_retransmits", own.retransmits);
         report.count("tcp_timeouts", own.timeouts);
         report.count("tcp_recoveries", own.recoveries);
-        // In parts per million of the time.
+        // Counters are integers, so the duty cycle is in parts per million.
         let duty = (counts.radio_duty(node) * 1e6) as u64;
         report.count(&format!("radio_on_ppm_n{node}"), duty);
     }

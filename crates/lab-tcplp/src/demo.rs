@@ -8,7 +8,7 @@ use chappe_scenario::Plan;
 
 use super::plan::{SYSTEM, Variant};
 
-/// Its line in the table of parts.
+/// TCPlp's line in the demo's table of parts.
 pub static DEMO: Part = Part {
     name: "tcplp",
     protocols: PROTOCOLS.len(),
@@ -17,7 +17,7 @@ pub static DEMO: Part = Part {
 
 const SCENARIO: &str = include_str!("demo.toml");
 
-/// What is compared, the baseline first.
+/// The variants in the table, the baseline first.
 const PROTOCOLS: [Variant; 3] = [Variant::OneSegment, Variant::Paper, Variant::Improved];
 
 /// The pace that avoids this is explained in docs/tcplp.md.
@@ -59,7 +59,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
 
 /// The runs of one seed, in the order of [`PROTOCOLS`].
 fn network(plans: &[Plan], seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunError> {
-    // Nothing is prepared that the three share.
+    // The variants share no preparation, so that share of the work is done at once.
     order.meter.advance(WORK);
     let one = |plan: &Plan| -> Result<Run, RunError> {
         let job = Job {

@@ -4,7 +4,7 @@ use chappe_core::Duration;
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
 
-use super::sheet::{Sheet, line, lines, summary};
+use super::context::{FigureContext, line, lines, summary};
 use super::study::sense::{BATCH, Measured, Trial};
 use super::study::{Frames, Protocol, READING, cost};
 
@@ -15,8 +15,8 @@ const PROTOCOLS: [Protocol; 4] = [
     Protocol::Improved,
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let (losses, rounds): (&[u32], u32) = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let (losses, rounds): (&[u32], u32) = match context.quick() {
         true => (&[0, 9, 21], 3),
         false => (&[0, 3, 6, 9, 12, 15, 18, 21], 10),
     };
@@ -29,7 +29,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             })
         })
         .collect();
-    let runs = sheet.measure(&trials, Trial::run)?;
+    let runs = context.measure(&trials, Trial::run)?;
     let by: Vec<&[Vec<Measured>]> = runs.chunks(losses.len()).collect();
     let panel = |id: &str, title: &str, unit, value: fn(&Measured) -> f64| {
         let places = losses.iter().map(|loss| format!("{loss} %")).collect();

@@ -3,7 +3,7 @@
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 
-use super::sheet::{Sheet, line, lines, summary};
+use super::context::{FigureContext, line, lines, summary};
 use super::study::sense::{Measured, Trial};
 use super::study::{Frames, Interference, Protocol, disturbed};
 
@@ -11,8 +11,8 @@ const PROTOCOLS: [Protocol; 3] = [Protocol::Tcp, Protocol::Coap, Protocol::Impro
 /// Hours in which people work: [`DAY`](super::study::DAY).
 const WORK: std::ops::Range<u32> = 9..18;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let (hours, rounds): (Vec<u32>, u32) = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let (hours, rounds): (Vec<u32>, u32) = match context.quick() {
         true => (vec![0, 12, 20], 2),
         // Some four minutes of each hour; an hour's interference is the same all along.
         false => ((0..24).collect(), 4),
@@ -27,7 +27,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             })
         })
         .collect();
-    let runs = sheet.measure(&trials, |trial, seed| {
+    let runs = context.measure(&trials, |trial, seed| {
         // Each hour has an air of its own, the same for all protocols.
         trial.of().run(seed.child(u64::from(trial.hour)))
     })?;

@@ -4,7 +4,7 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Series};
 use chappe_results::statistics::{Summary, mean, quantile};
 
-use super::sheet::{Sheet, lines};
+use super::context::{FigureContext, lines};
 use super::study::Protocol;
 use super::study::event::{Measured, Trial};
 
@@ -15,8 +15,8 @@ const PROTOCOLS: [Protocol; 4] = [
     Protocol::Improved,
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let (loads, intervals): (&[f64], u32) = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let (loads, intervals): (&[f64], u32) = match context.quick() {
         true => (&[1.0, 6.0], 2),
         false => (&[0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0], 5),
     };
@@ -31,7 +31,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         .flat_map(|protocol| loads.iter().map(move |&load| trial(protocol, load, true)))
         .chain(loads.iter().map(|&load| trial(Protocol::Tcp, load, false)))
         .collect();
-    let runs = sheet.measure(&trials, Trial::run)?;
+    let runs = context.measure(&trials, Trial::run)?;
     let by: Vec<&[Vec<Measured>]> = runs.chunks(loads.len()).collect();
     let places: Vec<String> = loads.iter().map(|load| format!("{load} kbit/s")).collect();
     let quantiles = |id: &str, title: &str, p: f64| {

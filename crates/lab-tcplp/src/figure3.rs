@@ -4,35 +4,36 @@ use chappe_bound::closed::lowpan;
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 
-use super::flow::{Flow, Measured};
+use super::bounds;
+use super::bulk::{Measured, Trial};
+use super::context::{FigureContext, line, lines, summary};
+use super::experiment::{Experiment, Wire};
 use super::frames::Form;
-use super::limits;
-use super::scene::{MSS, Scene, Transport, WINDOW, Wire};
-use super::sheet::{Sheet, line, lines, summary};
+use super::transport::{MSS, Transport, WINDOW};
 
 /// Segments of one to so many frames, buffers of one to so many segments.
 const MOST: usize = 8;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let sizes: Vec<usize> = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let sizes: Vec<usize> = match context.quick() {
         true => vec![1, 2, 5, 8],
         false => (1..=MOST).collect(),
     };
-    let (up, down) = by_size(sheet, &sizes)?;
-    let (send, receive) = by_buffer(sheet, &sizes)?;
+    let (up, down) = by_size(context, &sizes)?;
+    let (send, receive) = by_buffer(context, &sizes)?;
     let place = |size: usize| sizes.iter().position(|&at| at == size);
     let mean = |runs: &[Vec<Measured>], size: usize| {
         place(size).map_or(0.0, |at| summary(&runs[at], |run| run.kbps).mean)
     };
     let bound = |frames: usize| {
-        let segments = limits::segments(&Form::TCPLP, Form::TCPLP.mss(frames), 2);
-        lowpan::on_the_air(&limits::HAMILTON, &segments, 1) / 1e3
+        let segments = bounds::segments(&Form::TCPLP, Form::TCPLP.mss(frames), 2);
+        lowpan::on_the_air(&bounds::HAMILTON, &segments, 1) / 1e3
     };
     let gain = mean(&up, 5) / mean(&up, 1);
     let further = mean(&up, MOST) / mean(&up, 5);
     let level = mean(&send, 5) / mean(&send, MOST);
     let stop = mean(&receive, 1) / mean(&send, 1);
-    let n = sheet.seeds() as usize;
+    let n = context.seeds() as usize;
     let names = |what: &str| sizes.iter().map(|size| format!("{size} {what}")).collect();
     let mut a = lines(
         "3a",
@@ -80,32 +81,32 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
 
 type Runs = Vec<Vec<Measured>>;
 
-fn by_size(sheet: &Sheet<'_>, sizes: &[usize]) -> Result<(Runs, Runs), RunError> {
-    let scene = |frames: usize| {
+fn by_size(context: &FigureContext<'_>, sizes: &[usize]) -> Result<(Runs, Runs), RunError> {
+    let experiment = |frames: usize| {
         let mss = Form::TCPLP.mss(frames);
         // The paper's 1848 octets, and four segments if those are more.
         let payload = usize::from(mss) - 12;
         let segments = WINDOW.max(WINDOW * 462 / payload);
-        Scene {
+        Experiment {
             transport: Transport::tcplp(mss, segments),
             ..plain()
         }
     };
-    let flows: Vec<Flow> = sizes
+    let trials: Vec<Trial> = sizes
         .iter()
-        .map(|&frames| Flow::up(scene(frames), sheet.time()))
+        .map(|&frames| Trial::up(experiment(frames), context.time()))
         .chain(
             sizes
                 .iter()
-                .map(|&frames| Flow::down(scene(frames), sheet.time())),
+                .map(|&frames| Trial::down(experiment(frames), context.time())),
         )
         .collect();
-    both(sheet, &flows)
+    both(context, &trials)
 }
 
-fn by_buffer(sheet: &Sheet<'_>, sizes: &[usize]) -> Result<(Runs, Runs), RunError> {
+fn by_buffer(context: &FigureContext<'_>, sizes: &[usize]) -> Result<(Runs, Runs), RunError> {
     let small = Transport::tcplp(MSS, 1).send;
-    let scene = |transport| Scene {
+    let experiment = |transport| Experiment {
         wire: Some(Wire::paper(MSS)),
         transport,
         ..plain()
@@ -118,27 +119,27 @@ fn by_buffer(sheet: &Sheet<'_>, sizes: &[usize]) -> Result<(Runs, Runs), RunErro
         receive: small * segments,
         ..Transport::tcplp(MSS, MOST)
     };
-    let flows: Vec<Flow> = sizes
+    let trials: Vec<Trial> = sizes
         .iter()
-        .map(|&size| Flow::up(scene(send(size)), sheet.time()))
+        .map(|&size| Trial::up(experiment(send(size)), context.time()))
         .chain(
             sizes
                 .iter()
-                .map(|&size| Flow::down(scene(receive(size)), sheet.time())),
+                .map(|&size| Trial::down(experiment(receive(size)), context.time())),
         )
         .collect();
-    both(sheet, &flows)
+    both(context, &trials)
 }
 
-fn both(sheet: &Sheet<'_>, flows: &[Flow]) -> Result<(Runs, Runs), RunError> {
-    let mut up = sheet.measure(flows, Flow::run)?;
-    let down = up.split_off(flows.len() / 2);
+fn both(context: &FigureContext<'_>, trials: &[Trial]) -> Result<(Runs, Runs), RunError> {
+    let mut up = context.measure(trials, Trial::run)?;
+    let down = up.split_off(trials.len() / 2);
     Ok((up, down))
 }
 
 /// One hop without pauses.
-fn plain() -> Scene {
-    let mut scene = Scene::row(1);
-    scene.mac.retry_delay = chappe_core::Duration::ZERO;
-    scene
+fn plain() -> Experiment {
+    let mut experiment = Experiment::row(1);
+    experiment.mac.retry_delay = chappe_core::Duration::ZERO;
+    experiment
 }

@@ -7,11 +7,12 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 use chappe_tcplp::host::Bulk;
 
+use super::bounds::{self, HAMILTON};
+use super::context::{FigureContext, beside, summary};
+use super::experiment::Experiment;
 use super::frames::Form;
-use super::limits::{self, HAMILTON};
-use super::scene::{Ground, MSS, Scene};
-use super::sheet::{Sheet, beside, summary};
 use super::times::Times;
+use super::transport::MSS;
 
 /// Octets of the largest frame.
 const FULL: usize = 127;
@@ -38,15 +39,15 @@ const PARTS: [&str; 8] = [
     "overlap",
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let time = sheet.time();
-    let runs = sheet.measure(&[()], |(), seed| run(time, seed))?;
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let time = context.time();
+    let runs = context.measure(&[()], |(), seed| run(time, seed))?;
     let runs = &runs[0];
     let one = |value: f64| Summary::of(&[value]);
     let cycle = Summary::of(&runs.iter().map(|run| run.cycle * 1e3).collect::<Vec<_>>());
     let kbps = summary(runs, |run| run.kbps);
     let steps = steps();
-    let serial = lowpan::one_by_one(&HAMILTON, &limits::segments(&Form::TCPLP, MSS, 2), 1) / 1e3;
+    let serial = lowpan::one_by_one(&HAMILTON, &bounds::segments(&Form::TCPLP, MSS, 2), 1) / 1e3;
     let whole = 462.0 * 8.0 / 1e3 / kbps.mean * 1e3;
     let frame = [
         ("load over SPI", HAMILTON.load_s),
@@ -88,14 +89,14 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let headless = lowpan::one_by_one(
         &HAMILTON,
         &Segments {
-            payload: limits::PAPER.payload + 32.0,
-            ..limits::PAPER
+            payload: bounds::PAPER.payload + 32.0,
+            ..bounds::PAPER
         },
         1,
     );
     let without = headless / 1e3;
-    let bound = lowpan::one_by_one(&HAMILTON, &limits::PAPER, 1) / 1e3;
-    let n = sheet.seeds() as usize;
+    let bound = lowpan::one_by_one(&HAMILTON, &bounds::PAPER, 1) / 1e3;
+    let n = context.seeds() as usize;
     let mut names: Vec<String> = steps.iter().map(|(step, _)| (*step).to_string()).collect();
     names.push("measured".into());
     Ok(Figure {
@@ -127,7 +128,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
 /// Goodput in kbit/s that is left after each overhead, by the frames of two segments and an acknowledgement.
 fn steps() -> Vec<(&'static str, f64)> {
     let form = Form::TCPLP;
-    let segments = limits::segments(&form, MSS, 2);
+    let segments = bounds::segments(&form, MSS, 2);
     let (count, octets) = (segments.count, segments.count * segments.frames);
     let full = 2.0 * count * HAMILTON.whole_s(FULL as f64);
     let data = 2.0 * count * HAMILTON.whole_s(segments.frames);
@@ -158,11 +159,11 @@ fn steps() -> Vec<(&'static str, f64)> {
 }
 
 fn run(time: Duration, seed: Seed) -> Result<Budget, RunError> {
-    let mut scene = Scene::row(1);
-    scene.mac.retry_delay = Duration::ZERO;
-    let mut ground = Ground::of(&scene);
+    let mut experiment = Experiment::row(1);
+    experiment.mac.retry_delay = Duration::ZERO;
+    let mut memory = experiment.memory();
     let apps = |node| Bulk::sending(if node == 1 { u64::MAX } else { 0 });
-    let mut lln = scene.record(&mut ground, seed, apps, Times::default())?;
+    let mut lln = experiment.record(&mut memory, seed, apps, Times::default())?;
     lln.connect(1, 0);
     lln.run(WARM_UP);
     let before = lln.app(0).received;

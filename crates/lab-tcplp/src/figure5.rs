@@ -6,11 +6,12 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
 use chappe_results::statistics::Summary;
 
-use super::flow::{Flow, Measured};
+use super::bounds;
+use super::bulk::{Measured, Trial};
+use super::context::{FigureContext, line, lines, summary};
+use super::experiment::Experiment;
 use super::frames::Form;
-use super::limits;
-use super::scene::{MSS, Scene};
-use super::sheet::{Sheet, line, lines, summary};
+use super::transport::MSS;
 
 type Runs = Vec<Vec<Measured>>;
 type Value = fn(&Measured) -> f64;
@@ -22,17 +23,17 @@ pub const SPACING: f64 = 30.0;
 const SPACINGS: [f64; 6] = [8.0, 15.0, 20.0, 25.0, SPACING, 35.0];
 
 /// The pauses, in ms: from the paper's 0 to its 100.
-pub fn pauses(sheet: &Sheet<'_>) -> Vec<u64> {
-    match sheet.quick() {
+pub fn pauses(context: &FigureContext<'_>) -> Vec<u64> {
+    match context.quick() {
         true => vec![0, 30, 40, 100],
         false => vec![0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100],
     }
 }
 
 /// A row with pauses of up to so many milliseconds.
-pub fn with_pause(mut scene: Scene, ms: u64) -> Scene {
-    scene.mac.retry_delay = Duration::from_millis(ms);
-    scene
+pub fn with_pause(mut experiment: Experiment, ms: u64) -> Experiment {
+    experiment.mac.retry_delay = Duration::from_millis(ms);
+    experiment
 }
 
 const KBPS: Value = |run| run.kbps;
@@ -49,19 +50,19 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn run(sheet: &Sheet<'_>) -> Result<Sweep, RunError> {
-        let pauses = pauses(sheet);
-        let over = |row: &dyn Fn() -> Scene| -> Result<Runs, RunError> {
-            let flows: Vec<Flow> = pauses
+    fn run(context: &FigureContext<'_>) -> Result<Sweep, RunError> {
+        let pauses = pauses(context);
+        let over = |row: &dyn Fn() -> Experiment| -> Result<Runs, RunError> {
+            let trials: Vec<Trial> = pauses
                 .iter()
-                .map(|&ms| Flow::up(with_pause(row(), ms), sheet.time()))
+                .map(|&ms| Trial::up(with_pause(row(), ms), context.time()))
                 .collect();
-            sheet.measure(&flows, Flow::run)
+            context.measure(&trials, Trial::run)
         };
         Ok(Sweep {
-            one: over(&|| Scene::corridor(1, SPACING))?,
-            three: over(&|| Scene::corridor(3, SPACING))?,
-            bare: over(&|| Scene::row(3))?,
+            one: over(&|| Experiment::corridor(1, SPACING))?,
+            three: over(&|| Experiment::corridor(3, SPACING))?,
+            bare: over(&|| Experiment::row(3))?,
             pauses,
         })
     }
@@ -86,8 +87,8 @@ impl Sweep {
         let places = self.pauses.iter().map(u64::to_string).collect();
         let mut panel = lines(id, title, unit, ("d, ms", places), series);
         if let Some(hops) = hops {
-            let segments = limits::segments(&Form::TCPLP, MSS, 2);
-            let bound = lowpan::on_the_air(&limits::HAMILTON, &segments, hops) / 1e3;
+            let segments = bounds::segments(&Form::TCPLP, MSS, 2);
+            let bound = lowpan::on_the_air(&bounds::HAMILTON, &segments, hops) / 1e3;
             panel.bound = vec![Some(bound); self.pauses.len()];
         }
         panel
@@ -137,7 +138,7 @@ impl Sweep {
         ]
     }
 
-    fn claims(&self, sheet: &Sheet<'_>) -> Vec<Claim> {
+    fn claims(&self, context: &FigureContext<'_>) -> Vec<Claim> {
         let three = |ms, value| self.mean(&self.three, ms, value);
         let (none, some) = (three(0, LOSS), three(30, LOSS));
         let level = three(30, KBPS).mean / three(0, KBPS).mean;
@@ -150,7 +151,7 @@ impl Sweep {
             Summary::of(&fit),
             Summary::of(&off(&self.three).collect::<Vec<_>>()),
         );
-        let n = sheet.seeds() as usize;
+        let n = context.seeds() as usize;
         vec![
             Claim::new("three hops: without pauses about 6 % of the segments are lost (3 to 12 %)", Some(6.0), none, "%", (3.0..=12.0).contains(&none.mean))
                 .because(|| hidden(self.at(&self.three, 0))),
@@ -172,15 +173,15 @@ impl Sweep {
     }
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let sweep = Sweep::run(sheet)?;
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let sweep = Sweep::run(context)?;
     let mut panels = sweep.panels();
-    panels.push(spacing(sheet)?);
+    panels.push(spacing(context)?);
     Ok(Figure {
         id: "figure5",
         title: "pauses between link retries".into(),
         panels,
-        claims: sweep.claims(sheet),
+        claims: sweep.claims(context),
         notes: vec![
             format!("motes {SPACING} m apart at the paper's -8 dBm: neighbours have some 8 dB to spare, their neighbours are seldom understood and often noticed; three retries; windows of four segments of 462 octets"),
             "the bare row is a worst case: second neighbours notice nothing of each other, and any overlap kills both frames".into(),
@@ -192,11 +193,15 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
 }
 
 /// What the distance between motes does to the loss of segments.
-fn spacing(sheet: &Sheet<'_>) -> Result<Panel, RunError> {
+fn spacing(context: &FigureContext<'_>) -> Result<Panel, RunError> {
     let over = |ms: u64| -> Result<Runs, RunError> {
-        let flows = SPACINGS
-            .map(|metres| Flow::up(with_pause(Scene::corridor(3, metres), ms), sheet.time()));
-        sheet.measure(&flows, Flow::run)
+        let trials = SPACINGS.map(|metres| {
+            Trial::up(
+                with_pause(Experiment::corridor(3, metres), ms),
+                context.time(),
+            )
+        });
+        context.measure(&trials, Trial::run)
     };
     let (none, some) = (over(0)?, over(30)?);
     let places = SPACINGS.iter().map(f64::to_string).collect();

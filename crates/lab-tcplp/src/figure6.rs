@@ -5,30 +5,31 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Series};
 use chappe_results::statistics::Summary;
 
+use super::bulk::{Measured, Trial};
+use super::context::{FigureContext, line, lines, summary};
+use super::experiment::Experiment;
 use super::figure5::{SPACING, pauses, with_pause};
-use super::flow::{Flow, Measured};
-use super::scene::{Scene, WINDOW};
-use super::sheet::{Sheet, line, lines, summary};
+use super::transport::WINDOW;
 
 /// Looks at the window in a second.
 const LOOKS: usize = 10;
 /// Seconds between two places of the trace.
 const STEP: usize = 4;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     // The paper's 100 s, whatever the others take.
-    let seconds = if sheet.quick() { 40 } else { 100 };
-    let pauses = pauses(sheet);
-    let flows: Vec<Flow> = pauses
+    let seconds = if context.quick() { 40 } else { 100 };
+    let pauses = pauses(context);
+    let trials: Vec<Trial> = pauses
         .iter()
         .map(|&ms| {
-            Flow::up(
-                with_pause(Scene::corridor(3, SPACING), ms),
+            Trial::up(
+                with_pause(Experiment::corridor(3, SPACING), ms),
                 Duration::from_secs(seconds),
             )
         })
         .collect();
-    let runs = sheet.measure(&flows, Flow::run)?;
+    let runs = context.measure(&trials, Trial::run)?;
     let full = |run: &Measured| {
         let at_most = run
             .windows
@@ -53,7 +54,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let [fast_none, fast_some] = [0, 40].map(|ms| summary(&runs[at(ms)], fast));
     let [slow_none, slow_some] = [0, 40].map(|ms| summary(&runs[at(ms)], slow));
     let lost = summary(&runs[0], |run| 100.0 * run.segment_loss).mean;
-    let n = sheet.seeds() as usize;
+    let n = context.seeds() as usize;
     Ok(Figure {
         id: "figure6",
         title: "the congestion window over three hops".into(),

@@ -5,7 +5,7 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::quantile;
 
-use super::sheet::Sheet;
+use super::context::FigureContext;
 use super::study::web::{By, Measured, Trial};
 use super::study::{LEAVES, READING, Sleeping};
 
@@ -34,8 +34,8 @@ const CASES: [(&str, &str, Option<Sleeping>); 3] = [
     ),
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let repeats = if sheet.quick() { 2 } else { 5 };
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let repeats = if context.quick() { 2 } else { 5 };
     let mut panels = Vec::new();
     let mut latencies = Vec::new();
     for (id, title, sleep) in CASES {
@@ -50,7 +50,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                     repeat,
                 })
                 .collect();
-            let runs: Vec<Vec<Measured>> = sheet.measure(&trials, Trial::run)?;
+            let runs: Vec<Vec<Measured>> = context.measure(&trials, Trial::run)?;
             Ok(runs.iter().flatten().map(|run| run.latency * 1e3).collect())
         };
         let (http, coap) = (by(By::Http)?, by(By::Coap)?);

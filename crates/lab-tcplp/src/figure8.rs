@@ -5,7 +5,7 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, ratio};
 
-use super::sheet::{Sheet, beside, line, lines};
+use super::context::{FigureContext, beside, line, lines};
 use super::study::web::{By, Measured, Trial};
 use super::study::{LEAVES, Sleeping};
 
@@ -33,8 +33,8 @@ fn trials(by: By, octets: usize) -> Vec<Trial> {
         .to_vec()
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let sizes: &[usize] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let sizes: &[usize] = match context.quick() {
         true => &[82, KIB],
         false => &[82, 256, 512, KIB, 2048, 4096, 8192],
     };
@@ -44,7 +44,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             .iter()
             .flat_map(|&octets| trials(by, octets))
             .collect();
-        let runs = sheet.measure(&all, Trial::run)?;
+        let runs = context.measure(&all, Trial::run)?;
         Ok(runs
             .chunks(LEAVES.len())
             .map(<[Vec<Measured>]>::concat)

@@ -4,7 +4,7 @@ use chappe_core::Duration;
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 
-use super::sheet::{Sheet, summary};
+use super::context::{FigureContext, summary};
 use super::study::sense::{BATCH, Measured, Trial};
 use super::study::{Frames, Protocol, READING, cost};
 
@@ -15,8 +15,8 @@ const PROTOCOLS: [Protocol; 4] = [
     Protocol::Improved,
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let rounds = if sheet.quick() { 2 } else { 10 };
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let rounds = if context.quick() { 2 } else { 10 };
     let trials: Vec<Trial> = [1, BATCH]
         .into_iter()
         .flat_map(|batch| {
@@ -26,7 +26,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             })
         })
         .collect();
-    let runs = sheet.measure(&trials, Trial::run)?;
+    let runs = context.measure(&trials, Trial::run)?;
     let (single, batched) = runs.split_at(PROTOCOLS.len());
     let bars = |id: &str, title: &str, value: fn(&Measured) -> f64| {
         let places = PROTOCOLS

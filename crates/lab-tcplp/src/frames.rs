@@ -1,4 +1,4 @@
-//! Segments as frames, by the encoder itself: how many, how long, and of what.
+//! The frames of a TCP segment, by the 6LoWPAN encoder itself: their number, lengths and headers.
 
 use std::net::Ipv6Addr;
 
@@ -11,40 +11,33 @@ use chappe_tcplp::tcp::Ecn;
 use chappe_wire::ipv6::{Header, next};
 use chappe_wire::sixlowpan::Context;
 
-use super::scene::PREFIX;
+use super::addresses::PREFIX;
 
-/// How a mote writes frames.
+/// The header formats of a mote.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// Link layer: its addresses.
+    /// The link layer, which decides the length of link addresses.
     pub mac: dot15d4::Config,
-    /// Prefixes known by number.
+    /// The shared contexts (RFC 6282).
     pub contexts: &'static [Context],
-    /// Whether packets carry ECN bits, which takes an octet of compressed header.
+    /// Whether packets carry ECN bits, which take an octet of compressed header.
     pub ecn: bool,
-    /// Whether the peer is a neighbour that is meant by its link-local address.
+    /// Whether packets use link-local addresses, which only neighbours can.
     pub link_local: bool,
-    /// Whether relays lie between the ends, so that addresses do not follow from the link's.
+    /// Whether relays are between the ends, so that IPv6 addresses cannot be derived from link addresses.
     pub far: bool,
     /// Whether TCP headers are compressed.
     pub headers: bool,
 }
 
-/// Octets of TCP's header with timestamps, and what its compressed form takes of it (`chappe_wire::sixlowpan::tcphc`).
+/// Octets of TCP's header with timestamps, and of its compressed form (`chappe_wire::sixlowpan::tcphc`).
 const HEADER: usize = 32;
 const HEADER_SHORT: usize = 11;
-/// Octets before a first part and before the others (RFC 4944, 5.3).
+/// Octets of the first fragment header and of the others (RFC 4944, 5.3).
 const FIRST: usize = 4;
 const FURTHER: usize = 5;
 
-/// The prefix, as context 0.
-pub const CONTEXTS: [Context; 1] = [Context {
-    id: 0,
-    prefix: PREFIX,
-    len: 64,
-}];
-
-/// Hands out one packet.
+/// A host that sends one packet.
 struct Once(Option<Vec<u8>>);
 
 impl HostNode for Once {
@@ -76,7 +69,7 @@ impl Form {
         chappe_wire::dot15d4::PSDU_MAX - self.mac.caps(0).frame_max
     }
 
-    /// The SDUs of the frames that a TCP segment becomes: `octets` of TCP header and payload together.
+    /// The frames of a TCP segment, without link header and check sequence. `octets` counts TCP header and payload.
     pub fn frames(&self, octets: usize) -> Vec<Vec<u8>> {
         let (here, next) = (Address::node(1), Address::node(2));
         let there = if self.far { Address::node(3) } else { next };
@@ -86,7 +79,7 @@ impl Form {
             false => config(node).global(),
         };
         let packet = packet(address(here), address(there), octets, self.ecn);
-        // A leaf sends what is not its own to its parent.
+        // A leaf sends every packet to its parent.
         let routes = Leaf {
             node: here,
             parent: next,
@@ -113,19 +106,19 @@ impl Form {
 
     /// Octets of compressed IPv6 header.
     pub fn ip(&self) -> usize {
-        // One frame: dispatch, headers, and what they stand before.
+        // A segment of 20 octets takes one frame, which has no fragment header.
         let whole = self.frames(20).first().map_or(0, Vec::len);
         whole.saturating_sub(20)
     }
 
-    /// Octets of the frames on the air, with link header and check sequence, that a segment becomes: `segment` octets of
-    /// TCP header and payload. If headers are compressed it has 12 octets of options, timestamps.
+    /// Octets of a segment's frames on the air, with link header and check sequence. `segment` counts TCP header and payload.
+    /// A segment with a compressed header has timestamps, 12 octets of options.
     pub fn octets(&self, segment: usize) -> Vec<usize> {
         if !self.headers {
             let frames = self.frames(segment);
             return frames.iter().map(|sdu| sdu.len() + self.link()).collect();
         }
-        // As the encoder cuts: parts end at multiples of 8 octets of the datagram before compression.
+        // As in the encoder: fragments end at multiples of 8 octets of the datagram before compression (RFC 4944, 5.3).
         let payload = segment.saturating_sub(HEADER);
         let (max, headers) = (self.mac.caps(0).frame_max, self.ip() + HEADER_SHORT);
         let expanded = 40 + HEADER;
@@ -144,7 +137,7 @@ impl Form {
         octets
     }
 
-    /// The largest MSS (payload and 12 octets of timestamps) whose segments fit so many frames.
+    /// The largest MSS (payload and 12 octets of timestamps) whose segments fit `frames` frames.
     pub fn mss(&self, frames: usize) -> u16 {
         let fits = |payload: usize| (1..=frames).contains(&self.octets(HEADER + payload).len());
         let most = (1..=1208).rev().find(|&payload| fits(payload));
@@ -152,7 +145,7 @@ impl Form {
     }
 }
 
-/// An IPv6 packet with a TCP segment of so many octets, header included; its content does not matter.
+/// An IPv6 packet with a TCP segment of `octets` octets, header included. The segment is all zeros.
 fn packet(from: Ipv6Addr, to: Ipv6Addr, octets: usize, ecn: bool) -> Vec<u8> {
     let mut packet = vec![0; 40 + octets];
     let header = Header {
@@ -172,9 +165,10 @@ fn packet(from: Ipv6Addr, to: Ipv6Addr, octets: usize, ecn: bool) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::addresses::CONTEXTS;
     use super::*;
 
-    /// Specified: 48 octets in one frame, 462 in five (of 460 by another count); with a context 489 there.
+    /// Specified: 48 octets in one frame; 462 in five (460 by another count), 489 with a context.
     #[test]
     fn segments_fill_their_frames() {
         let context = Form {
@@ -187,9 +181,9 @@ mod tests {
         assert!((489..=500).contains(&payload(context, 5)));
     }
 
-    /// The arithmetic of compressed headers is the encoder's: with a header of 32 octets both cut alike.
+    /// The arithmetic for compressed headers agrees with the encoder.
     #[test]
-    fn short_headers_are_cut_as_the_encoder_does() {
+    fn short_headers_are_fragmented_as_by_the_encoder() {
         let short = Form {
             headers: true,
             contexts: &CONTEXTS,
@@ -202,7 +196,7 @@ mod tests {
         assert_eq!(short.mss(5), 96 + 3 * 104 + 111 + 12);
         let far = Form { far: true, ..short };
         assert_eq!(far.mss(5), 88 + 3 * 104 + 111 + 12);
-        // 21 octets less of header are 16 or 24 more of payload, since parts end at multiples of 8.
+        // 21 octets less of header make 16 or 24 more of payload, since fragments end at multiples of 8.
         let more = short.mss(5) - plain.mss(5);
         assert!(more == 16 || more == 24, "{more}");
     }

@@ -5,13 +5,13 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
+use super::bounds::{self, HAMILTON};
+use super::bulk::{Measured, Trial};
+use super::context::{FigureContext, beside, line, lines, summary};
+use super::experiment::Experiment;
 use super::figure5::SPACING;
-use super::flow::{Flow, Measured};
 use super::frames::Form;
-use super::limits::{self, HAMILTON};
-use super::paced;
-use super::scene::{MSS, Scene};
-use super::sheet::{Sheet, beside, line, lines, summary};
+use super::transport::MSS;
 
 /// The paper's goodput over one to four hops, kbit/s.
 const PAPER: [Option<f64>; 5] = [Some(64.1), Some(28.3), Some(19.5), Some(17.5), None];
@@ -19,34 +19,34 @@ const PAPER: [Option<f64>; 5] = [Some(64.1), Some(28.3), Some(19.5), Some(17.5),
 const PAYLOAD: f64 = 462.0;
 
 type Runs = Vec<Vec<Measured>>;
-/// A scene of so many hops.
-type Row = fn(usize) -> Scene;
+/// An experiment of so many hops.
+type Row = fn(usize) -> Experiment;
 
-/// The scenes: what the paper did and what gets out of the way, in its building and in the worst row.
-const SCENES: [(&str, Row); 4] = [
-    ("TCPlp", |hops| Scene::corridor(hops, SPACING)),
-    ("paced", |hops| paced(Scene::corridor(hops, SPACING))),
-    ("TCPlp, bare row", Scene::row),
-    ("paced, bare row", |hops| paced(Scene::row(hops))),
+/// The experiments: what the paper did and what gets out of the way, in its building and in the worst row.
+const EXPERIMENTS: [(&str, Row); 4] = [
+    ("TCPlp", |hops| Experiment::corridor(hops, SPACING)),
+    ("paced", |hops| Experiment::corridor(hops, SPACING).paced()),
+    ("TCPlp, bare row", Experiment::row),
+    ("paced, bare row", |hops| Experiment::row(hops).paced()),
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let hops: Vec<usize> = (1..=if sheet.quick() { 3 } else { 5 }).collect();
-    let over = |scene: Row| -> Result<Runs, RunError> {
-        let flows: Vec<Flow> = hops
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let hops: Vec<usize> = (1..=if context.quick() { 3 } else { 5 }).collect();
+    let over = |experiment: Row| -> Result<Runs, RunError> {
+        let trials: Vec<Trial> = hops
             .iter()
-            .map(|&hops| Flow::up(scene(hops), sheet.time()))
+            .map(|&hops| Trial::up(experiment(hops), context.time()))
             .collect();
-        sheet.measure(&flows, Flow::run)
+        context.measure(&trials, Trial::run)
     };
     let mut all = Vec::new();
-    for (_, scene) in SCENES {
-        all.push(over(scene)?);
+    for (_, experiment) in EXPERIMENTS {
+        all.push(over(experiment)?);
     }
-    let segments = limits::segments(&Form::TCPLP, MSS, 2);
+    let segments = bounds::segments(&Form::TCPLP, MSS, 2);
     let serial = |hops| lowpan::one_by_one(&HAMILTON, &segments, hops) / 1e3;
     let places = hops.iter().map(usize::to_string).collect();
-    let mut series: Vec<Series> = SCENES
+    let mut series: Vec<Series> = EXPERIMENTS
         .iter()
         .zip(&all)
         .map(|((name, _), runs)| line(name, runs, |run| run.kbps))
@@ -82,12 +82,12 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
 }
 
 fn claims(all: &[Runs]) -> Vec<Claim> {
-    let kbps = |scene: usize, hops: usize| summary(&all[scene][hops - 1], |run| run.kbps);
-    let claim = |text: &str, paper, scene: usize, hops: usize, goal: f64| {
-        let ours = kbps(scene, hops);
+    let kbps = |experiment: usize, hops: usize| summary(&all[experiment][hops - 1], |run| run.kbps);
+    let claim = |text: &str, paper, experiment: usize, hops: usize, goal: f64| {
+        let ours = kbps(experiment, hops);
         let text = format!("{text}: at least {goal}");
         Claim::new(&text, paper, ours, "kbit/s", ours.mean >= goal)
-            .because(|| reason(&all[scene][hops - 1]))
+            .because(|| reason(&all[experiment][hops - 1]))
     };
     let two = kbps(0, 2).mean / kbps(0, 1).mean;
     let three = kbps(0, 3).mean / kbps(0, 1).mean;
@@ -138,7 +138,7 @@ fn reason(runs: &[Measured]) -> String {
 /// sent again; and the rest, in which nobody loads, contends or sends, or (below zero) several do at once.
 fn budget(all: &[Runs]) -> Panel {
     let parts = |run: &Measured| {
-        let sum = |of: fn(&super::scene::NodeCounts) -> u64| -> f64 {
+        let sum = |of: fn(&super::lln::NodeCounts) -> u64| -> f64 {
             run.counts.nodes.iter().map(of).sum::<u64>() as f64
         };
         let (data, again) = (sum(|node| node.data_sent), sum(|node| node.retries));
@@ -151,7 +151,7 @@ fn budget(all: &[Runs]) -> Panel {
         [(data - again) * each, again * each, whole - data * each]
     };
     let places = ["first attempts", "sent again", "rest (overlap if negative)"];
-    let series = SCENES.iter().zip(all).map(|((name, _), runs)| {
+    let series = EXPERIMENTS.iter().zip(all).map(|((name, _), runs)| {
         let three = &runs[2];
         let part = |at: usize| -> Summary { summary(three, |run| parts(run)[at]) };
         Series::new(name, (0..places.len()).map(part).collect())

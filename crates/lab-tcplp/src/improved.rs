@@ -6,13 +6,14 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Series};
 use chappe_tcplp::tcp;
 
+use super::addresses::CONTEXTS;
+use super::bounds::{self, BUFFERED, HAMILTON};
+use super::bulk::{Measured, Trial};
+use super::context::{FigureContext, beside, line, lines, summary};
+use super::experiment::Experiment;
 use super::figure5::SPACING;
-use super::flow::{Flow, Measured};
-use super::frames::{CONTEXTS, Form};
-use super::limits::{self, BUFFERED, HAMILTON};
-use super::paced;
-use super::scene::{MSS, Scene, Transport, WINDOW};
-use super::sheet::{Sheet, beside, line, lines, summary};
+use super::frames::Form;
+use super::transport::{MSS, Transport, WINDOW};
 
 /// One step: its name, the frames of a segment, segments for each acknowledgement, and what is on.
 #[derive(Clone, Copy)]
@@ -97,9 +98,9 @@ impl Step {
         }
     }
 
-    /// A scene, with what this step adds to it.
-    fn on(&self, scene: Scene) -> Scene {
-        let hops = scene.nodes() - 1;
+    /// An experiment, with what this step adds to it.
+    fn on(&self, experiment: Experiment) -> Experiment {
+        let hops = experiment.nodes() - 1;
         let plain = Transport::tcplp(self.mss(hops), WINDOW);
         // An acknowledgement for four must wait for four, over three hops too.
         let wait = if self.each > 2 { 200 } else { 100 };
@@ -110,30 +111,30 @@ impl Step {
         };
         // An acknowledgement for four needs eight in flight, or the sender waits for it.
         let window = WINDOW.max(2 * usize::from(self.each));
-        let mut scene = Scene {
+        let mut experiment = Experiment {
             contexts: self.contexts,
             headers: self.headers,
             transport: Transport::new(config, window),
-            ..scene
+            ..experiment
         };
         if self.paced {
-            scene = paced(scene);
+            experiment = experiment.paced();
         }
         if self.buffered {
-            scene.mac.load = Duration::ZERO;
+            experiment.mac.load = Duration::ZERO;
         }
-        scene
+        experiment
     }
 
     fn bound(&self, hops: usize) -> f64 {
         let frame: Frame = if self.buffered { BUFFERED } else { HAMILTON };
-        let segments = limits::segments(&self.form(hops), self.mss(hops), self.each.into());
+        let segments = bounds::segments(&self.form(hops), self.mss(hops), self.each.into());
         lowpan::on_the_air(&frame, &segments, hops) / 1e3
     }
 }
 
 /// TCPlp's radio and five frames, with what costs nothing there.
-pub fn best(row: Scene) -> Scene {
+pub fn best(row: Experiment) -> Experiment {
     STEPS[BEST].on(row)
 }
 
@@ -142,14 +143,14 @@ pub fn best_bound(hops: usize) -> f64 {
     STEPS[BEST].bound(hops)
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let over = |row: &dyn Fn() -> Scene| -> Result<Vec<Vec<Measured>>, RunError> {
-        let flows = STEPS.map(|step| Flow::up(step.on(row()), sheet.time()));
-        sheet.measure(&flows, Flow::run)
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let over = |row: &dyn Fn() -> Experiment| -> Result<Vec<Vec<Measured>>, RunError> {
+        let trials = STEPS.map(|step| Trial::up(step.on(row()), context.time()));
+        context.measure(&trials, Trial::run)
     };
-    let one = over(&|| Scene::corridor(1, SPACING))?;
-    let three = over(&|| Scene::corridor(3, SPACING))?;
-    let bare = over(&|| Scene::row(3))?;
+    let one = over(&|| Experiment::corridor(1, SPACING))?;
+    let three = over(&|| Experiment::corridor(3, SPACING))?;
+    let bare = over(&|| Experiment::row(3))?;
     let places: Vec<String> = STEPS.iter().map(|step| step.name.to_string()).collect();
     let panel = |id: &str, hops: usize, runs: &[(&str, &[Vec<Measured>])], paper: f64| {
         let title = format!("goodput over {hops} hop{}", if hops > 1 { "s" } else { "" });
@@ -178,7 +179,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         claims: vec![
             Claim::new("one hop on the paper's radio with segments of five frames: at least 105 kbit/s", None, best, "kbit/s", best.mean >= 105.0)
                 .because(|| {
-                    let segments = limits::segments(&STEPS[BEST].form(1), STEPS[BEST].mss(1), 4);
+                    let segments = bounds::segments(&STEPS[BEST].form(1), STEPS[BEST].mss(1), 4);
                     let serial = lowpan::one_by_one(&HAMILTON, &segments, 1) / 1e3;
                     format!("frames one after the other make {serial:.1}; of the frames {:.1} % are sent again, each after up to 40 ms", 100.0 * summary(&one[BEST], |run| run.frame_loss).mean)
                 }),

@@ -1,4 +1,4 @@
-//! What a border router needs to know of a scenario to run its network in real time.
+//! A scenario's network for a border router that runs it in real time.
 
 use std::path::Path;
 
@@ -12,42 +12,43 @@ use chappe_scenario::{Plan, System};
 use chappe_sim::{AirTime, Fault, Medium};
 use chappe_tcplp::tcp;
 
-use super::plan::{Tcplp, hops, leaves, tree};
+use super::plan::Tcplp;
+use super::tree::{hops, leaves, tree};
 
-/// A scenario's network with one seed, whatever its transfers. Node 0 is the border.
+/// A scenario's network for one seed, without its transfers. Node 0 is the border router.
 #[derive(Clone, Debug)]
 pub struct LiveNetwork {
-    /// The scenario's title.
+    /// The title of the scenario.
     pub title: String,
-    /// What decides all that is random.
+    /// The seed of all random decisions.
     pub seed: u64,
-    /// What lies between the antennas.
+    /// The medium between the antennas.
     pub medium: Medium,
     /// True delivery ratios of full frames: row-major, from each node to each.
     pub delivery: Vec<f64>,
-    /// Each node's next hop to the border.
+    /// Each node's next hop to the border router.
     pub parents: Vec<Option<usize>>,
-    /// What goes wrong, and when.
+    /// Crashes, restarts and other faults, and when they strike.
     pub faults: Vec<(AirTime, Fault)>,
-    /// The link layer.
+    /// The link layer of all nodes.
     pub mac: dot15d4::Config,
-    /// Who sleeps, and how.
+    /// The nodes that sleep, and how.
     pub leaves: Vec<(usize, Sleep)>,
-    /// Whether the nodes share a context.
+    /// Whether the nodes share a context for their prefix.
     pub contexts: bool,
-    /// Whether border and motes compress TCP headers.
+    /// Whether border router and motes compress TCP headers.
     pub short: bool,
-    /// Silence of each node as a source.
+    /// The pause of each node after its own frames.
     pub pace: Vec<Duration>,
     /// TCP of the motes.
     pub tcp: tcp::Config,
-    /// Their buffers in segments.
+    /// TCP's buffers in segments, each way.
     pub window: usize,
 }
 
 impl LiveNetwork {
-    /// Reads a scenario that may name these systems and names this one, with at most `nodes_max` nodes. `seed` goes before
-    /// its own.
+    /// Reads a scenario of TCPlp with at most `nodes_max` nodes. `systems` are those that it could name; `seed` replaces the
+    /// scenario's seeds.
     pub fn read(
         systems: &[&'static System],
         path: &Path,
@@ -74,10 +75,10 @@ impl LiveNetwork {
         if plan.topology.nodes() > nodes_max {
             let message = format!("{} nodes", plan.topology.nodes());
             let error = source.error(network, "this network", message);
-            return Err(error.help(format!("a border router serves {nodes_max} at most")));
+            return Err(error.help(format!("a border router serves at most {nodes_max}")));
         }
         let Ok(with) = Tcplp::of(&plan) else {
-            unreachable!("the system's carrier is its own");
+            unreachable!("the plan is of this system");
         };
         LiveNetwork::of(&plan, with)
     }
@@ -103,7 +104,7 @@ impl LiveNetwork {
             mac: with.mac,
             contexts: with.contexts,
             short: with.short,
-            // A mote's packets go to the border, and the border's at most to the deepest mote.
+            // A mote's packets go to the border router; the border router's go as far as the deepest mote.
             pace: (0..parents.len())
                 .map(|node| match node {
                     0 => with.pace(depth),
@@ -116,7 +117,7 @@ impl LiveNetwork {
         })
     }
 
-    /// Who hears `node`, and the share of its full frames that each of them receives.
+    /// The nodes that receive at least 1 % of `node`'s full frames, with their delivery ratios.
     pub fn neighbours(&self, node: usize) -> impl Iterator<Item = (usize, f64)> {
         let nodes = self.parents.len();
         let prr = move |to: usize| self.delivery.get(node * nodes + to).copied();

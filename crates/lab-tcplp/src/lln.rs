@@ -1,4 +1,4 @@
-//! A scene that runs, and what is counted in it.
+//! A running experiment: its nodes, and the counters of all layers.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -8,28 +8,28 @@ use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::lowpan::Losses;
 use chappe_tcplp::tcp::{Endpoint, TcpInfo};
 
-use super::scene::PORT;
+use super::addresses::PORT;
 use super::station::{Node, SOCKETS};
 
 /// First of the ports that connections are opened from (RFC 6056: the dynamic ports).
 const PORTS: u16 = 49_152;
 
-/// Motes, a border router and a host, at some moment of their run.
+/// A low-power and lossy network (RFC 7102) that runs: motes, and a border router with a host if there is a wire.
 pub struct Lln<'a, A: Application<'a>, R: Recorder = ()> {
-    /// For what is not offered here.
+    /// The simulator, for what [`Lln`] does not offer.
     pub simulator: Simulator<Node<'a, A>, R>,
     addresses: Vec<Ipv6Addr>,
     opened: u16,
 }
 
-/// What has happened up to a moment, or between two ([`Counts::since`]).
+/// The counters of all nodes since the start, or over an interval ([`Counts::since`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Up to when, or for how long.
+    /// The time since the start, or the length of the interval.
     pub time: Duration,
-    /// Frames lost on the air because another one lay over them, all receivers together.
+    /// Frames lost to collisions, over all receivers.
     pub collided: u64,
-    /// By node.
+    /// The counters of each node.
     pub nodes: Vec<NodeCounts>,
 }
 
@@ -43,7 +43,7 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// What came since.
+            /// The difference to earlier counters.
             fn since(&self, before: &$name) -> $name {
                 $name { $($field: self.$field.saturating_sub(before.$field),)* }
             }
@@ -52,63 +52,63 @@ macro_rules! counts {
 }
 
 counts! {
-    /// The share of one node: by layer, from the radio up.
+    /// The counters of one node, from the radio up.
     NodeCounts {
-        /// Time that the radio was on, receiving or sending, ns.
+        /// Time that the radio was on, receiving or sending, in ns.
         radio_on_ns,
-        /// Frames put on the air, acknowledgements included, and their octets.
+        /// Frames put on the air, acknowledgements included.
         air_frames,
-        /// Their octets.
+        /// Octets of these frames.
         air_octets,
         /// Frames received, acknowledgements and frames for others included.
         receptions,
-        /// Unicast data frames put on the air, further attempts included.
+        /// Unicast data frames put on the air, link retries included.
         data_sent,
-        /// Of these, further attempts.
+        /// The number of link retries among these.
         retries,
-        /// Data frames given up.
+        /// Data frames given up after the last retry.
         failed,
-        /// Assessments that found the channel busy.
+        /// Clear channel assessments that found the channel busy.
         busy,
         /// Data requests put on the air.
         requests_sent,
-        /// Data frames handed up.
+        /// Data frames passed to 6LoWPAN.
         data_received,
         /// Packets taken from the host.
         packets_sent,
-        /// Packets handed to the host's side.
+        /// Packets delivered to the host.
         packets_received,
         /// Frames made of the host's packets.
         frames_sent,
-        /// Frames passed on.
+        /// Frames forwarded to the next hop.
         frames_forwarded,
-        /// Packets passed on.
+        /// Packets forwarded to the next hop.
         packets_forwarded,
-        /// Packets marked as having met congestion.
+        /// Packets marked with ECN's CE codepoint.
         marked,
-        /// Losses of 6LoWPAN, all reasons.
+        /// Packets lost by 6LoWPAN, for all reasons.
         lowpan_lost,
-        /// Packets for the host lost on purpose.
+        /// Injected losses of packets to the host.
         lost_for,
-        /// Packets from the host lost on purpose.
+        /// Injected losses of packets from the host.
         lost_from,
-        /// TCP segments handed to sockets.
+        /// TCP segments delivered to sockets.
         segments,
-        /// Datagrams handed to the application.
+        /// UDP datagrams delivered to the application.
         datagrams,
-        /// Segments sent anew.
+        /// TCP segments sent again.
         retransmits,
-        /// Retransmission timeouts.
+        /// TCP's retransmission timeouts.
         timeouts,
-        /// Fast recoveries.
+        /// TCP's fast recoveries.
         recoveries,
-        /// Reductions undone.
+        /// Reductions of the congestion window that TCP undid.
         undone,
     }
 }
 
 impl Counts {
-    /// What happened between `before` and this.
+    /// The counters of the interval from `before` to `self`.
     pub fn since(&self, before: &Counts) -> Counts {
         let nodes = self.nodes.iter().zip(&before.nodes);
         Counts {
@@ -118,12 +118,12 @@ impl Counts {
         }
     }
 
-    /// Data frames put on the air by all nodes, further attempts included.
+    /// Data frames put on the air by all nodes, link retries included.
     pub fn frames(&self) -> u64 {
         self.nodes.iter().map(|node| node.data_sent).sum()
     }
 
-    /// Share of the data frames that had to be sent again.
+    /// Share of the data frames that were retried or given up.
     pub fn frame_loss(&self) -> f64 {
         let again: u64 = self
             .nodes
@@ -133,8 +133,9 @@ impl Counts {
         again as f64 / self.frames().max(1) as f64
     }
 
-    /// Share of the packets of one host that did not reach another, if that is where all of them go: the paper's segment
-    /// loss, what link retries do not mask. Those on their way at both ends of the span are taken to be equally many.
+    /// Share of the packets from one host that did not reach another: the paper's segment loss, which link retries do not
+    /// mask. All packets must have the same destination. The numbers in flight at the start and at the end of the interval
+    /// are taken as equal.
     pub fn segment_loss(&self, from: usize, to: usize) -> f64 {
         let sent = self.nodes[from].packets_sent;
         let came = self.nodes[to].packets_received - self.nodes[to].lost_for;
@@ -156,18 +157,18 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
         }
     }
 
-    /// Time passed.
+    /// The simulated time since the start.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.simulator.now().nanos())
     }
 
-    /// Lets so much time pass.
+    /// Runs for `span` of simulated time.
     pub fn run(&mut self, span: Duration) {
         let until = self.simulator.now() + span;
         self.simulator.run_until(until);
     }
 
-    /// Lets time pass in steps of `step` until `until` says so, or `limit` has passed. Says whether it did.
+    /// Runs in steps of `step` until `until` is true or `limit` has passed. The result is false if `limit` passed first.
     pub fn run_until(
         &mut self,
         limit: Duration,
@@ -189,17 +190,17 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
         self.addresses[node]
     }
 
-    /// A node's application.
+    /// The application of a node's host.
     pub fn app(&self, node: usize) -> &A {
         self.host(node).app()
     }
 
-    /// A node's host.
+    /// The host of a node, with its sockets.
     pub fn host(&self, node: usize) -> &Host<'a, A, SOCKETS> {
         &self.simulator.node(node).link.host().host
     }
 
-    /// Does something to a node's host, then serves it.
+    /// Calls `f` on a node's host, then lets the host react.
     pub fn with_host<T>(
         &mut self,
         node: usize,
@@ -214,7 +215,7 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
         })
     }
 
-    /// Opens a connection between two nodes' hosts; data may flow both ways. False if no socket is free.
+    /// Opens a connection from one node's host to another's. The result is false if no socket is free.
     pub fn connect(&mut self, from: usize, to: usize) -> bool {
         self.opened = self.opened.wrapping_add(1) & 0x3fff;
         let (port, peer) = (PORTS + self.opened, self.addresses[to]);
@@ -222,12 +223,12 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
         self.with_host(from, |host, now| host.connect(now, port, peer))
     }
 
-    /// What a socket knows of its connection.
+    /// The state of a socket's connection.
     pub fn info(&self, node: usize, socket: usize) -> TcpInfo {
         self.host(node).sockets()[socket].info()
     }
 
-    /// What has happened so far.
+    /// The counters since the start.
     pub fn counts(&self) -> Counts {
         let counters = self.simulator.counters();
         let nodes = self.simulator.nodes().enumerate();
@@ -242,7 +243,7 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
         }
     }
 
-    /// Why 6LoWPAN lost packets at a node.
+    /// The packets that 6LoWPAN lost at a node, by reason.
     pub fn losses(&self, node: usize) -> &Losses {
         self.simulator.node(node).link.losses()
     }
@@ -294,24 +295,24 @@ mod tests {
     use chappe_core::Seed;
     use chappe_tcplp::host::Bulk;
 
-    use super::super::scene::{Ground, Scene, Wire};
+    use super::super::experiment::{Experiment, Wire};
     use super::*;
 
-    /// An upload to the host behind the border router: all of it arrives, the round trip contains the cable's, and the
-    /// relay counts what passed it. The same run twice is the same run.
+    /// An upload to the host behind the border router arrives in full. The round trip includes the cable's delay, and the
+    /// relay counts the packets that it forwards. Two runs are equal.
     #[test]
-    fn a_mote_sends_to_the_cloud() {
-        let scene = Scene {
+    fn motes_send_to_the_cloud() {
+        let experiment = Experiment {
             wire: Some(Wire {
                 delay: Duration::from_millis(50),
-                ..Wire::paper(super::super::scene::MSS)
+                ..Wire::paper(super::super::transport::MSS)
             }),
-            ..Scene::row(2)
+            ..Experiment::row(2)
         };
         let run = || {
-            let mut ground = Ground::of(&scene);
+            let mut memory = experiment.memory();
             let apps = |node| Bulk::sending(if node == 2 { 20_000 } else { 0 });
-            let mut lln = scene.start(&mut ground, Seed(1), apps).unwrap();
+            let mut lln = experiment.start(&mut memory, Seed(1), apps).unwrap();
             assert!(lln.connect(2, 0));
             let done = |lln: &mut Lln<Bulk>| lln.app(0).received == 20_000;
             let step = Duration::from_millis(10);
@@ -326,16 +327,16 @@ mod tests {
         assert_eq!((counts, digest), run());
     }
 
-    /// A fifth of the segments is lost at the receiver: that is what is counted, and what is sent again.
+    /// With a fifth of the segments dropped at the receiver, the counters show that loss, and the sender retransmits.
     #[test]
-    fn losses_on_purpose_are_counted() {
-        let scene = Scene {
+    fn injected_losses_are_counted() {
+        let experiment = Experiment {
             lose: (0.2, 0.0),
-            ..Scene::row(1)
+            ..Experiment::row(1)
         };
-        let mut ground = Ground::of(&scene);
+        let mut memory = experiment.memory();
         let apps = |node| Bulk::sending(if node == 1 { u64::MAX } else { 0 });
-        let mut lln = scene.start(&mut ground, Seed(1), apps).unwrap();
+        let mut lln = experiment.start(&mut memory, Seed(1), apps).unwrap();
         lln.connect(1, 0);
         lln.run(Duration::from_secs(60));
         let counts = lln.counts();

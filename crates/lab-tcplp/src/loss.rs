@@ -5,16 +5,16 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Series};
 use chappe_results::statistics::Summary;
 
-use super::flow::{Flow, Measured};
-use super::paced;
-use super::scene::{MSS, Scene, Transport};
-use super::sheet::{Sheet, line, lines, summary};
+use super::bulk::{Measured, Trial};
+use super::context::{FigureContext, line, lines, summary};
+use super::experiment::Experiment;
+use super::transport::{MSS, Transport};
 
 /// Round trips that a loss costs, in the paper's equation 1.
 const ROUND_TRIPS: f64 = 2.0;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let losses: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let losses: &[f64] = match context.quick() {
         true => &[0.0, 0.06],
         false => &[0.0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.21],
     };
@@ -26,16 +26,16 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     ];
     for (hops, letter) in [(1, 'a'), (3, 'b')] {
         let over = |window: usize| -> Result<Vec<Vec<Measured>>, RunError> {
-            let scene = |&loss: &f64| Scene {
+            let experiment = |&loss: &f64| Experiment {
                 transport: Transport::tcplp(MSS, window),
                 lose: (loss, 0.0),
-                ..paced(Scene::row(hops))
+                ..Experiment::row(hops).paced()
             };
-            let flows: Vec<Flow> = losses
+            let trials: Vec<Trial> = losses
                 .iter()
-                .map(|loss| Flow::up(scene(loss), sheet.time()))
+                .map(|loss| Trial::up(experiment(loss), context.time()))
                 .collect();
-            sheet.measure(&flows, Flow::run)
+            context.measure(&trials, Trial::run)
         };
         let (four, eight) = (over(4)?, over(8)?);
         let share = |runs: &[Vec<Measured>], at: usize| -> Vec<f64> {

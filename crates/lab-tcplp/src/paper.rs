@@ -1,26 +1,26 @@
-//! TCPlp's evaluation: tables and figures in the paper's order, then what it does not have.
+//! TCPlp's evaluation: the paper's tables and figures in its order, then those that it does not have.
 
-use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
+use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
-use super::sheet::Sheet;
+use super::context::FigureContext;
 use super::{
     figure3, figure4, figure5, figure6, figure7, figure8, figure9, figure10, figure11, figure12,
     hops, improved, loss, table3, table4, table5, table6, table7, table9,
 };
 
-/// Its line in the table of papers.
+/// TCPlp's line in the table of papers.
 pub static PAPER: Paper = Paper {
     name: "tcplp",
     about: "full-scale TCP on motes, over 6LoWPAN and 802.15.4 (Kumar and others)",
     figures: &ITEMS,
-    quick: "2 seeds of 10 s instead of 5 of 60 s, fewer places",
+    quick: "2 seeds of 10 s instead of 5 of 60 s, fewer values on each axis",
     make,
 };
 
-/// A figure or table, made of its runs. To add one: a line in [`RECIPES`].
-type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
+/// A figure or table, and the function that makes it. To add one, add a line to [`RECIPES`].
+type Recipe = paper::Recipe<fn(&FigureContext<'_>) -> Result<Figure, RunError>>;
 
 const RECIPES: [Recipe; 19] = [
     Recipe::new(
@@ -33,7 +33,7 @@ const RECIPES: [Recipe; 19] = [
     Recipe::new("table6", "goodput beside simple stacks", table6::make),
     Recipe::new(
         "figure3",
-        "goodput over the size of segments and buffers",
+        "goodput by size of segments and buffers",
         figure3::make,
     ),
     Recipe::new(
@@ -48,20 +48,24 @@ const RECIPES: [Recipe; 19] = [
     ),
     Recipe::new(
         "figure6",
-        "the congestion window, and what moves it",
+        "the congestion window over time, and its recoveries",
         figure6::make,
     ),
     Recipe::new("hops", "goodput over one to five hops (7.2)", hops::make),
     Recipe::new(
         "figure7",
-        "a mote's page by HTTP and by CoAP",
+        "latency of a mote's page by HTTP and by CoAP",
         figure7::make,
     ),
-    Recipe::new("figure8", "pages of different sizes", figure8::make),
+    Recipe::new(
+        "figure8",
+        "latency and throughput by size of page",
+        figure8::make,
+    ),
     Recipe::new("figure9", "sense-and-send by night", figure9::make),
     Recipe::new(
         "figure10",
-        "sense-and-send over injected loss",
+        "sense-and-send by injected loss",
         figure10::make,
     ),
     Recipe::new("table7", "a day of sense-and-send", table7::make),
@@ -70,18 +74,22 @@ const RECIPES: [Recipe; 19] = [
     Recipe::new("table9", "features of TCP stacks", table9::make),
     Recipe::new(
         "loss",
-        "goodput over the loss of segments: equation 4",
+        "goodput by loss of segments: equation 4",
         loss::make,
     ),
-    Recipe::new("improved", "what the paper does not have", improved::make),
+    Recipe::new(
+        "improved",
+        "improvements that the paper does not have",
+        improved::make,
+    ),
 ];
 
 const ITEMS: [Item; RECIPES.len()] = paper::items(&RECIPES, &[]);
 
 fn make(order: &Order<'_>) -> Result<FigureSet, RunError> {
-    let sheet = Sheet::new(order);
-    let make = |place: usize| (RECIPES[place].make)(&sheet);
-    let mut made = FigureSet::each(order, &ITEMS, sheet.scale(), make)?;
-    made.runs = sheet.runs();
+    let context = FigureContext::new(order);
+    let make = |place: usize| (RECIPES[place].make)(&context);
+    let mut made = FigureSet::each(order, &ITEMS, context.scale(), make)?;
+    made.runs = context.runs();
     Ok(made)
 }

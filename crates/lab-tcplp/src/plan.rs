@@ -1,15 +1,14 @@
-//! What carries the data in a scenario of TCPlp: its link layer, its TCP, and who sleeps.
+//! A scenario's settings for TCPlp: the keys of its file, their checks, and the parameters that follow.
 
 use std::sync::Arc;
 
 use chappe_bound::closed::lowpan::{Frame, Segments, on_the_air};
 use chappe_core::{Address, Duration, Mode};
-use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::{Job, settings};
+use chappe_lab::run::RunError;
+use chappe_lab::system::settings;
 use chappe_mac::dot15d4::{self, Sleep};
 use chappe_scenario::format::{Located, Receivers};
 use chappe_scenario::quantity::{Size, Time};
-use chappe_scenario::routes::Routes;
 use chappe_scenario::system::span_of;
 use chappe_scenario::{
     self as scenario, CheckedScenario, InputError, Keys, Plan, Radios, Settings, System, Variants,
@@ -22,12 +21,12 @@ use chappe_wire::{ipv6, sixlowpan::frag};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::carry;
-use super::frames::{CONTEXTS, Form};
-use super::scene::{MSS, Transport};
+use super::addresses::CONTEXTS;
+use super::frames::Form;
 use super::station::SOCKETS;
+use super::transport::{MSS, Transport, WINDOW};
 
-/// What scenarios may say of it.
+/// What scenarios can say about TCPlp.
 pub static SYSTEM: System = System {
     name: "tcplp",
     title: "TCPlp",
@@ -49,7 +48,7 @@ pub static SYSTEM: System = System {
     plan: |scenario| Ok(Arc::new(Tcplp::new(scenario)?)),
 };
 
-/// TCPlp's keys of `[protocol]`. What is omitted is as in the paper.
+/// TCPlp's keys of `[protocol]`. The default of each is the paper's value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcplpKeys {
@@ -97,15 +96,15 @@ pub enum Headers {
     Short,
 }
 
-/// Which form of TCPlp.
+/// The forms of TCPlp and its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// As in the paper: addresses in line, pauses of up to 40 ms before a frame is sent again.
+    /// TCPlp as in the paper: addresses in line, pauses of up to 40 ms before a link retry.
     Paper,
-    /// One segment in flight, as uIP has it: the paper's baseline.
+    /// One segment in flight, as in uIP: the paper's baseline.
     OneSegment,
-    /// What this stack has beyond the paper: a shared context for addresses, short TCP headers, sources that keep out of the way of their own
-    /// frames, the standard's most retries, data requests that grow rarer while nothing comes.
+    /// TCPlp with what the paper does not have: a shared context for addresses, compressed TCP headers, paced sources, the
+    /// standard's most link retries, and data requests whose interval grows while the parent holds no frames.
     Improved,
 }
 
@@ -114,21 +113,21 @@ impl Variants for Variant {
     const ALL: &'static [Variant] = &[Variant::Paper, Variant::OneSegment, Variant::Improved];
 }
 
-/// Readings that are sent as they are made, instead of an object that is there from the start.
+/// Readings that the source makes during the run, instead of an object that exists from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sensing {
     /// Octets of a reading.
     pub octets: usize,
-    /// Time between two.
+    /// Time from one reading to the next.
     pub every: Duration,
     /// Readings that are sent together.
     pub batch: usize,
 }
 
-/// TCPlp with everything that a scenario says about it.
+/// The settings of TCPlp in one scenario.
 #[derive(Clone, Debug)]
 pub struct Tcplp {
-    /// Which form.
+    /// The form of the protocol.
     pub variant: Variant,
     /// The link layer of all nodes.
     pub mac: dot15d4::Config,
@@ -142,20 +141,19 @@ pub struct Tcplp {
     pub contexts: bool,
     /// Whether both ends of the mesh compress TCP headers too.
     pub short: bool,
-    /// Whether sources keep out of the way of their own frames.
+    /// Whether sources pause after each frame until it is out of their way.
     pub paced: bool,
-    /// How often nodes without children ask for their frames while nothing is expected; `None`: nobody sleeps.
+    /// The interval of data requests of nodes without children while they expect nothing; `None` if no node sleeps.
     pub sleep: Option<Duration>,
-    /// What is sent as it is made.
+    /// The readings of the source; `None` for an object that exists from the start.
     pub sensing: Option<Sensing>,
 }
 
-/// TCPlp's segments and buffers (paper 6.1, 6.2).
+/// Frames of a full segment (paper 6.1).
 const SEGMENT_FRAMES: usize = 5;
-const WINDOW: usize = 4;
-/// Most segments of a window, so that it needs no scaling.
+/// The largest window in segments, so that it needs no window scaling.
 const WINDOW_MAX: usize = 48;
-/// Most frames of a segment: IPv6's smallest link.
+/// The most frames of a segment, so that its packet fits IPv6's minimum MTU.
 const FRAMES_MAX: usize = 12;
 /// Octets of compressed headers in a first fragment: base 2, traffic class 1, next header 1, and both addresses, in line or as
 /// a node's two octets and a host's eight.
@@ -167,8 +165,8 @@ const TCP_HEADER_SHORT: usize = 11;
 /// IPv6's and TCP's headers before compression, options apart.
 const HEADERS: usize = ipv6::HEADER_LEN + 20;
 
-/// The largest TCP segment (payload and options) whose packet takes so many frames of `frame_max` octets, and an even
-/// one. The other end may be a host outside.
+/// The largest even TCP segment size (payload and options) whose packet takes `frames` frames of `frame_max` octets. The
+/// other end may be a host outside the mesh.
 pub fn mss(frames: usize, frame_max: usize, (contexts, short): (bool, bool)) -> u16 {
     let headers = match contexts {
         true => HEADERS_IN_CONTEXT,
@@ -190,7 +188,7 @@ pub fn mss(frames: usize, frame_max: usize, (contexts, short): (bool, bool)) -> 
 }
 
 impl Tcplp {
-    /// One variant's own parameters.
+    /// The default parameters of one variant.
     pub fn paper(variant: Variant) -> Tcplp {
         let mut mac = dot15d4::Config::HAMILTON;
         let mut tcp = Transport::tcplp(MSS, WINDOW).config;
@@ -221,7 +219,7 @@ impl Tcplp {
         own
     }
 
-    /// Makes the segments as large as their frames.
+    /// Sets the MSS to the largest that its frames hold.
     fn fit(&mut self) {
         let frame_max = self.mac.caps(0).frame_max;
         // Only headers with timestamps have a short form.
@@ -235,9 +233,9 @@ impl Tcplp {
         if let Some(window) = &protocol.window {
             own.window = within(checked, window, 1..=WINDOW_MAX, "segments of buffer")?;
             if own.variant == Variant::OneSegment && own.window > 1 {
-                let message = "one-segment TCP has room for one segment";
+                let message = "one-segment TCP has a buffer of one segment";
                 let error = check.at(window, "no use here", message);
-                return Err(error.help("leave it out, or take the variant \"paper\""));
+                return Err(error.help("omit it, or use the variant \"paper\""));
             }
         }
         if let Some(frames) = &protocol.segment_frames {
@@ -271,12 +269,12 @@ impl Tcplp {
         Ok(own)
     }
 
-    /// That of a plan; a plan of another system is the caller's defect.
+    /// The settings of a plan. A plan of another system is a defect of the caller.
     pub fn of(plan: &Plan) -> Result<&Tcplp, RunError> {
         settings(plan)
     }
 
-    /// How a leaf sleeps under a parent.
+    /// How a leaf with this parent sleeps; `None` if no node sleeps.
     pub fn sleep_under(&self, parent: usize) -> Option<Sleep> {
         let base = self.sleep?;
         let tcplp = Sleep::tcplp(Address::node(parent as u16));
@@ -292,7 +290,7 @@ impl Tcplp {
         })
     }
 
-    /// The silence of sources in a tree of this depth.
+    /// The pause of a source after each of its frames, in a tree of this depth.
     pub fn pace(&self, depth: usize) -> Duration {
         if !self.paced {
             return Duration::ZERO;
@@ -303,8 +301,8 @@ impl Tcplp {
         lowpan::Config::pace_over(depth.min(255) as u8, frame, lead)
     }
 
-    /// What no channel access exceeds with these segments over so many hops, in bits of the object per second, if a window
-    /// is acknowledged at once: [`on_the_air`].
+    /// The upper bound of goodput over `hops` hops for any channel access, in bits of the object per second: [`on_the_air`]
+    /// with these segments and one ACK per window.
     pub fn bound_bps(&self, hops: usize) -> f64 {
         let form = Form {
             mac: self.mac,
@@ -318,7 +316,7 @@ impl Tcplp {
         let ack = form.octets(20 + options);
         let sum = |octets: &[usize]| octets.iter().sum::<usize>() as f64;
         let segments = Segments {
-            // The mean: a frame's time is linear in its octets.
+            // The mean suffices, since a frame's time is linear in its octets.
             frames: sum(&frames) / frames.len().max(1) as f64,
             count: frames.len() as f64,
             payload: usize::from(self.tcp.mss).saturating_sub(options) as f64,
@@ -330,38 +328,13 @@ impl Tcplp {
     }
 }
 
-/// A leaf that asks more often listens all the time.
+/// The shortest interval of data requests. A leaf with a shorter one would never sleep.
 const SLEEP_LEAST: Duration = Duration::from_millis(20);
 
-/// A frame of so many octets (check sequence included) and its acknowledgement of 5.
+/// The time of a frame of `octets` (check sequence included) and its acknowledgement of 5 octets.
 fn exchange(octets: usize, mac: &dot15d4::Config) -> Duration {
     let mode = dot15d4::Config::MODE;
     mode.airtime(octets) + mac.turnaround + mode.airtime(3 + FCS_LEN)
-}
-
-/// A tree of next hops: each node's parent on its way to node 0 with the fewest expected transmissions. `None` for node 0
-/// and for nodes that nothing leads from.
-pub fn tree(nodes: usize, delivery: &[f64]) -> Vec<Option<usize>> {
-    let routes = Routes::by_etx(nodes, delivery);
-    (0..nodes).map(|node| routes.next(node, 0)).collect()
-}
-
-/// Nodes on which no other hangs, node 0 apart.
-pub fn leaves(parents: &[Option<usize>]) -> impl Iterator<Item = usize> {
-    let is_leaf = |node: &usize| !parents.contains(&Some(*node));
-    (1..parents.len()).filter(is_leaf)
-}
-
-/// Hops from a node to node 0, if something leads there.
-pub fn hops(node: usize, parents: &[Option<usize>]) -> Option<usize> {
-    let (mut at, mut hops) = (node, 0);
-    while at != 0 {
-        (at, hops) = (parents.get(at).copied().flatten()?, hops + 1);
-        if hops > parents.len() {
-            return None;
-        }
-    }
-    Some(hops)
 }
 
 fn within(
@@ -384,14 +357,14 @@ fn span(
     most: f64,
 ) -> Result<Duration, InputError> {
     if time.value() > most {
-        let message = format!("{} is longer than anything here takes", **time);
+        let message = format!("{} is too long", **time);
         let error = checked.check.at(time, "out of range", message);
         return Err(error.help(format!("at most {most} s")));
     }
     checked.check.time(time)
 }
 
-/// Readings, if `every` is given; `reading` and `batch` mean nothing without it.
+/// The readings, if `every` is given. `reading` and `batch` need it.
 fn sensing(checked: &CheckedScenario<'_>) -> Result<Option<Sensing>, InputError> {
     let (protocol, check) = (checked.keys::<TcplpKeys>(), checked.check);
     let Some(every) = &protocol.every else {
@@ -399,7 +372,7 @@ fn sensing(checked: &CheckedScenario<'_>) -> Result<Option<Sensing>, InputError>
         return match lonely {
             None => Ok(None),
             Some(place) => {
-                let message = "readings need to know how often they are made";
+                let message = "`every` says how often readings are made, and it is missing";
                 Err(check
                     .error(place, "no use alone", message)
                     .help("add every = \"1 s\""))
@@ -408,7 +381,7 @@ fn sensing(checked: &CheckedScenario<'_>) -> Result<Option<Sensing>, InputError>
     };
     let every_span = span(checked, every, 86_400.0)?;
     if every_span < Duration::from_millis(1) {
-        let message = format!("a reading every {} is none", **every);
+        let message = format!("{} is too short an interval for readings", **every);
         return Err(check.at(every, "too often", message).help("1 ms or more"));
     }
     let octets = protocol
@@ -439,7 +412,7 @@ fn sensing(checked: &CheckedScenario<'_>) -> Result<Option<Sensing>, InputError>
 /// Octets of a reading (paper 8.2).
 const READING: usize = 82;
 
-/// A host has so many sockets.
+/// Refuses scenarios in which a host needs more than [`SOCKETS`] sockets.
 fn ends(checked: &CheckedScenario<'_>) -> Result<(), InputError> {
     let mut taken = std::collections::BTreeMap::<usize, usize>::new();
     for transfer in &checked.scenario.transfer {
@@ -461,9 +434,11 @@ fn ends(checked: &CheckedScenario<'_>) -> Result<(), InputError> {
             full |= *taken > SOCKETS;
         }
         if full {
-            let message = format!("a node has {SOCKETS} connections at most");
+            let message = format!("a node has at most {SOCKETS} connections");
             let error = checked.check.at(receivers, "one too many", message);
-            return Err(error.help("spread the transfers over more nodes, or run them apart"));
+            return Err(
+                error.help("spread the transfers over more nodes, or over several scenarios")
+            );
         }
     }
     Ok(())
@@ -488,17 +463,11 @@ impl Settings for Tcplp {
     }
 }
 
-/// Carries the transfers of one seed.
-pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    meter.advance(WORK);
-    carry::carry(Tcplp::of(job.plan)?, &job, meter)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The paper's segment of five frames with addresses in line: 462 octets of payload beside timestamps.
+    /// The paper's segment of five frames with addresses in line has 462 octets of payload besides timestamps.
     #[test]
     fn segments_fill_their_frames() {
         let (in_line, contexts, short) = ((false, false), (true, false), (true, true));
@@ -512,21 +481,8 @@ mod tests {
         }
     }
 
-    /// A row 0 - 1 - 2, a node beside it that nobody hears.
-    #[test]
-    fn trees_follow_the_links() {
-        let mut delivery = vec![0.0; 16];
-        for (a, b) in [(0, 1), (1, 2)] {
-            (delivery[a * 4 + b], delivery[b * 4 + a]) = (0.9, 0.9);
-        }
-        let parents = tree(4, &delivery);
-        assert_eq!(parents, [None, Some(0), Some(1), None]);
-        let hops: Vec<_> = (0..4).map(|node| hops(node, &parents)).collect();
-        assert_eq!(hops, [Some(0), Some(1), Some(2), None]);
-        assert_eq!(leaves(&parents).collect::<Vec<_>>(), [2, 3]);
-    }
-
-    /// Sender's load and back-off decide over one hop, the air over three; less header carries more.
+    /// Over one hop the sender's load and back-off limit goodput, over three hops the medium does. Shorter headers raise the
+    /// bound.
     #[test]
     fn bounds_follow_segments_and_hops() {
         let paper = Tcplp::paper(Variant::Paper);

@@ -1,4 +1,4 @@
-//! What a node of a scenario does: sends objects, takes them in, or only relays.
+//! The application of a scenario's node: it sends objects, receives them, or does nothing.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use chappe_tcplp::tcp::{Socket, State};
 
 use super::plan::Sensing;
 
-/// Objects that go out from a node and come in.
+/// The objects that a node sends and receives.
 #[derive(Clone, Debug, Default)]
 pub struct Role {
     outgoing: Vec<Outgoing>,
@@ -16,7 +16,7 @@ pub struct Role {
     now: Instant,
 }
 
-/// An object on its way out, on the connection from this port.
+/// An object that is sent on the connection from `port`.
 #[derive(Clone, Debug)]
 struct Outgoing {
     port: u16,
@@ -25,19 +25,19 @@ struct Outgoing {
     written: usize,
 }
 
-/// An object that arrives, on the connection from its sender's port.
+/// An object that arrives on the connection from its sender's port.
 #[derive(Clone, Debug)]
 pub struct Incoming {
     from: u16,
     expected: usize,
-    /// What has arrived.
+    /// The octets that have arrived.
     pub octets: Vec<u8>,
-    /// When the last octet did.
+    /// When the last octet arrived.
     pub done: Option<Instant>,
 }
 
 impl Role {
-    /// Sends an object by the connection that will be opened from `port`.
+    /// Sends an object on the connection that will be opened from `port`.
     pub fn send(&mut self, port: u16, object: Arc<[u8]>, sensing: Option<Sensing>) {
         self.outgoing.push(Outgoing {
             port,
@@ -47,7 +47,7 @@ impl Role {
         });
     }
 
-    /// Takes an object of so many octets from the connection that the other end opens from port `from`.
+    /// Receives an object of `expected` octets on the connection that the other end opens from port `from`.
     pub fn receive(&mut self, from: u16, expected: usize) {
         self.incoming.push(Incoming {
             from,
@@ -57,14 +57,14 @@ impl Role {
         });
     }
 
-    /// What came on the connection from port `from`.
-    pub fn came(&self, from: u16) -> Option<&Incoming> {
+    /// The object on the connection from port `from`.
+    pub fn received(&self, from: u16) -> Option<&Incoming> {
         self.incoming.iter().find(|incoming| incoming.from == from)
     }
 }
 
 impl Outgoing {
-    /// Octets that exist at `now`: whole batches of readings, or all of it.
+    /// Octets that exist at `now`: those of complete batches of readings, or the whole object without readings.
     fn released(&self, now: Instant) -> usize {
         let Some(sensing) = self.sensing else {
             return self.object.len();
@@ -77,7 +77,7 @@ impl Outgoing {
         made / sensing.batch * sensing.batch * sensing.octets
     }
 
-    /// When more exist.
+    /// When the next batch is complete.
     fn next_release(&self, now: Instant) -> Option<Instant> {
         let sensing = self.sensing?;
         if self.released(now) == self.object.len() {
@@ -92,7 +92,7 @@ impl Outgoing {
     }
 
     fn serve(&mut self, now: Instant, socket: &mut Socket<'_>) {
-        // To end a connection that is not there yet would be to give it up.
+        // Shutting down a connection in SYN-SENT would abandon it.
         if self.written == self.object.len() || socket.state() == State::SynSent {
             return;
         }
@@ -108,7 +108,7 @@ impl Incoming {
     fn serve(&mut self, now: Instant, socket: &mut Socket<'_>) {
         let (front, back) = socket.readable();
         let came = front.len() + back.len();
-        // What goes beyond the object would be a defect; it is kept, so that the digest shows it.
+        // Octets beyond the object would be a defect. They are kept, so that the digest shows it.
         self.octets.extend(front.iter().chain(back));
         socket.consume(came);
         if self.octets.len() >= self.expected && self.done.is_none() {

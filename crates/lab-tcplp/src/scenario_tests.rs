@@ -1,4 +1,4 @@
-//! Scenarios of the system: each variant, readings of a sleepy leaf, both directions at once, mistakes.
+//! Scenarios: each variant, readings of a sleeping leaf, both directions at once, and mistakes.
 
 use std::path::Path;
 
@@ -28,10 +28,10 @@ fn example(set: &[&str]) -> Plan {
     Plan::read(&[&SYSTEM], &file, &set, &Changes::default()).unwrap()
 }
 
-/// Three hops by each variant: complete, below the bound, as fast as the paper's network (19.5 kb/s) within a tenth or
-/// faster; the improved variant carries more than the paper's (over five seeds 28.4 +- 0.7 and 21.4 +- 0.9 kb/s).
+/// Each variant completes three hops below the bound, at least at 0.9 times the paper's 19.5 kb/s. The improved variant is
+/// faster than the paper's (over five seeds 28.4 +- 0.7 and 21.4 +- 0.9 kb/s).
 #[test]
-fn the_example_is_carried_by_each_variant() {
+fn every_variant_carries_the_example() {
     let rates = SYSTEM.variants.iter().map(|variant| {
         let plan = example(&[&format!("protocol.variant={}", variant.name)]);
         let run = runs(&plan).remove(0);
@@ -49,9 +49,9 @@ fn the_example_is_carried_by_each_variant() {
     assert!(rates[2] > 1.15 * rates[0], "{rates:?}");
 }
 
-/// An object that fits into the send buffer is written and ended at once; it arrives all the same.
+/// An object that fits into the send buffer arrives, although its sender shuts the connection down at once.
 #[test]
-fn a_small_object_is_carried_by_each_variant() {
+fn every_variant_carries_a_small_object() {
     for variant in SYSTEM.variants {
         let name = format!("protocol.variant={}", variant.name);
         let run = runs(&example(&[&name, "transfer.0.bytes='500 B'"])).remove(0);
@@ -59,10 +59,9 @@ fn a_small_object_is_carried_by_each_variant() {
     }
 }
 
-/// 64 readings of a leaf that sleeps: all of them arrive in the batches that were asked for, and its radio is off most of
-/// the time while its parent's is not.
+/// All 64 readings of a sleeping leaf arrive in batches. Its radio is off most of the time, while its parent's is on.
 #[test]
-fn a_sleepy_leaf_sends_its_readings() {
+fn sleeping_leaves_send_their_readings() {
     let plan = example(&[
         "protocol.sleep='60 s'",
         "protocol.every='1 s'",
@@ -82,7 +81,7 @@ fn a_sleepy_leaf_sends_its_readings() {
     assert_eq!(run.bound.unwrap().name, "readings as they are made");
 }
 
-/// A tree in which two leaves send to the border, and the border to one of them, at the same time.
+/// Two leaves send to the border, and the border sends to one of them, at the same time.
 #[test]
 fn transfers_share_nodes_and_directions() {
     let plan = example(&[
@@ -93,13 +92,13 @@ fn transfers_share_nodes_and_directions() {
     let run = runs(&plan).remove(0);
     assert!(run.all_complete() && run.flows.len() == 3);
     assert_eq!((run.counter("hops"), run.bounds.len()), (2, 3));
-    // The same run again is the same run.
+    // A second run is equal.
     assert_eq!(runs(&plan).remove(0).digest, run.digest);
 }
 
-/// A relay that crashes and comes back: the ends' connection outlives it.
+/// The connection between the ends survives a relay's crash and restart.
 #[test]
-fn a_relay_restarts() {
+fn connections_survive_a_restarted_relay() {
     let plan =
         example(&["fault=[{kind='crash', node=1, at='3 s'}, {kind='restart', node=1, at='6 s'}]"]);
     let run = runs(&plan).remove(0);
@@ -107,11 +106,11 @@ fn a_relay_restarts() {
     assert!(run.flows[0].completion_s.unwrap() > 14.0);
 }
 
-/// What is wrong is told where it stands, with what would be right.
+/// Every mistake in a scenario is reported with its place and with help.
 #[test]
-fn mistakes_have_a_place() {
+fn mistakes_are_reported_with_place_and_help() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/lln-3-hops.toml");
-    let told = |options: &[&str], message: &str, help: &str| {
+    let refused = |options: &[&str], message: &str, help: &str| {
         let set: Vec<String> = options.iter().map(|option| option.to_string()).collect();
         let error = Plan::read(&[&SYSTEM], &file, &set, &Changes::default()).unwrap_err();
         assert!(error.message.contains(message), "{error:?}");
@@ -119,26 +118,26 @@ fn mistakes_have_a_place() {
         assert!(found.contains(help), "{error:?}");
         assert!(error.place.is_some(), "{error:?}");
     };
-    told(&["protocol.window=0"], "0 segments", "1 to 48");
-    told(&["protocol.window=49"], "49 segments", "1 to 48");
-    told(&["protocol.segment_frames=13"], "13 frames", "1 to 12");
-    told(&["protocol.frame_retries=8"], "8 further", "0 to 7");
-    told(&["protocol.retry_delay='2 s'"], "longer", "at most 1 s");
-    told(&["protocol.sleep='1 ms'"], "cannot ask", "20 ms");
-    told(&["protocol.batch=4"], "how often", "every = ");
-    told(&["protocol.reading='5 B'"], "how often", "every = ");
-    told(
+    refused(&["protocol.window=0"], "0 segments", "1 to 48");
+    refused(&["protocol.window=49"], "49 segments", "1 to 48");
+    refused(&["protocol.segment_frames=13"], "13 frames", "1 to 12");
+    refused(&["protocol.frame_retries=8"], "8 further", "0 to 7");
+    refused(&["protocol.retry_delay='2 s'"], "too long", "at most 1 s");
+    refused(&["protocol.sleep='1 ms'"], "cannot ask", "20 ms");
+    refused(&["protocol.batch=4"], "how often", "every = ");
+    refused(&["protocol.reading='5 B'"], "how often", "every = ");
+    refused(
         &["protocol.every='1 s'", "protocol.reading='0 B'"],
         "a reading of",
         "1 B",
     );
-    told(
+    refused(
         &["protocol.variant=one-segment", "protocol.window=2"],
         "one segment",
-        "leave it out",
+        "omit it",
     );
-    told(&["protocol.variant=papier"], "unknown name", "paper");
-    told(
+    refused(&["protocol.variant=papier"], "unknown name", "paper");
+    refused(
         &[
             "transfer=[{source=0, receivers=[1], bytes='1 kB'}, {source=0, receivers=[2], bytes='1 kB'}, \
            {source=0, receivers=[3], bytes='1 kB'}, {source=1, receivers=[0], bytes='1 kB'}, \

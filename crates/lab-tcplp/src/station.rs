@@ -1,4 +1,4 @@
-//! What stands at each place of an LLN: a host, perhaps behind a cable; the next hops; the node made of them.
+//! The nodes of an LLN: a host, its cable or injected loss ([`Gate`]), the next hops ([`Paths`]), and the stack of these.
 
 use std::collections::VecDeque;
 use std::net::Ipv6Addr;
@@ -8,42 +8,42 @@ use chappe_mac::dot15d4::Dot15d4;
 use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::lowpan::{Interface, Route, Routes, TcpHeaders, node_of};
 
-use super::scene::PREFIX;
+use super::addresses::PREFIX;
 
-/// Sockets of a host: the paper's server takes four flows (8.3).
+/// Sockets of each host: the paper's server has four flows (8.3).
 pub const SOCKETS: usize = 4;
-/// Frames that wait at a relay.
+/// The length of a relay's queue, in frames.
 pub const QUEUE: usize = 16;
-/// Frames that a parent holds for its sleepy children.
+/// Frames that a parent holds for its sleeping children.
 pub const HELD: usize = 8;
-/// Packets that wait between cable and mesh.
+/// Packets in the cable from the host.
 const PACKETS: usize = 64;
-/// Datagrams of up to IPv6's smallest link.
+/// The largest datagram: IPv6's minimum MTU (RFC 8200, 5).
 const MTU: usize = 1280;
 
-/// Layers above the MAC: two datagrams under way, four being put together.
+/// The layers above the MAC: two datagrams being sent, four being reassembled.
 pub type Stack<'a, A> =
     Interface<Gate<'a, A>, Paths, 2, 4, QUEUE, MTU, Option<TcpHeaders<SOCKETS>>>;
-/// A node.
+/// A node: the 802.15.4 MAC below 6LoWPAN and the host.
 pub type Node<'a, A> = OverMac<Dot15d4<HELD>, Stack<'a, A>>;
 
-/// A host, with what lies between it and the mesh: nothing, loss on purpose, or a cable.
+/// A host, and the cable or the injected loss between it and the mesh.
 #[derive(Debug)]
 pub struct Gate<'a, A> {
-    /// The host.
+    /// The host, with its sockets and application.
     pub host: Host<'a, A, SOCKETS>,
     delay: Duration,
     lose: (f64, f64),
     random: Stream,
     inward: Cable,
     outward: Cable,
-    /// The latest moment it was told of.
+    /// The time of the latest event.
     now: Instant,
-    /// Packets lost on purpose: for the host, and from it.
+    /// Injected losses: packets to the host, and packets from it.
     pub lost: (u32, u32),
 }
 
-/// Packets on their way, in order.
+/// The packets in one direction of the cable, in order. Spare buffers save an allocation per packet.
 #[derive(Debug, Default)]
 struct Cable {
     packets: VecDeque<(Instant, Vec<u8>)>,
@@ -58,7 +58,7 @@ impl Cable {
         self.packets.push_back((at, room));
     }
 
-    /// The first packet, if it has come through.
+    /// The first packet, if its delay is over.
     fn arrived(&mut self, now: Instant) -> Option<Vec<u8>> {
         let due = self.packets.front().is_some_and(|(at, _)| *at <= now);
         due.then(|| self.packets.pop_front())
@@ -66,7 +66,7 @@ impl Cable {
             .map(|(_, packet)| packet)
     }
 
-    /// When the first packet comes through that has not yet.
+    /// The end of the next delay. Packets that are through wait for the mesh to poll, which needs no timer.
     fn next(&self, now: Instant) -> Option<Wake> {
         let at = self
             .packets
@@ -78,7 +78,8 @@ impl Cable {
 }
 
 impl<'a, A: Application<'a>> Gate<'a, A> {
-    /// `host` behind a cable of this delay one way, zero for none, with losses for the host and from it.
+    /// `host` behind a cable with this one-way delay, zero for none. `lose` are the shares of packets to the host and from
+    /// it that are dropped.
     pub fn new(
         host: Host<'a, A, SOCKETS>,
         delay: Duration,
@@ -97,9 +98,10 @@ impl<'a, A: Application<'a>> Gate<'a, A> {
         }
     }
 
-    /// What the host has to send enters the cable.
+    /// Moves packets from the host into the cable.
     fn draw(&mut self, now: Instant) {
         self.now = now;
+        // Without a cable the mesh polls the host directly (`take`).
         if self.delay == Duration::ZERO {
             return;
         }
@@ -111,7 +113,7 @@ impl<'a, A: Application<'a>> Gate<'a, A> {
         }
     }
 
-    /// The host's next packet that is not lost.
+    /// The next packet from the host that is not dropped.
     fn take(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
         loop {
             let len = match self.delay {
@@ -147,7 +149,7 @@ impl<'a, A: Application<'a>> HostNode for Gate<'a, A> {
     fn poll_packet(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
         self.draw(now);
         let len = self.take(now, packet);
-        // There is room in the cable again.
+        // The packet taken left room in the cable.
         self.draw(now);
         len
     }
@@ -164,7 +166,6 @@ impl<'a, A: Application<'a>> HostNode for Gate<'a, A> {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        // What has come through and waits for the mesh is asked for by the mesh.
         let cable = Wake::earlier(self.inward.next(self.now), self.outward.next(self.now));
         Wake::earlier(self.host.poll_timeout(), cable)
     }
@@ -172,6 +173,7 @@ impl<'a, A: Application<'a>> HostNode for Gate<'a, A> {
     fn expects(&self) -> Expect {
         match self.delay {
             Duration::ZERO => self.host.expects(),
+            // A host behind a cable is not on the mote, so its expectations do not concern the mote's sleep.
             _ => Expect::Nothing,
         }
     }
@@ -181,14 +183,14 @@ impl<'a, A: Application<'a>> HostNode for Gate<'a, A> {
 #[derive(Clone, Debug)]
 pub struct Paths {
     here: usize,
-    /// For each node of the tree.
+    /// The next hop to each node of the tree.
     next: Vec<Address>,
     sleepy: Vec<Address>,
 }
 
 impl Paths {
-    /// For node `here` of a tree given by each node's next hop towards node 0. `sleepy` are the leaves it holds
-    /// frames for.
+    /// The next hops from node `here`. `parents` has each node's next hop towards node 0; `sleepy` are the leaves that `here`
+    /// holds frames for.
     pub fn new(here: usize, parents: &[usize], sleepy: &[usize]) -> Paths {
         let number = |node: usize| Address::node(node as u16);
         let next = (0..parents.len()).map(|to| number(next_hop(here, to, parents)));
@@ -208,7 +210,7 @@ impl Paths {
     }
 }
 
-/// Down if `here` lies on the way from `to` to node 0, up otherwise.
+/// The child of `here` on the path if `here` is between `to` and node 0, its parent otherwise.
 fn next_hop(here: usize, to: usize, parents: &[usize]) -> usize {
     let up = |node: usize| parents.get(node).copied().unwrap_or(0);
     let mut at = to;
@@ -232,7 +234,7 @@ impl Routes for Paths {
             (Some(_), Some(number)) if number == self.here => Route::Here,
             (Some(node), _) if local => Route::Via(node),
             (_, Some(number)) => self.towards(number),
-            // Outside the mesh: by node 0, which hands it to its host.
+            // Outside the mesh: through node 0, which passes the packet to its host.
             _ => self.towards(0),
         }
     }
@@ -246,7 +248,7 @@ impl Routes for Paths {
 mod tests {
     use super::*;
 
-    /// A tree 0 - 1 - (2, 3), 3 - 4: down to whom lies below, up for the rest.
+    /// A tree 0 - 1 - (2, 3), 3 - 4: packets go down to descendants and up to all other nodes.
     #[test]
     fn next_hops_follow_the_tree() {
         let parents = [0, 0, 1, 1, 3];
@@ -261,9 +263,9 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_goes_up_to_the_border() {
+    fn packets_to_the_outside_go_to_the_border_router() {
         let parents = [0, 0, 1];
-        let cloud = super::super::scene::CLOUD;
+        let cloud = super::super::addresses::CLOUD;
         let node = |number| Route::Via(Address::node(number));
         assert_eq!(Paths::new(2, &parents, &[]).route(cloud), node(1));
         assert_eq!(Paths::new(0, &parents, &[]).route(cloud), Route::Here);

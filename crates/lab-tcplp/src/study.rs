@@ -6,15 +6,15 @@
 //!                                12  13   14   15      leaves, by the paper's numbers
 //! ```
 //!
-//! The paper's nodes 12 to 15 are three to five hops from its border router (4.2); which hangs on which stands in a drawing
-//! that is not available, so this tree is ours. Neighbours in the tree hear each other, and the two leaves of one parent;
-//! everybody else is hidden, which is harder than an office.
+//! The paper's nodes 12 to 15 are three to five hops from its border router (4.2). Its tree is in a drawing that is not
+//! available, so this tree is ours. Neighbours in the tree sense each other, as do the two leaves of one parent. All other
+//! pairs are hidden terminals, which is harder than the paper's office.
 //!
 //! [`sense`] is sense-and-send (8.2), [`event`] four flows at once (8.3), [`web`] the page on a mote (8.1).
 
+pub mod app;
 pub mod cost;
 pub mod event;
-pub mod part;
 pub mod sense;
 pub mod web;
 
@@ -23,35 +23,36 @@ use chappe_mac::dot15d4::Sleep;
 use chappe_sim::{Gilbert, LinkLoss, LossLaw};
 use chappe_tcplp::coap::{self, Client, Cocoa, Standard};
 
-use self::part::Timer;
-use super::scene::{Air, Scene, Transport, Wire};
+use self::app::Timer;
+use super::experiment::{Air, Experiment, Wire};
+use super::transport::Transport;
 
 /// Each node's next hop towards node 0: routers 0 to 4, then the leaves.
 const PARENTS: [usize; 9] = [0, 0, 1, 2, 3, 2, 3, 3, 4];
 /// The nodes that sleep and send.
 pub const LEAVES: [usize; 4] = [5, 6, 7, 8];
-/// What the paper calls them.
+/// The paper's numbers of these leaves.
 pub const NAMES: [&str; 4] = ["12", "13", "14", "15"];
 /// Octets of a reading (8.2).
 pub const READING: u32 = 82;
 
-/// Which system carries the readings.
+/// The protocol that carries the readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// TCPlp's TCP.
+    /// TCP as TCPlp has it.
     Tcp,
     /// Confirmable CoAP with RFC 7252's timers.
     Coap,
-    /// The same with CoCoA's.
+    /// Confirmable CoAP with CoCoA's timers.
     Cocoa,
-    /// Each message once.
+    /// Non-confirmable CoAP: each message is sent once.
     Unconfirmed,
-    /// Our TCP with all of [`STEPS`].
+    /// TCP with all of [`STEPS`].
     Improved,
 }
 
 impl Protocol {
-    /// Its name.
+    /// The name of the protocol in figures.
     pub const fn name(self) -> &'static str {
         match self {
             Protocol::Tcp => "TCPlp",
@@ -75,13 +76,13 @@ impl Protocol {
         Client::new(config, timer, seed.stream(Purpose::Trial(node as u32)))
     }
 
-    /// Whether it is TCP.
+    /// Whether the protocol is a form of TCP.
     pub const fn is_tcp(self) -> bool {
         matches!(self, Protocol::Tcp | Protocol::Improved)
     }
 
-    /// TCP's segment size in octets (options included) for segments of so many frames, and the readings that a CoAP message
-    /// of as many frames holds.
+    /// TCP's segment size in octets (options included) for segments of `frames`, and the readings in a CoAP message of as many
+    /// frames.
     pub const fn sizes(self, frames: Frames) -> (u16, u32) {
         let (count, readings) = match frames {
             Frames::Three => (3, 3),
@@ -93,7 +94,7 @@ impl Protocol {
         }
     }
 
-    /// Frames that a batch of `octets` takes at least.
+    /// The least number of frames that a batch of `octets` takes.
     pub fn frames(self, frames: Frames, octets: u32) -> u32 {
         let (mss, _) = self.sizes(frames);
         let count = match frames {
@@ -120,44 +121,44 @@ const fn mss(frames: u16, ip: u16, tcp: u16) -> u16 {
     first + (frames - 2) * 104 + 111 + 12
 }
 
-/// Frames in a segment or message.
+/// The number of frames of a segment or message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frames {
-    /// By night (7, 8.2.1, 8.2.2).
+    /// Five frames, as in the paper's experiments by night (7, 8.2.1, 8.2.2).
     Five,
-    /// By day (8).
+    /// Three frames, as in the paper's experiments by day (8).
     Three,
 }
 
-/// The hours of a day by what disturbs them: the share of time that each link is disturbed, from an hour on.
+/// The interference over a day: an hour, and the share of time that each link is disturbed from that hour on.
 ///
-/// A judgement: the paper says when people work and that losses of packets stayed below 15 %, nothing more. By night 0.5 %
-/// as on good links of a testbed (0.35 to 0.6 % of frames lost in each hour of two nights on FIT IoT-LAB Grenoble, a trace
-/// published with the 6TiSCH simulator); four times that while people work, which costs a tenth of the packets of three
-/// frames; something between in the evening.
+/// The shares are a judgement, since the paper only says when people work and that packet loss stayed below 15 %. By night
+/// 0.5 %, as on good links of a testbed (0.35 to 0.6 % of frames lost in each hour of two nights on FIT IoT-LAB Grenoble, a
+/// trace published with the 6TiSCH simulator). While people work four times that, which loses a tenth of the packets of three
+/// frames. In the evening a value between the two.
 pub const DAY: [(u32, f64); 4] = [(0, 0.005), (9, 0.02), (18, 0.01), (23, 0.005)];
 
-/// The share of an hour.
+/// The share of time that each link is disturbed in an hour of the day.
 pub fn disturbed(hour: u32) -> f64 {
     let begun = DAY.iter().rev().find(|(from, _)| *from <= hour);
     begun.map_or(0.0, |(_, share)| *share)
 }
 
-/// Interference: each direction of each link loses everything for a time, and nothing between.
+/// Interference: each direction of each link alternates between bursts that lose every frame and times without loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interference {
-    /// Share of the time that is lost.
+    /// The share of time in bursts.
     pub share: f64,
-    /// Mean length of such a time.
+    /// The mean length of a burst.
     pub burst: Duration,
 }
 
 impl Interference {
-    /// None.
+    /// No interference on any link.
     pub const NONE: Interference = Interference::of(0.0);
 
-    /// For a share of the time, in bursts of 200 ms: what is lost on a link stays so for less than half a second (K.
-    /// Srinivasan and others, "The beta-factor", SenSys 2008).
+    /// Interference for a share of the time, in bursts of 200 ms: losses of a link are correlated over less than half a second
+    /// (K. Srinivasan and others, "The beta-factor", SenSys 2008).
     pub const fn of(share: f64) -> Interference {
         Interference {
             share,
@@ -166,39 +167,39 @@ impl Interference {
     }
 }
 
-/// The network, for a protocol that sends segments of `frames`.
-pub fn scene(protocol: Protocol, frames: Frames, sleep: Option<Sleeping>) -> Scene {
+/// The study's network and stacks, for a protocol with segments of `frames`.
+pub fn experiment(protocol: Protocol, frames: Frames, sleep: Option<Sleeping>) -> Experiment {
     let mut links: Vec<(usize, usize, f64)> = (1..PARENTS.len())
         .map(|node| (PARENTS[node], node, 1.0))
         .collect();
-    // The leaves of one parent are close to each other.
+    // The leaves of one parent sense each other.
     links.push((6, 7, 1.0));
-    let mut scene = Scene::new(Air::Links(links), PARENTS.to_vec());
+    let mut experiment = Experiment::new(Air::Links(links), PARENTS.to_vec());
     let (mss, _) = protocol.sizes(frames);
-    scene.wire = Some(Wire::paper(mss));
-    scene.transport = Transport::tcplp(mss, super::scene::WINDOW);
+    experiment.wire = Some(Wire::paper(mss));
+    experiment.transport = Transport::tcplp(mss, super::transport::WINDOW);
     if let Some(sleep) = sleep {
-        scene.leaves = LEAVES
+        experiment.leaves = LEAVES
             .map(|leaf| (leaf, sleep.under(PARENTS[leaf])))
             .to_vec();
     }
     if protocol == Protocol::Improved {
-        improve(&mut scene, STEPS.len());
+        improve(&mut experiment, STEPS.len());
     }
-    scene
+    experiment
 }
 
-/// How leaves sleep.
+/// The intervals of a leaf's data requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleeping {
-    /// Between data requests while nothing is expected.
+    /// The interval while the leaf expects nothing.
     pub base: Duration,
-    /// While something is.
+    /// The interval while the leaf expects a packet.
     pub short: Duration,
 }
 
 impl Sleeping {
-    /// 8.2: four minutes, 100 ms.
+    /// The paper's intervals (8.2): four minutes, and 100 ms.
     pub const PAPER: Sleeping = Sleeping {
         base: Duration::from_secs(240),
         short: Duration::from_millis(100),
@@ -213,61 +214,61 @@ impl Sleeping {
     }
 }
 
-/// Something that the improved variant does otherwise.
+/// One difference between the improved variant and TCPlp.
 pub struct Step {
-    /// What, in a few words.
+    /// The name of the step in figures.
     pub name: &'static str,
-    apply: fn(&mut Scene),
+    apply: fn(&mut Experiment),
 }
 
-/// All of it, in the order in which it is added where each step's worth is shown.
+/// All differences, in the order in which figures add them.
 pub const STEPS: [Step; 5] = [
     Step {
-        name: "as many link retries as the standard has",
-        apply: |scene| {
-            scene.mac.retries = 7;
-            scene.mac.indirect_retries = 7;
+        name: "the standard's most link retries",
+        apply: |experiment| {
+            experiment.mac.retries = 7;
+            experiment.mac.indirect_retries = 7;
         },
     },
-    // The leaf sleeps meanwhile. The frame gets the time for three hops, each of which keeps the air around the leaf's parent
-    // busy or silent, and for one attempt that failed.
+    // The leaf sleeps during the pause. Four frame times are enough for three hops, each of which keeps the air around the
+    // leaf's parent busy, and for one failed attempt.
     Step {
-        name: "four frames' time between a leaf's frames",
-        apply: |scene| scene.pace = cost::FRAME * 4,
+        name: "a pause of four frame times between a leaf's frames",
+        apply: |experiment| experiment.pace = cost::FRAME * 4,
     },
     // As the paper's authors suggest (8.2.2).
     Step {
-        name: "each data request in vain doubles the interval",
-        apply: |scene| {
-            for (_, sleep) in &mut scene.leaves {
+        name: "each unanswered data request doubles the interval",
+        apply: |experiment| {
+            for (_, sleep) in &mut experiment.leaves {
                 sleep.growth = 2;
             }
         },
     },
-    // A queue that holds little more than a batch cannot wait for a minute.
+    // The queue has room for little more than a batch of 64 s, so it overflows during a timeout of a minute.
     Step {
-        name: "answers in bursts, timeouts of 10 s at most",
-        apply: |scene| {
-            scene.mac.burst = true;
-            scene.transport.config.rto_max = Duration::from_secs(10);
+        name: "answers in bursts, timeouts of at most 10 s",
+        apply: |experiment| {
+            experiment.mac.burst = true;
+            experiment.transport.config.rto_max = Duration::from_secs(10);
         },
     },
-    // The sizes of segments follow: `Protocol::sizes`.
+    // The segment sizes that follow from it are in `Protocol::sizes`.
     Step {
-        name: "short headers",
-        apply: |scene| (scene.contexts, scene.headers) = (true, true),
+        name: "compressed headers",
+        apply: |experiment| (experiment.contexts, experiment.headers) = (true, true),
     },
 ];
 
-/// Does the first so many of [`STEPS`].
-pub fn improve(scene: &mut Scene, steps: usize) {
+/// Applies the first `steps` of [`STEPS`].
+pub fn improve(experiment: &mut Experiment, steps: usize) {
     for step in STEPS.iter().take(steps) {
-        (step.apply)(scene);
+        (step.apply)(experiment);
     }
 }
 
-/// Interference on every link of a scene, each direction by itself.
-pub fn disturb(scene: &mut Scene, interference: Interference) {
+/// Adds interference to every link of an experiment, independently in each direction.
+pub fn disturb(experiment: &mut Experiment, interference: Interference) {
     if interference.share <= 0.0 {
         return;
     }
@@ -278,7 +279,7 @@ pub fn disturb(scene: &mut Scene, interference: Interference) {
         law: law.clone(),
         unheard: 1.0,
     };
-    scene.link_losses = (1..PARENTS.len())
+    experiment.link_losses = (1..PARENTS.len())
         .flat_map(|node| [loss(node, PARENTS[node]), loss(PARENTS[node], node)])
         .collect();
 }

@@ -4,7 +4,7 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
-use super::sheet::{Sheet, beside};
+use super::context::{FigureContext, beside};
 
 /// What the command wrote when it last ran: weighed images and counted instructions of a Cortex-M4.
 const RECORDED: &str = include_str!("../../../docs/benchmarks/tcplp-sizes.txt");
@@ -29,7 +29,7 @@ fn counted(call: &str) -> Option<f64> {
     mean.split_whitespace().next()?.parse().ok()
 }
 
-pub fn make(_: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
     let missing =
         |what: &str| RunError::Defect(format!("the recorded sizes say nothing of {what}"));
     let need = |label: &str| octets(label).ok_or_else(|| missing(label));

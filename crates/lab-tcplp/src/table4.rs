@@ -1,14 +1,14 @@
 //! Table 4: links that TCP/IP runs over.
 
+use super::context::beside;
 use super::frames::Form;
-use super::sheet::beside;
 use chappe_bound::closed::lowpan::Frame;
 use chappe_lab::run::RunError;
 use chappe_mac::dot15d4::Config;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
-use super::sheet::Sheet;
+use super::context::FigureContext;
 
 /// Capacity in bit/s, octets of a frame, and the paper's time to send one in ms.
 const LINKS: [(&str, f64, f64, f64); 4] = [
@@ -18,7 +18,7 @@ const LINKS: [(&str, f64, f64, f64); 4] = [
     ("802.15.4", 250e3, 127.0, 4.1),
 ];
 
-pub fn make(_: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
     let one = |values: Vec<f64>| values.iter().map(|&value| Summary::of(&[value])).collect();
     let times = LINKS.map(|(_, rate, octets, _)| octets * 8e3 / rate);
     let places = LINKS.map(|(name, ..)| name.to_string()).to_vec();

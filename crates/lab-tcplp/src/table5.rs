@@ -5,8 +5,9 @@ use chappe_mac::dot15d4::Config;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
-use super::frames::{CONTEXTS, Form};
-use super::sheet::{Sheet, beside};
+use super::addresses::CONTEXTS;
+use super::context::{FigureContext, beside};
+use super::frames::Form;
 
 /// Headers in octets: link, 6LoWPAN's fragment, IPv6, TCP.
 type Headers = [f64; 4];
@@ -41,7 +42,7 @@ fn headers(form: &Form, tcp: usize) -> [Headers; 2] {
     [[link, 4.0, ipv6 as f64, tcp as f64], [link, 5.0, 0.0, 0.0]]
 }
 
-pub fn make(_: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
     let least = Form {
         contexts: &CONTEXTS,
         ecn: false,

@@ -6,46 +6,47 @@ use chappe_results::figure::{Claim, Figure};
 use chappe_tcplp::baseline::one_segment;
 use chappe_tcplp::tcp;
 
+use super::bulk::{Measured, Trial};
+use super::context::{FigureContext, beside, line, lines, summary};
+use super::experiment::{Experiment, Wire};
 use super::figure5::{SPACING, with_pause};
-use super::flow::{Flow, Measured};
 use super::frames::Form;
-use super::scene::{MSS, Scene, Transport, WINDOW, Wire};
-use super::sheet::{Sheet, beside, line, lines, summary};
-use super::{improved, paced};
+use super::improved;
+use super::transport::{MSS, Transport, WINDOW};
 
 /// Hops: one, and the paper's several.
 const HOPS: [usize; 2] = [1, 3];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let over = |scene: &dyn Fn(usize) -> Scene| -> Result<Vec<Vec<Measured>>, RunError> {
-        let flows = HOPS.map(|hops| Flow::up(scene(hops), sheet.time()));
-        sheet.measure(&flows, Flow::run)
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let over = |experiment: &dyn Fn(usize) -> Experiment| -> Result<Vec<Vec<Measured>>, RunError> {
+        let trials = HOPS.map(|hops| Trial::up(experiment(hops), context.time()));
+        context.measure(&trials, Trial::run)
     };
     let small = Form::TCPLP.mss(1);
     let with = |transport: Transport| {
-        move |hops: usize| Scene {
+        move |hops: usize| Experiment {
             transport,
-            ..Scene::corridor(hops, SPACING)
+            ..Experiment::corridor(hops, SPACING)
         }
     };
     let one_frame = over(&with(one_segment_of(small)))?;
-    let one_frame_far = over(&|hops| Scene {
+    let one_frame_far = over(&|hops| Experiment {
         wire: Some(Wire::paper(small)),
         ..with(one_segment_of(small))(hops)
     })?;
     let one_segment = over(&with(one_segment_of(MSS)))?;
-    let one_segment_far = over(&|hops| Scene {
+    let one_segment_far = over(&|hops| Experiment {
         wire: Some(Wire::paper(MSS)),
         ..with(one_segment_of(MSS))(hops)
     })?;
     let poor = over(&|hops| with_pause(with(Transport::tcplp(small, WINDOW))(hops), 0))?;
-    let paper = over(&|hops| Scene::corridor(hops, SPACING))?;
-    let kept = over(&|hops| paced(Scene::corridor(hops, SPACING)))?;
-    let ours = over(&|hops| improved::best(Scene::corridor(hops, SPACING)))?;
+    let paper = over(&|hops| Experiment::corridor(hops, SPACING))?;
+    let kept = over(&|hops| Experiment::corridor(hops, SPACING).paced())?;
+    let ours = over(&|hops| improved::best(Experiment::corridor(hops, SPACING)))?;
     let kbps = |runs: &[Vec<Measured>], at: usize| summary(&runs[at], |run| run.kbps).mean;
     let stop = |at: usize| kbps(&paper, at) / kbps(&one_frame_far, at);
     let gain = [stop(0), stop(1)];
-    let n = sheet.seeds() as usize;
+    let n = context.seeds() as usize;
     let mut panel = lines(
         "6",
         "goodput",

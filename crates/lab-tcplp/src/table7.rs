@@ -5,7 +5,7 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
-use super::sheet::{Sheet, beside, line, lines, summary};
+use super::context::{FigureContext, beside, line, lines, summary};
 use super::study::sense::{BATCH, Measured, Trial};
 use super::study::{DAY, Frames, Interference, Protocol, READING, STEPS, cost};
 
@@ -105,8 +105,8 @@ fn over_the_day(levels: &[Vec<Measured>], value: impl Fn(&Measured) -> f64) -> S
     Summary::of(&(0..seeds).map(day).collect::<Vec<_>>())
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let rounds = if sheet.quick() { 2 } else { 16 };
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let rounds = if context.quick() { 2 } else { 16 };
     let levels = weights();
     let trials: Vec<Trial> = ROWS
         .iter()
@@ -116,7 +116,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 .map(move |(share, _)| row.trial(*share, rounds))
         })
         .collect();
-    let runs = sheet.measure(&trials, Trial::run)?;
+    let runs = context.measure(&trials, Trial::run)?;
     let by: Vec<&[Vec<Measured>]> = runs.chunks(levels.len()).collect();
     let bars = |id: &str, title: &str, column: usize, value: fn(&Measured) -> f64| {
         let places = ROWS.iter().map(|row| row.name.to_string()).collect();
@@ -147,10 +147,10 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         bars("7 cpu", "processor duty cycle", 2, |run| 100.0 * run.cpu),
         budget(&by),
     ];
-    if !sheet.quick() {
-        panels.push(by_share(sheet, rounds)?);
-        panels.push(by_pace(sheet, rounds)?);
-        panels.push(by_step(sheet, rounds)?);
+    if !context.quick() {
+        panels.push(by_share(context, rounds)?);
+        panels.push(by_pace(context, rounds)?);
+        panels.push(by_step(context, rounds)?);
     }
     Ok(Figure {
         id: "table7",
@@ -206,14 +206,14 @@ fn budget(by: &[&[Vec<Measured>]]) -> Panel {
 }
 
 /// Over the share of the time that links are disturbed.
-fn by_share(sheet: &Sheet<'_>, rounds: u32) -> Result<Panel, RunError> {
+fn by_share(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> {
     let shares = [0.0, 0.01, 0.02, 0.04];
     let rows = [TCP, COAP, IMPROVED];
     let trials: Vec<Trial> = rows
         .iter()
         .flat_map(|&row| shares.map(|share| ROWS[row].trial(share, rounds)))
         .collect();
-    let runs = sheet.measure(&trials, Trial::run)?;
+    let runs = context.measure(&trials, Trial::run)?;
     let series = rows.iter().zip(runs.chunks(shares.len()));
     let series =
         series.map(|(&row, runs)| line(ROWS[row].name, runs, |run: &Measured| 100.0 * run.radio));
@@ -228,12 +228,12 @@ fn by_share(sheet: &Sheet<'_>, rounds: u32) -> Result<Panel, RunError> {
 }
 
 /// Over the improved variant's pace: its one number that is a judgement.
-fn by_pace(sheet: &Sheet<'_>, rounds: u32) -> Result<Panel, RunError> {
+fn by_pace(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> {
     let trials = PACES.map(|frames| Trial {
         pace: Some(cost::FRAME * u64::from(frames)),
         ..ROWS[IMPROVED].trial(0.02, rounds)
     });
-    let runs = sheet.measure(&trials, Trial::run)?;
+    let runs = context.measure(&trials, Trial::run)?;
     let places = PACES.map(|frames| format!("{frames} frames")).to_vec();
     let series = vec![line("improved", &runs, |run: &Measured| 100.0 * run.radio)];
     Ok(lines(
@@ -246,7 +246,7 @@ fn by_pace(sheet: &Sheet<'_>, rounds: u32) -> Result<Panel, RunError> {
 }
 
 /// From TCPlp to the improved variant, one step after the other.
-fn by_step(sheet: &Sheet<'_>, rounds: u32) -> Result<Panel, RunError> {
+fn by_step(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> {
     let mut trials: Vec<Trial> = (0..STEPS.len())
         .map(|steps| Trial {
             steps,
@@ -255,7 +255,7 @@ fn by_step(sheet: &Sheet<'_>, rounds: u32) -> Result<Panel, RunError> {
         .collect();
     // The last step changes the segments.
     trials.push(ROWS[IMPROVED].trial(0.02, rounds));
-    let runs = sheet.measure(&trials, Trial::run)?;
+    let runs = context.measure(&trials, Trial::run)?;
     let names = STEPS.iter().map(|step| format!("and {}", step.name));
     let places = std::iter::once(ROWS[TCP].name.to_string()).chain(names);
     let series = vec![

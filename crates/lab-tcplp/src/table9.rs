@@ -6,7 +6,7 @@ use chappe_results::statistics::Summary;
 use chappe_tcplp::baseline::one_segment;
 use chappe_tcplp::tcp::Config;
 
-use super::sheet::Sheet;
+use super::context::FigureContext;
 
 /// Features of the paper's table, and whether uIP, BLIP, GNRC and TCPlp have them.
 const FEATURES: [(&str, [bool; 4]); 8] = [
@@ -59,7 +59,7 @@ fn further(config: &Config) -> [bool; 6] {
     ]
 }
 
-pub fn make(_: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
     let one = |yes: bool| Summary::of(&[f64::from(u8::from(yes))]);
     let standard = has(&Config::STANDARD, true);
     let simple = has(&one_segment::CONFIG, false);

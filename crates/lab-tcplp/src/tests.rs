@@ -1,4 +1,4 @@
-//! The tables and figures as a whole, small.
+//! All tables and figures at a small scale.
 
 use chappe_lab::paper::Order;
 use chappe_lab::run::Meter;
@@ -20,12 +20,12 @@ fn made(names: &[&'static str], threads: usize) -> Vec<Figure> {
     made.figures
 }
 
-/// Goal: a change that moves any bulk transfer is seen. Method: goodput over one to three hops and what improves it, in
-/// whole kbit/s, against the table beside this file. After a change that is meant to move them: `CHAPPE_GOLDEN=write cargo
-/// test --release -p chappe-lab tcplp`, and look at the difference. On the way every claim must have a number, and a
-/// reason if it does not hold; and the goals of these transfers must hold.
+/// Goal: any change of a bulk transfer is detected. Method: goodput over one to three hops and of each improvement, in whole
+/// kbit/s, against `golden.txt`. Every claim must have a finite value, and a reason exactly if it does not hold; the goals of
+/// these transfers must hold. After an intended change, run `CHAPPE_GOLDEN=write cargo test --release -p chappe-lab-tcplp` and
+/// review the difference.
 #[test]
-fn transfers_are_the_golden_ones() {
+fn transfers_match_the_golden_values() {
     let names = [
         "table3", "table4", "table5", "table6", "figure3", "figure4", "figure5", "figure6", "hops",
         "loss", "improved",
@@ -49,11 +49,11 @@ fn transfers_are_the_golden_ones() {
     assert_eq!(found, include_str!("golden.txt"));
 }
 
-/// Goal: the application study keeps its promises. Method: its tables and figures with the least runs; every claim has a
-/// number, and a reason if it does not hold, and the goals hold: all readings arrive, the improved variant's radio is on for
-/// at most 1.2 % of a day.
+/// Goal: the application study reaches its goals: all readings arrive, and the improved variant's radio is on for at most
+/// 1.2 % of a day. Method: its tables at the smallest scale. Every claim has a finite value, and a reason exactly if it does
+/// not hold.
 #[test]
-fn the_studys_goals_hold() {
+fn goals_of_the_study_hold() {
     let figures = made(&["table7", "table9"], 2);
     let claims: Vec<_> = figures.iter().flat_map(|figure| &figure.claims).collect();
     for claim in &claims {
@@ -67,9 +67,9 @@ fn the_studys_goals_hold() {
     assert_eq!(goals.count(), 2);
 }
 
-/// The same rows, and so the same bytes of drawing, with one thread and with two.
+/// One thread and two threads make the same rows and the same drawings.
 #[test]
-fn threads_change_nothing() {
+fn results_do_not_depend_on_threads() {
     let rows = |threads| -> String {
         let figures = made(&["table6", "figure4"], threads);
         let drawn = figures

@@ -1,24 +1,24 @@
-//! When who was on the air: a recorder for one run, and what its frames took.
+//! A recorder of all frames of a run, and the time that they took.
 
 use chappe_core::Duration;
 use chappe_mac::dot15d4;
 use chappe_sim::{Recorder, Sent};
 use chappe_wire::dot15d4::{FCS_LEN, Header, Kind};
 
-/// A frame that was sent.
+/// A frame on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// When its first bit left, ns.
+    /// The time of its first bit, in ns.
     pub at: u64,
-    /// By whom.
+    /// The node that sent it.
     pub node: usize,
-    /// Octets, check sequence included.
+    /// Its octets, check sequence included.
     pub octets: usize,
-    /// Whether it acknowledges another.
+    /// Whether it is an acknowledgement frame.
     pub ack: bool,
 }
 
-/// All frames of a run, in the order in which they began.
+/// All frames of a run, by their start.
 #[derive(Clone, Debug, Default)]
 pub struct Times(pub Vec<Frame>);
 
@@ -37,22 +37,22 @@ impl Recorder for Times {
 }
 
 impl Frame {
-    /// How long it was on the air.
+    /// Its airtime, preamble included.
     pub fn air(&self) -> Duration {
         dot15d4::Config::MODE.airtime(self.octets)
     }
 }
 
 impl Times {
-    /// Seconds on the air after `from`, of the frames that are wanted.
+    /// The airtime in seconds of the `wanted` frames after `from`.
     pub fn air_s(&self, from: Duration, wanted: impl Fn(&Frame) -> bool) -> f64 {
         let frames = self.0.iter().filter(|frame| frame.at >= from.nanos());
         let wanted = frames.filter(|frame| wanted(frame));
         wanted.map(|frame| frame.air().as_secs_f64()).sum()
     }
 
-    /// Seconds from the beginning of a frame to that of the next one of its sender, if nothing but the acknowledgement
-    /// came between them, as if the frame had had `octets`.
+    /// Seconds from the start of a frame to the start of its sender's next one, for pairs with only the acknowledgement in
+    /// between. Each is corrected to the airtime of a frame of `octets`.
     pub fn cycles(&self, octets: usize) -> Vec<f64> {
         let three = self.0.windows(3).filter(|three| {
             let data = !three[0].ack && three[1].ack && !three[2].ack;

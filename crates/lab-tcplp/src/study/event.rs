@@ -1,53 +1,54 @@
-//! Event detection (8.3): all leaves report at once, each at the same rate, while their radios sleep as before.
+//! Event detection (8.3): all leaves report at once and at the same rate, while their radios keep their sleep schedule.
 
 use chappe_core::{Duration, Instant, Seed};
 use chappe_lab::run::RunError;
 use chappe_tcplp::baseline::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
+use super::super::addresses::CLOUD;
 use super::super::lln::Lln;
-use super::super::scene::{CLOUD, Ground, WINDOW};
-use super::part::Part;
-use super::{Frames, LEAVES, Protocol, READING, Sleeping, scene};
+use super::super::transport::WINDOW;
+use super::app::App;
+use super::{Frames, LEAVES, Protocol, READING, Sleeping, experiment};
 
-/// The interval over which goodput is taken (8.3).
+/// The interval over which goodput is averaged (8.3).
 pub const INTERVAL: Duration = Duration::from_secs(40);
-/// Connections are there and queues have filled.
+/// Time before the measurement, in which connections open and queues fill.
 const WARM_UP: Duration = Duration::from_secs(40);
 
-/// One run, all but the seed.
+/// The description of one run, without the seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// What carries the reports.
+    /// The protocol that carries the reports.
     pub protocol: Protocol,
-    /// What each leaf has to send, bit/s.
+    /// The offered load of each leaf, in bit/s.
     pub offered: f64,
-    /// Intervals that are counted.
+    /// The number of measured intervals.
     pub intervals: u32,
-    /// Whether relays mark and drop early.
+    /// Whether relays run RED: mark, and drop early.
     pub red: bool,
 }
 
-/// What came out.
+/// The result of one trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Goodput of each leaf in each interval, bit/s.
+    /// Goodput of each leaf in each interval, in bit/s.
     pub goodput: Vec<f64>,
-    /// Jain's index over the leaves, whole run.
+    /// Jain's index over the leaves, for the whole run.
     pub fairness: f64,
     /// Packets that relays marked.
     pub marked: u64,
-    /// Packets that 6LoWPAN lost at relays, for want of room or early.
+    /// Packets that relays dropped, early or because a queue was full.
     pub dropped: u64,
 }
 
 impl Trial {
-    /// Runs it.
+    /// Runs the trial with one seed.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut scene = scene(self.protocol, Frames::Three, Some(Sleeping::PAPER));
-        scene.red = self.red;
-        let mut ground = Ground::of(&scene);
-        let mut lln = scene.start(&mut ground, seed, |node| self.part(node, seed))?;
+        let mut experiment = experiment(self.protocol, Frames::Three, Some(Sleeping::PAPER));
+        experiment.red = self.red;
+        let mut memory = experiment.memory();
+        let mut lln = experiment.start(&mut memory, seed, |node| self.app(node, seed))?;
         for leaf in LEAVES {
             if self.protocol.is_tcp() {
                 lln.connect(leaf, 0);
@@ -76,36 +77,36 @@ impl Trial {
         Ok(measured)
     }
 
-    fn part(&self, node: usize, seed: Seed) -> Part {
+    fn app(&self, node: usize, seed: Seed) -> App {
         if node == 0 {
-            return Part::Collect(Collect::default());
+            return App::Collect(Collect::default());
         }
         if !LEAVES.contains(&node) {
-            return Part::Nothing;
+            return App::Nothing;
         }
         let (mss, per_message) = self.protocol.sizes(Frames::Three);
-        // All begin together: they saw the same event.
+        // All leaves begin together, since they detect the same event.
         let mut readings = Readings::tcplp(Instant::from_millis(9000));
         readings.period = Duration::from_secs_f64(f64::from(READING) * 8.0 / self.offered);
         readings.batch = per_message;
         if self.protocol.is_tcp() {
             let buffer = (u32::from(mss) - 12) * WINDOW as u32;
             readings.queue_max -= buffer / READING;
-            return Part::Sense(Sense::new(readings));
+            return App::Sense(Sense::new(readings));
         }
         let client = self.protocol.client(node, seed);
-        Part::Report(Report::new(readings, client, CLOUD, per_message))
+        App::Report(Report::new(readings, client, CLOUD, per_message))
     }
 }
 
-fn delivered(lln: &Lln<'_, Part>, leaf: usize) -> u64 {
+fn delivered(lln: &Lln<'_, App>, leaf: usize) -> u64 {
     match lln.app(0) {
-        Part::Collect(server) => server.tally(lln.address(leaf)).octets,
+        App::Collect(server) => server.tally(lln.address(leaf)).octets,
         _ => 0,
     }
 }
 
-/// Jain's index of fairness: 1 if all get the same, 1/n if one gets all.
+/// Jain's fairness index: 1 if all rates are equal, 1/n if one leaf has the whole rate.
 fn fairness(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();

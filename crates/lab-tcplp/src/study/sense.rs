@@ -1,74 +1,75 @@
-//! Sense and send (8.2): a reading each second from every leaf, alone or in batches of 64.
+//! Sense and send (8.2): every leaf makes a reading each second, and sends readings one by one or in batches of 64.
 
 use chappe_core::{Duration, Instant, Purpose, Seed};
 use chappe_lab::run::RunError;
 use chappe_tcplp::baseline::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
+use super::super::addresses::CLOUD;
 use super::super::lln::{Counts, Lln};
-use super::super::scene::{CLOUD, Ground, WINDOW};
-use super::part::Part;
+use super::super::transport::WINDOW;
+use super::app::App;
 use super::{
-    Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, improve, scene,
+    Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, experiment, improve,
 };
 
 /// Readings in a batch (8.2.1).
 pub const BATCH: u32 = 64;
-/// Readings that a mote has room for, send buffer included: some 8 KiB of Hamilton's 32 KiB. The paper says "most of the
+/// Readings that a mote has room for, send buffer included: about 8 KiB of Hamilton's 32 KiB. The paper says "most of the
 /// remaining RAM" (8.2).
 const ROOM: u32 = 104;
-/// From when on leaves are switched on.
+/// The time from which leaves are switched on.
 const BEGIN: Duration = Duration::from_secs(16);
-/// After the last reading, how long what waits may still be delivered.
+/// How long readings may still be delivered after the last one is made.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// One run, all but the seed.
+/// The description of one run, without the seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// What carries the readings.
+    /// The protocol that carries the readings.
     pub protocol: Protocol,
-    /// How large its segments are.
+    /// The size of its segments or messages.
     pub frames: Frames,
-    /// Readings in a batch; 1 sends each at once.
+    /// Readings in a batch; 1 sends each reading at once.
     pub batch: u32,
     /// Share of packets lost at the border router, each way.
     pub loss: f64,
-    /// What disturbs the links.
+    /// The interference on all links.
     pub interference: Interference,
-    /// Batches of 64 s that are counted.
+    /// The number of measured batches, of 64 s each.
     pub rounds: u32,
-    /// The silence that a leaf leaves between its frames, other than the protocol's own.
+    /// The pause of a leaf between its frames, if it differs from the protocol's.
     pub pace: Option<Duration>,
-    /// So many of the improved variant's [`STEPS`](super::STEPS), for a protocol that has none.
+    /// The number of the improved variant's [`STEPS`](super::STEPS) to add to a protocol that has none.
     pub steps: usize,
 }
 
-/// What came out, mean over the leaves.
+/// The result of one trial: means over the leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Share of the readings made that reached the server.
     pub reliability: f64,
-    /// Share of the time for which the radio was out of its sleep: receiving, sending, being loaded, backing off.
+    /// Radio duty cycle: the share of time awake, which is receiving, sending, loading a frame or backing off.
     pub radio: f64,
-    /// Of that, receiving and sending only.
+    /// The part of it for receiving and sending only.
     pub on_air: f64,
-    /// Share of the time for which the processor was busy ([`cost::cpu`]).
+    /// Processor duty cycle ([`cost::cpu`]).
     pub cpu: f64,
-    /// Retransmissions of the transport in ten minutes.
+    /// Retransmissions of the transport per ten minutes.
     pub retransmissions: f64,
-    /// Of these, how many followed a timeout.
+    /// The number of these that followed a timeout.
     pub timeouts: f64,
-    /// Data requests a minute.
+    /// Data requests per minute.
     pub requests: f64,
-    /// Data frames a minute, repetitions among them.
+    /// Data frames per minute, link retries included.
     pub frames: f64,
-    /// Of the frames that a leaf put on the air, the share that it had sent before.
+    /// Share of the leaves' frames that were link retries.
     pub link_retries: f64,
-    /// Share of the packets that leaves sent which did not come to the border router.
+    /// Share of the leaves' packets that did not reach the border router.
     pub packet_loss: f64,
-    /// Share of the readings lost in a full queue.
+    /// Share of the readings dropped at a full queue.
     pub overflow: f64,
-    /// Frames that a leaf made of each packet, acknowledgements of the server's data among them.
+    /// Mean number of frames of the leaves' packets, which include acknowledgements of the server's data.
     pub frames_per_packet: f64,
 }
 
@@ -87,14 +88,14 @@ impl Trial {
         }
     }
 
-    /// The same with segments of so many frames.
+    /// The same with segments of another size.
     pub fn with(self, frames: Frames) -> Trial {
         Trial { frames, ..self }
     }
 
-    /// Readings that every leaf makes.
+    /// The number of readings that every leaf makes.
     fn readings(&self) -> u32 {
-        // Two batches before those that are counted, one behind.
+        // Two batches before the measured ones, and one after them.
         (self.rounds + 3) * BATCH
     }
 
@@ -102,15 +103,15 @@ impl Trial {
         Duration::from_secs(u64::from(self.rounds * BATCH))
     }
 
-    /// Runs it.
+    /// Runs the trial with one seed.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut scene = scene(self.protocol, self.frames, Some(Sleeping::PAPER));
-        scene.lose = (self.loss, self.loss);
-        improve(&mut scene, self.steps);
-        scene.pace = self.pace.unwrap_or(scene.pace);
-        disturb(&mut scene, self.interference);
-        let mut ground = Ground::of(&scene);
-        let mut lln = scene.start(&mut ground, seed, |node| self.part(node, seed))?;
+        let mut experiment = experiment(self.protocol, self.frames, Some(Sleeping::PAPER));
+        experiment.lose = (self.loss, self.loss);
+        improve(&mut experiment, self.steps);
+        experiment.pace = self.pace.unwrap_or(experiment.pace);
+        disturb(&mut experiment, self.interference);
+        let mut memory = experiment.memory();
+        let mut lln = experiment.start(&mut memory, seed, |node| self.app(node, seed))?;
         self.open(&mut lln, seed);
         let begin = BEGIN + Duration::from_secs(u64::from(2 * BATCH));
         lln.run(begin.saturating_sub(lln.now()));
@@ -123,9 +124,9 @@ impl Trial {
         Ok(self.measure(&lln, &counts, &spans))
     }
 
-    /// Each leaf opens its connection when its first batch is due. One that is opened long before and then rests may fail: if
-    /// its last step is lost, the server repeats the second one for two minutes, which a sleeping leaf does not hear.
-    fn open(&self, lln: &mut Lln<'_, Part>, seed: Seed) {
+    /// Each leaf opens its connection when its first batch is due. A connection that opens long before may fail: if the
+    /// handshake's last ACK is lost, the server retransmits its SYN-ACK for two minutes, which a sleeping leaf does not hear.
+    fn open(&self, lln: &mut Lln<'_, App>, seed: Seed) {
         let wait = Duration::from_secs(u64::from(self.batch));
         let mut due = LEAVES.map(|leaf| (first(leaf, seed) + wait, leaf));
         due.sort();
@@ -135,12 +136,12 @@ impl Trial {
         }
     }
 
-    fn part(&self, node: usize, seed: Seed) -> Part {
+    fn app(&self, node: usize, seed: Seed) -> App {
         if node == 0 {
-            return Part::Collect(Collect::default());
+            return App::Collect(Collect::default());
         }
         if !LEAVES.contains(&node) {
-            return Part::Nothing;
+            return App::Nothing;
         }
         let mut readings = Readings::tcplp(Instant::ZERO + first(node, seed));
         readings.batch = self.batch;
@@ -149,11 +150,11 @@ impl Trial {
         if self.protocol.is_tcp() {
             let buffer = (u32::from(mss) - 12) * WINDOW as u32;
             readings.queue_max = ROOM - buffer / READING;
-            return Part::Sense(Sense::new(readings));
+            return App::Sense(Sense::new(readings));
         }
         readings.queue_max = ROOM;
         let client = self.protocol.client(node, seed);
-        Part::Report(Report::new(
+        App::Report(Report::new(
             readings,
             client,
             CLOUD,
@@ -161,21 +162,21 @@ impl Trial {
         ))
     }
 
-    /// Until all that was made is delivered or lost.
-    fn finish(&self, lln: &mut Lln<'_, Part>) {
+    /// Runs until all readings are delivered or lost.
+    fn finish(&self, lln: &mut Lln<'_, App>) {
         let phase = Duration::from_secs(u64::from(4 * BATCH));
         let limit = PATIENCE + phase;
-        let done = |lln: &mut Lln<'_, Part>| LEAVES.iter().all(|&leaf| self.is_done(lln, leaf));
+        let done = |lln: &mut Lln<'_, App>| LEAVES.iter().all(|&leaf| self.is_done(lln, leaf));
         lln.run_until(limit, Duration::from_secs(1), done);
     }
 
-    fn is_done(&self, lln: &Lln<'_, Part>, leaf: usize) -> bool {
+    fn is_done(&self, lln: &Lln<'_, App>, leaf: usize) -> bool {
         match lln.app(leaf) {
-            Part::Sense(sense) => {
+            App::Sense(sense) => {
                 let waits = sense.readings.waiting() > 0 || lln.info(leaf, 0).unacknowledged > 0;
                 sense.readings.made == self.readings() && !waits
             }
-            Part::Report(report) => {
+            App::Report(report) => {
                 let ended = report.done + report.given_up + report.readings.lost;
                 ended == self.readings()
             }
@@ -183,7 +184,7 @@ impl Trial {
         }
     }
 
-    fn measure(&self, lln: &Lln<'_, Part>, counts: &Counts, awake: &[f64]) -> Measured {
+    fn measure(&self, lln: &Lln<'_, App>, counts: &Counts, awake: &[f64]) -> Measured {
         let time = counts.time;
         let minutes = time.as_secs_f64() / 60.0;
         let mut sum = Measured::default();
@@ -191,12 +192,12 @@ impl Trial {
         for (&leaf, awake) in LEAVES.iter().zip(awake) {
             let node = &counts.nodes[leaf];
             let (made, lost) = match lln.app(leaf) {
-                Part::Sense(sense) => (sense.readings.made, sense.readings.lost),
-                Part::Report(report) => (report.readings.made, report.readings.lost),
+                App::Sense(sense) => (sense.readings.made, sense.readings.lost),
+                App::Report(report) => (report.readings.made, report.readings.lost),
                 _ => (0, 0),
             };
             let delivered = match lln.app(0) {
-                Part::Collect(server) => server.tally(lln.address(leaf)).octets,
+                App::Collect(server) => server.tally(lln.address(leaf)).octets,
                 _ => 0,
             };
             let made = f64::from(made.max(1));
@@ -206,9 +207,9 @@ impl Trial {
             sum.on_air += counts.radio_duty(leaf);
             sum.cpu += cost::cpu(node, time);
             let (all, late) = match lln.app(leaf) {
-                Part::Report(report) => {
+                App::Report(report) => {
                     let again = f64::from(report.client().counters().retransmitted);
-                    // Over the whole run, which is three batches longer.
+                    // The client counts over the whole run, which is three batches longer than the measurement.
                     let share = f64::from(self.rounds) / f64::from(self.rounds + 3);
                     (again * share, again * share)
                 }
@@ -244,14 +245,14 @@ impl Trial {
     }
 }
 
-/// When a leaf makes its first reading: leaves are switched on at any time of a batch.
+/// When a leaf makes its first reading: at a random time of the first batch.
 fn first(leaf: usize, seed: Seed) -> Duration {
     let mut random = seed.stream(Purpose::Traffic(leaf as u32));
     BEGIN + Duration::from_millis(random.below(u64::from(BATCH) * 1000))
 }
 
-/// How long each leaf's radio has been out of its sleep, s.
-fn awake(lln: &Lln<'_, Part>) -> [f64; LEAVES.len()] {
+/// How long each leaf's radio has been awake, in seconds.
+fn awake(lln: &Lln<'_, App>) -> [f64; LEAVES.len()] {
     let now = Instant::ZERO + lln.now();
     LEAVES.map(|leaf| lln.simulator.node(leaf).mac.radio_awake(now).as_secs_f64())
 }

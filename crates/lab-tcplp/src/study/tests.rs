@@ -1,4 +1,4 @@
-//! Trials of the study on one seed.
+//! Trials of the study with one seed.
 
 use chappe_core::Seed;
 use chappe_lab::run::RunError;
@@ -6,9 +6,9 @@ use chappe_lab::run::RunError;
 use super::sense::Trial;
 use super::*;
 
-/// A segment has as many frames as it is meant to, by what leaves put on the air without losses: none is begun for a few
-/// octets. (Acknowledgements and a batch's last segment are shorter; a compressed flow now and then sends its TCP header
-/// whole, which takes a frame more.)
+/// Without losses, the leaves' segments take the specified number of frames. The tolerance covers acknowledgements and the last
+/// segment of a batch, which are shorter, and the uncompressed TCP headers that a compressed flow sends now and then, which take
+/// one more frame.
 #[test]
 fn segments_fill_their_frames() -> Result<(), RunError> {
     for (frames, most) in [(Frames::Three, 3), (Frames::Five, 5)] {
@@ -28,11 +28,11 @@ fn segments_fill_their_frames() -> Result<(), RunError> {
     Ok(())
 }
 
-/// Every reading arrives although a fifth of all packets is lost at the border router, both ways; and the improved variant's
-/// radio sleeps more than the paper's.
+/// All readings arrive although the border router drops a fifth of all packets, both ways. The improved variant's radio sleeps
+/// more than the paper's.
 //= tcplp 8.2.2: reliability under injected loss
 #[test]
-fn all_readings_arrive() -> Result<(), RunError> {
+fn all_readings_arrive_under_injected_loss() -> Result<(), RunError> {
     let run = |protocol| {
         let mut trial = Trial::paper(protocol, 4);
         trial.loss = 0.21;
@@ -42,7 +42,7 @@ fn all_readings_arrive() -> Result<(), RunError> {
     assert_eq!((tcp.reliability, improved.reliability), (1.0, 1.0));
     assert!(tcp.retransmissions > 10.0 && improved.retransmissions > 10.0);
     assert!(improved.radio < 0.7 * tcp.radio, "{improved:?} {tcp:?}");
-    // Nobody beats the ideal protocol.
+    // No protocol is below the ideal one.
     let floor = cost::roofline(
         Protocol::Improved.frames(Frames::Five, sense::BATCH * READING),
         Duration::from_secs(sense::BATCH.into()),
@@ -52,9 +52,9 @@ fn all_readings_arrive() -> Result<(), RunError> {
     Ok(())
 }
 
-/// One seed, one outcome.
+/// Equal trials with equal seeds have equal results.
 #[test]
-fn a_trial_repeats() -> Result<(), RunError> {
+fn equal_seeds_have_equal_results() -> Result<(), RunError> {
     let mut trial = Trial::paper(Protocol::Coap, 1);
     trial.interference = Interference::of(0.05);
     assert_eq!(trial.run(Seed(3))?, trial.run(Seed(3))?);
@@ -62,11 +62,11 @@ fn a_trial_repeats() -> Result<(), RunError> {
     Ok(())
 }
 
-/// A page of 82 octets from a leaf whose radio wakes each second: HTTP waits for it twice, unless the connection's opening
-/// has woken it (8.1.1).
+/// A page of 82 octets from a leaf that sends a data request each second. HTTP waits for two of them, unless the SYN shortens
+/// the interval (8.1.1).
 //= tcplp 8.1.1: after a SYN the sleep interval is reduced
 #[test]
-fn an_opened_connection_keeps_the_leaf_awake() -> Result<(), RunError> {
+fn opening_a_connection_shortens_the_sleep_interval() -> Result<(), RunError> {
     let (second, short) = (Duration::from_secs(1), Duration::from_millis(100));
     let latency = |by, short| {
         let sleep = Some(Sleeping {
@@ -96,10 +96,10 @@ fn an_opened_connection_keeps_the_leaf_awake() -> Result<(), RunError> {
     Ok(())
 }
 
-/// Four flows at a rate that the mesh can carry get it; at ten times that they share what there is.
+/// Four flows get a rate that the mesh can carry; at ten times that rate they share its capacity.
 //= tcplp 8.3: four flows at once
 #[test]
-fn four_flows_share() -> Result<(), RunError> {
+fn four_flows_share_the_capacity() -> Result<(), RunError> {
     let run = |offered| {
         let trial = event::Trial {
             protocol: Protocol::Tcp,
@@ -123,7 +123,7 @@ fn four_flows_share() -> Result<(), RunError> {
 }
 
 #[test]
-fn the_day_has_its_hours() {
+fn interference_follows_the_hours_of_the_day() {
     assert_eq!(
         [0, 8, 9, 17, 18, 23].map(disturbed),
         [0.005, 0.005, 0.02, 0.02, 0.01, 0.005]

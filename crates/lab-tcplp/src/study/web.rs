@@ -1,4 +1,4 @@
-//! A page on a leaf, asked for by the server behind the border router (8.1).
+//! A page on a leaf, requested by the server behind the border router (8.1).
 
 use chappe_core::{Duration, Instant, Purpose, Seed};
 use chappe_lab::run::RunError;
@@ -7,71 +7,70 @@ use chappe_tcplp::coap::{self, Client, Outcome, Standard};
 use chappe_tcplp::host::{Page, Visit};
 
 use super::super::lln::Lln;
-use super::super::scene::Ground;
-use super::part::{Part, Timer};
-use super::{Frames, Protocol, Sleeping, scene};
+use super::app::{App, Timer};
+use super::{Frames, Protocol, Sleeping, experiment};
 
-/// Everything has settled before a page is asked for.
+/// Time before the request, in which the network settles.
 const SETTLED: Duration = Duration::from_secs(12);
-/// Nobody waits longer.
+/// The longest time that the client waits for a page.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Within this after the page is there, connections are closed and the radio has gone to its rest.
+/// Time after the page has arrived, in which connections close and the radio returns to its sleep schedule.
 const REST: Duration = Duration::from_secs(4);
 
-/// How a page is asked for.
+/// The protocol of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// HTTP over TCP: a connection for it.
+    /// HTTP over a new TCP connection.
     Http,
-    /// CoAP, in blocks of 512 octets, next to TCP's segments.
+    /// CoAP in blocks of 512 octets, the power of two next to the size of TCP's segments.
     Coap,
 }
 
-/// One request, all but the seed.
+/// The description of one request, without the seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// How.
+    /// The protocol of the request.
     pub by: By,
-    /// Octets of the page.
+    /// The size of the page in octets.
     pub octets: usize,
-    /// How the leaf sleeps; `None`: not at all.
+    /// The leaf's data requests; `None` if its radio is always on.
     pub sleep: Option<Sleeping>,
-    /// Which leaf.
+    /// The leaf that has the page.
     pub leaf: usize,
-    /// Which of several requests that differ in nothing but chance.
+    /// The number of the repetition, which decides the random numbers.
     pub repeat: u64,
 }
 
-/// What came out.
+/// The result of one trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// From dispatching the request to the page's last octet, s.
+    /// Time from the request to the page's last octet, in seconds.
     pub latency: f64,
-    /// Time for which the leaf's radio was awake on behalf of the request, s: what it was awake beyond its resting share.
+    /// Time that the request kept the leaf's radio awake, in seconds: the time awake beyond the resting share.
     pub awake: f64,
-    /// The share of the time for which the leaf's radio is awake at rest.
+    /// Share of time that the leaf's radio is awake without a request.
     pub resting: f64,
 }
 
 impl Trial {
-    /// Runs it. A page that does not come is an error.
+    /// Runs the trial with one seed. A page that does not arrive is an error.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
         let seed = seed.child(self.repeat);
-        let scene = scene(Protocol::Tcp, Frames::Five, self.sleep);
-        let mut ground = Ground::of(&scene);
-        let part = |node| match node == self.leaf {
-            true => Part::Page(Page::new(self.octets, coap::Config::STANDARD.szx)),
-            false => Part::Nothing,
+        let experiment = experiment(Protocol::Tcp, Frames::Five, self.sleep);
+        let mut memory = experiment.memory();
+        let app = |node| match node == self.leaf {
+            true => App::Page(Page::new(self.octets, coap::Config::STANDARD.szx)),
+            false => App::Nothing,
         };
-        let mut lln = scene.start(&mut ground, seed, part)?;
-        // The request comes at any moment of the leaf's sleep.
+        let mut lln = experiment.start(&mut memory, seed, app)?;
+        // The request starts at a random time of the leaf's sleep.
         let base = self.sleep.map_or(1, |sleep| sleep.base.nanos());
         let mut random = seed.stream(Purpose::Traffic(self.leaf as u32));
         lln.run(SETTLED + Duration::from_nanos(random.below(base)));
         let (begin, before) = (lln.now(), self.awake(&lln));
         let resting = before.as_secs_f64() / begin.as_secs_f64();
         self.ask(&mut lln, seed);
-        // The visitor's own clock says when the page was there.
+        // The step does not round the latency: the client records when the page was complete.
         lln.run_until(LIMIT, Duration::from_millis(100), |lln| done(lln).is_some());
         let at = done(&lln).ok_or_else(|| {
             RunError::Defect(format!(
@@ -89,10 +88,10 @@ impl Trial {
         })
     }
 
-    fn ask(&self, lln: &mut Lln<'_, Part>, seed: Seed) {
+    fn ask(&self, lln: &mut Lln<'_, App>, seed: Seed) {
         match self.by {
             By::Http => {
-                lln.with_host(0, |host, _| *host.app_mut() = Part::Visit(Visit::default()));
+                lln.with_host(0, |host, _| *host.app_mut() = App::Visit(Visit::default()));
                 lln.connect(0, self.leaf);
             }
             By::Coap => {
@@ -101,23 +100,23 @@ impl Trial {
                 let timer = Timer::Standard(Standard);
                 let client = Client::new(coap::Config::STANDARD, timer, random);
                 lln.with_host(0, |host, _| {
-                    *host.app_mut() = Part::Fetch(Fetch::new(client, leaf));
+                    *host.app_mut() = App::Fetch(Fetch::new(client, leaf));
                 });
             }
         }
     }
 
-    fn awake(&self, lln: &Lln<'_, Part>) -> Duration {
+    fn awake(&self, lln: &Lln<'_, App>) -> Duration {
         let now = Instant::ZERO + lln.now();
         lln.simulator.node(self.leaf).mac.radio_awake(now)
     }
 }
 
-/// When all of the page was there, right.
-fn done(lln: &Lln<'_, Part>) -> Option<Instant> {
+/// When the page was complete and correct.
+fn done(lln: &Lln<'_, App>) -> Option<Instant> {
     match lln.app(0) {
-        Part::Visit(visit) if visit.wrong == 0 => visit.done,
-        Part::Fetch(fetch) if fetch.wrong == 0 => fetch
+        App::Visit(visit) if visit.wrong == 0 => visit.done,
+        App::Fetch(fetch) if fetch.wrong == 0 => fetch
             .done
             .filter(|(_, outcome)| *outcome == Outcome::Done)
             .map(|(at, _)| at),

@@ -1,4 +1,4 @@
-//! The applications of the study as one type, since all nodes of a scene have the same one.
+//! The applications of the study as one type, since all nodes of an experiment have an application of the same type.
 
 use chappe_core::{Duration, Expect, Instant, Stream, Wake};
 use chappe_tcplp::baseline::{Fetch, Report};
@@ -6,36 +6,36 @@ use chappe_tcplp::coap::{Cocoa, Standard, Timeout};
 use chappe_tcplp::host::{Application, Collect, Datagram, Outgoing, Page, Sense, Visit};
 use chappe_tcplp::tcp::{NewReno, Socket};
 
-/// Motes that a server tells apart.
+/// The number of motes that a server distinguishes.
 pub const PEERS: usize = 4;
 
-/// What runs on a node.
+/// The application of one node.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::large_enum_variant)]
-pub enum Part {
-    /// A router.
+pub enum App {
+    /// No application: the node is a router.
     #[default]
     Nothing,
-    /// Readings by TCP.
+    /// A source of readings over TCP.
     Sense(Sense),
-    /// Readings by CoAP.
+    /// A source of readings over CoAP.
     Report(Report<Timer>),
-    /// The server of both.
+    /// The server that collects readings, over TCP and CoAP.
     Collect(Collect<PEERS>),
-    /// A page on a mote.
+    /// The server of a page on a mote, over HTTP and CoAP.
     Page(Page),
-    /// Its visitor by HTTP.
+    /// The client of a page over HTTP.
     Visit(Visit),
-    /// Its visitor by CoAP.
+    /// The client of a page over CoAP.
     Fetch(Fetch<Timer>),
 }
 
-/// When a CoAP client sends again.
+/// The retransmission timer of a CoAP client.
 #[derive(Clone, Copy, Debug)]
 pub enum Timer {
-    /// RFC 7252.
+    /// The timer of RFC 7252.
     Standard(Standard),
-    /// CoCoA.
+    /// The timer of CoCoA.
     Cocoa(Cocoa),
 }
 
@@ -63,16 +63,16 @@ impl Timeout for Timer {
 macro_rules! each {
     ($self:ident, $app:ident => $call:expr) => {
         match $self {
-            Part::Nothing => {
+            App::Nothing => {
                 let $app = &mut ();
                 $call
             }
-            Part::Sense($app) => $call,
-            Part::Report($app) => $call,
-            Part::Collect($app) => $call,
-            Part::Page($app) => $call,
-            Part::Visit($app) => $call,
-            Part::Fetch($app) => $call,
+            App::Sense($app) => $call,
+            App::Report($app) => $call,
+            App::Collect($app) => $call,
+            App::Page($app) => $call,
+            App::Visit($app) => $call,
+            App::Fetch($app) => $call,
         }
     };
 }
@@ -80,21 +80,21 @@ macro_rules! each {
 macro_rules! look {
     ($self:ident, $app:ident => $call:expr) => {
         match $self {
-            Part::Nothing => {
+            App::Nothing => {
                 let $app = &();
                 $call
             }
-            Part::Sense($app) => $call,
-            Part::Report($app) => $call,
-            Part::Collect($app) => $call,
-            Part::Page($app) => $call,
-            Part::Visit($app) => $call,
-            Part::Fetch($app) => $call,
+            App::Sense($app) => $call,
+            App::Report($app) => $call,
+            App::Collect($app) => $call,
+            App::Page($app) => $call,
+            App::Visit($app) => $call,
+            App::Fetch($app) => $call,
         }
     };
 }
 
-impl<'a> Application<'a> for Part {
+impl<'a> Application<'a> for App {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a>]) {
         each!(self, inner => inner.serve(now, sockets));
     }

@@ -2,35 +2,35 @@
 //!
 //! ```
 //! use chappe_core::{Duration, Seed};
-//! use chappe_lab_tcplp::scene::{Ground, Scene};
+//! use chappe_lab_tcplp::experiment::Experiment;
 //! use chappe_tcplp::host::Bulk;
 //!
 //! // Three perfect hops; node 3 sends to node 0 without end.
-//! let scene = Scene::row(3);
-//! let mut ground = Ground::of(&scene);
+//! let experiment = Experiment::row(3);
+//! let mut memory = experiment.memory();
 //! let apps = |node| Bulk::sending(if node == 3 { u64::MAX } else { 0 });
-//! let mut lln = scene.start(&mut ground, Seed(1), apps)?;
+//! let mut lln = experiment.start(&mut memory, Seed(1), apps)?;
 //! lln.connect(3, 0);
 //! lln.run(Duration::from_secs(2));
 //! let before = lln.counts();
 //! lln.run(Duration::from_secs(10));
-//! let flow = lln.counts().since(&before);
-//! assert!(lln.app(0).received > 10_000 && flow.frames() > 200);
+//! let counts = lln.counts().since(&before);
+//! assert!(lln.app(0).received > 10_000 && counts.frames() > 200);
 //! # Ok::<(), chappe_lab::run::RunError>(())
 //! ```
 //!
-//! A [`Scene`] is data: who hears whom ([`Air`]), the tree of next hops, the link layer, TCP's buffers and options, what
-//! sleeps, what is lost on purpose. Its fields are public; change them one by one. [`Scene::start`] makes the nodes
-//! ([`station`](super::station)) and puts them into a simulator; a [`Ground`] holds the memory that their sockets borrow.
-//! What comes out is an [`Lln`]: applications are of any type `A` (an enum, if they differ), the same one on all nodes.
+//! An [`Experiment`] is data: the links ([`Air`]), the tree of next hops, the link layer, TCP's buffers and options, the
+//! nodes that sleep, the losses that are injected. Its fields are public. [`Experiment::start`] makes the nodes
+//! ([`station`](super::station)) and puts them into a simulator; [`Experiment::memory`] makes the memory that their sockets
+//! borrow. The result is an [`Lln`]. All nodes run an application of the same type `A`, an enum if they differ.
 //!
-//! **The cloud.** With a [`Wire`], node 0 is a border router: its host stands behind a cable of so much delay, under the
-//! address [`CLOUD`], with buffers and options of its own. Without one, node 0 is a mote like the others.
+//! **The cloud.** With a [`Wire`], node 0 is a border router. Its host is behind a cable with a delay, has the address
+//! [`CLOUD`], and has buffers and options that differ from the motes'. Without a wire, node 0 is a mote like the others.
 //!
-//! **Injected loss** ([`Scene::lose`]) takes whole packets at a host, after the link has delivered and put them together:
-//! the loss of segments in the paper's sense, independent of the radio.
+//! **Injected loss** ([`Experiment::lose`]) drops whole packets at a host, after the link has delivered and reassembled
+//! them: the loss of segments in the paper's sense, independent of the radio.
 //!
-//! Equal scenes with equal seeds run equally. Seeds run side by side with [`seeds::parallel`](chappe_lab::seeds).
+//! Equal experiments with equal seeds run equally. [`Trials`](chappe_lab::context::FigureContext as Shared) runs several seeds in parallel.
 
 use std::net::Ipv6Addr;
 
@@ -43,152 +43,78 @@ use chappe_sim::{
 use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::lowpan::red::Thresholds;
 use chappe_tcplp::lowpan::{Config, Interface, TcpHeaders};
-use chappe_tcplp::tcp;
-use chappe_wire::sixlowpan::Context;
 
-use super::ground::Lent;
+use super::addresses::{CLOUD, CONTEXTS, PORT, PREFIX};
+use super::lln::Lln;
+use super::socket_memory::{HostMemory, SocketMemory};
 use super::station::{Gate, Node, Paths, QUEUE};
+use super::transport::{MSS, Transport, WINDOW};
 
-pub use super::ground::Ground;
-pub use super::lln::{Counts, Lln, NodeCounts};
-
-/// The mesh's prefix.
-pub const PREFIX: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0, 1, 0, 0, 0, 0);
-/// The host behind the border router.
-pub const CLOUD: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
-/// The port that every host listens on.
-pub const PORT: u16 = 80;
-
-const CONTEXTS: [Context; 1] = [Context {
-    id: 0,
-    prefix: PREFIX,
-    len: 64,
-}];
-
-/// Who hears whom.
+/// The links between nodes.
 #[derive(Clone, Debug)]
 pub enum Air {
-    /// Links with their delivery ratios, the same both ways. Who is not linked is not even noticed, so that every
-    /// second neighbour is a hidden sender; any overlap kills both frames.
+    /// Links with their delivery ratios, the same both ways. Nodes without a link do not sense each other, so that every
+    /// second neighbour is a hidden terminal; any overlap destroys both frames.
     Links(Vec<(usize, usize, f64)>),
-    /// Made elsewhere, for as many nodes as the scene has.
+    /// A medium that was made elsewhere, for as many nodes as the experiment has.
     Given(Box<Medium>),
-    /// Places, and a radio ([`Profile::NAMES_DOT15D4`]) at this power. `alike` takes multipath and shadowing away, so that
-    /// equal distances are equal links.
+    /// Positions, and a radio ([`Profile::NAMES_DOT15D4`]) at this power.
     Places {
-        /// Where the nodes are.
+        /// Where the nodes are, in metres.
         at: Vec<Position>,
-        /// Which radio.
+        /// The radio's name.
         profile: &'static str,
-        /// How strongly they send.
+        /// The transmit power.
         power: Dbm,
-        /// Whether distance alone decides.
+        /// Whether distance alone decides: no multipath and no shadowing, so that equal distances are equal links.
         alike: bool,
     },
 }
 
-/// What lies between the border router and the host behind it.
+/// The cable between the border router and the host behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wire {
-    /// One way.
+    /// The delay in one direction.
     pub delay: Duration,
-    /// The host's TCP.
+    /// TCP of the host behind the cable.
     pub transport: Transport,
 }
 
-/// TCP of one host.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Transport {
-    /// Options, timers, segment size.
-    pub config: tcp::Config,
-    /// Send buffer of each socket in octets.
-    pub send: usize,
-    /// Receive buffer of each socket in octets.
-    pub receive: usize,
-    /// Entries of the flight table; one allows one segment in flight.
-    pub flight: usize,
-}
-
-/// A network and what its nodes do, all but the applications and the seed.
+/// A network and the stacks of its nodes, without the applications and the seed.
 #[derive(Clone, Debug)]
-pub struct Scene {
-    /// Who hears whom.
+pub struct Experiment {
+    /// The links between nodes.
     pub air: Air,
-    /// The next hop of each node towards node 0; node 0's own entry means nothing.
+    /// The next hop of each node towards node 0; node 0's own entry is ignored.
     pub parents: Vec<usize>,
-    /// Whether node 0 is a border router with a host behind it.
+    /// The cable to the cloud, if node 0 is a border router.
     pub wire: Option<Wire>,
-    /// Link layer of all nodes.
+    /// The link layer of all nodes.
     pub mac: dot15d4::Config,
-    /// Who sleeps, and how. The parent holds their frames.
+    /// The nodes that sleep, and how. Each one's parent holds its frames.
     pub leaves: Vec<(usize, Sleep)>,
     /// Whether the nodes share a context for [`PREFIX`]; otherwise addresses go in line.
     pub contexts: bool,
-    /// Whether all ends compress TCP headers.
+    /// Whether both ends of the mesh compress TCP headers.
     pub headers: bool,
-    /// Silence after an own frame that has relays before it; see [`Config::pace_over`].
+    /// Silence of a source after each of its frames that has relays ahead; see [`Config::pace_over`].
     pub pace: Duration,
-    /// Whether relays mark and drop early.
+    /// Whether relays run RED: mark, and drop early.
     pub red: bool,
     /// TCP of the motes.
     pub transport: Transport,
-    /// TCP of single motes, instead of that.
+    /// TCP of single motes that differ from [`Experiment::transport`].
     pub transports: Vec<(usize, Transport)>,
-    /// Share of the packets for, and of those from, the host of node 0 that are lost: `(for, from)`.
+    /// Shares of packets that node 0's host loses: of those to it, and of those from it.
     pub lose: (f64, f64),
-    /// Losses of links beside those of the radio.
+    /// Losses of links in addition to those of the radio.
     pub link_losses: Vec<LinkLoss>,
-    /// What goes wrong.
+    /// Crashes, restarts and other faults, and when they strike.
     pub faults: Vec<(AirTime, Fault)>,
 }
 
-impl Transport {
-    /// TCPlp's: segments of `frames` frames with addresses in line, `window` segments of buffer each way.
-    ///
-    /// Its retransmission timeout is at least 230 ms (FreeBSD's `TCPTV_MIN` of `hz/33` and a slop of `hz/5`, both
-    /// kept in TCPlp's `tcp_timer.h`), acknowledgements wait up to 100 ms, for a second segment at most.
-    pub fn tcplp(mss: u16, window: usize) -> Transport {
-        let config = tcp::Config {
-            mss,
-            rto_min: Duration::from_millis(230),
-            ..tcp::Config::STANDARD
-        };
-        Transport::new(config, window)
-    }
-
-    /// With buffers of so many segments of payload.
-    pub fn new(config: tcp::Config, window: usize) -> Transport {
-        // Timestamps take 12 octets of what the option calls a segment.
-        let payload = usize::from(config.mss) - if config.timestamps { 12 } else { 0 };
-        Transport {
-            config,
-            send: payload * window,
-            receive: payload * window,
-            // Twice the window, since pieces that were sent again in parts take entries too.
-            flight: if window <= 1 { 1 } else { window * 2 },
-        }
-    }
-
-    /// A server: the buffers of a window without scaling, Linux's timers (`TCP_RTO_MIN` 200 ms, delayed acknowledgements
-    /// of 40 ms), NewReno.
-    pub fn server(mss: u16) -> Transport {
-        let config = tcp::Config {
-            mss,
-            rto_min: Duration::from_millis(200),
-            delayed_ack: Duration::from_millis(40),
-            ..tcp::Config::STANDARD
-        };
-        Transport {
-            config,
-            send: 65_535,
-            receive: 65_535,
-            flight: 128,
-        }
-    }
-}
-
 impl Wire {
-    /// The paper's server (8): 12 ms there and back.
+    /// The paper's server (8): a round trip of 12 ms.
     pub fn paper(mss: u16) -> Wire {
         Wire {
             delay: Duration::from_millis(6),
@@ -197,24 +123,18 @@ impl Wire {
     }
 }
 
-/// TCPlp's segments: five frames with addresses in line; 462 octets of payload beside timestamps (specified: 5 frames of
-/// 122 octets with 16 of headers, less 36 of compressed headers, 20 of TCP).
-pub const MSS: u16 = 474;
-/// Its buffers, in segments (6.2, 7.3).
-pub const WINDOW: usize = 4;
-
-impl Scene {
-    /// A row of perfect links, `hops` of them, all else out of hearing: node 0 at one end, TCPlp's radio timing and
-    /// pauses, its segments and windows, no border router.
-    pub fn row(hops: usize) -> Scene {
+impl Experiment {
+    /// A row of `hops` perfect links from node 0 to the last node; no other nodes sense each other. TCPlp's radio timing,
+    /// link retry delays, segments and windows; no border router.
+    pub fn row(hops: usize) -> Experiment {
         let links = (0..hops).map(|node| (node, node + 1, 1.0)).collect();
         let parents = (0..=hops).map(|node: usize| node.saturating_sub(1));
-        Scene::new(Air::Links(links), parents.collect())
+        Experiment::new(Air::Links(links), parents.collect())
     }
 
-    /// A row of motes `metres` apart with TCPlp's radio at its -8 dBm: neighbours have some decibels to spare at 30 m, and
-    /// those behind them are noticed more often than understood.
-    pub fn corridor(hops: usize, metres: f64) -> Scene {
+    /// A row of motes `metres` apart with TCPlp's radio at its -8 dBm. At 30 m neighbours have a link margin of some
+    /// decibels; second neighbours sense each other's frames more often than they decode them.
+    pub fn corridor(hops: usize, metres: f64) -> Experiment {
         let air = Air::Places {
             at: chappe_sim::topology::line(hops + 1, metres),
             profile: "at86rf233-indoor",
@@ -222,12 +142,12 @@ impl Scene {
             alike: true,
         };
         let parents = (0..=hops).map(|node: usize| node.saturating_sub(1));
-        Scene::new(air, parents.collect())
+        Experiment::new(air, parents.collect())
     }
 
-    /// Any tree.
-    pub fn new(air: Air, parents: Vec<usize>) -> Scene {
-        Scene {
+    /// TCPlp on any tree: `parents` has the next hop of each node towards node 0.
+    pub fn new(air: Air, parents: Vec<usize>) -> Experiment {
+        Experiment {
             air,
             parents,
             wire: None,
@@ -245,12 +165,12 @@ impl Scene {
         }
     }
 
-    /// How many nodes.
+    /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.parents.len()
     }
 
-    /// Hops from a node to node 0. A tree that leads in circles has as many as nodes.
+    /// Hops from a node to node 0. If the parents form a loop, the result is the number of nodes.
     pub fn hops(&self, node: usize) -> usize {
         let (mut at, mut hops) = (node, 0);
         while at != 0 && hops < self.nodes() {
@@ -279,26 +199,47 @@ impl Scene {
         }
     }
 
-    /// Makes the nodes, each with the application that `app` gives it, and lets them stand at time zero.
+    /// The memory that the sockets of one run borrow.
+    pub fn memory(&self) -> SocketMemory {
+        SocketMemory::new(
+            (0..self.nodes()).map(|node| (self.address(node), self.transport_of(node))),
+        )
+    }
+
+    /// The same with sources that pause after each frame until it is out of their way, and with the standard's most link
+    /// retries.
+    ///
+    /// A full frame keeps its neighbourhood busy for 7.2 ms a hop (the paper's Figure 4a); load, mean back-off, assessment
+    /// and turnaround come before it.
+    pub fn paced(mut self) -> Experiment {
+        let hops = (0..self.nodes()).map(|node| self.hops(node)).max();
+        let us = Duration::from_micros;
+        let lead = us(960 + 1120 + 128 + 192);
+        self.pace = Config::pace_over(hops.unwrap_or(1).min(255) as u8, us(7200), lead);
+        self.mac.retries = 7;
+        self
+    }
+
+    /// Makes the nodes, each with the application that `app` returns for it, at time zero.
     pub fn start<'a, A: Application<'a>>(
         &self,
-        ground: &'a mut Ground,
+        memory: &'a mut SocketMemory,
         seed: Seed,
         app: impl FnMut(usize) -> A,
     ) -> Result<Lln<'a, A>, RunError> {
-        self.record(ground, seed, app, ())
+        self.record(memory, seed, app, ())
     }
 
-    /// The same, with somebody who writes down what is on the air.
+    /// The same with a recorder of the frames on the air.
     pub fn record<'a, A: Application<'a>, R: Recorder>(
         &self,
-        ground: &'a mut Ground,
+        memory: &'a mut SocketMemory,
         seed: Seed,
         mut app: impl FnMut(usize) -> A,
         recorder: R,
     ) -> Result<Lln<'a, A, R>, RunError> {
-        let nodes = ground.each().enumerate();
-        let nodes = nodes.map(|(node, lent)| Box::new(self.node(node, lent, seed, app(node))));
+        let nodes = memory.each().enumerate();
+        let nodes = nodes.map(|(node, memory)| Box::new(self.node(node, memory, seed, app(node))));
         let nodes = nodes.collect();
         let defect = |error: chappe_sim::Error| RunError::Defect(error.to_string());
         let mut world = World::new(self.medium(seed).map_err(defect)?);
@@ -310,7 +251,7 @@ impl Scene {
         Ok(Lln::new(simulator, addresses))
     }
 
-    /// What lies between the antennas.
+    /// The medium between the antennas.
     pub fn medium(&self, seed: Seed) -> Result<Medium, chappe_sim::Error> {
         match &self.air {
             Air::Given(medium) => Ok((**medium).clone()),
@@ -341,11 +282,11 @@ impl Scene {
         }
     }
 
-    /// One node.
+    /// One node with all its layers.
     pub fn node<'a, A: Application<'a>>(
         &self,
         number: usize,
-        lent: &'a mut Lent,
+        memory: &'a mut HostMemory,
         seed: Seed,
         app: A,
     ) -> Node<'a, A> {
@@ -359,7 +300,7 @@ impl Scene {
             red: self.red.then_some(Thresholds::of(QUEUE as u16)),
             ..Config::new(here, PREFIX, self.mac.caps(0).frame_max)
         };
-        let (local, sockets) = lent.sockets();
+        let (local, sockets) = memory.sockets();
         let mut host = Host::new(local, config.link_local(), sockets, app);
         host.listen(PORT);
         let delay = self
@@ -384,7 +325,7 @@ impl Scene {
         found.map(|(_, sleep)| *sleep)
     }
 
-    /// The leaves that a node holds frames for.
+    /// The sleeping leaves that a node holds frames for.
     fn children(&self, node: usize) -> Vec<usize> {
         let leaves = self.leaves.iter().map(|(leaf, _)| *leaf);
         leaves

@@ -1,4 +1,4 @@
-//! A bulk transfer over a scene, as it goes when it has settled.
+//! One bulk transfer, measured in its steady state.
 
 use chappe_core::{Duration, Instant, Seed};
 use chappe_lab::run::RunError;
@@ -6,33 +6,34 @@ use chappe_results::statistics::mean;
 use chappe_tcplp::host::Bulk;
 use chappe_tcplp::tcp::State;
 
-use super::scene::{Counts, Ground, Scene};
+use super::experiment::Experiment;
+use super::lln::Counts;
 
-/// A transfer without end from one node to another, all but the seed.
+/// An endless transfer from one node to another, without the seed.
 #[derive(Clone, Debug)]
-pub struct Flow {
-    /// The network.
-    pub scene: Scene,
-    /// Who sends.
+pub struct Trial {
+    /// The network and its stacks.
+    pub experiment: Experiment,
+    /// The node that sends.
     pub from: usize,
-    /// Who receives.
+    /// The node that receives.
     pub to: usize,
-    /// For how long it is counted.
+    /// How long it is measured.
     pub time: Duration,
 }
 
-/// What was counted.
+/// The result of one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Octets read by the application, in kbit/s.
+    /// Goodput: octets read by the application, in kbit/s.
     pub kbps: f64,
-    /// Mean of the sender's smoothed round-trip time, ms.
+    /// Mean of the sender's smoothed round-trip time, in ms.
     pub rtt_ms: f64,
-    /// Share of the segments that got lost, 0 to 1.
+    /// Share of the segments that were lost, 0 to 1.
     pub segment_loss: f64,
     /// Data frames put on the air by all nodes.
     pub frames: f64,
-    /// Share of the data frames that had to be sent again.
+    /// Share of the data frames that were retried or given up.
     pub frame_loss: f64,
     /// Fast recoveries and timeouts of the sender.
     pub recoveries: f64,
@@ -40,43 +41,43 @@ pub struct Measured {
     pub timeouts: f64,
     /// The sender's congestion window in segments, ten times a second.
     pub windows: Vec<f64>,
-    /// All of it.
+    /// The counters of all nodes over the measured time.
     pub counts: Counts,
 }
 
-/// Before anything is counted: slow start is over.
+/// Time before the measurement, in which slow start ends.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// Between two looks at the sender.
+/// The sampling interval of the sender's window and round-trip time.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl Flow {
-    /// From the far end of a row to node 0.
-    pub fn up(scene: Scene, time: Duration) -> Flow {
-        let from = scene.nodes() - 1;
-        Flow {
-            scene,
+impl Trial {
+    /// A transfer from the far end of a row to node 0.
+    pub fn up(experiment: Experiment, time: Duration) -> Trial {
+        let from = experiment.nodes() - 1;
+        Trial {
+            experiment,
             from,
             to: 0,
             time,
         }
     }
 
-    /// From node 0 to the far end of a row.
-    pub fn down(scene: Scene, time: Duration) -> Flow {
-        let to = scene.nodes() - 1;
-        Flow {
-            scene,
+    /// A transfer from node 0 to the far end of a row.
+    pub fn down(experiment: Experiment, time: Duration) -> Trial {
+        let to = experiment.nodes() - 1;
+        Trial {
+            experiment,
             from: 0,
             to,
             time,
         }
     }
 
-    /// Runs it. Octets that are not what was sent are a defect.
+    /// Runs the trial with one seed. Corrupt octets are a defect.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut ground = Ground::of(&self.scene);
+        let mut memory = self.experiment.memory();
         let apps = |node| Bulk::sending(if node == self.from { u64::MAX } else { 0 });
-        let mut lln = self.scene.start(&mut ground, seed, apps)?;
+        let mut lln = self.experiment.start(&mut memory, seed, apps)?;
         lln.connect(self.from, self.to);
         lln.run(WARM_UP);
         let (before, octets) = (lln.counts(), lln.app(self.to).received);
@@ -93,7 +94,7 @@ impl Flow {
         let counts = lln.counts().since(&before);
         let app = lln.app(self.to);
         if app.wrong > 0 {
-            let message = format!("{} octets arrived wrong", app.wrong);
+            let message = format!("{} octets arrived corrupt", app.wrong);
             return Err(RunError::Defect(message));
         }
         let sender = counts.nodes[self.from];

@@ -1,17 +1,20 @@
-//! The memory that the sockets of a scene borrow.
+//! The memory that the sockets of a run borrow.
+//!
+//! `chappe_tcplp` allocates nothing: its sockets borrow their buffers. Here the buffers of all hosts are on the heap, so that
+//! a run owns them and the next run can use them again.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use chappe_tcplp::tcp::{Local, Memory, NewReno, Range, Secret, Sent, Socket};
 
-use super::scene::{Scene, Transport};
 use super::station::SOCKETS;
+use super::transport::Transport;
 
-/// Memory for one run of a scene; a next run of the same scene may use it again.
-pub struct Ground(Vec<Lent>);
+/// The buffers of all hosts of one run. A later run of the same experiment can use them again.
+pub struct SocketMemory(Vec<HostMemory>);
 
-/// What one host's sockets are lent.
-pub struct Lent {
+/// The buffers of one host's sockets.
+pub struct HostMemory {
     local: Local,
     send: Vec<u8>,
     receive: Vec<u8>,
@@ -20,25 +23,28 @@ pub struct Lent {
     transport: Transport,
 }
 
-/// Stretches out of order that a socket can hold for each segment of its buffer.
+/// The least number of out-of-order ranges that a socket can hold.
 const RANGES_MIN: usize = 4;
 
-impl Ground {
-    /// For a scene's nodes.
-    pub fn of(scene: &Scene) -> Ground {
-        let lent = |node| Lent::new(scene.address(node).into(), node, scene.transport_of(node));
-        Ground((0..scene.nodes()).map(lent).collect())
+impl SocketMemory {
+    /// Buffers for hosts with these addresses, node 0's first.
+    pub(super) fn new(hosts: impl Iterator<Item = (Ipv6Addr, Transport)>) -> SocketMemory {
+        let host = |(node, (address, transport)): (usize, (Ipv6Addr, Transport))| {
+            HostMemory::new(address.into(), node, transport)
+        };
+        SocketMemory(hosts.enumerate().map(host).collect())
     }
 
-    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Lent> {
+    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut HostMemory> {
         self.0.iter_mut()
     }
 }
 
-impl Lent {
-    fn new(address: IpAddr, node: usize, transport: Transport) -> Lent {
+impl HostMemory {
+    fn new(address: IpAddr, node: usize, transport: Transport) -> HostMemory {
+        // Sequence numbers and ports follow from the secret, so it is a function of the node: equal runs stay equal.
         let secret = core::array::from_fn(|at| (node >> (at % 2 * 8)) as u8);
-        Lent {
+        HostMemory {
             local: Local {
                 address,
                 secret: Secret::new(secret),
@@ -52,7 +58,7 @@ impl Lent {
         }
     }
 
-    /// The host's end and its sockets.
+    /// The host's address and configuration, and its sockets.
     pub(super) fn sockets<'a>(&'a mut self) -> (&'a Local, [Socket<'a>; SOCKETS]) {
         let (local, transport): (&'a Local, _) = (&self.local, self.transport);
         let mut send = self.send.chunks_exact_mut(transport.send.max(1));
@@ -66,7 +72,7 @@ impl Lent {
                 ranges: gaps.next().unwrap_or_default(),
                 flight: flight.next().unwrap_or_default(),
             };
-            // Empty buffers are a defect of the scene's author.
+            // Only empty buffers are refused, and an experiment that asks for those is wrong.
             Socket::new(local, memory, NewReno).unwrap_or_else(|why| unreachable!("{why:?}"))
         });
         (local, sockets)
