@@ -5,7 +5,7 @@ use chappe_p3::header::{Ctrl, Header, Nack};
 use chappe_p3::plan::Plan;
 use chappe_pacifier::paper::header as pacifier;
 
-/// Feeds every format.
+/// Feeds the bytes to every protocol's formats.
 pub fn feed(bytes: &[u8]) {
     let mut room = [0; 4096];
     if let Ok(pacifier::Frame::Ack(ack)) = pacifier::parse(bytes) {

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Room for any header that is written again.
 const ROOM: usize = 4096;
 
-/// Feeds every format.
+/// Feeds the bytes to every standard's formats.
 pub fn feed(bytes: &[u8]) {
     dot11(bytes);
     dot15d4(bytes);

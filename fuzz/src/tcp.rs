@@ -17,7 +17,7 @@ const DRAIN_MAX: usize = 100;
 /// Segments in the air on one way; the oldest go when there are more.
 const AIR_MAX: usize = 64;
 
-/// Plays the octets.
+/// Plays a connection as the octets script it.
 pub fn feed(bytes: &[u8]) {
     read_by(bytes);
 }
@@ -179,7 +179,7 @@ impl Game<'_> {
         }
     }
 
-    /// A segment that only somebody on the path can make: right addresses and checksum, any contents.
+    /// A segment that only an attacker on the path can make: right addresses and checksum, any contents.
     fn forge(&mut self, side: usize, bytes: &[u8]) {
         let Ok(segment) = Segment::parse(bytes) else {
             return;

@@ -117,7 +117,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// `data = factor * data`.
+    /// Multiplies each byte: `data = factor * data`.
     pub fn scale(self, factor: u8, data: &mut [u8]) {
         match self.0 {
             None => portable::scale(factor, data),

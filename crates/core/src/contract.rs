@@ -555,13 +555,7 @@ mod tests {
         fn poll_link(&mut self, _: Instant, _: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
             let byte = self.ready.take()?;
             sdu[0] = byte ^ self.early;
-            Some(LinkSend {
-                to: Address::BROADCAST,
-                len: 1,
-                class: Class::Data,
-                mode: None,
-                token: 0,
-            })
+            Some(LinkSend::broadcast(1, Class::Data))
         }
         fn handle_timeout(&mut self, now: Instant) {
             match self.waiting {

@@ -11,8 +11,8 @@
 //!
 //! ```
 //! use chappe_core::{
-//!     Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Purpose, Seed, Stream,
-//!     Wake, contract,
+//!     Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Purpose, Seed, Stream, Wake,
+//!     contract,
 //! };
 //!
 //! struct Flood {
@@ -50,7 +50,7 @@
 //!         }
 //!         self.ready = false;
 //!         *sdu.first_mut()? = self.packet?;
-//!         Some(LinkSend { to: Address::BROADCAST, len: 1, class: Class::Data, mode: None, token: 0 })
+//!         Some(LinkSend::broadcast(1, Class::Data))
 //!     }
 //! }
 //!

@@ -108,6 +108,24 @@ pub struct LinkSend {
     pub token: u32,
 }
 
+impl LinkSend {
+    /// A broadcast of the first `len` octets of the buffer. The MAC chooses rate and preamble; the token is 0.
+    pub const fn broadcast(len: usize, class: Class) -> LinkSend {
+        LinkSend::unicast(Address::BROADCAST, len, class)
+    }
+
+    /// The first `len` octets of the buffer to one neighbour. The MAC chooses rate and preamble; the token is 0.
+    pub const fn unicast(to: Address, len: usize, class: Class) -> LinkSend {
+        LinkSend {
+            to,
+            len,
+            class,
+            mode: None,
+            token: 0,
+        }
+    }
+}
+
 /// The urgency of a frame, least first: 802.11e's access categories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {

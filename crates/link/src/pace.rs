@@ -248,7 +248,7 @@ mod tests {
     }
 
     /// Goal: a fast pace needs a wake-up a millisecond, a slow one a wake-up for each frame; neither runs ahead of its rate by more than
-    /// the step, and neither falls behind. Method: a program that wakes when it was told to, and sometimes in between.
+    /// the step, and neither falls behind. Method: a program that wakes at the given time, and sometimes in between.
     #[test]
     fn fast_frames_leave_in_batches() {
         for (rate, most) in [

@@ -18,7 +18,7 @@ pub struct Tree {
 /// A forwarding node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarder {
-    /// The node's number.
+    /// The forwarder's node number.
     pub node: u16,
     /// Its children, in the order in which the paths were added.
     pub children: Vec<u16>,

@@ -5,7 +5,7 @@ use chappe_core::Instant;
 /// A call that a script makes as the stack's application. One script has one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Listen on [`LOCAL_PORT`](crate::LOCAL_PORT).
+    /// Listen for connections on [`LOCAL_PORT`](crate::LOCAL_PORT).
     Listen,
     /// Connect from [`LOCAL_PORT`](crate::LOCAL_PORT) to [`REMOTE_PORT`](crate::REMOTE_PORT) of the script's host.
     Connect,

@@ -20,7 +20,7 @@ use crate::{AirTime, Heard, Loss, Power, Recorder, Sent};
 /// Which losses a capture contains, besides sent and received frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Losses {
-    /// No losses.
+    /// No losses are written.
     None,
     /// Frames that a receiver was locked on to, and frames that it missed although they were strong enough.
     Heard,

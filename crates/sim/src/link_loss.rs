@@ -11,9 +11,9 @@ use crate::{AirTime, Error, LinkTrace};
 /// The loss process of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkLoss {
-    /// The transmitting node.
+    /// The transmitting node's number.
     pub from: usize,
-    /// The receiving node.
+    /// The receiving node's number.
     pub to: usize,
     /// When frames are lost.
     pub law: LossLaw,

@@ -11,7 +11,7 @@ pub trait Recorder {
     /// Whether to report nodes' trace events and the reasons of their deadlines.
     const NODES: bool = true;
 
-    /// Whether this recorder wants frames and their outcomes now. Where [`FRAMES`](Self::FRAMES) is false nobody asks.
+    /// Whether this recorder wants frames and their outcomes now. Where [`FRAMES`](Self::FRAMES) is false it is never called.
     fn wants_frames(&self) -> bool {
         Self::FRAMES
     }

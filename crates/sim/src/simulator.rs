@@ -75,7 +75,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         self.nodes.revive(&mut self.engine, node, renew)
     }
 
-    /// The present moment.
+    /// The present time on the air.
     pub fn now(&self) -> AirTime {
         self.engine.now
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Options};
 use chappe_lab::system::scenarios;
+use chappe_results::DATA_TRANSMISSIONS;
 use chappe_results::provenance::Program;
 use chappe_scenario::Plan;
 use chappe_scenario::plan::Changes;
@@ -24,12 +25,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::default();
     let session = session::run(&systems, &plan, program, options, &Meter::default())?;
     for run in &session.document.runs {
+        let (packets, summaries) = (run.counter(DATA_TRANSMISSIONS), run.counter("summaries"));
+        let seed = run.seed;
+        println!("seed {seed}: {packets} packets and {summaries} summaries were broadcast");
         for flow in &run.flows {
             let (kbps, right) = (flow.goodput_bps / 1e3, flow.digest_ok);
-            println!(
-                "seed {} {}: {kbps:.0} kbit/s, digest right: {right}",
-                run.seed, flow.name
-            );
+            println!("  {}: {kbps:.0} kbit/s, digest right: {right}", flow.name);
         }
     }
     match session.document.all_complete() {

@@ -1,48 +1,48 @@
-//! Dissemination of one object by Trickle (RFC 6206). Each node broadcasts from time to time which packets it has.
-//! Neighbours broadcast what it lacks, and a node that overhears the same summary or packet keeps quiet.
+//! Dissemination of one object by Trickle (RFC 6206). From time to time each node broadcasts which packets it has, and its
+//! neighbours broadcast what it lacks. A node that overhears the same summary or the same packet stays silent.
 
 use chappe_core::{
-    Address, Class, Classes, DropReason, Drops, Duration, Instant, LinkEvent, LinkNode, LinkSend,
-    Stream, Wake,
+    Class, Classes, DropReason, Drops, Duration, Instant, LinkEvent, LinkNode, LinkSend, Stream,
+    Wake,
 };
 
 /// Bytes of the object in a packet.
 pub const PAYLOAD: usize = 1024;
+/// The largest object: its summary is no longer than a packet.
+pub const OBJECT_MAX: usize = 8 * PAYLOAD * PAYLOAD;
 /// The shortest interval (RFC 6206's Imin): some twenty packets at 2 Mbit/s.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
-/// The longest one (Imax), 2^7 times as long.
+/// The longest interval (Imax): seven doublings.
 const INTERVAL_MAX: Duration = Duration::from_millis(12_800);
-/// A node keeps its summary to itself after hearing this many equal ones in an interval (k).
+/// A node that hears this many equal summaries in an interval does not send its own (k).
 const REDUNDANCY: u32 = 2;
-
-/// First octet of a summary; a bit for each packet follows.
+/// First octet of a summary; one bit for each packet follows.
 const SUMMARY: u8 = 0;
 /// First octet of a packet; its number in two octets and its bytes follow.
 const PACKET: u8 = 1;
 
-/// One node: it has an object, or wants one of known length.
+/// One node: it has an object, or expects one of known length.
 pub struct Node {
     object: Vec<u8>,
-    /// Which packets are there.
+    /// Packets that have arrived.
     have: Vec<bool>,
-    /// Packets that a neighbour lacks and that nobody has repeated since.
+    /// Packets that the neighbour heard last lacks (others ask again), and that no node has repeated since.
     wanted: Vec<bool>,
-    /// When the last packet arrived.
+    /// When the last missing packet arrived.
     pub completed: Option<Instant>,
+    /// Length of the current interval (I).
     interval: Duration,
-    /// When the present interval ends.
+    /// When it ends.
     end: Instant,
-    /// When to decide whether to broadcast the summary; `None` once that is done.
-    speak_at: Option<Instant>,
+    /// When to decide about the summary (t); `None` afterwards.
+    decide_at: Option<Instant>,
     /// Equal summaries heard in this interval (c).
     heard: u32,
     summary_due: bool,
     random: Stream,
-    /// Summaries broadcast.
-    pub summaries_sent: u64,
-    /// Packets broadcast.
-    pub packets_sent: u64,
-    /// Frames not used, by reason.
+    /// How many summaries and how many packets were broadcast.
+    pub sent: [u64; 2],
+    /// Frames that were not used, by reason.
     pub drops: Drops,
 }
 
@@ -56,22 +56,21 @@ impl Node {
         node
     }
 
-    /// A node that wants an object of `octets`.
+    /// A node that expects an object of `octets`, at most [`OBJECT_MAX`].
     pub fn without_object(octets: usize, random: Stream) -> Node {
         let packets = octets.div_ceil(PAYLOAD);
         let mut node = Node {
             object: vec![0; octets],
             have: vec![false; packets],
             wanted: vec![false; packets],
-            completed: None,
+            completed: (octets == 0).then_some(Instant::ZERO),
             interval: INTERVAL_MIN,
             end: Instant::ZERO,
-            speak_at: None,
+            decide_at: None,
             heard: 0,
             summary_due: false,
             random,
-            summaries_sent: 0,
-            packets_sent: 0,
+            sent: [0; 2],
             drops: Drops::default(),
         };
         node.begin(Instant::ZERO, INTERVAL_MIN);
@@ -83,37 +82,29 @@ impl Node {
         self.completed.map(|_| &*self.object)
     }
 
-    /// How many packets are there.
+    /// How many packets have arrived.
     pub fn packets(&self) -> usize {
         self.have.iter().filter(|have| **have).count()
     }
 
-    /// Begins an interval: the node decides at a random moment of its second half (RFC 6206, 4.2, step 2).
+    /// Begins an interval; the node decides at a random moment of its second half (RFC 6206, 4.2, step 2).
     fn begin(&mut self, now: Instant, interval: Duration) {
         let half = interval / 2;
-        let pause = half + Duration::from_nanos(self.random.below(half.nanos().max(1)));
+        let pause = half + Duration::from_nanos(self.random.below(half.nanos()));
         (self.interval, self.heard) = (interval, 0);
-        (self.end, self.speak_at) = (now + interval, Some(now + pause));
+        (self.end, self.decide_at) = (now + interval, Some(now + pause));
     }
 
-    /// Something differs between neighbours: back to the shortest interval (step 6).
-    fn inconsistent(&mut self, now: Instant) {
-        if self.interval > INTERVAL_MIN {
-            self.begin(now, INTERVAL_MIN);
-        }
-    }
-
-    fn on_frame(&mut self, now: Instant, sdu: &[u8]) -> Result<(), DropReason> {
+    /// Whether the frame shows that its sender has the same packets.
+    fn on_frame(&mut self, now: Instant, sdu: &[u8]) -> Result<bool, DropReason> {
         match sdu {
-            [SUMMARY, bits @ ..] => self.on_summary(now, bits),
-            [PACKET, a, b, octets @ ..] => {
-                self.on_packet(now, u16::from_be_bytes([*a, *b]).into(), octets)
-            }
+            [SUMMARY, bits @ ..] => self.on_summary(bits),
+            [PACKET, a, b, octets @ ..] => self.on_packet(now, [*a, *b], octets),
             _ => Err(DropReason::Malformed),
         }
     }
 
-    fn on_summary(&mut self, now: Instant, bits: &[u8]) -> Result<(), DropReason> {
+    fn on_summary(&mut self, bits: &[u8]) -> Result<bool, DropReason> {
         if bits.len() != self.have.len().div_ceil(8) {
             return Err(DropReason::Malformed);
         }
@@ -121,38 +112,29 @@ impl Node {
         for (packet, have) in self.have.iter().enumerate() {
             let theirs = bits[packet / 8] >> (packet % 8) & 1 == 1;
             equal &= theirs == *have;
-            self.wanted[packet] |= *have && !theirs;
+            self.wanted[packet] = *have && !theirs;
         }
-        if equal {
-            self.heard += 1;
-        } else {
-            self.inconsistent(now);
-        }
-        Ok(())
+        Ok(equal)
     }
 
-    fn on_packet(&mut self, now: Instant, packet: usize, octets: &[u8]) -> Result<(), DropReason> {
-        let place = packet * PAYLOAD..self.object.len().min((packet + 1) * PAYLOAD);
-        if packet >= self.have.len() || place.len() != octets.len() {
-            return Err(DropReason::Malformed);
-        }
-        // Somebody has repeated it: nobody else needs to.
+    fn on_packet(&mut self, now: Instant, at: [u8; 2], octets: &[u8]) -> Result<bool, DropReason> {
+        let packet = usize::from(u16::from_be_bytes(at));
+        let place = self.object.chunks_mut(PAYLOAD).nth(packet);
+        let place = place.filter(|place| place.len() == octets.len());
+        let place = place.ok_or(DropReason::Malformed)?;
+        // The neighbours have heard it too.
         self.wanted[packet] = false;
         if self.have[packet] {
             return Err(DropReason::Duplicate);
         }
-        self.object[place].copy_from_slice(octets);
+        place.copy_from_slice(octets);
         self.have[packet] = true;
-        if self.have.iter().all(|have| *have) {
-            self.completed = Some(now);
-        }
-        self.inconsistent(now);
-        Ok(())
+        self.completed = self.have.iter().all(|have| *have).then_some(now);
+        Ok(false)
     }
 
     fn write_summary(&mut self, sdu: &mut [u8]) -> usize {
         self.summary_due = false;
-        self.summaries_sent += 1;
         sdu[0] = SUMMARY;
         for (to, eight) in sdu[1..].iter_mut().zip(self.have.chunks(8)) {
             let bits = eight.iter().enumerate();
@@ -164,7 +146,6 @@ impl Node {
     fn write_packet(&mut self, sdu: &mut [u8]) -> Option<usize> {
         let packet = self.wanted.iter().position(|wanted| *wanted)?;
         self.wanted[packet] = false;
-        self.packets_sent += 1;
         let octets = self.object.chunks(PAYLOAD).nth(packet)?;
         sdu[0] = PACKET;
         sdu[1..3].copy_from_slice(&(packet as u16).to_be_bytes());
@@ -175,20 +156,21 @@ impl Node {
 
 impl LinkNode for Node {
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
-        let used = match event {
-            LinkEvent::Received(arrival) => self.on_frame(now, arrival.sdu),
-            LinkEvent::Sent { .. } => Ok(()),
-        };
-        if let Err(why) = used {
-            self.drops.count(why);
+        if let LinkEvent::Received(arrival) = event {
+            match self.on_frame(now, arrival.sdu) {
+                Ok(true) => self.heard += 1,
+                // Neighbours differ: back to the shortest interval (RFC 6206, 4.2, step 6).
+                Ok(false) if self.interval > INTERVAL_MIN => self.begin(now, INTERVAL_MIN),
+                Ok(false) => {}
+                Err(why) => self.drops.count(why),
+            }
         }
     }
 
     fn pending(&self) -> Classes {
-        let data = self.wanted.contains(&true);
         Classes::NONE
             .with_if(Class::Control, self.summary_due)
-            .with_if(Class::Data, data)
+            .with_if(Class::Data, self.wanted.contains(&true))
     }
 
     fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
@@ -197,18 +179,12 @@ impl LinkNode for Node {
             Class::Control => self.write_summary(sdu),
             _ => self.write_packet(sdu)?,
         };
-        let (to, mode, token) = (Address::BROADCAST, None, 0);
-        Some(LinkSend {
-            to,
-            len,
-            class,
-            mode,
-            token,
-        })
+        self.sent[usize::from(sdu[0])] += 1;
+        Some(LinkSend::broadcast(len, class))
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if self.speak_at.take_if(|at| *at <= now).is_some() {
+        if self.decide_at.take_if(|at| *at <= now).is_some() {
             self.summary_due = self.heard < REDUNDANCY;
         }
         if self.end <= now {
@@ -217,7 +193,7 @@ impl LinkNode for Node {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        let at = self.speak_at.map_or(self.end, |at| at.min(self.end));
+        let at = self.decide_at.map_or(self.end, |at| at.min(self.end));
         Some(Wake { at, why: "trickle" })
     }
 }

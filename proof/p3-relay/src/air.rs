@@ -67,7 +67,7 @@ impl<'a> Air<'a> {
         }
     }
 
-    /// Runs until nobody has anything to do any more.
+    /// Runs until no node has anything left to do.
     pub fn run(&mut self, begin: Instant, watcher: &mut impl Watcher) {
         for node in 0..COUNT {
             self.drain(begin, node);

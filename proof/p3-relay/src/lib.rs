@@ -1,5 +1,5 @@
 //! A whole transfer of the improved P³ without an operating system or an allocator: a source, a relay in each of two
-//! groups, and a destination, in an air that loses frames by a script. What the nodes transmit is told frame by frame,
+//! groups, and a destination, in an air that loses frames by a script. What the nodes transmit is reported frame by frame,
 //! so that two processors can be compared.
 
 #![no_std]
@@ -20,12 +20,12 @@ pub const OBJECT: usize = 60 * 118 - 50;
 /// The object's packets, the last one padded.
 const MEMORY: usize = 60 * 118;
 
-/// Who does something, for what is told and measured.
+/// Who does something, for what is reported and measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The destination.
+    /// The node that wants the object.
     Destination = 0,
-    /// The source.
+    /// The node that has the object.
     Source = 1,
     /// The relay of group 0.
     Even = 2,

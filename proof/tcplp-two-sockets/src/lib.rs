@@ -1,5 +1,5 @@
 //! Two TCP sockets in one program, with a wire between them that loses segments by a script, without an operating
-//! system or an allocator. What goes over the wire is told segment by segment, so that two processors can be compared,
+//! system or an allocator. What goes over the wire is reported segment by segment, so that two processors can be compared,
 //! and each call can be measured.
 
 #![no_std]
@@ -27,7 +27,7 @@ const SERVER: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
 /// Nothing takes longer than this.
 const LIMIT: Instant = Instant::from_millis(600_000);
 
-/// Which end.
+/// One end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Opens the connection and sends the stream.
@@ -80,7 +80,7 @@ pub trait Watcher {
     fn ends(&mut self, _work: Work) {}
 }
 
-/// How it went.
+/// How the connection went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Every octet arrived as it was written, and both ends closed in order.

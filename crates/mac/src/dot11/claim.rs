@@ -12,7 +12,7 @@ pub trait Claiming {
     /// The claim's state; `None` for a plain station.
     fn get(&self) -> Option<&Claims>;
 
-    /// As [`get`](Self::get), mutable.
+    /// As [`get`](Self::get), by mutable reference.
     fn get_mut(&mut self) -> Option<&mut Claims>;
 }
 

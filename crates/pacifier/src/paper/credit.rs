@@ -147,7 +147,7 @@ mod tests {
 
     /// With knob 0, node 1 serves its better child only. That is node 3, which overhears from the source all
     /// that node 1 can have: the source sends 1/0.4 = 2.5, node 1 hears 1, node 3 hears 2.5 * 0.4 = 1. So node 1
-    /// sends nothing, and node 2, which hears nobody else, has 0/0: no credit, and no NaN.
+    /// sends nothing, and node 2, which hears no other node, has 0/0: no credit, and no NaN.
     /// (The tree is given by hand: by shortest paths node 3 would be the source's child.)
     #[test]
     fn a_node_that_hears_nothing_has_no_credit() {

@@ -32,7 +32,7 @@ pub struct Belt {
 /// A node of a belt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
-    /// The node's number.
+    /// The member's node number.
     pub node: u16,
     /// L_i: the part of the source's packets that it is the nearest to hear.
     pub load: f64,

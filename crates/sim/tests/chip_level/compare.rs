@@ -126,7 +126,7 @@ pub fn beside_measured(octets: usize, frames: u32) -> Option<[f64; 2]> {
     Some(squares.map(|sum: f64| (sum / 24.0).sqrt()))
 }
 
-/// One frame of the experiment: carriers of one of its two pairs apart, powers that were told in whole dB, either first.
+/// One frame of the experiment: carriers of one of its two pairs apart, powers reported in whole dB, either first.
 fn measured_pair(frame: u32, ticks: u32, db: u32) -> [Signal; 2] {
     let mut random = stream(40_000 + frame);
     let lower = f64::from(db) + random.fraction() + random.fraction() - 1.0;

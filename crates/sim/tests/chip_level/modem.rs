@@ -37,7 +37,7 @@ pub struct Signal {
     pub payload: usize,
 }
 
-/// How symbols are told apart.
+/// How symbols are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Receiver {
     /// By the steps between neighbouring chips.
@@ -199,7 +199,7 @@ impl Modem {
     }
 
     /// Carrier offset in radians to a chip: the phase step between neighbouring halves of preamble symbols 1 to 4. It
-    /// is told up to 62 kHz.
+    /// is found up to 62 kHz.
     fn carrier(&self, chips: &[(f64, f64)]) -> f64 {
         let half = CHIPS / 2;
         let sum = |number: usize, part: &[(f64, f64)]| {

@@ -30,8 +30,8 @@ fn run(nodes: Vec<Box<Probe>>, at_m: &[f64]) -> Simulator<Probe, ()> {
     simulator
 }
 
-/// 30 m are 100 ns: the carrier is busy for exactly 20 us, and nobody is told of a frame. The sender is told its end, and
-/// counts airtime but no frame.
+/// 30 m are 100 ns: the carrier is busy for exactly 20 us, and no node receives a frame. The sender is notified of its
+/// end, and counts airtime but no frame.
 #[test]
 fn a_burst_is_energy_and_no_frame() {
     let mut nodes = probes(2);

@@ -52,8 +52,8 @@ fn run(
     simulator
 }
 
-/// The head comes when its last bit has, is the front of the frame, and is the whole of a shorter one; who does not
-/// ask, or no longer asks, is told nothing.
+/// The head comes when its last bit has, is the front of the frame, and is the whole of a shorter one; a node
+/// that does not ask, or no longer asks, gets no event.
 #[test]
 fn a_head_is_delivered_when_it_has_arrived() {
     let mut world = World::new(line(3));

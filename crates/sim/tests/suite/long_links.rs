@@ -281,7 +281,7 @@ fn processes_are_seeded_and_checked() {
 
 /// Frames of a network that the transmitter does not hear, as strong at the receiver as its own: a frame that begins
 /// while one of them is being received misses its preamble (their share of the time), one during which one of them
-/// begins collides, and the receiver's node is told of both kinds of wrecks. Whole ones it does not see.
+/// begins collides, and the receiver's node is notified of both kinds of failures, not of whole ones.
 #[test]
 fn foreign_frames_cost_preambles_and_check_sequences() {
     let positions = [-1000.0, 0.0].map(|x| Position::new(x, 0.0));

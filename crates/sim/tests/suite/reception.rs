@@ -97,7 +97,7 @@ fn ns3_captures_in_its_window() {
 }
 
 /// Goal: a receiver stays with a frame only if its PHY header survives. Method: frames at -7 dB, whose preamble is
-/// found and whose payload is hopeless; those that the node is told of are those whose 48 header bits at 1 Mbit/s
+/// found and whose payload is hopeless; those that are reported to the node are those whose 48 header bits at 1 Mbit/s
 /// survived, (1 - exp(-22 SINR) / 2)^48 by the DBPSK formula; all of them are lost to noise.
 #[test]
 fn receivers_stay_only_with_frames_whose_header_survives() {
@@ -259,7 +259,7 @@ fn radios_are_half_duplex() {
     }
 }
 
-/// Turning carrier sensing on is answered at once; then each change is told, with its beginning; off means silence.
+/// Turning carrier sensing on is answered at once; then each change is reported, with its beginning; off means silence.
 #[test]
 fn carrier_events_come_from_sense_on_to_sense_off() {
     let profile = Profile {
@@ -336,7 +336,7 @@ fn energy_adds_up_for_carrier_sense() {
     assert_eq!(simulator.node(2).carrier(), expected);
 }
 
-/// A sleeping radio loses what it was receiving, hears nothing, and is told its carrier when it wakes.
+/// A sleeping radio loses what it was receiving, hears nothing, and learns the carrier's state when it wakes.
 #[test]
 fn sleeping_radios_hear_nothing() {
     let profile = Profile {

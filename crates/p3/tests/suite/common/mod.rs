@@ -104,7 +104,7 @@ struct Radio {
     sending: bool,
     /// Start of the last frame that was decided for this radio.
     decided: Option<u64>,
-    /// Start of the last frame whose head was told or not, and which of the two.
+    /// Start of the last frame whose head was reported or not, and which of the two.
     glanced: Option<(u64, bool)>,
     peek: usize,
     /// For how long it has been receiving or waiting, and sending, up to `counted`.

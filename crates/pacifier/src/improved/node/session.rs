@@ -125,7 +125,7 @@ impl Node {
     }
 
     /// Starts over, since a receiver has lost what it was known to have: other nodes rely on its reports as well, and before it
-    /// was told what to expect it reported that it wanted nothing.
+    /// learnt what to expect it reported that it wanted nothing.
     pub fn lost_by(&mut self, receiver: u16) {
         let (me, now) = (self.me, self.now);
         let group = self.groups.iter_mut().find(|group| group.source == me);

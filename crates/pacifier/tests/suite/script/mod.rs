@@ -425,7 +425,7 @@ impl Play {
     }
 }
 
-/// To whom a frame goes (to all, if nobody is named), its kind, and its fields.
+/// To whom a frame goes (to all, if none is named), its kind, and its fields.
 fn addressed<'a, 'b>(frame: &'b [&'a str], place: &str) -> (Address, &'a str, &'b [&'a str]) {
     let (to, rest) = match frame {
         ["*", rest @ ..] => (Address::BROADCAST, rest),

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use chappe_core::{Dbm, Instant, Mode, RadioEvent, RadioNode, RadioRequest, Transmit, Wake};
 use chappe_sim::{AirTime, Heard, Loss, Recorder};
 
-/// What a node was told, with its own clock's reading.
+/// What a node was notified of, with its own clock's reading.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     Busy {
