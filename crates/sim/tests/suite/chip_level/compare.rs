@@ -4,8 +4,8 @@
 use chappe_sim::Oqpsk;
 use chappe_sim::synchronous::{self, Group, Mixing};
 
-use crate::cells::{Cell, Draw};
-use crate::modem::{Modem, Receiver, Signal, stream};
+use super::cells::{Cell, Draw};
+use super::modem::{Modem, Receiver, Signal, stream};
 
 /// The crate's name for a receiver.
 pub fn name(receiver: Receiver) -> Oqpsk {
