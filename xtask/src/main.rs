@@ -29,6 +29,7 @@ Usage: cargo xtask COMMAND
   test [--install]    Run everything that CI runs and print a summary. With --install or CI=true, install missing
                       Debian packages (as root) and compiler targets first
   check               Run the fast part: the rules of the house, formatting, lints
+  rules               Check the rules of the house alone
   install             Install what `test` needs beyond a Rust toolchain
   words [FOLDER]      List banned phrases, empty doc comments and long sentences
   circles             List files that import each other in a circle
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         ("test", [flag]) if flag == "--install" => test::everything(true),
         ("install", []) => test::install(),
         ("check", []) => test::fast(),
+        ("rules", []) => test::rules(),
         ("firmware", []) => firmware::alone(),
         ("sizes", []) => sizes::alone(),
         ("bench", packages) => bench::run(packages),

@@ -45,6 +45,14 @@ fn install_all(root: &Path, may_install: bool, report: &mut Report) {
     report.step("targets", || targets::install(root, may_install));
 }
 
+/// `cargo xtask rules`: the rules alone.
+pub fn rules() -> Result<(), String> {
+    let workspace = Workspace::load()?;
+    let mut report = Report::new();
+    report.step("rules", || rules::check(&workspace));
+    report.close()
+}
+
 /// The fast part: no test is run.
 pub fn fast() -> Result<(), String> {
     let workspace = Workspace::load()?;

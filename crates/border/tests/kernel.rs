@@ -23,11 +23,11 @@ const NODES: usize = 4;
 
 fn main() {
     if let Err(error) = namespace::isolate_by_any_means() {
-        return println!("skipped: {error}");
+        return chappe_testkit::skip(error.to_string());
     }
     let mut border = match Border::open(row(), "lln%d", ()) {
         Ok(border) => border,
-        Err(error) => return println!("skipped: {error}"),
+        Err(error) => return chappe_testkit::skip(error.to_string()),
     };
     invalid_device_names_are_refused();
     pages_arrive_whole(&mut border);
@@ -286,7 +286,7 @@ fn iperf3_measures_both_directions(border: &mut Border) {
             command.output()
         };
         let Ok(output) = client(border, run) else {
-            return println!("skipped: there is no iperf3");
+            return chappe_testkit::skip("there is no iperf3");
         };
         let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let octets = said["end"]["sum_received"]["bytes"].as_u64();

@@ -2,7 +2,7 @@
 //!
 //! Goal: a clear error, no loss of data, and the same command resumes once the fault is gone. Method: the receiver is a
 //! separate process in a separate mount or time namespace; the sender stays and serves it each time it joins. A case
-//! prints `skipped:` if the kernel or a tool does not allow it.
+//! is skipped if the kernel or a tool does not allow it.
 
 mod common;
 
@@ -90,7 +90,7 @@ fn lacks(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output();
     let lacks = !found.is_ok_and(|output| output.status.success());
     if lacks {
-        println!("skipped: {tool} is not installed");
+        chappe_testkit::skip(format!("{tool} is not installed"));
     }
     lacks
 }
@@ -131,10 +131,7 @@ fn a_full_disk_is_reported_and_the_transfer_resumes() {
     }
     let (output, place) = beside_a_sender("full", SCRIPT);
     if output.status.code() == Some(77) {
-        return println!(
-            "skipped: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        return chappe_testkit::skip(String::from_utf8_lossy(&output.stderr).trim());
     }
     let said = String::from_utf8_lossy(&output.stdout);
     let wrong = String::from_utf8_lossy(&output.stderr);
@@ -192,10 +189,7 @@ fn clocks_may_disagree_and_jump() {
     }
     let (output, place) = beside_a_sender("clocks", SCRIPT);
     if output.status.code() == Some(77) {
-        return println!(
-            "skipped: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        return chappe_testkit::skip(String::from_utf8_lossy(&output.stderr).trim());
     }
     let said = String::from_utf8_lossy(&output.stdout);
     print!("{said}");

@@ -1,7 +1,7 @@
 //! Whole transfers between network namespaces.
 //!
 //! Goal: the behaviour that docs/cast.md describes, on real sockets. Method: a namespace and a thread for each member, a
-//! bridge between them, losses injected from seeds. Prints `skipped:` if the kernel forbids namespaces.
+//! bridge between them, losses injected from seeds. Skipped if the kernel forbids namespaces.
 
 mod common;
 

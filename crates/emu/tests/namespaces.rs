@@ -2,7 +2,7 @@
 //!
 //! Goal: frames of programs cross the simulated air hop by hop and on time, and every lost frame is counted. Method: the
 //! test isolates itself and emulates short lines of stations while `ping` and packet sockets use them. If the kernel
-//! forbids namespaces, it prints `skipped:` with the reason and passes.
+//! forbids namespaces, it is skipped with the reason.
 
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
@@ -26,7 +26,7 @@ fn main() {
     // These tests judge what is carried, not when; but the better the emulator keeps time, the sooner they end.
     let _ = process::prefer();
     if let Err(error) = isolate_by_any_means() {
-        println!("skipped: {error}");
+        chappe_testkit::skip(error.to_string());
         return;
     }
     let cases: [(&str, fn()); 4] = [
@@ -96,7 +96,7 @@ fn line(nodes: usize, prr: f64, joint: Joint) -> Option<Emulator<Node>> {
             let forbidden = forbidden.contains(&error.os().kind());
             let missing = matches!(error.os().raw_os_error(), Some(OPNOTSUPP | NODEV | NOENT));
             assert!(forbidden || missing, "{error}");
-            println!("skipped: {error}");
+            chappe_testkit::skip(error.to_string());
             None
         }
     }
@@ -110,7 +110,7 @@ fn run(emulator: &mut Emulator<Node>, node: usize, words: &[&str]) -> Option<Str
     let child: Child = match started {
         Ok(child) => child,
         Err(error) => {
-            println!("skipped: {error}");
+            chappe_testkit::skip(error.to_string());
             return None;
         }
     };

@@ -1,7 +1,7 @@
 //! The driver on virtual interfaces: broadcasts, confirmed unicasts, forged frames, a dead interface, signals.
 //!
 //! Goal: the behaviour that the crate page describes. Method: two or three hosts on a bridge, a thread for each, real
-//! sockets, losses injected from a seed. Prints `skipped:` if the kernel forbids namespaces.
+//! sockets, losses injected from a seed. Skipped if the kernel forbids namespaces.
 
 mod common;
 

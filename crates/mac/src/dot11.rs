@@ -42,6 +42,7 @@ mod duplicates;
 mod function;
 mod medium;
 mod notice;
+mod notification;
 mod receive;
 mod send;
 
@@ -51,10 +52,8 @@ use chappe_core::{
 };
 use chappe_wire::dot11::Sequence;
 
-use crate::zmac::{self, Schedule};
-
 pub use category::Category;
-pub use claim::{Claiming, Claims, NoClaims};
+pub use claim::{Claiming, Claims, NoClaims, ZmacPlus};
 pub use config::{Config, PSDU_MAX};
 pub use counters::Counters;
 
@@ -127,38 +126,10 @@ const ACK_TIMEOUT: &str = "ACK timeout";
 /// concurrently.
 pub type Edca = Dot11<4>;
 
-/// A ZMAC+ station (see [`zmac`]): one function, which bursts before it contends.
-pub type ZmacPlus = Dot11<1, Claims>;
-
 impl Dot11<1> {
     /// A DCF station that has received nothing yet. It draws back-offs and its first sequence number from `random`.
     pub fn new(config: Config, address: Address, random: Stream) -> Dot11 {
         Dot11::with_functions(config, [only(&config)], NoClaims, false, address, random)
-    }
-}
-
-impl ZmacPlus {
-    /// A ZMAC+ station that has received nothing yet (see [`zmac`]).
-    pub fn zmac_plus(
-        config: zmac::Config,
-        schedule: Schedule,
-        address: Address,
-        random: Stream,
-    ) -> ZmacPlus {
-        // Interframe spaces are SIFS (`aifsn: 0`), and a failed attempt is followed by no wait beyond the ACK timeout.
-        let station = Config {
-            aifsn: 0,
-            difs_after_timeout: false,
-            difs_backoff: false,
-            ..config.station
-        };
-        let claims = Claims::new(config, schedule);
-        Dot11::with_functions(station, [only(&station)], claims, false, address, random)
-    }
-
-    /// Replaces the schedule of time slots, effective from the next claim.
-    pub fn set_schedule(&mut self, schedule: Schedule) {
-        self.claims.schedule = schedule;
     }
 }
 

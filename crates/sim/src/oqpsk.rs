@@ -8,7 +8,7 @@ pub enum Oqpsk {
     #[default]
     IeeeE418,
     /// A soft receiver that compares neighbouring chips: the symbol error table of this crate's own chip-level
-    /// simulation (`tests/chip_level`), a million symbols to a point.
+    /// simulation (`tests/suite/chip_level`), a million symbols to a point.
     NoncoherentSoft,
     /// A soft receiver that takes the carrier from the preamble and adds a symbol's chips up as complex numbers: the table
     /// of the same simulation with that receiver. About 3 dB better in noise, and worse where synchronous

@@ -6,7 +6,7 @@
 //!
 //! The form is that of the physics report, 5.3, with one change: the receiver's clock follows the arrivals that lie close
 //! together, not the middle of all. Its four constants were fitted against this crate's own chip-level simulation
-//! (`tests/chip_level`). The cells on which the error was then measured are others; no published figure is among
+//! (`tests/suite/chip_level`). The cells on which the error was then measured are others; no published figure is among
 //! them. [`Mixing::FITTED`] states its accuracy and known misses.
 
 use chappe_core::{Duration, Ppm};
@@ -59,7 +59,7 @@ pub struct Mixing {
 }
 
 impl Mixing {
-    /// Fitted on 51 cells of 250 frames each (`Cell::fitted` in `tests/chip_level`, example `chip_level fit`) from two to eight
+    /// Fitted on 51 cells of 250 frames each (`Cell::fitted` in `tests/suite/chip_level`, example `chip_level fit`) from two to eight
     /// relays, 8 and 127 octets, 10 and 20 dB: root mean square error of the delivery ratio 0.060, mean +0.017; of
     /// which 0.02 to 0.03 is the sampling of 250 frames.
     /// On 46 other cells, among them Rayleigh fading, other lengths and up to six hops of jitter: 0.078, mean +0.046.

@@ -43,6 +43,7 @@
 mod clock;
 mod error;
 mod event_loop;
+mod frames;
 mod interface;
 mod links;
 mod netlink;
@@ -60,9 +61,10 @@ pub mod wireless;
 pub use clock::Clock;
 pub use error::{Error, Result};
 pub use event_loop::{EventLoop, Ready, Signal};
+pub use frames::{BATCH, Endpoint, Run};
 pub use interface::Interface;
 pub use links::Links;
-pub use socket::{BATCH, Endpoint, Received, Run, Socket, user_priority};
+pub use socket::{Received, Socket, user_priority};
 
 /// Sets the congestion control of one TCP socket, such as `cubic`. Without CAP_NET_ADMIN, only those listed in
 /// `/proc/sys/net/ipv4/tcp_allowed_congestion_control` are allowed.

@@ -225,13 +225,13 @@ mod tests {
     fn routes_to_loopback_lead_through_lo() {
         let lo = Interface::find("lo").unwrap();
         if !lo.up {
-            return println!("skipped: the loopback interface is down");
+            return chappe_testkit::skip("the loopback interface is down");
         }
         let links = Links::open().unwrap();
         assert_eq!(links.towards(Ipv4Addr::LOCALHOST.into()).unwrap(), "lo");
         match links.towards(Ipv6Addr::LOCALHOST.into()) {
             Ok(interface) => assert_eq!(interface, "lo"),
-            Err(error) => println!("skipped: no IPv6 route: {error}"),
+            Err(error) => chappe_testkit::skip(format!("no IPv6 route: {error}")),
         }
     }
 }

@@ -6,8 +6,9 @@ use rustix::net::{AddressFamily, Protocol, RawProtocol, SocketFlags, SocketType}
 
 use crate::Interface;
 use crate::error::{Error, NEEDS_NET_RAW, Result};
+use crate::frames::Endpoint;
 use crate::raw;
-use crate::socket::{Endpoint, Kind, Socket};
+use crate::socket::{Kind, Socket};
 
 /// Local Experimental EtherType 1 (IEEE 802-2014, 9.2.4).
 pub const LOCAL_EXPERIMENTAL: u16 = 0x88b5;

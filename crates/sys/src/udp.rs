@@ -7,8 +7,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
 use crate::Interface;
 use crate::error::{Error, NEEDS_NET_RAW, Result};
+use crate::frames::Endpoint;
 use crate::raw;
-use crate::socket::{Endpoint, Kind, Socket};
+use crate::socket::{Kind, Socket};
 
 /// Where a frame to all nodes goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Sockets, devices and interfaces against the kernel, in separate namespaces.
 //!
 //! Goal: each request to Linux has the documented effect. Method: the test isolates itself, so that it is root over
-//! separate interfaces, and creates small networks. Prints `skipped:` if the kernel forbids namespaces.
+//! separate interfaces, and creates small networks. Skipped if the kernel forbids namespaces.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use chappe_sys::{Endpoint, Interface, Links, Received, Run, Socket, packet, udp,
 
 fn main() {
     if let Err(error) = isolate() {
-        println!("skipped: {error}");
+        chappe_testkit::skip(error.to_string());
         return;
     }
     let cases: [(&str, fn()); 8] = [
@@ -165,7 +165,11 @@ fn segmented_datagrams_arrive_separately() {
         let runs = [run(&octets, 1000), run(&[9; 50], 50)];
         match sender.send_runs(runs.into_iter()) {
             Ok(taken) => assert_eq!(taken, 2),
-            Err(error) => return println!("skipped: the kernel cannot segment datagrams: {error}"),
+            Err(error) => {
+                return chappe_testkit::skip(format!(
+                    "the kernel cannot segment datagrams: {error}"
+                ));
+            }
         }
         let (mut received, mut heard) = (Received::new(slot), Vec::new());
         let begun = Instant::now();
@@ -264,7 +268,7 @@ fn a_bridge_joins_three() {
 fn a_tap_device_carries_frames() {
     let tap = match Tun::create("tap%d", Kind::Tap) {
         Ok(tap) => tap,
-        Err(error) => return println!("skipped: {error}"),
+        Err(error) => return chappe_testkit::skip(error.to_string()),
     };
     Links::open().unwrap().up(tap.name()).unwrap();
     let interface = Interface::find(tap.name()).unwrap();

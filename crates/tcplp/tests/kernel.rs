@@ -79,13 +79,13 @@ impl Case {
 fn main() {
     let long = std::env::args().any(|arg| arg == "long");
     if let Err(error) = isolate_by_any_means() {
-        println!("skipped: {error}");
+        chappe_testkit::skip(error.to_string());
         return;
     }
     let tun = match Tun::create("chappe0", Kind::Tun) {
         Ok(tun) => tun,
         Err(error) => {
-            println!("skipped: {error}");
+            chappe_testkit::skip(error.to_string());
             return;
         }
     };
@@ -115,7 +115,7 @@ fn available() -> Vec<&'static str> {
     for name in ["reno", "cubic", "bbr"] {
         match set_congestion(&listener, name) {
             Ok(()) => names.push(name),
-            Err(error) => println!("skipped: {name}: {error}"),
+            Err(error) => chappe_testkit::skip(format!("{name}: {error}")),
         }
     }
     names

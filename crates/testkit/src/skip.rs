@@ -24,7 +24,9 @@ pub const SKIPPED_FILE: &str = "CHAPPE_SKIPPED";
 /// ```
 #[track_caller]
 pub fn skip(reason: impl AsRef<str>) {
-    let (place, reason) = (Location::caller(), reason.as_ref());
+    // A program's error may have several lines; one test has one line in the summary.
+    let reason = reason.as_ref().split_whitespace().collect::<Vec<_>>();
+    let (place, reason) = (Location::caller(), reason.join(" "));
     let line = format!("{}:{}: {reason}\n", place.file(), place.line());
     let collected = env::var_os(SKIPPED_FILE).is_some_and(|file| {
         let file = OpenOptions::new().append(true).create(true).open(file);

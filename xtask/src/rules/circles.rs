@@ -1,17 +1,14 @@
 //! No files of a crate import each other in a circle.
 //!
 //! A module and the modules inside it may know each other. Any other files that reach each other by what they import are one
-//! thing in several files, or one of them holds a type or constant that belongs below both. `circles.txt` beside this
-//! file lists circles that are known and still to be removed, one in a line.
+//! thing in several files, or one of them holds a type or constant that belongs below both. `cargo xtask circles` lists
+//! each circle with what ties it.
 
 use std::collections::BTreeSet;
 
 use super::Finding;
 use crate::modules::{Crate, Ties};
 use crate::workspace::Workspace;
-
-/// Files of each circle that is allowed to remain.
-const KNOWN: &str = include_str!("circles.txt");
 
 /// Files that import each other, in order of their paths.
 struct Circle {
@@ -20,9 +17,13 @@ struct Circle {
     ties: Vec<String>,
 }
 
-/// Circles that are not known, and known ones that are gone.
+/// Every circle of every library and program.
 pub fn rule(workspace: &Workspace) -> Vec<Finding> {
-    beside(workspace, KNOWN)
+    let finding = |circle: Circle| {
+        let what = format!("these files import each other: {}", circle.ties.join("; "));
+        Finding::new(circle.files.join(" "), what)
+    };
+    all(workspace).into_iter().map(finding).collect()
 }
 
 /// `cargo xtask circles`: prints every circle and what ties it.
@@ -34,28 +35,6 @@ pub fn list() -> Result<(), String> {
     }
     println!("{} circles", circles.len());
     Ok(())
-}
-
-fn beside(workspace: &Workspace, known: &str) -> Vec<Finding> {
-    let circles = all(workspace);
-    let known: Vec<Vec<&str>> = known
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    let mut findings = Vec::new();
-    for circle in &circles {
-        let is_known = |entry: &Vec<&str>| circle.files.iter().all(|f| entry.contains(&f.as_str()));
-        if !known.iter().any(is_known) {
-            let what = format!("these files import each other: {}", circle.ties.join("; "));
-            findings.push(Finding::new(circle.files.join(" "), what));
-        }
-    }
-    let gone = |file: &&&str| !circles.iter().any(|c| c.files.iter().any(|f| f == **file));
-    for file in known.iter().flatten().filter(gone) {
-        let what = "stands in circles.txt, but in no circle: take it off";
-        findings.push(Finding::new(*file, what));
-    }
-    findings
 }
 
 fn all(workspace: &Workspace) -> Vec<Circle> {
@@ -130,14 +109,14 @@ mod tests {
     use crate::workspace::Target;
 
     #[test]
-    fn no_circle_is_new_here_and_no_known_one_is_gone() {
+    fn no_files_import_each_other_here() {
         planted::holds_here(rule);
     }
 
     #[test]
     fn a_circle_is_found_with_what_ties_it() {
         let root = planted::file("crates/novelty/src/lib.rs", "mod a; mod b; mod c;");
-        let find = |a: &str, b: &str, c: &str, known| {
+        let find = |a: &str, b: &str, c: &str| {
             let mut workspace = root.clone();
             for (name, text) in [("a", a), ("b", b), ("c", c)] {
                 let file = planted::file(&format!("crates/novelty/src/{name}.rs"), text);
@@ -150,29 +129,20 @@ mod tests {
                 file: "crates/novelty/src/lib.rs".to_owned(),
             });
             workspace.members.push(member);
-            beside(&workspace, known)
+            rule(&workspace)
         };
         let (a, b) = ("use crate::b::B; pub struct A;", "pub struct B;");
-        assert_eq!(find(a, b, "", "").len(), 0);
+        assert_eq!(find(a, b, "").len(), 0);
         let knows_a = "use super::a; pub struct B(a::A);";
-        let found = find(a, knows_a, "", "");
+        let found = find(a, knows_a, "");
         assert_eq!(found.len(), 1);
         let what = &found[0].what;
         assert!(
             what.contains("a.rs takes B from b.rs; b.rs takes A, a from a.rs"),
             "{what}"
         );
-        let known = "crates/novelty/src/a.rs crates/novelty/src/b.rs";
-        assert_eq!(find(a, knows_a, "", known).len(), 0);
-        assert_eq!(find(a, b, "", known).len(), 2, "both files are stale");
         let through_c = "pub struct B; use crate::c::C;";
-        assert_eq!(
-            find(a, through_c, "use crate::a::A; pub struct C;", "").len(),
-            1
-        );
-        assert_eq!(
-            find(a, through_c, "use crate::a::A; pub struct C;", known).len(),
-            1
-        );
+        let c = "use crate::a::A; pub struct C;";
+        assert_eq!(find(a, through_c, c).len(), 1);
     }
 }

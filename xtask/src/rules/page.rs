@@ -7,9 +7,6 @@ use super::Finding;
 use super::roles::Role;
 use crate::workspace::Workspace;
 
-/// Pages whose headings are still to be brought in order.
-const LATER: &[&str] = &["docs/wildnet.md", "docs/dpclo.md"];
-
 /// Where the headings are promised, and the heading above their numbered list.
 const PROMISE: &str = "docs/README.md";
 const LIST: &str = "## Headings of a protocol page";
@@ -22,10 +19,10 @@ pub fn headings(workspace: &Workspace) -> Vec<Finding> {
         .filter_map(|package| package.folder.strip_prefix("crates/lab-"))
         .map(|name| format!("docs/{name}.md"))
         .collect();
-    judge(workspace, &pages, LATER)
+    judge(workspace, &pages)
 }
 
-fn judge(workspace: &Workspace, pages: &[String], later: &[&str]) -> Vec<Finding> {
+fn judge(workspace: &Workspace, pages: &[String]) -> Vec<Finding> {
     let promised = promised(workspace.text(PROMISE).unwrap_or_default());
     if promised.is_empty() {
         let what = format!("needs a numbered list below `{LIST}`");
@@ -37,11 +34,7 @@ fn judge(workspace: &Workspace, pages: &[String], later: &[&str]) -> Vec<Finding
             Some(text) => wrong_heading(text, &promised),
             None => Some("is missing: every system has a page".to_owned()),
         };
-        match (wrong, later.contains(&page.as_str())) {
-            (Some(what), false) => findings.push(Finding::new(page, what)),
-            (None, true) => findings.push(Finding::new(page, "is in order: remove it from LATER")),
-            _ => {}
-        }
+        findings.extend(wrong.map(|what| Finding::new(page, what)));
     }
     findings
 }
@@ -134,15 +127,12 @@ mod tests {
             workspace
         };
         let pages = ["docs/novelty.md".to_owned()];
-        let find = |text| judge(&page(text), &pages, &[]).len();
+        let find = |text| judge(&page(text), &pages).len();
         assert_eq!(find("## Usage\n## Ours\n## References\n"), 0);
         assert_eq!(find("## usage\n## References\n"), 1);
         assert_eq!(find("## References\n## Usage\n"), 1);
         assert_eq!(find("## Usage\n"), 1);
-        let later = |text| judge(&page(text), &pages, &["docs/novelty.md"]).len();
-        assert_eq!(later("## Usage\n"), 0);
-        assert_eq!(later("## Usage\n## References\n"), 1, "a stale exception");
-        assert_eq!(judge(&planted::file("a", ""), &pages, &[]).len(), 1);
+        assert_eq!(judge(&planted::file("a", ""), &pages).len(), 1);
         let member = planted::member("crates/lab-novelty", "system");
         let mut workspace = page("");
         workspace.files.pop();

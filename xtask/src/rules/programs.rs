@@ -8,17 +8,14 @@ use super::Finding;
 use crate::source;
 use crate::workspace::{Package, Target, Workspace};
 
-/// Test programs that are still to be joined with their crate's other one.
-const LATER: &[&str] = &["crates/sim/tests/chip_level/main.rs"];
-
 /// Crates with more than one test program that share a harness.
 pub fn rule(workspace: &Workspace) -> Vec<Finding> {
-    let mut findings = gone(workspace, LATER);
+    let mut findings = Vec::new();
     for package in &workspace.members {
         let programs: Vec<&str> = package
             .targets
             .iter()
-            .filter(|target| target.kind == "test" && !LATER.contains(&target.file.as_str()))
+            .filter(|target| target.kind == "test")
             .filter(|target| could_be_joined(target, package, workspace))
             .map(|target| target.file.as_str())
             .collect();
@@ -29,16 +26,6 @@ pub fn rule(workspace: &Workspace) -> Vec<Finding> {
             );
             findings.push(Finding::new(&package.folder, what));
         }
-    }
-    findings
-}
-
-/// Entries of the list that no longer exist.
-fn gone(workspace: &Workspace, later: &[&str]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if workspace.text("xtask/Cargo.toml").is_some() {
-        let gone = later.iter().filter(|file| workspace.text(file).is_none());
-        findings.extend(gone.map(|file| Finding::new(*file, "is gone: remove it from LATER")));
     }
     findings
 }
@@ -70,14 +57,6 @@ mod tests {
     #[test]
     fn crates_have_one_test_program_here() {
         planted::holds_here(rule);
-    }
-
-    #[test]
-    fn a_stale_exception_is_found() {
-        assert_eq!(
-            gone(planted::here(), &["crates/none/tests/none.rs"]).len(),
-            1
-        );
     }
 
     #[test]

@@ -16,10 +16,10 @@ use chappe_core::{Address, Bitrate, Duration, Purpose, Seed};
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::{Interface, Links};
 
-/// Runs the cases in new namespaces, or prints why it skips them. A name on the command line selects one.
+/// Runs the cases in new namespaces, or skips them. A name on the command line selects one.
 pub fn run(cases: &[(&str, fn())]) {
     if let Err(error) = isolate() {
-        println!("skipped: {error}");
+        chappe_testkit::skip(error.to_string());
         return;
     }
     let chosen = std::env::args()

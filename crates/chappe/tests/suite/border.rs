@@ -38,7 +38,7 @@ fn run(arguments: &[&str]) -> Option<Output> {
         said.starts_with("chappe: ") && said.lines().count() >= 2,
         "{said}"
     );
-    println!("skipped: {said}");
+    chappe_testkit::skip(said);
     None
 }
 
@@ -53,7 +53,7 @@ fn exists(program: &str) -> bool {
         .stderr(Stdio::null())
         .status();
     if found.is_err() {
-        println!("skipped: there is no {program}");
+        chappe_testkit::skip(format!("there is no {program}"));
     }
     found.is_ok()
 }
@@ -115,7 +115,7 @@ fn it_serves_until_it_is_asked_to_end() {
     let said: Vec<String> = (&mut lines).map_while(Result::ok).take(10).collect();
     if said.len() < 10 {
         assert_eq!(serving.0.wait().unwrap().code(), Some(4), "{said:?}");
-        return println!("skipped: the kernel allows no namespace");
+        return chappe_testkit::skip("the kernel allows no namespace");
     }
     let all = said.join("\n");
     assert!(all.contains("n3 - n2 - n1 - n0"), "{all}");
@@ -146,11 +146,11 @@ fn a_forbidden_interface_is_explained() {
         .arg(env!("CARGO_BIN_EXE_chappe"))
         .args(["border", CORRIDOR, "--host", "--", "true"]);
     let Ok(output) = command.output() else {
-        return println!("skipped: there is no setpriv");
+        return chappe_testkit::skip("there is no setpriv");
     };
     let said = text(&output.stderr);
     if said.starts_with("setpriv") {
-        return println!("skipped: {said}");
+        return chappe_testkit::skip(said);
     }
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(

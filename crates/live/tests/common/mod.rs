@@ -10,10 +10,10 @@ use chappe_live::{Carrier, GroupKey, Port};
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::{Interface, Links};
 
-/// Runs the cases in new namespaces, or prints why it skips them.
+/// Runs the cases in new namespaces, or skips them.
 pub fn run(cases: &[(&str, fn())]) {
     if let Err(error) = isolate() {
-        println!("skipped: {error}");
+        chappe_testkit::skip(error.to_string());
         return;
     }
     for (name, case) in cases {

@@ -1,9 +1,9 @@
 //! ZMAC+'s contention, which replaces the back-off of the DCF. See [`zmac`](crate::zmac).
 
-use chappe_core::{Burst, Class, Classes, Duration, Instant, RadioRequest};
+use chappe_core::{Address, Burst, Class, Classes, Duration, Instant, RadioRequest, Stream};
 
 use super::notice::Notice;
-use super::{Dot11, State};
+use super::{Dot11, State, config, only};
 use crate::zmac::{Config, Schedule};
 
 /// Whether a station claims the channel before it contends. A type parameter, so that plain stations are compiled
@@ -73,6 +73,34 @@ impl Claiming for Claims {
     #[inline]
     fn get_mut(&mut self) -> Option<&mut Claims> {
         Some(self)
+    }
+}
+
+/// A ZMAC+ station (see [`zmac`](crate::zmac)): one function, which bursts before it contends.
+pub type ZmacPlus = Dot11<1, Claims>;
+
+impl ZmacPlus {
+    /// A ZMAC+ station that has received nothing yet (see [`zmac`](crate::zmac)).
+    pub fn zmac_plus(
+        config: Config,
+        schedule: Schedule,
+        address: Address,
+        random: Stream,
+    ) -> ZmacPlus {
+        // Interframe spaces are SIFS (`aifsn: 0`), and a failed attempt is followed by no wait beyond the ACK timeout.
+        let station = config::Config {
+            aifsn: 0,
+            difs_after_timeout: false,
+            difs_backoff: false,
+            ..config.station
+        };
+        let claims = Claims::new(config, schedule);
+        Dot11::with_functions(station, [only(&station)], claims, false, address, random)
+    }
+
+    /// Replaces the schedule of time slots, effective from the next claim.
+    pub fn set_schedule(&mut self, schedule: Schedule) {
+        self.claims.schedule = schedule;
     }
 }
 

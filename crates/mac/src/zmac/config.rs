@@ -2,7 +2,7 @@
 
 use chappe_core::{Class, Duration, Rate};
 
-use crate::dot11;
+use crate::dot11::Config as Station;
 
 /// How a ZMAC+ station contends. The paper leaves `beacon`, `slot`, both windows and notification open: print them with
 /// every result.
@@ -10,7 +10,7 @@ use crate::dot11;
 pub struct Config {
     /// Frames, rates, slot time, SIFS, retry limits. Its windows, `aifsn`, `difs_backoff` and `difs_after_timeout` are
     /// ignored.
-    pub station: dot11::Config,
+    pub station: Station,
     /// Length of a burst, and the step between levels: T. 20 us, a DSSS slot time, is enough to detect energy and turn
     /// around; one that carries a PLCP header takes 212 us. Not given in the paper. A burst no longer than the station's
     /// `cca_time` would not be detected.
@@ -54,7 +54,7 @@ pub struct Ecn {
 impl Config {
     /// 802.11b frames with bursts of 20 us, time slots of 10 ms, Z-MAC's windows and notification.
     pub fn dot11b(data: Rate) -> Config {
-        let station = dot11::Config::dot11b(data);
+        let station = Station::dot11b(data);
         Config {
             station,
             beacon: Duration::from_micros(20),

@@ -4,13 +4,13 @@
 //! cargo run --release -p chappe-sim --example chip_level -- symbol-errors | fit | measured
 //! ```
 //!
-//! The simulation itself stands with the tests that hold the models to it, in `tests/chip_level`.
+//! The simulation itself stands with the tests that hold the models to it, in `tests/suite/chip_level`.
 
-#[path = "../../tests/chip_level/cells.rs"]
+#[path = "../../tests/suite/chip_level/cells.rs"]
 mod cells;
-#[path = "../../tests/chip_level/compare.rs"]
+#[path = "../../tests/suite/chip_level/compare.rs"]
 mod compare;
-#[path = "../../tests/chip_level/modem.rs"]
+#[path = "../../tests/suite/chip_level/modem.rs"]
 mod modem;
 
 use cells::Cell;

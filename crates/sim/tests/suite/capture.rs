@@ -110,7 +110,7 @@ fn tshark_decodes_it() {
     let output = command.output();
     let _ = std::fs::remove_file(&path);
     let Ok(output) = output else {
-        println!("skipped: tshark is not installed");
+        chappe_testkit::skip("tshark is not installed");
         return;
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

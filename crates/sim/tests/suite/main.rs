@@ -2,6 +2,7 @@
 
 mod bursts;
 mod capture;
+mod chip_level;
 mod common;
 mod crossvalidation;
 mod determinism;

@@ -167,7 +167,7 @@ fn two_transmitters_beside_the_measurement() {
         "/../../../shared/data/st-phy-replication/prr_symmetric.csv"
     );
     let Ok(text) = std::fs::read_to_string(path) else {
-        println!("skipped: the measurements are not there");
+        chappe_testkit::skip("the measurements are not there");
         return;
     };
     let measured = |ticks: u32, db: u32| -> f64 {

@@ -8,7 +8,7 @@ use std::ptr;
 
 use super::check;
 use super::options::link_address;
-use crate::socket::{BATCH, Endpoint, Run};
+use crate::frames::{BATCH, Endpoint, Run};
 
 /// Room for control messages in octets: the segment size (4) and the headers.
 const CONTROL: usize = 64;

@@ -21,7 +21,7 @@ use row::{Setup, connect};
 #[test]
 fn tshark_reads_the_air() {
     let Ok(version) = Command::new("tshark").arg("--version").output() else {
-        println!("no tshark here: skipped");
+        chappe_testkit::skip("there is no tshark");
         return;
     };
     println!(
@@ -116,7 +116,7 @@ fn capture(file: &Path) {
 #[test]
 fn tshark_opens_secured_frames() {
     if Command::new("tshark").arg("--version").output().is_err() {
-        println!("no tshark here: skipped");
+        chappe_testkit::skip("there is no tshark");
         return;
     }
     let folder = std::env::temp_dir().join(format!("chappe-sealed-{}", std::process::id()));

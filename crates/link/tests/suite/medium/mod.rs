@@ -375,10 +375,10 @@ fn receive(listener: &TcpListener, secs: f64) -> (f64, bool) {
     (counted as f64 * 8.0 / secs / 1e6, right)
 }
 
-/// Runs `work` in new namespaces, or prints why it skips it.
+/// Runs `work` in new namespaces, or skips it.
 pub fn isolated(work: impl FnOnce()) {
     match isolate() {
         Ok(()) => work(),
-        Err(error) => println!("skipped: {error}"),
+        Err(error) => chappe_testkit::skip(error.to_string()),
     }
 }

@@ -87,7 +87,7 @@ fn our_building_is_like_the_measured_one() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let data = root.join("../shared/data/iotlab-mercator/grenoble_links.csv.gz");
     if !data.exists() {
-        println!("skipped: the measured building is not at hand");
+        chappe_testkit::skip("the measured building is not at hand");
         return;
     }
     let measured = import::read_channels(&data, &import::Select::new()).unwrap();

@@ -4,8 +4,8 @@
 use chappe_sim::Oqpsk;
 use chappe_sim::synchronous::{self, Group, Mixing};
 
-use crate::cells::{Cell, Draw};
-use crate::modem::{Modem, Receiver, Signal, stream};
+use super::cells::{Cell, Draw};
+use super::modem::{Modem, Receiver, Signal, stream};
 
 /// The crate's name for a receiver.
 pub fn name(receiver: Receiver) -> Oqpsk {
@@ -94,7 +94,7 @@ pub fn beside_measured(octets: usize, frames: u32) -> Option<[f64; 2]> {
         "/../../../shared/data/st-phy-replication/prr_symmetric.csv"
     );
     let Ok(text) = std::fs::read_to_string(path) else {
-        println!("skipped: the measurements are not there");
+        chappe_testkit::skip("the measurements are not there");
         return None;
     };
     let measured = |ticks: u32, db: u32| -> f64 {
