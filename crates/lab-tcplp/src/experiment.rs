@@ -30,7 +30,7 @@
 //! **Injected loss** ([`Experiment::lose`]) drops whole packets at a host, after the link has delivered and reassembled
 //! them: the loss of segments in the paper's sense, independent of the radio.
 //!
-//! Equal experiments with equal seeds run equally. [`Trials`](chappe_lab::context::FigureContext as Shared) runs several seeds in parallel.
+//! Equal experiments with equal seeds run equally. [`FigureContext`](chappe_lab::context::FigureContext) runs several seeds in parallel.
 
 use std::net::Ipv6Addr;
 

@@ -1,25 +1,24 @@
-//! A scenario's run: objects carried by TCP along the line, the copies compared, counters collected.
+//! One seed of a scenario: TCP carries objects along the line, copies are compared, counters collected.
 
 use chappe_core::{DropReason, Duration, Seed};
 use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
-use chappe_lab::run::{Meter, Outcome, RunError};
-use chappe_lab::system::Job;
+use chappe_lab::run::{Meter, Outcome, RunError, WORK};
+use chappe_lab::system::{Job, settings};
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Settings, Transfer};
 use chappe_sim::Recorder;
 
-use super::faults::Mishaps;
-use super::hosts::Mail;
-use super::masts::Masts;
-use super::mounting::Ground;
-use super::plan::{SYSTEM, WildNet};
-use super::run::Run as Air;
-use super::station::Station;
+use crate::faults::LineFaults;
+use crate::hosts::{BulkApp, HostMemory};
+use crate::masts::Masts;
+use crate::plan::{SYSTEM, WildNet};
+use crate::running_line::RunningLine;
+use crate::station::Station;
 
-/// How often the run looks whether everything has arrived.
+/// Interval at which the run checks whether everything has arrived.
 const STEP: Duration = Duration::from_millis(20);
 
-/// A transfer's ends as radios of the line: who sends it, who gets it.
+/// The radios at the ends of a transfer: of its source and its receiver.
 #[derive(Clone, Copy, Debug)]
 struct Ends<'a> {
     transfer: &'a Transfer,
@@ -27,47 +26,63 @@ struct Ends<'a> {
     to: usize,
 }
 
-/// Carries the transfers of one seed.
+/// Carries the transfers of one seed for the table of systems. Fails if more arrived than the bound allows.
+pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    meter.expect(2 * WORK);
+    // A line needs no preparation.
+    meter.advance(WORK);
+    let outcome = carry(settings(job.plan)?, &job, meter)?;
+    let over = |bound: &chappe_results::Bound| bound.fraction > 1.0;
+    match outcome.run.bounds.iter().any(over) {
+        true => Err(RunError::Defect(
+            "more arrived than the radios can send".into(),
+        )),
+        false => Ok(outcome),
+    }
+}
+
+/// Carries the transfers of one seed with these settings.
 pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let transfers = &job.network.transfers;
     let reversed = transfers.first().is_some_and(|first| first.source != 0);
     let mut masts = with.masts(&job.plan.profile, (reversed, transfers.len() > 1));
-    masts.mishaps = Mishaps::of(job.plan, &with.sites, reversed, with.frame_loss);
+    masts.faults = LineFaults::of(job.plan, &with.sites, reversed, with.frame_loss);
     let ends = ends(transfers, masts.radios() - 1)?;
-    let mail = |radio: usize| {
+    let app = |radio: usize| {
         let own = ends.iter().find(|ends| ends.from == radio);
         let object = own.map(|ends| ends.transfer.object.clone());
-        Mail {
+        BulkApp {
             to_send: object.as_ref().map_or(0, |object| object.len() as u64),
             object,
             copy: Some(Vec::new()),
-            ..Mail::default()
+            ..BulkApp::default()
         }
     };
     let watch = Watch::new(masts.radios(), job.pcap)?;
-    let mut ground = Ground::of(&masts);
-    let mut air = masts.launch(&mut ground, Seed(job.network.seed), mail, watch)?;
+    let mut memory = HostMemory::new(masts.radios(), masts.tcp);
+    let seed = Seed(job.network.seed);
+    let mut line = RunningLine::launch(&masts, &mut memory, seed, app, watch)?;
     let total: usize = ends.iter().map(|ends| ends.transfer.object.len()).sum();
     let least_s = total as f64 * 8.0 / with.bound_bps(ends.len() > 1);
     carry::run_in_steps(
-        &mut air,
+        &mut line,
         (STEP, Limits::of(job.plan, least_s)),
-        |air| air.simulator.now(),
-        |air, until| air.until(until),
-        |air| {
-            let arrived: usize = ends.iter().map(|ends| came(air, ends).len()).sum();
+        |line| line.simulator.now(),
+        |line, until| line.advance_to(until),
+        |line| {
+            let arrived: usize = ends.iter().map(|ends| received(line, ends).len()).sum();
             (arrived as u64, total as u64, arrived >= total)
         },
         meter,
     )?;
-    tell(&mut report, &air, with, (job, &masts, &ends));
-    let (_, watch, _) = air.simulator.into_parts();
+    report_run(&mut report, &line, with, (job, &masts, &ends));
+    let (_, watch, _) = line.simulator.into_parts();
     watch.finish()?;
     Ok(report.finish())
 }
 
-/// The transfers' ends on a line whose last radio is `last`, seen from the source of the first one.
+/// The radios at the ends of each transfer, on a line whose last radio is `last`. Radio 0 is at the first transfer's source.
 fn ends(transfers: &[Transfer], last: usize) -> Result<Vec<Ends<'_>>, RunError> {
     let first_source = transfers.first().map(|first| first.source);
     let ends = transfers.iter().map(|transfer| {
@@ -84,25 +99,25 @@ fn ends(transfers: &[Transfer], last: usize) -> Result<Vec<Ends<'_>>, RunError> 
     Ok(ends)
 }
 
-/// What has come to a transfer's end.
-fn came<'r, R: Recorder>(air: &'r Air<'_, R>, ends: &Ends<'_>) -> &'r [u8] {
-    let host = air.simulator.node(ends.to).station.traffic().host();
+/// The octets that a transfer's receiver has so far.
+fn received<'r, R: Recorder>(line: &'r RunningLine<'_, R>, ends: &Ends<'_>) -> &'r [u8] {
+    let host = line.simulator.node(ends.to).station.traffic().host();
     let copy = host.and_then(|host| host.app().copy.as_deref());
     copy.unwrap_or_default()
 }
 
-/// Reports the run.
-fn tell<R: Recorder>(
+fn report_run<R: Recorder>(
     report: &mut Report,
-    air: &Air<'_, R>,
+    line: &RunningLine<'_, R>,
     with: &WildNet,
     (job, masts, ends): (&Job<'_>, &Masts, &[Ends<'_>]),
 ) {
-    let simulator = &air.simulator;
+    let simulator = &line.simulator;
     report.air(simulator.now(), simulator.counters(), simulator.digest());
     for (number, ends) in ends.iter().enumerate() {
-        let octets = came(air, ends);
+        let octets = received(line, ends);
         let host = simulator.node(ends.to).station.traffic().host();
+        // The copy is complete when its last octet arrived, not at the end of the step that noticed it.
         let last_s = host.map(|host| host.app().last.as_secs_f64());
         let receipt = Receipt {
             octets: octets.len(),
@@ -116,12 +131,12 @@ fn tell<R: Recorder>(
         report.bound("802.11b frames back to back", most, number);
     }
     report.note_unfinished();
-    count(report, air, masts);
+    count(report, line, masts);
 }
 
-fn count<R: Recorder>(report: &mut Report, air: &Air<'_, R>, masts: &Masts) {
-    let stations = (0..masts.radios()).map(|radio| &air.simulator.node(radio).station);
-    for station in stations.chain(&air.ended) {
+fn count<R: Recorder>(report: &mut Report, line: &RunningLine<'_, R>, masts: &Masts) {
+    let stations = (0..masts.radios()).map(|radio| &line.simulator.node(radio).station);
+    for station in stations.chain(&line.ended) {
         match station {
             Station::Slots(slots) => {
                 let link = slots.radio.link.counters();
@@ -136,7 +151,7 @@ fn count<R: Recorder>(report: &mut Report, air: &Air<'_, R>, masts: &Masts) {
                 report.count("packets_recovered", link.recovered);
                 report.count("packets_given_up", link.given_up);
                 report.count("slots", slots.radio.slots().slots);
-                if air.faulty() {
+                if line.faulty() {
                     report.count("peer_restarts_noticed", link.peer_restarts);
                     report.count("packets_lost_by_peer_restart", link.lost_by_restart);
                     report.count("frames_stale", link.drops.of(DropReason::Stale));
@@ -150,14 +165,14 @@ fn count<R: Recorder>(report: &mut Report, air: &Air<'_, R>, masts: &Masts) {
             }
         }
     }
-    for station in &air.ended {
+    for station in &line.ended {
         if let Station::Slots(slots) = station {
             let lost = slots.radio.link.report();
             report.count("packets_lost_with_their_mast", lost.queued as u64);
             report.count("packets_open_at_a_crash", lost.open.into());
         }
     }
-    if air.faulty() {
-        report.count("mast_restarts", air.restarted.len() as u64);
+    if line.faulty() {
+        report.count("mast_restarts", line.restarted.len() as u64);
     }
 }

@@ -1,4 +1,4 @@
-//! WiLDNet's part of the demo: one file by TCP over 60 km, with a tenth of all frames lost.
+//! WiLDNet's part of the demo: one object by TCP over 60 km, where a tenth of all frames is lost.
 
 use chappe_lab::demo::{Order, Part, Row, DemoResult};
 use chappe_lab::run::{RunError, WORK};
@@ -7,9 +7,9 @@ use chappe_results::Run;
 use chappe_scenario::Plan;
 use chappe_scenario::Variants as _;
 
-use super::plan::{SYSTEM, Variant, WildNet};
+use crate::plan::{SYSTEM, Variant, WildNet};
 
-/// Its line in the table of parts.
+/// WiLDNet's line in the table of the demo's parts.
 pub static DEMO: Part = Part {
     name: "wildnet",
     protocols: PROTOCOLS.len(),
@@ -18,7 +18,7 @@ pub static DEMO: Part = Part {
 
 const SCENARIO: &str = include_str!("demo.toml");
 
-/// What is compared, the baseline first.
+/// The variants that are compared, the baseline first.
 const PROTOCOLS: [Variant; 4] = [
     Variant::Csma,
     Variant::Snoop,
@@ -54,7 +54,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     })
 }
 
-/// The runs of one seed, in the order of [`PROTOCOLS`].
+/// The runs on one seed's network, in the order of [`PROTOCOLS`].
 fn network(plan: &Plan, seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunError> {
     order.meter.advance(WORK);
     let one = |variant| -> Result<Run, RunError> {

@@ -8,14 +8,14 @@ use chappe_scenario::Plan;
 use chappe_sim::{AirTime, Fault, LinkLoss, LinkTrace, LossLaw};
 
 use super::SYSTEM;
-use super::faults::{Mishaps, radios};
-use super::hosts::Mail;
-use super::masts::{Hop, Masts};
-use super::mounting::Ground;
-use super::serial::Serial;
-use super::station::Station;
-use super::traffic::Traffic;
-use super::trial::{Load, Scheme};
+use crate::faults::{LineFaults, radios};
+use crate::hosts::{BulkApp, HostMemory};
+use crate::masts::{Hop, Masts};
+use crate::running_line::RunningLine;
+use crate::scheme::{Load, Scheme};
+use crate::serial::Serial;
+use crate::station::Station;
+use crate::traffic::Traffic;
 
 const LINE: &str = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"25 km\", \"14 km\"], [\"50 km\", \"0 km\"]]\n\
     [protocol]\nsystem = \"wildnet\"\n";
@@ -41,20 +41,20 @@ fn steps(from: usize, to: usize, steps: &[(f64, f64)]) -> LinkLoss {
 }
 
 /// A mast of three goes down and comes up.
-fn outage(mishaps: &mut Mishaps, mast: usize, from: f64, to: f64) {
+fn outage(faults: &mut LineFaults, mast: usize, from: f64, to: f64) {
     let radios = radios(mast, 3).into_iter();
-    mishaps
-        .strikes
+    faults
+        .events
         .extend(radios.map(|radio| (seconds(from), Fault::Crash(radio))));
-    mishaps.restarts.push((seconds(to), mast));
+    faults.restarts.push((seconds(to), mast));
 }
 
 /// What the far end of two hops has seen of 1 Mbit/s of numbered datagrams, what was sent, and how often links found their
 /// peer to have started over.
-fn stream(scheme: Scheme, mishaps: Mishaps, seed: u64, time: u64) -> (Serial, u64, u64) {
+fn stream(scheme: Scheme, faults: LineFaults, seed: u64, time: u64) -> (Serial, u64, u64) {
     let masts = Masts {
         gain: Masts::EMULATED,
-        mishaps,
+        faults,
         ..Masts::line(
             scheme,
             vec![Hop::new(20.0, 0.1); 2],
@@ -62,11 +62,10 @@ fn stream(scheme: Scheme, mishaps: Mishaps, seed: u64, time: u64) -> (Serial, u6
             Duration::from_secs(time),
         )
     };
-    let mut ground = Ground::of(&masts);
-    let mut run = masts
-        .launch(&mut ground, Seed(seed), |_| Mail::default(), ())
-        .unwrap();
-    run.until(seconds(2.0 + time as f64));
+    let mut memory = HostMemory::new(masts.radios(), masts.tcp);
+    let app = |_| BulkApp::default();
+    let mut run = RunningLine::launch(&masts, &mut memory, Seed(seed), app, ()).unwrap();
+    run.advance_to(seconds(2.0 + time as f64));
     let udp = |radio: usize| match run.simulator.node(radio).station.traffic() {
         Traffic::Udp(udp) => udp.serial.clone(),
         _ => unreachable!("hosts stand at the ends"),
@@ -79,7 +78,7 @@ fn stream(scheme: Scheme, mishaps: Mishaps, seed: u64, time: u64) -> (Serial, u6
 }
 
 fn check(what: &str, (sink, sent, noticed): &(Serial, u64, u64)) -> f64 {
-    let share = sink.came() as f64 / *sent as f64;
+    let share = sink.received() as f64 / *sent as f64;
     println!("{what}: {share:.3} of {sent} came, {noticed} restarts noticed");
     let wrong = (sink.wrong, sink.doubled, sink.disordered);
     assert_eq!(wrong, (0, 0, 0), "{what}: wrong, doubled, disordered");
@@ -93,9 +92,9 @@ fn masts_start_over() {
     for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for mast in 0..3 {
             for (seed, away) in [(1, 0.05), (2, 0.4), (3, 5.0)] {
-                let mut mishaps = Mishaps::default();
-                outage(&mut mishaps, mast, 8.0, 8.0 + away);
-                let seen = stream(scheme, mishaps, seed, 20);
+                let mut faults = LineFaults::default();
+                outage(&mut faults, mast, 8.0, 8.0 + away);
+                let seen = stream(scheme, faults, seed, 20);
                 let share = check(&format!("mast {mast} away for {away} s"), &seen);
                 // Besides the time away: what was queued, and two seconds at most until slots are found again.
                 assert!(share > 1.0 - (away + 2.0) / 22.0, "{share}");
@@ -111,10 +110,10 @@ fn masts_start_over() {
 fn nothing_comes_twice_at_whatever_moment_a_mast_goes_down() {
     for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for moment in 0_u8..24 {
-            let mut mishaps = Mishaps::default();
+            let mut faults = LineFaults::default();
             let down = 3.0 + 0.0037 * f64::from(moment);
-            outage(&mut mishaps, 1 + usize::from(moment % 2), down, down + 0.03);
-            let seen = stream(scheme, mishaps, 100 + u64::from(moment), 5);
+            outage(&mut faults, 1 + usize::from(moment % 2), down, down + 0.03);
+            let seen = stream(scheme, faults, 100 + u64::from(moment), 5);
             check(&format!("down at {down:.4} s"), &seen);
         }
     }
@@ -135,11 +134,11 @@ fn losses_that_come_and_go_lose_nothing() {
             ("the way there dies", vec![steps(2, 3, &dead)]),
             ("the way back dies", vec![steps(3, 2, &dead)]),
         ] {
-            let mishaps = Mishaps {
+            let faults = LineFaults {
                 losses,
-                ..Mishaps::default()
+                ..LineFaults::default()
             };
-            let seen = stream(scheme, mishaps, 4, 20);
+            let seen = stream(scheme, faults, 4, 20);
             let share = check(what, &seen);
             // What is queued when the second ends is still under way; a full queue of a relay drops the rest.
             assert!(share > 0.85, "{share}");

@@ -1,7 +1,7 @@
-//! `[[fault]]` along a line of masts: what strikes a mast strikes its radios.
+//! `[[fault]]` along a line of masts: a fault of a mast is a fault of its radios.
 //!
-//! A mast's router starts over without memory: its links, its slots and what waits in its queues are lost. The hosts at the
-//! ends of the line stand behind it and keep theirs; they find out by what does not come back.
+//! A restarted router has no memory: its links, its slots and its queues are lost. The hosts at the ends of the line stand
+//! behind it and keep their state. They notice a restart only by missing acknowledgements.
 
 use std::collections::BTreeMap;
 
@@ -10,39 +10,39 @@ use chappe_scenario::format::{FaultKind, FaultTable, Located, Scenario};
 use chappe_scenario::plan::{Check, LossStep, Plan};
 use chappe_sim::{AirTime, Fault as Strike, LinkLoss, LinkTrace, LossLaw, Position};
 
-/// What goes wrong in a run, told by radio: hop `h` has radios 2 h and 2 h + 1.
+/// The faults of a run, by radio: hop `h` has radios 2 h and 2 h + 1.
 #[derive(Clone, Debug, Default)]
-pub struct Mishaps {
-    /// What strikes in the simulator.
-    pub strikes: Vec<(AirTime, Strike)>,
-    /// When a mast starts again, in the order of time.
+pub struct LineFaults {
+    /// Faults that the simulator injects.
+    pub events: Vec<(AirTime, Strike)>,
+    /// When masts restart, in order of time.
     pub restarts: Vec<(AirTime, usize)>,
-    /// The loss of directions that change; the others' is the hop's.
+    /// Loss of the directions that a fault changes. The other directions follow their hop.
     pub losses: Vec<LinkLoss>,
 }
 
-impl Mishaps {
-    /// A plan's faults on a line that is walked from its last mast if `reversed`; `base` is what every link loses.
-    pub fn of(plan: &Plan, sites: &[Position], reversed: bool, base: f64) -> Mishaps {
+impl LineFaults {
+    /// A plan's faults on a line, seen from its last mast if `reversed`. `base` is the share of frames that every link loses.
+    pub fn of(plan: &Plan, sites: &[Position], reversed: bool, base: f64) -> LineFaults {
         let masts = sites.len();
         let mast = |node: usize| match reversed {
             true => masts - 1 - node,
             false => node,
         };
-        let mut mishaps = Mishaps::default();
+        let mut faults = LineFaults::default();
         for (at, fault) in &plan.faults {
             let at = AirTime::ZERO + *at;
-            mishaps.strike(at, fault.strike(Some(sites)), mast, masts);
+            faults.add(at, fault.strike(Some(sites)), mast, masts);
         }
-        mishaps.restarts.sort();
-        mishaps.losses = directions(&plan.losses, base, mast);
-        mishaps
+        faults.restarts.sort();
+        faults.losses = directions(&plan.losses, base, mast);
+        faults
     }
 
-    fn strike(&mut self, at: AirTime, fault: Strike, mast: impl Fn(usize) -> usize, masts: usize) {
+    fn add(&mut self, at: AirTime, fault: Strike, mast: impl Fn(usize) -> usize, masts: usize) {
         let mut each = |node: usize, strike: &dyn Fn(usize) -> Strike| {
             let radios = radios(mast(node), masts).into_iter();
-            self.strikes.extend(radios.map(|radio| (at, strike(radio))));
+            self.events.extend(radios.map(|radio| (at, strike(radio))));
         };
         match fault {
             Strike::Crash(node) => each(node, &Strike::Crash),
@@ -59,25 +59,25 @@ impl Mishaps {
             }),
             Strike::CutLink(a, b) => {
                 let (from, to) = ends(mast(a), mast(b));
-                self.strikes.push((at, Strike::CutLink(from, to)));
+                self.events.push((at, Strike::CutLink(from, to)));
             }
             Strike::RestoreLink(a, b) => {
                 let (from, to) = ends(mast(a), mast(b));
-                self.strikes.push((at, Strike::RestoreLink(from, to)));
+                self.events.push((at, Strike::RestoreLink(from, to)));
             }
-            Strike::Jammer(jammer) => self.strikes.push((at, Strike::Jammer(jammer))),
+            Strike::Jammer(jammer) => self.events.push((at, Strike::Jammer(jammer))),
         }
     }
 }
 
-/// The radios of a mast.
+/// The one or two radios of a mast.
 pub fn radios(mast: usize, masts: usize) -> Vec<usize> {
     let left = mast.checked_sub(1).map(|hop| 2 * hop + 1);
     let right = (mast + 1 < masts).then_some(2 * mast);
     left.into_iter().chain(right).collect()
 }
 
-/// The radios at which the link from a mast to its neighbour begins and ends.
+/// The radios at the two ends of the link from a mast to its neighbour.
 fn ends(from: usize, to: usize) -> (usize, usize) {
     match from < to {
         true => (2 * from, 2 * from + 1),
@@ -85,7 +85,7 @@ fn ends(from: usize, to: usize) -> (usize, usize) {
     }
 }
 
-/// One law for each direction that changes: `base` from the start, then the steps in the order of time.
+/// The loss of each direction that changes: `base` from the start, then the steps in order of time.
 fn directions(steps: &[LossStep], base: f64, mast: impl Fn(usize) -> usize) -> Vec<LinkLoss> {
     let mut sorted = steps.to_vec();
     sorted.sort_by_key(|step| step.at);
@@ -95,7 +95,7 @@ fn directions(steps: &[LossStep], base: f64, mast: impl Fn(usize) -> usize) -> V
             .entry(ends(mast(step.from), mast(step.to)))
             .or_insert_with(|| vec![(AirTime::ZERO, 1.0 - base)]);
         let at = AirTime::ZERO + step.at;
-        // The later one of two at one moment counts.
+        // Of two steps at the same time, the later one in the file counts.
         law.retain(|(earlier, _)| *earlier != at);
         law.push((at, 1.0 - step.share));
     }
@@ -108,7 +108,7 @@ fn directions(steps: &[LossStep], base: f64, mast: impl Fn(usize) -> usize) -> V
     laws.into_iter().map(law).collect()
 }
 
-/// Refuses faults that cannot happen in a line of masts, or cannot happen when they are said to.
+/// Refuses faults that are impossible in a line of masts, or at their time.
 pub fn check(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
     let mut faults: Vec<(f64, &Located<FaultTable>)> = scenario
         .fault
@@ -124,12 +124,12 @@ pub fn check(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
             let help = "make run.limit longer, or the fault earlier";
             return Err(check.at(&fault.at, "too late", message).help(help));
         }
-        line.strike(fault, check)?;
+        line.apply(fault, check)?;
     }
     Ok(())
 }
 
-/// What is down and cut as faults follow each other.
+/// Masts that are down and links that are cut, as faults follow each other.
 #[derive(Debug, Default)]
 struct Line {
     down: Vec<usize>,
@@ -137,8 +137,8 @@ struct Line {
 }
 
 impl Line {
-    /// Nodes and keys that do not exist are found elsewhere.
-    fn strike(&mut self, fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
+    /// Applies one fault. Unknown nodes and missing keys are reported by the plan.
+    fn apply(&mut self, fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
         match *fault.kind {
             FaultKind::Crash | FaultKind::Restart => self.node(fault, check),
             FaultKind::CutLink | FaultKind::RestoreLink | FaultKind::LinkLoss => {

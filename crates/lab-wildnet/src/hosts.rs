@@ -1,40 +1,39 @@
-//! The hosts at the ends of a way: their TCP, and the memory it is lent.
+//! Hosts at the ends of a path: their TCP, its memory, and an application that sends and receives.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use chappe_core::{Duration, Instant, RadioNode};
+use chappe_core::{Duration, Instant};
 use chappe_tcplp::host::{Application, Host};
-use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};
+use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 
-use super::station::Station;
-
-/// As large as a window without scaling gets: 2007's usual maximum.
+/// The largest TCP window without scaling, in octets: the usual maximum of 2007.
 pub const WINDOW: usize = 65_535;
+/// Ranges out of order that a socket remembers.
 const RANGES: usize = 32;
-/// Octets of a segment at least, for the number of segments in flight.
+/// The fewest octets of a segment, which bounds the number of segments in flight.
 const SEGMENT: usize = 1024;
-/// Where hosts listen.
+/// The port on which hosts listen.
 pub const PORT: u16 = 5001;
 
-/// What a host sends and what it has received.
+/// A host's application: sends one object or endless data, and counts or keeps what it receives.
 #[derive(Clone, Debug, Default)]
-pub struct Mail {
-    /// What is sent; without it octets without end, once [`to_send`](Self::to_send) says so.
+pub struct BulkApp {
+    /// The object to send. If absent, [`to_send`](Self::to_send) octets of filler are sent.
     pub object: Option<Arc<[u8]>>,
-    /// Octets to send in all.
+    /// Octets to send in total; `u64::MAX` for endless data.
     pub to_send: u64,
     /// Octets written so far.
     pub sent: u64,
-    /// Octets received.
+    /// Octets received so far.
     pub received: u64,
-    /// These octets, if they are wanted.
+    /// The received octets, if the run keeps them.
     pub copy: Option<Vec<u8>>,
-    /// When the last ones came.
+    /// When the last octets arrived.
     pub last: Instant,
 }
 
-impl<'a> Application<'a> for Mail {
+impl<'a> Application<'a> for BulkApp {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a>]) {
         if let Some(socket) = sockets.first_mut()
             && self.sent < self.to_send
@@ -77,18 +76,18 @@ impl<'a> Application<'a> for Mail {
     }
 }
 
-/// What the two sockets of a host are lent.
-pub struct Lent {
+/// Memory of the two sockets of a host.
+pub struct SocketMemory {
     window: usize,
     rings: Vec<u8>,
     ranges: Vec<Range>,
     flight: Vec<Sent>,
 }
 
-impl Lent {
-    /// For one host with buffers of `window` octets.
-    pub fn new(window: usize) -> Lent {
-        Lent {
+impl SocketMemory {
+    /// Memory for one host with buffers of `window` octets.
+    pub fn new(window: usize) -> SocketMemory {
+        SocketMemory {
             window,
             rings: vec![0; 4 * window],
             ranges: vec![Range::default(); 2 * RANGES],
@@ -97,19 +96,39 @@ impl Lent {
     }
 }
 
-/// What TCP the hosts have.
+/// The memory of all hosts of a line, lent to their sockets for a run.
+pub struct HostMemory {
+    /// Socket memory, by radio.
+    pub sockets: Vec<SocketMemory>,
+    /// Addresses and TCP settings, by radio.
+    pub locals: Vec<Local>,
+}
+
+impl HostMemory {
+    /// Memory for `hosts` hosts with the same TCP.
+    pub fn new(hosts: usize, stack: Stack) -> HostMemory {
+        let sockets = (0..hosts).map(|_| SocketMemory::new(stack.window));
+        let locals = (1..=hosts as u16).map(|number| local(number, stack));
+        HostMemory {
+            sockets: sockets.collect(),
+            locals: locals.collect(),
+        }
+    }
+}
+
+/// Settings of the hosts' TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Both buffers, octets.
+    /// Octets of the send buffer, and of the receive buffer.
     pub window: usize,
-    /// Whether what came after Linux 2.4 is missing: RACK, tail loss probes, proportional rate reduction, undo.
+    /// Whether TCP lacks what came after Linux 2.4: RACK, tail loss probes, proportional rate reduction, undo.
     pub old: bool,
-    /// Segments that one acknowledgement confirms.
+    /// Segments for each acknowledgement.
     pub ack_every: u8,
 }
 
 impl Stack {
-    /// Today's TCP with 2007's usual buffers.
+    /// Today's TCP with the usual buffers of 2007.
     pub const USUAL: Stack = Stack {
         window: WINDOW,
         old: false,
@@ -117,7 +136,8 @@ impl Stack {
     };
 }
 
-/// Linux's timers of the time (`TCP_RTO_MIN` 200 ms, `TCP_DELACK_MIN` 40 ms), IPv4 packets of 1500 octets on the air.
+/// A host's address and TCP settings: Linux's timers (`TCP_RTO_MIN` 200 ms, `TCP_DELACK_MIN` 40 ms), IPv4 packets of 1500
+/// octets on the air.
 pub fn local(number: u16, stack: Stack) -> Local {
     Local {
         address: IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number)),
@@ -137,8 +157,12 @@ pub fn local(number: u16, stack: Stack) -> Local {
     }
 }
 
-/// A host that listens, and sends as soon as [`start`] tells it to whom.
-pub fn tcp_host<'a>(memory: &'a mut Lent, local: &'a Local, mail: Mail) -> Box<Host<'a, Mail, 2>> {
+/// A host that listens. It sends as soon as its socket is connected.
+pub fn tcp_host<'a>(
+    memory: &'a mut SocketMemory,
+    local: &'a Local,
+    app: BulkApp,
+) -> Box<Host<'a, BulkApp, 2>> {
     let mut rings = memory.rings.chunks_exact_mut(memory.window);
     let mut ranges = memory.ranges.chunks_exact_mut(RANGES);
     let flight = memory.flight.len() / 2;
@@ -153,23 +177,7 @@ pub fn tcp_host<'a>(memory: &'a mut Lent, local: &'a Local, mail: Mail) -> Box<H
         Socket::new(local, memory, NewReno).unwrap_or_else(|why| unreachable!("{why:?}"))
     };
     let sockets = [socket(), socket()];
-    let mut host = Host::new(local, Ipv6Addr::LOCALHOST, sockets, mail);
+    let mut host = Host::new(local, Ipv6Addr::LOCALHOST, sockets, app);
     host.listen(PORT);
     Box::new(host)
-}
-
-/// Opens the connection to the other end, if there is one; lets the first packets be taken.
-pub fn start(station: &mut Station<'_>, now: Instant, peer: Option<&Local>) {
-    if let (Some(host), Some(peer)) = (station.traffic_mut().host_mut(), peer) {
-        host.connect(now, 50_000, Endpoint::new(peer.address, PORT));
-    }
-    nudge(station, now);
-}
-
-/// Lets a station take packets that have come by another way than its radio.
-pub fn nudge(station: &mut Station<'_>, now: Instant) {
-    if let Station::Plain(plain) = station {
-        plain.link.fill(now);
-    }
-    station.handle_timeout(now);
 }

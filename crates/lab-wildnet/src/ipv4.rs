@@ -1,15 +1,17 @@
-//! IPv4 on the air: the paper's packets have headers of 20 octets, those of this project's TCP 40 (IPv6).
+//! Header translation between IPv6 at the hosts and IPv4 on the air.
 //!
-//! Headers are translated where a host meets its radio (after RFC 7915, without options or fragments), so frames are as long
-//! as the paper's: 1500 octets with 1448 of data, acknowledgements of 52. `fd00::n` is `10.0.n`.
+//! The paper's packets have IPv4 headers of 20 octets, while this project's TCP speaks IPv6 with 40. Headers are translated
+//! between a host and its radio (after RFC 7915, without options or fragments). Packets then have the paper's lengths: 1500
+//! octets with 1448 of data, and 52 for an acknowledgement. `fd00::n` is `10.0.n`.
 
 const V4: usize = 20;
 const V6: usize = 40;
-/// Where a TCP header has its checksum.
+/// Offset of the checksum in a TCP header.
 const CHECKSUM: usize = 16;
 const TCP: u8 = 6;
 
-/// Makes the TCP/IPv6 packet of `len` octets in `packet` one of IPv4; its new length. Anything else stays as it is.
+/// Translates the TCP/IPv6 packet of `len` octets in `packet` to IPv4, and returns its new length. Other packets are left
+/// unchanged.
 pub fn shorten(packet: &mut [u8], len: usize) -> usize {
     let Some(head) = packet.first_chunk::<V6>().copied() else {
         return len;
@@ -24,18 +26,18 @@ pub fn shorten(packet: &mut [u8], len: usize) -> usize {
     new[0] = 0x45;
     new[1] = head[0] << 4 | head[1] >> 4;
     new[2..4].copy_from_slice(&total.to_be_bytes());
-    // Not to be fragmented, so without an identification (RFC 6864).
+    // DF is set, so the identification may be zero (RFC 6864).
     new[6] = 0x40;
     (new[8], new[9]) = (head[7], TCP);
     new[12..].copy_from_slice(&short);
     let sum = !folded(words(&new));
     new[10..12].copy_from_slice(&sum.to_be_bytes());
     packet[..V4].copy_from_slice(&new);
-    exchange(packet, V4 + CHECKSUM, long, &short);
+    update_checksum(packet, V4 + CHECKSUM, long, &short);
     usize::from(total)
 }
 
-/// The reverse, into `out`; the length, `None` if `packet` is no sound TCP/IPv4 packet.
+/// Translates the TCP/IPv4 packet `packet` to IPv6 into `out`, and returns its length. `None` if it is malformed.
 pub fn lengthen(packet: &[u8], out: &mut [u8]) -> Option<usize> {
     let head = packet.first_chunk::<V4>()?;
     let total = usize::from(u16::from_be_bytes([head[2], head[3]]));
@@ -60,12 +62,12 @@ pub fn lengthen(packet: &[u8], out: &mut [u8]) -> Option<usize> {
     let out = out.get_mut(..len)?;
     out[..V6].copy_from_slice(&new);
     out[V6..].copy_from_slice(rest);
-    exchange(out, V6 + CHECKSUM, &head[12..V4], &new[8..]);
+    update_checksum(out, V6 + CHECKSUM, &head[12..V4], &new[8..]);
     Some(len)
 }
 
-/// Brings a checksum at `place` from the addresses `old` to `new` (RFC 1624, equation 3).
-fn exchange(packet: &mut [u8], place: usize, old: &[u8], new: &[u8]) {
+/// Updates the checksum at `place` for addresses that change from `old` to `new` (RFC 1624, equation 3).
+fn update_checksum(packet: &mut [u8], place: usize, old: &[u8], new: &[u8]) {
     let Some(field) = packet.get_mut(place..place + 2) else {
         return;
     };
@@ -81,7 +83,7 @@ fn words(octets: &[u8]) -> impl Iterator<Item = u16> + '_ {
         .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
 }
 
-/// The sum in ones' complement (RFC 1071).
+/// The ones' complement sum (RFC 1071).
 fn folded(words: impl Iterator<Item = u16>) -> u16 {
     let mut sum: u32 = words.map(u32::from).sum();
     while sum > 0xffff {
@@ -94,7 +96,7 @@ fn folded(words: impl Iterator<Item = u16>) -> u16 {
 mod tests {
     use super::*;
 
-    /// A TCP/IPv6 packet between two hosts of the lab, its checksum right.
+    /// A TCP/IPv6 packet between two hosts with a valid checksum.
     fn packet(payload: usize) -> Vec<u8> {
         let mut packet = vec![0; V6 + 32 + payload];
         (packet[0], packet[1]) = (0x60, 0x20);
@@ -113,9 +115,9 @@ mod tests {
         packet
     }
 
-    /// There and back nothing changes, and in between both checksums are those of IPv4.
+    /// A round trip changes nothing, and the IPv4 packet has valid checksums.
     #[test]
-    fn headers_are_translated_and_back() {
+    fn translation_round_trips_with_valid_checksums() {
         for payload in [0, 1, 1448] {
             let long = packet(payload);
             let mut short = long.clone();

@@ -1,189 +1,91 @@
-//! WiLDNet's evaluation: long links by the DCF and by slots (2.3, 4).
+//! WiLDNet in scenarios, and its paper's evaluation: 802.11 links of tens of kilometres, under the DCF and in slots.
 //!
-//! One link is simulated at a time ([`trial`]): two stations with dishes, a loss of its own for each frame, UDP or this
-//! project's TCP on top (`traffic`). A figure lists its trials; nothing is tuned so that a number of the paper comes
-//! out. The paper's curves are pictures whose points are not available: its words and tables are what we compare with.
+//! WiLDNet and its baselines are one line of the command's table of systems, [`WILDNET`]. A scenario places masts in a line,
+//! and TCP carries one object in each direction between its ends. A session runs all seeds of a scenario:
+//!
+//! ```
+//! use chappe_lab::run::Meter;
+//! use chappe_lab::session::{self, Options};
+//! use chappe_lab_wildnet::WILDNET;
+//! use chappe_results::provenance::Program;
+//! use chappe_scenario::Plan;
+//!
+//! let scenario = r#"
+//!     [network]
+//!     positions = [["0 km", "0 km"], ["60 km", "0 km"]]
+//!     [protocol]
+//!     system = "wildnet"
+//!     variant = "improved"
+//!     frame_loss = 0.1
+//!     [[transfer]]
+//!     source = 0
+//!     receivers = [1]
+//!     bytes = "100 kB"
+//! "#;
+//! let plan = Plan::parse(&[WILDNET.scenario], "example.toml", scenario)?;
+//! let (program, options) = (Program::unknown("example"), Options::default());
+//! let session = session::run(&[&WILDNET], &plan, program, options, &Meter::default())?;
+//! let flow = &session.document.runs[0].flows[0];
+//! assert!(flow.complete && flow.digest_ok);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The paper's figures use the same stations without a scenario. A [`trial::Trial`] describes one link and a
+//! [`masts::Masts`] a line of them; [`experiment::Experiment`] runs either with a seed and returns what was measured.
+//! No parameter is fitted to a result of the paper. The points of the paper's curves are not available, so figures compare with
+//! its text and tables.
+//!
+//! | module | what |
+//! |---|---|
+//! | `plan`, `carry` | the line in the table of systems: keys and variants; one seed of a scenario |
+//! | [`scheme`], [`trial`], [`masts`] | descriptions: channel access and recovery, one link, a line of masts |
+//! | [`experiment`], `measure` | trials with a seed, and what is measured in one |
+//! | `mounting`, `running_line` | a line's stations, and the simulation that they run in |
+//! | `station` | one radio's node: WiLDNet in slots, or plain 802.11 |
+//! | `faults`, `life` | faults along a line, and masts that restart |
+//! | `traffic`, `udp`, `hosts`, `pings`, `stream`, `relay` | traffic of a radio: UDP, TCP, pings, KCP, the mast's other radio |
+//! | `ipv4`, `serial` | IPv4 headers on the air; numbered datagrams |
+//! | `pipe` | a shared medium without slots, on which other tunnels were measured |
+//! | `dot11n` | 802.11n and ac over distance: a separate model |
+//! | `paper` | the figures and tables |
+//! | `demo` | WiLDNet's part of the demo |
 
-mod aggregate;
-mod ampdu;
 mod carry;
-mod changes;
-mod classes;
 mod demo;
+mod dot11n;
+pub mod experiment;
 mod faults;
-mod figure10;
-mod figure11;
-mod figure12;
-mod figure13;
-mod figure14;
-mod figure15;
-mod figure2;
-mod figure3;
-mod figure5;
-mod figure7;
-mod figure9;
 mod hosts;
-mod improved;
 mod ipv4;
-mod lives;
+mod life;
 pub mod masts;
-pub mod mounting;
-mod peers;
+mod measure;
+mod mounting;
+mod paper;
 mod pings;
 mod pipe;
 mod plan;
-pub mod run;
+mod relay;
+mod running_line;
+pub mod scheme;
 mod serial;
-mod sheet;
-mod snoop;
 mod station;
 mod stream;
-mod table1;
-mod table2;
 mod traffic;
 pub mod trial;
-
-use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
-use chappe_lab::run::RunError;
-use chappe_results::figure::Figure;
+mod udp;
 
 pub use demo::DEMO;
-pub use plan::{SYSTEM, Variant, WildNet};
+pub use paper::PAPER;
+pub use plan::{SYSTEM, Variant, WildNet, WildNetKeys};
 
-/// Its line in the table of systems.
+/// WiLDNet's line in the table of systems.
 pub static WILDNET: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
-    carry: plan::run,
+    carry: carry::run,
     paper: Some(&PAPER),
     demo: Some(&DEMO),
 };
-
-use sheet::Sheet;
-
-/// Its line in the table of papers.
-pub static PAPER: Paper = Paper {
-    name: "wildnet",
-    about: "long-distance 802.11 links: slots, bulk acknowledgements, FEC (Patra and others)",
-    figures: &ITEMS,
-    quick: "shorter runs, fewer seeds and distances",
-    make,
-};
-
-/// A figure or table, made of its trials.
-type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
-
-const FIGURES: [Recipe; 20] = [
-    Recipe {
-        name: "figure2",
-        about: "plain 802.11 over distance, by UDP: one way, both ways, loss",
-        make: figure2::make,
-    },
-    Recipe {
-        name: "section233",
-        about: "two links from one mast, on one channel and on two",
-        make: figure3::two_links,
-    },
-    Recipe {
-        name: "figure3",
-        about: "a relay, by how far its channels are apart",
-        make: figure3::make,
-    },
-    Recipe {
-        name: "figure5",
-        about: "TCP over plain 802.11 at 10 % loss, by retries and distance",
-        make: figure5::make,
-    },
-    Recipe {
-        name: "figure7",
-        about: "frames that an interferer hides or destroys",
-        make: figure7::make,
-    },
-    Recipe {
-        name: "figure9",
-        about: "TCP over distance: one way, both ways, both ways at 10 % loss",
-        make: figure9::make,
-    },
-    Recipe {
-        name: "table1",
-        about: "TCP on three outdoor links",
-        make: table1::make,
-    },
-    Recipe {
-        name: "table2",
-        about: "TCP along lines of one, two and three hops",
-        make: table2::table2,
-    },
-    Recipe {
-        name: "table3",
-        about: "TCP over K - P - M, on one channel and on two",
-        make: table2::table3,
-    },
-    Recipe {
-        name: "figure10",
-        about: "TCP both ways over loss, 80 km",
-        make: figure10::make,
-    },
-    Recipe {
-        name: "figure11",
-        about: "jitter under the block code",
-        make: figure11::make,
-    },
-    Recipe {
-        name: "figure12",
-        about: "bulk acknowledgements: delay over retries and loss",
-        make: figure12::make,
-    },
-    Recipe {
-        name: "figure13",
-        about: "throughput over the length of a slot",
-        make: figure13::make,
-    },
-    Recipe {
-        name: "figure14",
-        about: "delay over the length of a slot and loss",
-        make: figure14::make,
-    },
-    Recipe {
-        name: "figure15",
-        about: "redundancy for a residual loss",
-        make: figure15::make,
-    },
-    Recipe {
-        name: "snoop",
-        about: "Snoop beside bulk acknowledgements (section 7)",
-        make: snoop::make,
-    },
-    Recipe {
-        name: "ampdu",
-        about: "802.11n and ac with A-MPDUs over distance: slots stretched or fixed, and turns",
-        make: ampdu::make,
-    },
-    Recipe {
-        name: "peers",
-        about: "what tunnels do about loss: TCP, static codes, KCP with and without parity",
-        make: peers::make,
-    },
-    Recipe {
-        name: "improved",
-        about: "the improved variant against its goals",
-        make: improved::make,
-    },
-    Recipe {
-        name: "classes",
-        about: "a ping beside bulk traffic that fills the link",
-        make: classes::make,
-    },
-];
-
-const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
-
-fn make(order: &Order<'_>) -> Result<FigureSet, RunError> {
-    let sheet = Sheet::new(order);
-    let make = |place: usize| (FIGURES[place].make)(&sheet);
-    let mut made = FigureSet::each(order, &ITEMS, sheet.scale(), make)?;
-    made.runs = sheet.runs();
-    Ok(made)
-}
 
 #[cfg(test)]
 mod fault_tests;

@@ -1,9 +1,9 @@
-//! Masts with radios on them, in a line: one link, or several that disturb each other.
+//! A line of masts with radios: one link, or several that interfere with each other.
 //!
-//! Each radio is a node of the simulator; the two radios of a mast stand at one place, hear each other through what
-//! their dishes leave ([`MAST_ISOLATION`]), share their slots if they have some, and hand packets to each other. The line
-//! zigzags, so that no dish points past its peer at the next mast. Here is what a line is; [`mounting`](super::mounting)
-//! puts it on the air, and a [`Run`](super::run::Run) is one on its way.
+//! Each radio is a node of the simulator. The two radios of a mast stand at one place and hear each other through the
+//! isolation of their dishes ([`MAST_ISOLATION`]). They share their slots, if they have slots, and hand packets to each other.
+//! The line zigzags, so that no dish points past its peer at the next mast. This module describes a line; `mounting` builds its
+//! stations, and `running_line` simulates it.
 
 use chappe_core::{Channel, Db, Duration, Instant, Seed};
 use chappe_mac::dot11;
@@ -12,16 +12,16 @@ use chappe_sim::{
     Profile, Window,
 };
 
-use super::faults::Mishaps;
-use super::hosts::Stack;
-use super::traffic::{Source, UDP_PAYLOAD};
-use super::trial::{Load, Scheme};
+use crate::faults::LineFaults;
+use crate::hosts::Stack;
+use crate::scheme::{Load, Scheme};
+use crate::udp::{Source, UDP_PAYLOAD};
 
-/// Between two parallel dishes of one mast: they have 40 to 80 dB (sim's `Antennas`), so the middle.
+/// Isolation between two parallel dishes of one mast: the middle of 40 to 80 dB (the simulator's `Antennas`).
 pub const MAST_ISOLATION: Db = Db(60.0);
-/// Cards of the paper's make leave a frame for a stronger one at any time (Lee and others, "An experimental study on the
-/// capture effect in 802.11a networks", WiNTECH 2007, measured on Atheros); without that the two radios of a mast could
-/// not receive at once, as those of the paper's could (2.2). The margin is GloMoSim's.
+/// Cards of the paper's make abandon a frame for a stronger one at any time (Lee and others, "An experimental study on the
+/// capture effect in 802.11a networks", WiNTECH 2007, measured on Atheros). Without it the two radios of a mast could not
+/// receive at the same time, as the paper's could (2.2). The margin is GloMoSim's.
 const CAPTURE: Capture = Capture {
     margin: Db(10.0),
     window: Window::Frame,
@@ -29,61 +29,61 @@ const CAPTURE: Capture = Capture {
 /// Half the angle by which the line turns at a mast, in degrees: far outside of a dish's main lobe of 8.
 const TURN: f64 = 30.0;
 
-/// A run over a line of masts, all but the seed.
+/// A trial over a line of masts.
 #[derive(Clone, Debug)]
 pub struct Masts {
-    /// What carries the traffic.
+    /// Channel access and recovery of all links.
     pub scheme: Scheme,
-    /// From each mast to the next.
+    /// The links from each mast to the next.
     pub hops: Vec<Hop>,
-    /// From where to where.
-    pub way: Way,
-    /// What is sent.
+    /// The ends of the traffic.
+    pub path: Path,
+    /// The kind of traffic.
     pub load: Load,
-    /// Whether it is sent back as well.
+    /// Whether both ends send.
     pub both: bool,
-    /// Whether a Snoop agent stands before each radio of a host.
+    /// Whether a Snoop agent stands between each host and its radio.
     pub snoop: bool,
-    /// The hosts' TCP.
+    /// Settings of the hosts' TCP.
     pub tcp: Stack,
-    /// What is unlike the usual card, where cards contend: given a radio's number and its configuration.
-    pub odd: fn(usize, &mut dot11::Config),
-    /// Gain of each dish.
+    /// Changes the configuration of a radio's DCF, given the number of the radio.
+    pub adjust_card: fn(usize, &mut dot11::Config),
+    /// Gain of each dish in its main lobe.
     pub gain: Db,
-    /// The radios' physics.
+    /// Physical properties of radios and medium.
     pub profile: Profile,
-    /// Where the masts stand, if not in a zigzag.
+    /// Positions of the masts, if not in a zigzag.
     pub sites: Option<Vec<Position>>,
-    /// Somebody else's transmitter.
+    /// A foreign transmitter, if there is one.
     pub jammer: Option<Jammer>,
-    /// What goes wrong.
-    pub mishaps: Mishaps,
-    /// For how long it is counted.
+    /// Crashes, restarts and changes of loss.
+    pub faults: LineFaults,
+    /// How long the run is measured, after the warm-up.
     pub time: Duration,
 }
 
 /// A link from one mast to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hop {
-    /// Its length.
+    /// Length of the link in km.
     pub km: f64,
-    /// How it loses frames, in either direction, besides what the radios do.
+    /// Loss of frames in either direction, in addition to losses of the radios.
     pub law: Option<LossLaw>,
-    /// Its channel.
+    /// The channel of both its radios.
     pub channel: Channel,
 }
 
-/// From where to where packets go.
+/// The path of packets along a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From the first mast to the last, handed on by those between.
-    Through,
-    /// Over each link from its end that is nearer to the middle.
+pub enum Path {
+    /// From the first mast to the last, forwarded by those between.
+    EndToEnd,
+    /// Over each link, away from the middle of the line.
     Outward,
 }
 
 impl Hop {
-    /// On channel 1, with this share of frames lost, each for itself.
+    /// A link on channel 1 that loses the share `loss` of frames independently.
     pub fn new(km: f64, loss: f64) -> Hop {
         let steps = LinkTrace::Steps(vec![(AirTime::ZERO, 1.0 - loss)]);
         Hop {
@@ -95,30 +95,30 @@ impl Hop {
 }
 
 impl Masts {
-    /// Losses of an emulated link are those of its law alone: at 200 km a usual dish's budget would add its own.
+    /// Dish gain of an emulated link, which loses only what its law says. The budget of a usual dish would add losses at 200 km.
     pub const EMULATED: Db = Db(30.0);
 
-    /// Masts with the paper's dishes (24 dBi, 8 degrees), traffic from the first to the last.
+    /// Masts with the paper's dishes (24 dBi, 8 degrees), and traffic from the first to the last.
     pub fn line(scheme: Scheme, hops: Vec<Hop>, load: Load, time: Duration) -> Masts {
         Masts {
             scheme,
             hops,
-            way: Way::Through,
+            path: Path::EndToEnd,
             load,
             both: false,
             snoop: false,
             tcp: Stack::USUAL,
-            odd: |_, _| (),
+            adjust_card: |_, _| (),
             gain: Antenna::GRID_24DBI.gain,
             profile: Masts::profile(Profile::long_link()),
             sites: None,
             jammer: None,
-            mishaps: Mishaps::default(),
+            faults: LineFaults::default(),
             time,
         }
     }
 
-    /// A profile's physics with receivers that capture; the dishes are the masts' own.
+    /// A profile with receivers that capture, and without antenna gain: dishes add theirs by direction.
     pub fn profile(profile: Profile) -> Profile {
         Profile {
             capture: Some(CAPTURE),
@@ -127,7 +127,7 @@ impl Masts {
         }
     }
 
-    /// Where each radio stands: radios 2 h and 2 h + 1 are the ends of hop h.
+    /// The position of each radio: radios 2 h and 2 h + 1 are the ends of hop h.
     pub fn places(&self) -> Vec<Position> {
         if let Some(sites) = &self.sites {
             let ends = sites.windows(2).flat_map(|pair| [pair[0], pair[1]]);
@@ -151,45 +151,47 @@ impl Masts {
         places
     }
 
-    /// How many radios there are: two for each hop.
+    /// The number of radios: two for each hop.
     pub fn radios(&self) -> usize {
         2 * self.hops.len()
     }
 
-    /// The other end of what a radio's host talks to; `None` for a radio that only hands on.
+    /// The radio of the host with which a radio's host communicates; `None` for a radio that only forwards.
     pub(super) fn peer(&self, radio: usize) -> Option<usize> {
         let last = self.radios() - 1;
-        match self.way {
-            Way::Outward => Some(radio ^ 1),
-            Way::Through if radio == 0 => Some(last),
-            Way::Through if radio == last => Some(0),
-            Way::Through => None,
+        match self.path {
+            Path::Outward => Some(radio ^ 1),
+            Path::EndToEnd if radio == 0 => Some(last),
+            Path::EndToEnd if radio == last => Some(0),
+            Path::EndToEnd => None,
         }
     }
 
     /// Whether a radio's host sends.
     pub(super) fn sends(&self, radio: usize) -> bool {
-        let first = match self.way {
-            Way::Through => radio == 0,
-            // The nearer end to the middle: the right one of the left half, the left one of the right half.
-            Way::Outward => (radio % 2 == 1) == (radio / 2 < self.hops.len() / 2),
+        let first = match self.path {
+            Path::EndToEnd => radio == 0,
+            // The end nearer to the middle: the right one in the left half of the line, the left one in the right half.
+            Path::Outward => (radio % 2 == 1) == (radio / 2 < self.hops.len() / 2),
         };
         (first || self.both) && self.peer(radio).is_some()
     }
 
+    /// When a radio's host offers datagrams.
     pub(super) fn source(&self, radio: usize) -> Source {
         match self.load {
             _ if !self.sends(radio) => Source::Silent,
             Load::Ping { beside: false, .. } => Source::Silent,
             Load::Steady(rate) => {
                 let every = Duration::from_nanos((UDP_PAYLOAD as f64 * 8e9 / rate) as u64);
-                // Not at once: a slot's beginning and a packet's must not fall together.
+                // Not at zero, so that no packet coincides with the start of a slot.
                 Source::Steady(Instant::from_micros(1_237), every)
             }
             _ => Source::Full,
         }
     }
 
+    /// The medium with dishes aimed at their peers.
     pub(super) fn medium(&self, seed: Seed) -> Result<Medium, chappe_sim::Error> {
         let places = self.places();
         let dish = Antenna {
@@ -205,8 +207,9 @@ impl Masts {
         Medium::directed(&places, &antennas, &self.profile, seed)
     }
 
+    /// Loss of all directions: those that a fault changes, then the hops' own.
     pub(super) fn losses(&self) -> Vec<LinkLoss> {
-        let mut losses = self.mishaps.losses.clone();
+        let mut losses = self.faults.losses.clone();
         let changes: Vec<_> = losses.iter().map(|loss| (loss.from, loss.to)).collect();
         for (number, hop) in self.hops.iter().enumerate() {
             let (a, b) = (2 * number, 2 * number + 1);

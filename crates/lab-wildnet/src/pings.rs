@@ -1,23 +1,23 @@
-//! Pings beside bulk traffic: small packets that come back, and how long they took.
+//! Pings beside bulk traffic: requests, answers, and round-trip times.
 
 use std::collections::VecDeque;
 
 use chappe_core::{Duration, HostNode, Instant, Wake};
 use chappe_wildnet::{Order, Service};
 
-use super::traffic::Udp;
+use crate::udp::Udp;
 
-/// Octets of the IP packet: `ping` sends 56 of payload if nothing else is said.
+/// Octets of a ping as an IP packet: `ping` sends 56 of payload by default.
 const PING: usize = 84;
-/// From one to the next: ten a second, and not a multiple of a slot, so that they meet all phases.
+/// Interval between pings: about ten a second, and no multiple of a slot, so that they meet all phases of the cycle.
 const EVERY: Duration = Duration::from_millis(97);
-/// The first one.
+/// When the first ping leaves.
 const FIRST: Instant = Instant::from_micros(1_237);
 const REQUEST: u8 = 1;
 const ANSWER: u8 = 2;
 
-/// What pings are promised where they have a class of their own: within a cycle each way, but for half a per cent, so that 99
-/// of 100 are back within two.
+/// The service of pings in a separate class: a cycle each way, for all but half a per cent, so that 99 of 100 return within
+/// two cycles.
 pub const PROMISE: Service = Service {
     order: Order::None,
     deadline: Some(Duration::from_micros(40_400)),
@@ -26,25 +26,25 @@ pub const PROMISE: Service = Service {
     drop_late: true,
 };
 
-/// One end: bulk, and pings or their answers.
+/// One end of the link: bulk traffic, and pings or answers.
 pub struct Pings {
-    /// The traffic beside them.
+    /// The bulk traffic that shares the link.
     pub bulk: Udp,
-    /// Whether they are taken apart from it: see [`poll_urgent`](Self::poll_urgent).
+    /// Whether pings have a separate class: see [`poll_urgent`](Self::poll_urgent).
     pub apart: bool,
-    /// When the next one leaves; `None`: this end only answers.
+    /// When the next ping leaves; `None` at the end that only answers.
     next: Option<Instant>,
-    /// Stamps of those to answer.
+    /// Timestamps of the requests to answer.
     answers: VecDeque<[u8; 8]>,
     since: Instant,
     until: Instant,
     sent: u64,
-    /// How long those took that left from `since` to `until`, s.
+    /// Round-trip times of pings that left from `since` to `until`, in s.
     round_trips: Vec<f64>,
 }
 
 impl Pings {
-    /// An end that pings if `asks`, and otherwise answers; counted are those that leave from `since` to `until`.
+    /// An end that pings if `asks`, and only answers otherwise. Pings that leave from `since` to `until` are measured.
     pub fn new(
         bulk: Udp,
         (asks, apart): (bool, bool),
@@ -62,15 +62,15 @@ impl Pings {
         }
     }
 
-    /// The round trips that were counted, s, and the share of pings that took longer than `most` or never came back;
-    /// `None` at an end that only answers.
+    /// Measured round-trip times in s, and the share of pings that took longer than `most` or never returned. `None` at an
+    /// end that only answers.
     pub fn counted(&self, most: f64) -> Option<(&[f64], f64)> {
         let soon = self.round_trips.iter().filter(|took| **took <= most);
         let late = 1.0 - soon.count() as f64 / self.sent.max(1) as f64;
         self.next.map(|_| (self.round_trips.as_slice(), late))
     }
 
-    /// An answer or a ping that is due.
+    /// Polls for an answer or a due ping, and returns its length.
     pub fn poll_urgent(&mut self, now: Instant, packet: &mut [u8]) -> Option<usize> {
         let (kind, stamp) = match self.answers.pop_front() {
             Some(stamp) => (ANSWER, stamp),

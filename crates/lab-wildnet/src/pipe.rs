@@ -1,8 +1,7 @@
-//! Two ends and a shared medium without slots or contention: what tunnels are tried on.
+//! A shared medium without slots or contention, on which tunnels are compared.
 //!
-//! The medium of the peers' measurements (specs 5.3): 6 Mbit/s that both directions share, frame by frame in turn, 10 ms each
-//! way, every frame lost for itself with one probability. Its ends are nodes of a link, asked for a frame when the medium
-//! is free.
+//! It is the medium on which the other tunnels were measured: 6 Mbit/s shared by both directions, which take turns by frame,
+//! 10 ms one-way delay, and independent loss of frames. Its ends are link nodes, polled for a frame when the medium is free.
 
 use std::collections::BTreeMap;
 
@@ -15,54 +14,53 @@ use chappe_rivals::{Kcp, KcpConfig, KcpNode};
 use chappe_tcplp::tcp::{Endpoint, Local};
 use chappe_wildnet::{Config, Link, Node, Recovery, Service};
 
-use super::hosts::{Lent, Mail, PORT, Stack, WINDOW, local, tcp_host};
-use super::run::WARM_UP;
-use super::station::Wire;
-use super::stream::Flow;
-use super::traffic::Traffic;
-use super::trial::{Experiment, Measured};
+use crate::experiment::{Experiment, Measured, WARM_UP};
+use crate::hosts::{BulkApp, PORT, SocketMemory, Stack, WINDOW, local, tcp_host};
+use crate::station::TxQueue;
+use crate::stream::Flow;
+use crate::traffic::Traffic;
 
-/// What both directions share.
+/// The rate that both directions share.
 pub const RATE: Bitrate = Bitrate(6_000_000);
-/// One way.
+/// The one-way delay.
 const DELAY: Duration = Duration::from_millis(10);
-/// Octets of Ethernet around a packet, as the medium counts them.
+/// Octets of the Ethernet header, as the medium counts them.
 const ETHERNET: usize = 14;
-/// Octets of UDP over IPv4 around a tunnel's datagram.
+/// Octets of the UDP and IPv4 headers of a tunnel's datagram.
 const UDP_IP: usize = 28;
-/// Where the peers were measured the kernel's buffers grew with what was under way; so large they do not bind.
+/// TCP buffers that do not limit the rate. In the measurements, the kernel's buffers grew with the bytes in flight.
 const STACK: Stack = Stack {
     window: 4 * WINDOW,
     ..Stack::USUAL
 };
-/// Frames of a tunnel that hold a packet of 1500 octets.
+/// Octets of a tunnel's frame with a packet of 1500 octets.
 const FRAME: usize = 1560;
 
-/// A run over the medium, all but the seed: octets without end from one end to the other.
+/// A trial over the medium: endless data from one end to the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pipe {
-    /// What carries them.
-    pub means: Means,
-    /// Share of frames lost, each for itself, both ways.
+    /// The transport under test.
+    pub transport: Transport,
+    /// Share of frames lost independently, in either direction.
     pub loss: f64,
-    /// For how long it is counted.
+    /// How long the run is measured, after the warm-up.
     pub time: Duration,
 }
 
-/// What carries octets over a medium.
+/// A transport, with the recovery below it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Means {
-    /// TCP, as it is.
+pub enum Transport {
+    /// TCP without recovery below it.
     Plain,
-    /// TCP over a link with this recovery and promise.
+    /// TCP over a WiLDNet link with this recovery and service.
     Link(Recovery, Service),
-    /// A stream over KCP.
+    /// A byte stream over KCP.
     Kcp(KcpConfig),
 }
 
 impl Experiment for Pipe {
     fn run(&self, seed: Seed) -> Result<Measured, RunError> {
-        let mut memory = [0, 1].map(|_| Lent::new(STACK.window));
+        let mut memory = [0, 1].map(|_| SocketMemory::new(STACK.window));
         let locals = [1, 2].map(|number| local(number, STACK));
         let ends = memory.iter_mut().enumerate();
         let ends = ends.map(|(place, memory)| self.end(place, memory, &locals[place]));
@@ -90,19 +88,19 @@ impl Experiment for Pipe {
 }
 
 impl Pipe {
-    fn end<'a>(&self, place: usize, memory: &'a mut Lent, local: &'a Local) -> End<'a> {
+    fn end<'a>(&self, place: usize, memory: &'a mut SocketMemory, local: &'a Local) -> End<'a> {
         let peer = Address::node(2 - place as u16);
         let sends = place == 0;
-        let mail = Mail {
+        let app = BulkApp {
             to_send: if sends { u64::MAX } else { 0 },
-            ..Mail::default()
+            ..BulkApp::default()
         };
-        match self.means {
-            Means::Plain => {
-                let host = Traffic::Tcp(tcp_host(memory, local, mail));
-                End::Plain(Box::new(Wire::new(host, Address::BROADCAST)))
+        match self.transport {
+            Transport::Plain => {
+                let host = Traffic::Tcp(tcp_host(memory, local, app));
+                End::Plain(Box::new(TxQueue::new(host, Address::BROADCAST)))
             }
-            Means::Link(recovery, service) => {
+            Transport::Link(recovery, service) => {
                 let config = Config {
                     recovery,
                     services: [service; 4],
@@ -114,10 +112,10 @@ impl Pipe {
                 let link = link.unwrap_or_else(|why| unreachable!("the lab's own: {why}"));
                 End::Link(Box::new(Linked {
                     node: Node::new(link, peer, None),
-                    host: Traffic::Tcp(tcp_host(memory, local, mail)),
+                    host: Traffic::Tcp(tcp_host(memory, local, app)),
                 }))
             }
-            Means::Kcp(config) => {
+            Transport::Kcp(config) => {
                 let kcp = Kcp::new(config);
                 let kcp = kcp.unwrap_or_else(|why| unreachable!("the lab's own: {why}"));
                 End::Kcp(Box::new(KcpNode::new(kcp, peer)), Flow::new(sends))
@@ -126,9 +124,9 @@ impl Pipe {
     }
 }
 
-/// One end.
+/// One end of the medium.
 enum End<'a> {
-    Plain(Box<Wire<'a>>),
+    Plain(Box<TxQueue<'a>>),
     Link(Box<Linked<'a>>),
     Kcp(Box<KcpNode>, Flow),
 }
@@ -139,14 +137,14 @@ struct Linked<'a> {
     host: Traffic<'a>,
 }
 
-/// The class of all traffic.
+/// The traffic class of all packets.
 const SERVICE: usize = 2;
 
 impl Linked<'_> {
-    /// Packets go up and down until nothing moves.
+    /// Moves packets between link and host until none can move.
     fn pump(&mut self, now: Instant) {
         let mut packet = [0; 2048];
-        // One after the other, as a kernel does it.
+        // Answers to one packet leave before the next is delivered, as from a kernel.
         while let Some(delivery) = self.node.link.deliver(&mut packet) {
             self.host.handle_packet(now, &packet[..delivery.len]);
             self.offer(now);
@@ -179,8 +177,8 @@ impl End<'_> {
         self.timeout(Instant::ZERO);
     }
 
-    /// Octets around each frame on the medium.
-    fn around(&self) -> usize {
+    /// Octets of headers around each frame on the medium.
+    fn overhead(&self) -> usize {
         match self {
             End::Plain(_) => ETHERNET,
             End::Link(_) | End::Kcp(..) => ETHERNET + UDP_IP,
@@ -262,17 +260,17 @@ impl End<'_> {
     }
 }
 
-/// The medium with its ends.
+/// The medium with its two ends.
 struct Medium<'a> {
     ends: Vec<End<'a>>,
     losses: [Stream; 2],
     loss: f64,
     now: Instant,
-    /// When the frame on it ends.
+    /// When the current frame ends.
     free_at: Instant,
-    /// Who sent last: the other one is asked first.
+    /// The end that sent last. The other one is polled first, which makes them take turns.
     last: usize,
-    /// Frames on their way by the time of their arrival: to whom.
+    /// Frames in flight by time of arrival, with the end that receives them.
     flying: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     count: u64,
 }
@@ -291,14 +289,14 @@ impl Medium<'_> {
         }
     }
 
-    /// When anything happens next.
+    /// The time of the next event.
     fn next(&self) -> Option<Instant> {
         let arrival = self.flying.keys().next().map(|(at, _)| *at);
         let wakes = self.ends.iter().filter_map(End::wake);
         let pending = self.ends.iter().any(End::pending);
         let free = (self.free_at > self.now && pending).then_some(self.free_at);
         let next = wakes.chain(arrival).chain(free).min();
-        // What is due now has been handled, or waits for the medium.
+        // Events due now were handled in this round, or wait for the medium. The next round must be later, or time would stop.
         next.map(|next| next.max(self.now + Duration::from_nanos(1)))
     }
 
@@ -336,7 +334,7 @@ impl Medium<'_> {
             let Some(send) = end.poll(self.now, &mut frame) else {
                 continue;
             };
-            let octets = send.len + end.around();
+            let octets = send.len + end.overhead();
             self.free_at = self.now + RATE.time_of(8 * octets as u64);
             self.last = place;
             self.count += 1;

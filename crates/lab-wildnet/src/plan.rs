@@ -1,10 +1,12 @@
-//! What carries an object over long links in a scenario: masts in a line, and TCP between the first and the last.
+//! WiLDNet's line in the table of systems: keys, variants, and a scenario's line of masts.
+//!
+//! Constants of the radio that the bound needs stand here too.
 
 use std::sync::Arc;
 
 use chappe_core::{Channel, Db, Duration, Mode, Rate};
-use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::{Job, settings};
+use chappe_lab::run::RunError;
+use chappe_lab::system::settings;
 use chappe_scenario::format::{Located, Receivers, TransferTable};
 use chappe_scenario::quantity::Time;
 use chappe_scenario::{
@@ -16,11 +18,11 @@ use chappe_wildnet::{Recovery, Service};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::carry::carry;
-use super::masts::{Hop, Masts};
-use super::trial::{Card, Form, Load, Scheme};
+use crate::faults;
+use crate::masts::{Hop, Masts};
+use crate::scheme::{Card, Load, Scheme, SlotForm};
 
-/// What scenarios may say of it.
+/// What scenarios may say of WiLDNet: variants, keys, radios, limits.
 pub static SYSTEM: System = System {
     name: "wildnet",
     title: "WiLDNet",
@@ -44,33 +46,33 @@ pub static SYSTEM: System = System {
     plan: |scenario| Ok(Arc::new(WildNet::new(scenario)?)),
 };
 
-/// WiLDNet's keys of `[protocol]`. What is omitted is as in the paper.
+/// WiLDNet's keys of `[protocol]`. Defaults are the paper's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WildNetKeys {
     /// Length of a slot; 20 ms if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<Located<Time>>,
-    /// Share of frames that each link loses beside what its radios do: interference that is not modelled.
+    /// Share of frames that each link loses in addition to radio losses: interference that is not modelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_loss: Option<Located<f64>>,
-    /// Further attempts at sending a frame; no limit if omitted, two with 802.11.
+    /// The most retransmissions of a frame; unlimited if omitted, two with 802.11.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_retries: Option<Located<usize>>,
 }
 
-/// How the links are shared and repaired.
+/// How the links are shared and losses repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// As in the paper: slots of one length, bulk acknowledgements.
+    /// The paper's WiLDNet: slots of equal length, bulk acknowledgements.
     Paper,
-    /// 802.11, whose wait for acknowledgements follows the distance.
+    /// Plain 802.11, with an ACK timeout that follows the distance.
     Csma,
-    /// 802.11 with a Snoop agent at each end.
+    /// Plain 802.11 with a Snoop agent at each end.
     Snoop,
-    /// Slots that end with markers, nothing repeated.
+    /// 2P: slots that end with markers, without retransmissions.
     TwoPhase,
-    /// Slots by demand, one controller, repairs in unused time.
+    /// The improved variant: slots by demand, one controller, repairs in unused slot time.
     Improved,
 }
 
@@ -85,24 +87,24 @@ impl Variants for Variant {
     ];
 }
 
-/// A line of masts with everything that a scenario says about it.
+/// A line of masts, as a scenario describes it.
 #[derive(Clone, Debug)]
 pub struct WildNet {
-    /// Which form.
+    /// How links are shared and repaired.
     pub variant: Variant,
     /// Length of a slot; 20 ms in most of the paper's measurements.
     pub slot: Duration,
-    /// Share of frames that each link loses beside what its radios do.
+    /// Share of frames that each link loses in addition to radio losses.
     pub frame_loss: f64,
-    /// Repetitions of 802.11 (two in the paper), or most of a slot's bulk acknowledgements; none given: no limit.
+    /// The most retransmissions of a frame. If `None`, two for 802.11, and unlimited for WiLDNet.
     pub retries: Option<u8>,
-    /// Where the masts stand, in the order of the line.
+    /// Positions of the masts, in the order of the line.
     pub sites: Vec<Position>,
 }
 
-/// How all data frames are sent.
+/// Mode of all data frames: 11 Mbit/s, long preamble.
 const MODE: Mode = Mode::long(Rate::Cck11);
-/// Octets of a full frame with all headers.
+/// Octets of a full frame, with all headers.
 const FRAME: usize = 1596;
 
 impl WildNet {
@@ -124,7 +126,7 @@ impl WildNet {
             let message = "a line carries one transfer in each direction";
             return Err(check.at(third, "one too many", message));
         }
-        super::faults::check(checked.scenario, check)?;
+        faults::check(checked.scenario, check)?;
         if let Some(rate) = &checked.scenario.radio.rate
             && rate.value() != 11e6
         {
@@ -170,7 +172,7 @@ impl WildNet {
         })
     }
 
-    /// What a plan of this system carries its data with, in another variant.
+    /// The settings of a plan, with another variant. Fails if the plan belongs to another system.
     pub fn of(plan: &Plan, variant: Variant) -> Result<WildNet, RunError> {
         let own: &WildNet = settings(plan)?;
         Ok(WildNet {
@@ -191,19 +193,25 @@ impl WildNet {
                 retries: Some(self.retries.unwrap_or(2)),
                 card: Card::Short,
             },
-            Variant::Paper => slots(Recovery::Acks, Service::retries(self.retries), Form::Even),
-            Variant::TwoPhase => slots(Recovery::None, Service::retries(Some(0)), Form::Markers),
+            Variant::Paper => slots(
+                Recovery::Acks,
+                Service::retries(self.retries),
+                SlotForm::Even,
+            ),
+            Variant::TwoPhase => {
+                slots(Recovery::None, Service::retries(Some(0)), SlotForm::Markers)
+            }
             Variant::Improved => {
                 let service = Service {
                     retries: self.retries,
                     ..Service::RELIABLE
                 };
-                slots(Recovery::Improved { fill: true }, service, Form::Demand)
+                slots(Recovery::Improved { fill: true }, service, SlotForm::Demand)
             }
         }
     }
 
-    /// The line as seen from the source of the first transfer.
+    /// The line as a trial, seen from the source of the first transfer: `reversed` if that is the last mast.
     pub fn masts(&self, profile: &chappe_sim::Profile, (reversed, both): (bool, bool)) -> Masts {
         let mut sites = self.sites.clone();
         if reversed {
@@ -212,7 +220,7 @@ impl WildNet {
         let steps = LinkTrace::Steps(vec![(AirTime::ZERO, 1.0 - self.frame_loss)]);
         let law = (self.frame_loss > 0.0).then_some(LossLaw::Trace(steps));
         let hop = |pair: &[Position]| Hop {
-            km: metres(pair[0], pair[1]) / 1e3,
+            km: distance(pair[0], pair[1]) / 1e3,
             law: law.clone(),
             channel: Channel(profile.channel.0),
         };
@@ -227,8 +235,10 @@ impl WildNet {
         }
     }
 
-    /// What no channel access exceeds: full segments back to back, half of that where a relay must hear them first.
+    /// The bound of any channel access: full segments back to back, and half of that where a relay or both ways share the
+    /// channel.
     pub fn bound_bps(&self, both: bool) -> f64 {
+        // A segment of 1448 octets takes 1536 in 802.11 with IPv4 and LLC, and no gap between frames.
         let air = MODE.airtime(1536).as_secs_f64();
         let shared = if self.sites.len() > 2 || both {
             2.0
@@ -239,7 +249,8 @@ impl WildNet {
     }
 }
 
-fn metres(a: Position, b: Position) -> f64 {
+/// The distance between two positions, in m.
+fn distance(a: Position, b: Position) -> f64 {
     libm::hypot(b.x - a.x, b.y - a.y)
 }
 
@@ -280,19 +291,5 @@ impl Settings for WildNet {
 
     fn frame(&self) -> (Mode, usize) {
         (MODE, FRAME)
-    }
-}
-
-/// Carries the transfers of one seed, and compares the result with its bound.
-pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    meter.expect(2 * WORK);
-    meter.advance(WORK);
-    let outcome = carry(settings(job.plan)?, &job, meter)?;
-    let over = |bound: &chappe_results::Bound| bound.fraction > 1.0;
-    match outcome.run.bounds.iter().any(over) {
-        true => Err(RunError::Defect(
-            "more arrived than the radios can send".into(),
-        )),
-        false => Ok(outcome),
     }
 }

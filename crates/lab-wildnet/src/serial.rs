@@ -1,17 +1,17 @@
-//! Numbers in datagrams, so that a sink sees what is wrong, doubled or late.
+//! Numbered datagrams, with which a sink detects corruption, duplicates and reordering.
 
-/// A source's next number, or what a sink has seen.
+/// A source's next number, or what a sink has received.
 #[derive(Clone, Debug, Default)]
 pub struct Serial {
     next: u64,
-    /// By number: whether it came.
+    /// Whether each number was received.
     seen: Vec<bool>,
     last: Option<u64>,
-    /// Datagrams that differ from what was sent.
+    /// Datagrams that differ from the one sent.
     pub wrong: u64,
-    /// Datagrams that had come before.
+    /// Datagrams received more than once.
     pub doubled: u64,
-    /// Datagrams that came after one with a higher number.
+    /// Datagrams received after one with a higher number.
     pub disordered: u64,
 }
 
@@ -20,11 +20,11 @@ fn pattern(number: u64) -> u8 {
     (number as u8).wrapping_mul(31).wrapping_add(7)
 }
 
-/// A number that nobody sends: more datagrams than a run of any length has.
-const ABSURD: u64 = 1 << 32;
+/// Numbers from here on are corrupt: no run has this many datagrams. It bounds the memory of [`Serial::seen`].
+const NUMBER_MAX: u64 = 1 << 32;
 
 impl Serial {
-    /// Writes the next number and what belongs to it into a datagram.
+    /// Writes the next number and its pattern into a datagram.
     pub fn stamp(&mut self, datagram: &mut [u8]) {
         if let Some((number, rest)) = datagram.split_first_chunk_mut() {
             *number = self.next.to_be_bytes();
@@ -33,13 +33,13 @@ impl Serial {
         }
     }
 
-    /// Looks at a datagram that should have `len` octets.
+    /// Checks a received datagram, which should have `len` octets.
     pub fn check(&mut self, datagram: &[u8], len: usize) {
         let split = datagram.split_first_chunk();
         let split = split.map(|(number, rest)| (u64::from_be_bytes(*number), rest));
         let sound = |(number, rest): &(u64, &[u8])| {
             let expected = pattern(*number);
-            *number < ABSURD && rest.iter().all(|octet| *octet == expected)
+            *number < NUMBER_MAX && rest.iter().all(|octet| *octet == expected)
         };
         let Some((number, _)) = split.filter(|split| datagram.len() == len && sound(split)) else {
             self.wrong += 1;
@@ -56,13 +56,15 @@ impl Serial {
         self.last = self.last.max(Some(number));
     }
 
-    /// How many were sent.
+    /// The number of datagrams sent.
+    #[cfg(test)]
     pub fn sent(&self) -> u64 {
         self.next
     }
 
-    /// How many different ones came.
-    pub fn came(&self) -> u64 {
+    /// The number of different datagrams received.
+    #[cfg(test)]
+    pub fn received(&self) -> u64 {
         self.seen.iter().filter(|seen| **seen).count() as u64
     }
 }
@@ -72,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sink_tells_wrong_from_doubled_from_late() {
+    fn corrupt_duplicate_and_late_datagrams_are_counted() {
         let (mut source, mut sink) = (Serial::default(), Serial::default());
         let mut all: Vec<[u8; 20]> = Vec::new();
         for _ in 0..5 {
@@ -88,6 +90,6 @@ mod tests {
         sink.check(&spoilt, 20);
         sink.check(&all[4][..19], 20);
         let counts = (sink.wrong, sink.doubled, sink.disordered);
-        assert_eq!((counts, sink.came(), source.sent()), ((2, 1, 1), 4, 5));
+        assert_eq!((counts, sink.received(), source.sent()), ((2, 1, 1), 4, 5));
     }
 }

@@ -1,4 +1,4 @@
-//! A station of a long link: its traffic on slots, or on plain 802.11.
+//! A station of a long link: WiLDNet or 2P in slots, or plain 802.11, with traffic on top.
 
 use std::collections::VecDeque;
 
@@ -7,42 +7,46 @@ use chappe_core::{
     RadioEvent, RadioNode, RadioRequest, Wake,
 };
 use chappe_mac::dot11::Dot11;
+use chappe_tcplp::tcp::{Endpoint, Local};
 use chappe_wildnet::Radio;
 
-use super::traffic::{PACKET_MAX, Traffic};
+use crate::hosts::PORT;
+use crate::traffic::{PACKET_MAX, Traffic};
 
-/// Packets that wait at plain 802.11: a tenth of Linux's usual 1000 (`txqueuelen`), so that TCP's window and not the
-/// queue decides how much waits.
+/// The most packets that wait at plain 802.11: a tenth of Linux's usual 1000 (`txqueuelen`), so that TCP's window and not
+/// the queue limits how much waits.
 const QUEUE: usize = 100;
-/// The class of all traffic in slots, and of small packets where they are told apart: TCP's acknowledgements then share
-/// a frame at the slot's begin instead of standing between data.
+/// The class of small packets, where they are separate: TCP's acknowledgements then share a frame at the start of the slot
+/// instead of standing between data.
 const SMALL_SERVICE: usize = 1;
+/// The class of all other traffic in slots.
 const SERVICE: usize = 2;
-/// The class of what does not wait behind others, and its flow.
+/// The class of packets that do not wait behind others: pings.
 pub const URGENT_SERVICE: usize = 0;
+/// The flow of urgent packets.
 const URGENT_FLOW: u8 = 2;
-/// Octets of a small packet: an acknowledgement of TCP over IPv6 has up to 100.
+/// The most octets of a small packet: an acknowledgement of TCP over IPv6 has up to 100.
 const SMALL: usize = 128;
 
-/// A station on its channel.
-pub struct Mounted<'a> {
-    /// The station.
+/// A station that tunes its radio to a channel first.
+pub struct TunedStation<'a> {
+    /// The station on this radio.
     pub station: Station<'a>,
-    /// The channel to tune to, until it is asked for.
+    /// The channel to tune to, until the radio is polled.
     tune: Option<Channel>,
 }
 
-impl<'a> Mounted<'a> {
-    /// A station that tunes to `channel` first.
-    pub fn new(station: Station<'a>, channel: Channel) -> Mounted<'a> {
-        Mounted {
+impl<'a> TunedStation<'a> {
+    /// A station that tunes to `channel` before anything else.
+    pub fn new(station: Station<'a>, channel: Channel) -> TunedStation<'a> {
+        TunedStation {
             station,
             tune: Some(channel),
         }
     }
 }
 
-impl RadioNode for Mounted<'_> {
+impl RadioNode for TunedStation<'_> {
     fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
         self.station.handle_radio(now, event);
     }
@@ -61,16 +65,16 @@ impl RadioNode for Mounted<'_> {
     }
 }
 
-/// One end.
+/// The node of one radio, at one end of a link.
 pub enum Station<'a> {
-    /// WiLDNet or 2P.
+    /// WiLDNet or 2P in slots.
     Slots(Box<Slots<'a>>),
-    /// Plain 802.11.
-    Plain(Box<OverMac<Dot11, Wire<'a>>>),
+    /// Plain 802.11 under the DCF.
+    Plain(Box<OverMac<Dot11, TxQueue<'a>>>),
 }
 
 impl<'a> Station<'a> {
-    /// What runs on it.
+    /// The traffic of this radio.
     pub fn traffic(&self) -> &Traffic<'a> {
         match self {
             Station::Slots(slots) => &slots.traffic,
@@ -78,12 +82,28 @@ impl<'a> Station<'a> {
         }
     }
 
-    /// What runs on it, to start it. Call [`RadioNode::handle_timeout`] afterwards.
+    /// The traffic of this radio, mutable. Call [`nudge`](Self::nudge) afterwards.
     pub fn traffic_mut(&mut self) -> &mut Traffic<'a> {
         match self {
             Station::Slots(slots) => &mut slots.traffic,
             Station::Plain(plain) => &mut plain.link.traffic,
         }
+    }
+
+    /// Connects the host to `peer`, if both exist, and takes the first packets.
+    pub fn start(&mut self, now: Instant, peer: Option<&Local>) {
+        if let (Some(host), Some(peer)) = (self.traffic_mut().host_mut(), peer) {
+            host.connect(now, 50_000, Endpoint::new(peer.address, PORT));
+        }
+        self.nudge(now);
+    }
+
+    /// Takes packets that reached the traffic without an event of the radio.
+    pub fn nudge(&mut self, now: Instant) {
+        if let Station::Plain(plain) = self {
+            plain.link.fill(now);
+        }
+        self.handle_timeout(now);
     }
 
     fn node(&mut self) -> &mut dyn RadioNode {
@@ -117,16 +137,16 @@ impl RadioNode for Station<'_> {
 
 /// A radio in slots with traffic on its link.
 pub struct Slots<'a> {
-    /// The radio.
+    /// The radio with its link and slots.
     pub radio: Radio,
-    /// What runs on it.
+    /// Traffic above the link.
     pub traffic: Traffic<'a>,
-    /// Whether small packets have a class of their own.
+    /// Whether small packets have a separate class.
     by_size: bool,
 }
 
 impl<'a> Slots<'a> {
-    /// `by_size`: whether small packets have a class of their own.
+    /// A radio with traffic. With `by_size`, small packets have a separate class.
     pub fn new(radio: Radio, traffic: Traffic<'a>, by_size: bool) -> Slots<'a> {
         Slots {
             radio,
@@ -144,12 +164,12 @@ impl<'a> Slots<'a> {
         self.radio.link.room(URGENT_SERVICE) > 0
     }
 
-    /// Packets go up and down until nothing moves.
+    /// Moves packets between link and traffic until none can move.
     fn pump(&mut self, now: Instant) {
         let mut packet = [0; PACKET_MAX];
         let mut moved = false;
-        // What a packet calls forth leaves before the next one is looked at, as from a kernel: a host that saw a whole
-        // burst first would acknowledge it once, where TCP has one acknowledgement for two segments.
+        // Answers to one packet leave before the next is delivered, as from a kernel. A host that received a whole burst first
+        // would acknowledge it once, where TCP acknowledges every second segment.
         while let Some(delivery) = self.radio.link.deliver(&mut packet) {
             self.traffic.handle_packet(now, &packet[..delivery.len]);
             moved |= self.offer(now);
@@ -159,7 +179,7 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// Takes packets from the traffic as long as the link has room; whether there were any.
+    /// Takes packets from the traffic while the link has room. Returns whether there were any.
     fn offer(&mut self, now: Instant) -> bool {
         let mut packet = [0; PACKET_MAX];
         let mut moved = false;
@@ -206,7 +226,7 @@ impl RadioNode for Slots<'_> {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        // Traffic that finds no room asks again when the radio next does something.
+        // Traffic that finds no room would wake the station in vain. `pump` polls it again after each event of the radio.
         let apart = matches!(&self.traffic, Traffic::Pinged(pings) if pings.apart);
         let room = match apart {
             true => self.has_urgent_room(),
@@ -217,21 +237,21 @@ impl RadioNode for Slots<'_> {
     }
 }
 
-/// A queue between traffic and a MAC, all of it to one peer.
-pub struct Wire<'a> {
-    /// What runs on it.
+/// The transmit queue between traffic and a DCF, all of it to one peer.
+pub struct TxQueue<'a> {
+    /// Traffic above the queue.
     pub traffic: Traffic<'a>,
     to: Address,
     queue: VecDeque<Vec<u8>>,
     spare: Vec<Vec<u8>>,
-    /// Packets that the MAC has taken.
+    /// Packets that the MAC has taken so far.
     pub sent: u64,
 }
 
-impl<'a> Wire<'a> {
-    /// To `to`: a station, whose MAC confirms each frame, or everybody.
-    pub fn new(traffic: Traffic<'a>, to: Address) -> Wire<'a> {
-        Wire {
+impl<'a> TxQueue<'a> {
+    /// A queue to `to`: a station, whose MAC acknowledges each frame, or broadcast.
+    pub fn new(traffic: Traffic<'a>, to: Address) -> TxQueue<'a> {
+        TxQueue {
             traffic,
             to,
             queue: VecDeque::new(),
@@ -240,7 +260,7 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// Takes packets until the queue is full.
+    /// Takes packets from the traffic until the queue is full.
     pub fn fill(&mut self, now: Instant) {
         while self.queue.len() < QUEUE {
             let mut packet = self.spare.pop().unwrap_or_default();
@@ -255,7 +275,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-impl LinkNode for Wire<'_> {
+impl LinkNode for TxQueue<'_> {
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
         if let LinkEvent::Received(arrival) = event {
             self.traffic.handle_packet(now, arrival.sdu);

@@ -1,29 +1,29 @@
-//! Octets without end over KCP, as a tunnel carries them that ends TCP at its doors.
+//! An endless byte stream over KCP, as a tunnel carries it that terminates TCP at both ends.
 
 use chappe_core::{Duration, HostNode, Instant, Wake};
 use chappe_rivals::{Kcp, KcpConfig, KcpRules};
 
 /// Octets of UDP over IPv4 around each datagram.
 const UDP_IP: usize = 28;
-/// The cycle of the octets that are sent: a prime, so that no segment's length divides it.
+/// Period of the octets that are sent: a prime, so that it divides no segment's length and a shifted segment is noticed.
 const CYCLE: usize = 251;
-/// Segments that are written ahead of the window: what a tunnel reads from its TCP before it makes it wait.
+/// Segments that are written ahead of the window, as a tunnel reads ahead from its TCP.
 const AHEAD: usize = 32;
 
-/// What a stream's sink has seen, and its source has sent.
+/// The source and the sink of a stream at one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Whether octets are sent without end.
+    /// Whether this end sends endless data.
     pub sends: bool,
     written: u64,
-    /// Octets that came.
+    /// Octets received so far.
     pub received: u64,
-    /// Octets that are not what was sent in their place.
+    /// Received octets that differ from those sent at their offset.
     pub wrong: u64,
 }
 
 impl Flow {
-    /// A source, or only a sink.
+    /// A source and sink, or only a sink.
     pub fn new(sends: bool) -> Flow {
         Flow {
             sends,
@@ -31,7 +31,7 @@ impl Flow {
         }
     }
 
-    /// Writes as much as is read ahead.
+    /// Writes data until the window and the read-ahead are full.
     pub fn feed(&mut self, now: Instant, kcp: &mut Kcp) {
         let config = kcp.config();
         let (longest, window) = (config.segment_max(), usize::from(config.send_window));
@@ -45,7 +45,7 @@ impl Flow {
         }
     }
 
-    /// Reads and checks what has come.
+    /// Reads and checks received data.
     pub fn drain(&mut self, kcp: &mut Kcp) {
         let mut octets = [0; 4096];
         loop {
@@ -64,15 +64,15 @@ impl Flow {
     }
 }
 
-/// One end of a conversation behind a radio: its datagrams are the packets.
+/// One end of a KCP conversation behind a radio. Its datagrams are the packets on the link.
 pub struct Tunnel {
-    /// What goes through it.
+    /// The byte stream inside the tunnel.
     pub flow: Flow,
     kcp: Kcp,
 }
 
 impl Tunnel {
-    /// An end that sends without end, or only receives.
+    /// An end that sends endless data, or only receives.
     pub fn new(config: KcpConfig, sends: bool) -> Tunnel {
         let kcp = Kcp::new(config).unwrap_or_else(|why| unreachable!("the lab's own: {why}"));
         Tunnel {
@@ -108,7 +108,7 @@ impl HostNode for Tunnel {
     }
 }
 
-/// What a user of kcptun gets with its mode `fast` and this window and parity.
+/// kcptun's mode `fast`, with this window in segments and this code (data and parity shards).
 pub fn fast(window: u16, parity: Option<(u8, u8)>) -> KcpConfig {
     KcpConfig {
         rules: KcpRules::Go,
@@ -118,7 +118,7 @@ pub fn fast(window: u16, parity: Option<(u8, u8)>) -> KcpConfig {
     }
 }
 
-/// The same with its mode `fast3`.
+/// kcptun's mode `fast3`, with the same parameters as [`fast`].
 pub fn fast3(window: u16, parity: Option<(u8, u8)>) -> KcpConfig {
     KcpConfig {
         interval: Duration::from_millis(10),

@@ -1,8 +1,10 @@
+use chappe_lab::paper::Order;
 use chappe_lab::run::Meter;
 use chappe_lab::system::Job;
 use chappe_scenario::Plan;
 
 use super::*;
+use crate::paper::make;
 
 const LINK: &str = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"60 km\", \"0 km\"]]\n";
 const THERE: &str = "[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"200 kB\"\n";

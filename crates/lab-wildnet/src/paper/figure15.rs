@@ -1,12 +1,16 @@
 //! Figure 15: redundancy that a residual loss needs, 1 Mbit/s over 20 km (4.6).
 
 use chappe_core::Duration;
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Redundancy, Service};
 
-use super::sheet::{Runs, Sheet, line, lines, summary};
-use super::trial::{Form, Load, Measured, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::lines;
+use crate::experiment::Measured;
+use crate::scheme::{Load, Scheme, SlotForm};
+use crate::trial::Trial;
 
 /// Slots in whose cycle 1 Mbit/s brings ten packets of 1440 octets, ms.
 const TEN_MS: u64 = 58;
@@ -17,7 +21,7 @@ fn overhead(measured: &Measured) -> f64 {
     100.0 * measured.overhead
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let over = |target: f64, improved: bool| {
         let service = Service {
             residual: target,
@@ -27,7 +31,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         };
         let trials = LOSSES.map(|loss| Trial {
             scheme: Scheme::Slots {
-                form: Form::Even,
+                form: SlotForm::Even,
                 slot: Duration::from_millis(20),
                 recovery: match improved {
                     true => Recovery::Improved { fill: false },
@@ -42,9 +46,9 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             loss,
             load: Load::Steady(1e6),
             both: false,
-            time: sheet.time(),
+            time: context.time(),
         });
-        sheet.measure(&trials)
+        context.measure(&trials)
     };
     let runs = |improved| -> Result<Vec<Vec<Runs>>, RunError> {
         TARGETS
@@ -84,14 +88,14 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             repeat: false,
         };
         let trial = Trial {
-            scheme: Scheme::slots(slot, recovery, Service::retries(Some(0)), Form::Even),
+            scheme: Scheme::slots(slot, recovery, Service::retries(Some(0)), SlotForm::Even),
             km: 20.0,
             loss: LOSSES[2],
             load: Load::Steady(1e6),
             both: false,
-            time: sheet.time(),
+            time: context.time(),
         };
-        Ok::<Runs, RunError>(sheet.measure(&[trial])?.swap_remove(0))
+        Ok::<Runs, RunError>(context.measure(&[trial])?.swap_remove(0))
     };
     let ten = alone(TEN_MS, Redundancy::Residual(TARGETS[2]))?;
     // 5 repairs for 3 packets and 6 for 4: the least that leave 1 % of either.

@@ -2,13 +2,16 @@
 //! the distance, collisions where they do not, and registers take it away again.
 
 use chappe_core::Duration;
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
 use chappe_results::statistics::Summary;
 
-use super::aggregate::{Access, Aggregate, PHYS, Phy};
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
-use super::trial::Measured;
+use super::link::{Access, AmpduLink};
+use super::phy::{PHYS, Phy};
+use crate::experiment::Measured;
+use crate::paper::context::{FigureContext, Runs};
+use crate::paper::panel::{lines, mbps};
 
 /// Length of slots where both take turns: specs 2.3.
 const TURN: Duration = Duration::from_millis(5);
@@ -43,9 +46,9 @@ const ROWS: [(&str, Access); 4] = [
     ("turns of 5 ms", Access::Turns(TURN)),
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let time = TIME;
-    let link = move |phy, access, km, both| Aggregate {
+    let link = move |phy, access, km, both| AmpduLink {
         phy,
         access,
         km,
@@ -55,16 +58,16 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let shown = |both| -> Result<Vec<Vec<Runs>>, RunError> {
         let row = |(_, access): (&str, Access)| {
             let at = KMS.map(|km| link(SHOWN, access, km, both));
-            sheet.measure(&at)
+            context.measure(&at)
         };
         ROWS.into_iter().map(row).collect()
     };
     let (one, two) = (shown(false)?, shown(true)?);
     let mut far = Vec::new();
     for (_, access) in ROWS {
-        far.push(sheet.measure(&PHYS.map(|phy| link(phy, access, 100.0, true)))?);
+        far.push(context.measure(&PHYS.map(|phy| link(phy, access, 100.0, true)))?);
     }
-    let forms = forms(sheet, &link)?;
+    let forms = forms(context, &link)?;
     let kms: Vec<String> = KMS.iter().map(|km| format!("{km} km")).collect();
     let names: Vec<String> = PHYS.iter().map(|phy| phy.name.into()).collect();
     let share = |measured: &Measured| 100.0 * measured.residual;
@@ -101,16 +104,16 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
 
 /// The model beside its closed form, and the closed form beside the table.
 fn forms(
-    sheet: &Sheet<'_>,
-    link: &impl Fn(Phy, Access, f64, bool) -> Aggregate,
+    context: &FigureContext<'_>,
+    link: &impl Fn(Phy, Access, f64, bool) -> AmpduLink,
 ) -> Result<Vec<Claim>, RunError> {
     let (mut to_form, mut to_table) = (Vec::new(), Vec::new());
     for (phy, table) in PHYS.into_iter().zip(TABLE) {
         for (access, table) in [Access::Stretched, Access::Fixed].into_iter().zip(table) {
             let links = KMS.map(|km| link(phy, access, km, false));
-            let runs = sheet.measure(&links)?;
+            let runs = context.measure(&links)?;
             for ((link, runs), table) in links.iter().zip(&runs).zip(table) {
-                let form = link.alone();
+                let form = link.closed_form();
                 to_form.push(100.0 * (summary(runs, mbps).mean / form - 1.0).abs());
                 to_table.push(100.0 * (form / table - 1.0).abs());
             }

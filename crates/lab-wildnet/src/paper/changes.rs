@@ -4,14 +4,17 @@
 //! repetitions is known, so each that a card or a host may have had otherwise is changed alone.
 
 use chappe_core::{Dbm, Duration, Mode, Rate};
+use chappe_lab::context::{beside, line, summary};
 use chappe_lab::run::RunError;
 use chappe_mac::dot11;
 use chappe_results::figure::Panel;
 
-use super::masts::Masts;
-use super::sheet::{Runs, Sheet, bars, beside, line, mbps, summary};
-use super::table1::{LINKS, PAPER};
-use super::trial::{Card, Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::outdoor_links::{LINKS, PAPER};
+use super::panel::{bars, mbps};
+use crate::masts::Masts;
+use crate::scheme::{Card, Load, Scheme};
+use crate::trial::Trial;
 
 /// The link of 65 km.
 const LINK: usize = 2;
@@ -26,7 +29,7 @@ const CHANGES: [Change; 14] = [
         masts.scheme = repeating(2, Card::Wmm);
     }),
     ("ACKs at 1 Mbit/s", |masts| {
-        masts.odd = |_, card| card.control = Mode::long(Rate::Dsss1);
+        masts.adjust_card = |_, card| card.control = Mode::long(Rate::Dsss1);
     }),
     ("no repetition", |masts| {
         masts.scheme = repeating(0, Card::Short)
@@ -35,10 +38,10 @@ const CHANGES: [Change; 14] = [
         masts.scheme = repeating(4, Card::Short);
     }),
     ("back-off slots as long as the way", |masts| {
-        masts.odd = |_, card| card.stretch_slot = true;
+        masts.adjust_card = |_, card| card.stretch_slot = true;
     }),
     ("no wait after a broken frame (EIFS)", |masts| {
-        masts.odd = |_, card| card.eifs = false;
+        masts.adjust_card = |_, card| card.eifs = false;
     }),
     ("carrier known by preambles alone", |masts| {
         masts.profile.carrier_sense = Dbm(0.0);
@@ -48,11 +51,11 @@ const CHANGES: [Change; 14] = [
     }),
     ("TCP confirms each segment", |masts| masts.tcp.ack_every = 1),
     ("ACK wait too short at both ends", |masts| {
-        masts.odd = |_, card| too_short(card);
+        masts.adjust_card = |_, card| too_short(card);
     }),
-    (ONE_END, |masts| masts.odd = one_end),
+    (ONE_END, |masts| masts.adjust_card = one_end),
     ("that, and long preambles", |masts| {
-        (masts.odd, masts.scheme) = (one_end, Scheme::CSMA_LONG);
+        (masts.adjust_card, masts.scheme) = (one_end, Scheme::CSMA_LONG);
     }),
 ];
 
@@ -84,7 +87,7 @@ pub struct Changes {
 
 impl Changes {
     /// Runs all of them.
-    pub fn measure(sheet: &Sheet<'_>) -> Result<Changes, RunError> {
+    pub fn measure(context: &FigureContext<'_>) -> Result<Changes, RunError> {
         let (km, loss) = LINKS[LINK];
         let over = |both| {
             let of = |(_, change): &Change| {
@@ -94,13 +97,13 @@ impl Changes {
                     loss,
                     load: Load::Tcp,
                     both,
-                    time: sheet.time(),
+                    time: context.time(),
                 };
                 let mut masts = trial.masts();
                 change(&mut masts);
                 masts
             };
-            sheet.measure(&CHANGES.iter().map(of).collect::<Vec<_>>())
+            context.measure(&CHANGES.iter().map(of).collect::<Vec<_>>())
         };
         Ok(Changes {
             runs: [over(false)?, over(true)?],

@@ -1,19 +1,22 @@
 //! Figure 10: TCP both ways over loss, 80 km (4.3).
 
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_results::statistics::Summary;
 
-use super::hosts::{Stack, WINDOW};
-use super::masts::Masts;
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
-use super::trial::{Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps};
+use crate::hosts::{Stack, WINDOW};
+use crate::masts::Masts;
+use crate::scheme::{Load, Scheme};
+use crate::trial::Trial;
 
 /// What fixed slots of 20 ms hold of TCP both ways at 80 km (specs 3.1, set C), Mbit/s.
 const ROOF: f64 = 6.5;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let losses: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let losses: &[f64] = match context.quick() {
         true => &[0.0, 0.1, 0.3],
         false => &[0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5],
     };
@@ -29,11 +32,11 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 loss,
                 load: Load::Tcp,
                 both: true,
-                time: sheet.time(),
+                time: context.time(),
             }
             .masts()
         };
-        sheet.measure(&losses.iter().map(at).collect::<Vec<_>>())
+        context.measure(&losses.iter().map(at).collect::<Vec<_>>())
     };
     let csma = over(Scheme::CSMA, WINDOW)?;
     let long = over(Scheme::CSMA_LONG, WINDOW)?;

@@ -1,12 +1,14 @@
 //! Figure 3: a relay whose two radios use channels more or less apart (2.3.3), and two links from one mast.
 
 use chappe_core::Channel;
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 
-use super::masts::{Hop, Masts, Way};
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
-use super::trial::{Load, Scheme};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps};
+use crate::masts::{Hop, Masts, Path};
+use crate::scheme::{Load, Scheme};
 
 /// Length of the links: that of a campus link of Table 1. The paper does not say how long K-P and P-M are.
 const KM: f64 = 8.0;
@@ -15,7 +17,7 @@ const APART: [u8; 6] = [0, 1, 2, 3, 4, 5];
 const FAR: u8 = 10;
 
 /// M to P to K, the second link so many channels above the first.
-fn relay(sheet: &Sheet<'_>, load: Load, apart: u8) -> Masts {
+fn relay(context: &FigureContext<'_>, load: Load, apart: u8) -> Masts {
     let hop = |channel| Hop {
         channel: Channel(channel),
         ..Hop::new(KM, 0.0)
@@ -24,19 +26,19 @@ fn relay(sheet: &Sheet<'_>, load: Load, apart: u8) -> Masts {
         Scheme::CSMA,
         vec![hop(1), hop(1 + apart)],
         load,
-        sheet.short(),
+        context.short(),
     )
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let rates: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let rates: &[f64] = match context.quick() {
         true => &[2.0, 6.0],
         false => &[1.0, 2.0, 4.0, 6.0],
     };
     let mut runs: Vec<Vec<Runs>> = Vec::new();
     for apart in APART {
-        let at = |rate: &f64| relay(sheet, Load::Steady(rate * 1e6), apart);
-        runs.push(sheet.measure(&rates.iter().map(at).collect::<Vec<_>>())?);
+        let at = |rate: &f64| relay(context, Load::Steady(rate * 1e6), apart);
+        runs.push(context.measure(&rates.iter().map(at).collect::<Vec<_>>())?);
     }
     let names = APART.map(|apart| match apart {
         0 => "same channel".to_string(),
@@ -47,7 +49,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         .iter()
         .map(|rate| format!("{rate:.0} Mbit/s"))
         .collect();
-    let series = |value: fn(&super::trial::Measured) -> f64| {
+    let series = |value: fn(&crate::experiment::Measured) -> f64| {
         let lines = names.iter().zip(&runs);
         lines.map(|(name, runs)| line(name, runs, value)).collect()
     };
@@ -63,7 +65,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     })
 }
 
-fn lost(measured: &super::trial::Measured) -> f64 {
+fn lost(measured: &crate::experiment::Measured) -> f64 {
     100.0 * measured.residual
 }
 
@@ -73,7 +75,7 @@ fn least(values: &[f64]) -> f64 {
 
 fn claims(rates: &[f64], runs: &[Vec<Runs>]) -> Vec<Claim> {
     let last = rates.len() - 1;
-    let at = |apart: usize, value: fn(&super::trial::Measured) -> f64| {
+    let at = |apart: usize, value: fn(&crate::experiment::Measured) -> f64| {
         summary(&runs[apart][last], value).mean
     };
     let carried: Vec<f64> = (0..APART.len()).map(|apart| at(apart, mbps)).collect();
@@ -112,12 +114,12 @@ fn claims(rates: &[f64], runs: &[Vec<Runs>]) -> Vec<Claim> {
 }
 
 /// Two links from P at once (2.3.3, in words).
-pub fn two_links(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn two_links(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let both = |apart| Masts {
-        way: Way::Outward,
-        ..relay(sheet, Load::Udp, apart)
+        path: Path::Outward,
+        ..relay(context, Load::Udp, apart)
     };
-    let runs = sheet.measure(&[both(0), both(FAR)])?;
+    let runs = context.measure(&[both(0), both(FAR)])?;
     let [same, far] = [0, 1].map(|at| summary(&runs[at], mbps));
     let ratio = far.mean / same.mean;
     let mut series = line("both links together", &runs, mbps);

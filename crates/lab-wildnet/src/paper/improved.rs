@@ -1,16 +1,20 @@
 //! What `improved` is to do better than the paper: goals with numbers, each beside its bound.
 
 use chappe_core::Duration;
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
 use chappe_results::statistics::Summary;
 use chappe_sim::{AirTime, LinkTrace, LossLaw};
 use chappe_wildnet::{Recovery, Redundancy, Service};
 
-use super::hosts::{Stack, WINDOW};
-use super::masts::{Hop, Masts};
-use super::sheet::{Runs, Sheet, bars, line, lines, mbps, summary};
-use super::trial::{Form, LIGHT, Load, Measured, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{bars, lines, mbps};
+use crate::experiment::Measured;
+use crate::hosts::{Stack, WINDOW};
+use crate::masts::{Hop, Masts};
+use crate::scheme::{LIGHT, Load, Scheme, SlotForm};
+use crate::trial::Trial;
 
 /// Both slots of a cycle together, us.
 const CYCLE_US: f64 = 40_000.0;
@@ -30,14 +34,14 @@ fn held(used: f64, km: f64) -> f64 {
     used / SEGMENT_US * 1448.0 * 8.0 / (CYCLE_US + round)
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let parts = [
-        distance(sheet)?,
-        hops(sheet)?,
-        losses(sheet)?,
-        targets(sheet)?,
-        steps(sheet)?,
-        delay(sheet)?,
+        distance(context)?,
+        hops(context)?,
+        losses(context)?,
+        targets(context)?,
+        steps(context)?,
+        delay(context)?,
     ];
     let (mut panels, mut claims) = (Vec::new(), Vec::new());
     for (of, more) in parts {
@@ -66,8 +70,8 @@ fn least(values: &[f64]) -> f64 {
 }
 
 /// G6 and G7.
-fn distance(sheet: &Sheet<'_>) -> Result<Part, RunError> {
-    let kms: &[f64] = match sheet.quick() {
+fn distance(context: &FigureContext<'_>) -> Result<Part, RunError> {
+    let kms: &[f64] = match context.quick() {
         true => &[5.0, 60.0, 200.0],
         false => &[5.0, 20.0, 60.0, 109.0, 150.0, 200.0],
     };
@@ -78,9 +82,9 @@ fn distance(sheet: &Sheet<'_>) -> Result<Part, RunError> {
             loss: 0.0,
             load: Load::Tcp,
             both,
-            time: sheet.short(),
+            time: context.short(),
         };
-        sheet.measure(&kms.iter().map(at).collect::<Vec<_>>())
+        context.measure(&kms.iter().map(at).collect::<Vec<_>>())
     };
     let (csma, one) = (over(Scheme::CSMA, false)?, over(Scheme::IMPROVED, false)?);
     let both = over(Scheme::IMPROVED, true)?;
@@ -145,8 +149,8 @@ fn distance(sheet: &Sheet<'_>) -> Result<Part, RunError> {
 }
 
 /// G8: lines of masts on one channel.
-fn hops(sheet: &Sheet<'_>) -> Result<Part, RunError> {
-    let counts: &[usize] = match sheet.quick() {
+fn hops(context: &FigureContext<'_>) -> Result<Part, RunError> {
+    let counts: &[usize] = match context.quick() {
         true => &[1, 3, 6],
         false => &[1, 2, 3, 4, 6],
     };
@@ -161,10 +165,10 @@ fn hops(sheet: &Sheet<'_>) -> Result<Part, RunError> {
                 scheme,
                 vec![Hop::new(HOP_KM, 0.0); hops],
                 load,
-                sheet.short(),
+                context.short(),
             )
         };
-        sheet.measure(&counts.iter().map(at).collect::<Vec<_>>())
+        context.measure(&counts.iter().map(at).collect::<Vec<_>>())
     };
     let udp = over(Scheme::IMPROVED, Load::Udp, WINDOW)?;
     let wild = over(Scheme::WILDNET, Load::Udp, WINDOW)?;
@@ -193,7 +197,7 @@ fn hops(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         );
     }
     claims.push(narrow_window(counts, &narrow, least(&means(&tcp, mbps))));
-    let deaf = deafness(sheet)?;
+    let deaf = deafness(context)?;
     let light = 2.0 * HOP_KM * 1e9 / LIGHT;
     let idle = deaf.iter().map(|run| run.idle * 1e6).fold(0.0, f64::max);
     claims.push(Claim::value(
@@ -246,7 +250,7 @@ fn narrow_window(counts: &[usize], runs: &[Runs], full: f64) -> Claim {
 }
 
 /// Three hops that lose 90 % of all frames for a second.
-fn deafness(sheet: &Sheet<'_>) -> Result<Runs, RunError> {
+fn deafness(context: &FigureContext<'_>) -> Result<Runs, RunError> {
     let law = LossLaw::Trace(LinkTrace::Steps(vec![
         (AirTime::ZERO, 1.0),
         (AirTime::from_millis(3_000), 0.1),
@@ -260,15 +264,15 @@ fn deafness(sheet: &Sheet<'_>) -> Result<Runs, RunError> {
         20,
         Recovery::Improved { fill: true },
         Service::RELIABLE,
-        Form::Even,
+        SlotForm::Even,
     );
     let masts = Masts::line(scheme, vec![hop; 3], Load::Udp, Duration::from_secs(4));
-    Ok(sheet.measure(&[masts])?.swap_remove(0))
+    Ok(context.measure(&[masts])?.swap_remove(0))
 }
 
 /// G2 and G3.
-fn losses(sheet: &Sheet<'_>) -> Result<Part, RunError> {
-    let losses: &[f64] = match sheet.quick() {
+fn losses(context: &FigureContext<'_>) -> Result<Part, RunError> {
+    let losses: &[f64] = match context.quick() {
         true => &[0.0, 0.3],
         false => &[0.0, 0.1, 0.2, 0.3, 0.5],
     };
@@ -279,9 +283,9 @@ fn losses(sheet: &Sheet<'_>) -> Result<Part, RunError> {
             loss,
             load: Load::Udp,
             both: true,
-            time: sheet.short(),
+            time: context.short(),
         };
-        sheet.measure(&losses.iter().map(at).collect::<Vec<_>>())
+        context.measure(&losses.iter().map(at).collect::<Vec<_>>())
     };
     let (bare, improved) = (
         over(Scheme::BARE_SLOTS, &[0.0])?,
@@ -351,22 +355,22 @@ fn promise(rounds: u8) -> Service {
 }
 
 /// G4: a target at the least redundancy; slots of some 12 frames that are always full.
-fn targets(sheet: &Sheet<'_>) -> Result<Part, RunError> {
+fn targets(context: &FigureContext<'_>) -> Result<Part, RunError> {
     let goals = [(1, 0.75), (2, 0.52), (4, 0.45)];
     let at = |(rounds, _): (u8, f64)| Trial {
         scheme: Scheme::slots(
             20,
             Recovery::Improved { fill: false },
             promise(rounds),
-            Form::Even,
+            SlotForm::Even,
         ),
         km: 20.0,
         loss: LOSS,
         load: Load::Udp,
         both: false,
-        time: sheet.time(),
+        time: context.time(),
     };
-    let runs = sheet.measure(&goals.map(at))?;
+    let runs = context.measure(&goals.map(at))?;
     let overhead = |measured: &Measured| 100.0 * measured.overhead;
     let left = |measured: &Measured| 100.0 * measured.given_up;
     let mut claims = Vec::new();
@@ -411,7 +415,7 @@ fn targets(sheet: &Sheet<'_>) -> Result<Part, RunError> {
 }
 
 /// G5: loss that jumps between 5 and 40 % every two seconds.
-fn steps(sheet: &Sheet<'_>) -> Result<Part, RunError> {
+fn steps(context: &FigureContext<'_>) -> Result<Part, RunError> {
     let steps = (0..30).map(|step| {
         let loss = if step % 2 == 0 { 0.05 } else { 0.4 };
         (AirTime::from_millis(2_000 * step), 1.0 - loss)
@@ -427,10 +431,10 @@ fn steps(sheet: &Sheet<'_>) -> Result<Part, RunError> {
     let of = |recovery, service| Masts {
         gain: Masts::EMULATED,
         ..Masts::line(
-            Scheme::slots(20, recovery, service, Form::Even),
+            Scheme::slots(20, recovery, service, SlotForm::Even),
             vec![hop.clone()],
             Load::Steady(1e6),
-            sheet.time(),
+            context.time(),
         )
     };
     let prompt = Service {
@@ -443,7 +447,7 @@ fn steps(sheet: &Sheet<'_>) -> Result<Part, RunError> {
         retries: Some(0),
         ..prompt
     };
-    let runs = sheet.measure(&[
+    let runs = context.measure(&[
         of(Recovery::Improved { fill: false }, prompt),
         of(blocks, alone),
     ])?;
@@ -487,16 +491,16 @@ fn steps(sheet: &Sheet<'_>) -> Result<Part, RunError> {
 }
 
 /// G10: delay on a link that is not full.
-fn delay(sheet: &Sheet<'_>) -> Result<Part, RunError> {
+fn delay(context: &FigureContext<'_>) -> Result<Part, RunError> {
     let at = |scheme| Trial {
         scheme,
         km: 60.0,
         loss: LOSS,
         load: Load::Steady(1e6),
         both: false,
-        time: sheet.time(),
+        time: context.time(),
     };
-    let runs = sheet.measure(&[at(Scheme::WILDNET), at(Scheme::IMPROVED)])?;
+    let runs = context.measure(&[at(Scheme::WILDNET), at(Scheme::IMPROVED)])?;
     let mean = |measured: &Measured| 1e3 * measured.delay;
     let p99 = |measured: &Measured| 1e3 * measured.p99;
     let lost = runs[1].iter().map(|run| run.residual).fold(0.0, f64::max);

@@ -1,12 +1,15 @@
 //! Figure 12: what a limit to repetitions buys and costs, 1 Mbit/s over 60 km (4.4).
 
 use chappe_core::Duration;
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Service};
 
-use super::sheet::{Runs, Sheet, delay, line, lines, summary};
-use super::trial::{Form, Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{delay, lines};
+use crate::scheme::{Load, Scheme, SlotForm};
+use crate::trial::Trial;
 
 /// Losses that are shown.
 const LOSSES: [f64; 3] = [0.1, 0.3, 0.5];
@@ -22,8 +25,8 @@ const REFERENCE: [(usize, u8, f64); 8] = [
     (2, 6, 114.0),
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let retries: &[u8] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let retries: &[u8] = match context.quick() {
         true => &[0, 1, 3],
         false => &[0, 1, 2, 3, 6, 10],
     };
@@ -32,7 +35,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             .iter()
             .map(|&retries| Trial {
                 scheme: Scheme::Slots {
-                    form: Form::Even,
+                    form: SlotForm::Even,
                     slot: Duration::from_millis(20),
                     recovery: Recovery::Acks,
                     service: Service::retries(Some(retries)),
@@ -41,10 +44,10 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 loss,
                 load: Load::Steady(1e6),
                 both: false,
-                time: sheet.time(),
+                time: context.time(),
             })
             .collect();
-        sheet.measure(&trials)
+        context.measure(&trials)
     };
     let runs: Vec<Vec<Runs>> = LOSSES
         .iter()
@@ -52,8 +55,8 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         .collect::<Result<_, _>>()?;
     let names = LOSSES.map(|loss| format!("{:.0} % lost", loss * 100.0));
     let places: Vec<String> = retries.iter().map(u8::to_string).collect();
-    let residual = |measured: &super::trial::Measured| 100.0 * measured.residual;
-    let series = |value: fn(&super::trial::Measured) -> f64| {
+    let residual = |measured: &crate::experiment::Measured| 100.0 * measured.residual;
+    let series = |value: fn(&crate::experiment::Measured) -> f64| {
         names
             .iter()
             .zip(&runs)

@@ -1,12 +1,15 @@
 //! Figure 14: delay over the length of a slot and loss, 1 Mbit/s over 60 km (4.5).
 
 use chappe_core::Duration;
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Service};
 
-use super::sheet::{Runs, Sheet, delay, line, lines, summary};
-use super::trial::{Form, Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{delay, lines};
+use crate::scheme::{Load, Scheme, SlotForm};
+use crate::trial::Trial;
 
 const LOSSES: [f64; 5] = [0.0, 0.1, 0.2, 0.3, 0.5];
 /// Another model's mean delays in order, ms, by slot and loss (specs 3.3).
@@ -19,13 +22,13 @@ const REFERENCE: [(u64, [f64; 5]); 6] = [
     (100, [31.0, 155.0, 313.0, 504.0, 1014.0]),
 ];
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let rows: Vec<(u64, [f64; 5])> = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let rows: Vec<(u64, [f64; 5])> = match context.quick() {
         true => REFERENCE[1..4].to_vec(),
         false => REFERENCE.to_vec(),
     };
     let scheme = |slot, improved: bool| Scheme::Slots {
-        form: Form::Even,
+        form: SlotForm::Even,
         slot: Duration::from_millis(slot),
         recovery: match improved {
             true => Recovery::Improved { fill: true },
@@ -45,10 +48,10 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 loss,
                 load: Load::Steady(1e6),
                 both: false,
-                time: sheet.time(),
+                time: context.time(),
             })
             .collect();
-        sheet.measure(&trials)
+        context.measure(&trials)
     };
     let paper: Vec<Vec<Runs>> = LOSSES
         .iter()

@@ -1,11 +1,15 @@
 //! Classes of traffic beside each other: a ping on a link that bulk traffic fills (goal G11; section 3.4).
 
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Service};
 
-use super::sheet::{Runs, Sheet, delay, line, lines, mbps, summary};
-use super::trial::{Form, Load, Measured, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{delay, lines, mbps};
+use crate::experiment::Measured;
+use crate::scheme::{Load, Scheme, SlotForm};
+use crate::trial::Trial;
 
 /// Length of the link.
 const KM: f64 = 60.0;
@@ -16,11 +20,11 @@ const GOAL_MS: f64 = 80.8;
 
 /// Equal slots that both ends fill.
 fn scheme(recovery: Recovery, service: Service) -> Scheme {
-    Scheme::slots(20, recovery, service, Form::Even)
+    Scheme::slots(20, recovery, service, SlotForm::Even)
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let losses: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let losses: &[f64] = match context.quick() {
         true => &[0.0, AT],
         false => &[0.0, 0.1, AT, 0.3],
     };
@@ -32,9 +36,9 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             loss,
             load: Load::Ping { beside, apart },
             both: true,
-            time: sheet.time(),
+            time: context.time(),
         };
-        sheet.measure(&losses.iter().map(at).collect::<Vec<_>>())
+        context.measure(&losses.iter().map(at).collect::<Vec<_>>())
     };
     let rows: [(&str, Vec<Runs>); 4] = [
         ("WiLDNet", over(Scheme::WILDNET, true, false)?),

@@ -1,135 +1,66 @@
-//! 802.11n and ac over distance: A-MPDUs and block ACKs of two stations under the DCF, and in slots.
+//! Two stations with A-MPDUs and block ACKs: an event model of the DCF, and closed forms for one sender and for slots.
 //!
-//! A model of its own, since the simulator's radios are 802.11b: times of frames after IEEE 802.11-2020 (clauses 17, 19 and
-//! 21), carrier sense that is late by the way, and a wait for the block ACK that a register can bound. Errors of the radio
-//! are left out: what is shown is what distance alone does.
+//! Times are in ns. Each step of the model is one exchange, or a collision of two. Carrier sense is delayed by propagation:
+//! a station that starts before the other's frame has arrived collides with it. An ACK timeout may be bounded by a register.
 
 use std::collections::VecDeque;
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 use chappe_lab::run::RunError;
 
-use super::trial::{Experiment, LIGHT, Measured};
+use super::phy::{BLOCK, PAYLOAD, Phy};
+use crate::experiment::{Experiment, Measured};
+use crate::scheme::LIGHT;
 
-/// Octets of TCP payload in an MPDU, and of the MPDU as a subframe: 1500 of IP, 8 of LLC, 26 of QoS header, 4 of check
-/// sequence, 4 of delimiter, padded to a multiple of four.
-const PAYLOAD: u64 = 1448;
-const SUBFRAME: u64 = 1544;
-/// MPDUs that a block ACK tells of, and octets of an A-MPDU of 802.11n (9.7).
-const BLOCK: u64 = 64;
-const HT_OCTETS: u64 = 65_535;
-/// Longest frame that drivers make, ns, preamble included (ath9k's table of 4 ms: 32,172 octets at 65 Mbit/s).
-const LONGEST: u64 = 4_000_000;
-/// 5 GHz: SIFS, slot, DIFS beside two slots, ns.
+/// SIFS at 5 GHz.
 const SIFS: u64 = 16_000;
+/// The slot time at 5 GHz.
 const SLOT: u64 = 9_000;
 /// A block ACK of 32 octets at 24 Mbit/s: 20 us of preamble and three symbols of 4 us.
 const BLOCK_ACK: u64 = 32_000;
-/// How long after it should have begun a preamble is found at the latest: it takes 20 us (aPHY-RX-START-Delay).
+/// How long a receiver needs to detect a preamble: 20 us (aPHY-RX-START-Delay).
 const FIND: u64 = 20_000;
 const CW_MIN: u32 = 15;
 const CW_MAX: u32 = 1023;
-/// Repetitions of an MPDU (dot11LongRetryLimit and dot11ShortRetryLimit are 4 and 7; drivers take the larger).
+/// Retransmissions of an MPDU (dot11LongRetryLimit and dot11ShortRetryLimit are 4 and 7; drivers take the larger).
 const RETRIES: u32 = 7;
-/// Slots leave this free for clocks and drivers, as those of 802.11b do (`SlotConfig::guard`), ns.
+/// The guard of slots for clocks and drivers, as for 802.11b (`SlotConfig::guard`).
 const GUARD: u64 = 100_000;
-/// A coverage class is 3 us of slot, for 450 m of distance (17.3.8.6; mac80211's `distance`).
+/// A coverage class adds 3 us of slot time for 450 m of distance (17.3.8.6; mac80211's `distance`).
 const CLASS_KM: f64 = 0.45;
 const CLASS: u64 = 3_000;
 
-/// How data frames are sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Phy {
-    /// Its name.
-    pub name: &'static str,
-    /// Bits of a symbol, and its length, ns.
-    bits: u64,
-    symbol: u64,
-    /// Preamble, ns.
-    preamble: u64,
-    /// Most octets of an A-MPDU.
-    octets: u64,
-    /// The longest wait for a block ACK that ath9k's registers hold at this width (`dynack.c`), ns; at 80 MHz, which it
-    /// has not, that of 40.
-    pub register: u64,
-}
-
-/// Those of specs 2.3.
-pub const PHYS: [Phy; 4] = [
-    // One stream of 20 MHz: legacy preamble 20, HT-SIG 8, HT-STF 4, one HT-LTF 4.
-    phy("MCS7 HT20 65", (260, 4_000), 36_000, HT_OCTETS, 600_000),
-    phy("MCS15 HT20 130", (520, 4_000), 40_000, HT_OCTETS, 600_000),
-    phy("MCS15 HT40 300", (1_080, 3_600), 40_000, HT_OCTETS, 300_000),
-    // Legacy 20, VHT-SIG-A 8, STF 4, two LTF 8, SIG-B 4; its A-MPDUs may have a megabyte.
-    phy("VHT80 MCS8 780", (2_808, 3_600), 44_000, 1 << 20, 300_000),
-];
-
-const fn phy(
-    name: &'static str,
-    (bits, symbol): (u64, u64),
-    preamble: u64,
-    octets: u64,
-    register: u64,
-) -> Phy {
-    Phy {
-        name,
-        bits,
-        symbol,
-        preamble,
-        octets,
-        register,
-    }
-}
-
-impl Phy {
-    /// An A-MPDU of so many MPDUs on the air, ns: 16 bits of service and 6 of tail around it.
-    fn airtime(&self, mpdus: u64) -> u64 {
-        self.preamble + (8 * SUBFRAME * mpdus + 22).div_ceil(self.bits) * self.symbol
-    }
-
-    /// Most MPDUs of one.
-    fn most(&self) -> u64 {
-        let fits = |mpdus: &u64| mpdus * SUBFRAME <= self.octets && self.airtime(*mpdus) <= LONGEST;
-        (1..=BLOCK).take_while(fits).last().unwrap_or(1)
-    }
-
-    /// What it sends, Mbit/s.
-    pub fn rate(&self) -> f64 {
-        1e3 * self.bits as f64 / self.symbol as f64
-    }
-}
-
-/// Who waits how long.
+/// Channel access, and with it the slot time and the ACK timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The DCF with slots as long as the distance wants them: a coverage class for each 450 m.
+    /// The DCF with a slot time stretched to the distance: a coverage class for each 450 m.
     Stretched,
-    /// The DCF with slots of 9 us at any distance, and a wait for block ACKs that follows the distance.
+    /// The DCF with a slot time of 9 us at any distance. Only the ACK timeout follows the distance.
     Fixed,
-    /// The same, the wait bounded by the register.
+    /// Like `Fixed`, with the ACK timeout bounded by the register.
     Register,
-    /// Slots of this length each way, or one way and a report back; block ACKs ride in them.
+    /// Slots of this length each way, or one way with a report back. They carry the block ACKs.
     Turns(Duration),
 }
 
-/// A run over one link, all but the seed.
+/// A trial over one link of 802.11n or ac.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Aggregate {
-    /// How frames are sent.
+pub struct AmpduLink {
+    /// Rate and format of frames.
     pub phy: Phy,
-    /// Who sends when.
+    /// The channel access of both stations.
     pub access: Access,
-    /// Length of the link.
+    /// Length of the link in km.
     pub km: f64,
-    /// Whether both ends always have something to send, or one.
+    /// Whether both ends always have data, or only the first.
     pub both: bool,
-    /// For how long.
+    /// How long the run is measured.
     pub time: Duration,
 }
 
-impl Aggregate {
-    /// One way, ns.
-    fn way(&self) -> u64 {
+impl AmpduLink {
+    /// The one-way propagation delay.
+    fn propagation(&self) -> u64 {
         (self.km * 1e12 / LIGHT).round() as u64
     }
 
@@ -144,25 +75,25 @@ impl Aggregate {
         SIFS + 2 * self.slot()
     }
 
-    /// From the end of a frame until its block ACK counts as missing.
-    fn patience(&self) -> u64 {
-        let whole = 2 * self.way() + SIFS + SLOT + FIND;
+    /// The ACK timeout, from the end of a frame.
+    fn ack_timeout(&self) -> u64 {
+        let whole = 2 * self.propagation() + SIFS + SLOT + FIND;
         match self.access {
             Access::Register => whole.min(self.phy.register),
             _ => whole,
         }
     }
 
-    /// One station that always has something to send and one that never has, without loss: the closed form, Mbit/s.
-    pub fn alone(&self) -> f64 {
+    /// The closed form for one sender without loss, in Mbit/s.
+    pub fn closed_form(&self) -> f64 {
         let most = self.phy.most();
         let backoff = self.slot() * u64::from(CW_MIN) / 2;
         let exchange = self.difs() + backoff + self.phy.airtime(most) + SIFS + BLOCK_ACK;
-        (8 * PAYLOAD * most) as f64 * 1e3 / (exchange + 2 * self.way()) as f64
+        (8 * PAYLOAD * most) as f64 * 1e3 / (exchange + 2 * self.propagation()) as f64
     }
 
-    /// What turns of `length` carry, Mbit/s of both ends together: A-MPDUs with a DIFS and a mean back-off before each, as
-    /// cards send that only have their carrier sense turned off.
+    /// Throughput of slots of `length`, in Mbit/s of both ends together. Before each A-MPDU stand a DIFS and a mean back-off,
+    /// because a card whose carrier sense is switched off still waits for them.
     fn turns(&self, length: u64) -> f64 {
         let gap = self.difs() + SLOT * u64::from(CW_MIN) / 2;
         let (mut left, mut mpdus) = (length.saturating_sub(GUARD), 0);
@@ -177,11 +108,12 @@ impl Aggregate {
             true => (length, 2),
             false => (GUARD + gap + BLOCK_ACK, 1),
         };
-        (8 * PAYLOAD * mpdus * senders) as f64 * 1e3 / (length + back + 2 * self.way()) as f64
+        (8 * PAYLOAD * mpdus * senders) as f64 * 1e3
+            / (length + back + 2 * self.propagation()) as f64
     }
 }
 
-impl Experiment for Aggregate {
+impl Experiment for AmpduLink {
     fn run(&self, seed: Seed) -> Result<Measured, RunError> {
         if let Access::Turns(length) = self.access {
             return Ok(Measured {
@@ -190,7 +122,7 @@ impl Experiment for Aggregate {
             });
         }
         let mut air = Air {
-            of: *self,
+            link: *self,
             stations: [0, 1].map(|place| Station::new(seed, place)),
             collisions: 0,
             exchanges: 0,
@@ -205,17 +137,17 @@ impl Experiment for Aggregate {
     }
 }
 
-/// One station that has something to send.
+/// A station under the DCF.
 struct Station {
     random: Stream,
     cw: u32,
-    /// Slots of back-off that are left.
+    /// The back-off counter, in slots.
     left: u64,
-    /// Since when it has heard nothing, itself included.
+    /// When the channel last became idle for this station, its own frames included.
     idle_from: u64,
     open: VecDeque<Mpdu>,
     next: u64,
-    /// MPDUs that the other end has got.
+    /// Different MPDUs that the peer has received.
     delivered: u64,
 }
 
@@ -245,7 +177,7 @@ impl Station {
         self.left = self.random.below(u64::from(self.cw) + 1);
     }
 
-    /// Fills the window; how many MPDUs the next frame has.
+    /// Fills the window, and returns the MPDUs of the next frame.
     fn load(&mut self, most: u64) -> u64 {
         let base = self.open.front().map_or(self.next, |first| first.number);
         while (self.open.len() as u64) < most && self.next < base + BLOCK {
@@ -259,7 +191,7 @@ impl Station {
         (self.open.len() as u64).min(most)
     }
 
-    /// The other end has the first so many MPDUs.
+    /// The peer receives the first `mpdus` MPDUs.
     fn arrive(&mut self, mpdus: u64) {
         for mpdu in self.open.iter_mut().take(mpdus as usize) {
             self.delivered += u64::from(!mpdu.got);
@@ -279,7 +211,7 @@ impl Station {
         }
         let before = self.open.len();
         self.open.retain(|mpdu| mpdu.tries <= RETRIES);
-        // Who gives up begins anew (10.3.3).
+        // CW is reset when an MPDU reaches its retry limit (10.3.3).
         self.cw = match self.open.len() < before {
             true => CW_MIN,
             false => (2 * self.cw + 1).min(CW_MAX),
@@ -287,7 +219,7 @@ impl Station {
         self.draw();
     }
 
-    /// Something is heard from `at` on: whole slots that have passed do not come again.
+    /// The channel becomes busy at `at`: the back-off keeps only the slots that had not elapsed (10.3.4.3).
     fn hear(&mut self, at: u64, difs: u64, slot: u64) {
         let counting = self.idle_from + difs;
         self.left -= (at.saturating_sub(counting) / slot).min(self.left);
@@ -295,25 +227,26 @@ impl Station {
 }
 
 struct Air {
-    of: Aggregate,
+    link: AmpduLink,
     stations: [Station; 2],
     collisions: u64,
     exchanges: u64,
 }
 
 impl Air {
-    /// The next exchange, or two that destroy each other; returns when it began.
+    /// Simulates the next exchange or collision, and returns when it began.
     fn step(&mut self) -> u64 {
-        let (difs, slot, way) = (self.of.difs(), self.of.slot(), self.of.way());
+        let (difs, slot, propagation) =
+            (self.link.difs(), self.link.slot(), self.link.propagation());
         let ready = self
             .stations
             .each_ref()
             .map(|station| station.idle_from + difs + station.left * slot);
-        let first = usize::from(self.of.both && ready[1] < ready[0]);
+        let first = usize::from(self.link.both && ready[1] < ready[0]);
         let other = 1 - first;
         self.exchanges += 1;
-        // Until the first one's frame gets there the other station believes the channel idle.
-        if self.of.both && ready[other] <= ready[first] + way {
+        // Carrier sense is delayed by propagation: until the first frame arrives, the other station senses an idle channel.
+        if self.link.both && ready[other] <= ready[first] + propagation {
             self.collide(ready);
         } else {
             self.exchange(first, ready[first]);
@@ -322,35 +255,40 @@ impl Air {
     }
 
     fn collide(&mut self, begins: [u64; 2]) {
-        let (most, way, patience) = (self.of.phy.most(), self.of.way(), self.of.patience());
+        let (most, propagation, ack_timeout) = (
+            self.link.phy.most(),
+            self.link.propagation(),
+            self.link.ack_timeout(),
+        );
         let loads = [0, 1].map(|place: usize| self.stations[place].load(most));
-        let ends = [0, 1].map(|place| begins[place] + self.of.phy.airtime(loads[place]));
+        let ends = [0, 1].map(|place| begins[place] + self.link.phy.airtime(loads[place]));
         for (place, station) in self.stations.iter_mut().enumerate() {
             station.unacknowledged(loads[place]);
-            station.idle_from = (ends[place] + patience).max(ends[1 - place] + way);
+            station.idle_from = (ends[place] + ack_timeout).max(ends[1 - place] + propagation);
         }
         self.collisions += 1;
     }
 
     fn exchange(&mut self, from: usize, begin: u64) {
-        let (difs, slot, way) = (self.of.difs(), self.of.slot(), self.of.way());
-        let patience = self.of.patience();
-        let mpdus = self.stations[from].load(self.of.phy.most());
-        let end = begin + self.of.phy.airtime(mpdus);
+        let (difs, slot, propagation) =
+            (self.link.difs(), self.link.slot(), self.link.propagation());
+        let ack_timeout = self.link.ack_timeout();
+        let mpdus = self.stations[from].load(self.link.phy.most());
+        let end = begin + self.link.phy.airtime(mpdus);
         let other = &mut self.stations[1 - from];
-        other.hear(begin + way, difs, slot);
-        other.idle_from = end + way + SIFS + BLOCK_ACK;
+        other.hear(begin + propagation, difs, slot);
+        other.idle_from = end + propagation + SIFS + BLOCK_ACK;
         let station = &mut self.stations[from];
         station.arrive(mpdus);
-        let answer = end + 2 * way + SIFS;
-        if answer + FIND <= end + patience {
+        let answer = end + 2 * propagation + SIFS;
+        if answer + FIND <= end + ack_timeout {
             station.acknowledged();
             station.idle_from = answer + BLOCK_ACK;
             return;
         }
         station.unacknowledged(mpdus);
-        station.idle_from = end + patience;
-        // What comes too late is still heard, unless the station sends before it comes.
+        station.idle_from = end + ack_timeout;
+        // A block ACK after the timeout still makes the channel busy, unless the station sends before it arrives.
         if station.idle_from + difs + station.left * slot >= answer {
             station.hear(answer, difs, slot);
             station.idle_from = answer + BLOCK_ACK;
@@ -360,10 +298,11 @@ impl Air {
 
 #[cfg(test)]
 mod tests {
+    use super::super::phy::PHYS;
     use super::*;
 
-    fn link(phy: Phy, access: Access, km: f64, both: bool) -> Aggregate {
-        Aggregate {
+    fn link(phy: Phy, access: Access, km: f64, both: bool) -> AmpduLink {
+        AmpduLink {
             phy,
             access,
             km,
@@ -372,30 +311,18 @@ mod tests {
         }
     }
 
-    fn mbps(link: Aggregate) -> f64 {
+    fn mbps(link: AmpduLink) -> f64 {
         link.run(Seed(1)).unwrap().bps / 1e6
     }
 
-    /// A-MPDUs as specified: 21 MPDUs in 4 ms at 65 Mbit/s, 42 in 64 KiB, 64 in a block ACK.
+    /// One sender agrees with the closed form. Two at no distance collide as often as two DCF stations do.
     #[test]
-    fn frames_are_as_long_as_the_standard_says() {
-        assert_eq!(PHYS.map(|phy| phy.most()), [20, 41, 42, 64]);
-        assert_eq!(
-            PHYS.map(|phy| phy.rate().round()),
-            [65.0, 130.0, 300.0, 780.0]
-        );
-        // One MPDU at 65 Mbit/s: 12,374 bits are 48 symbols.
-        assert_eq!(PHYS[0].airtime(1), 36_000 + 48 * 4_000);
-    }
-
-    /// Without a second sender the model is its closed form; with one, at no distance, it loses as two stations of the DCF do.
-    #[test]
-    fn one_sender_follows_the_closed_form() {
+    fn one_sender_agrees_with_the_closed_form() {
         for phy in PHYS {
             for access in [Access::Stretched, Access::Fixed] {
                 for km in [1.0, 30.0, 100.0] {
                     let link = link(phy, access, km, false);
-                    let (ours, form) = (mbps(link), link.alone());
+                    let (ours, form) = (mbps(link), link.closed_form());
                     assert!((ours / form - 1.0).abs() < 0.02, "{ours} {form}");
                 }
             }
@@ -407,17 +334,17 @@ mod tests {
         assert!((0.05..0.13).contains(&near.residual), "{}", near.residual);
     }
 
-    /// A block ACK that comes after the register's longest wait is none: what arrives is sent again and again.
+    /// A block ACK that arrives after the register's longest timeout is not recognised, so delivered frames are repeated.
     #[test]
-    fn a_register_ends_the_reach() {
+    fn the_ack_timeout_register_bounds_the_distance() {
         let at = |km| mbps(link(PHYS[2], Access::Register, km, false));
         // (300 us less SIFS and 20 us to find a preamble) / 2 at the speed of light: 39.6 km.
         assert!(at(41.0) < 0.3 * at(39.0), "{} {}", at(39.0), at(41.0));
     }
 
-    /// Collisions grow with the distance where slots do not, and stay as they are where they do.
+    /// Collisions grow with distance where the slot time is fixed, and stay level where it is stretched.
     #[test]
-    fn late_carrier_sense_costs() {
+    fn delayed_carrier_sense_causes_collisions() {
         let lost = |access, km| {
             link(PHYS[2], access, km, true)
                 .run(Seed(1))

@@ -1,10 +1,13 @@
 //! Figure 9: TCP over distance, plain 802.11 beside slots (4.2).
 
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary, tcp_bound};
-use super::trial::{Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps, tcp_bound};
+use crate::scheme::{Load, Scheme};
+use crate::trial::Trial;
 
 struct Part {
     csma: Vec<Runs>,
@@ -13,8 +16,8 @@ struct Part {
     improved: Vec<Runs>,
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let kms: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let kms: &[f64] = match context.quick() {
         true => &[0.0, 60.0, 112.0],
         false => &[0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 112.0, 150.0, 200.0],
     };
@@ -25,9 +28,9 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             loss,
             load: Load::Tcp,
             both,
-            time: sheet.time(),
+            time: context.time(),
         };
-        sheet.measure(&kms.iter().map(at).collect::<Vec<_>>())
+        context.measure(&kms.iter().map(at).collect::<Vec<_>>())
     };
     let part = |both: bool, loss: f64| -> Result<Part, RunError> {
         Ok(Part {

@@ -1,17 +1,20 @@
 //! Figure 5: TCP over plain 802.11 with 10 % of frames lost, by retries and distance (2.5).
 
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
-use super::trial::{Card, Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps};
+use crate::scheme::{Card, Load, Scheme};
+use crate::trial::Trial;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let kms: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let kms: &[f64] = match context.quick() {
         true => &[0.0, 80.0],
         false => &[0.0, 20.0, 50.0, 80.0, 100.0, 150.0],
     };
-    let retries: &[u8] = match sheet.quick() {
+    let retries: &[u8] = match context.quick() {
         true => &[0, 2],
         false => &[0, 1, 2, 4, 10],
     };
@@ -26,9 +29,9 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             loss: 0.1,
             load: Load::Tcp,
             both: true,
-            time: sheet.time(),
+            time: context.time(),
         };
-        runs.push(sheet.measure(&kms.iter().map(at).collect::<Vec<_>>())?);
+        runs.push(context.measure(&kms.iter().map(at).collect::<Vec<_>>())?);
     }
     let names: Vec<String> = retries.iter().map(|n| format!("{n} retries")).collect();
     let series = names.iter().zip(&runs);

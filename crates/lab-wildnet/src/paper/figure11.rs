@@ -1,11 +1,15 @@
 //! Figure 11: jitter that the block code adds (4.3).
 
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Redundancy, Service};
 
-use super::sheet::{Runs, Sheet, line, lines, summary};
-use super::trial::{Form, Load, Measured, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::lines;
+use crate::experiment::Measured;
+use crate::scheme::{Load, Scheme, SlotForm};
+use crate::trial::Trial;
 
 /// Length of the link: an indoor one.
 const KM: f64 = 0.0;
@@ -14,21 +18,21 @@ fn jitter(measured: &Measured) -> f64 {
     measured.jitter * 1e3
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let rates: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let rates: &[f64] = match context.quick() {
         true => &[0.5, 2.0],
         false => &[0.5, 1.0, 1.5, 2.0],
     };
     let over = |recovery, loss| {
         let at = |&rate: &f64| Trial {
-            scheme: Scheme::slots(20, recovery, Service::retries(Some(0)), Form::Even),
+            scheme: Scheme::slots(20, recovery, Service::retries(Some(0)), SlotForm::Even),
             km: KM,
             loss,
             load: Load::Steady(rate * 1e6),
             both: false,
-            time: sheet.time(),
+            time: context.time(),
         };
-        sheet.measure(&rates.iter().map(at).collect::<Vec<_>>())
+        context.measure(&rates.iter().map(at).collect::<Vec<_>>())
     };
     let code = Recovery::Blocks {
         rule: Redundancy::Mean,

@@ -1,17 +1,19 @@
 //! Recovery by reading TCP: Snoop beside bulk acknowledgements (7).
 
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 
-use super::masts::{Hop, Masts};
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary, tcp_bound};
-use super::trial::{Card, Load, Scheme};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps, tcp_bound};
+use crate::masts::{Hop, Masts};
+use crate::scheme::{Card, Load, Scheme};
 
 /// Length of the link: P-S of Table 1. The paper does not say over which links it measured.
 const KM: f64 = 45.0;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let losses: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let losses: &[f64] = match context.quick() {
         true => &[0.0, 0.05, 0.2],
         false => &[0.0, 0.02, 0.05, 0.1, 0.2, 0.3],
     };
@@ -20,9 +22,9 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             snoop,
             both: true,
             gain: Masts::EMULATED,
-            ..Masts::line(scheme, vec![Hop::new(KM, loss)], Load::Tcp, sheet.time())
+            ..Masts::line(scheme, vec![Hop::new(KM, loss)], Load::Tcp, context.time())
         };
-        sheet.measure(&losses.iter().map(at).collect::<Vec<_>>())
+        context.measure(&losses.iter().map(at).collect::<Vec<_>>())
     };
     let csma = over(Scheme::CSMA, false)?;
     let agent = over(Scheme::CSMA, true)?;

@@ -1,16 +1,20 @@
 //! Figure 2: plain 802.11 over distance, with UDP that always has a packet ready (2.3).
 
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
-use super::trial::{Card, Load, Measured, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps};
+use crate::experiment::Measured;
+use crate::scheme::{Card, Load, Scheme};
+use crate::trial::Trial;
 
 /// Repetitions: the paper's emulator runs were made with several; two is what it uses against WiLDNet.
 const RETRIES: u8 = 2;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let kms: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let kms: &[f64] = match context.quick() {
         true => &[0.0, 50.0, 109.0, 112.0],
         false => &[
             0.0, 10.0, 20.0, 30.0, 50.0, 80.0, 100.0, 109.0, 112.0, 150.0, 200.0,
@@ -22,20 +26,20 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         loss: 0.0,
         load: Load::Udp,
         both,
-        time: sheet.time(),
+        time: context.time(),
     };
     let over = |retries, card, both| {
         let trials: Vec<Trial> = kms
             .iter()
             .map(|&km| trial(km, retries, card, both))
             .collect();
-        sheet.measure(&trials)
+        context.measure(&trials)
     };
     let free = over(None, Card::Wmm, false)?;
     let confirmed = over(Some(RETRIES), Card::Long, false)?;
     let both = over(Some(RETRIES), Card::Long, true)?;
     let at = |km: f64| kms.iter().position(|&at| at == km);
-    let means = |runs: &[super::sheet::Runs]| -> Vec<f64> {
+    let means = |runs: &[super::context::Runs]| -> Vec<f64> {
         runs.iter().map(|runs| summary(runs, mbps).mean).collect()
     };
     let flat = summary(&free[0], mbps);

@@ -1,20 +1,23 @@
 //! What tunnels do about loss today, beside bulk acknowledgements and ours.
 //!
 //! One direction, octets without end, over two media: the shared 6 Mbit/s with 20 ms there and back on which the peers were
-//! measured ([`pipe`](super::pipe)), and bare slots of 20 ms over 60 km. TCP is this project's; KCP takes its place, as
+//! measured ([`pipe`](crate::pipe)), and bare slots of 20 ms over 60 km. TCP is this project's; KCP takes its place, as
 //! kcptun's does, so its rows carry a stream without TCP above.
 
 use chappe_core::Duration;
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
 use chappe_rivals::KcpConfig;
 use chappe_wildnet::baseline::fixed_code;
 use chappe_wildnet::{Recovery, Service};
 
-use super::pipe::{Means, Pipe};
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary, tcp_bound};
-use super::stream::{fast, fast3};
-use super::trial::{Form, Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps, tcp_bound};
+use crate::pipe::{Pipe, Transport};
+use crate::scheme::{Load, Scheme, SlotForm};
+use crate::stream::{fast, fast3};
+use crate::trial::Trial;
 
 /// Length of the link in slots.
 const KM: f64 = 60.0;
@@ -36,7 +39,7 @@ const NEAR: f64 = 12.0;
 /// A row: its name, what carries it over the pipe, and over slots.
 struct Row {
     name: &'static str,
-    pipe: Means,
+    pipe: Transport,
     slots: (Recovery, Service, Load),
 }
 
@@ -44,18 +47,18 @@ fn rows() -> Vec<Row> {
     let bare = (Recovery::None, Service::retries(Some(0)));
     let tcp = |name, recovery, service| Row {
         name,
-        pipe: Means::Link(recovery, service),
+        pipe: Transport::Link(recovery, service),
         slots: (recovery, service, Load::Tcp),
     };
     let kcp = |name, config: KcpConfig| Row {
         name,
-        pipe: Means::Kcp(config),
+        pipe: Transport::Kcp(config),
         slots: (bare.0, bare.1, Load::Kcp(config)),
     };
     vec![
         Row {
             name: "TCP as it is",
-            pipe: Means::Plain,
+            pipe: Transport::Plain,
             slots: (bare.0, bare.1, Load::Tcp),
         },
         tcp("static code 20:10", STATIC, Service::retries(Some(0))),
@@ -70,7 +73,7 @@ fn rows() -> Vec<Row> {
         Row {
             name: "improved",
             // What `chappe link` promises such a flow, without slots; in slots there is no long queue.
-            pipe: Means::Link(OURS, Service::BULK),
+            pipe: Transport::Link(OURS, Service::BULK),
             slots: (OURS, Service::RELIABLE, Load::Tcp),
         },
     ]
@@ -79,22 +82,22 @@ fn rows() -> Vec<Row> {
 /// Rows that are not ours.
 const PEERS: usize = 5;
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let losses: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let losses: &[f64] = match context.quick() {
         true => &[0.0, 0.1, AT],
         false => &[0.0, 0.05, 0.1, 0.2, AT, 0.4, 0.5],
     };
     let rows = rows();
-    let time = sheet.short();
+    let time = context.short();
     let piped = over(&rows, losses, |row, loss| {
-        sheet.measure(&[Pipe {
-            means: row.pipe,
+        context.measure(&[Pipe {
+            transport: row.pipe,
             loss,
             time,
         }])
     })?;
     let slotted = over(&rows, losses, |row, loss| {
-        sheet.measure(&[slots(row, loss, time)])
+        context.measure(&[slots(row, loss, time)])
     })?;
     let pipe_bound: Vec<f64> = losses.iter().map(|loss| PIPE * (1.0 - loss)).collect();
     let slot_bound: Vec<f64> = losses
@@ -159,7 +162,7 @@ fn over(
 fn slots(row: &Row, loss: f64, time: Duration) -> Trial {
     let (recovery, service, load) = row.slots;
     Trial {
-        scheme: Scheme::slots(20, recovery, service, Form::Even),
+        scheme: Scheme::slots(20, recovery, service, SlotForm::Even),
         km: KM,
         loss,
         load,
@@ -170,7 +173,7 @@ fn slots(row: &Row, loss: f64, time: Duration) -> Trial {
 
 /// The baselines beside the tools that they stand for.
 fn as_measured(rows: &[Row], runs: &[Vec<Runs>], place: usize, bound: f64) -> Vec<Claim> {
-    let share = |measured: &super::trial::Measured| 100.0 * mbps(measured) / bound;
+    let share = |measured: &crate::experiment::Measured| 100.0 * mbps(measured) / bound;
     let of = rows.iter().zip(runs).zip(MEASURED);
     of.map(|((row, runs), measured)| {
         let ours = summary(&runs[place], share);

@@ -1,13 +1,17 @@
 //! Figure 7: how an external interferer destroys frames: by their preambles, or later (3.3.2).
 
 use chappe_core::{Channel, Dbm, Duration, Mode, Rate};
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_sim::{Bursts, Jammer, PathLoss, Place, Position};
 
-use super::masts::Masts;
-use super::sheet::{Runs, Sheet, line, lines, summary};
-use super::trial::{Card, Load, Measured, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::lines;
+use crate::experiment::Measured;
+use crate::masts::Masts;
+use crate::scheme::{Card, Load, Scheme};
+use crate::trial::Trial;
 
 /// The main link's rate of payload, bit/s.
 const MAIN: f64 = 2e6;
@@ -19,7 +23,7 @@ const OCTETS: usize = 1504;
 const ASIDE: f64 = 1.0;
 const KM: f64 = 60.0;
 
-fn scene(sheet: &Sheet<'_>, rate: f64) -> Masts {
+fn scene(context: &FigureContext<'_>, rate: f64) -> Masts {
     let trial = Trial {
         scheme: Scheme::Csma {
             retries: None,
@@ -29,7 +33,7 @@ fn scene(sheet: &Sheet<'_>, rate: f64) -> Masts {
         loss: 0.0,
         load: Load::Steady(MAIN),
         both: false,
-        time: sheet.time(),
+        time: context.time(),
     };
     let mode = Mode::long(Rate::Cck11);
     let period = Duration::from_secs_f64(1440.0 * 8.0 / rate);
@@ -69,13 +73,16 @@ fn lost(measured: &Measured) -> f64 {
     100.0 * measured.residual
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let rates: &[f64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let rates: &[f64] = match context.quick() {
         true => &[0.1, 1.0],
         false => &[0.1, 0.2, 0.4, 0.6, 0.8, 1.0],
     };
-    let scenes: Vec<Masts> = rates.iter().map(|rate| scene(sheet, rate * 1e6)).collect();
-    let runs: Vec<Runs> = sheet.measure(&scenes)?;
+    let scenes: Vec<Masts> = rates
+        .iter()
+        .map(|rate| scene(context, rate * 1e6))
+        .collect();
+    let runs: Vec<Runs> = context.measure(&scenes)?;
     let shares: Vec<f64> = runs.iter().map(|runs| summary(runs, hidden).mean).collect();
     let losses: Vec<f64> = runs.iter().map(|runs| summary(runs, lost).mean).collect();
     let least = shares.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,21 +1,17 @@
 //! Table 1: TCP on three outdoor links (4.2).
 
+use chappe_lab::context::{beside, line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 
 use super::changes::Changes;
-use super::sheet::{Runs, Sheet, bars, beside, line, mbps, summary, tcp_bound};
-use super::trial::{Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::outdoor_links::{LINKS, PAPER};
+use super::panel::{bars, mbps, tcp_bound};
+use crate::scheme::{Load, Scheme};
+use crate::trial::Trial;
 
-/// Kilometres, share of frames lost.
-pub const LINKS: [(f64, f64); 3] = [(8.0, 0.034), (45.0, 0.026), (65.0, 0.010)];
-/// The paper's: 802.11 and WiLDNet, one way and both.
-pub const PAPER: [[[f64; 3]; 2]; 2] = [
-    [[5.03, 3.62, 2.80], [4.95, 3.52, 0.68]],
-    [[3.65, 3.10, 2.98], [5.86, 4.91, 5.51]],
-];
-
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let over = |scheme, both| {
         let trials = LINKS.map(|(km, loss)| Trial {
             scheme,
@@ -23,11 +19,11 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             loss,
             load: Load::Tcp,
             both,
-            time: sheet.time(),
+            time: context.time(),
         });
-        sheet.measure(&trials)
+        context.measure(&trials)
     };
-    let changes = Changes::measure(sheet)?;
+    let changes = Changes::measure(context)?;
     let mut panels = Vec::new();
     let mut claims = Vec::new();
     for (both, id, title) in [(false, "1a", "one way"), (true, "1b", "both ways")] {

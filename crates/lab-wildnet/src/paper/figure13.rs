@@ -1,12 +1,15 @@
 //! Figure 13: throughput over the length of a slot, 60 km (4.5).
 
 use chappe_core::Duration;
+use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Service};
 
-use super::sheet::{Runs, Sheet, line, lines, mbps, summary};
-use super::trial::{Form, Load, Scheme, Trial};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps};
+use crate::scheme::{Load, Scheme, SlotForm};
+use crate::trial::Trial;
 
 /// A packet of 1440 octets with gap and mean back-off, us (specs 3.1, set C).
 const PACKET_US: f64 = 1507.0;
@@ -19,8 +22,8 @@ fn formula(slot_ms: u64) -> f64 {
     (slot / PACKET_US).floor() * 1440.0 * 8.0 / (2.0 * slot + ROUND_US)
 }
 
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let slots: &[u64] = match sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let slots: &[u64] = match context.quick() {
         true => &[5, 20, 60, 100],
         false => &[4, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100],
     };
@@ -29,7 +32,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             .iter()
             .map(|&slot| Trial {
                 scheme: Scheme::Slots {
-                    form: Form::Even,
+                    form: SlotForm::Even,
                     slot: Duration::from_millis(slot),
                     recovery: Recovery::Acks,
                     service: Service::retries(None),
@@ -38,10 +41,10 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 loss: 0.0,
                 load,
                 both: false,
-                time: sheet.time(),
+                time: context.time(),
             })
             .collect();
-        sheet.measure(&trials)
+        context.measure(&trials)
     };
     let (udp, tcp) = (over(Load::Udp)?, over(Load::Tcp)?);
     let means =

@@ -1,12 +1,14 @@
 //! Tables 2 and 3: TCP over several hops (4.2, 5.2).
 
 use chappe_core::Channel;
+use chappe_lab::context::{beside, line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
 
-use super::masts::{Hop, Masts};
-use super::sheet::{Runs, Sheet, beside, line, lines, mbps, summary, tcp_bound};
-use super::trial::{Load, Scheme};
+use super::context::{FigureContext, Runs};
+use super::panel::{lines, mbps, tcp_bound};
+use crate::masts::{Hop, Masts};
+use crate::scheme::{Load, Scheme};
 
 /// The paper's Table 2, one way (direction 1) and both, by hops: 802.11, WiLDNet.
 const TABLE2: [[[f64; 3]; 2]; 2] = [
@@ -30,13 +32,17 @@ const SCHEMES: [(&str, Scheme); 3] = [
 ];
 
 /// All schemes over some lines, one way or both.
-fn measure(sheet: &Sheet<'_>, lines: &[Vec<Hop>], both: bool) -> Result<Vec<Vec<Runs>>, RunError> {
+fn measure(
+    context: &FigureContext<'_>,
+    lines: &[Vec<Hop>],
+    both: bool,
+) -> Result<Vec<Vec<Runs>>, RunError> {
     let over = |(_, scheme): (&str, Scheme)| {
         let of = |hops: &Vec<Hop>| Masts {
             both,
-            ..Masts::line(scheme, hops.clone(), Load::Tcp, sheet.short())
+            ..Masts::line(scheme, hops.clone(), Load::Tcp, context.short())
         };
-        sheet.measure(&lines.iter().map(of).collect::<Vec<_>>())
+        context.measure(&lines.iter().map(of).collect::<Vec<_>>())
     };
     SCHEMES.into_iter().map(over).collect()
 }
@@ -71,23 +77,23 @@ fn mean(runs: &[Vec<Runs>], scheme: usize, place: usize) -> f64 {
     summary(&runs[scheme][place], mbps).mean
 }
 
-pub fn table2(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn table2(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let chains = [1, 2, 3].map(|hops| vec![Hop::new(INDOOR_KM, 0.0); hops]);
     let (one, both) = (
-        measure(sheet, &chains, false)?,
-        measure(sheet, &chains, true)?,
+        measure(context, &chains, false)?,
+        measure(context, &chains, true)?,
     );
     // Receivers that stay with the frame they have.
     let weak = |both| {
         let of = |hops: &Vec<Hop>| {
             let mut masts = Masts {
                 both,
-                ..Masts::line(Scheme::CSMA, hops.clone(), Load::Tcp, sheet.short())
+                ..Masts::line(Scheme::CSMA, hops.clone(), Load::Tcp, context.short())
             };
             masts.profile.capture = None;
             masts
         };
-        sheet.measure(&chains.iter().map(of).collect::<Vec<_>>())
+        context.measure(&chains.iter().map(of).collect::<Vec<_>>())
     };
     let weak = [weak(false)?, weak(true)?];
     let places = || {
@@ -163,7 +169,7 @@ pub fn table2(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     })
 }
 
-pub fn table3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn table3(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let (km, loss) = CAMPUS;
     let line = |second| {
         let hop = |channel| Hop {
@@ -174,8 +180,8 @@ pub fn table3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     };
     let chains = [line(1), line(FAR)];
     let (one, both) = (
-        measure(sheet, &chains, false)?,
-        measure(sheet, &chains, true)?,
+        measure(context, &chains, false)?,
+        measure(context, &chains, true)?,
     );
     let places = || ("channels", ["same", "different"].map(String::from).to_vec());
     let mut claims = Vec::new();
